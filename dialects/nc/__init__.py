@@ -1,0 +1,1 @@
+"""The NeuronCore dialect: memory, instructions and their meaning."""

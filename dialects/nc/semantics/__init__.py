@@ -1,0 +1,1 @@
+"""What each NeuronCore instruction computes, in numpy."""

@@ -1,0 +1,1 @@
+"""Errors, dtypes and source locations that every floor needs."""

@@ -1,0 +1,1 @@
+"""Transformations: one pass a file, and the named pipelines."""

@@ -1,0 +1,1 @@
+"""Lowering from hlo to nc."""

@@ -1,0 +1,1 @@
+"""Targets: machine descriptions, encoders, the container and the simulator."""

@@ -1,0 +1,1 @@
+"""The Inf1 target (NeuronCore-v1)."""

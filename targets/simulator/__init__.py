@@ -1,0 +1,1 @@
+"""The functional and timing simulator."""

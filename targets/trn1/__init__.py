@@ -1,0 +1,1 @@
+"""The Trn1 target (NeuronCore-v2)."""
