@@ -1,0 +1,64 @@
+"""Messages that are not errors: a pass says them, the program around it decides where they go.
+
+Errors are raised (`NeuronError`); warnings, remarks and notes are emitted here: work goes on.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Literal
+
+from neuronir.dialects.support.errors import SourceLocation
+
+Severity = Literal["error", "warning", "remark", "note"]
+
+
+@dataclass(frozen=True)
+class Message:
+    """What to say, how grave it is, and the place in the user's file that it is about."""
+
+    severity: Severity
+    text: str
+    location: SourceLocation | str | None = None
+
+    def render(self) -> str:
+        """The message on one line, as `place: severity: text`."""
+        where = f"{self.location}: " if self.location else ""
+        return f"{where}{self.severity}: {self.text}"
+
+
+Handler = Callable[[Message], None]
+
+
+def _to_stderr(message: Message) -> None:
+    print(message.render(), file=sys.stderr)
+
+
+_handler: ContextVar[Handler] = ContextVar("neuronir_message_handler", default=_to_stderr)
+
+
+def emit(severity: Severity, text: str, *, location: SourceLocation | str | None = None) -> None:
+    """Say `text` to whoever is listening; stderr when nobody is."""
+    _handler.get()(Message(severity, text, location))
+
+
+def warning(text: str, *, location: SourceLocation | str | None = None) -> None:
+    """Emit a warning: the result stands, but the user should know."""
+    emit("warning", text, location=location)
+
+
+def remark(text: str, *, location: SourceLocation | str | None = None) -> None:
+    """Emit a remark: what a pass decided, for those who ask."""
+    emit("remark", text, location=location)
+
+
+@contextmanager
+def handling(handler: Handler) -> Iterator[None]:
+    """Send the messages of this block to `handler`."""
+    token = _handler.set(handler)
+    try:
+        yield
+    finally:
+        _handler.reset(token)

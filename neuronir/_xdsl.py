@@ -1,0 +1,216 @@
+"""The one place that reaches into xDSL's internals: a faster parser that knows where ops come from,
+a faster printer, and verification that says which op is wrong.
+
+xDSL is pinned to one minor version; when it moves, this file is what to check.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import IO, NoReturn
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import (
+    DenseIntOrFPElementsAttr,
+    FileLineColLoc,
+    IntAttr,
+    StringAttr,
+    UnknownLoc,
+)
+from xdsl.ir import Attribute, IRNode, Operation, TypeAttribute
+from xdsl.parser import Parser
+from xdsl.parser.generic_parser import ParserState
+from xdsl.printer import Printer
+from xdsl.utils.diagnostic import Diagnostic
+from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.lexer import Input, Span, Token
+from xdsl.utils.mlir_lexer import KIND_BY_PUNCTUATION_SPELLING, MLIRLexer, MLIRToken, MLIRTokenKind
+
+# Groups: 1 bare identifier, 2 %identifier, 3 integer, 4 punctuation. Everything else (strings,
+# floats, hexadecimal, #attr, !type, end of file) is left to xDSL's own lexer.
+_TOKEN = re.compile(
+    r"(?:\s+|//[^\n]*)*"
+    r"(?:([a-zA-Z_][a-zA-Z0-9_$.]*)"
+    r"|(%(?:[0-9]+|[a-zA-Z$._-][a-zA-Z0-9$._-]*))"
+    r"|(0(?![x0-9.])|[1-9][0-9]*(?![0-9.]))"
+    r"|(->|[:,()\[\]}<>=+/*?|]|-(?!>)|\{(?!-#)))",
+    re.ASCII,
+)
+_KIND = {
+    1: MLIRTokenKind.BARE_IDENT,
+    2: MLIRTokenKind.PERCENT_IDENT,
+    3: MLIRTokenKind.INTEGER_LIT,
+}
+_PUNCTUATION = dict(KIND_BY_PUNCTUATION_SPELLING)
+# A whole shaped type without nested types or strings: its text decides its meaning.
+_SHAPED = re.compile(r"(?:tensor|memref|vector)<[^<>\"!\n]*>")
+
+
+class FastLexer(MLIRLexer):
+    """The same tokens as xDSL's lexer, with one regular expression for the common ones."""
+
+    def lex(self) -> MLIRToken:
+        match = _TOKEN.match(self.input.content, self.pos)
+        if match is None:
+            return super().lex()
+        group = match.lastindex
+        assert group is not None
+        start, end = match.span(group)
+        self.pos = end
+        kind = _PUNCTUATION[match[4]] if group == 4 else _KIND[group]
+        # A frozen dataclass pays one object.__setattr__ per field; fill its dict at once instead.
+        span: Span[str] = object.__new__(Span)
+        span.__dict__.update(start=start, end=end, input=self.input, line_offset=0)
+        return Token(kind, span)
+
+
+class LocatedParser(Parser):
+    """xDSL's parser, faster, giving every op without a location its place in the file.
+
+    The place is that of the op's name, as in mlir-opt.
+    """
+
+    def __init__(self, ctx: Context, text: str, name: str) -> None:
+        super().__init__(ctx, "", name)
+        lexer = FastLexer(Input(text, name))
+        self._parser_state = ParserState(lexer)
+        self._filename = StringAttr(name)
+        self._newlines = [m.start() for m in re.finditer("\n", text)]
+        self._name_positions: list[int] = []
+        self._types: dict[str, TypeAttribute] = {}
+
+    def location_at(self, position: int) -> FileLineColLoc:
+        """The location attribute of an offset into the text."""
+        line = bisect_right(self._newlines, position - 1)
+        start = self._newlines[line - 1] + 1 if line else 0
+        return FileLineColLoc(self._filename, IntAttr(line + 1), IntAttr(position - start + 1))
+
+    def _parse_op_result_list(self) -> list[tuple[Span, int]]:
+        results = super()._parse_op_result_list()
+        self._name_positions.append(self._current_token.span.start)
+        return results
+
+    def parse_operation(self) -> Operation:
+        op = super().parse_operation()
+        position = self._name_positions.pop()
+        if isinstance(op.location, UnknownLoc):
+            op.location = self.location_at(position)
+        return op
+
+    def _parse_optional_builtin_parametrized_type(self) -> TypeAttribute | None:
+        token = self._current_token
+        if token.kind is not MLIRTokenKind.BARE_IDENT:
+            return None
+        match = _SHAPED.match(self.lexer.input.content, token.span.start)
+        if match is None:
+            return super()._parse_optional_builtin_parametrized_type()
+        text = match[0]
+        known = self._types.get(text)
+        if known is not None:
+            self._resume_from(match.end())
+            return known
+        parsed = super()._parse_optional_builtin_parametrized_type()
+        if parsed is not None:
+            self._types[text] = parsed
+        return parsed
+
+
+@dataclass(eq=False, repr=False)
+class NeuronPrinter(Printer):
+    """xDSL's printer, faster; constants above `elide_above` elements print as a placeholder."""
+
+    elide_above: int | None = field(default=None, kw_only=True)
+
+    def print_string(self, text: str, *, indent: int | None = None) -> None:
+        if self.stream is None or "\n" in text:
+            super().print_string(text, indent=indent)
+            return
+        self._current_column += len(text)
+        self.stream.write(text)
+
+    def print_attribute(self, attribute: Attribute) -> None:
+        if (
+            self.elide_above is not None
+            and isinstance(attribute, DenseIntOrFPElementsAttr)
+            and len(attribute) > self.elide_above
+            and not attribute.is_splat()
+        ):
+            self.print_string("dense_resource<__elided__> : ")
+            super().print_attribute(attribute.type)
+            return
+        super().print_attribute(attribute)
+
+
+def print_module(
+    op: Operation,
+    stream: IO[str],
+    ctx: Context | None = None,
+    *,
+    elide_above: int | None = None,
+    debuginfo: bool = False,
+    generic: bool = False,
+) -> None:
+    """Write `op` as MLIR text; with a context also the resources it refers to, unless elided."""
+    printer = NeuronPrinter(
+        stream, print_generic_format=generic, print_debuginfo=debuginfo, elide_above=elide_above
+    )
+    printer.print_op(op)
+    if ctx is not None and elide_above is None:
+        printer.print_metadata(ctx.loaded_dialects)
+    stream.write("\n")
+
+
+class OpVerifyError(VerifyException):
+    """A verifier's complaint, with the op that it is about."""
+
+    def __init__(self, op: Operation, message: str) -> None:
+        super().__init__(message)
+        self.op = op
+
+
+def _raise_bare(self: Diagnostic, ir: IRNode, underlying_error: Exception) -> NoReturn:
+    raise underlying_error
+
+
+@contextmanager
+def _without_module_dump() -> Iterator[None]:
+    # Operation.emit_error prints the whole module into the exception's notes, which for a large
+    # module costs more than all verification, and which nobody wants to read.
+    original = Diagnostic.raise_exception
+    Diagnostic.raise_exception = _raise_bare  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        Diagnostic.raise_exception = original  # type: ignore[method-assign]
+
+
+def verify_located(op: Operation) -> None:
+    """Verify `op` and everything in it; raises OpVerifyError that names the first wrong op."""
+    with _without_module_dump():
+        _verify(op)
+
+
+def _verify(op: Operation) -> None:
+    for region in op.regions:
+        for block in region.blocks:
+            for inner in block.ops:
+                _verify(inner)
+            if block.first_op is None:
+                _attribute(op, block.verify)
+    _attribute(op, lambda: op.verify(verify_nested_ops=False))
+
+
+def _attribute(op: Operation, check: Callable[[], None]) -> None:
+    try:
+        check()
+    except OpVerifyError:
+        raise
+    except (VerifyException, ValueError) as error:
+        raise OpVerifyError(op, one_line(str(error))) from error
+
+
+def one_line(text: str) -> str:
+    """xDSL's messages span lines; a diagnostic is one."""
+    return " ".join(part.strip() for part in text.splitlines() if part.strip())

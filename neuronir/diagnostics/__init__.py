@@ -1,0 +1,1 @@
+"""How the programs talk to people: located messages, expected-message checks, safe output files."""

@@ -1,0 +1,71 @@
+"""A message with its place, printed the way MLIR and C compilers print them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from neuronir.dialects.support.diagnostics import Message, Severity
+from neuronir.dialects.support.errors import NeuronError, SourceLocation
+
+_MAX_LINE = 240
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One message; `excerpt` is source text with a caret, made from the sources when absent."""
+
+    severity: Severity
+    text: str
+    location: SourceLocation | str | None = None
+    notes: tuple["Diagnostic", ...] = field(default=())
+    help: str | None = None
+    excerpt: str | None = None
+
+    @staticmethod
+    def from_message(message: Message) -> "Diagnostic":
+        """A pass's warning or remark."""
+        return Diagnostic(message.severity, message.text, message.location)
+
+    @staticmethod
+    def from_error(error: NeuronError) -> "Diagnostic":
+        """A coded error."""
+        return Diagnostic(
+            "error",
+            f"[{error.code}] {error.message}",
+            error.location,
+            help=error.help,
+            excerpt=error.excerpt,
+        )
+
+    def render(self, sources: Mapping[str, str], fallback: str | None = None) -> str:
+        """The lines to print.
+
+        `sources` maps file names to their text, for the source line and the caret; `fallback` names
+        the input when the message has no place of its own.
+        """
+        where = self.location or fallback
+        head = f"{self.severity}: {self.text}"
+        lines = [f"{where}: {head}" if where else head]
+        excerpt = self.excerpt or source_excerpt(self.location, sources)
+        if excerpt:
+            lines.append(excerpt.rstrip("\n"))
+        if self.help:
+            lines.append(f"help: {self.help}")
+        lines.extend(note.render(sources) for note in self.notes)
+        return "\n".join(lines)
+
+
+def source_excerpt(location: SourceLocation | str | None, sources: Mapping[str, str]) -> str | None:
+    """The source line of `location` with a caret under its column, or None if it is not known."""
+    if not isinstance(location, SourceLocation) or location.file not in sources:
+        return None
+    lines = sources[location.file].split("\n")
+    if not 1 <= location.line <= len(lines):
+        return None
+    line = lines[location.line - 1].rstrip("\r")
+    column = min(max(location.column - 1, 0), len(line))
+    # A weight literal can be megabytes long: show the neighbourhood of the caret.
+    start = max(0, column - _MAX_LINE // 2) if len(line) > _MAX_LINE else 0
+    shown = line[start : start + _MAX_LINE]
+    # Tabs are kept, so that the caret stays under its column whatever the terminal's tab width.
+    indent = "".join("\t" if c == "\t" else " " for c in line[start:column])
+    return f"{shown}\n{indent}^"

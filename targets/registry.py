@@ -1,0 +1,93 @@
+"""Find machine targets by name: ours and those that other packages register.
+
+A target is any object with the attributes of `TargetLike`. A package registers one with an entry
+point of the group `neuronir.targets`; the name of the entry point is what users type.
+"""
+
+from collections.abc import Mapping
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Any, Protocol, cast, runtime_checkable
+
+from neuronir.dialects.support.errors import NeuronError
+
+GROUP = "neuronir.targets"
+
+# A checkout that is not installed has no entry points: ours are known anyway.
+_OURS = {"trn1": "neuronir.targets.trn1:TARGET", "inf1": "neuronir.targets.inf1:TARGET"}
+
+_extra: dict[str, "TargetLike"] = {}
+
+
+@runtime_checkable
+class TargetLike(Protocol):
+    """What every target has; programs may ask for more where they need it.
+
+    `machine` is the machine description, `pipelines` maps a name to a pass string that `neuron-opt -p`
+    takes, in the order in which a compile runs them.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def description(self) -> str: ...
+
+    @property
+    def machine(self) -> Any: ...
+
+    @property
+    def pipelines(self) -> Mapping[str, str]: ...
+
+
+def _references() -> dict[str, str]:
+    """Target name to `module:attribute`, from the installed packages and from this one."""
+    found = dict(_OURS)
+    for point in sorted(entry_points(group=GROUP), key=lambda p: (p.name, p.value)):
+        if found.get(point.name, point.value) != point.value:
+            raise NeuronError(
+                "NIR_TARGET",
+                f"two packages register a target named '{point.name}': "
+                f"{found[point.name]} and {point.value}",
+                help="uninstall one of them",
+            )
+        found[point.name] = point.value
+    return found
+
+
+def register_target(target: TargetLike) -> None:
+    """Add a target for this process only (`neuron-opt --load FILE.py`, tests)."""
+    if target.name in list_targets():
+        raise NeuronError("NIR_TARGET", f"there is already a target named '{target.name}'")
+    _extra[target.name] = target
+
+
+def list_targets() -> list[str]:
+    """The names of all targets, sorted; nothing is imported."""
+    return sorted({*_references(), *_extra})
+
+
+def get_target(name: str) -> TargetLike:
+    """The target with this name; a NeuronError lists the known ones when there is none."""
+    if name in _extra:
+        return _extra[name]
+    references = _references()
+    if name not in references:
+        raise NeuronError(
+            "NIR_TARGET",
+            f"unknown target '{name}'",
+            help=f"known targets: {', '.join(list_targets())}",
+        )
+    module, _, attribute = references[name].partition(":")
+    try:
+        target = getattr(import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise NeuronError(
+            "NIR_TARGET", f"target '{name}' ({references[name]}) cannot be loaded: {error}"
+        ) from error
+    if not isinstance(target, TargetLike):
+        raise NeuronError(
+            "NIR_TARGET",
+            f"{references[name]} is not a target: it needs name, description, machine, pipelines",
+        )
+    return cast(TargetLike, target)
