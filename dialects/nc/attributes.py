@@ -1,0 +1,194 @@
+"""Attributes of the nc dialect: memory spaces, access patterns, waits and updates."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Data, ParametrizedAttribute, SSAValue
+from xdsl.irdl import irdl_attr_definition, param_def
+from xdsl.parser import AttrParser, Parser
+from xdsl.printer import Printer
+
+from neuronir.dialects.nc.enums import Space
+
+
+@irdl_attr_definition
+class SpaceAttr(ParametrizedAttribute):
+    """A memory space of a memref: `#nc.space<"sbuf">`, `"psum"` or `"hbm"`."""
+
+    name = "nc.space"
+    space: StringAttr = param_def()
+
+    @property
+    def value(self) -> Space:
+        """The memory it names."""
+        return Space[self.space.data.upper()]
+
+
+SBUF = SpaceAttr(StringAttr("sbuf"))
+PSUM = SpaceAttr(StringAttr("psum"))
+HBM = SpaceAttr(StringAttr("hbm"))
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """An access pattern relative to a buffer; units are elements of the access's type.
+
+    `terms` are (number of the op's index operand, coefficient); `dtype` names another element type
+    than the buffer's (offset, strides and sizes then count elements of that type).
+    `partition_stride` is for HBM: elements between the rows of consecutive partitions.
+    """
+
+    start: int
+    partitions: int
+    free: tuple[tuple[int, int], ...]  # (stride, size), outermost first
+    offset: int = 0
+    terms: tuple[tuple[int, int], ...] = ()
+    partition_stride: int = 0
+    dtype: str = ""
+
+    @property
+    def elements(self) -> int:
+        """Elements per partition."""
+        n = 1
+        for _, size in self.free:
+            n *= size
+        return n
+
+
+@irdl_attr_definition
+class PatternAttr(Data[Pattern]):
+    """An access pattern as an attribute, spelled as `print_pattern` does."""
+
+    name = "nc.ap"
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> Pattern:
+        with parser.in_angle_brackets():
+            return parse_pattern(parser, None)
+
+    def print_parameter(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            print_pattern(printer, self.data, None)
+
+
+@dataclass(frozen=True, slots=True)
+class WaitSpec:
+    """Wait until a semaphore has reached const + sum(coefficient * index operand)."""
+
+    semaphore: int
+    const: int
+    terms: tuple[tuple[int, int], ...] = ()
+
+
+@irdl_attr_definition
+class WaitAttr(Data[WaitSpec]):
+    """A wait: `#nc.wait<semaphore, const, operand*coefficient ...>`."""
+
+    name = "nc.wait"
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> WaitSpec:
+        with parser.in_angle_brackets():
+            semaphore = parser.parse_integer()
+            parser.parse_punctuation(",")
+            const = parser.parse_integer()
+            terms: list[tuple[int, int]] = []
+            while parser.parse_optional_punctuation(",") is not None:
+                operand = parser.parse_integer()
+                parser.parse_punctuation(":")
+                terms.append((operand, parser.parse_integer()))
+            return WaitSpec(semaphore, const, tuple(terms))
+
+    def print_parameter(self, printer: Printer) -> None:
+        terms = "".join(f", {o}:{c}" for o, c in self.data.terms)
+        printer.print_string(f"<{self.data.semaphore}, {self.data.const}{terms}>")
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateSpec:
+    """Add `amount` to a semaphore at completion."""
+
+    semaphore: int
+    amount: int
+
+
+@irdl_attr_definition
+class UpdateAttr(Data[UpdateSpec]):
+    """An update: `#nc.update<semaphore, amount>`."""
+
+    name = "nc.update"
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> UpdateSpec:
+        with parser.in_angle_brackets():
+            semaphore = parser.parse_integer()
+            parser.parse_punctuation(",")
+            return UpdateSpec(semaphore, parser.parse_integer())
+
+    def print_parameter(self, printer: Printer) -> None:
+        printer.print_string(f"<{self.data.semaphore}, {self.data.amount}>")
+
+
+def print_pattern(printer: Printer, pattern: Pattern, indices: Sequence[SSAValue] | None) -> None:
+    """`start:partitions[*stride] | size:stride, ... | offset [+ coefficient * index] [as dtype]`.
+
+    Without `indices` the index operands are printed by number: `operand 0`.
+    """
+    text = f"{pattern.start}:{pattern.partitions}"
+    if pattern.partition_stride:
+        text += f" * {pattern.partition_stride}"
+    text += " | " + ", ".join(f"{size}:{stride}" for stride, size in pattern.free)
+    printer.print_string(text + f" | {pattern.offset}")
+    for operand, coefficient in pattern.terms:
+        printer.print_string(f" + {coefficient} * ")
+        if indices is None:
+            printer.print_string(f"operand {operand}")
+        else:
+            printer.print_ssa_value(indices[operand])
+    if pattern.dtype:
+        printer.print_string(f" as {pattern.dtype}")
+
+
+def parse_pattern(parser: AttrParser, indices: list[SSAValue] | None) -> Pattern:
+    """Parse what `print_pattern` prints; SSA index values are collected into `indices`."""
+    start = parser.parse_integer()
+    parser.parse_punctuation(":")
+    partitions = parser.parse_integer()
+    partition_stride = 0
+    if parser.parse_optional_punctuation("*") is not None:
+        partition_stride = parser.parse_integer()
+    parser.parse_punctuation("|")
+    free: list[tuple[int, int]] = []
+    size = parser.parse_optional_integer()
+    while size is not None:
+        parser.parse_punctuation(":")
+        free.append((parser.parse_integer(), size))
+        if parser.parse_optional_punctuation(",") is None:
+            break
+        size = parser.parse_integer()
+    parser.parse_punctuation("|")
+    offset = parser.parse_integer()
+    terms: list[tuple[int, int]] = []
+    while parser.parse_optional_punctuation("+") is not None:
+        coefficient = parser.parse_integer()
+        parser.parse_punctuation("*")
+        if parser.parse_optional_keyword("operand") is not None:
+            terms.append((parser.parse_integer(), coefficient))
+        elif indices is not None and isinstance(parser, Parser):
+            terms.append((number_of(indices, parser.parse_operand()), coefficient))
+        else:
+            parser.raise_error("expected an index operand")
+    dtype = ""
+    if parser.parse_optional_keyword("as") is not None:
+        dtype = parser.parse_identifier()
+    return Pattern(start, partitions, tuple(free), offset, tuple(terms), partition_stride, dtype)
+
+
+def number_of(values: list[SSAValue], value: SSAValue) -> int:
+    """The place of `value` in `values`, where it is put if it is not there."""
+    for i, other in enumerate(values):
+        if other is value:
+            return i
+    values.append(value)
+    return len(values) - 1

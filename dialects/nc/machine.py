@@ -1,0 +1,108 @@
+"""The description of a NeuronCore: frozen data that passes, costs and the simulator read.
+
+Each number carries its provenance: `public` with the source, `inferred` with the arithmetic,
+`assumed` with the reason, or `fitted` with what it was fitted to.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+
+
+@dataclass(frozen=True)
+class Machine:
+    """One NeuronCore. Units are in the names: bytes, GHz, cycles of the engine, ns, GB/s."""
+
+    name: str
+    generation: int
+    # memories
+    partitions: int
+    sbuf_partition_bytes: int
+    sbuf_usable_partition_bytes: int
+    psum_partition_bytes: int
+    psum_bank_bytes: int
+    hbm_bytes: int
+    partition_starts: Mapping[int, tuple[int, ...]]  # largest size -> allowed start partitions
+    # clocks
+    pe_ghz: float
+    act_ghz: float
+    dve_ghz: float
+    pool_ghz: float
+    # tensor engine
+    pe_rows: int
+    pe_columns: int
+    matmul_max_moving: int  # free elements of the moving operand
+    matmul_min_cycles: int
+    matmul_overhead_cycles: int
+    stationary_load_divisor: int  # columns of the stationary operand loaded per PE cycle
+    fp32_passes: int
+    pe_latency_cycles: int  # start to first result visible
+    # vector, scalar and gpsimd engines
+    act_min_cycles: int
+    act_overhead_cycles: int
+    act_latency_cycles: int
+    act_table_load_ns: float
+    dve_min_cycles: int
+    dve_overhead_cycles: int
+    dve_latency_cycles: int
+    reciprocal_cycles_per_element: float
+    pool_overhead_cycles: int
+    pool_latency_cycles: int
+    pool_cycles_per_element: float
+    max_free_dims: int
+    max_free_sbuf: int
+    max_free_psum: int
+    bn_stats_max: int
+    # DMA
+    dma_engines: int
+    dma_queues: int
+    dma_engine_gbps: float  # sustained, one engine
+    dma_fixed_ns: float  # trigger to first byte, and completion
+    dma_descriptor_ns: float  # one engine, a descriptor of any size
+    dma_descriptor_bytes: int  # of a descriptor itself
+    dma_max_descriptor_bytes: int
+    dma_software_descriptor_ns: float  # made by POOL at run time
+    dma_max_dims: int
+    hbm_gbps: float
+    # synchronisation
+    semaphores: int
+    semaphore_latency_ns: float
+    registers: int
+    has_control_flow: bool
+    dtypes: frozenset[str]  # DType names that engines take
+    matmul_dtypes: frozenset[str]
+    activations: frozenset[str]
+    gather_in_dma: bool
+    dma_casts: bool
+    has_pool: bool
+    peak_flops_bf16: float
+    peak_flops_fp32: float
+    provenance: Mapping[str, str]
+
+    def check(self) -> None:
+        """Raise ValueError where a number has no provenance or the numbers do not fit together."""
+        known = {"name", "generation", "provenance"}
+        missing = [f.name for f in fields(self) if f.name not in known | set(self.provenance)]
+        if missing:
+            raise ValueError(f"{self.name}: no provenance for {', '.join(missing)}")
+        for key, text in self.provenance.items():
+            if text.split(":")[0] not in ("public", "inferred", "assumed", "fitted"):
+                raise ValueError(f"{self.name}.{key}: provenance must begin with its class")
+        if self.psum_partition_bytes % self.psum_bank_bytes:
+            raise ValueError(f"{self.name}: PSUM is not a whole number of banks")
+
+    @property
+    def psum_banks(self) -> int:
+        """Banks per partition."""
+        return self.psum_partition_bytes // self.psum_bank_bytes
+
+    @property
+    def dma_gbps(self) -> float:
+        """Sustained bytes/ns of all DMA engines together."""
+        return self.dma_engine_gbps * self.dma_engines
+
+    def allowed_starts(self, partitions: int) -> tuple[int, ...]:
+        """Start partitions that an engine access of `partitions` partitions may have."""
+        for size in sorted(self.partition_starts):
+            if partitions <= size:
+                return self.partition_starts[size]
+        return ()

@@ -1,0 +1,326 @@
+"""The base of nc instruction ops: access patterns as operands, parameters by the opcode table."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import cast
+
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseArrayBase,
+    DictionaryAttr,
+    FloatAttr,
+    IndexType,
+    IntegerAttr,
+    LocationAttr,
+    MemRefType,
+    NoneAttr,
+    StringAttr,
+    f64,
+    i32,
+    i64,
+)
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    IRDLOperation,
+    opt_prop_def,
+    prop_def,
+    var_operand_def,
+    var_result_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+
+from neuronir.dialects.nc.attributes import (
+    Pattern,
+    PatternAttr,
+    UpdateAttr,
+    WaitAttr,
+    number_of,
+    parse_pattern,
+    print_pattern,
+)
+from neuronir.dialects.nc.enums import Engine
+from neuronir.dialects.nc.opcodes import OPCODES, OpSpec
+from neuronir.dialects.nc.verify import verify_instruction
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """An operand to build an instruction from: a buffer and a pattern with its index values."""
+
+    buffer: SSAValue
+    start: int
+    partitions: int
+    free: tuple[tuple[int, int], ...]  # (stride, size) in elements, outermost first
+    offset: int = 0
+    indices: tuple[tuple[SSAValue, int], ...] = ()
+    partition_stride: int = 0
+    dtype: str = ""
+
+
+_INDEX = IndexType()
+
+
+class InstructionOp(IRDLOperation):
+    """An instruction in destination style over access patterns.
+
+    `buffers` are the memrefs of the present operands, destinations first, in the order of the
+    opcode's roles; `patterns` has one entry a role (`none` where an optional one is absent).
+    `engine`, `waits` and `updates` are there from the ordered and the synchronised phase on.
+    """
+
+    buffers = var_operand_def(MemRefType)
+    indices = var_operand_def(IndexType)
+    patterns = prop_def(ArrayAttr)
+    params = prop_def(DictionaryAttr)
+    engine = opt_prop_def(StringAttr)
+    waits = opt_prop_def(ArrayAttr)
+    updates = opt_prop_def(ArrayAttr)
+    registers = var_result_def(IndexType)
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+
+    @classmethod
+    def opcode(cls) -> str:
+        """Its name in the opcode table."""
+        return cls.name.removeprefix("nc.")
+
+    @property
+    def spec(self) -> OpSpec:
+        """Its row of the opcode table."""
+        return OPCODES[self.opcode()]
+
+    def roles(self) -> tuple[str, ...]:
+        """Operand roles, destinations first, without the marks of optional ones."""
+        return tuple(r.rstrip("?") for r in self.spec.dst + self.spec.src)
+
+    def views(self) -> tuple[View | None, ...]:
+        """The operands by role, None where absent."""
+        n = len(self.buffers)
+        out: list[View | None] = []
+        next_buffer = 0
+        index_values = self.operands[n:]
+        for attr in self.patterns.data:
+            if not isinstance(attr, PatternAttr):
+                out.append(None)
+                continue
+            p = attr.data
+            out.append(
+                View(
+                    self.operands[next_buffer],
+                    p.start,
+                    p.partitions,
+                    p.free,
+                    p.offset,
+                    tuple((index_values[i], c) for i, c in p.terms),
+                    p.partition_stride,
+                    p.dtype,
+                )
+            )
+            next_buffer += 1
+        return tuple(out)
+
+    def dst_views(self) -> tuple[View | None, ...]:
+        """The destinations by role."""
+        return self.views()[: len(self.spec.dst)]
+
+    def src_views(self) -> tuple[View | None, ...]:
+        """The sources by role."""
+        return self.views()[len(self.spec.dst) :]
+
+    def param_values(self) -> dict[str, int | float]:
+        """Parameters by name with defaults filled in; enums as their numbers."""
+        out: dict[str, int | float] = {}
+        given = self.params.data
+        for param in self.spec.params:
+            attr = given.get(param.name)
+            if attr is None:
+                if param.default is None:
+                    continue
+                out[param.name] = param.default
+            elif isinstance(attr, StringAttr):
+                out[param.name] = cast(type[IntEnum], param.kind)[attr.data.upper()].value
+            elif isinstance(attr, FloatAttr):
+                out[param.name] = attr.value.data
+            else:
+                out[param.name] = cast(IntegerAttr, attr).value.data
+        return out
+
+    def verify_(self) -> None:
+        verify_instruction(self)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> "InstructionOp":
+        buffers: list[SSAValue] = []
+        indices: list[SSAValue] = []
+        patterns: list[Attribute] = []
+
+        def operand() -> None:
+            if parser.parse_optional_keyword("none") is not None:
+                patterns.append(NoneAttr())
+                return
+            buffers.append(parser.parse_operand())
+            parser.parse_punctuation("[")
+            patterns.append(PatternAttr(parse_pattern(parser, indices)))
+            parser.parse_punctuation("]")
+
+        def wait() -> WaitAttr:
+            return WaitAttr(WaitAttr.parse_parameter(parser))
+
+        def update() -> UpdateAttr:
+            return UpdateAttr(UpdateAttr.parse_parameter(parser))
+
+        def param() -> None:
+            name = parser.parse_identifier()
+            parser.parse_punctuation("=")
+            params[name] = parser.parse_attribute()
+
+        params: dict[str, Attribute] = {}
+        parser.parse_comma_separated_list(parser.Delimiter.PAREN, operand)
+        parser.parse_punctuation("=")
+        parser.parse_comma_separated_list(parser.Delimiter.PAREN, operand)
+        parser.parse_optional_comma_separated_list(parser.Delimiter.BRACES, param)
+        properties: dict[str, Attribute] = {}
+        if parser.parse_optional_keyword("on") is not None:
+            properties["engine"] = StringAttr(parser.parse_identifier())
+        if parser.parse_optional_keyword("wait") is not None:
+            waits = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, wait)
+            properties["waits"] = ArrayAttr(waits)
+        if parser.parse_optional_keyword("update") is not None:
+            updates = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, update)
+            properties["updates"] = ArrayAttr(updates)
+        results: list[Attribute] = []
+        if parser.parse_optional_punctuation("->") is not None:
+            parser.parse_keyword("index")
+            results = [_INDEX]
+        attributes = parser.parse_optional_attr_dict_with_keyword()
+        properties["patterns"] = ArrayAttr(patterns)
+        properties["params"] = DictionaryAttr(params)
+        return _create(
+            cls, buffers, indices, properties, results, attributes.data if attributes else {}
+        )
+
+    def print(self, printer: Printer) -> None:
+        n_dst = len(self.spec.dst)
+        n = len(self.buffers)
+        indices = self.operands[n:]
+        buffers = iter(self.operands[:n])
+
+        def operand(attr: Attribute) -> None:
+            if not isinstance(attr, PatternAttr):
+                printer.print_string("none")
+                return
+            printer.print_ssa_value(next(buffers))
+            with printer.in_square_brackets():
+                print_pattern(printer, attr.data, indices)
+
+        def param(item: tuple[str, Attribute]) -> None:
+            printer.print_string(f"{item[0]} = ")
+            printer.print_attribute(item[1])
+
+        printer.print_string(" ")
+        with printer.in_parens():
+            printer.print_list(self.patterns.data[:n_dst], operand)
+        printer.print_string(" = ")
+        with printer.in_parens():
+            printer.print_list(self.patterns.data[n_dst:], operand)
+        if self.params.data:
+            printer.print_string(" ")
+            with printer.in_braces():
+                printer.print_list(self.params.data.items(), param)
+        if self.engine is not None:
+            printer.print_string(f" on {self.engine.data}")
+        if self.waits is not None and self.waits.data:
+            printer.print_string(" wait ")
+            with printer.in_square_brackets():
+                printer.print_list(
+                    self.waits.data, lambda w: cast(WaitAttr, w).print_parameter(printer)
+                )
+        if self.updates is not None and self.updates.data:
+            printer.print_string(" update ")
+            with printer.in_square_brackets():
+                printer.print_list(
+                    self.updates.data, lambda u: cast(UpdateAttr, u).print_parameter(printer)
+                )
+        if self.results:
+            printer.print_string(" -> index")
+        printer.print_op_attributes(self.attributes, print_keyword=True)
+
+
+def _create(
+    cls: type[InstructionOp],
+    buffers: Sequence[SSAValue],
+    indices: Sequence[SSAValue],
+    properties: dict[str, Attribute],
+    results: Sequence[Attribute],
+    attributes: Mapping[str, Attribute],
+) -> InstructionOp:
+    properties["operandSegmentSizes"] = DenseArrayBase.from_list(i32, [len(buffers), len(indices)])
+    return cls.create(
+        operands=[*buffers, *indices],
+        properties=properties,
+        result_types=results,
+        attributes=dict(attributes),
+    )
+
+
+def build(
+    cls: type[InstructionOp],
+    dst: Sequence[View | None],
+    src: Sequence[View | None],
+    params: Mapping[str, int | float | IntEnum] | None = None,
+    *,
+    engine: Engine | None = None,
+    location: LocationAttr | None = None,
+    result: bool = False,
+) -> InstructionOp:
+    """Make an instruction from views; `params` by the names of the opcode table."""
+    buffers: list[SSAValue] = []
+    indices: list[SSAValue] = []
+    patterns: list[Attribute] = []
+    for view in (*dst, *src):
+        if view is None:
+            patterns.append(NoneAttr())
+            continue
+        buffers.append(view.buffer)
+        terms = tuple((number_of(indices, value), c) for value, c in view.indices)
+        patterns.append(
+            PatternAttr(
+                Pattern(
+                    view.start,
+                    view.partitions,
+                    view.free,
+                    view.offset,
+                    terms,
+                    view.partition_stride,
+                    view.dtype,
+                )
+            )
+        )
+    properties: dict[str, Attribute] = {
+        "patterns": ArrayAttr(patterns),
+        "params": params_attr(cls.opcode(), params or {}),
+    }
+    if engine is not None:
+        properties["engine"] = StringAttr(engine.name.lower())
+    op = _create(cls, buffers, indices, properties, [_INDEX] if result else [], {})
+    if location is not None:
+        op.location = location
+    return op
+
+
+def params_attr(opcode: str, params: Mapping[str, int | float | IntEnum]) -> DictionaryAttr:
+    """Parameters as an attribute, in the order of the opcode table."""
+    out: dict[str, Attribute] = {}
+    for param in OPCODES[opcode].params:
+        if param.name not in params:
+            continue
+        value = params[param.name]
+        if isinstance(param.kind, type):
+            out[param.name] = StringAttr(param.kind(int(value)).name.lower())
+        elif param.kind == "float":
+            out[param.name] = FloatAttr(float(value), f64)
+        else:
+            out[param.name] = IntegerAttr(int(value), i64)
+    return DictionaryAttr(out)

@@ -1,0 +1,153 @@
+"""From nc ops to instruction records, given where buffers lie and what index values mean."""
+
+from collections.abc import Mapping
+from typing import cast
+
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    DictionaryAttr,
+    Float8E3M4Type,
+    Float8E4M3Type,
+    Float8E5M2Type,
+    Float16Type,
+    Float32Type,
+    FloatTF32Type,
+    IntegerAttr,
+    IntegerType,
+    MemRefType,
+    NameLoc,
+    Signedness,
+    StringAttr,
+)
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from neuronir.dialects.nc.attributes import SpaceAttr, UpdateAttr, WaitAttr
+from neuronir.dialects.nc.enums import DType, Engine, Space
+from neuronir.dialects.nc.instruction import (
+    AccessPattern,
+    Affine,
+    Instruction,
+    Source,
+    Update,
+    Wait,
+)
+from neuronir.dialects.nc.ops import InstructionOp, View
+
+_DTYPES: dict[Attribute, DType] = {
+    Float32Type(): DType.F32,
+    BFloat16Type(): DType.BF16,
+    Float16Type(): DType.F16,
+    Float8E3M4Type(): DType.F8E3M4,
+    Float8E4M3Type(): DType.F8E4M3,
+    Float8E5M2Type(): DType.F8E5M2,
+    FloatTF32Type(): DType.TF32,
+    IntegerType(1): DType.BOOL,
+}
+for _width in (8, 16, 32, 64):
+    _DTYPES[IntegerType(_width)] = DType[f"I{_width}"]
+    _DTYPES[IntegerType(_width, Signedness.UNSIGNED)] = DType[f"U{_width}"]
+_TYPES: dict[DType, Attribute] = {dtype: type_ for type_, dtype in _DTYPES.items()}
+
+
+def dtype_of(type_: Attribute) -> DType:
+    """The nc data type of an element type; KeyError where there is none."""
+    return _DTYPES[type_]
+
+
+def element_type_of(dtype: DType) -> Attribute:
+    """The element type of an nc data type."""
+    return _TYPES[dtype]
+
+
+def space_of(buffer: SSAValue) -> Space:
+    """The memory that a buffer lies in."""
+    return cast(SpaceAttr, cast(MemRefType, buffer.type).memory_space).value
+
+
+def partition_bytes(type_: MemRefType) -> int:
+    """Bytes per partition of an SBUF or PSUM buffer (the first dimension is partitions)."""
+    size = dtype_of(type_.element_type).size
+    for extent in type_.get_shape()[1:]:
+        size *= extent
+    return size
+
+
+def access_pattern(
+    view: View, addresses: Mapping[SSAValue, int], symbols: Mapping[SSAValue, int]
+) -> AccessPattern:
+    """The absolute access of `view`: `addresses` are byte bases of buffers, `symbols` numbers of
+    index values (instruction.py)."""
+    type_ = cast(MemRefType, view.buffer.type)
+    dtype = DType[view.dtype.upper()] if view.dtype else dtype_of(type_.element_type)
+    size = dtype.size
+    terms: dict[int, int] = {}
+    for value, coefficient in view.indices:
+        symbol = symbols[value]
+        terms[symbol] = terms.get(symbol, 0) + coefficient * size
+    return AccessPattern(
+        cast(SpaceAttr, type_.memory_space).value,
+        dtype,
+        Affine(addresses[view.buffer] + view.offset * size, tuple(sorted(terms.items()))),
+        view.start,
+        view.partitions,
+        view.free,
+        view.partition_stride * size,
+    )
+
+
+def instruction_record(
+    op: InstructionOp,
+    addresses: Mapping[SSAValue, int],
+    symbols: Mapping[SSAValue, int],
+    source: int = 0,
+) -> Instruction:
+    """The record of `op`; an op without engine gets the first engine of its row."""
+    n_dst = len(op.spec.dst)
+    patterns = tuple(
+        None if view is None else access_pattern(view, addresses, symbols) for view in op.views()
+    )
+    engine = (
+        Engine[op.engine.data.upper()] if isinstance(op.engine, StringAttr) else op.spec.engines[0]
+    )
+    index_values = op.operands[len(op.buffers) :]
+    waits = tuple(
+        Wait(
+            w.semaphore,
+            Affine(w.const, tuple((symbols[index_values[i]], c) for i, c in w.terms)),
+        )
+        for w in (cast(WaitAttr, a).data for a in (op.waits.data if op.waits else ()))
+    )
+    updates = tuple(
+        Update(u.semaphore, u.amount)
+        for u in (cast(UpdateAttr, a).data for a in (op.updates.data if op.updates else ()))
+    )
+    return Instruction(
+        op.opcode(),
+        engine,
+        patterns[:n_dst],
+        patterns[n_dst:],
+        op.param_values(),
+        waits,
+        updates,
+        source,
+    )
+
+
+def source_of(op: Operation) -> Source:
+    """Where `op` comes from: the location names the HLO instruction, `metadata` the rest."""
+    name, file, line = "", "", 0
+    location = op.location
+    if isinstance(location, NameLoc):
+        name = location.desc.data
+    metadata = op.attributes.get("metadata")
+    framework = ""
+    if isinstance(metadata, DictionaryAttr):
+        framework = _text(metadata.data.get("op_name"))
+        file = _text(metadata.data.get("source_file"))
+        line_attr = metadata.data.get("source_line")
+        line = line_attr.value.data if isinstance(line_attr, IntegerAttr) else 0
+    return Source(name, framework, file, line, _text(op.attributes.get("hlo.opcode")))
+
+
+def _text(attr: Attribute | None) -> str:
+    return attr.data if isinstance(attr, StringAttr) else ""

@@ -1,0 +1,165 @@
+"""Ops that hold an nc program together: variables, buffers, functions and calls."""
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    FlatSymbolRefAttrConstr,
+    IndexType,
+    IntegerAttr,
+    MemRefType,
+    StringAttr,
+    SymbolRefAttr,
+    i64,
+)
+from xdsl.ir import Attribute, Block, Region
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_op_definition,
+    opt_prop_def,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.traits import (
+    IsolatedFromAbove,
+    IsTerminator,
+    Pure,
+    SymbolOpInterface,
+)
+
+
+@irdl_op_definition
+class VariableOp(IRDLOperation):
+    """A named region of HBM; kind is input, output, constant, scratch or spill.
+
+    `type` is the memref of its buffer (HBM). `index` is the argument or result number. `layout`
+    (minor to major, absent where row-major) says how a logical array maps to the buffer. A constant
+    has its bytes in `value` (an hlo resource). `address` (bytes) is set by allocation.
+    """
+
+    name = "nc.variable"
+    sym_name = prop_def(StringAttr)
+    kind = prop_def(StringAttr)
+    type = prop_def(MemRefType)
+    index = opt_prop_def(IntegerAttr)
+    layout = opt_prop_def(DenseArrayBase)
+    value = opt_prop_def(Attribute)
+    source_name = opt_prop_def(StringAttr)
+    address = opt_prop_def(IntegerAttr)
+    traits = traits_def(SymbolOpInterface())
+    assembly_format = (
+        "$sym_name `:` $kind $type (`index` $index^)? (`layout` $layout^)? (`value` $value^)? "
+        "(`named` $source_name^)? (`at` $address^)? attr-dict"
+    )
+
+    @staticmethod
+    def make(
+        name: str,
+        kind: str,
+        type: MemRefType,
+        *,
+        index: int | None = None,
+        layout: Sequence[int] | None = None,
+        value: Attribute | None = None,
+        source_name: str | None = None,
+    ) -> "VariableOp":
+        """A variable; `layout` is minor to major."""
+        properties: dict[str, Attribute] = {
+            "sym_name": StringAttr(name),
+            "kind": StringAttr(kind),
+            "type": type,
+        }
+        if index is not None:
+            properties["index"] = IntegerAttr(index, i64)
+        if layout is not None:
+            properties["layout"] = DenseArrayBase.from_list(i64, list(layout))
+        if value is not None:
+            properties["value"] = value
+        if source_name is not None:
+            properties["source_name"] = StringAttr(source_name)
+        return VariableOp.create(properties=properties)
+
+
+@irdl_op_definition
+class AddressOfOp(IRDLOperation):
+    """The buffer of a variable."""
+
+    name = "nc.address_of"
+    variable = prop_def(FlatSymbolRefAttrConstr)
+    buffer = result_def(MemRefType)
+    traits = traits_def(Pure())
+    assembly_format = "$variable `:` type($buffer) attr-dict"
+
+    @staticmethod
+    def make(variable: VariableOp) -> "AddressOfOp":
+        """The buffer of `variable`."""
+        return AddressOfOp.create(
+            properties={"variable": SymbolRefAttr(variable.sym_name.data)},
+            result_types=[variable.type],
+        )
+
+
+@irdl_op_definition
+class AllocOp(IRDLOperation):
+    """A buffer in SBUF or PSUM; the first dimension of its type is partitions.
+
+    It lives from its first write to its last read. `role` may be "constant" (written once, read
+    anywhere after), "stream" (a part of the weight stream: its DMA is prefetched) or absent.
+    `address` is the byte offset in each partition, set by allocation.
+    """
+
+    name = "nc.alloc"
+    role = opt_prop_def(StringAttr)
+    address = opt_prop_def(IntegerAttr)
+    buffer = result_def(MemRefType)
+    assembly_format = "($role^)? (`at` $address^)? `:` type($buffer) attr-dict"
+
+    @staticmethod
+    def make(type: MemRefType, role: str | None = None) -> "AllocOp":
+        """A buffer of `type`."""
+        properties: dict[str, Attribute] = {}
+        if role is not None:
+            properties["role"] = StringAttr(role)
+        return AllocOp.create(properties=properties, result_types=[type])
+
+
+@irdl_op_definition
+class FuncOp(IRDLOperation):
+    """A function of the program, run by every engine; its arguments are index values.
+
+    `@main` is the entry and has no arguments.
+    """
+
+    name = "nc.func"
+    sym_name = prop_def(StringAttr)
+    body = region_def("single_block")
+    traits = traits_def(IsolatedFromAbove(), SymbolOpInterface())
+    assembly_format = "$sym_name $body attr-dict"
+
+    @staticmethod
+    def make(name: str, arguments: int = 0) -> "FuncOp":
+        """An empty function with `arguments` index arguments."""
+        block = Block(arg_types=[IndexType()] * arguments)
+        return FuncOp.create(properties={"sym_name": StringAttr(name)}, regions=[Region(block)])
+
+
+@irdl_op_definition
+class ReturnOp(IRDLOperation):
+    """The end of a function."""
+
+    name = "nc.return"
+    traits = traits_def(IsTerminator())
+    assembly_format = "attr-dict"
+
+
+@irdl_op_definition
+class CallOp(IRDLOperation):
+    """Run a function with index arguments (base addresses, semaphore bases)."""
+
+    name = "nc.call"
+    callee = prop_def(FlatSymbolRefAttrConstr)
+    arguments = var_operand_def(IndexType)
+    assembly_format = "$callee `(` $arguments `)` attr-dict"
