@@ -6,6 +6,9 @@ Each number carries its provenance: `public` with the source, `inferred` with th
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from importlib.metadata import entry_points
+
+from neuronir.dialects.support.errors import NeuronError
 
 
 @dataclass(frozen=True)
@@ -106,3 +109,29 @@ class Machine:
             if partitions <= size:
                 return self.partition_starts[size]
         return ()
+
+
+_MACHINES: dict[str, Machine] = {}
+
+
+def register_machine(machine: Machine) -> None:
+    """Make `machine` known by name to passes and the simulator; checks it first."""
+    machine.check()
+    _MACHINES[machine.name] = machine
+
+
+def get_machine(name: str) -> Machine:
+    """The machine of that name; loads the targets' entry points when it is not known yet.
+
+    Raises NeuronError NIR_TGT001 where there is none.
+    """
+    if name not in _MACHINES:
+        for entry in entry_points(group="neuronir.targets"):
+            if entry.name == name:
+                entry.load()
+    if name not in _MACHINES:
+        known = sorted(set(_MACHINES) | {e.name for e in entry_points(group="neuronir.targets")})
+        raise NeuronError(
+            "NIR_TGT001", f"unknown target '{name}'", help=f"known targets: {', '.join(known)}"
+        )
+    return _MACHINES[name]
