@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import (
     DenseIntOrFPElementsAttr,
     FileLineColLoc,
     IntAttr,
+    ModuleOp,
     StringAttr,
     UnknownLoc,
 )
@@ -24,7 +25,7 @@ from xdsl.parser import Parser
 from xdsl.parser.generic_parser import ParserState
 from xdsl.printer import Printer
 from xdsl.utils.diagnostic import Diagnostic
-from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.lexer import Input, Span, Token
 from xdsl.utils.mlir_lexer import KIND_BY_PUNCTUATION_SPELLING, MLIRLexer, MLIRToken, MLIRTokenKind
 
@@ -86,6 +87,24 @@ class LocatedParser(Parser):
         line = bisect_right(self._newlines, position - 1)
         start = self._newlines[line - 1] + 1 if line else 0
         return FileLineColLoc(self._filename, IntAttr(line + 1), IntAttr(position - start + 1))
+
+    def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
+        try:
+            return super().parse_module(allow_implicit_module)
+        except ParseError:
+            # A value that is never defined is noticed at the end of the file; point at its use.
+            if self._current_token.kind is MLIRTokenKind.EOF:
+                self._raise_if_undefined()
+            raise
+
+    def _raise_if_undefined(self) -> None:
+        for name, references in self.forward_ssa_references.items():
+            for use in (use for value in references.values() for use in value.uses):
+                location = use.operation.location
+                if isinstance(location, FileLineColLoc) and location.filename == self._filename:
+                    line, column = location.line.data, location.column.data
+                    start = self._newlines[line - 2] + 1 if line > 1 else 0
+                    self.raise_error(f"use of undefined value '%{name}'", start + column - 1)
 
     def _parse_op_result_list(self) -> list[tuple[Span, int]]:
         results = super()._parse_op_result_list()

@@ -7,7 +7,7 @@ point of the group `neuronir.targets`; the name of the entry point is what users
 from collections.abc import Mapping
 from importlib import import_module
 from importlib.metadata import entry_points
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from neuronir.dialects.support.errors import NeuronError
 
@@ -23,8 +23,8 @@ _extra: dict[str, "TargetLike"] = {}
 class TargetLike(Protocol):
     """What every target has; programs may ask for more where they need it.
 
-    `machine` is the machine description, `pipelines` maps a name to a pass string that `neuron-opt -p`
-    takes, in the order in which a compile runs them.
+    `machine` is the machine description, `pipelines` maps a name to a pass string that
+    `neuron-opt -p` takes.
     """
 
     @property
@@ -90,4 +90,4 @@ def get_target(name: str) -> TargetLike:
             "NIR_TARGET",
             f"{references[name]} is not a target: it needs name, description, machine, pipelines",
         )
-    return cast(TargetLike, target)
+    return target

@@ -37,7 +37,8 @@ def parse_expectations(text: str) -> list[Expected]:
 
     `@+N`/`@-N` count lines, `@above`/`@below` skip lines that hold expectations themselves,
     `@unknown` is a message without a place. The text is a substring, unless it starts with `re:` or
-    the marker is `expected-error-re`: then it is a regular expression. Raises ValueError for a malformed regular expression.
+    the marker is `expected-error-re`: then it is a regular expression.
+    Raises ValueError for a malformed regular expression.
     """
     lines = text.split("\n")
     marked = [bool(_EXPECTED.search(line)) for line in lines]

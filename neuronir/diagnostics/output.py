@@ -14,8 +14,8 @@ def atomic_write(path: str | os.PathLike[str], data: bytes | str) -> None:
 
     The bytes go to a temporary file in the same folder, which then takes the name. When anything
     fails (no space, no permission, Ctrl-C) the temporary file goes and an older file stays as it
-    was. Text is written as UTF-8. A path that is not a plain file (`/dev/stdout`, a pipe) is written
-    directly, because a rename would replace the device.
+    was. Text is written as UTF-8. A path that is not a plain file (`/dev/stdout`, a pipe) is
+    written directly, because a rename would replace the device.
     """
     target = Path(path)
     payload = data.encode() if isinstance(data, str) else data

@@ -1,0 +1,293 @@
+"""neuron-opt: read IR, run passes, print IR; the tool for looking at everything in between."""
+
+import os
+import sys
+import tempfile
+import traceback
+from argparse import Namespace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from io import StringIO
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+from xdsl.utils.arg_spec import parse_spec
+from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException
+
+from neuronir import __version__
+from neuronir._xdsl import one_line, print_module
+from neuronir.cli import neuron_opt_lists as lists
+from neuronir.cli import neuron_opt_reproducer as reproducer
+from neuronir.cli.neuron_opt_args import UsageError, build_parser, loaded_files, normalise
+from neuronir.cli.neuron_opt_dumps import Dumper, DumpOptions, names
+from neuronir.cli.neuron_opt_input import Chunk, parse, read_input, split
+from neuronir.cli.neuron_opt_reports import Timer, statistics_report, timing_report
+from neuronir.cli.neuron_opt_run import PassRunner, RunFailure, verify
+from neuronir.diagnostics.diagnostic import Diagnostic
+from neuronir.diagnostics.engine import DiagnosticEngine
+from neuronir.diagnostics.expected import check_expectations
+from neuronir.diagnostics.output import atomic_write, write_stdout
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.passes import statistics
+from neuronir.pipeline import PipelineError, parse_pipeline, pipeline_text
+from neuronir.registry import Registry
+
+OK, USER_ERROR, USAGE, INTERNAL = 0, 1, 2, 70
+
+
+@dataclass
+class Job:
+    """One run of the program: its options, what it knows, and what it has said so far."""
+
+    args: Namespace
+    registry: Registry
+    passes: list[ModulePass]
+    verify_each: bool
+    engine: DiagnosticEngine
+    timer: Timer = field(default_factory=Timer)
+
+    def context(self) -> Context:
+        """A fresh context: parts of a split input must not see each other."""
+        return self.registry.context(allow_unregistered=self.args.allow_unregistered_dialect)
+
+    def dumper(self, ctx: Context) -> Dumper:
+        """The dumps that the options ask for."""
+        args = self.args
+        after = args.print_ir_after
+        asked = args.print_ir_before or after or args.print_ir_after_change
+        if args.print_ir_tree_dir and not asked:
+            after = "*"
+        options = DumpOptions(
+            before=names(args.print_ir_before),
+            after=names(after),
+            after_change=args.print_ir_after_change,
+            after_failure=args.print_ir_after_failure,
+            tree_dir=args.print_ir_tree_dir,
+            elide_above=args.elide_elementsattrs_if_larger,
+            debuginfo=args.mlir_print_debuginfo,
+            generic=args.print_op_generic,
+        )
+        return Dumper(options, ctx)
+
+    def process(self, chunk: Chunk) -> str:
+        """Parse, verify, run, print: the text of one chunk's result."""
+        ctx = self.context()
+        with self.timer.step("Parser"):
+            module = parse(chunk, ctx, implicit_module=not self.args.no_implicit_module)
+        with self.timer.step("Verifier"):
+            verify(module)
+        runner = PassRunner(ctx, self.dumper(ctx), self.timer, self.verify_each)
+        runner.run(self.passes, module)
+        if self.args.run:
+            from neuronir.cli.neuron_opt_evaluate import evaluate
+
+            with self.timer.step("Evaluate"):
+                return evaluate(module)
+        with self.timer.step("Output"):
+            return self.emit(ctx, module)
+
+    def emit(self, ctx: Context, module: ModuleOp) -> str:
+        """The module in the format that -t names."""
+        stream = StringIO()
+        spec = parse_spec(self.args.target)
+        if spec.name == "mlir":
+            print_module(
+                module,
+                stream,
+                ctx,
+                elide_above=self.args.elide_elementsattrs_if_larger,
+                debuginfo=self.args.mlir_print_debuginfo,
+                generic=self.args.print_op_generic,
+            )
+            return stream.getvalue()
+        try:
+            self.registry.formats[spec.name]().from_spec(spec).emit(ctx, module, stream)
+        except NeuronError as error:
+            raise RunFailure(Diagnostic.from_error(error)) from error
+        except (DiagnosticException, ValueError, NotImplementedError) as error:
+            text = f"cannot print this as '{spec.name}': {one_line(str(error))}"
+            raise RunFailure(Diagnostic("error", text)) from error
+        return stream.getvalue()
+
+    def reproduce(self, chunk: Chunk, failure: RunFailure) -> None:
+        """Write a reproducer, when it was asked for or the fault is ours."""
+        asked = self.args.crash_reproducer
+        if failure.index is None or not (asked or failure.internal):
+            return
+        local = self.args.local_reproducer or not asked
+        first = failure.index if local else 0
+        # Passes are deterministic: the IR at any point is had again by running up to there, so a
+        # run that does not fail pays nothing.
+        ctx = self.context()
+        try:
+            module = parse(chunk, ctx, implicit_module=not self.args.no_implicit_module)
+            runner = PassRunner(ctx, Dumper(DumpOptions(), ctx), Timer(), verify_each=False)
+            runner.run(self.passes[:first], module)
+        except RunFailure:
+            first = 0
+            module = parse(chunk, ctx, implicit_module=not self.args.no_implicit_module)
+        stream = StringIO()
+        print_module(module, stream, ctx)
+        configuration = reproducer.Configuration(
+            pipeline_text(self.passes[first:]),
+            self.verify_each,
+            self.args.allow_unregistered_dialect,
+            self.args.load,
+        )
+        if not asked:
+            handle, asked = tempfile.mkstemp(prefix="neuron-opt-reproducer-", suffix=".mlir")
+            os.close(handle)
+        text = reproducer.render(configuration, stream.getvalue(), failure.diagnostic.text)
+        atomic_write(asked, text)
+        print(f"note: reproducer written to {asked}", file=sys.stderr)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run neuron-opt; returns the exit status."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    debug = any(word.lstrip("-") in ("debug", "stacktrace-on-diagnostic") for word in words)
+    try:
+        return _main(words)
+    except UsageError as error:
+        print(f"neuron-opt: error: {error} (see neuron-opt --help)", file=sys.stderr)
+        return USAGE
+    except NeuronError as error:
+        if debug:
+            traceback.print_exc()
+        print(f"neuron-opt: {error.render()}", file=sys.stderr)
+        return USAGE if isinstance(error, PipelineError) else USER_ERROR
+    except KeyboardInterrupt:
+        print("neuron-opt: interrupted", file=sys.stderr)
+        return 130
+    except SystemExit as finished:  # argparse's --help
+        return int(finished.code or 0)
+    # The last line of defence: a user never sees a traceback that they did not ask for.
+    except Exception as error:
+        if debug:
+            traceback.print_exc()
+        text = f"{type(error).__name__}: {one_line(str(error))}"
+        print(f"neuron-opt: internal error: {text} (--debug shows where)", file=sys.stderr)
+        return INTERNAL
+
+
+def _main(words: list[str]) -> int:
+    registry = Registry.discover()
+    for path in loaded_files(words):
+        registry.load_file(path)
+    parser = build_parser()
+    args = parser.parse_args(normalise(parser, words, registry.passes))
+    answer = _answer(args, registry)
+    if answer is not None:
+        write_stdout(answer)
+        return OK
+    _check_format(args, registry)
+    text, name, kind = read_input(args.input, args.frontend)
+    job = _make_job(args, registry, text, name)
+    statistics.reset()
+    outputs, status = _run(job, text, name, kind)
+    _report(job)
+    if outputs and (status == OK or args.output is None):
+        result = "// -----\n".join(outputs)
+        if args.output in (None, "-"):
+            write_stdout(result)
+        else:
+            atomic_write(args.output, result)
+    return status
+
+
+def _answer(args: Namespace, registry: Registry) -> str | None:
+    """The text of an option that only asks."""
+    if args.version:
+        return f"neuron-opt {__version__} (xdsl {version('xdsl')})\n"
+    if args.list_passes:
+        return lists.list_passes(registry)
+    if args.list_dialects:
+        return lists.list_dialects(registry)
+    if args.list_targets:
+        return lists.list_machine_targets()
+    if args.list_pipelines:
+        return lists.list_pipelines(registry)
+    if args.help_pass is not None:
+        return lists.help_pass(registry, args.help_pass)
+    return None
+
+
+def _check_format(args: Namespace, registry: Registry) -> None:
+    try:
+        spec = parse_spec(args.target)
+    except ArgSpecParseError:
+        raise UsageError(f"malformed format '{args.target}'") from None
+    if spec.name not in registry.formats:
+        raise UsageError(
+            f"unknown format '{spec.name}' (choose from {', '.join(sorted(registry.formats))})"
+        )
+
+
+def _make_job(args: Namespace, registry: Registry, text: str, name: str) -> Job:
+    if args.passes is not None and args.pipeline is not None:
+        raise UsageError("give --passes or --pipeline, not both")
+    pipeline = f"@{args.pipeline}" if args.pipeline else args.passes or ""
+    verify_each = args.verify_each in ("1", "true")
+    if args.run_reproducer:
+        if pipeline:
+            raise UsageError("--run-reproducer takes the pipeline from the input; give none")
+        configuration = reproducer.read(text)
+        pipeline, verify_each = configuration.pipeline, configuration.verify_each
+        args.allow_unregistered_dialect |= configuration.allow_unregistered
+        for path in configuration.load:
+            if path not in args.load:
+                registry.load_file(path)
+    passes = parse_pipeline(pipeline, registry.passes, registry.pipelines)
+    unknown = (names(args.print_ir_before) | names(args.print_ir_after)) - {"*"}
+    for wanted in sorted(unknown - registry.passes.keys()):
+        raise UsageError(f"--print-ir-before/after: unknown pass '{wanted}'")
+    if args.dump_pass_pipeline:
+        print(f"builtin.module({pipeline_text(passes)})", file=sys.stderr)
+    engine = DiagnosticEngine(name, {name: text}, quiet=args.verify_diagnostics)
+    return Job(args, registry, passes, verify_each, engine)
+
+
+def _run(job: Job, text: str, name: str, kind: str) -> tuple[list[str], int]:
+    """All chunks; the texts of those that worked, and the worst exit status."""
+    outputs: list[str] = []
+    status = OK
+    for chunk in split(text, name, kind, parts=job.args.split_input_file):
+        if job.args.split_input_file and not chunk.text.strip():
+            continue
+        job.engine.emitted.clear()
+        failure: RunFailure | None = None
+        with job.engine.listening():
+            try:
+                outputs.append(job.process(chunk))
+            except RunFailure as caught:
+                failure = caught
+                if job.args.debug:
+                    traceback.print_exc()
+                job.engine.emit(failure.diagnostic)
+                job.reproduce(chunk, failure)
+        if job.args.verify_diagnostics and not (failure and failure.internal):
+            try:
+                problems = check_expectations(chunk.text, name, job.engine.emitted)
+            except ValueError as error:
+                raise UsageError(f"--verify-diagnostics: {error}") from error
+            for problem in problems:
+                job.engine.show(problem)
+            status = max(status, USER_ERROR if problems else OK)
+        elif failure:
+            if job.engine.quiet:
+                job.engine.show(failure.diagnostic)
+            status = max(status, INTERNAL if failure.internal else USER_ERROR)
+    return outputs, status
+
+
+def _report(job: Job) -> None:
+    if job.args.pass_statistics:
+        print(statistics_report(statistics.snapshot()), file=sys.stderr)
+    if job.args.timing:
+        print(timing_report(job.timer, job.args.timing), file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

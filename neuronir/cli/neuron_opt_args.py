@@ -1,0 +1,225 @@
+"""The command line of neuron-opt, spelt as mlir-opt users expect it."""
+
+import argparse
+import re
+from collections.abc import Container, Sequence
+from typing import NoReturn
+
+# Options whose value may be left out; argparse would otherwise take the input file as the value.
+_OPTIONAL_VALUE = {
+    "--print-ir-before": "*",
+    "--print-ir-after": "*",
+    "--timing": "tree",
+    "--verify-each": "1",
+}
+_RENAMED = {
+    "--print-ir-before-all": "--print-ir-before=*",
+    "--print-ir-after-all": "--print-ir-after=*",
+    "--pass-pipeline-crash-reproducer": "--crash-reproducer",
+    "--pass-pipeline-local-reproducer": "--local-reproducer",
+    "--print-debuginfo": "--mlir-print-debuginfo",
+    "--show-dialects": "--list-dialects",
+    "--print-stacktrace-on-diagnostic": "--stacktrace-on-diagnostic",
+    "--time-passes": "--timing=tree",
+}
+# mlir-opt has them; dumps here are always of the whole module.
+_NO_EFFECT = {"--print-ir-module-scope"}
+
+
+class UsageError(Exception):
+    """A wrong command line."""
+
+
+class _ArgumentParser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message)
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The options, in groups."""
+    parser = _ArgumentParser(
+        prog="neuron-opt",
+        allow_abbrev=False,
+        description="Read IR (.mlir or HLO text), run passes on it, print it. "
+        "IR goes to stdout, everything else to stderr.",
+        epilog="A pass may also be written as an option of its own: --canonicalize. "
+        "Options of mlir-opt may keep their mlir- prefix. "
+        "Exit status: 0 success, 1 error in the input, 2 wrong usage, 70 internal error.",
+    )
+    parser.add_argument(
+        "input", nargs="?", default="-", help="file to read; stdin if '-' or absent"
+    )
+    parser.add_argument("--version", action="store_true", help="print the versions and exit")
+    _add_pipeline(parser.add_argument_group("passes"))
+    _add_io(parser.add_argument_group("input and output"))
+    _add_dumps(parser.add_argument_group("looking inside"))
+    _add_checks(parser.add_argument_group("checking and failing"))
+    _add_lists(parser.add_argument_group("what there is"))
+    return parser
+
+
+def _add_pipeline(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "-p",
+        "--passes",
+        "--pass-pipeline",
+        dest="passes",
+        metavar="PIPELINE",
+        help="'pass-a,pass-b{opt=1}', 'builtin.module(pass-a)', '@NAME' for a named pipeline",
+    )
+    group.add_argument("--pipeline", metavar="NAME", help="run the named pipeline NAME")
+    group.add_argument(
+        "--load",
+        action="append",
+        default=[],
+        metavar="FILE.py",
+        help="load a Python file that defines PASSES, DIALECTS or TARGETS",
+    )
+    group.add_argument(
+        "--run",
+        action="store_true",
+        help="after the passes, evaluate the functions that take no arguments, with their checks",
+    )
+
+
+def _add_io(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("-o", "--output", metavar="FILE", help="write there, whole or not at all")
+    group.add_argument("-t", "--target", default="mlir", metavar="FORMAT", help="mlir, hlo, ...")
+    group.add_argument(
+        "-f",
+        "--frontend",
+        choices=["mlir", "hlo"],
+        help="what the input is; otherwise by its extension",
+    )
+    group.add_argument(
+        "--split-input-file",
+        action="store_true",
+        help="treat the parts between '// -----' lines as separate inputs",
+    )
+    group.add_argument(
+        "--allow-unregistered-dialect", action="store_true", help="accept unknown dialects"
+    )
+    group.add_argument(
+        "--no-implicit-module", action="store_true", help="require a top-level builtin.module"
+    )
+    group.add_argument("--print-op-generic", action="store_true", help="print the generic form")
+    group.add_argument("--mlir-print-debuginfo", action="store_true", help="print source locations")
+    group.add_argument(
+        "--elide-elementsattrs-if-larger",
+        type=int,
+        metavar="N",
+        help="print constants of more than N elements as a placeholder",
+    )
+
+
+def _add_dumps(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--print-ir-before", metavar="PASS,...", help="dump before these passes, or before all"
+    )
+    group.add_argument(
+        "--print-ir-after", metavar="PASS,...", help="dump after these passes, or after all"
+    )
+    group.add_argument(
+        "--print-ir-after-change",
+        action="store_true",
+        help="dump after each pass that changed the IR",
+    )
+    group.add_argument(
+        "--print-ir-after-failure", action="store_true", help="dump when a pass fails"
+    )
+    group.add_argument("--print-ir-tree-dir", metavar="DIR", help="write the dumps to files in DIR")
+    group.add_argument("--timing", choices=["list", "tree"], help="report the time of each pass")
+    group.add_argument("--pass-statistics", action="store_true", help="report what passes counted")
+    group.add_argument(
+        "--dump-pass-pipeline", action="store_true", help="print the pipeline that is run"
+    )
+
+
+def _add_checks(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--verify-each",
+        choices=["0", "1", "false", "true"],
+        default="1",
+        help="verify after each pass (default 1)",
+    )
+    group.add_argument(
+        "--verify-diagnostics",
+        action="store_true",
+        help="check messages against 'expected-error {{...}}' comments",
+    )
+    group.add_argument(
+        "--crash-reproducer", metavar="FILE", help="when a pass fails, write IR and pipeline there"
+    )
+    group.add_argument(
+        "--local-reproducer",
+        action="store_true",
+        help="let the reproducer start right before the pass that fails",
+    )
+    group.add_argument(
+        "--run-reproducer", action="store_true", help="run the pipeline that the input names"
+    )
+    group.add_argument(
+        "--debug",
+        "--stacktrace-on-diagnostic",
+        dest="debug",
+        action="store_true",
+        help="print Python's traceback with errors",
+    )
+
+
+def _add_lists(group: argparse._ArgumentGroup) -> None:
+    for what in ("passes", "dialects", "targets", "pipelines"):
+        group.add_argument(f"--list-{what}", action="store_true", help=f"list the {what} and exit")
+    group.add_argument("--help-pass", metavar="NAME", help="describe a pass, its options, and exit")
+
+
+def loaded_files(argv: Sequence[str]) -> list[str]:
+    """The files of --load, before anything else is understood: they may define passes."""
+    files = []
+    for word, following in zip(argv, [*argv[1:], ""], strict=True):
+        if word in ("--load", "-load"):
+            files.append(following)
+        elif match := re.fullmatch(r"--?load=(.*)", word):
+            files.append(match[1])
+    return [file for file in files if file]
+
+
+def normalise(
+    parser: argparse.ArgumentParser, argv: Sequence[str], passes: Container[str]
+) -> list[str]:
+    """Rewrite what mlir-opt users type into what argparse understands."""
+    known = {option for action in parser._actions for option in action.option_strings}
+    words: list[str] = []
+    as_options: list[str] = []
+    for word in argv:
+        spelt, equals, value = word.partition("=")
+        name = _long_name(spelt, known, passes)
+        if name is None:
+            words.append(word)
+        elif name[2:] in passes and name not in known:
+            as_options.append(f"{name[2:]}{{{value}}}" if value else name[2:])
+        elif name in _NO_EFFECT:
+            continue
+        elif not equals and name in _OPTIONAL_VALUE:
+            words.append(f"{name}={_OPTIONAL_VALUE[name]}")
+        else:
+            words.append(name + equals + value)
+    if as_options:
+        words.append(f"--passes={','.join(as_options)}")
+        if any(w in ("-p", "--passes", "--pass-pipeline") for w in words[:-1]) or any(
+            w.startswith(("--passes=", "--pass-pipeline=")) for w in words[:-1]
+        ):
+            raise UsageError("give passes either as options or as a pipeline, not both")
+    return words
+
+
+def _long_name(spelt: str, known: set[str], passes: Container[str]) -> str | None:
+    """The option that a word spells, with its renaming; None when it is not a long option."""
+    match = re.fullmatch(r"--?(mlir-)?([a-z0-9][a-z0-9-]+)", spelt)
+    if match is None:
+        return None
+    for name in dict.fromkeys([f"--{match[1] or ''}{match[2]}", f"--{match[2]}"]):
+        name = _RENAMED.get(name, name)
+        if name.partition("=")[0] in known or name in _NO_EFFECT:
+            return name
+    return f"--{match[2]}" if match[2] in passes and match[1] is None else None

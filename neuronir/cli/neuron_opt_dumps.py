@@ -1,0 +1,100 @@
+"""neuron-opt's IR dumps: before and after passes, on stderr or as numbered files."""
+
+import sys
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from neuronir._xdsl import print_module
+from neuronir.diagnostics.output import atomic_write
+
+
+@dataclass(frozen=True)
+class DumpOptions:
+    """What to dump: pass names, or `*` for every pass."""
+
+    before: frozenset[str] = frozenset()
+    after: frozenset[str] = frozenset()
+    after_change: bool = False
+    after_failure: bool = False
+    tree_dir: str | None = None
+    elide_above: int | None = None
+    debuginfo: bool = False
+    generic: bool = False
+
+
+def names(option: str | None) -> frozenset[str]:
+    """The value of --print-ir-before/after as a set."""
+    return frozenset(n.strip() for n in option.split(",")) if option else frozenset()
+
+
+class Dumper:
+    """Called around every pass."""
+
+    def __init__(self, options: DumpOptions, ctx: Context) -> None:
+        self.options = options
+        self.ctx = ctx
+        self._previous: str | None = None
+
+    def _text(self, module: ModuleOp, *, elided: bool = True) -> str:
+        stream = StringIO()
+        print_module(
+            module,
+            stream,
+            self.ctx,
+            elide_above=self.options.elide_above if elided else None,
+            debuginfo=self.options.debuginfo,
+            generic=self.options.generic,
+        )
+        return stream.getvalue()
+
+    def before(self, index: int, instance: ModulePass, module: ModuleOp) -> None:
+        """A pass is about to run."""
+        if self.options.before & {"*", instance.name}:
+            self._dump(index, instance, module, "Before")
+        if self.options.after_change:
+            self._previous = self._text(module, elided=False)
+
+    def after(self, index: int, instance: ModulePass, module: ModuleOp) -> None:
+        """A pass has run."""
+        wanted = bool(self.options.after & {"*", instance.name})
+        if self.options.after_change:
+            # Alone it means every pass that changed something; with names, those of them that did.
+            changed = self._text(module, elided=False) != self._previous
+            if changed and (wanted or not self.options.after):
+                self._dump(index, instance, module, "After")
+            elif not changed and (wanted or not self.options.after):
+                self._line(f"IR Dump After {instance.name} (no change)")
+        elif wanted:
+            self._dump(index, instance, module, "After")
+
+    def failed(self, index: int, instance: ModulePass, module: ModuleOp) -> None:
+        """A pass has failed; the IR may be half rewritten."""
+        if self.options.after_failure:
+            self._dump(index, instance, module, "After", " Failed")
+
+    def _line(self, text: str) -> None:
+        if self.options.tree_dir is None:
+            print(f"// -----// {text} //----- //", file=sys.stderr)
+
+    def _dump(
+        self, index: int, instance: ModulePass, module: ModuleOp, when: str, how: str = ""
+    ) -> None:
+        try:
+            text = self._text(module)
+        # Half rewritten IR may not be printable at all; the failure itself is reported elsewhere.
+        except Exception as error:
+            text = f"// the IR cannot be printed: {type(error).__name__}: {error}\n"
+        header = f"// -----// IR Dump {when} {instance.name}{how} //----- //"
+        if self.options.tree_dir is None:
+            print(f"{header}\n{text}", file=sys.stderr)
+            return
+        name = module.sym_name.data if module.sym_name else "no-symbol-name"
+        folder = Path(self.options.tree_dir) / f"builtin_module_{name}"
+        folder.mkdir(parents=True, exist_ok=True)
+        stage = "_before" if when == "Before" else how.strip().lower() and "_failed"
+        atomic_write(folder / f"{index}_{instance.name}{stage}.mlir", f"{header}\n{text}")

@@ -1,0 +1,125 @@
+"""neuron-opt's input: read, split, recognise and parse."""
+
+import gc
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.utils.exceptions import (
+    MultipleSpansParseError,
+    ParseError,
+    UnregisteredConstructException,
+    VerifyException,
+)
+from xdsl.utils.lexer import Span
+
+from neuronir._xdsl import LocatedParser, one_line
+from neuronir.cli.neuron_opt_run import RunFailure
+from neuronir.diagnostics.diagnostic import Diagnostic
+from neuronir.diagnostics.output import input_error
+from neuronir.dialects.support.errors import NeuronError, SourceLocation
+
+_SPLIT = re.compile(r"^// -----[^\S\n]*\n?", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A part of the input, with empty lines in front so that its lines keep their numbers."""
+
+    text: str
+    name: str
+    kind: str
+
+
+def read_input(path: str, frontend: str | None) -> tuple[str, str, str]:
+    """The text, the name to show, and the kind (`mlir` or `hlo`) of the input."""
+    try:
+        data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+        text = data.decode()
+    except OSError as error:
+        raise input_error(path, error) from error
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise NeuronError(
+            "NIR_INPUT", f"'{path}' is not text: byte {data[error.start]:#04x} on line {line}"
+        ) from error
+    name = "<stdin>" if path == "-" else path
+    suffix = Path(path).suffix.lstrip(".")
+    if frontend is None and suffix not in ("mlir", "hlo"):
+        # HLO text always opens with its module header; comments may come before.
+        opening = re.sub(r"\A(?:\s+|//[^\n]*\n|/\*.*?\*/)*", "", text[:4096], flags=re.DOTALL)
+        suffix = "hlo" if opening.startswith("HloModule") else "mlir"
+    return text, name, frontend or suffix
+
+
+def split(text: str, name: str, kind: str, *, parts: bool) -> Iterator[Chunk]:
+    """The whole input, or the parts between `// -----` lines."""
+    if not parts:
+        yield Chunk(text, name, kind)
+        return
+    start = line = 0
+    for match in [*_SPLIT.finditer(text), None]:
+        end = match.start() if match else len(text)
+        yield Chunk("\n" * line + text[start:end], name, kind)
+        if match:
+            line += text.count("\n", start, match.end())
+            start = match.end()
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    # Parsing only allocates; the collector would walk the growing IR again and again (10 to 25 %).
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def parse(chunk: Chunk, ctx: Context, *, implicit_module: bool = True) -> ModuleOp:
+    """The module of a chunk; RunFailure says where it is wrong."""
+    if chunk.kind == "hlo":
+        from neuronir.frontends.hlo_text import parse_hlo
+
+        try:
+            with _no_collection():
+                return parse_hlo(chunk.text, chunk.name)
+        except NeuronError as error:
+            raise RunFailure(Diagnostic.from_error(error)) from error
+    parser: LocatedParser | None = None
+    try:
+        with _no_collection():
+            parser = LocatedParser(ctx, chunk.text, chunk.name)
+            return parser.parse_module(implicit_module)
+    except MultipleSpansParseError as error:
+        notes = tuple(Diagnostic("note", m or "here", _place(s)) for s, m in error.refs)
+        raise RunFailure(
+            Diagnostic("error", one_line(error.msg), _place(error.span), notes)
+        ) from error
+    except ParseError as error:
+        raise RunFailure(Diagnostic("error", one_line(error.msg), _place(error.span))) from error
+    except NeuronError as error:
+        raise RunFailure(Diagnostic.from_error(error)) from error
+    # What attribute constructors and format directives raise for text that makes no sense.
+    except (
+        VerifyException,
+        UnregisteredConstructException,
+        ValueError,
+        KeyError,
+        NotImplementedError,
+    ) as error:
+        where = _place(Span(parser.pos, parser.pos, parser.lexer.input)) if parser else None
+        text = one_line(str(error)) or type(error).__name__
+        raise RunFailure(Diagnostic("error", text, where)) from error
+
+
+def _place(span: "Span[str] | Span[bytes]") -> SourceLocation:
+    place = span.get_location()
+    return SourceLocation(place.file, place.line, place.col)

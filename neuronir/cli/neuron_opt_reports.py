@@ -1,0 +1,72 @@
+"""neuron-opt's reports on stderr: time of each pass, and what passes counted."""
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+_RULE = "===" + "-" * 73 + "==="
+
+
+@dataclass
+class Timer:
+    """Wall time of the steps of a run, nested one inside the other."""
+
+    name: str = "Total"
+    seconds: float = 0.0
+    children: list["Timer"] = field(default_factory=list)
+
+    @contextmanager
+    def step(self, name: str) -> Iterator["Timer"]:
+        """Measure the block as one step inside this one."""
+        inner = Timer(name)
+        self.children.append(inner)
+        start = time.perf_counter()
+        try:
+            yield inner
+        finally:
+            inner.seconds = time.perf_counter() - start
+
+    def walk(self, depth: int = 0) -> Iterator[tuple[int, "Timer"]]:
+        """This step and all inside it, in the order in which they ran."""
+        yield depth, self
+        for child in self.children:
+            yield from child.walk(depth + 1)
+
+
+def timing_report(total: Timer, display: str) -> str:
+    """The time report: `tree` in order of execution, `list` summed by name, longest first."""
+    whole = sum(child.seconds for child in total.children)
+    rows: list[tuple[str, float]]
+    if display == "tree":
+        rows = [(f"{'  ' * (d - 1)}{t.name}", t.seconds) for d, t in total.walk() if d]
+    else:
+        sums: dict[str, float] = {}
+        for depth, timer in total.walk():
+            if depth:
+                own = timer.seconds - sum(child.seconds for child in timer.children)
+                sums[timer.name] = sums.get(timer.name, 0.0) + own
+        rows = sorted(sums.items(), key=lambda row: -row[1])
+    rows.append(("Total", whole))
+    lines = [
+        _RULE,
+        f"{'... Execution time report ...':^79}".rstrip(),
+        _RULE,
+        f"  Total Execution Time: {whole:.4f} seconds",
+        "",
+        "  ----Wall Time----  ----Name----",
+    ]
+    for name, seconds in rows:
+        share = 100.0 * seconds / whole if whole else 0.0
+        lines.append(f"  {seconds:8.4f} ({share:5.1f}%)  {name}")
+    return "\n".join(lines)
+
+
+def statistics_report(counts: Mapping[str, Mapping[str, int]]) -> str:
+    """What passes counted, pass by pass."""
+    lines = [_RULE, f"{'... Pass statistics report ...':^79}".rstrip(), _RULE]
+    for name, values in counts.items():
+        lines.append(name)
+        width = max((len(str(n)) for n in values.values()), default=0)
+        lines.extend(f"  (S) {n:{width}} {key}" for key, n in values.items())
+    return "\n".join(lines)

@@ -1,0 +1,113 @@
+"""neuron-opt's run loop: passes one after the other, with what surrounds each of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import DiagnosticException
+
+from neuronir._xdsl import OpVerifyError, one_line, verify_located
+from neuronir.cli.neuron_opt_dumps import Dumper
+from neuronir.cli.neuron_opt_reports import Timer
+from neuronir.diagnostics.diagnostic import Diagnostic
+from neuronir.diagnostics.location import place_of
+from neuronir.dialects.support.errors import NeuronError
+
+_MAX_OP_TEXT = 160
+
+
+class RunFailure(Exception):
+    """The run stopped; `internal` means that the fault is ours and not the input's.
+
+    `index` is the number of the pass that failed, None when it was not a pass.
+    """
+
+    def __init__(
+        self, diagnostic: Diagnostic, *, internal: bool = False, index: int | None = None
+    ) -> None:
+        super().__init__(diagnostic.text)
+        self.diagnostic = diagnostic
+        self.internal = internal
+        self.index = index
+
+
+def at_op(op: Operation, severity_text: str) -> Diagnostic:
+    """An error about an op, at its place, with the chain of places behind it."""
+    place = place_of(op)
+    notes = [Diagnostic("note", text, where) for text, where in place.origins]
+    shown = _short(op)
+    if shown:
+        notes.append(Diagnostic("note", f"see current operation: {shown}", place.location))
+    return Diagnostic("error", severity_text, place.location or place.name, tuple(notes))
+
+
+def _short(op: Operation) -> str:
+    try:
+        text = str(op).strip().splitlines()[0]
+    # An op that does not verify may not print either; then the message has to do without.
+    except Exception:
+        return ""
+    return text if len(text) <= _MAX_OP_TEXT else f"{text[:_MAX_OP_TEXT]}..."
+
+
+def verify(module: ModuleOp) -> None:
+    """Verify; a RunFailure points at the op."""
+    try:
+        verify_located(module)
+    except OpVerifyError as error:
+        raise RunFailure(at_op(error.op, f"'{error.op.name}' op {error}")) from error
+
+
+@dataclass
+class PassRunner:
+    """Runs passes on a module of one context."""
+
+    ctx: Context
+    dumper: Dumper
+    timer: Timer
+    verify_each: bool = True
+
+    def run(self, passes: Sequence[ModulePass], module: ModuleOp) -> None:
+        """All passes in order; RunFailure names the one that failed."""
+        for index, instance in enumerate(passes):
+            self.dumper.before(index, instance, module)
+            try:
+                with self.timer.step(instance.name) as step:
+                    self._apply(index, instance, module)
+                    if self.verify_each:
+                        with step.step("(verify)"):
+                            self._verify_after(index, instance, module)
+            except RunFailure:
+                self.dumper.failed(index, instance, module)
+                raise
+            self.dumper.after(index, instance, module)
+
+    def _apply(self, index: int, instance: ModulePass, module: ModuleOp) -> None:
+        try:
+            instance.apply(self.ctx, module)
+        except NeuronError as error:
+            raise RunFailure(Diagnostic.from_error(error), index=index) from error
+        except OpVerifyError as error:
+            raise RunFailure(at_op(error.op, str(error)), index=index) from error
+        except DiagnosticException as error:
+            text = f"pass '{instance.name}' failed: {one_line(str(error))}"
+            raise RunFailure(Diagnostic("error", text), index=index) from error
+        # Anything else is a bug in the pass, wherever it came from: say so, and which pass.
+        except Exception as error:
+            text = (
+                f"internal error in pass '{instance.name}': "
+                f"{type(error).__name__}: {one_line(str(error))}"
+            )
+            raise RunFailure(Diagnostic("error", text), internal=True, index=index) from error
+
+    def _verify_after(self, index: int, instance: ModulePass, module: ModuleOp) -> None:
+        try:
+            verify(module)
+        except RunFailure as failure:
+            inner = failure.diagnostic
+            text = f"internal error: pass '{instance.name}' made invalid IR: {inner.text}"
+            outer = Diagnostic("error", text, inner.location, inner.notes)
+            raise RunFailure(outer, internal=True, index=index) from failure

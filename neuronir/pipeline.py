@@ -1,0 +1,221 @@
+"""Pass pipelines as text: `pass-a,pass-b{option=1}`, in MLIR's wrapping or not, with named parts.
+
+pipeline ::= element (`,` element)*
+element  ::= pass-name (`{` option (` ` option)* `}`)?
+           | `builtin.module` `(` pipeline `)`
+           | `@` pipeline-name
+option   ::= key (`=` value (`,` value)*)?
+"""
+
+import dataclasses
+import difflib
+import re
+from collections.abc import Callable, Iterable, Mapping
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+from xdsl.passes import ModulePass
+from xdsl.utils.arg_spec import ArgSpec, ParameterListType, ParameterType, parse_spec
+from xdsl.utils.exceptions import ArgSpecParseError
+
+from neuronir.dialects.support.errors import NeuronError
+
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]*")
+_PIPELINE_NAME = re.compile(r"@([A-Za-z0-9_][A-Za-z0-9_.:\-]*)")
+_OPTIONS = re.compile(r'\{(?:[^{}"]|"(?:\\.|[^"\\])*")*\}')
+_SPACE = re.compile(r"\s*")
+_ANCHORS = ("builtin.module", "module", "any")
+
+
+class PipelineError(NeuronError):
+    """A pipeline that cannot be run: misspelt, unknown pass, wrong option."""
+
+    def __init__(self, text: str, at: int, message: str, help: str | None = None) -> None:
+        line = " ".join(text.splitlines())
+        super().__init__("NIR_PIPELINE", message, help=help, excerpt=f"  {line}\n  {' ' * at}^")
+
+
+class _Parser:
+    """Recursive descent over one pipeline text."""
+
+    def __init__(
+        self,
+        text: str,
+        passes: Mapping[str, Callable[[], type[ModulePass]]],
+        named: Callable[[], Mapping[str, str]],
+        inside: tuple[str, ...] = (),
+    ) -> None:
+        self.text = text
+        self.at = 0
+        self.passes = passes
+        self.named = named
+        self.inside = inside
+
+    def skip(self) -> None:
+        match = _SPACE.match(self.text, self.at)
+        assert match is not None
+        self.at = match.end()
+
+    def take(self, character: str) -> bool:
+        self.skip()
+        if not self.text.startswith(character, self.at):
+            return False
+        self.at += 1
+        return True
+
+    def whole(self) -> list[ModulePass]:
+        self.skip()
+        if self.at == len(self.text):
+            return []
+        found = self.sequence()
+        self.skip()
+        if self.at < len(self.text):
+            raise PipelineError(self.text, self.at, "expected ',' between passes")
+        return found
+
+    def sequence(self) -> list[ModulePass]:
+        found = self.element()
+        while self.take(","):
+            found += self.element()
+        return found
+
+    def element(self) -> list[ModulePass]:
+        self.skip()
+        start = self.at
+        reference = _PIPELINE_NAME.match(self.text, start)
+        if reference:
+            self.at = reference.end()
+            return self.reference(reference[1], start)
+        name = _NAME.match(self.text, start)
+        if name is None:
+            raise PipelineError(self.text, start, "expected a pass name")
+        self.at = name.end()
+        if self.take("("):
+            if name[0] not in _ANCHORS:
+                raise PipelineError(
+                    self.text,
+                    start,
+                    f"passes run on 'builtin.module' here, not on '{name[0]}'",
+                    "leave the nesting out: a pass visits every function itself",
+                )
+            inner = [] if self.take(")") else self.sequence()
+            if inner and not self.take(")"):
+                raise PipelineError(self.text, self.at, "expected ')'")
+            return inner
+        options = _OPTIONS.match(self.text, self.at)
+        if options:
+            self.at = options.end()
+        return [self.make(name[0], options[0] if options else "", start)]
+
+    def reference(self, name: str, start: int) -> list[ModulePass]:
+        named = self.named()
+        if name not in named:
+            raise PipelineError(
+                self.text, start, f"unknown pipeline '@{name}'", _suggest(name, named)
+            )
+        if name in self.inside:
+            raise PipelineError(self.text, start, f"pipeline '@{name}' contains itself")
+        return _Parser(named[name], self.passes, self.named, (*self.inside, name)).whole()
+
+    def make(self, name: str, options: str, start: int) -> ModulePass:
+        if name not in self.passes:
+            raise PipelineError(
+                self.text, start, f"unknown pass '{name}'", _suggest(name, self.passes)
+            )
+        # xDSL's option syntax allows no space inside the braces.
+        body = " ".join(options[1:-1].split()) if '"' not in options else options[1:-1].strip()
+        try:
+            spec = parse_spec(f"{name}{{{body}}}" if body else name)
+        except ArgSpecParseError as error:
+            detail = str(error).strip().splitlines()[-1].strip()
+            raise PipelineError(
+                self.text,
+                start,
+                f"pass '{name}': malformed options '{options}': {detail}",
+                "options are written {key=value key2=value}",
+            ) from error
+        try:
+            return instantiate(self.passes[name](), spec)
+        except ValueError as error:
+            raise PipelineError(self.text, start, f"pass '{name}': {error}") from error
+
+
+def _suggest(name: str, known: Iterable[str]) -> str:
+    names = sorted(known)
+    close = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
+    if close:
+        return f"did you mean {' or '.join(close)}?"
+    return f"known: {', '.join(names)}" if len(names) <= 12 else "see --list-passes"
+
+
+def parse_pipeline(
+    text: str,
+    passes: Mapping[str, Callable[[], type[ModulePass]]],
+    named: Callable[[], Mapping[str, str]] = dict,
+) -> list[ModulePass]:
+    """The passes of a pipeline text, with their options set; PipelineError says what is wrong.
+
+    `named` gives the pipelines that `@name` refers to; it is called only when one occurs.
+    """
+    return _Parser(text, passes, named).whole()
+
+
+def instantiate(pass_type: type[ModulePass], spec: ArgSpec) -> ModulePass:
+    """A pass with the options of `spec`; ValueError names an unknown or ill-typed option."""
+    fields = {f.name: f for f in dataclasses.fields(pass_type) if f.init and f.name != "name"}
+    hints = get_type_hints(pass_type)
+    given = {}
+    for key, value in spec.normalize_parameter_names().parameters.items():
+        if key not in fields:
+            options = ", ".join(name.replace("_", "-") for name in fields) or "it has none"
+            raise ValueError(f"no option '{key.replace('_', '-')}' (options: {options})")
+        given[key] = _coerce(value, hints[key])
+    return pass_type.from_spec(ArgSpec(spec.name, given))
+
+
+def _coerce(value: ParameterListType, hint: Any) -> ParameterListType:
+    """`1` for a float option is 1.0, `1e-5` is a number, and a bare flag is true."""
+    members = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    if not value and bool in members:
+        return (True,)
+    scalar = {m for member in members for m in (get_args(member) or (member,))} - {NoneType}
+    if float in scalar and int not in scalar:
+        return tuple(_as_float(item) for item in value)
+    if scalar == {str}:
+        return tuple(str(item) for item in value)
+    return value
+
+
+def _as_float(item: ParameterType) -> ParameterType:
+    if isinstance(item, bool):
+        return item
+    try:
+        return float(item)
+    except ValueError:
+        return item
+
+
+def pipeline_text(passes: Iterable[ModulePass]) -> str:
+    """The text of a pipeline; parsing it gives equal passes."""
+    return ",".join(_pass_text(p) for p in passes)
+
+
+def _pass_text(instance: ModulePass) -> str:
+    options = " ".join(
+        "=".join([key.replace("_", "-"), *([",".join(map(_value_text, value))] if value else [])])
+        for key, value in instance.spec().parameters.items()
+    )
+    return f"{instance.name}{{{options}}}" if options else instance.name
+
+
+def _value_text(value: ParameterType) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        text = repr(value)
+        # The lexer of pass options reads 1e-05 as a word; 1.0e-05 is a number.
+        return re.sub(r"^(-?\d+)e", r"\1.0e", text)
+    if isinstance(value, str) and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]*", value):
+        escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+        return f'"{escaped}"'
+    return str(value)

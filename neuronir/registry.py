@@ -1,0 +1,146 @@
+"""Everything that neuron-opt knows by name, from xDSL, NeuronIR, plugins and `--load` files."""
+
+import importlib.util
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import TypeVar
+
+from xdsl.context import Context
+from xdsl.ir import Dialect
+from xdsl.passes import ModulePass
+from xdsl.universe import Universe
+from xdsl.utils.target import Target
+
+from neuronir.diagnostics.output import input_error
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.targets.registry import get_target, list_targets, register_target
+from neuronir.universe import NEURONIR_UNIVERSE
+
+_T = TypeVar("_T")
+PassFactory = Callable[[], type[ModulePass]]
+
+
+@dataclass
+class Registry:
+    """Names to factories; nothing behind a factory is imported before it is used.
+
+    `owners` says which package a dialect or pass comes from, for --list-passes.
+    """
+
+    dialects: dict[str, Callable[[], Dialect]] = field(default_factory=dict)
+    passes: dict[str, PassFactory] = field(default_factory=dict)
+    formats: dict[str, Callable[[], type[Target]]] = field(default_factory=dict)
+    owners: dict[str, str] = field(default_factory=dict)
+
+    @staticmethod
+    def discover() -> "Registry":
+        """All universes that are installed, and ours even when it is not."""
+        registry = Registry()
+        registry.add_universe("neuronir", NEURONIR_UNIVERSE)
+        for point in sorted(entry_points(group="xdsl.universe"), key=lambda p: p.name):
+            if point.name == "neuronir":
+                continue
+            try:
+                universe = point.load()
+            # A plugin may fail in any way at all while it is imported; the user must learn which.
+            except Exception as error:
+                raise NeuronError(
+                    "NIR_PLUGIN",
+                    f"plugin '{point.name}' ({point.value}) cannot be loaded: "
+                    f"{type(error).__name__}: {error}",
+                    help="repair or uninstall the package that registers it",
+                ) from error
+            if not isinstance(universe, Universe):
+                raise NeuronError(
+                    "NIR_PLUGIN", f"plugin '{point.name}': {point.value} is not a Universe"
+                )
+            registry.add_universe(point.name, universe)
+        return registry
+
+    def add_universe(self, owner: str, universe: Universe) -> None:
+        """Add what a plugin registers; a name that is taken is an error that names both owners."""
+        self._add(owner, "dialect", self.dialects, universe.all_dialects)
+        self._add(owner, "pass", self.passes, universe.all_passes)
+        self._add(owner, "format", self.formats, universe.all_targets)
+
+    def _add(
+        self,
+        owner: str,
+        kind: str,
+        known: dict[str, Callable[[], _T]],
+        more: Mapping[str, Callable[[], _T]],
+    ) -> None:
+        for name, factory in more.items():
+            if name in known:
+                raise NeuronError(
+                    "NIR_PLUGIN",
+                    f"{kind} '{name}' of '{owner}' exists already in "
+                    f"'{self.owners[f'{kind} {name}']}'",
+                    help="rename it, or uninstall one of the two packages",
+                )
+            known[name] = factory
+            self.owners[f"{kind} {name}"] = owner
+
+    def load_file(self, path: str) -> None:
+        """Add the PASSES, DIALECTS and TARGETS that a Python file defines.
+
+        PASSES and DIALECTS are lists of pass classes and dialects, or dicts of name to factory;
+        TARGETS is a list of target objects.
+        """
+        stem = re.sub(r"\W", "_", Path(path).stem)
+        spec = importlib.util.spec_from_file_location(f"neuron_opt_load_{stem}", path)
+        if spec is None or spec.loader is None:
+            raise NeuronError("NIR_LOAD", f"cannot load '{path}': it is not a Python file")
+        module = importlib.util.module_from_spec(spec)
+        try:
+            spec.loader.exec_module(module)
+        except OSError as error:
+            raise input_error(path, error) from error
+        # The file is the user's program: whatever goes wrong in it is shown as their error.
+        except Exception as error:
+            raise NeuronError(
+                "NIR_LOAD", f"'{path}' fails when loaded: {type(error).__name__}: {error}"
+            ) from error
+        universe = Universe(
+            all_dialects=_factories(getattr(module, "DIALECTS", ())),
+            all_passes=_factories(getattr(module, "PASSES", ())),
+        )
+        targets = list(getattr(module, "TARGETS", ()))
+        if not (universe.all_dialects or universe.all_passes or targets):
+            raise NeuronError("NIR_LOAD", f"'{path}' defines none of PASSES, DIALECTS and TARGETS")
+        self.add_universe(path, universe)
+        for target in targets:
+            register_target(target)
+
+    def context(self, *, allow_unregistered: bool = False) -> Context:
+        """A fresh context with every dialect registered, loaded on first use."""
+        ctx = Context(allow_unregistered=allow_unregistered)
+        for name, factory in self.dialects.items():
+            ctx.register_dialect(name, factory)
+        return ctx
+
+    def pipelines(self) -> dict[str, str]:
+        """The named pipelines: `<target>` for a target's whole compile, `<target>:<part>` for its
+        parts."""
+        named = {}
+        for name in list_targets():
+            target = get_target(name)
+            if "default" not in target.pipelines:
+                named[name] = ",".join(text for text in target.pipelines.values() if text)
+            for part, text in target.pipelines.items():
+                named[name if part == "default" else f"{name}:{part}"] = text
+        return named
+
+
+def _factories(given: Mapping[str, Callable[[], _T]] | Iterable[_T]) -> dict[str, Callable[[], _T]]:
+    """A dict of factories as it is; a list of things under their own names."""
+    if isinstance(given, Mapping):
+        return dict(given)
+    named: dict[str, Callable[[], _T]] = {}
+    for thing in given:
+        name = getattr(thing, "name")  # noqa: B009
+        named[name] = lambda thing=thing: thing  # type: ignore[misc]
+    return named
