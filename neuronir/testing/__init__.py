@@ -1,0 +1,1 @@
+"""Help for tests, ours and those of plugins: lit tests that run in one process."""
