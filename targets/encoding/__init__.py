@@ -1,0 +1,1 @@
+"""NeuronIR's own instruction encoding: encoder, decoder and disassembler from one table."""

@@ -1,0 +1,70 @@
+"""Instruction streams as text, by the same field descriptions that encode and decode them."""
+
+from collections.abc import Iterator, Sequence
+
+from neuronir.dialects.nc.enums import Engine
+from neuronir.dialects.nc.instruction import Instruction, Item, Loop, Program, Source
+from neuronir.dialects.nc.opcodes import OPCODES
+from neuronir.targets.encoding.fields import Field, instruction_fields, show_affine
+
+
+def show_instruction(item: Instruction) -> str:
+    """`tensor_copy dst=sbuf[...] src=psum[...] | wait s1 >= 2 | update s2 += 1`."""
+    words = [item.opcode]
+    for field in instruction_fields(OPCODES[item.opcode]):
+        text = _show_field(item, field)
+        if text:
+            words.append(text)
+    return " ".join(words)
+
+
+def _show_field(item: Instruction, field: Field) -> str:
+    if field.part in ("dst", "src"):
+        value = (item.dst if field.part == "dst" else item.src)[field.index]
+        return "" if value is None else f"{field.name}={field.codec.show(value)}"
+    if field.part == "param":
+        if field.name not in item.params:
+            return ""
+        return f"{field.name}={field.codec.show(item.params[field.name])}"
+    if field.part == "waits" and item.waits:
+        return f"wait({field.codec.show(item.waits)})"
+    if field.part == "updates" and item.updates:
+        return f"update({field.codec.show(item.updates)})"
+    return ""
+
+
+def show_source(source: Source) -> str:
+    """`dot.12 bert/encoder/dense`, as much as is known."""
+    parts = [source.name, source.framework]
+    if source.file:
+        parts.append(f"{source.file}:{source.line}")
+    return " ".join(part for part in parts if part)
+
+
+def disassemble_items(
+    items: Sequence[Item], sources: Sequence[Source], indent: str = "  ", depth: int = 0
+) -> Iterator[str]:
+    """The lines of a stream; an instruction's source follows it after `;`."""
+    for item in items:
+        if isinstance(item, Instruction):
+            source = show_source(sources[item.source]) if item.source < len(sources) else ""
+            yield indent + show_instruction(item) + (f"  ; {source}" if source else "")
+        elif isinstance(item, Loop):
+            yield f"{indent}loop i{depth} in 0..{item.trip_count} {{"
+            yield from disassemble_items(item.body, sources, indent + "  ", depth + 1)
+            yield f"{indent}}}"
+        else:
+            arguments = ", ".join(map(show_affine, item.arguments))
+            yield f"{indent}call @{item.function}({arguments})"
+
+
+def disassemble(program: Program, engines: Sequence[Engine] | None = None) -> Iterator[str]:
+    """The lines of all streams, function by function; `engines` selects some."""
+    for name, streams in program.streams.items():
+        entry = " (entry)" if name == program.entry else ""
+        yield f"function @{name}{entry}"
+        for engine in sorted(streams):
+            if engines is not None and engine not in engines:
+                continue
+            yield f" engine {engine.name.lower()}"
+            yield from disassemble_items(streams[engine], program.sources)

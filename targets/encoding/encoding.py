@@ -1,0 +1,113 @@
+"""What a target says about its instruction encoding."""
+
+from dataclasses import dataclass
+
+from neuronir.dialects.nc.enums import Engine
+from neuronir.dialects.nc.instruction import REGISTER, Call, Instruction, Item, Loop, Program
+from neuronir.dialects.nc.machine import Machine
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.targets.encoding.fields import ENCODING_VERSION
+from neuronir.targets.encoding.flatten import flatten
+from neuronir.targets.encoding.stream import decode_engine, encode_engine
+
+MAX_INSTRUCTIONS = 5_000_000
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """An instruction encoding: its name, and whether streams may hold loops, calls, registers."""
+
+    name: str
+    control_flow: bool
+    max_instructions: int = MAX_INSTRUCTIONS
+    version: int = ENCODING_VERSION
+
+    def legalise(self, program: Program) -> Program:
+        """`program` in a form that the machine can run: unrolled where there is no control flow.
+
+        NCC_EBVF030 where it has too many instructions.
+        """
+        if not self.control_flow:
+            return flatten(program, self.max_instructions)
+        count = sum(
+            count_instructions(items)
+            for engines in program.streams.values()
+            for items in engines.values()
+        )
+        if count > self.max_instructions:
+            raise NeuronError(
+                "NCC_EBVF030",
+                f"the program has {count} instructions, at most {self.max_instructions} are "
+                "possible",
+                help="use a smaller model or model parallelism",
+            )
+        return program
+
+    def encode(self, program: Program) -> dict[Engine, bytes]:
+        """The instruction file of each engine that has a stream; takes a legalised program."""
+        functions = list(program.streams)
+        engines = sorted({e for streams in program.streams.values() for e in streams})
+        return {
+            engine: encode_engine(
+                engine,
+                {n: s[engine] for n, s in program.streams.items() if engine in s},
+                functions,
+            )
+            for engine in engines
+        }
+
+
+def decode_streams(
+    files: dict[Engine, bytes], functions: list[str]
+) -> dict[str, dict[Engine, list[Item]]]:
+    """The streams of all engines; DecodeError where a file is malformed."""
+    streams: dict[str, dict[Engine, list[Item]]] = {name: {} for name in functions}
+    for data in files.values():
+        engine, decoded = decode_engine(data, functions)
+        for name, items in decoded.items():
+            streams[name][engine] = items
+    return streams
+
+
+def encoding_for(machine: Machine) -> Encoding:
+    """The encoding of a machine that brings none of its own."""
+    return Encoding(machine.name, machine.has_control_flow)
+
+
+def count_instructions(items: list[Item]) -> int:
+    """Instructions as stored: a loop's body counts once."""
+    count = 0
+    for item in items:
+        count += count_instructions(item.body) if isinstance(item, Loop) else 1
+    return count
+
+
+def check_registers(program: Program, machine: Machine) -> None:
+    """NeuronError NIR_ENC005 where a stream uses more registers than the machine has."""
+    for name, engines in program.streams.items():
+        for engine, items in engines.items():
+            used = _registers(items)
+            if used > machine.registers:
+                raise NeuronError(
+                    "NIR_ENC005",
+                    f"{engine.name} uses {used} registers in '{name}', {machine.name} has "
+                    f"{machine.registers}",
+                    help="fewer dynamic indices may be live at once",
+                )
+
+
+def _registers(items: list[Item]) -> int:
+    used = 0
+    for item in items:
+        if isinstance(item, Loop):
+            used = max(used, _registers(item.body))
+            continue
+        if isinstance(item, Call):
+            affines = list(item.arguments)
+        else:
+            affines = [p.address for p in (*item.dst, *item.src) if p is not None]
+            if isinstance(item, Instruction) and item.opcode == "register_load":
+                used = max(used, int(item.params["register"]) + 1)
+        for affine in affines:
+            used = max([used, *(s - REGISTER + 1 for s, _ in affine.terms)])
+    return used

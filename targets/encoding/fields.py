@@ -1,0 +1,216 @@
+"""The fields of every instruction, made from the opcode table.
+
+An instruction is one byte of code, then its fields in the order of `instruction_fields`. Encoder,
+decoder and disassembler walk this one list.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cache
+from typing import cast
+
+from neuronir.dialects.nc.enums import DType, Space
+from neuronir.dialects.nc.instruction import (
+    ARGUMENT,
+    REGISTER,
+    AccessPattern,
+    Affine,
+    Update,
+    Wait,
+)
+from neuronir.dialects.nc.opcodes import OpSpec, Param
+from neuronir.targets.encoding.codec import (
+    BOOL,
+    FLOAT,
+    SINT,
+    UINT,
+    AnyCodec,
+    Codec,
+    Reader,
+    enum_codec,
+    tuple_codec,
+    write_sint,
+    write_uint,
+)
+
+ENCODING_VERSION = 1
+"""Of everything in targets/encoding; a reader refuses later ones."""
+
+LOOP_BEGIN = 0xF0
+LOOP_END = 0xF1
+CALL = 0xF2
+RETURN = 0xF3
+
+MAX_SYMBOL = REGISTER + 256
+MAX_TERMS = 64
+MAX_WAITS = 256
+MAX_ARGUMENTS = REGISTER - ARGUMENT
+MAX_LOOPS = ARGUMENT
+
+
+def symbol_name(symbol: int) -> str:
+    """`i0` a loop level, `a0` a function argument, `r0` a register."""
+    if symbol < ARGUMENT:
+        return f"i{symbol}"
+    if symbol < REGISTER:
+        return f"a{symbol - ARGUMENT}"
+    return f"r{symbol - REGISTER}"
+
+
+def _write_affine(out: bytearray, value: Affine) -> None:
+    if len(value.terms) > MAX_TERMS:
+        raise ValueError(f"{len(value.terms)} terms, at most {MAX_TERMS} are possible")
+    write_sint(out, value.const)
+    write_uint(out, len(value.terms))
+    for symbol, coefficient in value.terms:
+        if not 0 <= symbol < MAX_SYMBOL:
+            raise ValueError(f"symbol {symbol} is out of range")
+        write_uint(out, symbol)
+        write_sint(out, coefficient)
+
+
+def _read_affine(reader: Reader) -> Affine:
+    const = reader.sint()
+    count = reader.uint()
+    if count == 0:
+        return Affine(const)
+    if count > MAX_TERMS:
+        raise reader.fail(f"{count} terms, at most {MAX_TERMS} are possible")
+    terms = []
+    for _ in range(count):
+        symbol = reader.uint()
+        if symbol >= MAX_SYMBOL:
+            raise reader.fail(f"symbol {symbol} is out of range")
+        terms.append((symbol, reader.sint()))
+    return Affine(const, tuple(terms))
+
+
+def show_affine(value: Affine) -> str:
+    """`64 + 512*i0`."""
+    terms = [f"{c}*{symbol_name(s)}" for s, c in value.terms]
+    return " + ".join([str(value.const), *terms] if value.const or not terms else terms)
+
+
+AFFINE: Codec[Affine] = Codec(_write_affine, _read_affine, show_affine)
+
+
+def _write_free(out: bytearray, value: tuple[int, int]) -> None:
+    write_sint(out, value[0])
+    write_uint(out, value[1])
+
+
+def _read_free(reader: Reader) -> tuple[int, int]:
+    return reader.sint(), reader.uint()
+
+
+_FREE: Codec[tuple[tuple[int, int], ...]] = tuple_codec(
+    Codec(_write_free, _read_free, lambda dim: f"{dim[1]}:{dim[0]}"), 4
+)
+_SPACE = enum_codec(Space)
+_DTYPE = enum_codec(DType)
+_SPACES = {int(s): s for s in Space}
+_DTYPES = {int(d): d for d in DType}
+
+
+def _write_pattern(out: bytearray, value: AccessPattern) -> None:
+    _SPACE.write(out, value.space)
+    _DTYPE.write(out, value.dtype)
+    _write_affine(out, value.address)
+    write_uint(out, value.start)
+    write_uint(out, value.partitions)
+    _FREE.write(out, value.free)
+    write_sint(out, value.partition_stride)
+
+
+def _read_pattern(reader: Reader) -> AccessPattern:
+    space = _SPACES[_SPACE.read(reader)]
+    dtype = _DTYPES[_DTYPE.read(reader)]
+    address = _read_affine(reader)
+    start, partitions = reader.uint(), reader.uint()
+    free = _FREE.read(reader)
+    return AccessPattern(space, dtype, address, start, partitions, free, reader.sint())
+
+
+def show_pattern(value: AccessPattern) -> str:
+    """`sbuf[0:128 | 512:1 | 64 + 512*i0] bf16`: partitions, size:stride, byte address, type."""
+    partitions = f"{value.start}:{value.partitions}"
+    if value.space is Space.HBM:
+        partitions = f"{value.partitions}*{value.partition_stride}B"
+    return (
+        f"{value.space.name.lower()}[{partitions} | {_FREE.show(value.free)} | "
+        f"{show_affine(value.address)}] {value.dtype.name.lower()}"
+    )
+
+
+PATTERN: Codec[AccessPattern] = Codec(_write_pattern, _read_pattern, show_pattern)
+
+
+def _write_wait(out: bytearray, value: Wait) -> None:
+    write_uint(out, value.semaphore)
+    _write_affine(out, value.value)
+
+
+def _read_wait(reader: Reader) -> Wait:
+    return Wait(reader.uint(), _read_affine(reader))
+
+
+def _write_update(out: bytearray, value: Update) -> None:
+    write_uint(out, value.semaphore)
+    write_sint(out, value.amount)
+
+
+def _read_update(reader: Reader) -> Update:
+    return Update(reader.uint(), reader.sint())
+
+
+WAITS: Codec[tuple[Wait, ...]] = tuple_codec(
+    Codec(_write_wait, _read_wait, lambda w: f"s{w.semaphore} >= {show_affine(w.value)}"),
+    MAX_WAITS,
+)
+UPDATES: Codec[tuple[Update, ...]] = tuple_codec(
+    Codec(_write_update, _read_update, lambda u: f"s{u.semaphore} += {u.amount}"), MAX_WAITS
+)
+ARGUMENTS: Codec[tuple[Affine, ...]] = tuple_codec(AFFINE, MAX_ARGUMENTS)
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field: `part` is "source", "dst", "src", "param", "waits" or "updates".
+
+    `index` is the place among the operands of its part; `required` is false for optional operands
+    and for parameters with a default: the presence mask before them says whether they are there.
+    """
+
+    name: str
+    part: str
+    codec: AnyCodec
+    index: int = 0
+    required: bool = True
+
+
+def _param_codec(param: Param) -> AnyCodec:
+    if isinstance(param.kind, type):
+        return enum_codec(cast(type[IntEnum], param.kind))
+    return {"int": SINT, "float": FLOAT, "bool": BOOL}[param.kind]
+
+
+@cache
+def instruction_fields(spec: OpSpec) -> tuple[Field, ...]:
+    """The fields of an opcode: source, presence mask, operands, parameters, waits, updates.
+
+    Bit i of the presence mask stands for the i-th operand or parameter in table order.
+    """
+    operands = [
+        Field(role.rstrip("?"), part, PATTERN, i, not role.endswith("?"))
+        for part, roles in (("dst", spec.dst), ("src", spec.src))
+        for i, role in enumerate(roles)
+    ]
+    params = [Field(p.name, "param", _param_codec(p), required=False) for p in spec.params]
+    return (
+        Field("source", "source", UINT),
+        Field("present", "present", UINT),
+        *operands,
+        *params,
+        Field("waits", "waits", WAITS),
+        Field("updates", "updates", UPDATES),
+    )

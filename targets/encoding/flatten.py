@@ -1,0 +1,102 @@
+"""Unroll loops and calls, for machines whose sequencers have no control flow."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from neuronir.dialects.nc.enums import Engine
+from neuronir.dialects.nc.instruction import (
+    ARGUMENT,
+    REGISTER,
+    AccessPattern,
+    Affine,
+    Instruction,
+    Item,
+    Loop,
+    Program,
+    Wait,
+)
+from neuronir.dialects.support.errors import NeuronError
+
+
+def flatten(program: Program, max_instructions: int) -> Program:
+    """An equal program of one function without loops, calls and registers.
+
+    NCC_EBVF030 where it has more than `max_instructions`; NIR_ENC004 where it needs registers.
+    """
+    expander = _Expander(program, max_instructions)
+    streams: dict[Engine, list[Item]] = {}
+    for engine, items in program.streams[program.entry].items():
+        out: list[Item] = []
+        expander.run(engine, items, [0] * REGISTER, 0, out)
+        streams[engine] = out
+    return replace(program, streams={program.entry: streams})
+
+
+class _Expander:
+    """Walks the streams, counting instructions over all engines."""
+
+    def __init__(self, program: Program, max_instructions: int) -> None:
+        self.program = program
+        self.left = max_instructions
+        self.limit = max_instructions
+
+    def run(
+        self, engine: Engine, items: Sequence[Item], env: list[int], depth: int, out: list[Item]
+    ) -> None:
+        """Append the instructions of `items`; `env` holds the values of loop levels, arguments."""
+        for item in items:
+            if isinstance(item, Instruction):
+                if self.left == 0:
+                    raise NeuronError(
+                        "NCC_EBVF030",
+                        f"the program has more than {self.limit} instructions once its loops are "
+                        f"unrolled, as {self.program.machine} has no control flow",
+                        help="use a smaller model or a target with control flow (trn1)",
+                    )
+                self.left -= 1
+                out.append(self.fixed(item, env))
+            elif isinstance(item, Loop):
+                for i in range(item.trip_count):
+                    env[depth] = i
+                    self.run(engine, item.body, env, depth + 1, out)
+            else:
+                inner = [0] * REGISTER
+                for i, argument in enumerate(item.arguments):
+                    inner[ARGUMENT + i] = self.constant(argument, env, item.function).const
+                callee = self.program.streams[item.function].get(engine, [])
+                self.run(engine, callee, inner, 0, out)
+
+    def fixed(self, item: Instruction, env: Sequence[int]) -> Instruction:
+        """`item` with the symbols replaced by their values."""
+        if item.opcode == "register_load":
+            raise self.register_error(item.opcode)
+
+        def pattern(p: AccessPattern | None) -> AccessPattern | None:
+            if p is None or not p.address.terms:
+                return p
+            return replace(p, address=self.constant(p.address, env, item.opcode))
+
+        return replace(
+            item,
+            dst=tuple(map(pattern, item.dst)),
+            src=tuple(map(pattern, item.src)),
+            waits=tuple(
+                Wait(w.semaphore, self.constant(w.value, env, item.opcode)) for w in item.waits
+            ),
+        )
+
+    def constant(self, value: Affine, env: Sequence[int], what: str) -> Affine:
+        """The value of `value`."""
+        if not value.terms:
+            return value
+        if any(symbol >= REGISTER for symbol, _ in value.terms):
+            raise self.register_error(what)
+        return Affine(value.at(env))
+
+    def register_error(self, what: str) -> NeuronError:
+        """The refusal of an address that is only known at run time."""
+        return NeuronError(
+            "NIR_ENC004",
+            f"'{what}' takes an address from a register; {self.program.machine} has no registers",
+            help="compile for a target with control flow (trn1), or make the index a constant",
+        )

@@ -1,0 +1,1 @@
+"""Tests of the instruction encoding and the NEFF container."""
