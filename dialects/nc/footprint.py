@@ -1,0 +1,280 @@
+"""Which bytes an access touches, and whether two accesses touch a byte in common, exactly.
+
+The one routine that the verifier, dependence analysis, the race checker and the simulator use. A
+footprint is a set of partitions times a set of bytes `low + sum(stride_i * k_i) + [0, width)`. Two
+of them meet where `sum(stride_j * x_j)` can fall into an interval for bounded integers `x_j`: a
+search over strides from large to small, pruned by what the smaller strides can still reach and by
+their greatest common divisor. Nothing is expanded, so the size of a pattern does not matter.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from math import gcd
+
+from neuronir.dialects.nc.enums import AluOp, Space
+from neuronir.dialects.nc.instruction import AccessPattern, Affine, Instruction
+
+Term = tuple[int, int, int]
+"""(stride, lowest, highest): an integer between bounds (both inclusive) times a stride."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A byte set in normal form, relative to the address of its access pattern.
+
+    `low` and `high` bound it (high is exclusive); `dims` are (stride, count) in bytes with rising
+    strides above `width`, the bytes of one contiguous run.
+    """
+
+    low: int
+    high: int
+    width: int
+    dims: tuple[tuple[int, int], ...]
+
+
+@lru_cache(maxsize=1 << 16)
+def _shape(size: int, dims: tuple[tuple[int, int], ...]) -> Shape:
+    """The normal form of elements of `size` bytes at strides `dims` (bytes, count), any order."""
+    low = 0
+    positive: list[tuple[int, int]] = []
+    for stride, count in dims:
+        if count == 1 or stride == 0:
+            continue
+        if stride < 0:
+            low += stride * (count - 1)
+            stride = -stride
+        positive.append((stride, count))
+    positive.sort()
+    width = size
+    rest: list[tuple[int, int]] = []
+    for stride, count in positive:
+        if not rest and stride <= width:
+            width += stride * (count - 1)
+            continue
+        if rest:
+            inner, n = rest[-1]
+            if stride % inner == 0 and stride // inner <= n:
+                rest[-1] = (inner, n + stride // inner * (count - 1))
+                continue
+        rest.append((stride, count))
+    high = low + width + sum(stride * (count - 1) for stride, count in rest)
+    return Shape(low, high, width, tuple(rest))
+
+
+def shape_of(ap: AccessPattern) -> Shape:
+    """The byte set of `ap` relative to its address (in HBM with the rows of all partitions)."""
+    size = ap.dtype.size
+    dims = tuple((stride * size, count) for stride, count in ap.free)
+    if ap.space == Space.HBM:
+        dims += ((ap.partition_stride, ap.partitions),)
+    return _shape(size, dims)
+
+
+def footprint_key(ap: AccessPattern) -> tuple[int, int, int, Shape]:
+    """What two access patterns share if and only if they touch the same bytes at one address.
+
+    (memory, start partition, partitions, shape); HBM patterns have no partitions (0, 0).
+    """
+    if ap.space == Space.HBM:
+        return (ap.space, 0, 0, shape_of(ap))
+    return (ap.space, ap.start, ap.partitions, shape_of(ap))
+
+
+def hull(ap: AccessPattern, address: int) -> tuple[int, int]:
+    """First byte and byte after the last one (within a partition, or in HBM) at `address`."""
+    shape = shape_of(ap)
+    return address + shape.low, address + shape.high
+
+
+def hull_over(ap: AccessPattern, bounds: Mapping[int, tuple[int, int]]) -> tuple[int, int]:
+    """The hull over all values of the symbols of the address; bounds are inclusive.
+
+    A loop level of trip count n has the bounds (0, n - 1).
+    """
+    low, high = affine_range(ap.address, bounds)
+    shape = shape_of(ap)
+    return low + shape.low, high + shape.high
+
+
+def affine_range(value: Affine, bounds: Mapping[int, tuple[int, int]]) -> tuple[int, int]:
+    """The lowest and highest value where each symbol lies between its (inclusive) bounds."""
+    low = high = value.const
+    for symbol, coefficient in value.terms:
+        ends = (bounds[symbol][0] * coefficient, bounds[symbol][1] * coefficient)
+        low += min(ends)
+        high += max(ends)
+    return low, high
+
+
+def overlaps(a: AccessPattern, b: AccessPattern, address_a: int, address_b: int) -> bool:
+    """Whether `a` at byte address `address_a` and `b` at `address_b` share a byte. Exact."""
+    if a.space != b.space:
+        return False
+    if a.space != Space.HBM and not (
+        a.start < b.start + b.partitions and b.start < a.start + a.partitions
+    ):
+        return False
+    shape_a = shape_of(a)
+    shape_b = shape_of(b)
+    return shapes_overlap(shape_a, shape_b, address_b - address_a)
+
+
+def shapes_overlap(a: Shape, b: Shape, distance: int) -> bool:
+    """Whether two byte sets meet, the address of `b` being `distance` bytes after that of `a`."""
+    if a.high <= b.low + distance or b.high + distance <= a.low:
+        return False
+    if not a.dims and not b.dims:
+        return True
+    return _shapes_overlap(a, b, distance)
+
+
+@lru_cache(maxsize=1 << 18)
+def _shapes_overlap(a: Shape, b: Shape, distance: int) -> bool:
+    delta = b.low + distance - a.low
+    terms = [(stride, 0, n - 1) for stride, n in a.dims]
+    terms += [(-stride, 0, n - 1) for stride, n in b.dims]
+    return feasible(terms, delta - a.width + 1, delta + b.width - 1)
+
+
+def overlaps_for_some(
+    a: AccessPattern,
+    b: AccessPattern,
+    bounds: Mapping[int, tuple[int, int]],
+    *,
+    shared: Mapping[int, tuple[int, int]] | None = None,
+) -> bool:
+    """Whether `a` and `b` share a byte for some values of the symbols in their addresses.
+
+    `bounds` gives inclusive bounds of every symbol. A symbol varies in `b` independently of `a`,
+    unless `shared` names it: there its value in `b` is its value in `a` plus a distance between
+    the inclusive bounds given ((0, 0) for one and the same round of a loop). Exact, but for a
+    range of distances over which the coefficients of `a` and `b` differ: there a distance may be
+    combined with a round near the end of the loop, so a yes may be too careful.
+    """
+    if a.space != b.space:
+        return False
+    if a.space != Space.HBM and not (
+        a.start < b.start + b.partitions and b.start < a.start + a.partitions
+    ):
+        return False
+    shape_a, shape_b = shape_of(a), shape_of(b)
+    linked = shared or {}
+    terms = [(stride, 0, n - 1) for stride, n in shape_a.dims]
+    terms += [(-stride, 0, n - 1) for stride, n in shape_b.dims]
+    in_a, in_b = dict(a.address.terms), dict(b.address.terms)
+    for symbol in {*in_a, *in_b}:
+        low, high = bounds[symbol]
+        ca, cb = in_a.get(symbol, 0), in_b.get(symbol, 0)
+        if symbol in linked:
+            near, far = linked[symbol]
+            near, far = max(near, low - high), min(far, high - low)
+            if near > far:
+                return False
+            if ca == cb:
+                terms.append((-cb, near, far))
+                continue
+            if near == far:  # the same round, moved: one value in common
+                if near >= 0:
+                    terms += [(ca - cb, low, high - near), (-cb, near, near)]
+                else:
+                    terms += [(ca - cb, low - near, high), (-cb, near, near)]
+                continue
+            terms += [(ca - cb, low, high), (-cb, near, far)]
+            continue
+        terms += [(ca, low, high), (-cb, low, high)]
+    delta = b.address.const + shape_b.low - a.address.const - shape_a.low
+    return feasible(terms, delta - shape_a.width + 1, delta + shape_b.width - 1)
+
+
+def feasible(terms: Iterable[Term], low: int, high: int) -> bool:
+    """Whether `low <= sum(stride * x) <= high` has a solution in integers within the bounds."""
+    merged: dict[int, tuple[int, int]] = {}
+    for stride, first, last in terms:
+        if stride < 0:
+            stride, first, last = -stride, -last, -first
+        if stride == 0:
+            continue
+        if first == last:
+            low -= stride * first
+            high -= stride * first
+            continue
+        before = merged.get(stride, (0, 0))
+        merged[stride] = (before[0] + first, before[1] + last)
+    # Move every variable to start at zero; then all partial sums are bounded below by zero.
+    dims: list[tuple[int, int]] = []
+    for stride, (first, last) in merged.items():
+        low -= stride * first
+        high -= stride * first
+        dims.append((stride, last - first))
+    dims.sort(reverse=True)
+    n = len(dims)
+    reach = [0] * (n + 1)  # what strides i.. can add up to
+    common = [0] * (n + 1)  # their greatest common divisor
+    for i in range(n - 1, -1, -1):
+        reach[i] = reach[i + 1] + dims[i][0] * dims[i][1]
+        common[i] = gcd(common[i + 1], dims[i][0])
+    return _search(dims, reach, common, 0, low, high, set())
+
+
+def _search(
+    dims: list[tuple[int, int]],
+    reach: list[int],
+    common: list[int],
+    level: int,
+    low: int,
+    high: int,
+    failed: set[tuple[int, int]],
+) -> bool:
+    if high < 0 or low > reach[level]:
+        return False
+    if low <= 0 or high >= reach[level]:
+        return True  # all variables at zero, or all at their end
+    # Here 0 < low and high < reach.
+    if high < -(-low // common[level]) * common[level]:
+        return False
+    if level == len(dims) - 1:
+        return True  # a multiple of the one stride left lies in the interval and in reach
+    if (level, low) in failed:
+        return False
+    stride, last = dims[level]
+    first_x = max(0, -(-(low - reach[level + 1]) // stride))
+    last_x = min(last, high // stride)
+    for x in range(first_x, last_x + 1):
+        moved = stride * x
+        if _search(dims, reach, common, level + 1, low - moved, high - moved, failed):
+            return True
+    failed.add((level, low))
+    return False
+
+
+def _table(row: AccessPattern, params: Mapping[str, int | float]) -> AccessPattern:
+    """The whole table of which `row` is one row: rows * row_stride bytes."""
+    rows, stride = int(params["rows"]), int(params["row_stride"])
+    if row.space == Space.HBM:
+        return replace(row, partitions=rows, partition_stride=stride)
+    return replace(row, free=((stride // row.dtype.size, rows), *row.free))
+
+
+def reads(instruction: Instruction) -> tuple[AccessPattern, ...]:
+    """Everything the instruction may read, destinations that it adds to or keeps included."""
+    sources = [ap for ap in instruction.src if ap is not None]
+    params = instruction.params
+    opcode = instruction.opcode
+    if opcode == "dma_gather":
+        sources[0] = _table(sources[0], params)
+        return tuple(sources)
+    kept: tuple[AccessPattern, ...] = ()
+    if opcode == "copy_predicated" or (opcode == "matmul" and params.get("accumulate", 0)):
+        kept = tuple(ap for ap in instruction.dst if ap is not None)
+    elif opcode in ("dma", "dma_scatter") and params.get("accumulate", 0) != AluOp.BYPASS:
+        kept = writes(instruction)
+    return (*sources, *kept)
+
+
+def writes(instruction: Instruction) -> tuple[AccessPattern, ...]:
+    """Everything the instruction may write."""
+    targets = tuple(ap for ap in instruction.dst if ap is not None)
+    if instruction.opcode == "dma_scatter":
+        return (_table(targets[0], instruction.params),)
+    return targets

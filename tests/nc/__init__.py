@@ -1,0 +1,1 @@
+"""Tests of the nc dialect, its footprints and semantics."""
