@@ -1,81 +1,10 @@
-"""Write result files whole or not at all."""
+"""Write result files whole or not at all (the code is on the ground floor, for the targets too)."""
 
-import os
-import stat
-import sys
-import tempfile
-from pathlib import Path
+from neuronir.dialects.support.output import (
+    atomic_write,
+    input_error,
+    output_error,
+    write_stdout,
+)
 
-from neuronir.dialects.support.errors import NeuronError
-
-
-def atomic_write(path: str | os.PathLike[str], data: bytes | str) -> None:
-    """Put `data` into the file `path`, so that nobody ever sees a part of it.
-
-    The bytes go to a temporary file in the same folder, which then takes the name. When anything
-    fails (no space, no permission, Ctrl-C) the temporary file goes and an older file stays as it
-    was. Text is written as UTF-8. A path that is not a plain file (`/dev/stdout`, a pipe) is
-    written directly, because a rename would replace the device.
-    """
-    target = Path(path)
-    payload = data.encode() if isinstance(data, str) else data
-    try:
-        if target.exists() and not stat.S_ISREG(target.stat().st_mode):
-            if target.is_dir():
-                raise IsADirectoryError(21, "Is a directory", str(target))
-            with target.open("wb") as device:
-                device.write(payload)
-            return
-        _replace(target.resolve(), payload)
-    except OSError as error:
-        raise output_error(target, error) from error
-
-
-def _replace(target: Path, payload: bytes) -> None:
-    prefix = f".{target.name}."
-    descriptor, name = tempfile.mkstemp(prefix=prefix, suffix=".part", dir=target.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(payload)
-            stream.flush()
-            # mkstemp gives 0600; a result file gets what open() would have given it.
-            os.chmod(name, _mode_of(target))
-        os.replace(name, target)
-    except BaseException:
-        # Also on KeyboardInterrupt: a partial file must not stay behind.
-        os.unlink(name)
-        raise
-
-
-def _mode_of(target: Path) -> int:
-    if target.exists():
-        return stat.S_IMODE(target.stat().st_mode)
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
-
-
-def output_error(path: str | os.PathLike[str], error: OSError) -> NeuronError:
-    """The user's view of a file that cannot be written."""
-    return NeuronError(
-        "NIR_OUTPUT",
-        f"cannot write '{os.fspath(path)}': {error.strerror or error}",
-        help="check that the folder exists, is writable and has space left",
-    )
-
-
-def input_error(path: str | os.PathLike[str], error: OSError) -> NeuronError:
-    """The user's view of a file that cannot be read."""
-    return NeuronError("NIR_INPUT", f"cannot read '{os.fspath(path)}': {error.strerror or error}")
-
-
-def write_stdout(text: str) -> None:
-    """Print to stdout; a reader that went away (`| head`) is not an error."""
-    try:
-        sys.stdout.write(text)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # Python flushes stdout once more at exit and would complain there.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except OSError as error:
-        raise output_error("<stdout>", error) from error
+__all__ = ["atomic_write", "input_error", "output_error", "write_stdout"]

@@ -5,9 +5,7 @@ decoder and disassembler walk this one list.
 """
 
 from dataclasses import dataclass
-from enum import IntEnum
 from functools import cache
-from typing import cast
 
 from neuronir.dialects.nc.enums import DType, Space
 from neuronir.dialects.nc.instruction import (
@@ -188,10 +186,13 @@ class Field:
     required: bool = True
 
 
+_PARAM_CODECS: dict[str, AnyCodec] = {"int": SINT, "float": FLOAT, "bool": BOOL}
+
+
 def _param_codec(param: Param) -> AnyCodec:
     if isinstance(param.kind, type):
-        return enum_codec(cast(type[IntEnum], param.kind))
-    return {"int": SINT, "float": FLOAT, "bool": BOOL}[param.kind]
+        return enum_codec(param.kind)
+    return _PARAM_CODECS[param.kind]
 
 
 @cache
