@@ -44,13 +44,23 @@ class Machine:
     act_overhead_cycles: int
     act_latency_cycles: int
     act_table_load_ns: float
+    act_accumulate_cycles: int  # reading the summing registers, for an activation with `sum`
+    activation_tables: Mapping[str, frozenset[str]]  # set -> functions; others are in every set
     dve_min_cycles: int
     dve_overhead_cycles: int
     dve_latency_cycles: int
+    dve_two_input_cycles: float  # per element, two tensors that both come from SBUF
+    dve_reduce_16bit_cycles: float  # per element, bf16 to bf16 reduction by add or max
+    dve_memset_16bit_cycles: float  # per element, zeros of a 16-bit float
+    bn_aggr_cycles: float  # per (count, mean, var * count) triple
     reciprocal_cycles_per_element: float
+    strided_access_bytes: int  # an innermost stride beyond this slows the access
+    strided_access_factor: float
     pool_overhead_cycles: int
     pool_latency_cycles: int
     pool_cycles_per_element: float
+    pool_gather_cycles: float  # per index of a local gather
+    pool_partition_reduce_cycles: float  # per element and partition that is reduced
     max_free_dims: int
     max_free_sbuf: int
     max_free_psum: int
@@ -60,6 +70,8 @@ class Machine:
     dma_queues: int
     dma_engine_gbps: float  # sustained, one engine
     dma_fixed_ns: float  # trigger to first byte, and completion
+    dma_completion_ns: float  # the part of dma_fixed_ns that comes after the last byte
+    dma_issue_ns: float  # between the starts of two transfers of one queue
     dma_descriptor_ns: float  # one engine, a descriptor of any size
     dma_descriptor_bytes: int  # of a descriptor itself
     dma_max_descriptor_bytes: int
@@ -70,6 +82,9 @@ class Machine:
     semaphores: int
     semaphore_latency_ns: float
     registers: int
+    register_load_ns: float
+    shared_ports: frozenset[str]  # values of enums.Port
+    program_overhead_ns: float  # start-up and tear-down of one run, outside the instructions
     has_control_flow: bool
     dtypes: frozenset[str]  # DType names that engines take
     matmul_dtypes: frozenset[str]
