@@ -1,0 +1,152 @@
+"""Constants: small ones inside the module, large ones in the resource store beside it."""
+
+from typing import Self
+
+import numpy as np
+from xdsl.dialects.builtin import (
+    BytesAttr,
+    DenseIntOrFPElementsAttr,
+    IntegerAttr,
+    IntegerType,
+    TensorType,
+)
+from xdsl.ir import Attribute, Operation
+from xdsl.irdl import irdl_op_definition, prop_def, result_def, traits_def
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import ConstantLike, Pure
+
+from neuronir.dialects.hlo.attributes import HloResourceAttr, tensor_type
+from neuronir.dialects.hlo.base import HloOp
+from neuronir.dialects.hlo.resources import Array, intern, lookup
+from neuronir.dialects.support.dtypes import element_type, is_complex, is_float, np_dtype
+from neuronir.dialects.support.location import inherit
+
+INLINE_LIMIT = 32
+"""Constants of more elements than this are resources."""
+
+
+class _ValueIsConstant(ConstantLike):
+    """The value property is the constant."""
+
+    @classmethod
+    def get_constant_value(cls, op: Operation) -> Attribute | None:
+        """The attribute that holds the value."""
+        return op.properties.get("value")
+
+
+@irdl_op_definition
+class ConstantOp(HloOp):
+    """A tensor known at compile time."""
+
+    name = "hlo.constant"
+
+    value = prop_def()
+    result = result_def()
+    traits = traits_def(Pure(), _ValueIsConstant())
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        """Parse `dense<...> : type {attributes}` or `#hlo.resource<"key"> {attributes} : type`."""
+        value = parser.parse_attribute()
+        attributes = dict(parser.parse_optional_attr_dict())
+        if isinstance(value, DenseIntOrFPElementsAttr):
+            result_type: Attribute = value.type
+        else:
+            parser.parse_punctuation(":")
+            result_type = parser.parse_type()
+        return cls.create(
+            result_types=[result_type], properties={"value": value}, attributes=attributes
+        )
+
+    def print(self, printer: Printer) -> None:
+        """Print the form that `parse` reads."""
+        value = self.value
+        printer.print_string(" ")
+        if isinstance(value, DenseIntOrFPElementsAttr):
+            # xDSL prints NaN and infinities of a list as integers that it reads back as numbers.
+            if _has_nonfinite(value):
+                printer.print_string(f'dense<"0x{value.data.data.hex().upper()}"> : ')
+                printer.print_attribute(value.type)
+            else:
+                printer.print_attribute(value)
+            printer.print_op_attributes(self.attributes)
+        else:
+            printer.print_attribute(value)
+            printer.print_op_attributes(self.attributes)
+            printer.print_string(" : ")
+            printer.print_attribute(self.result.type)
+
+
+@irdl_op_definition
+class IotaOp(HloOp):
+    """Each element is its own index along iota_dimension."""
+
+    name = "hlo.iota"
+
+    iota_dimension = prop_def(IntegerAttr[IntegerType])
+    result = result_def()
+    traits = traits_def(Pure())
+
+
+def _has_nonfinite(value: DenseIntOrFPElementsAttr) -> bool:
+    element = value.get_element_type()
+    if not (is_float(element) or is_complex(element)):
+        return False
+    array = dense_to_array(value).astype(np.complex64 if is_complex(element) else np.float64)
+    return not bool(np.isfinite(array).all())
+
+
+def dense_to_array(value: DenseIntOrFPElementsAttr) -> Array:
+    """The elements of a dense attribute, read-only, in its shape."""
+    element = value.get_element_type()
+    dtype = np_dtype(element)
+    data = value.data.data
+    if isinstance(element, IntegerType) and element.width.data < 8:
+        # xDSL stores these as one signed byte each, and true as -1.
+        narrow = np.frombuffer(data, dtype=np.int8)
+        array = narrow != 0 if element.width.data == 1 else narrow.astype(dtype)
+        array.flags.writeable = False
+        return array.reshape(value.get_shape())
+    return np.frombuffer(data, dtype=dtype).reshape(value.get_shape())
+
+
+def array_to_dense(
+    array: Array, type: TensorType[Attribute] | None = None
+) -> DenseIntOrFPElementsAttr:
+    """A dense attribute of an array's elements."""
+    if type is None:
+        type = tensor_type(array.shape, element_type(array.dtype))
+    element = type.element_type
+    if isinstance(element, IntegerType) and element.width.data < 8:
+        bytes_of = array.astype(np.int8)
+        data = (-bytes_of if element.width.data == 1 else bytes_of).tobytes()
+    else:
+        data = array.tobytes()
+    return DenseIntOrFPElementsAttr(type, BytesAttr(data))
+
+
+def constant_value(array: Array, type: TensorType[Attribute] | None = None) -> Attribute:
+    """The value attribute for an array: dense up to `INLINE_LIMIT` elements, else a resource."""
+    return array_to_dense(array, type) if array.size <= INLINE_LIMIT else intern(array)
+
+
+def constant_array(value: Operation | Attribute, type: Attribute | None = None) -> Array:
+    """The read-only array of a `hlo.constant` or of its value attribute."""
+    attr = value.properties["value"] if isinstance(value, Operation) else value
+    if isinstance(attr, HloResourceAttr):
+        return lookup(attr)
+    assert isinstance(attr, DenseIntOrFPElementsAttr)
+    return dense_to_array(attr)
+
+
+def constant_op(array: Array, location_from: Operation | None = None) -> ConstantOp:
+    """A constant with an array's shape, dtype and elements."""
+    type = tensor_type(array.shape, element_type(array.dtype))
+    op = ConstantOp.create(result_types=[type], properties={"value": constant_value(array, type)})
+    if location_from is not None:
+        inherit(op, location_from)
+    return op
+
+
+CONSTANT_OPS = (ConstantOp, IotaOp)

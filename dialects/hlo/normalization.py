@@ -1,0 +1,60 @@
+"""Batch normalisation as single operations."""
+
+import abc
+
+from xdsl.dialects.builtin import Float32Type, FloatAttr, IntegerAttr, IntegerType
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.traits import Pure
+
+from neuronir.dialects.hlo.base import HloOp
+
+
+class BatchNormOp(HloOp, abc.ABC):
+    """Normalisation over all dimensions but feature_index; epsilon is added to the variance."""
+
+    operand = operand_def()
+    scale = operand_def()
+    epsilon = prop_def(FloatAttr[Float32Type])
+    feature_index = prop_def(IntegerAttr[IntegerType])
+    result = result_def()
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class BatchNormTrainingOp(BatchNormOp):
+    """The tuple (normalised operand, batch mean, batch variance)."""
+
+    name = "hlo.batch_norm_training"
+
+    operand = operand_def()
+    scale = operand_def()
+    offset = operand_def()
+
+
+@irdl_op_definition
+class BatchNormInferenceOp(BatchNormOp):
+    """The operand normalised by a known mean and variance."""
+
+    name = "hlo.batch_norm_inference"
+
+    operand = operand_def()
+    scale = operand_def()
+    offset = operand_def()
+    mean = operand_def()
+    variance = operand_def()
+
+
+@irdl_op_definition
+class BatchNormGradOp(BatchNormOp):
+    """The tuple of gradients of (operand, scale, offset)."""
+
+    name = "hlo.batch_norm_grad"
+
+    operand = operand_def()
+    scale = operand_def()
+    mean = operand_def()
+    variance = operand_def()
+    grad_output = operand_def()
+
+
+NORMALIZATION_OPS = (BatchNormTrainingOp, BatchNormInferenceOp, BatchNormGradOp)

@@ -1,0 +1,50 @@
+"""Random numbers."""
+
+from xdsl.dialects.builtin import IntegerAttr, IntegerType, StringAttr
+from xdsl.irdl import (
+    irdl_op_definition,
+    operand_def,
+    prop_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.traits import Pure
+
+from neuronir.dialects.hlo.base import HloOp
+
+
+@irdl_op_definition
+class RngOp(HloOp):
+    """Random elements; rng_uniform in [a, b) or rng_normal with mean a and deviation b."""
+
+    name = "hlo.rng"
+
+    params = var_operand_def()
+    distribution = prop_def(StringAttr)
+    result = result_def()
+
+
+@irdl_op_definition
+class RngBitGeneratorOp(HloOp):
+    """Random bits from a state, by rng_default, rng_three_fry or rng_philox: (state, bits)."""
+
+    name = "hlo.rng_bit_generator"
+
+    state = operand_def()
+    algorithm = prop_def(StringAttr)
+    result = result_def()
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class RngGetAndUpdateStateOp(HloOp):
+    """The state of the module's generator, which then grows by delta."""
+
+    name = "hlo.rng_get_and_update_state"
+
+    delta = prop_def(IntegerAttr[IntegerType])
+    result = result_def()
+
+
+RANDOM_OPS = (RngOp, RngBitGeneratorOp, RngGetAndUpdateStateOp)

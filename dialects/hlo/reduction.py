@@ -1,0 +1,116 @@
+"""Operations that apply a small computation, held as a region of scalars, over dimensions."""
+
+from xdsl.dialects.builtin import BoolAttr, IntegerAttr, IntegerType
+from xdsl.irdl import (
+    SameVariadicOperandSize,
+    irdl_op_definition,
+    operand_def,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.traits import IsolatedFromAbove, Pure
+
+from neuronir.dialects.hlo.attributes import I64_ARRAY
+from neuronir.dialects.hlo.base import HloOp
+
+
+@irdl_op_definition
+class ReduceOp(HloOp):
+    """Fold the given dimensions with the region, in any order, beginning at init_values.
+
+    The region takes (accumulator..., element...) and returns the new accumulator, a tuple if there
+    are several inputs; the result is then a tuple, too.
+    """
+
+    name = "hlo.reduce"
+
+    inputs = var_operand_def()
+    init_values = var_operand_def()
+    dimensions = prop_def(I64_ARRAY)
+    body = region_def("single_block")
+    result = result_def()
+    irdl_options = (SameVariadicOperandSize(),)
+    traits = traits_def(Pure(), IsolatedFromAbove())
+
+
+@irdl_op_definition
+class ReduceWindowOp(HloOp):
+    """Fold each position of a sliding window; padding holds a low, high pair a dimension."""
+
+    name = "hlo.reduce_window"
+
+    inputs = var_operand_def()
+    init_values = var_operand_def()
+    window_dimensions = prop_def(I64_ARRAY)
+    window_strides = prop_def(I64_ARRAY)
+    base_dilations = prop_def(I64_ARRAY)
+    window_dilations = prop_def(I64_ARRAY)
+    padding = prop_def(I64_ARRAY)
+    body = region_def("single_block")
+    result = result_def()
+    irdl_options = (SameVariadicOperandSize(),)
+    traits = traits_def(Pure(), IsolatedFromAbove())
+
+
+@irdl_op_definition
+class SelectAndScatterOp(HloOp):
+    """Send each source element to the place in its window that select chooses; scatter adds up."""
+
+    name = "hlo.select_and_scatter"
+
+    operand = operand_def()
+    source = operand_def()
+    init_value = operand_def()
+    window_dimensions = prop_def(I64_ARRAY)
+    window_strides = prop_def(I64_ARRAY)
+    padding = prop_def(I64_ARRAY)
+    select = region_def("single_block")
+    scatter = region_def("single_block")
+    result = result_def()
+    traits = traits_def(Pure(), IsolatedFromAbove())
+
+
+@irdl_op_definition
+class SortOp(HloOp):
+    """Sort all inputs together along a dimension; the comparator is (lhs0, rhs0, lhs1, ...)."""
+
+    name = "hlo.sort"
+
+    inputs = var_operand_def()
+    dimension = prop_def(IntegerAttr[IntegerType])
+    is_stable = prop_def(BoolAttr)
+    comparator = region_def("single_block")
+    result = result_def()
+    traits = traits_def(Pure(), IsolatedFromAbove())
+
+
+@irdl_op_definition
+class MapOp(HloOp):
+    """Apply a region of scalars to the inputs' elements at each place."""
+
+    name = "hlo.map"
+
+    inputs = var_operand_def()
+    dimensions = prop_def(I64_ARRAY)
+    body = region_def("single_block")
+    result = result_def()
+    traits = traits_def(Pure(), IsolatedFromAbove())
+
+
+@irdl_op_definition
+class TopkOp(HloOp):
+    """The k largest (or smallest) values along the last dimension and their indices, as a tuple."""
+
+    name = "hlo.topk"
+
+    operand = operand_def()
+    k = prop_def(IntegerAttr[IntegerType])
+    largest = prop_def(BoolAttr)
+    result = result_def()
+    traits = traits_def(Pure())
+
+
+REDUCTION_OPS = (ReduceOp, ReduceWindowOp, SelectAndScatterOp, SortOp, MapOp, TopkOp)

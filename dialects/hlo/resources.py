@@ -1,0 +1,110 @@
+"""Large constants: numpy arrays held beside the module, interned by content.
+
+A module refers to an array by the hash of its dtype, shape and bytes, so equal weights are held
+once, the reference is stable between processes, and comparing two constants never looks at bytes.
+"""
+
+import hashlib
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+from xdsl.dialect_interfaces.op_asm import OpAsmDialectInterface
+
+from neuronir.dialects.hlo.attributes import HloResourceAttr, string_attr
+from neuronir.dialects.support.dtypes import element_type, from_hlo_name, hlo_name, np_dtype
+from neuronir.dialects.support.errors import NeuronError
+
+KEY_LENGTH = 32
+"""Hexadecimal digits of SHA-256 in a key, after a letter: 128 bits."""
+
+Array = npt.NDArray[np.generic]
+
+_STORE: dict[str, Array] = {}
+
+
+def _key_of(array: Array) -> str:
+    header = f"{hlo_name(element_type(array.dtype))}{list(array.shape)}".encode()
+    digest = hashlib.sha256(header)
+    digest.update(array.reshape(-1).view(np.uint8).data)
+    # Keys are MLIR identifiers, so they begin with a letter.
+    return "c" + digest.hexdigest()[:KEY_LENGTH]
+
+
+def intern(array: Array) -> HloResourceAttr:
+    """Hold an array for the life of the process; equal arrays get the same attribute.
+
+    The array is copied only when it is not contiguous or somebody else could write to it.
+    """
+    if not array.flags.c_contiguous:
+        array = np.ascontiguousarray(array).reshape(array.shape)
+    key = _key_of(array)
+    if key not in _STORE:
+        if array.flags.writeable:
+            array = array.copy()
+            array.flags.writeable = False
+        _STORE[key] = array
+    return HloResourceAttr(string_attr(key))
+
+
+def lookup(attr: HloResourceAttr) -> Array:
+    """The array that a resource attribute stands for; read-only."""
+    array = _STORE.get(attr.key.data)
+    if array is None:
+        raise NeuronError(
+            "NIR_HLO020",
+            f'the constant #hlo.resource<"{attr.key.data}"> is not in this module\'s resources',
+            help="print the module together with its `dialect_resources` section",
+        )
+    return array
+
+
+def _to_blob(array: Array) -> str:
+    """Text of an array: hex of a header line `f32[2,3]` and a newline, then the bytes."""
+    dims = ",".join(str(d) for d in array.shape)
+    header = f"{hlo_name(element_type(array.dtype))}[{dims}]\n".encode()
+    return "0x" + (header + array.tobytes()).hex()
+
+
+def _from_blob(blob: str) -> Array:
+    """The inverse of `_to_blob`; ValueError says what is wrong."""
+    raw = bytes.fromhex(blob[2:])
+    header, newline, data = raw.partition(b"\n")
+    text = header.decode("ascii", errors="replace")
+    if not newline or "[" not in text or not text.endswith("]"):
+        raise ValueError("an hlo resource begins with its shape, such as f32[2,3]")
+    name, dims_text = text[:-1].split("[", 1)
+    dims = tuple(int(d) for d in dims_text.split(",") if d)
+    try:
+        dtype = np_dtype(from_hlo_name(name))
+    except NeuronError as error:
+        raise ValueError(error.message) from error
+    array = np.frombuffer(data, dtype=dtype)
+    if array.size != int(np.prod(dims, dtype=np.int64)):
+        raise ValueError(f"{text} does not fit {len(data)} bytes")
+    return array.reshape(dims)
+
+
+class HloResources(OpAsmDialectInterface):
+    """Carries resources through MLIR text, in the `dialect_resources` section of the file."""
+
+    def declare_resource(self, key: str) -> str:
+        """A key is the hash of its content: it never needs another name."""
+        return key
+
+    def parse_resource(self, key: str, val: str) -> None:
+        """Take one resource of a file; its content must have the hash that its key says."""
+        if not val.startswith("0x"):
+            raise ValueError(f"a resource is a hex string, got {val[:20]!r}")
+        found = intern(_from_blob(val)).key.data
+        if found != key:
+            raise ValueError(f"the content of resource {key} has the hash {found}")
+
+    def lookup(self, key: str) -> str | None:
+        """The text of a resource, if it is held."""
+        array = _STORE.get(key)
+        return None if array is None else _to_blob(array)
+
+    def build_resources(self, keys: Iterable[str]) -> dict[str, str]:
+        """The text of each resource that a printed module refers to."""
+        return {key: _to_blob(_STORE[key]) for key in keys if key in _STORE}

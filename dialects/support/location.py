@@ -1,0 +1,78 @@
+"""Where an operation comes from: its HLO instruction, framework op and place in a file."""
+
+from xdsl.dialects.builtin import (
+    CallSiteLoc,
+    DictionaryAttr,
+    FileLineColLoc,
+    FusedLoc,
+    NameLoc,
+    StringAttr,
+    UnknownLoc,
+)
+from xdsl.ir import Attribute, Operation
+
+from neuronir.dialects.support.errors import SourceLocation
+
+METADATA = "metadata"
+"""Name of the discardable attribute that holds HLO metadata (op_name, source_file, ...)."""
+
+
+def _named(location: Attribute) -> NameLoc | None:
+    """The first name in a location tree, outermost first."""
+    if isinstance(location, NameLoc):
+        return location
+    if isinstance(location, FusedLoc):
+        for part in location.locations:
+            if (found := _named(part)) is not None:
+                return found
+    if isinstance(location, CallSiteLoc):
+        return _named(location.callee)
+    return None
+
+
+def _file(location: Attribute) -> FileLineColLoc | None:
+    """The first file position in a location tree."""
+    if isinstance(location, FileLineColLoc):
+        return location
+    if isinstance(location, NameLoc):
+        return _file(location.location)
+    if isinstance(location, FusedLoc):
+        for part in location.locations:
+            if (found := _file(part)) is not None:
+                return found
+    if isinstance(location, CallSiteLoc):
+        return _file(location.callee)
+    return None
+
+
+def source_name(op: Operation) -> str:
+    """The name of the HLO instruction that the op stems from, or the empty string."""
+    named = _named(op.location)
+    return "" if named is None else named.desc.data
+
+
+def framework_name(op: Operation) -> str:
+    """The framework's name of the op (HLO metadata `op_name`), or the empty string."""
+    metadata = op.attributes.get(METADATA)
+    if isinstance(metadata, DictionaryAttr):
+        name = metadata.data.get("op_name")
+        if isinstance(name, StringAttr):
+            return name.data
+    return ""
+
+
+def file_line_col(op: Operation) -> SourceLocation | None:
+    """The position of the op in the input file, if known."""
+    found = _file(op.location)
+    if found is None:
+        return None
+    return SourceLocation(found.filename.data, found.line.data, found.column.data)
+
+
+def inherit(new_op: Operation, from_op: Operation) -> None:
+    """Copy location and metadata to an op made in place of another; what it has already stays."""
+    if isinstance(new_op.location, UnknownLoc):
+        new_op.location = from_op.location
+    metadata = from_op.attributes.get(METADATA)
+    if metadata is not None and METADATA not in new_op.attributes:
+        new_op.attributes[METADATA] = metadata
