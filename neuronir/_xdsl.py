@@ -30,9 +30,10 @@ from xdsl.utils.lexer import Input, Span, Token
 from xdsl.utils.mlir_lexer import KIND_BY_PUNCTUATION_SPELLING, MLIRLexer, MLIRToken, MLIRTokenKind
 
 # Groups: 1 bare identifier, 2 %identifier, 3 integer, 4 punctuation. Everything else (strings,
-# floats, hexadecimal, #attr, !type, end of file) is left to xDSL's own lexer.
+# floats, hexadecimal, #attr, !type, end of file) is left to xDSL's own lexer. Possessive, or a
+# long run of empty lines would be tried in every way of cutting it up.
 _TOKEN = re.compile(
-    r"(?:\s+|//[^\n]*)*"
+    r"(?:\s++|//[^\n]*+)*+"
     r"(?:([a-zA-Z_][a-zA-Z0-9_$.]*)"
     r"|(%(?:[0-9]+|[a-zA-Z$._-][a-zA-Z0-9$._-]*))"
     r"|(0(?![x0-9.])|[1-9][0-9]*(?![0-9.]))"
@@ -110,6 +111,13 @@ class LocatedParser(Parser):
         results = super()._parse_op_result_list()
         self._name_positions.append(self._current_token.span.start)
         return results
+
+    def _get_op_by_name(self, name: str) -> type[Operation]:
+        try:
+            return super()._get_op_by_name(name)
+        except ParseError:
+            # xDSL points behind the name.
+            self.raise_error(f"operation '{name}' is not registered", self._name_positions[-1])
 
     def parse_operation(self) -> Operation:
         op = super().parse_operation()

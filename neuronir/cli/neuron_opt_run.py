@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from io import StringIO
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -9,7 +10,7 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import DiagnosticException
 
-from neuronir._xdsl import OpVerifyError, one_line, verify_located
+from neuronir._xdsl import OpVerifyError, one_line, print_module, verify_located
 from neuronir.cli.neuron_opt_dumps import Dumper
 from neuronir.cli.neuron_opt_reports import Timer
 from neuronir.diagnostics.diagnostic import Diagnostic
@@ -46,7 +47,9 @@ def at_op(op: Operation, severity_text: str) -> Diagnostic:
 
 def _short(op: Operation) -> str:
     try:
-        text = str(op).strip().splitlines()[0]
+        stream = StringIO()
+        print_module(op, stream, generic=True, elide_above=16)
+        text = stream.getvalue().strip().splitlines()[0]
     # An op that does not verify may not print either; then the message has to do without.
     except Exception:
         return ""

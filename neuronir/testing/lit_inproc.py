@@ -23,7 +23,7 @@ import lit.TestRunner
 
 from neuronir.testing.shell_line import Command, parse_line
 
-_TIMEOUT_S = 300
+_TIMEOUT_S = 120
 _PROGRAMS = {
     "neuron-opt": "neuronir.cli.neuron_opt",
     "neuronx-cc": "neuronir.cli.neuronx_cc",
@@ -124,16 +124,16 @@ def _run_pipeline(pipeline: list[Command], folder: str, log: list[str]) -> bool:
                 stack.callback(os.close, source)
             out = stack.enter_context(tempfile.TemporaryFile())
             err = stack.enter_context(tempfile.TemporaryFile())
-            streams = [out.fileno(), out.fileno() if command.merge else err.fileno()]
-            for index, (name, flag) in enumerate(
-                [(command.stdout, command.append), (command.stderr, False)]
-            ):
-                if name:
-                    mode = os.O_WRONLY | os.O_CREAT | (os.O_APPEND if flag else os.O_TRUNC)
-                    streams[index] = os.open(os.path.join(folder, name), mode, 0o666)
-                    stack.callback(os.close, streams[index])
-                    if index == 0 and command.merge:
-                        streams[1] = streams[0]
+            streams = [out.fileno(), err.fileno()]
+            for redirection in command.redirections:
+                if redirection.name is None:
+                    streams[1] = streams[0]
+                    continue
+                extra = os.O_APPEND if redirection.append else os.O_TRUNC
+                path = os.path.join(folder, redirection.name)
+                opened = os.open(path, os.O_WRONLY | os.O_CREAT | extra, 0o666)
+                stack.callback(os.close, opened)
+                streams[redirection.stream - 1] = opened
             status = _run_forked(run, words[1:], [source, *streams])
             good &= expected(status) == 0
             log.append(f"# executed: {' '.join(command.words)} (exit status {status})")

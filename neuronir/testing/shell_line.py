@@ -4,19 +4,22 @@ import shlex
 from dataclasses import dataclass, field
 
 
+@dataclass(frozen=True)
+class Redirection:
+    """`>name`, `2>name`, `>>name`; without a name `2>&1`. Their order matters."""
+
+    stream: int
+    name: str | None
+    append: bool = False
+
+
 @dataclass
 class Command:
-    """One command of a pipeline.
-
-    `merge` is `2>&1`; the files are redirections, `append` tells `>>` from `>`.
-    """
+    """One command of a pipeline."""
 
     words: list[str] = field(default_factory=list)
-    merge: bool = False
     stdin: str | None = None
-    stdout: str | None = None
-    stderr: str | None = None
-    append: bool = False
+    redirections: list[Redirection] = field(default_factory=list)
 
 
 # Anything with one of these is left to lit's own shell.
@@ -52,14 +55,11 @@ def parse_line(line: str) -> list[list[Command]] | None:
             if token == ">&":
                 if stream != "2" or following != "1":
                     return None
-                command.merge = True
+                command.redirections.append(Redirection(2, None))
             elif token == "<":
                 command.stdin = following
-            elif stream == "2":
-                command.stderr = following
             else:
-                command.stdout = following
-                command.append = token == ">>"
+                command.redirections.append(Redirection(int(stream), following, token == ">>"))
             position += 1
         elif set(token) <= set("|&;<>"):
             return None
