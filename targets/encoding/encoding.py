@@ -6,6 +6,7 @@ from neuronir.dialects.nc.enums import Engine
 from neuronir.dialects.nc.instruction import REGISTER, Call, Instruction, Item, Loop, Program
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.targets.encoding.codec import DecodeError
 from neuronir.targets.encoding.fields import ENCODING_VERSION
 from neuronir.targets.encoding.flatten import flatten
 from neuronir.targets.encoding.stream import decode_engine, encode_engine
@@ -62,8 +63,10 @@ def decode_streams(
 ) -> dict[str, dict[Engine, list[Item]]]:
     """The streams of all engines; DecodeError where a file is malformed."""
     streams: dict[str, dict[Engine, list[Item]]] = {name: {} for name in functions}
-    for data in files.values():
+    for expected, data in files.items():
         engine, decoded = decode_engine(data, functions)
+        if engine is not expected:
+            raise DecodeError(f"the file of {expected.name} holds a stream of {engine.name}")
         for name, items in decoded.items():
             streams[name][engine] = items
     return streams

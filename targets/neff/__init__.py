@@ -1,1 +1,1 @@
-"""The NEFF-style container."""
+"""The NEFF-style container: header, writer, reader. See docs/neff.md."""

@@ -1,0 +1,107 @@
+"""Whether the parts of a decoded program fit together, so that running it needs no more checks."""
+
+from collections.abc import Mapping
+
+from neuronir.dialects.nc.instruction import (
+    ARGUMENT,
+    REGISTER,
+    Affine,
+    Call,
+    Item,
+    Loop,
+    Program,
+)
+from neuronir.dialects.nc.machine import Machine
+from neuronir.targets.encoding.encoding import check_registers
+from neuronir.targets.neff.header import invalid
+
+
+def check_program(program: Program, path: str | None = None) -> None:
+    """NIR_NEFF008 for unknown functions, recursion, symbols or sources that nothing defines."""
+    if program.entry not in program.streams:
+        raise invalid(8, f"there is no function '{program.entry}', its entry", path)
+    calls: dict[str, set[str]] = {name: set() for name in program.streams}
+    needed: dict[str, int] = dict.fromkeys(program.streams, 0)
+    given: dict[str, int] = {program.entry: 0}
+    for name, engines in program.streams.items():
+        for items in engines.values():
+            walk = _Walk(len(program.sources), path)
+            walk.items(items, 0)
+            needed[name] = max(needed[name], walk.arguments)
+            for callee, count in walk.calls:
+                calls[name].add(callee)
+                given[callee] = min(given.get(callee, count), count)
+    for name, count in needed.items():
+        if count > given.get(name, count):
+            raise invalid(8, f"function '{name}' takes {count} arguments, a call gives fewer", path)
+    _check_acyclic(program, calls, path)
+
+
+def check_machine(program: Program, machine: Machine, path: str | None = None) -> None:
+    """NIR_NEFF008 where the program needs more memory, semaphores or registers than `machine`."""
+    if program.machine != machine.name:
+        raise invalid(8, f"it is for '{program.machine}', not for '{machine.name}'", path)
+    for variable in program.variables:
+        if variable.address + variable.size > machine.hbm_bytes:
+            raise invalid(8, f"variable '{variable.name}' lies outside the device memory", path)
+    if program.semaphores > machine.semaphores:
+        raise invalid(
+            8, f"it uses {program.semaphores} semaphores, there are {machine.semaphores}", path
+        )
+    check_registers(program, machine)
+
+
+class _Walk:
+    """One stream: its calls, and how many arguments it reads."""
+
+    def __init__(self, sources: int, path: str | None) -> None:
+        self.sources = sources
+        self.path = path
+        self.arguments = 0
+        self.calls: list[tuple[str, int]] = []
+
+    def items(self, items: list[Item], depth: int) -> None:
+        for item in items:
+            if isinstance(item, Loop):
+                self.items(item.body, depth + 1)
+            elif isinstance(item, Call):
+                self.calls.append((item.function, len(item.arguments)))
+                for argument in item.arguments:
+                    self.affine(argument, depth)
+            else:
+                # A program may have no source map at all; then every index is 0.
+                if item.source >= max(self.sources, 1):
+                    raise invalid(8, f"'{item.opcode}' has an unknown source", self.path)
+                for pattern in (*item.dst, *item.src):
+                    if pattern is not None:
+                        self.affine(pattern.address, depth)
+                for wait in item.waits:
+                    self.affine(wait.value, depth)
+
+    def affine(self, value: Affine, depth: int) -> None:
+        for symbol, _ in value.terms:
+            if ARGUMENT <= symbol < REGISTER:
+                self.arguments = max(self.arguments, symbol - ARGUMENT + 1)
+            elif symbol < ARGUMENT and symbol >= depth:
+                raise invalid(8, f"loop variable i{symbol} is used outside its loop", self.path)
+
+
+def _check_acyclic(program: Program, calls: Mapping[str, set[str]], path: str | None) -> None:
+    done: set[str] = set()
+    for root in program.streams:
+        # Iterative: a hostile chain of calls must not exhaust the stack.
+        stack: list[tuple[str, list[str]]] = [(root, sorted(calls[root]))]
+        active = {root}
+        while stack:
+            name, left = stack[-1]
+            if not left or name in done:
+                done.add(name)
+                active.discard(name)
+                stack.pop()
+                continue
+            callee = left.pop()
+            if callee in active:
+                raise invalid(8, f"function '{callee}' calls itself", path)
+            if callee not in done:
+                active.add(callee)
+                stack.append((callee, sorted(calls[callee])))

@@ -1,0 +1,126 @@
+"""Read a NEFF from anywhere: whatever is wrong with it is one `neff is invalid: ...` error."""
+
+import mmap
+import os
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from neuronir.dialects.nc.enums import Engine
+from neuronir.dialects.nc.instruction import Program
+from neuronir.dialects.support.output import Buffer, input_error
+from neuronir.targets.encoding.codec import DecodeError
+from neuronir.targets.encoding.encoding import decode_streams
+from neuronir.targets.neff.archive import read_archive
+from neuronir.targets.neff.check import check_program
+from neuronir.targets.neff.header import HEADER_SIZE, Header, invalid, unpack_header
+from neuronir.targets.neff.schema import (
+    Record,
+    sources_from,
+    variable_from,
+)
+from neuronir.targets.neff.writer import FORMAT, FORMAT_VERSION, SUBGRAPH
+
+
+@dataclass(frozen=True)
+class Neff:
+    """A file that has been read: header, program, and the size in bytes of each member."""
+
+    header: Header
+    program: Program
+    members: dict[str, int]
+    encoding: str
+    control_flow: bool
+
+
+def read_neff(path: str | os.PathLike[str]) -> Program:
+    """The program in the file; NIR_NEFF0xx `neff is invalid: ...` where it cannot be trusted."""
+    return load_neff(path).program
+
+
+def load_neff(path: str | os.PathLike[str]) -> Neff:
+    """Everything in the file."""
+    try:
+        with open(path, "rb") as stream:
+            raw = _contents(stream)
+    except OSError as error:
+        raise input_error(path, error) from error
+    return parse_neff(raw, os.fspath(path))
+
+
+def _contents(stream: BinaryIO) -> Buffer:
+    """The file in memory; a plain file is mapped, so that constants are copied only once."""
+    size = os.fstat(stream.fileno()).st_size
+    if size == 0:
+        return stream.read()
+    return memoryview(mmap.mmap(stream.fileno(), size, access=mmap.ACCESS_READ))
+
+
+def parse_neff(raw: Buffer, path: str | None = None) -> Neff:
+    """What the bytes of a file say."""
+    view = memoryview(raw)
+    header = unpack_header(bytes(view[:HEADER_SIZE]), path)
+    data = view[HEADER_SIZE:]
+    if len(data) != header.data_size:
+        what = "truncated" if len(data) < header.data_size else "too long"
+        raise invalid(
+            2, f"it is {what}: {len(data)} bytes of data, its header says {header.data_size}", path
+        )
+    if header.sign([data]).hash != header.hash:
+        raise invalid(4, "its contents do not match its hash; the file is damaged", path)
+    members = read_archive(data, path)
+    top = Record.parse(_member(members, "neff.json", path), "neff.json", path)
+    if top.text("format") != FORMAT:
+        raise top.wrong("format")
+    version = top.integer("version")
+    if version > FORMAT_VERSION:
+        raise invalid(3, f"its format version is {version}, known is {FORMAT_VERSION}", path)
+    definition = Record.parse(_member(members, f"{SUBGRAPH}/def.json", path), "def.json", path)
+    encoding = top.record("encoding")
+    program = _program(top, definition, members, path)
+    check_program(program, path)
+    return Neff(
+        header,
+        program,
+        {name: len(member) for name, member in members.items()},
+        f"{encoding.text('name')} {encoding.integer('version')}",
+        encoding.value.get("control_flow") is True,
+    )
+
+
+def _member(members: dict[str, memoryview], name: str, path: str | None) -> bytes:
+    if name not in members:
+        raise invalid(5, f"its archive lacks '{name}'", path)
+    return bytes(members[name])
+
+
+def _program(
+    top: Record, definition: Record, members: dict[str, memoryview], path: str | None
+) -> Program:
+    functions = top.texts("functions")
+    if len(set(functions)) != len(functions):
+        raise top.wrong("functions")
+    metadata = top.record("metadata")
+    variables = [
+        variable_from(Record(entry, f"def.json: variable {i}", path), members)
+        for i, entry in enumerate(definition.list("var"))
+    ]
+    if len({v.name for v in variables}) != len(variables):
+        raise invalid(6, "def.json: two variables have one name", path)
+    files: dict[Engine, bytes] = {}
+    for engine in Engine:
+        name = f"{SUBGRAPH}/{engine.name.lower()}.bin"
+        if name in members:
+            files[engine] = bytes(members[name])
+    try:
+        streams = decode_streams(files, functions)
+    except DecodeError as error:
+        raise invalid(7, str(error), path) from error
+    return Program(
+        top.text("machine"),
+        top.text("entry"),
+        streams,
+        variables,
+        sources_from(_member(members, f"{SUBGRAPH}/sources.json", path), path),
+        {key: metadata.text(key) for key in metadata.value},
+        top.integer("semaphores"),
+    )

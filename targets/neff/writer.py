@@ -1,0 +1,78 @@
+"""Write a program as a NEFF: the same program gives the same bytes."""
+
+import os
+
+from neuronir.dialects.nc.instruction import Program
+from neuronir.dialects.support.output import Buffer, atomic_write
+from neuronir.targets.encoding.encoding import Encoding
+from neuronir.targets.neff.archive import write_archive
+from neuronir.targets.neff.header import BUILD_PREFIX, Header, header_name
+from neuronir.targets.neff.schema import (
+    queue_records,
+    sources_json,
+    to_json,
+    variable_record,
+)
+
+FORMAT = "neuronir-neff"
+FORMAT_VERSION = 1
+SUBGRAPH = "sg00"
+NOTE = "NeuronIR's own instruction encoding; runs on neuron-sim, never on a NeuronCore"
+
+
+def neff_pieces(program: Program, version: str, encoding: Encoding | None = None) -> list[Buffer]:
+    """The bytes of the file in pieces; `version` is that of the compiler (`0.1.0`)."""
+    encoding = encoding or Encoding(program.machine, control_flow=True)
+    members: dict[str, Buffer] = {}
+    files: dict[bytes, str] = {}
+    variables = []
+    for number, variable in enumerate(program.variables):
+        file_name = None
+        if variable.data is not None:
+            file_name = files.setdefault(variable.data, f"{SUBGRAPH}/constants/{number:05d}.raw")
+            members[file_name] = variable.data
+        variables.append(variable_record(variable, number, file_name))
+    for engine, data in encoding.encode(program).items():
+        members[f"{SUBGRAPH}/{engine.name.lower()}.bin"] = data
+    members["neff.json"] = to_json(
+        {
+            "format": FORMAT,
+            "version": FORMAT_VERSION,
+            "note": NOTE,
+            "machine": program.machine,
+            "encoding": {
+                "name": encoding.name,
+                "version": encoding.version,
+                "control_flow": encoding.control_flow,
+            },
+            "entry": program.entry,
+            "functions": list(program.streams),
+            "semaphores": program.semaphores,
+            "metadata": program.metadata,
+            "subgraphs": [SUBGRAPH],
+        }
+    )
+    members[f"{SUBGRAPH}/def.json"] = to_json(
+        {"var": variables, "dma_queue": queue_records(program)}
+    )
+    members[f"{SUBGRAPH}/sources.json"] = sources_json(program.sources)
+    archive = write_archive(members)
+    header = Header(
+        sum(len(piece) for piece in archive),
+        header_name(program.metadata.get("module", "module")),
+        BUILD_PREFIX + version,
+    ).sign(archive)
+    return [header.pack(), *archive]
+
+
+def write_neff(
+    program: Program,
+    path: str | os.PathLike[str],
+    version: str = "0",
+    encoding: Encoding | None = None,
+) -> None:
+    """Write `program` (legalised for `encoding`) to `path`, whole or not at all.
+
+    NIR_OUTPUT where the file cannot be written, NIR_ENC0xx where an instruction cannot be encoded.
+    """
+    atomic_write(path, neff_pieces(program, version, encoding))
