@@ -1,0 +1,74 @@
+"""What a DMA transfer costs: descriptors, bytes and the time of the DMA engines."""
+
+from neuronir.dialects.nc.cost_record import Cost
+from neuronir.dialects.nc.enums import AluOp, Space
+from neuronir.dialects.nc.instruction import AccessPattern, Instruction
+from neuronir.dialects.nc.machine import Machine
+
+
+def runs(ap: AccessPattern, largest: int) -> int:
+    """Contiguous pieces, of at most `largest` bytes, of an access in its order.
+
+    In SBUF and PSUM each partition is a piece at least; rows of HBM that follow each other are one.
+    """
+    size = ap.dtype.size
+    dims = [(stride * size, count) for stride, count in ap.free if count > 1]
+    outer = 1
+    if ap.space == Space.HBM:
+        if ap.partitions > 1:
+            dims.insert(0, (ap.partition_stride, ap.partitions))
+    else:
+        outer = ap.partitions
+    run = size
+    while dims and dims[-1][0] == run:
+        run *= dims.pop()[1]
+    for _, count in dims:
+        outer *= count
+    return outer * -(-run // largest)
+
+
+def dma_cost(i: Instruction, m: Machine) -> Cost:
+    """The cost of `dma`, `dma_gather` and `dma_scatter`.
+
+    A descriptor is a contiguous piece of the finer side. A DMA engine takes
+    max(dma_descriptor_ns, bytes / rate) for each; the pieces are spread over all DMA engines.
+    """
+    dst, src = i.dst[0], i.src[0]
+    assert dst is not None and src is not None  # the opcode table says so
+    largest = m.dma_max_descriptor_bytes
+    pieces = max(runs(dst, largest), runs(src, largest))
+    moved = [dst.bytes, src.bytes]
+    software = 0
+    if i.opcode == "dma_gather":
+        pieces = max(runs(dst, largest), dst.partitions * runs(src, largest))
+        moved[1] = src.elements * src.dtype.size * dst.partitions
+        software = dst.partitions
+    elif i.opcode == "dma_scatter":
+        pieces = max(runs(src, largest), src.partitions * runs(dst, largest))
+        moved[0] = dst.elements * dst.dtype.size * src.partitions
+        software = src.partitions
+    accumulates = i.params.get("accumulate", AluOp.BYPASS) != AluOp.BYPASS
+    reads = moved[1] if src.space == Space.HBM else 0
+    writes = moved[0] if dst.space == Space.HBM else 0
+    width = max(moved)
+    if accumulates:  # the destination is read as well
+        reads += writes
+        width *= 2
+    # HBM serves all engines together, so a copy from HBM to HBM may be bound by it.
+    share = m.hbm_gbps / m.dma_engines
+    per_piece = max(width / m.dma_engine_gbps, (reads + writes) / share) / pieces
+    per_piece = max(m.dma_descriptor_ns, per_piece)
+    serial = accumulates and i.opcode == "dma_scatter"
+    parallel = 1 if serial else min(m.dma_engines, pieces)
+    software_ns = software * m.dma_software_descriptor_ns
+    return Cost(
+        max(m.dma_issue_ns, software_ns),
+        software_ns + m.dma_fixed_ns + -(-pieces // parallel) * per_piece,
+        bytes=width,
+        hbm_read_bytes=reads,
+        hbm_write_bytes=writes,
+        descriptors=pieces,
+        descriptor_ns=per_piece,
+        parallel=parallel,
+        software_ns=software_ns,
+    )
