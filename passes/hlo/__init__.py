@@ -1,1 +1,31 @@
-"""Passes on the hlo dialect."""
+"""Passes on the hlo dialect, each imported when it is first used."""
+
+from collections.abc import Callable
+from importlib import import_module
+
+from xdsl.passes import ModulePass
+
+_PASSES = {
+    "hlo-inline": ("inline", "HloInlinePass"),
+    "hlo-dce": ("dce", "HloDcePass"),
+    "hlo-cse": ("cse", "HloCsePass"),
+    "hlo-canonicalize": ("canonicalize", "HloCanonicalizePass"),
+    "hlo-constant-fold": ("constant_fold", "HloConstantFoldPass"),
+    "hlo-unroll-while": ("unroll_while", "HloUnrollWhilePass"),
+    "hlo-fold-conditional": ("fold_conditional", "HloFoldConditionalPass"),
+    "hlo-auto-cast": ("auto_cast", "HloAutoCastPass"),
+}
+
+
+def _factory(module: str, name: str) -> Callable[[], type[ModulePass]]:
+    def load() -> type[ModulePass]:
+        found: type[ModulePass] = getattr(import_module(f"neuronir.passes.hlo.{module}"), name)
+        return found
+
+    return load
+
+
+PASSES: dict[str, Callable[[], type[ModulePass]]] = {
+    name: _factory(*where) for name, where in _PASSES.items()
+}
+"""Pass name to a function that imports and returns its class."""

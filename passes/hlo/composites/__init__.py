@@ -1,0 +1,1 @@
+"""Recognisers of functions that frameworks print expanded, a file per family."""

@@ -1,0 +1,82 @@
+"""The one-argument functions that are looked for, with how exactly an expansion has to agree."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Float64 = npt.NDArray[np.float64]
+
+
+def _vector(function: Callable[[float], float]) -> Callable[[Float64], Float64]:
+    return np.vectorize(function, otypes=[np.float64])
+
+
+_ERF = _vector(math.erf)
+_ERFC = _vector(math.erfc)
+
+
+def _logistic(x: Float64) -> Float64:
+    small = np.exp(-np.abs(x))
+    return np.where(x >= 0, 1.0, small) / (1.0 + small)
+
+
+def _softplus(x: Float64) -> Float64:
+    return np.maximum(x, 0.0) + np.log1p(np.exp(-np.abs(x)))
+
+
+def _gelu_tanh(x: Float64) -> Float64:
+    u = math.sqrt(2.0 / math.pi) * (x + 0.044715 * x**3)
+    # 1 + tanh(u) = 2 * logistic(2u), without cancellation.
+    return x * _logistic(np.clip(2.0 * u, -1e4, 1e4))
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function on the reals.
+
+    An expansion in a type of relative precision eps is accepted where it differs from `exact` by
+    at most eps * (relative * |f(x)| * (1 + x^2) + absolute * scale(x)): the argument of an
+    exponential x^2 is off by eps * x^2, and sums with a number of size `scale` cancel.
+    """
+
+    kind: str
+    exact: Callable[[Float64], Float64]
+    scale: Callable[[Float64], Float64]
+    relative: float = 8.0
+    absolute: float = 4.0
+
+
+def _one(x: Float64) -> Float64:
+    return np.ones_like(x)
+
+
+FUNCTIONS: tuple[Function, ...] = (
+    Function("gelu_exact", lambda x: 0.5 * x * _ERFC(-x / math.sqrt(2.0)), np.abs),
+    Function("gelu_tanh", _gelu_tanh, np.abs),
+    Function("silu", lambda x: x * _logistic(x), lambda x: np.abs(x) * 1e-3),
+    Function("erf", _ERF, lambda x: np.minimum(np.abs(x), 1.0)),
+    Function("logistic", _logistic, lambda x: _one(x) * 1e-3),
+    Function("softplus", _softplus, _one),
+)
+"""In the order in which they are tried; gelu_tanh goes first where the part has a tanh."""
+
+
+def sample_points() -> Float64:
+    """Arguments to compare at: a grid over the bend of each function, then out to both tails."""
+    grid = np.linspace(-6.0, 6.0, 193)
+    near = np.geomspace(1e-6, 0.05, 12)
+    far = np.array([6.5, 7.25, 8.0, 9.5, 11.0, 13.0, 20.0, 50.0])
+    return np.unique(np.concatenate([grid, near, -near, far, -far]))
+
+
+def agrees(function: Function, x: Float64, y: Float64, eps: float, tiny: float) -> bool:
+    """Whether values y at x are those of the function, within what rounding explains."""
+    exact = function.exact(x)
+    bound = function.relative * np.abs(exact) * (1.0 + x * x) + function.absolute * function.scale(
+        x
+    )
+    # Below the normal numbers a machine may flush to zero.
+    return bool(np.all(np.abs(y - exact) <= eps * bound + tiny))

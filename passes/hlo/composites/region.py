@@ -1,0 +1,79 @@
+"""Cutting a single-result part out of a block and wrapping it as hlo.composite."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import DictionaryAttr
+from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
+
+from neuronir.dialects.hlo.attributes import string_attr
+from neuronir.passes.hlo.support.build import OP_CLASSES, Emitter
+from neuronir.passes.hlo.support.values import splat
+from neuronir.passes.hlo.support.walk import replace
+
+_LARGEST = 512
+
+
+@dataclass(frozen=True)
+class Part:
+    """The ops between some inputs and a root value, producers first; constants among them."""
+
+    root: SSAValue
+    inputs: tuple[SSAValue, ...]
+    ops: tuple[Operation, ...]
+
+
+def duplicable(op: Operation) -> bool:
+    """Whether an op may be copied into a composite and also stay: it is only a number."""
+    return op.name == "hlo.constant" or splat(op.results[0]) is not None
+
+
+def cut(root: SSAValue, inputs: Sequence[SSAValue]) -> Part | None:
+    """The ops from `inputs` to `root`; None if the root depends on anything else that is not
+    constant, or if a value between them is read elsewhere."""
+    stop = set(inputs)
+    order: list[Operation] = []
+    state: dict[Operation, bool] = {}
+    stack: list[tuple[SSAValue, bool]] = [(root, False)]
+    while stack:
+        value, leaving = stack.pop()
+        if not isinstance(value, OpResult):
+            return None
+        op = value.op
+        if leaving:
+            order.append(op)
+            continue
+        if op in state:
+            continue
+        state[op] = True
+        if len(state) > _LARGEST or not op.operands and op.name not in ("hlo.constant", "hlo.iota"):
+            return None
+        stack.append((value, True))
+        stack.extend((v, False) for v in op.operands if v not in stop)
+    for op in order:
+        if op.results[0] is root or duplicable(op):
+            continue
+        if any(use.operation not in state for use in op.results[0].uses):
+            return None
+    return Part(root, tuple(inputs), tuple(order))
+
+
+def wrap(part: Part, kind: str, params: Mapping[str, Attribute]) -> SSAValue:
+    """Replace a part by a hlo.composite of this kind whose region holds it; returns the result."""
+    if not isinstance(part.root, OpResult):
+        raise ValueError("the root of a part is the result of an op")
+    anchor = part.root.op
+    block = Block(arg_types=[v.type for v in part.inputs])
+    mapping: dict[SSAValue, SSAValue] = dict(zip(part.inputs, block.args, strict=True))
+    for op in part.ops:
+        block.add_op(op.clone(mapping) if op.regions else op.clone_without_regions(mapping))
+    block.add_op(OP_CLASSES["hlo.return"].create(operands=[mapping[part.root]]))
+    result = Emitter(anchor).emit(
+        "composite",
+        part.inputs,
+        part.root.type,
+        {"kind": string_attr(kind), "params": DictionaryAttr(dict(params))},
+        [Region(block)],
+    )
+    replace(anchor, result)
+    return result

@@ -1,0 +1,101 @@
+"""hlo-constant-fold: compute at compile time what depends on constants only."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from neuronir.dialects.hlo.resources import Array
+from neuronir.passes.hlo.support.build import Emitter
+from neuronir.passes.hlo.support.evaluate import can_evaluate, evaluate_op
+from neuronir.passes.hlo.support.values import size
+from neuronir.passes.hlo.support.walk import blocks, erase_dead
+from neuronir.passes.statistics import record
+
+_KEPT = frozenset(("hlo.constant", "hlo.broadcast", "hlo.iota"))
+"""Ops that stay as they are: folding them would only make a constant larger."""
+
+
+class _Folder:
+    """Folds one block: values known so far, each with the bytes of the constants it came from."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.known: dict[SSAValue, Array] = {}
+        self.folded = 0
+
+    def learn(self, op: Operation) -> bool:
+        """Evaluate an op whose operands are known, if the result is not too large."""
+        if not can_evaluate(op) or any(v not in self.known for v in op.operands):
+            return False
+        result = op.results[0]
+        budget = max(self.limit, sum(self.known[v].size for v in op.operands))
+        if size(result) > budget and op.name != "hlo.constant":
+            return False
+        self.known[result] = evaluate_op(op, [self.known[v] for v in op.operands])
+        return True
+
+    def run(self, block: Block) -> None:
+        frontier: dict[SSAValue, None] = {}
+        for op in block.ops:
+            if not self.learn(op):
+                frontier.update((v, None) for v in op.operands if v in self.known)
+        pending = list(frontier)
+        while pending:
+            value = pending.pop()
+            op = value.owner
+            if not isinstance(op, Operation) or op.parent is None or op.name == "hlo.constant":
+                continue
+            array = self.known[value]
+            if op.name in _KEPT:
+                # Kept, so its own operands (of a broadcast) are read by code that stays.
+                new = [v for v in op.operands if v not in frontier]
+                frontier.update((v, None) for v in new)
+                pending.extend(new)
+                continue
+            self.replace(op, array)
+
+    def replace(self, op: Operation, array: Array) -> None:
+        emitter = Emitter(op)
+        flat = array.reshape(-1)
+        same = flat.size > 1 and all(bits == flat[0].tobytes() for bits in _some_bits(flat))
+        if same and bool((flat.view(np.uint8).reshape(flat.size, -1) == _bits(flat)).all()):
+            value = emitter.fill(flat[0], op.results[0].type)
+        else:
+            value = emitter.constant(array)
+        op.results[0].replace_all_uses_with(value)
+        erase_dead(op)
+        self.folded += 1
+
+
+def _some_bits(flat: Array) -> list[bytes]:
+    return [flat[i].tobytes() for i in (1, flat.size // 2, -1)]
+
+
+def _bits(flat: Array) -> Array:
+    return flat[:1].view(np.uint8)
+
+
+@dataclass(frozen=True)
+class HloConstantFoldPass(ModulePass):
+    """Evaluate ops whose operands are constants, by the reference semantics.
+
+    `limit` is the largest number of elements of a result that may become a constant; a result that
+    is not larger than the operands it came from may always (a transposed or converted weight).
+    Results filled with a single number become a scalar constant and a broadcast; broadcasts and
+    iotas are left alone, so folding never grows the constants by more than the limit.
+    """
+
+    name = "hlo-constant-fold"
+    limit: int = 16384
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        folded = 0
+        for block in blocks(op):
+            folder = _Folder(self.limit)
+            folder.run(block)
+            folded += folder.folded
+        record(self.name, "folded", folded)

@@ -1,0 +1,114 @@
+"""hlo-cse: equal ops are computed once."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from neuronir.passes.hlo.support.walk import blocks, has_effect
+from neuronir.passes.statistics import record
+
+_DISTINCT = frozenset(
+    f"hlo.{name}" for name in ("rng", "rng_bit_generator", "optimization_barrier", "custom_call")
+)
+_LARGEST_REGION = 16
+
+
+class _Numbers:
+    """Small numbers for attributes, so that keys hash quickly however large the attributes are."""
+
+    def __init__(self) -> None:
+        self.by_value: dict[Attribute, int] = {}
+        self.by_id: dict[int, tuple[Attribute, int]] = {}
+
+    def __call__(self, attribute: Attribute) -> int:
+        # Attributes are mostly shared objects, and hashing one by value walks it all.
+        seen = self.by_id.get(id(attribute))
+        if seen is not None:
+            return seen[1]
+        number = self.by_value.setdefault(attribute, len(self.by_value))
+        self.by_id[id(attribute)] = (attribute, number)
+        return number
+
+
+def _region_key(op: Operation, number: _Numbers) -> Hashable | None:
+    """The meaning of an op's regions as a key, None if they are too large to compare."""
+    result: list[Hashable] = []
+    for region in op.regions:
+        block = region.blocks.first
+        if block is None or block is not region.blocks.last:
+            return None
+        names: dict[SSAValue, int] = {arg: i for i, arg in enumerate(block.args)}
+        result.append(tuple(number(arg.type) for arg in block.args))
+        for count, inner in enumerate(block.ops):
+            if count >= _LARGEST_REGION or inner.regions:
+                return None
+            if any(operand not in names for operand in inner.operands):
+                return None
+            result.append(
+                (
+                    inner.name,
+                    tuple(names[v] for v in inner.operands),
+                    _properties(inner, number),
+                    tuple(number(r.type) for r in inner.results),
+                )
+            )
+            for value in inner.results:
+                names[value] = len(names)
+    return tuple(result)
+
+
+def _properties(op: Operation, number: _Numbers) -> Hashable:
+    return tuple(sorted((name, number(value)) for name, value in op.properties.items()))
+
+
+def _key(op: Operation, number: _Numbers) -> Hashable | None:
+    if op.name in _DISTINCT or has_effect(op) or not op.results:
+        return None
+    regions = _region_key(op, number) if op.regions else ()
+    if regions is None:
+        return None
+    return (
+        op.name,
+        tuple(id(v) for v in op.operands),
+        tuple(number(r.type) for r in op.results),
+        _properties(op, number),
+        regions,
+    )
+
+
+def merge_equal(block: Block, number: _Numbers) -> int:
+    """Let later equal ops of a block be the first of them; returns how many went."""
+    first: dict[Hashable, Operation] = {}
+    count = 0
+    for op in tuple(block.ops):
+        key = _key(op, number)
+        if key is None:
+            continue
+        earlier = first.setdefault(key, op)
+        if earlier is op:
+            continue
+        for old, new in zip(op.results, earlier.results, strict=True):
+            old.replace_all_uses_with(new)
+        op.detach()
+        op.erase()
+        count += 1
+    return count
+
+
+@dataclass(frozen=True)
+class HloCsePass(ModulePass):
+    """Merge ops with the same operands, properties, types and (small) regions, by hashing.
+
+    Constants merge by content. Random numbers, custom calls and ops with effects stay apart.
+    The merged op keeps the location of the first.
+    """
+
+    name = "hlo-cse"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        number = _Numbers()
+        record(self.name, "ops-merged", sum(merge_equal(block, number) for block in blocks(op)))

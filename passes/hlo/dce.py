@@ -1,0 +1,54 @@
+"""hlo-dce: remove what no result needs."""
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block
+from xdsl.passes import ModulePass
+
+from neuronir.passes.hlo.inline import drop_unused_functions
+from neuronir.passes.hlo.support.walk import functions, is_dead
+from neuronir.passes.hlo.while_carry import narrow_while
+from neuronir.passes.statistics import record
+
+
+def sweep(block: Block) -> int:
+    """Erase dead ops, users before producers, then look inside the ops that stay."""
+    count = 0
+    op = block.last_op
+    while op is not None:
+        previous = op.prev_op
+        if is_dead(op):
+            op.detach()
+            op.erase()
+            count += 1
+        else:
+            for region in op.regions:
+                for inner in region.blocks:
+                    count += sweep(inner)
+            loop = narrow_while(op) if op.name == "hlo.while" else None
+            if loop is not None:
+                # What the dropped elements needed is dead now, in the body and before the loop.
+                for region in loop.regions:
+                    for inner in region.blocks:
+                        count += sweep(inner)
+                previous = loop.prev_op
+        op = previous
+    return count
+
+
+@dataclass(frozen=True)
+class HloDcePass(ModulePass):
+    """Remove ops without users and effects, in one backward walk.
+
+    Also narrows the tuple that a while loop carries: elements that nobody reads after the loop and
+    that neither the condition nor another carried element needs go. Unused private functions go.
+    """
+
+    name = "hlo-dce"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        erased = sum(sweep(block) for f in functions(op) for block in f.body.blocks)
+        record(self.name, "ops-erased", erased)
+        record(self.name, "functions-erased", drop_unused_functions(op))

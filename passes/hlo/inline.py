@@ -1,0 +1,151 @@
+"""hlo-inline: calls and fusions become the ops of their bodies."""
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.location import source_name
+from neuronir.passes.hlo.support.walk import entry, functions
+from neuronir.passes.statistics import record
+
+
+def inline_block(block: Block, operands: list[SSAValue], anchor: Operation) -> SSAValue:
+    """Clone the ops of a one-result body in front of `anchor`; returns the value of its return."""
+    mapping: dict[SSAValue, SSAValue] = dict(zip(block.args, operands, strict=True))
+    target = anchor.parent
+    last = block.last_op
+    if target is None or last is None or len(last.operands) != 1:
+        raise ValueError("a body with one returned value is needed")
+    for op in block.ops:
+        if op is last:
+            break
+        clone = op.clone(mapping) if op.regions else op.clone_without_regions(mapping)
+        target.insert_op_before(clone, anchor)
+    returned = last.operands[0]
+    return mapping.get(returned, returned)
+
+
+def move_block(block: Block, operands: list[SSAValue], anchor: Operation) -> SSAValue:
+    """As inline_block for a body that nobody else needs: its ops move instead of being copied."""
+    target, last = anchor.parent, block.last_op
+    if target is None or last is None or len(last.operands) != 1:
+        raise ValueError("a body with one returned value is needed")
+    for argument, operand in zip(block.args, operands, strict=True):
+        argument.replace_all_uses_with(operand)
+    returned = last.operands[0]
+    for op in tuple(block.ops):
+        if op is not last:
+            op.detach()
+            target.insert_op_before(op, anchor)
+    return returned
+
+
+class _Inliner:
+    def __init__(self, module: ModuleOp) -> None:
+        self.functions = {f.sym_name.data: f for f in functions(module)}
+        self.done: set[str] = set()
+        self.active: list[str] = []
+        self.count = 0
+
+    def function(self, name: str) -> FuncOp:
+        """A callee, free of calls itself."""
+        function = self.functions[name]
+        if name not in self.done:
+            if name in self.active:
+                chain = " -> ".join((*self.active, name))
+                raise NeuronError(
+                    "NIR_RECURSION", f"computations call each other in a circle: {chain}"
+                )
+            self.active.append(name)
+            for block in function.body.blocks:
+                self.block(block)
+            self.active.pop()
+            self.done.add(name)
+        return function
+
+    def block(self, block: Block) -> None:
+        for op in tuple(block.ops):
+            for region in op.regions:
+                for inner in region.blocks:
+                    self.block(inner)
+            if op.name == "hlo.call":
+                self.call(op)
+            elif op.name == "hlo.fusion":
+                body = op.regions[0].block
+                self.finish(op, move_block(body, list(op.operands), op))
+
+    def call(self, op: Operation) -> None:
+        callee = op.properties.get("callee")
+        name = callee.root_reference.data if isinstance(callee, SymbolRefAttr) else ""
+        if name not in self.functions:
+            raise NeuronError(
+                "NIR_NO_CALLEE",
+                f"hlo.call calls @{name}, which the module does not define",
+                location=source_name(op) or None,
+            )
+        body = self.function(name).body.block
+        self.finish(op, inline_block(body, list(op.operands), op))
+
+    def finish(self, op: Operation, value: SSAValue) -> None:
+        op.results[0].replace_all_uses_with(value)
+        op.detach()
+        op.erase()
+        self.count += 1
+
+
+def referenced_symbols(module: ModuleOp) -> set[str]:
+    """The names that some op still refers to."""
+    names: set[str] = set()
+    for op in module.walk():
+        for attribute in (*op.properties.values(), *op.attributes.values()):
+            _collect(attribute, names)
+    return names
+
+
+def _collect(attribute: Attribute, names: set[str]) -> None:
+    if isinstance(attribute, SymbolRefAttr):
+        names.add(attribute.root_reference.data)
+        return
+    data = getattr(attribute, "data", None)
+    if isinstance(data, tuple):
+        for item in data:
+            if isinstance(item, Attribute):
+                _collect(item, names)
+
+
+def drop_unused_functions(module: ModuleOp) -> int:
+    """Erase the functions that are neither the entry nor referred to; returns how many."""
+    main = entry(module)
+    used = referenced_symbols(module)
+    count = 0
+    for function in tuple(functions(module)):
+        private = function.sym_visibility is not None and function.sym_visibility.data == "private"
+        if function is main or not private or function.sym_name.data in used:
+            continue
+        function.detach()
+        function.erase()
+        count += 1
+    return count
+
+
+@dataclass(frozen=True)
+class HloInlinePass(ModulePass):
+    """Inline every call and fusion, from the innermost outwards.
+
+    The ops keep the location and metadata that they have in the called computation. Private
+    functions that nobody refers to any more are erased, so that usually only the entry is left.
+    """
+
+    name = "hlo-inline"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        inliner = _Inliner(op)
+        for name in tuple(inliner.functions):
+            inliner.function(name)
+        record(self.name, "calls", inliner.count)
+        record(self.name, "functions-erased", drop_unused_functions(op))

@@ -1,0 +1,253 @@
+"""Rules for slice, pad, concatenate, reverse, dynamic slices and gathers with known indices."""
+
+import numpy as np
+from xdsl.ir import Operation, SSAValue
+
+from neuronir.dialects.hlo.attributes import i64_array
+from neuronir.dialects.hlo.resources import Array
+from neuronir.passes.hlo.support.build import Emitter
+from neuronir.passes.hlo.support.values import (
+    constant,
+    element,
+    integer,
+    ints,
+    producer,
+    shape,
+    size,
+    splat,
+    tensor,
+)
+from neuronir.passes.hlo.support.walk import Rule
+
+
+def slice_(op: Operation, e: Emitter) -> SSAValue | None:
+    """Whole slices go; slice(slice), slice(broadcast), slice(concatenate) of one piece."""
+    operand = op.operands[0]
+    starts, limits = ints(op, "start_indices"), ints(op, "limit_indices")
+    strides = ints(op, "strides") or (1,) * len(starts)
+    if shape(operand) == shape(op.results[0]) and all(s == 1 for s in strides):
+        return operand
+    inner = producer(operand, "slice")
+    if inner is not None:
+        low = ints(inner, "start_indices")
+        step = ints(inner, "strides") or (1,) * len(low)
+        begin = [a + s * b for a, s, b in zip(low, step, starts, strict=True)]
+        both = [s * t for s, t in zip(step, strides, strict=True)]
+        count = shape(op.results[0])
+        end = [
+            b if n == 0 else b + (n - 1) * t + 1 for b, n, t in zip(begin, count, both, strict=True)
+        ]
+        return e.slice(inner.operands[0], begin, end, both)
+    inner = producer(operand, "broadcast")
+    if inner is not None:
+        dimensions = ints(inner, "dimensions")
+        source = inner.operands[0]
+        small = e.slice(
+            source,
+            [starts[d] for d in dimensions],
+            [limits[d] for d in dimensions],
+            [strides[d] for d in dimensions],
+        )
+        return e.broadcast(small, shape(op.results[0]), dimensions)
+    inner = producer(operand, "concatenate")
+    return None if inner is None else _slice_of_concatenate(op, inner, e)
+
+
+def _slice_of_concatenate(op: Operation, inner: Operation, e: Emitter) -> SSAValue | None:
+    d = integer(inner, "dimension")
+    starts, limits = list(ints(op, "start_indices")), list(ints(op, "limit_indices"))
+    strides = list(ints(op, "strides") or (1,) * len(starts))
+    begin = 0
+    for piece in inner.operands:
+        end = begin + shape(piece)[d]
+        if begin <= starts[d] and limits[d] <= end and starts[d] < end:
+            starts[d], limits[d] = starts[d] - begin, limits[d] - begin
+            return e.slice(piece, starts, limits, strides)
+        begin = end
+    return None
+
+
+def pad(op: Operation, e: Emitter) -> SSAValue | None:
+    """No padding at all goes; pads that only cut become slices."""
+    operand = op.operands[0]
+    low, high = ints(op, "edge_padding_low"), ints(op, "edge_padding_high")
+    interior = ints(op, "interior_padding") or (0,) * len(low)
+    if any(gap and n > 1 for gap, n in zip(interior, shape(operand), strict=True)):
+        return None
+    if any(n > 0 for n in (*low, *high)):
+        return None
+    dims = shape(operand)
+    return e.slice(operand, [-n for n in low], [d + n for d, n in zip(dims, high, strict=True)])
+
+
+def concatenate(op: Operation, e: Emitter) -> SSAValue | None:
+    """Empty and single pieces go, nested concatenations flatten, neighbouring slices join."""
+    d = integer(op, "dimension")
+    pieces = [v for v in op.operands if shape(v)[d] != 0]
+    if not pieces:
+        return op.operands[0]
+    if len(pieces) < len(op.operands):
+        return e.concatenate(pieces, d)
+    if len(pieces) == 1:
+        return pieces[0]
+    flat: list[SSAValue] = []
+    for piece in pieces:
+        inner = producer(piece, "concatenate")
+        nested = inner is not None and integer(inner, "dimension") == d and piece.has_one_use()
+        flat.extend(inner.operands if inner is not None and nested else [piece])
+    joined = _join_slices(flat, d, e)
+    if len(flat) != len(pieces) or len(joined) != len(flat):
+        return e.concatenate(joined, d)
+    values = [splat(v) for v in pieces]
+    first = values[0]
+    if first is not None and all(v is not None and v.tobytes() == first.tobytes() for v in values):
+        return e.fill(first, op.results[0].type)
+    return None
+
+
+def _join_slices(pieces: list[SSAValue], d: int, e: Emitter) -> list[SSAValue]:
+    result: list[SSAValue] = []
+    for piece in pieces:
+        last, here = (producer(v, "slice") for v in (result[-1] if result else piece, piece))
+        if not result or last is None or here is None or last.operands[0] is not here.operands[0]:
+            result.append(piece)
+            continue
+        begin = [list(ints(v, "start_indices")) for v in (last, here)]
+        end = [list(ints(v, "limit_indices")) for v in (last, here)]
+        whole = all(s == 1 for v in (last, here) for s in ints(v, "strides"))
+        adjacent = end[0][d] == begin[1][d] and all(
+            begin[0][k] == begin[1][k] and end[0][k] == end[1][k]
+            for k in range(len(begin[0]))
+            if k != d
+        )
+        if whole and adjacent:
+            end[0][d] = end[1][d]
+            result[-1] = e.slice(here.operands[0], begin[0], end[0])
+        else:
+            result.append(piece)
+    return result
+
+
+def reverse(op: Operation, e: Emitter) -> SSAValue | None:
+    """Reversing dimensions of size 1 is nothing; reverse(reverse) merges."""
+    operand = op.operands[0]
+    dims = [d for d in ints(op, "dimensions") if shape(operand)[d] > 1]
+    inner = producer(operand, "reverse")
+    if inner is not None:
+        operand = inner.operands[0]
+        dims = sorted(set(dims) ^ set(ints(inner, "dimensions")))
+    if splat(operand) is not None or not dims:
+        return operand
+    if len(dims) == len(ints(op, "dimensions")) and inner is None:
+        return None
+    return e.emit("reverse", [operand], op.results[0].type, {"dimensions": i64_array(dims)})
+
+
+def _known_starts(
+    indices: list[SSAValue], dims: tuple[int, ...], sizes: tuple[int, ...]
+) -> list[int] | None:
+    """The clamped start of each dimension, if each is known or cannot matter."""
+    starts: list[int] = []
+    for value, n, k in zip(indices, dims, sizes, strict=True):
+        number = splat(value)
+        if n == k:
+            starts.append(0)
+        elif number is None:
+            return None
+        else:
+            starts.append(min(max(int(number), 0), n - k))
+    return starts
+
+
+def dynamic_slice(op: Operation, e: Emitter) -> SSAValue | None:
+    """dynamic_slice at known indices -> slice."""
+    operand, *indices = op.operands
+    sizes = shape(op.results[0])
+    starts = _known_starts(indices, shape(operand), sizes)
+    if starts is None:
+        return None
+    return e.slice(operand, starts, [a + n for a, n in zip(starts, sizes, strict=True)])
+
+
+def dynamic_update_slice(op: Operation, e: Emitter) -> SSAValue | None:
+    """An update of everything is the update; of nothing, the operand."""
+    operand, update, *_ = op.operands
+    if shape(operand) == shape(update):
+        return update
+    return operand if size(update) == 0 else None
+
+
+def gather(op: Operation, e: Emitter) -> SSAValue | None:
+    """Rows at known, evenly spaced indices: slice, or slice and broadcast for one row repeated."""
+    operand, indices = op.operands
+    table = constant(indices)
+    number = splat(indices)
+    if table is None and number is not None:
+        table = np.broadcast_to(number, shape(indices))
+    mapped = ints(op, "start_index_map")
+    if table is None or len(mapped) != 1 or ints(op, "operand_batching_dims"):
+        return None
+    (axis,) = mapped
+    sizes, dims = ints(op, "slice_sizes"), shape(operand)
+    if ints(op, "collapsed_slice_dims") != (axis,) or sizes[axis] != 1 or size(op.results[0]) == 0:
+        return None
+    if any(s != n for d, (s, n) in enumerate(zip(sizes, dims, strict=True)) if d != axis):
+        return None
+    row = _progression(np.clip(table.reshape(-1).astype(np.int64), 0, dims[axis] - 1))
+    if row is None:
+        return None
+    start, step, count = row
+    offset = ints(op, "offset_dims")
+    result = shape(op.results[0])
+    starts, limits, strides = [0] * len(dims), list(dims), [1] * len(dims)
+    starts[axis] = start
+    if step == 0:
+        limits[axis] = start + 1
+        rest = [n for d, n in enumerate(dims) if d != axis]
+        return e.broadcast(e.reshape(e.slice(operand, starts, limits), rest), result, offset)
+    trailing = tuple(range(len(result) - len(offset), len(result)))
+    if axis != 0 or offset != trailing:
+        return None
+    limits[axis], strides[axis] = start + step * (count - 1) + 1, step
+    return e.reshape(e.slice(operand, starts, limits, strides), result)
+
+
+def _progression(values: Array) -> tuple[int, int, int] | None:
+    """(start, step, count) of an arithmetic progression with a step of at least 0."""
+    if values.size == 1:
+        return int(values[0]), 0, 1
+    steps = np.diff(values)
+    step = int(steps[0])
+    if step < 0 or not bool((steps == step).all()):
+        return None
+    return int(values[0]), step, int(values.size)
+
+
+def iota(op: Operation, e: Emitter) -> SSAValue | None:
+    """An iota of several dimensions is a 1-D iota, broadcast; along a 1 it is 0."""
+    dims, d = shape(op.results[0]), integer(op, "iota_dimension")
+    if dims[d] == 1:
+        return e.fill(0, op.results[0].type)
+    if len(dims) == 1:
+        return None
+    line = e.iota((dims[d],), 0, element(op.results[0]))
+    return e.broadcast(line, dims, (d,))
+
+
+def zero_size(op: Operation, e: Emitter) -> SSAValue | None:
+    """A slice or pad to nothing is an empty constant."""
+    if size(op.results[0]) != 0 or not op.operands:
+        return None
+    return e.fill(0, tensor(shape(op.results[0]), element(op.results[0])))
+
+
+RULES: dict[str, tuple[Rule, ...]] = {
+    "hlo.slice": (zero_size, slice_),
+    "hlo.pad": (pad,),
+    "hlo.concatenate": (zero_size, concatenate),
+    "hlo.reverse": (reverse,),
+    "hlo.dynamic_slice": (dynamic_slice,),
+    "hlo.dynamic_update_slice": (dynamic_update_slice,),
+    "hlo.gather": (gather,),
+    "hlo.iota": (iota,),
+}

@@ -1,0 +1,39 @@
+"""Rules for tuples and for ops that only pass a value on."""
+
+from xdsl.ir import Operation, SSAValue
+
+from neuronir.passes.hlo.support.build import Emitter
+from neuronir.passes.hlo.support.values import integer, producer
+from neuronir.passes.hlo.support.walk import Rule
+
+
+def get_tuple_element(op: Operation, e: Emitter) -> SSAValue | None:
+    """An element of a tuple that is at hand; of an optimization barrier it stays."""
+    made = producer(op.operands[0], "tuple")
+    return None if made is None else made.operands[integer(op, "index")]
+
+
+def tuple_(op: Operation, e: Emitter) -> SSAValue | None:
+    """A tuple of all the elements of one tuple, in order, is that tuple."""
+    source: SSAValue | None = None
+    for i, value in enumerate(op.operands):
+        part = producer(value, "get_tuple_element")
+        if part is None or integer(part, "index") != i:
+            return None
+        if source is not None and part.operands[0] is not source:
+            return None
+        source = part.operands[0]
+    return source if source is not None and source.type == op.results[0].type else None
+
+
+def forward(op: Operation, e: Emitter) -> SSAValue | None:
+    """copy and bitcast between equal types only pass their operand on."""
+    operand = op.operands[0]
+    return operand if operand.type == op.results[0].type else None
+
+
+RULES: dict[str, tuple[Rule, ...]] = {
+    "hlo.get_tuple_element": (get_tuple_element,),
+    "hlo.tuple": (tuple_,),
+    "hlo.copy": (forward,),
+}

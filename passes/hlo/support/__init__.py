@@ -1,0 +1,1 @@
+"""What the hlo passes share: reading values, building ops, walking blocks."""

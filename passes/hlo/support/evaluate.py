@@ -1,0 +1,66 @@
+"""Evaluating the parts of a program that depend on constants only, by the reference semantics."""
+
+from xdsl.ir import Operation, OpResult, SSAValue
+
+from neuronir.dialects.hlo.constants import constant_array
+from neuronir.dialects.hlo.resources import Array
+from neuronir.dialects.hlo.semantics import evaluate
+from neuronir.passes.hlo.support.values import is_tensor, size
+
+_NEVER = frozenset(
+    f"hlo.{name}"
+    for name in (
+        "rng rng_bit_generator rng_get_and_update_state custom_call call infeed outfeed send recv "
+        "send_done recv_done all_reduce all_gather all_to_all reduce_scatter collective_permute "
+        "collective_broadcast partition_id replica_id after_all while conditional tuple "
+        "get_tuple_element optimization_barrier composite return fusion async_start async_done "
+        "async_update all_reduce_start all_reduce_done all_gather_start all_gather_done "
+        "collective_permute_start collective_permute_done copy_start copy_done fft cholesky "
+        "triangular_solve topk domain add_dependency"
+    ).split()
+)
+
+
+def can_evaluate(op: Operation) -> bool:
+    """Whether the op is a pure function from arrays to one array."""
+    return (
+        op.name.startswith("hlo.")
+        and op.name not in _NEVER
+        and len(op.results) == 1
+        and is_tensor(op.results[0])
+        and all(is_tensor(v) for v in op.operands)
+    )
+
+
+def evaluate_op(op: Operation, operands: list[Array]) -> Array:
+    """The value of an op that `can_evaluate` accepts."""
+    if op.name == "hlo.constant":
+        return constant_array(op)
+    result = evaluate(op, operands)
+    return result[0] if isinstance(result, (list, tuple)) else result
+
+
+def known_value(
+    value: SSAValue, known: dict[SSAValue, Array | None], largest: int = 4096
+) -> Array | None:
+    """The array of a value that follows from constants and `known`, else None (memoised there).
+
+    Gives up on values of more than `largest` elements. Iterative: chains may be long.
+    """
+    stack = [value]
+    while stack:
+        top = stack[-1]
+        if top in known:
+            stack.pop()
+            continue
+        if not isinstance(top, OpResult) or not can_evaluate(top.op) or size(top) > largest:
+            known[top] = None
+            continue
+        missing = [v for v in top.op.operands if v not in known]
+        if missing:
+            stack.extend(missing)
+            continue
+        operands = [known[v] for v in top.op.operands]
+        arrays = [a for a in operands if a is not None]
+        known[top] = evaluate_op(top.op, arrays) if len(arrays) == len(operands) else None
+    return known[value]

@@ -1,0 +1,118 @@
+"""Reading hlo values: shapes, index-list properties, constants and splats."""
+
+from math import prod
+
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, StringAttr, TensorType
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue
+
+from neuronir.dialects.hlo.attributes import ints as array_ints
+from neuronir.dialects.hlo.attributes import tensor_type
+from neuronir.dialects.hlo.constants import constant_array
+from neuronir.dialects.hlo.resources import Array
+
+
+def is_tensor(value: SSAValue) -> bool:
+    """Whether the value is an array (not a tuple or token)."""
+    return isinstance(value.type, TensorType)
+
+
+def shape(value: SSAValue) -> tuple[int, ...]:
+    """The dimensions of a tensor value."""
+    return shape_of(value.type)
+
+
+def shape_of(type_: Attribute) -> tuple[int, ...]:
+    """The dimensions of a tensor type."""
+    if not isinstance(type_, TensorType):
+        raise TypeError(f"a tensor type is needed, got {type_}")
+    return tuple(type_.get_shape())
+
+
+def element(value: SSAValue) -> Attribute:
+    """The element type of a tensor value."""
+    if not isinstance(value.type, TensorType):
+        raise TypeError(f"a tensor value is needed, got {value.type}")
+    found: Attribute = value.type.element_type
+    return found
+
+
+def size(value: SSAValue) -> int:
+    """The number of elements of a tensor value."""
+    return prod(shape(value))
+
+
+def tensor(dims: tuple[int, ...], element_type: Attribute) -> TensorType[Attribute]:
+    """A tensor type of these dimensions."""
+    return tensor_type(dims, element_type)
+
+
+def ints(op: Operation, name: str) -> tuple[int, ...]:
+    """An index-list property (`dimensions`, `permutation` ...); absent means empty."""
+    prop = op.properties.get(name)
+    if prop is None:
+        return ()
+    if not isinstance(prop, DenseArrayBase):
+        raise TypeError(f"{op.name}: property {name} is not an index list")
+    return array_ints(prop)
+
+
+def integer(op: Operation, name: str, default: int | None = None) -> int:
+    """An integer property; without a default it has to be there."""
+    prop = op.properties.get(name)
+    if isinstance(prop, IntegerAttr):
+        return int(prop.value.data)
+    if default is None:
+        raise TypeError(f"{op.name}: integer property {name} is missing")
+    return default
+
+
+def string(op: Operation, name: str, default: str = "") -> str:
+    """A string property, or the default where it is absent."""
+    prop = op.properties.get(name)
+    return prop.data if isinstance(prop, StringAttr) else default
+
+
+def producer(value: SSAValue, opcode: str) -> Operation | None:
+    """The op that made the value, if it is `hlo.<opcode>`."""
+    if isinstance(value, OpResult) and value.op.name == f"hlo.{opcode}":
+        return value.op
+    return None
+
+
+def constant(value: SSAValue) -> Array | None:
+    """The array of a value made by hlo.constant, else None. Do not write to it."""
+    op = producer(value, "constant")
+    return None if op is None else constant_array(op)
+
+
+def splat(value: SSAValue) -> Array | None:
+    """The scalar (0-d array) that fills a value everywhere, if its shape ops tell, else None.
+
+    Sees scalar constants through broadcast, reshape, transpose and slice; a constant counts only if
+    it has a single element (canonicalize turns larger ones into broadcasts).
+    """
+    while isinstance(value, OpResult):
+        op = value.op
+        if op.name == "hlo.constant":
+            return constant_array(op).reshape(()) if size(value) == 1 else None
+        if op.name not in _KEEPS_SPLAT:
+            return None
+        value = op.operands[0]
+    return None
+
+
+_KEEPS_SPLAT = frozenset(
+    f"hlo.{name}" for name in ("broadcast", "reshape", "transpose", "slice", "reverse", "copy")
+)
+
+
+def is_splat_of(value: SSAValue, number: float) -> bool:
+    """Whether the value is filled with this number (0 matches both zeros; complex never)."""
+    array = splat(value)
+    return array is not None and array.dtype.kind != "c" and bool(array == number)
+
+
+def in_main_block(value: SSAValue, op: Operation) -> bool:
+    """Whether the value is made in the same block as the op (or is an argument of it)."""
+    owner = value.owner
+    return (owner.parent if isinstance(owner, Operation) else owner) is op.parent

@@ -1,0 +1,102 @@
+"""hlo-unroll-while: find static trip counts; unroll loops on request."""
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, ModuleOp, i64
+from xdsl.ir import Block, Operation
+from xdsl.passes import ModulePass
+
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.passes.hlo.inline import inline_block
+from neuronir.passes.hlo.support.walk import functions, replace
+from neuronir.passes.hlo.trip_count import TripCount, trip_count
+from neuronir.passes.statistics import record
+
+COUNTER = "hlo.counter"
+"""Attribute of a loop with a counter: [carried element, start, step]."""
+
+
+def _size(block: Block) -> int:
+    return sum(
+        1 + sum(_size(inner) for region in op.regions for inner in region.blocks)
+        for op in block.ops
+    )
+
+
+class _Unroller:
+    def __init__(self, unroll: bool, max_ops: int) -> None:
+        self.unroll = unroll
+        self.max_ops = max_ops
+        self.counts = {"static": 0, "dynamic": 0, "unrolled": 0}
+
+    def block(self, block: Block) -> None:
+        for op in tuple(block.ops):
+            for region in op.regions:
+                for inner in region.blocks:
+                    self.block(inner)
+            if op.name == "hlo.while":
+                self.loop(op)
+
+    def loop(self, op: Operation) -> None:
+        found = trip_count(op)
+        if found is None:
+            self.counts["dynamic"] += 1
+            return
+        self.counts["static"] += 1
+        body = op.regions[1].block
+        small = found.count * _size(body) <= self.max_ops
+        if found.count <= 1 or (self.unroll and small):
+            self.expand(op, found.count)
+        else:
+            self.annotate(op, found)
+
+    def expand(self, op: Operation, count: int) -> None:
+        value = op.operands[0]
+        body = op.regions[1].block
+        for _ in range(count):
+            value = inline_block(body, [value], op)
+        replace(op, value)
+        self.counts["unrolled"] += 1
+
+    def annotate(self, op: Operation, found: TripCount) -> None:
+        op.properties["trip_count"] = IntegerAttr(found.count, i64)
+        if found.counter is not None:
+            numbers = (found.counter, found.start, found.step)
+            op.attributes[COUNTER] = index_triple(numbers)
+
+
+def index_triple(numbers: tuple[int, int, int]) -> DenseArrayBase[IntegerType]:
+    """Three integers as an attribute."""
+    return DenseArrayBase.from_list(i64, numbers)
+
+
+@dataclass(frozen=True)
+class HloUnrollWhilePass(ModulePass):
+    """Find the trip counts of while loops that start from constants, and unroll them on request.
+
+    A loop that counts a carried element from a constant by a constant to a constant is analysed;
+    otherwise the part of the loop that decides about going on is interpreted, if it starts from
+    small constants. With `mode=annotate` a static loop gets the property `trip_count` (and the
+    attribute `hlo.counter` = [element, start, step]); with `mode=unroll` it is replaced by its
+    iterations if that makes at most `max_ops` ops. Loops that run once or never always vanish.
+    Other loops stay as they are.
+    """
+
+    name = "hlo-unroll-while"
+    mode: str = "annotate"
+    max_ops: int = 20000
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if self.mode not in ("annotate", "unroll"):
+            raise NeuronError(
+                "NIR_PASS_OPTION",
+                f"{self.name}: mode is '{self.mode}'",
+                help="use mode=annotate or mode=unroll",
+            )
+        unroller = _Unroller(self.mode == "unroll", self.max_ops)
+        for function in functions(op):
+            for block in function.body.blocks:
+                unroller.block(block)
+        for key, n in unroller.counts.items():
+            record(self.name, key, n)

@@ -1,0 +1,29 @@
+"""Counts that passes report (`hlo-find-composites: gelu_exact 12`), beside the frozen passes."""
+
+from collections import Counter
+from threading import Lock
+
+_LOCK = Lock()
+_COUNTS: Counter[tuple[str, str]] = Counter()
+
+
+def record(pass_name: str, key: str, n: int = 1) -> None:
+    """Add `n` to the counter `key` of a pass; a zero is recorded too, so that the key shows."""
+    with _LOCK:
+        _COUNTS[(pass_name, key)] += n
+
+
+def reset() -> None:
+    """Forget every count of this process."""
+    with _LOCK:
+        _COUNTS.clear()
+
+
+def snapshot() -> dict[str, dict[str, int]]:
+    """The counts so far as `{pass name: {key: count}}`, in alphabetical order."""
+    with _LOCK:
+        items = sorted(_COUNTS.items())
+    result: dict[str, dict[str, int]] = {}
+    for (pass_name, key), n in items:
+        result.setdefault(pass_name, {})[key] = n
+    return result
