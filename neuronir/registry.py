@@ -16,6 +16,7 @@ from xdsl.utils.target import Target
 
 from neuronir.diagnostics.output import input_error
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.passes.pipelines import PIPELINES
 from neuronir.targets.registry import get_target, list_targets, register_target
 from neuronir.universe import NEURONIR_UNIVERSE
 
@@ -123,9 +124,12 @@ class Registry:
         return ctx
 
     def pipelines(self) -> dict[str, str]:
-        """The named pipelines: `<target>` for a target's whole compile, `<target>:<part>` for its
-        parts."""
-        named = {}
+        """The named pipelines.
+
+        `<target>` is a target's whole compile, `<target>:<part>` a part of it; the others belong to
+        no target.
+        """
+        named = dict(PIPELINES)
         for name in list_targets():
             target = get_target(name)
             if "default" not in target.pipelines:

@@ -1,0 +1,65 @@
+"""neuron-opt --run: evaluate the functions without arguments, with the checks inside them."""
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation, SSAValue
+
+from neuronir.cli.neuron_opt_run import RunFailure, at_op
+from neuronir.diagnostics.diagnostic import Diagnostic
+from neuronir.dialects.check.ops import ExpectOp
+from neuronir.dialects.check.semantics import mismatch
+from neuronir.dialects.hlo.semantics.numeric import Value
+from neuronir.dialects.hlo.semantics.registry import bind
+from neuronir.dialects.support.errors import NeuronError
+
+_MAX_ELEMENTS = 16
+
+
+def evaluate(module: ModuleOp) -> str:
+    """One line per function with how many checks held, and one per returned value.
+
+    RunFailure points at the first check that does not hold, or at an op that cannot be evaluated.
+    """
+    functions = [
+        f for f in module.ops if isinstance(f, FuncOp) and not f.is_declaration and not f.args
+    ]
+    if not functions:
+        raise RunFailure(Diagnostic("error", "[NIR_RUN] --run found no function without arguments"))
+    return "".join(_run_function(function) for function in functions)
+
+
+def _run_function(function: FuncOp) -> str:
+    values: dict[SSAValue, Value] = {}
+    checks = 0
+    lines = []
+    for op in function.body.block.ops:
+        operands = [values[operand] for operand in op.operands]
+        if isinstance(op, ExpectOp):
+            checks += 1
+            problem = mismatch(op, np.asarray(operands[0]), np.asarray(operands[1]))
+            if problem:
+                raise RunFailure(at_op(op, f"'{op.name}' failed: {problem}"))
+        elif op.name == "func.return":
+            lines = [f"  result {i}: {_show(value)}" for i, value in enumerate(operands)]
+        else:
+            values[op.results[0]] = _compute(op, operands)
+    held = f"{checks} check{'' if checks == 1 else 's'} passed"
+    return "\n".join([f"@{function.sym_name.data}: {held}", *lines]) + "\n"
+
+
+def _compute(op: Operation, operands: list[Value]) -> Value:
+    try:
+        return bind(op)(*operands)
+    except NeuronError as error:
+        raise RunFailure(Diagnostic.from_error(error)) from error
+
+
+def _show(value: Value) -> str:
+    if isinstance(value, tuple):
+        return f"({', '.join(_show(item) for item in value)})"
+    array = np.asarray(value)
+    shown = f"{array.dtype}{list(array.shape)} "
+    return shown + np.array2string(
+        array, separator=", ", threshold=_MAX_ELEMENTS, max_line_width=10**6
+    ).replace("\n", "")
