@@ -1,0 +1,108 @@
+"""Moving elements without arithmetic: broadcast, pad, slice, concatenate, dynamic slices, iota."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from neuronir.dialects.hlo.semantics.convert import convert
+from neuronir.dialects.hlo.semantics.numeric import Array
+
+
+def broadcast(x: Array, dimensions: Sequence[int], shape: Sequence[int]) -> Array:
+    """`x` repeated to `shape`: its dimension i becomes dimension `dimensions[i]` (a view)."""
+    order = np.argsort(dimensions)
+    expanded = [1] * len(shape)
+    for source, target in enumerate(dimensions):
+        expanded[target] = x.shape[source]
+    return np.broadcast_to(x.transpose(order).reshape(expanded), tuple(shape))
+
+
+def iota(shape: Sequence[int], dimension: int, dtype: np.dtype[Any]) -> Array:
+    """0, 1, 2 ... along `dimension`, in `dtype`."""
+    line = convert(np.arange(shape[dimension], dtype=np.int64), dtype)
+    return broadcast(line, (dimension,), shape)
+
+
+def pad(
+    x: Array,
+    value: Array,
+    low: Sequence[int],
+    high: Sequence[int],
+    interior: Sequence[int],
+) -> Array:
+    """`x` with `interior` values between its elements and `low`, `high` at the edges (or cut)."""
+    if not (any(low) or any(high) or any(interior)):
+        return x
+    shape = []
+    source = []
+    target = []
+    for size, before, after, between in zip(x.shape, low, high, interior):
+        step = between + 1
+        dilated = (size - 1) * step + 1 if size else 0
+        length = max(0, before + dilated + after)
+        shape.append(length)
+        # Element i lands at before + i * step; keep those inside [0, length).
+        first = max(0, -(before // step))
+        last = min(size, (length - 1 - before) // step + 1)
+        count = max(0, last - first)
+        source.append(slice(first, first + count))
+        begin = before + first * step
+        target.append(
+            slice(begin, begin + max(0, count - 1) * step + 1, step) if count else slice(0, 0)
+        )
+    result = np.empty(shape, x.dtype)
+    result[...] = value
+    result[tuple(target)] = x[tuple(source)]
+    return result
+
+
+def strided_slice(
+    x: Array, start: Sequence[int], limit: Sequence[int], strides: Sequence[int]
+) -> Array:
+    """The elements start, start + stride ... below limit, of each dimension (a view)."""
+    return x[tuple(slice(s, e, d) for s, e, d in zip(start, limit, strides))]
+
+
+def reverse(x: Array, dimensions: Sequence[int]) -> Array:
+    """`x` with the order of these dimensions turned round (a view)."""
+    return np.flip(x, tuple(dimensions)) if dimensions else x
+
+
+def _clamped_window(
+    shape: Sequence[int], start: Sequence[Array], sizes: Sequence[int]
+) -> tuple[slice, ...]:
+    window = []
+    for extent, index, size in zip(shape, start, sizes):
+        begin = min(max(int(index), 0), extent - size)
+        window.append(slice(begin, begin + size))
+    return tuple(window)
+
+
+def dynamic_slice(x: Array, start: Sequence[Array], sizes: Sequence[int]) -> Array:
+    """The window of `sizes` at `start`, moved inside `x` when it would leave it (a view)."""
+    return x[_clamped_window(x.shape, start, sizes)]
+
+
+def dynamic_update_slice(x: Array, update: Array, start: Sequence[Array]) -> Array:
+    """A copy of `x` with `update` at `start`, moved inside `x` when it would leave it."""
+    result = np.array(x)
+    result[_clamped_window(x.shape, start, update.shape)] = update
+    return result
+
+
+def relayout_bitcast(
+    x: Array,
+    operand_layout: Sequence[int],
+    result_layout: Sequence[int],
+    shape: Sequence[int],
+    dtype: np.dtype[Any],
+) -> Array:
+    """The bytes of `x` in its layout, read as `shape` and `dtype` in the result's layout.
+
+    Layouts are minor_to_major; the logical array is what is returned.
+    """
+    physical = np.ascontiguousarray(x.transpose(list(reversed(operand_layout))))
+    major_to_minor = list(reversed(result_layout))
+    stored = physical.reshape(-1).view(dtype).reshape([shape[i] for i in major_to_minor])
+    return stored.transpose(np.argsort(major_to_minor)) if major_to_minor else stored

@@ -1,0 +1,93 @@
+"""Running a block of hlo ops: decoded once, run any number of times, dead values freed."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from neuronir.dialects.hlo.semantics.numeric import Value
+from neuronir.dialects.hlo.semantics.registry import Bound, bind, shape_and_dtype, unsupported
+
+_TERMINATORS = frozenset(("hlo.return", "func.return"))
+
+
+class BlockPlan:
+    """The ops of one block as functions over numbered slots.
+
+    The plan holds what the block says now: make a new one after changing the IR. With `pointwise`,
+    every value stands for a batch of scalars, so results may have more dimensions than declared.
+    """
+
+    def __init__(self, block: Block, *, pointwise: bool = False) -> None:
+        self._slots: dict[SSAValue, int] = {arg: i for i, arg in enumerate(block.args)}
+        self._steps: list[_Step] = []
+        self._results: tuple[int, ...] = ()
+        self._pointwise = pointwise
+        operations = list(block.ops)
+        for op in operations:
+            if op.name in _TERMINATORS:
+                self._results = tuple(self._slots[operand] for operand in op.operands)
+                break
+            self._steps.append(self._step(op))
+        self._mark_last_uses(len(block.args))
+
+    def _step(self, op: Operation) -> "_Step":
+        inputs = []
+        for operand in op.operands:
+            if operand not in self._slots:
+                raise unsupported(op, f"'{op.name}' uses a value from outside its region")
+            inputs.append(self._slots[operand])
+        if len(op.results) != 1:
+            raise unsupported(op, f"'{op.name}' does not have one result")
+        output = self._slots[op.results[0]] = len(self._slots)
+        return _Step(op, tuple(inputs), output, check=not self._pointwise)
+
+    def _mark_last_uses(self, arguments: int) -> None:
+        seen = set(self._results)
+        for step in reversed(self._steps):
+            dead = {*step.inputs, step.output} - seen
+            step.dead = tuple(sorted(dead))
+            seen |= dead
+
+    def run(self, arguments: Sequence[Value]) -> tuple[Value, ...]:
+        """The values that the block returns."""
+        slots: list[Any] = [None] * len(self._slots)
+        slots[: len(arguments)] = arguments
+        del arguments
+        for step in self._steps:
+            slots[step.output] = step.run(slots)
+            for slot in step.dead:
+                slots[slot] = None
+        return tuple(slots[slot] for slot in self._results)
+
+
+class _Step:
+    """One op: the slots it reads, the slot it writes, and those nobody reads afterwards."""
+
+    __slots__ = ("_bound", "_check", "_dtype", "_shape", "dead", "inputs", "op", "output")
+
+    def __init__(self, op: Operation, inputs: tuple[int, ...], output: int, *, check: bool) -> None:
+        self.op = op
+        self.inputs = inputs
+        self.output = output
+        self.dead: tuple[int, ...] = ()
+        self._bound: Bound = bind(op)
+        type_: Attribute = op.results[0].type
+        self._check = check and isinstance(type_, TensorType)
+        if self._check:
+            self._shape, self._dtype = shape_and_dtype(type_)
+
+    def run(self, slots: list[Any]) -> Value:
+        value = self._bound(*[slots[i] for i in self.inputs])
+        if isinstance(value, tuple):
+            return value
+        array = np.asarray(value)
+        if self._check and (array.shape != self._shape or array.dtype != self._dtype):
+            raise unsupported(
+                self.op,
+                f"'{self.op.name}' computed {array.dtype}{list(array.shape)}, "
+                f"its type says {self._dtype}{list(self._shape)}: the operation is inconsistent",
+            )
+        return array

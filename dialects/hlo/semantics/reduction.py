@@ -1,0 +1,55 @@
+"""reduce over dimensions, with one or several operands."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from neuronir.dialects.hlo.semantics.numeric import Array, accumulator, cast
+from neuronir.dialects.hlo.semantics.reducer import Reducer
+
+
+def reduce(
+    inputs: Sequence[Array],
+    init_values: Sequence[Array],
+    dimensions: Sequence[int],
+    reducer: Reducer,
+) -> tuple[Array, ...]:
+    """`inputs` combined over `dimensions`, starting from `init_values`.
+
+    A single known operation on bf16 or f16 accumulates in f32, as XLA's CPU backend does. Other
+    combiners are applied to neighbours pairwise, in order, so they need only be associative.
+    """
+    if len(inputs) == 1 and reducer.ufunc is not None:
+        return (_reduce_known(inputs[0], init_values[0], dimensions, reducer.ufunc),)
+    kept = [i for i in range(inputs[0].ndim) if i not in set(dimensions)]
+    shape = tuple(inputs[0].shape[i] for i in kept)
+    rows = [x.transpose([*dimensions, *kept]).reshape(-1, *shape) for x in inputs]
+    start = [np.broadcast_to(value, shape) for value in init_values]
+    if rows[0].shape[0] == 0:
+        return tuple(start)
+    return reducer.apply(start, combine_rows(rows, reducer))
+
+
+def _reduce_known(x: Array, init_value: Array, dimensions: Sequence[int], ufunc: np.ufunc) -> Array:
+    wide = accumulator(x.dtype)
+    values = cast(x, wide)
+    axes = tuple(dimensions)
+    # An empty extent has no value for maximum and minimum: the start value is the result.
+    if any(x.shape[i] == 0 for i in axes):
+        kept = [n for i, n in enumerate(x.shape) if i not in set(axes)]
+        return np.broadcast_to(init_value, kept)
+    total = ufunc.reduce(values, axis=axes, dtype=wide) if axes else values
+    return cast(np.asarray(ufunc(cast(np.asarray(init_value), wide), total)), x.dtype)
+
+
+def combine_rows(rows: Sequence[Array], reducer: Reducer) -> list[Array]:
+    """All rows (first dimension, at least one) combined in order, as a balanced tree."""
+    current = list(rows)
+    while (count := current[0].shape[0]) > 1:
+        even = count - count % 2
+        combined = reducer.apply([x[0:even:2] for x in current], [x[1:even:2] for x in current])
+        if count % 2:
+            current = [np.concatenate([c, x[-1:]]) for c, x in zip(combined, current)]
+        else:
+            current = list(combined)
+    return [x[0] for x in current]

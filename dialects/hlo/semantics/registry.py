@@ -1,0 +1,99 @@
+"""Which function evaluates which op: binders by op name, and helpers to read an op's properties.
+
+A binder reads an op's properties once and returns a function of the operands' values, so that an op
+inside a loop costs no attribute decoding when it runs again.
+"""
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+from xdsl.dialects.builtin import BoolAttr, IntegerAttr, StringAttr, TensorType
+from xdsl.ir import Attribute, Operation
+
+from neuronir.dialects.hlo.attributes import ints
+from neuronir.dialects.hlo.semantics.numeric import Value
+from neuronir.dialects.support.dtypes import np_dtype
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.location import file_line_col, source_name
+
+Bound: TypeAlias = Callable[..., Value]
+Binder: TypeAlias = Callable[[Operation], Bound]
+
+_BINDERS: dict[str, Binder] = {}
+
+
+def binder(*names: str) -> Callable[[Binder], Binder]:
+    """Registers a binder for the ops of these names ("hlo.dot")."""
+
+    def register(function: Binder) -> Binder:
+        for name in names:
+            _BINDERS[name] = function
+        return function
+
+    return register
+
+
+def has_semantics(op: Operation) -> bool:
+    """Whether `op` can be evaluated (a custom call may still be refused for its target)."""
+    return op.name in _BINDERS
+
+
+def bind(op: Operation) -> Bound:
+    """The function that computes `op`'s result from its operands' values."""
+    function = _BINDERS.get(op.name)
+    if function is None:
+        raise unsupported(op, f"'{op.name}' has no reference semantics on one device")
+    return function(op)
+
+
+def unsupported(op: Operation, reason: str) -> NeuronError:
+    """The error for an op that cannot be evaluated."""
+    named = source_name(op)
+    return NeuronError(
+        "NIR_EVAL001",
+        f"{reason} (instruction '{named}')" if named else reason,
+        location=file_line_col(op),
+        help="the reference interpreter runs single-device programs without side effects",
+    )
+
+
+def index_list(op: Operation, name: str) -> tuple[int, ...]:
+    """An index list property; empty when the op has it not."""
+    attribute = op.properties.get(name)
+    return () if attribute is None else ints(attribute)
+
+
+def integer(op: Operation, name: str, default: int = 0) -> int:
+    """An integer (or boolean, or unit) property."""
+    attribute = op.properties.get(name)
+    if attribute is None:
+        return default
+    return int(attribute.value.data) if isinstance(attribute, IntegerAttr) else 1
+
+
+def flag(op: Operation, name: str, default: bool = False) -> bool:
+    """A boolean property."""
+    attribute = op.properties.get(name)
+    if attribute is None:
+        return default
+    if isinstance(attribute, IntegerAttr | BoolAttr):
+        return bool(attribute.value.data)
+    return True
+
+
+def text(op: Operation, name: str, default: str = "") -> str:
+    """A string property."""
+    attribute = op.properties.get(name)
+    return attribute.data if isinstance(attribute, StringAttr) else default
+
+
+def shape_and_dtype(type_: Attribute) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """The shape and numpy type of a tensor type."""
+    assert isinstance(type_, TensorType), type_
+    return type_.get_shape(), np_dtype(type_.element_type)
+
+
+def result_of(op: Operation) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """The declared shape and numpy type of the single (tensor) result of `op`."""
+    return shape_and_dtype(op.results[0].type)
