@@ -45,7 +45,8 @@ class VariableOp(IRDLOperation):
     kind = prop_def(StringAttr)
     type = prop_def(MemRefType)
     index = opt_prop_def(IntegerAttr)
-    layout = opt_prop_def(DenseArrayBase)
+    # A DenseArrayBase; unconstrained, because xdsl cannot parse back a constrained one's text.
+    layout = opt_prop_def(Attribute)
     value = opt_prop_def(Attribute)
     source_name = opt_prop_def(StringAttr)
     address = opt_prop_def(IntegerAttr)

@@ -21,9 +21,9 @@ def atomic_write(path: str | os.PathLike[str], data: bytes | str | Sequence[Buff
     written directly, because a rename would replace the device.
     """
     target = Path(path)
-    pieces: Sequence[Buffer] = (data.encode(),) if isinstance(data, str) else (data,)
-    if not isinstance(data, bytes | str):
-        pieces = data
+    if isinstance(data, str):
+        data = data.encode()
+    pieces: Sequence[Buffer] = [data] if isinstance(data, bytes) else data
     try:
         if target.exists() and not stat.S_ISREG(target.stat().st_mode):
             if target.is_dir():

@@ -104,8 +104,6 @@ def _program(
         variable_from(Record(entry, f"def.json: variable {i}", path), members)
         for i, entry in enumerate(definition.list("var"))
     ]
-    if len({v.name for v in variables}) != len(variables):
-        raise invalid(6, "def.json: two variables have one name", path)
     files: dict[Engine, bytes] = {}
     for engine in Engine:
         name = f"{SUBGRAPH}/{engine.name.lower()}.bin"

@@ -1,0 +1,220 @@
+"""From an allocated nc module to a Program: streams by engine, variables, sources."""
+
+from collections.abc import Mapping
+from dataclasses import astuple
+from typing import cast
+
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, UnknownLoc
+from xdsl.ir import Block, Operation, SSAValue
+
+from neuronir.dialects.nc.enums import Engine
+from neuronir.dialects.nc.instruction import (
+    ARGUMENT,
+    Affine,
+    Call,
+    Item,
+    Loop,
+    Program,
+    Source,
+)
+from neuronir.dialects.nc.machine import Machine
+from neuronir.dialects.nc.ops import InstructionOp
+from neuronir.dialects.nc.records import instruction_record, source_of
+from neuronir.dialects.nc.structure import AddressOfOp, AllocOp, CallOp, FuncOp, VariableOp
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.targets.encoding.registers import Registers
+from neuronir.targets.encoding.variables import variable_of
+
+Streams = dict[Engine, list[Item]]
+ENTRY = "main"
+
+
+def program_from_module(
+    module: ModuleOp, machine: Machine, metadata: Mapping[str, str] | None = None
+) -> Program:
+    """The program of a module whose buffers all have addresses.
+
+    NIR_ENC006 where the module cannot be encoded (no address, a bound that is no constant, a
+    register used by another engine than the one that loads it).
+    """
+    builder = _Builder(module)
+    streams = {name: builder.function(name) for name in builder.functions}
+    if ENTRY not in streams:
+        raise malformed("there is no nc.func @main")
+    return Program(
+        machine.name,
+        ENTRY,
+        streams,
+        [variable_of(op) for op in builder.variables.values()],
+        builder.sources,
+        dict(metadata or {}),
+        builder.semaphores,
+    )
+
+
+def malformed(text: str, op: Operation | None = None) -> NeuronError:
+    """The error for a module that is not ready to be encoded."""
+    location = None
+    if op is not None and not isinstance(op.location, UnknownLoc):
+        location = source_of(op).name or None
+    return NeuronError(
+        "NIR_ENC006",
+        f"the nc module cannot be encoded: {text}",
+        location=location,
+        help="run nc-order, nc-allocate and nc-synchronise first",
+    )
+
+
+class _Builder:
+    """What functions share: variables, sources, and the streams of functions seen so far."""
+
+    def __init__(self, module: ModuleOp) -> None:
+        self.functions: dict[str, FuncOp] = {}
+        self.variables: dict[str, VariableOp] = {}
+        for op in module.ops:
+            if isinstance(op, FuncOp):
+                self.functions[op.sym_name.data] = op
+            elif isinstance(op, VariableOp):
+                self.variables[op.sym_name.data] = op
+        # Source 0 stands for instructions that no HLO instruction asked for.
+        self.sources: list[Source] = []
+        self._source_numbers: dict[tuple[str, str, str, int, str, int], int] = {}
+        self.source(Source(""))
+        self.semaphores = 0
+        self._done: dict[str, Streams] = {}
+        self._high: dict[str, dict[Engine, int]] = {}
+        self._active: set[str] = set()
+
+    def source(self, source: Source) -> int:
+        """The number of a source."""
+        key = cast(tuple[str, str, str, int, str, int], astuple(source))
+        number = self._source_numbers.setdefault(key, len(self.sources))
+        if number == len(self.sources):
+            self.sources.append(source)
+        return number
+
+    def function(self, name: str) -> Streams:
+        """The streams of a function, its callees first."""
+        if name in self._done:
+            return self._done[name]
+        if name not in self.functions:
+            raise malformed(f"nc.call of @{name}, which does not exist")
+        if name in self._active:
+            raise malformed(f"function @{name} calls itself")
+        self._active.add(name)
+        func = self.functions[name]
+        # A function's registers lie above those of everything it calls.
+        base: dict[Engine, int] = {}
+        for op in func.walk():
+            if isinstance(op, CallOp):
+                callee = op.callee.root_reference.data
+                self.function(callee)
+                for engine, high in self._high[callee].items():
+                    base[engine] = max(base.get(engine, 0), high)
+        registers = Registers(base)
+        self._done[name] = _Function(self, registers).run(func)
+        self._high[name] = registers.high
+        self._active.discard(name)
+        return self._done[name]
+
+
+class _Function:
+    """One function: where its buffers lie and what its index values are."""
+
+    def __init__(self, builder: _Builder, registers: Registers) -> None:
+        self.builder = builder
+        self.registers = registers
+        self.addresses: dict[SSAValue, int] = {}
+        self.symbols: dict[SSAValue, int] = {}
+
+    def run(self, func: FuncOp) -> Streams:
+        """The streams of the function."""
+        for i, argument in enumerate(func.body.block.args):
+            self.symbols[argument] = ARGUMENT + i
+        return self.block(func.body.block, 0)
+
+    def block(self, block: Block, depth: int) -> Streams:
+        """The streams of a block inside `depth` loops."""
+        streams: Streams = {}
+        for op in block.ops:
+            if isinstance(op, InstructionOp):
+                self.instruction(op, streams)
+            elif isinstance(op, AllocOp):
+                self.addresses[op.buffer] = _address(op.address, "nc.alloc", op)
+            elif isinstance(op, AddressOfOp):
+                name = op.variable.root_reference.data
+                variable = self.builder.variables.get(name)
+                if variable is None:
+                    raise malformed(f"nc.address_of @{name}, which does not exist", op)
+                self.addresses[op.buffer] = _address(variable.address, f"variable @{name}", op)
+            elif isinstance(op, scf.ForOp):
+                trips = _trip_count(op)
+                self.symbols[op.body.block.args[0]] = depth
+                for engine, items in self.block(op.body.block, depth + 1).items():
+                    streams.setdefault(engine, []).append(Loop(trips, items))
+            elif isinstance(op, CallOp):
+                self.call(op, streams)
+            self.registers.passed(op)
+        return streams
+
+    def instruction(self, op: InstructionOp, streams: Streams) -> None:
+        """Append an instruction to its engine's stream."""
+        for value in op.operands[: len(op.buffers)]:
+            if value not in self.addresses:
+                raise malformed(f"{op.name}: a buffer has no nc.alloc or nc.address_of", op)
+        for value in op.operands[len(op.buffers) :]:
+            if value not in self.symbols:
+                raise malformed(
+                    f"{op.name}: an index is no loop variable, function argument or register", op
+                )
+        source = self.builder.source(source_of(op))
+        record = instruction_record(op, self.addresses, self.symbols, source)
+        for value in op.operands[len(op.buffers) :]:
+            self.registers.check_use(value, record.engine, op)
+        used = [w.semaphore for w in record.waits] + [u.semaphore for u in record.updates]
+        self.builder.semaphores = max([self.builder.semaphores, *(n + 1 for n in used)])
+        if op.results:
+            number, symbol = self.registers.define(op, record.engine)
+            record.params["register"] = number
+            self.symbols[op.results[0]] = symbol
+        streams.setdefault(record.engine, []).append(record)
+
+    def call(self, op: CallOp, streams: Streams) -> None:
+        """Append a call for each engine that has something to do in the callee."""
+        callee = op.callee.root_reference.data
+        arguments = tuple(self.affine(value, op) for value in op.arguments)
+        for engine, items in self.builder.function(callee).items():
+            for value in op.arguments:
+                self.registers.check_use(value, engine, op)
+            if items:
+                streams.setdefault(engine, []).append(Call(callee, arguments))
+
+    def affine(self, value: SSAValue, op: Operation) -> Affine:
+        """A call argument: a constant or an index value."""
+        constant = _constant(value)
+        if constant is not None:
+            return Affine(constant)
+        if value not in self.symbols:
+            raise malformed(f"{op.name}: an argument is neither a constant nor an index value", op)
+        return Affine(0, ((self.symbols[value], 1),))
+
+
+def _address(attr: IntegerAttr | None, what: str, op: Operation) -> int:
+    if attr is None:
+        raise malformed(f"{what} has no address", op)
+    return attr.value.data
+
+
+def _constant(value: SSAValue) -> int | None:
+    owner = value.owner
+    if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr):
+        return owner.value.value.data
+    return None
+
+
+def _trip_count(op: scf.ForOp) -> int:
+    low, high, step = _constant(op.lb), _constant(op.ub), _constant(op.step)
+    if low != 0 or step != 1 or high is None or op.iter_args:
+        raise malformed("scf.for: loops run from 0 to a constant in steps of 1", op)
+    return max(high, 0)

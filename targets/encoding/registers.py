@@ -1,0 +1,73 @@
+"""Sequencer registers: a number for each value that register_load loads, per engine."""
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from neuronir.dialects.nc.enums import Engine
+from neuronir.dialects.nc.instruction import REGISTER
+from neuronir.dialects.support.errors import NeuronError
+
+
+class Registers:
+    """Numbers of one function, from `base` (by engine) up; a number is free after its last use.
+
+    `high` is one more than the largest number that is taken, by engine.
+    """
+
+    def __init__(self, base: dict[Engine, int]) -> None:
+        self.base = base
+        self.high = dict(base)
+        self._taken: dict[Engine, set[int]] = {}
+        self._engine: dict[SSAValue, Engine] = {}
+        self._ends: dict[Operation, list[tuple[Engine, int]]] = {}
+
+    def define(self, op: Operation, engine: Engine) -> tuple[int, int]:
+        """The number and the symbol of the value that `op` loads on `engine`."""
+        taken = self._taken.setdefault(engine, set())
+        number = self.base.get(engine, 0)
+        while number in taken:
+            number += 1
+        taken.add(number)
+        self.high[engine] = max(self.high.get(engine, 0), number + 1)
+        value = op.results[0]
+        self._engine[value] = engine
+        self._ends.setdefault(_last_use(value, op), []).append((engine, number))
+        return number, REGISTER + number
+
+    def passed(self, op: Operation) -> None:
+        """Free the registers whose last use was in `op`."""
+        for engine, number in self._ends.pop(op, ()):
+            self._taken[engine].discard(number)
+
+    def check_use(self, value: SSAValue, engine: Engine, op: Operation) -> None:
+        """NIR_ENC006 where `engine` uses a value that lies in another engine's register."""
+        owner = self._engine.get(value)
+        if owner is not None and owner is not engine:
+            raise NeuronError(
+                "NIR_ENC006",
+                f"the nc module cannot be encoded: {op.name} on {engine.name} uses a register of "
+                f"{owner.name}",
+                help="each engine loads its own registers: one nc.register_load an engine",
+            )
+
+
+def _last_use(value: SSAValue, definition: Operation) -> Operation:
+    """The last op in the definition's block that uses `value`, itself or in its regions."""
+    block = definition.parent
+    users = {_in_block(use.operation, block) for use in value.uses}
+    last = definition
+    op: Operation | None = definition
+    while op is not None:
+        if op in users:
+            last = op
+        op = op.next_op
+    return last
+
+
+def _in_block(op: Operation, block: Block | None) -> Operation:
+    """The op of `block` that holds `op`."""
+    while op.parent is not block:
+        parent = op.parent_op()
+        if parent is None:
+            break
+        op = parent
+    return op

@@ -1,0 +1,67 @@
+"""From nc.variable ops to the variables of a program."""
+
+from typing import cast
+
+from xdsl.dialects.builtin import DenseArrayBase, MemRefType
+
+from neuronir.dialects.hlo.constants import constant_array
+from neuronir.dialects.nc.instruction import Variable
+from neuronir.dialects.nc.records import dtype_of
+from neuronir.dialects.nc.structure import VariableOp
+from neuronir.dialects.support.errors import NeuronError
+
+
+def variable_of(op: VariableOp) -> Variable:
+    """The variable: its place, its array and, for a constant, its bytes."""
+    type_ = cast(MemRefType, op.type)
+    dtype = dtype_of(type_.element_type)
+    shape = tuple(type_.get_shape())
+    name = op.sym_name.data
+    if op.address is None:
+        raise NeuronError(
+            "NIR_ENC006",
+            f"the nc module cannot be encoded: variable @{name} has no address",
+            help="run nc-allocate first",
+        )
+    size = dtype.size
+    for extent in shape:
+        size *= extent
+    data = None
+    if op.value is not None:
+        data = constant_array(op.value, type_).tobytes()
+        if len(data) != size:
+            raise NeuronError(
+                "NIR_ENC006",
+                f"the nc module cannot be encoded: constant @{name} has {len(data)} bytes, its "
+                f"buffer {size}",
+            )
+    return Variable(
+        op.source_name.data if op.source_name is not None else name,
+        op.kind.data,
+        size,
+        op.address.value.data,
+        shape,
+        dtype,
+        strides_of(shape, dtype.size, minor_to_major(op, len(shape))),
+        op.index.value.data if op.index is not None else -1,
+        data,
+    )
+
+
+def minor_to_major(op: VariableOp, rank: int) -> tuple[int, ...]:
+    """The dimensions of a variable, the one that lies densest first."""
+    if isinstance(op.layout, DenseArrayBase):
+        return tuple(int(d) for d in op.layout.get_values())
+    return tuple(reversed(range(rank)))
+
+
+def strides_of(
+    shape: tuple[int, ...], element: int, minor_to_major: tuple[int, ...]
+) -> tuple[int, ...]:
+    """Byte strides by logical dimension of an array stored in that order."""
+    strides = [0] * len(shape)
+    step = element
+    for dimension in minor_to_major:
+        strides[dimension] = step
+        step *= shape[dimension]
+    return tuple(strides)
