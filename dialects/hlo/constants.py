@@ -14,7 +14,7 @@ from xdsl.ir import Attribute, Operation
 from xdsl.irdl import irdl_op_definition, prop_def, result_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.traits import ConstantLike, Pure
+from xdsl.traits import ConstantLike, HasFolder, Pure
 
 from neuronir.dialects.hlo.attributes import HloResourceAttr, tensor_type
 from neuronir.dialects.hlo.base import HloOp
@@ -26,13 +26,13 @@ INLINE_LIMIT = 32
 """Constants of more elements than this are resources."""
 
 
-class _ValueIsConstant(ConstantLike):
-    """The value property is the constant."""
+class _FoldsToValue(HasFolder):
+    """Lets xDSL's folding see the value."""
 
     @classmethod
-    def get_constant_value(cls, op: Operation) -> Attribute | None:
+    def fold(cls, op: Operation) -> tuple[Attribute]:
         """The attribute that holds the value."""
-        return op.properties.get("value")
+        return (op.properties["value"],)
 
 
 @irdl_op_definition
@@ -43,7 +43,7 @@ class ConstantOp(HloOp):
 
     value = prop_def()
     result = result_def()
-    traits = traits_def(Pure(), _ValueIsConstant())
+    traits = traits_def(Pure(), ConstantLike(), _FoldsToValue())
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
@@ -93,7 +93,9 @@ def _has_nonfinite(value: DenseIntOrFPElementsAttr) -> bool:
     element = value.get_element_type()
     if not (is_float(element) or is_complex(element)):
         return False
-    array = dense_to_array(value).astype(np.complex64 if is_complex(element) else np.float64)
+    array = dense_to_array(value)
+    if array.dtype.isbuiltin != 1:  # bf16 and fp8, which float32 holds exactly
+        array = array.astype(np.float32)
     return not bool(np.isfinite(array).all())
 
 
@@ -123,7 +125,7 @@ def array_to_dense(
         data = (-bytes_of if element.width.data == 1 else bytes_of).tobytes()
     else:
         data = array.tobytes()
-    return DenseIntOrFPElementsAttr(type, BytesAttr(data))
+    return DenseIntOrFPElementsAttr(type, BytesAttr(data))  # type: ignore[arg-type]
 
 
 def constant_value(array: Array, type: TensorType[Attribute] | None = None) -> Attribute:

@@ -1,6 +1,7 @@
 """Where an operation comes from: its HLO instruction, framework op and place in a file."""
 
 from xdsl.dialects.builtin import (
+    ArrayAttr,
     CallSiteLoc,
     DictionaryAttr,
     FileLineColLoc,
@@ -21,8 +22,8 @@ def _named(location: Attribute) -> NameLoc | None:
     """The first name in a location tree, outermost first."""
     if isinstance(location, NameLoc):
         return location
-    if isinstance(location, FusedLoc):
-        for part in location.locations:
+    if isinstance(location, FusedLoc) and isinstance(location.locations, ArrayAttr):
+        for part in location.locations.data:
             if (found := _named(part)) is not None:
                 return found
     if isinstance(location, CallSiteLoc):
@@ -36,8 +37,8 @@ def _file(location: Attribute) -> FileLineColLoc | None:
         return location
     if isinstance(location, NameLoc):
         return _file(location.location)
-    if isinstance(location, FusedLoc):
-        for part in location.locations:
+    if isinstance(location, FusedLoc) and isinstance(location.locations, ArrayAttr):
+        for part in location.locations.data:
             if (found := _file(part)) is not None:
                 return found
     if isinstance(location, CallSiteLoc):

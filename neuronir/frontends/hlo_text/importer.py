@@ -1,0 +1,516 @@
+"""From the records of the text to an hlo module."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import NoReturn
+
+from lark import Token
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DictionaryAttr,
+    FileLineColLoc,
+    IntAttr,
+    ModuleOp,
+    NameLoc,
+    StringAttr,
+    SymbolRefAttr,
+    TensorType,
+    TupleType,
+    UnitAttr,
+)
+from xdsl.dialects.func import FuncOp
+from xdsl.dialects.func import ReturnOp as FuncReturnOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from neuronir.dialects.hlo.attributes import i64_attr
+from neuronir.dialects.hlo.constants import ConstantOp, constant_value
+from neuronir.dialects.hlo.control_flow import ReturnOp, TupleOp
+from neuronir.dialects.support.errors import NeuronError, SourceLocation
+from neuronir.frontends.hlo_text.attributes import malformed
+from neuronir.frontends.hlo_text.literals import decode_literal
+from neuronir.frontends.hlo_text.metadata import MetadataDecoder, StackFrames
+from neuronir.frontends.hlo_text.opcodes import KEPT, OPCODES, Opcode
+from neuronir.frontends.hlo_text.shapes import Shape, parse_shape, split_top
+from neuronir.frontends.hlo_text.syntax import Computation, HloText, Instruction, excerpt
+
+_PLAIN_OPERANDS = re.compile(r"\(\s*(?:%?[\w.\-]+(?:\s*,\s*%?[\w.\-]+)*+)?\s*\)")
+_NAME = re.compile(r"%?([\w.\-]+)")
+_COMMENT = re.compile(r"/\*.*?\*/", re.S)
+_TRIP_COUNT = re.compile(r'"known_trip_count"\s*:\s*\{\s*"n"\s*:\s*"(\d+)"')
+_DYNAMIC = frozenset(("dynamic-reshape", "set-dimension-size"))
+# Opcodes that exist in XLA and that we do not have.
+_UNSUPPORTED = frozenset(("ragged-dot", "ragged-all-to-all", "scaled-dot", "scan"))
+
+
+class Importer:
+    """Builds one module."""
+
+    def __init__(self, record: HloText, text: str, filename: str) -> None:
+        self._record = record
+        self._text = text
+        self._filename = filename
+        self._file = StringAttr(filename)
+        self._columns: dict[int, IntAttr] = {}
+        self._metadata = MetadataDecoder(StackFrames([str(t) for t in record.tables]))
+        self._functions: dict[str, str] = {}
+        self._pending: list[tuple[str, Computation]] = []
+        self._open: list[str] = []
+        self._computations: dict[str, Computation] = {}
+        for computation in record.computations:
+            if computation.name in self._computations:
+                self._fail(
+                    "NIR_HLO005",
+                    f"computation '{computation.name}' is defined twice",
+                    computation.token,
+                )
+            self._computations[computation.name] = computation
+
+    # ---- errors and locations
+
+    def _fail(
+        self, code: str, message: str, token: Token | None, help: str | None = None
+    ) -> NoReturn:
+        """Raise a user error at a token."""
+        if token is None:
+            raise NeuronError(code, message, location=self._filename, help=help)
+        line, column = token.line or 1, token.column or 1
+        raise NeuronError(
+            code,
+            message,
+            location=SourceLocation(self._filename, line, column),
+            excerpt=excerpt(self._text, line, column),
+            help=help,
+        )
+
+    def _location(self, name: str, token: Token) -> NameLoc:
+        column = token.column or 1
+        column_attr = self._columns.get(column)
+        if column_attr is None:
+            column_attr = self._columns[column] = IntAttr(column)
+        place = FileLineColLoc(self._file, IntAttr(token.line or 1), column_attr)
+        return NameLoc(StringAttr(name), place)
+
+    # ---- module
+
+    def module(self) -> ModuleOp:
+        """The module of the text."""
+        entries = [c for c in self._record.computations if c.is_entry]
+        if len(entries) > 1:
+            self._fail("NIR_HLO006", "more than one ENTRY computation", entries[1].token)
+        # As in XLA, the last computation is the entry if none says so.
+        entry = entries[0] if entries else self._record.computations[-1]
+        attributes: dict[str, Attribute] = {"hlo.module_name": StringAttr(self._record.name)}
+        for token in self._record.attributes:
+            name, value = _split_attribute(token)
+            attributes[f"hlo.{name}"] = StringAttr(value)
+        if self._record.tables:
+            attributes["hlo.tables"] = StringAttr("\n".join(str(t) for t in self._record.tables))
+        self._functions[entry.name] = "main"
+        functions = [self._function("main", entry)]
+        while self._pending:
+            symbol, computation = self._pending.pop(0)
+            functions.append(self._function(symbol, computation))
+        return ModuleOp(functions, attributes)
+
+    def _function(self, symbol: str, computation: Computation) -> FuncOp:
+        block = Block()
+        argument_attributes: list[DictionaryAttr] = []
+        root = self._fill(computation, block, argument_attributes)
+        block.add_op(FuncReturnOp.create(operands=[root]))
+        function = FuncOp(
+            symbol,
+            ([argument.type for argument in block.args], [root.type]),
+            Region(block),
+            visibility=None if symbol == "main" else "private",
+            arg_attrs=ArrayAttr(argument_attributes),
+        )
+        if symbol == "main":
+            function.attributes["hlo.entry"] = UnitAttr()
+        function.attributes["hlo.name"] = StringAttr(computation.name)
+        function.location = self._location(computation.name, computation.token)
+        for token in computation.attributes:
+            name, value = _split_attribute(token)
+            function.attributes[f"hlo.{name}"] = StringAttr(value)
+        return function
+
+    def _symbol(self, name: str, token: Token) -> SymbolRefAttr:
+        """The function of a computation, which is made later if it is new."""
+        symbol = self._functions.get(name)
+        if symbol is None:
+            computation = self._lookup(name, token)
+            symbol = name
+            while symbol in self._functions.values():
+                symbol += "_"
+            self._functions[name] = symbol
+            self._pending.append((symbol, computation))
+        return SymbolRefAttr(symbol)
+
+    def _lookup(self, name: str, token: Token) -> Computation:
+        computation = self._computations.get(name)
+        if computation is None:
+            self._fail("NIR_HLO004", f"computation '{name}' is not defined", token)
+        return computation
+
+    def _region(self, name: str, token: Token) -> Region:
+        """A fresh region of a computation."""
+        computation = self._lookup(name, token)
+        block = Block()
+        root = self._fill(computation, block, None)
+        block.add_op(ReturnOp.create(operands=[root]))
+        return Region(block)
+
+    # ---- computations
+
+    def _fill(
+        self, computation: Computation, block: Block, attributes: list[DictionaryAttr] | None
+    ) -> SSAValue:
+        """Put a computation's instructions into a block; the root value."""
+        if computation.name in self._open:
+            self._fail(
+                "NIR_HLO006", f"computation '{computation.name}' calls itself", computation.token
+            )
+        if not computation.instructions:
+            self._fail(
+                "NIR_HLO006", f"computation '{computation.name}' is empty", computation.token
+            )
+        self._open.append(computation.name)
+        values: dict[str, SSAValue] = {}
+        self._parameters(computation, block, values, attributes)
+        root: SSAValue | None = None
+        root_token: Token | None = None
+        for tokens in computation.instructions:
+            head = tokens[0]
+            is_root = head.startswith("ROOT") and head[4:5].isspace()
+            name = (head[4:].lstrip() if is_root else head).lstrip("%")
+            if tokens[2] == "parameter":
+                value = values[name]
+            else:
+                if name in values:
+                    self._fail("NIR_HLO005", f"instruction '{name}' is defined twice", head)
+                value = self._instruction(name, tokens, values, block)
+                values[name] = value
+            if is_root:
+                if root_token is not None:
+                    self._fail("NIR_HLO006", "more than one ROOT in a computation", head)
+                root, root_token = value, head
+            elif root_token is None:
+                root = value
+        self._open.pop()
+        assert root is not None
+        return root
+
+    def _parameters(
+        self,
+        computation: Computation,
+        block: Block,
+        values: dict[str, SSAValue],
+        attributes: list[DictionaryAttr] | None,
+    ) -> None:
+        """Make block arguments of the parameter instructions, in order of their numbers."""
+        found: dict[int, tuple[str, Instruction]] = {}
+        for tokens in computation.instructions:
+            if tokens[2] != "parameter":
+                continue
+            head, number = tokens[0], tokens[3][1:-1].strip()
+            name = _instruction_name(head)
+            if not number.isdigit():
+                self._fail("NIR_HLO007", f"malformed parameter number '{number}'", tokens[3])
+            if int(number) in found:
+                self._fail("NIR_HLO005", f"parameter {number} is defined twice", head)
+            if name in values:
+                self._fail("NIR_HLO005", f"instruction '{name}' is defined twice", head)
+            found[int(number)] = (name, tokens)
+        for index in range(len(found)):
+            if index not in found:
+                self._fail(
+                    "NIR_HLO006",
+                    f"computation '{computation.name}' has {len(found)} parameters but none is "
+                    f"parameter({index})",
+                    computation.token,
+                )
+            name, tokens = found[index]
+            shape = self._shape(name, tokens)
+            argument = block.insert_arg(shape.type, index)
+            argument.location = self._location(name, tokens[0])
+            _hint(argument, name)
+            values[name] = argument
+            if attributes is not None:
+                described: dict[str, Attribute] = {"hlo.name": StringAttr(name)}
+                if shape.layout is not None:
+                    described["hlo.layout"] = shape.layout
+                for token in tokens[4:]:
+                    key, text = _split_attribute(token)
+                    if key == "metadata":
+                        described["hlo.metadata"] = self._metadata.decode(text)
+                    else:
+                        described[f"hlo.{key.replace('-', '_')}"] = StringAttr(text)
+                attributes.append(DictionaryAttr(described))
+
+    # ---- instructions
+
+    def _shape(self, name: str, tokens: Instruction) -> Shape:
+        try:
+            return parse_shape(str(tokens[1]))
+        except NeuronError as error:
+            self._fail(error.code, f"instruction '{name}': {error.message}", tokens[1], error.help)
+
+    def _instruction(
+        self, name: str, tokens: Instruction, values: Mapping[str, SSAValue], block: Block
+    ) -> SSAValue:
+        """Build one instruction that is no parameter."""
+        opcode = tokens[2]
+        spec = OPCODES.get(opcode)
+        if spec is None:
+            self._unknown_opcode(name, opcode)
+        shape = self._shape(name, tokens)
+        location = self._location(name, tokens[0])
+        properties: dict[str, Attribute] = dict(spec.defaults)
+        attributes: dict[str, Attribute] = {}
+        computations: dict[str, list[str]] = {}
+        for token in tokens[4:]:
+            self._attribute(name, spec, token, properties, attributes, computations)
+        if shape.layout is not None:
+            attributes["hlo.layout"] = shape.layout
+        if spec.op is ConstantOp:
+            return self._constant(name, tokens, shape, location, attributes, block)
+        operands = self._operands(name, spec, tokens, values)
+        op = spec.op.create(
+            operands=operands,
+            result_types=[shape.type],
+            properties=properties,
+            attributes=attributes,
+            regions=self._regions(name, spec, tokens, computations, properties),
+            location=location,
+        )
+        missing = [p for p in _required(spec) if p not in properties]
+        if missing:
+            self._fail(
+                "NIR_HLO007",
+                f"instruction '{name}': {opcode} needs the attribute for {', '.join(missing)}",
+                tokens[0],
+            )
+        block.add_op(op)
+        _hint(op.results[0], name)
+        return op.results[0]
+
+    def _unknown_opcode(self, name: str, opcode: Token) -> NoReturn:
+        if opcode in _DYNAMIC:
+            self._fail(
+                "NCC_EMOD025",
+                f"instruction '{name}': {opcode} makes a dynamic shape, which is not supported",
+                opcode,
+                "compile with static shapes",
+            )
+        if opcode in _UNSUPPORTED:
+            self._fail(
+                "NCC_EUOC002", f"instruction '{name}': unsupported operator {opcode}", opcode
+            )
+        self._fail("NIR_HLO003", f"instruction '{name}': unknown opcode '{opcode}'", opcode)
+
+    def _operands(
+        self, name: str, spec: Opcode, tokens: Instruction, values: Mapping[str, SSAValue]
+    ) -> list[SSAValue]:
+        text = tokens[3]
+        operands: list[SSAValue] = []
+        if _PLAIN_OPERANDS.fullmatch(text):
+            for operand in _NAME.findall(text):
+                value = values.get(operand)
+                if value is None:
+                    self._unknown_operand(name, operand, text, values)
+                operands.append(value)
+        else:
+            operands = self._typed_operands(name, text, values)
+        if spec.operands is not None and len(operands) != spec.operands:
+            self._fail(
+                "NIR_HLO010",
+                f"instruction '{name}': {tokens[2]} takes {spec.operands} operands, "
+                f"{len(operands)} given",
+                text,
+            )
+        return operands
+
+    def _typed_operands(
+        self, name: str, text: Token, values: Mapping[str, SSAValue]
+    ) -> list[SSAValue]:
+        """Operands printed with their shapes, or with comments between."""
+        operands: list[SSAValue] = []
+        for part in split_top(_COMMENT.sub(" ", text)[1:-1]):
+            words = part.strip().rsplit(None, 1)
+            match = _NAME.fullmatch(words[-1]) if words else None
+            if match is None:
+                self._fail("NIR_HLO001", f"malformed operand '{part.strip()}'", text)
+            value = values.get(match[1])
+            if value is None:
+                self._unknown_operand(name, match[1], text, values)
+            if len(words) == 2:
+                try:
+                    printed = parse_shape(words[0].strip())
+                except NeuronError as error:
+                    self._fail(
+                        error.code, f"instruction '{name}': {error.message}", text, error.help
+                    )
+                if printed.type != value.type:
+                    self._fail(
+                        "NIR_HLO011",
+                        f"instruction '{name}': operand '{match[1]}' is written with shape "
+                        f"{words[0].strip()} but has type {value.type}",
+                        text,
+                    )
+            operands.append(value)
+        return operands
+
+    def _unknown_operand(
+        self, name: str, operand: str, text: Token, values: Mapping[str, SSAValue]
+    ) -> NoReturn:
+        self._fail(
+            "NIR_HLO004",
+            f"instruction '{name}': operand '{operand}' is not defined before it is used",
+            text,
+        )
+
+    def _attribute(
+        self,
+        instruction: str,
+        spec: Opcode,
+        token: Token,
+        properties: dict[str, Attribute],
+        attributes: dict[str, Attribute],
+        computations: dict[str, list[str]],
+    ) -> None:
+        """Decode one `, name=value`."""
+        decoded = spec.decoded.get(token)
+        if decoded is not None:
+            properties.update(decoded)
+            return
+        name, value = _split_attribute(token)
+        decoder = spec.attributes.get(name)
+        if decoder is not None:
+            try:
+                decoded = decoder(value)
+            except (ValueError, IndexError):
+                error = malformed(name, value)
+                self._fail(error.code, f"instruction '{instruction}': {error.message}", token)
+            spec.decoded[str(token)] = decoded
+            properties.update(decoded)
+        elif name == "metadata":
+            attributes["metadata"] = self._metadata.decode(value)
+        elif name in spec.regions or name in spec.callee or name in _BRANCHES:
+            computations[name] = [n.strip().lstrip("%") for n in value.strip("{}").split(",")]
+        elif name in KEPT:
+            attributes[f"hlo.{name.replace('-', '_')}"] = StringAttr(value)
+            if name == "backend_config" and (trips := _TRIP_COUNT.search(value)):
+                if "trip_count" in spec.op.get_irdl_definition().properties:  # type: ignore[attr-defined]
+                    properties["trip_count"] = i64_attr(int(trips[1]))
+        else:
+            self._fail(
+                "NIR_HLO007", f"instruction '{instruction}': unexpected attribute '{name}'", token
+            )
+
+    def _regions(
+        self,
+        name: str,
+        spec: Opcode,
+        tokens: Instruction,
+        computations: Mapping[str, Sequence[str]],
+        properties: dict[str, Attribute],
+    ) -> list[Region]:
+        """The regions of the named computations; named functions become the callee."""
+        head = tokens[0]
+        if tokens[2] == "conditional":
+            names = [
+                *computations.get("true_computation", ()),
+                *computations.get("false_computation", ()),
+                *computations.get("branch_computations", ()),
+            ]
+            return [self._region(n, head) for n in names]
+        regions: list[Region] = []
+        for attribute in spec.regions:
+            names = list(computations.get(attribute, ()))
+            if len(names) != 1:
+                self._fail(
+                    "NIR_HLO007",
+                    f"instruction '{name}': {tokens[2]} needs {attribute}=<computation>",
+                    head,
+                )
+            regions.append(self._region(names[0], head))
+        for attribute in spec.callee:
+            for called in computations.get(attribute, ()):
+                if called:
+                    properties["callee"] = self._symbol(called, head)
+        return regions
+
+    def _constant(
+        self,
+        name: str,
+        tokens: Instruction,
+        shape: Shape,
+        location: NameLoc,
+        attributes: dict[str, Attribute],
+        block: Block,
+    ) -> SSAValue:
+        def build(text: str, type: Attribute) -> Operation:
+            if isinstance(type, TupleType):
+                plain = text.strip()
+                parts = split_top(plain[1:-1])
+                if not plain.startswith("(") or len(parts) != len(type.types.data):
+                    raise NeuronError("NIR_HLO008", f"literal does not fit {type}")
+                leaves = [build(p, t) for p, t in zip(parts, type.types.data, strict=True)]
+                made: Operation = TupleOp.create(
+                    operands=[leaf.results[0] for leaf in leaves], result_types=[type]
+                )
+            elif isinstance(type, TensorType):
+                array = decode_literal(text, type)
+                value = constant_value(array, type)
+                made = ConstantOp.create(result_types=[type], properties={"value": value})
+            else:
+                raise NeuronError("NIR_HLO008", f"a constant cannot have type {type}")
+            made.location = location
+            block.add_op(made)
+            return made
+
+        try:
+            op = build(tokens[3][1:-1], shape.type)
+        except NeuronError as error:
+            self._fail(error.code, f"instruction '{name}': {error.message}", tokens[3], error.help)
+        op.attributes.update(attributes)
+        _hint(op.results[0], name)
+        return op.results[0]
+
+
+_BRANCHES = frozenset(("true_computation", "false_computation", "branch_computations"))
+
+
+def _instruction_name(head: str) -> str:
+    text = str(head)
+    if text.startswith("ROOT") and text[4:5].isspace():
+        text = text[4:].strip()
+    return text.lstrip("%")
+
+
+def _split_attribute(token: str) -> tuple[str, str]:
+    name, _, value = token[1:].partition("=")
+    return name.strip(), value.strip()
+
+
+def _required(spec: Opcode) -> tuple[str, ...]:
+    """Properties that the op cannot do without."""
+    required = _REQUIRED.get(spec.op)
+    if required is None:
+        definition = spec.op.get_irdl_definition()  # type: ignore[attr-defined]
+        required = tuple(
+            name
+            for name, prop in definition.properties.items()
+            if type(prop).__name__ == "PropertyDef" and prop.default_value is None
+        )
+        _REQUIRED[spec.op] = required
+    return required
+
+
+_REQUIRED: dict[type[Operation], tuple[str, ...]] = {}
+
+
+def _hint(value: SSAValue, name: str) -> None:
+    """Let the value print under its HLO name, as far as MLIR allows that."""
+    hint = name.replace("-", "_")
+    if SSAValue.is_valid_name(hint):
+        value.name_hint = hint

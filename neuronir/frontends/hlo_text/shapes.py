@@ -1,0 +1,101 @@
+"""Shapes: `f32[2,3]{1,0:T(8,128)S(1)}`, tuples of them, tokens; as types and layouts."""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from xdsl.dialects.builtin import ArrayAttr, TensorType, TupleType
+from xdsl.ir import Attribute
+
+from neuronir.dialects.hlo.attributes import TokenType, i64_array, string_attr, tensor_type
+from neuronir.dialects.support.dtypes import from_hlo_name, is_hlo_name
+from neuronir.dialects.support.errors import NeuronError
+
+_ARRAY = re.compile(r"\s*([a-z]\w*)\[([^\]\n]*)\]\s*(?:\{([^}\n]*)\})?\s*")
+_COMMENT = re.compile(r"/\*.*?\*/", re.S)
+
+TOKEN = TokenType()
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A type and, if it is not the default one, the attribute `hlo.layout` that says its layout.
+
+    A dense array is minor_to_major of a tensor; a string is the text of a tuple's shape, or of a
+    tensor's layout with tiles or a memory space.
+    """
+
+    type: Attribute
+    layout: Attribute | None
+
+
+def _default_layout(rank: int) -> str:
+    return ",".join(str(i) for i in reversed(range(rank)))
+
+
+def _array(name: str, dims_text: str, layout: str | None, text: str) -> Shape:
+    if name == "token":
+        return Shape(TOKEN, None)
+    if name == "opaque":
+        raise NeuronError("NCC_ESPP004", f"opaque shapes are not supported: {text.strip()}")
+    if not is_hlo_name(name):
+        from_hlo_name(name)  # raises the error that lists the supported types
+    if "?" in dims_text or "<" in dims_text:
+        raise NeuronError(
+            "NCC_EMOD025",
+            f"dynamic shape {text.strip()} is not supported",
+            help="every dimension must be a number: compile with static shapes",
+        )
+    try:
+        dims = tuple(int(d) for d in dims_text.split(",")) if dims_text.strip() else ()
+    except ValueError:
+        raise NeuronError("NIR_HLO002", f"malformed shape {text.strip()}") from None
+    if any(d < 0 for d in dims):
+        raise NeuronError("NIR_HLO002", f"negative dimension in shape {text.strip()}")
+    kept: Attribute | None = None
+    if layout is not None and layout.replace(" ", "") != _default_layout(len(dims)):
+        order, colon, _ = layout.partition(":")
+        try:
+            minor_to_major = [int(d) for d in order.split(",")] if order.strip() else []
+        except ValueError:
+            raise NeuronError("NIR_HLO002", f"malformed layout in {text.strip()}") from None
+        if sorted(minor_to_major) != list(range(len(dims))):
+            raise NeuronError(
+                "NIR_HLO002", f"layout {{{layout}}} does not order the dimensions of {text.strip()}"
+            )
+        kept = string_attr("{" + layout + "}") if colon else i64_array(minor_to_major)
+    return Shape(tensor_type(dims, from_hlo_name(name)), kept)
+
+
+def split_top(text: str) -> list[str]:
+    """Split at commas outside of parentheses, brackets and braces; no text, no parts."""
+    parts: list[str] = []
+    depth = begin = 0
+    for position, char in enumerate(text):
+        if char in "([{":
+            depth += 1
+        elif char in ")]}":
+            depth -= 1
+        elif char == "," and depth == 0:
+            parts.append(text[begin:position])
+            begin = position + 1
+    rest = text[begin:]
+    return [*parts, rest] if parts or rest.strip() else []
+
+
+@lru_cache(maxsize=1 << 14)
+def parse_shape(text: str) -> Shape:
+    """The shape that a text means; NeuronError without a location says what is wrong with it."""
+    if match := _ARRAY.fullmatch(text):
+        return _array(match[1], match[2], match[3], text)
+    plain = _COMMENT.sub("", text).strip() if "/*" in text else text.strip()
+    if not (plain.startswith("(") and plain.endswith(")")):
+        raise NeuronError("NIR_HLO002", f"malformed shape {text.strip()}")
+    leaves = [parse_shape(part.strip()) for part in split_top(plain[1:-1])]
+    kept = string_attr(plain) if any(leaf.layout is not None for leaf in leaves) else None
+    return Shape(TupleType(ArrayAttr([leaf.type for leaf in leaves])), kept)  # type: ignore[arg-type]
+
+
+def tensor_of(shape: Shape) -> TensorType[Attribute] | None:
+    """The tensor type of a shape, None if it is a tuple or a token."""
+    return shape.type if isinstance(shape.type, TensorType) else None
