@@ -8,11 +8,11 @@ import numpy as np
 from xdsl.ir import Block, Operation, SSAValue
 
 from neuronir.dialects.hlo.resources import Array
+from neuronir.dialects.hlo.semantics.registry import bind
 from neuronir.dialects.support.dtypes import is_float, np_dtype
 from neuronir.passes.hlo.composites.functions import FUNCTIONS, Float64, agrees, sample_points
 from neuronir.passes.hlo.composites.region import Part, cut, wrap
 from neuronir.passes.hlo.rules.shape import ELEMENTWISE
-from neuronir.passes.hlo.support.evaluate import evaluate_op
 from neuronir.passes.hlo.support.values import element, is_tensor, shape, splat
 from neuronir.passes.statistics import record
 
@@ -75,7 +75,7 @@ def _evaluate(part: Part, points: Array) -> Array | None:
         if number is not None:
             known[op.results[0]] = np.broadcast_to(number, points.shape)
         elif op.name in _ELEMENTWISE:
-            known[op.results[0]] = evaluate_op(op, [known[v] for v in op.operands])
+            known[op.results[0]] = np.asarray(bind(op)(*(known[v] for v in op.operands)))
         else:
             return None
     return known[part.root]

@@ -103,7 +103,8 @@ ELEMENTWISE = tuple(
     f"hlo.{name}"
     for name in (
         "abs cbrt ceil cosine erf exponential exponential_minus_one floor is_finite log "
-        "log_plus_one logistic negate not popcnt count_leading_zeros round_nearest_afz round_nearest_even rsqrt "
+        "log_plus_one logistic negate not popcnt count_leading_zeros round_nearest_afz "
+        "round_nearest_even rsqrt "
         "sign sine sqrt tan tanh convert bitcast_convert reduce_precision add atan2 divide maximum "
         "minimum multiply power remainder subtract and or xor shift_left shift_right_arithmetic "
         "shift_right_logical compare select clamp"

@@ -1,0 +1,143 @@
+"""Small matchers shared by the normalisation recognisers: reductions, broadcasts, means, factors."""
+
+from dataclasses import dataclass, field
+from math import prod
+
+from xdsl.ir import Operation, OpResult, SSAValue
+
+from neuronir.passes.hlo.support.build import reducer_opcode
+from neuronir.passes.hlo.support.shapes import same_but_ones
+from neuronir.passes.hlo.support.values import (
+    ints,
+    is_splat_of,
+    is_tensor,
+    producer,
+    shape,
+    splat,
+)
+
+
+def strip_reshape(value: SSAValue) -> SSAValue:
+    """The value before reshapes that move dimensions of size 1 only."""
+    while (op := producer(value, "reshape")) is not None:
+        if not same_but_ones(shape(value), shape(op.operands[0])):
+            break
+        value = op.operands[0]
+    return value
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A value that was broadcast: `value` before it, `dims` where its dimensions (not 1) went."""
+
+    value: SSAValue
+    dims: tuple[int, ...]
+
+
+def spread(value: SSAValue) -> Spread:
+    """What a broadcast repeats, and along which dimensions it does not; of other values, all."""
+    op = producer(value, "broadcast")
+    if op is None:
+        return Spread(value, tuple(range(len(shape(value)))))
+    source = op.operands[0]
+    positions = ints(op, "dimensions")
+    wide = shape(value)
+    kept = tuple(d for d, n in zip(positions, shape(source), strict=True) if n != 1 or wide[d] != 1)
+    return Spread(strip_reshape(source), kept)
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """A reduction of `operand` over `dims` by `opcode` (its start value is neutral, or a number)."""
+
+    operand: SSAValue
+    dims: tuple[int, ...]
+    opcode: str
+    init: SSAValue
+
+
+def reduction(value: SSAValue) -> Reduction | None:
+    """The single-input reduction that made a value (seen through reshapes of ones)."""
+    op = producer(strip_reshape(value), "reduce")
+    if op is None or len(op.operands) != 2:
+        return None
+    opcode = reducer_opcode(op)
+    if opcode is None:
+        return None
+    return Reduction(op.operands[0], ints(op, "dimensions"), opcode, op.operands[1])
+
+
+def total(value: SSAValue) -> Reduction | None:
+    """A sum that starts at zero."""
+    found = reduction(value)
+    if found is None or found.opcode != "add" or not is_splat_of(found.init, 0):
+        return None
+    return found
+
+
+def mean(value: SSAValue) -> Reduction | None:
+    """A sum divided by the number of its summands (or multiplied by the inverse)."""
+    value = strip_reshape(value)
+    for opcode, inverse in (("divide", False), ("multiply", True)):
+        op = producer(value, opcode)
+        if op is None:
+            continue
+        sides = [(op.operands[0], op.operands[1])]
+        if inverse:
+            sides.append((op.operands[1], op.operands[0]))
+        for side, factor in sides:
+            found, number = total(side), splat(factor)
+            if found is None or number is None:
+                continue
+            count = prod(shape(found.operand)[d] for d in found.dims)
+            expected = 1.0 / count if inverse else float(count)
+            # The printed number is rounded to the element type.
+            if abs(float(number) - expected) <= abs(expected) * _type_eps(number.dtype.name):
+                return found
+    return None
+
+
+def _type_eps(dtype: str) -> float:
+    return {"float32": 2.0**-22, "float64": 2.0**-51, "bfloat16": 2.0**-7, "float16": 2.0**-9}.get(
+        dtype, 0.0
+    )
+
+
+def fits(stat: Spread, dims: tuple[int, ...], rank_of: SSAValue) -> bool:
+    """Whether a spread statistic varies exactly along the dimensions that were not reduced."""
+    kept = [d for d, n in enumerate(shape(rank_of)) if d not in set(dims) and n != 1]
+    return [d for d in stat.dims if shape(rank_of)[d] != 1] == kept
+
+
+@dataclass
+class Factors:
+    """A product: factors above and below the fraction line, constants folded out separately."""
+
+    above: list[SSAValue] = field(default_factory=list)
+    below: list[SSAValue] = field(default_factory=list)
+
+
+def factors(value: SSAValue) -> Factors:
+    """The factors of a tree of multiplications and divisions over whole arrays.
+
+    The tree is entered as long as inner products are read once: others are factors themselves.
+    """
+    result = Factors()
+    pending: list[tuple[SSAValue, bool, bool]] = [(value, True, True)]
+    while pending:
+        current, above, root = pending.pop()
+        op = current.op if isinstance(current, OpResult) else None
+        splits = op is not None and op.name in ("hlo.multiply", "hlo.divide")
+        if op is None or not splits or not (root or current.has_one_use()):
+            (result.above if above else result.below).append(current)
+            continue
+        lhs, rhs = op.operands
+        pending.append((lhs, above, False))
+        pending.append((rhs, above if op.name == "hlo.multiply" else not above, False))
+    return result
+
+
+def binary(value: SSAValue, opcode: str) -> tuple[SSAValue, SSAValue] | None:
+    """The operands of a binary op of this opcode."""
+    op: Operation | None = producer(value, opcode)
+    return None if op is None or not is_tensor(value) else (op.operands[0], op.operands[1])

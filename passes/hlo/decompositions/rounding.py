@@ -1,0 +1,91 @@
+"""Rounding to integers in floating point: floor, ceil, round, and the remainder."""
+
+import ml_dtypes
+from xdsl.dialects.builtin import IntegerType, Signedness, f32
+from xdsl.ir import Operation, SSAValue
+
+from neuronir.dialects.support.dtypes import is_float, np_dtype
+from neuronir.passes.hlo.support.build import Emitter
+from neuronir.passes.hlo.support.values import element
+from neuronir.passes.hlo.support.walk import Rule
+
+U32 = IntegerType(32, Signedness.UNSIGNED)
+
+
+def nearest_even(x: SSAValue, e: Emitter) -> SSAValue:
+    """x rounded to an integer, ties to even: (|x| + 2^m) - 2^m with the sign of x.
+
+    m is the number of mantissa bits: the sum rounds to an integer as every addition rounds. Numbers
+    from 2^m on are integers already; they, infinities and NaN stay.
+    """
+    magic = 2.0 ** int(ml_dtypes.finfo(np_dtype(element(x))).nmant)
+    size = e.unary("abs", x)
+    rounded = e.binary_number("subtract", e.binary_number("add", size, magic), magic)
+    return e.select(e.compare_number(size, magic, "LT"), with_sign_of(x, rounded, e), x)
+
+
+def with_sign_of(x: SSAValue, size: SSAValue, e: Emitter) -> SSAValue:
+    """`size` (not negative), negated where x is negative."""
+    return e.select(e.compare_number(x, 0, "LT"), e.unary("negate", size), size)
+
+
+def floor_of(x: SSAValue, e: Emitter) -> SSAValue:
+    """The largest integer not above x."""
+    near = nearest_even(x, e)
+    return e.select(e.compare(near, x, "GT"), e.binary_number("subtract", near, 1), near)
+
+
+def floor(op: Operation, e: Emitter) -> SSAValue | None:
+    """floor(x): the nearest integer, less one where that is above x."""
+    return floor_of(op.operands[0], e)
+
+
+def ceil(op: Operation, e: Emitter) -> SSAValue | None:
+    """ceil(x): the nearest integer, plus one where that is below x."""
+    x = op.operands[0]
+    near = nearest_even(x, e)
+    return e.select(e.compare(near, x, "LT"), e.binary_number("add", near, 1), near)
+
+
+def round_nearest_even(op: Operation, e: Emitter) -> SSAValue | None:
+    """Round to nearest, ties to even, by adding and subtracting 2^mantissa."""
+    return nearest_even(op.operands[0], e)
+
+
+def round_nearest_afz(op: Operation, e: Emitter) -> SSAValue | None:
+    """Round to nearest, ties away from zero: floor(|x|), plus one where |x| - floor(|x|) >= 1/2."""
+    x = op.operands[0]
+    size = e.unary("abs", x)
+    down = floor_of(size, e)
+    up = e.compare_number(e.binary("subtract", size, down), 0.5, "GE")
+    return with_sign_of(x, e.select(up, e.binary_number("add", down, 1), down), e)
+
+
+def float_remainder(op: Operation, e: Emitter) -> SSAValue | None:
+    """x - trunc(x / y) * y with the sign of x, in f32, corrected by one y where x / y was rounded.
+
+    The product is taken in two exact parts, so the result is exact where |x / y| < 2^12; beyond
+    that the error is that of a product. An infinite divisor leaves x; a zero divisor gives NaN.
+    """
+    if not is_float(element(op.operands[0])):
+        return None
+    x, y = (e.convert(v, f32) for v in op.operands)
+    size, unit = e.unary("abs", x), e.unary("abs", y)
+    quotient = floor_of(e.binary("divide", size, unit), e)
+    bits = e.binary_number("and", e.bitcast(unit, U32), 0xFFFFF000)
+    high = e.bitcast(bits, f32)
+    low = e.binary("subtract", unit, high)
+    rest = e.binary("subtract", size, e.binary("multiply", quotient, high))
+    rest = e.binary("subtract", rest, e.binary("multiply", quotient, low))
+    rest = e.select(e.compare_number(rest, 0, "LT"), e.binary("add", rest, unit), rest)
+    rest = e.select(e.compare(rest, unit, "GE"), e.binary("subtract", rest, unit), rest)
+    rest = e.select(e.compare(size, unit, "LT"), size, rest)
+    return e.convert(with_sign_of(x, rest, e), element(op.operands[0]))
+
+
+RULES: dict[str, Rule] = {
+    "floor": floor,
+    "ceil": ceil,
+    "round_nearest_even": round_nearest_even,
+    "round_nearest_afz": round_nearest_afz,
+}

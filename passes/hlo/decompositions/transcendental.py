@@ -1,0 +1,182 @@
+"""Functions that the machine has no table for, from exp, log, tanh, sin, cos, sqrt and arithmetic."""
+
+import math
+from functools import cache
+
+import numpy as np
+from xdsl.ir import Operation, SSAValue
+
+from neuronir.dialects.support.dtypes import is_float
+from neuronir.passes.hlo.decompositions.rounding import floor_of, with_sign_of
+from neuronir.passes.hlo.support.build import Emitter
+from neuronir.passes.hlo.support.values import element, splat
+from neuronir.passes.hlo.support.walk import Rule
+
+_LARGEST_EXPONENT = 64
+"""Integer exponents up to this are done by repeated multiplication."""
+
+
+def power(op: Operation, e: Emitter) -> SSAValue | None:
+    """x^y: products for small integer exponents, roots for halves, else exp(y * log|x|).
+
+    As IEEE pow: 1 for y = 0 or x = 1, NaN for negative x and fractional y, negative for negative x
+    and odd y. The relative error grows with |y * log|x||.
+    """
+    x, y = op.operands
+    number = splat(y)
+    if number is not None and float(number) == round(float(number)):
+        if abs(float(number)) <= _LARGEST_EXPONENT and (is_float(element(x)) or number >= 0):
+            return _integer_power(x, int(number), e)
+    if not is_float(element(x)):
+        return None
+    if number is not None and float(number) == 0.5:
+        return e.unary("sqrt", x)
+    if number is not None and float(number) == -0.5:
+        return e.unary("rsqrt", x)
+    return _general_power(x, y, e)
+
+
+def _integer_power(x: SSAValue, n: int, e: Emitter) -> SSAValue:
+    result: SSAValue | None = None
+    square, rest = x, abs(n)
+    while rest:
+        if rest & 1:
+            result = square if result is None else e.binary("multiply", result, square)
+        rest >>= 1
+        if rest:
+            square = e.binary("multiply", square, square)
+    if result is None:
+        return e.fill_like(1, x)
+    return result if n > 0 else e.binary("divide", e.fill_like(1, x), result)
+
+
+def _general_power(x: SSAValue, y: SSAValue, e: Emitter) -> SSAValue:
+    one = e.fill_like(1, x)
+    size = e.unary("abs", x)
+    raw = e.unary("exponential", e.binary("multiply", y, e.unary("log", size)))
+    # 0 * inf: |x| = 1 with an infinite y.
+    value = e.select(e.compare(size, one, "EQ"), one, raw)
+    half = e.binary_number("multiply", y, 0.5)
+    whole = e.compare(floor_of(y, e), y, "EQ")
+    even = e.compare(floor_of(half, e), half, "EQ")
+    negative = e.compare_number(x, 0, "LT")
+    signed = e.select(even, value, e.unary("negate", value))
+    finite = e.compare_number(size, math.inf, "LT")
+    nan = e.fill_like(math.nan, x)
+    # (-inf)^y is inf or 0 for fractional y.
+    of_fraction = e.select(finite, nan, value)
+    below = e.select(whole, signed, of_fraction)
+    value = e.select(negative, below, value)
+    value = e.select(e.compare(y, y, "EQ"), value, y)
+    exact_one = e.binary("or", e.compare_number(y, 0, "EQ"), e.compare(x, one, "EQ"))
+    return e.select(exact_one, one, value)
+
+
+def exponential_minus_one(op: Operation, e: Emitter) -> SSAValue | None:
+    """exp(x) - 1; near zero 2t / (1 - t) with t = tanh(x / 2), which does not cancel."""
+    x = op.operands[0]
+    t = e.unary("tanh", e.binary_number("multiply", x, 0.5))
+    small = e.binary("divide", e.binary("add", t, t), e.binary("subtract", e.fill_like(1, x), t))
+    large = e.binary_number("subtract", e.unary("exponential", x), 1)
+    return e.select(e.compare_number(e.unary("abs", x), 0.5, "LT"), small, large)
+
+
+def log_plus_one(op: Operation, e: Emitter) -> SSAValue | None:
+    """log(1 + x): log(u) * x / (u - 1) with the rounded u = 1 + x, which makes up for the rounding."""
+    x = op.operands[0]
+    u = e.binary_number("add", x, 1)
+    rest = e.binary_number("subtract", u, 1)
+    log = e.unary("log", u)
+    corrected = e.binary("multiply", log, e.binary("divide", x, rest))
+    # Without a rounding (also of infinities) there is nothing to make up for.
+    plain = e.binary("or", e.compare(rest, x, "EQ"), e.compare_number(u, math.inf, "EQ"))
+    value = e.select(plain, log, corrected)
+    return e.select(e.compare_number(u, 1, "EQ"), x, value)
+
+
+def logistic(op: Operation, e: Emitter) -> SSAValue | None:
+    """1 / (1 + exp(-x))."""
+    x = op.operands[0]
+    one = e.fill_like(1, x)
+    power_ = e.unary("exponential", e.unary("negate", x))
+    return e.binary("divide", one, e.binary("add", power_, one))
+
+
+def cbrt(op: Operation, e: Emitter) -> SSAValue | None:
+    """exp(log|x| / 3) with the sign of x and a Newton step; 0 and infinities stay."""
+    x = op.operands[0]
+    size = e.unary("abs", x)
+    guess = e.unary("exponential", e.binary_number("multiply", e.unary("log", size), 1 / 3))
+    square = e.binary("multiply", guess, guess)
+    step = e.binary(
+        "divide", e.binary("subtract", guess, e.binary("divide", size, square)), e.fill_like(3, x)
+    )
+    root = e.binary("subtract", guess, step)
+    inside = e.binary(
+        "and", e.compare_number(size, 0, "GT"), e.compare_number(size, math.inf, "LT")
+    )
+    return e.select(inside, with_sign_of(x, root, e), x)
+
+
+def tan(op: Operation, e: Emitter) -> SSAValue | None:
+    """sin(x) / cos(x)."""
+    x = op.operands[0]
+    return e.binary("divide", e.unary("sine", x), e.unary("cosine", x))
+
+
+@cache
+def _arctangent_coefficients(degree: int = 11) -> tuple[float, ...]:
+    """atan(z) / z as a polynomial in z^2 on [0, 1], interpolated at Chebyshev points in f64."""
+    fit = np.polynomial.Chebyshev.interpolate(
+        lambda s: np.where(s > 0, np.arctan(np.sqrt(s)) / np.sqrt(np.maximum(s, 1e-300)), 1.0),
+        degree,
+        domain=[0.0, 1.0],
+    )
+    return tuple(float(c) for c in fit.convert(kind=np.polynomial.Polynomial).coef)
+
+
+def atan2(op: Operation, e: Emitter) -> SSAValue | None:
+    """The angle of (x, y): a polynomial of min / max of the sizes, moved to its octant.
+
+    Zeros and infinities of either sign as in IEEE atan2.
+    """
+    y, x = op.operands
+    ay, ax = e.unary("abs", y), e.unary("abs", x)
+    swap = e.compare(ay, ax, "GT")
+    # NaN has to come through: min and max keep it.
+    low, high = e.binary("minimum", ax, ay), e.binary("maximum", ax, ay)
+    one, zero = e.fill_like(1, x), e.fill_like(0, x)
+    z = e.binary("divide", low, high)
+    z = e.select(e.compare_number(high, 0, "EQ"), zero, z)
+    z = e.select(e.compare_number(low, math.inf, "EQ"), one, z)
+    s = e.binary("multiply", z, z)
+    value: SSAValue | None = None
+    for c in reversed(_arctangent_coefficients()):
+        value = (
+            e.fill_like(c, x)
+            if value is None
+            else e.binary_number("add", e.binary("multiply", value, s), c)
+        )
+    angle = z if value is None else e.binary("multiply", value, z)
+    angle = e.select(swap, e.binary("subtract", e.fill_like(math.pi / 2, x), angle), angle)
+    left = _sign_bit(x, e)
+    angle = e.select(left, e.binary("subtract", e.fill_like(math.pi, x), angle), angle)
+    return e.select(_sign_bit(y, e), e.unary("negate", angle), angle)
+
+
+def _sign_bit(x: SSAValue, e: Emitter) -> SSAValue:
+    """Whether x is negative or -0 (1 / -0 is -inf)."""
+    inverse = e.binary("divide", e.fill_like(1, x), x)
+    zero = e.compare_number(x, 0, "EQ")
+    return e.select(zero, e.compare_number(inverse, 0, "LT"), e.compare_number(x, 0, "LT"))
+
+
+RULES: dict[str, Rule] = {
+    "power": power,
+    "exponential_minus_one": exponential_minus_one,
+    "log_plus_one": log_plus_one,
+    "logistic": logistic,
+    "cbrt": cbrt,
+    "tan": tan,
+    "atan2": atan2,
+}

@@ -1,0 +1,44 @@
+"""hlo-find-composites: wrap what frameworks print expanded as hlo.composite ops."""
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from neuronir.passes.hlo.composites.activation import find_activations
+from neuronir.passes.hlo.composites.batch_norm import find_batch_norms
+from neuronir.passes.hlo.composites.norms import find_norms
+from neuronir.passes.hlo.composites.softmax import find_softmax
+from neuronir.passes.hlo.support.walk import blocks
+from neuronir.passes.statistics import record
+
+PROGRAM_BLOCKS = ("func.func", "hlo.while", "hlo.conditional")
+"""Ops whose blocks hold whole arrays (not the scalars of a reducer, not a composite's meaning)."""
+
+
+@dataclass(frozen=True)
+class HloFindCompositesPass(ModulePass):
+    """Find softmax, layer norm, RMS norm, inference batch norm, gelu, silu, erf, logistic, softplus.
+
+    The normalisations are found by structure. The elementwise functions are found by evaluating
+    each part that has a single input, on a fixed grid, and comparing with the exact function within
+    what rounding explains; so every way of printing them is recognised and none by its name. A part
+    is wrapped only if nothing else reads its intermediate values. The region of the composite holds
+    the ops as they were, so its meaning is unchanged; `params` say what was recognised: `axes` and
+    `axis`, `feature_index`, `epsilon`, and whether a scale and an offset follow x (for
+    batch_norm_inference before mean and variance) among the operands. Runs after the simplifying
+    passes, whose canonical shapes it relies on.
+    """
+
+    name = "hlo-find-composites"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        count = 0
+        for block in blocks(op):
+            parent = block.parent_op()
+            if parent is None or parent.name not in PROGRAM_BLOCKS:
+                continue
+            for find in (find_softmax, find_norms, find_batch_norms, find_activations):
+                count += find(block)
+        record(self.name, "composites", count)
