@@ -1,0 +1,1 @@
+"""A plugin for NeuronIR: the toy dialect, a pass that lowers it to hlo, and a target."""

@@ -1,0 +1,14 @@
+"""The target `toy1`: a Trn1 with a slower tensor engine, to show what a target consists of."""
+
+from dataclasses import replace
+
+from neuronir.targets.target import Target
+from neuronir.targets.trn1 import TARGET as TRN1
+
+TARGET = Target(
+    name="toy1",
+    machine=replace(TRN1.machine, name="toy1", pe_ghz=TRN1.machine.pe_ghz / 2),
+    description="Trn1 with half the tensor engine's clock (an example)",
+    pipelines={**TRN1.pipelines, "toy": "toy-lower-scale,hlo-canonicalize,hlo-dce"},
+    encoder=TRN1.encoder,
+)

@@ -1,0 +1,68 @@
+"""docs/writing-a-pass.md, walked through with the plugin installed beside NeuronIR."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.markdown import run_page
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLE = ROOT / "examples" / "outoftree"
+
+
+@pytest.fixture(scope="module")
+def plugin(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
+    """A copy of the example, and the environment in which it is installed, without a network."""
+    folder = tmp_path_factory.mktemp("plugin") / "outoftree"
+    shutil.copytree(EXAMPLE, folder, ignore=shutil.ignore_patterns("build", "*.egg-info"))
+    site = folder.parent / "site"
+    pip = [sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+    offline = ["--no-deps", "--no-build-isolation", "--no-index", "--target", str(site)]
+    subprocess.run([*pip, *offline, str(folder)], check=True, timeout=120)
+    binaries = Path(sys.executable).parent
+    environment = dict(
+        os.environ,
+        PYTHONPATH=os.pathsep.join([str(site), str(ROOT)]),
+        PATH=os.pathsep.join([str(binaries), os.environ.get("PATH", "")]),
+    )
+    return folder, environment
+
+
+def test_the_page_is_true(plugin: tuple[Path, dict[str, str]]) -> None:
+    """Every command gives what the page shows, every excerpt is in the example."""
+    folder, environment = plugin
+    assert run_page(ROOT / "docs" / "writing-a-pass.md", EXAMPLE, folder, environment) >= 5
+
+
+def test_the_plugin_is_listed(plugin: tuple[Path, dict[str, str]]) -> None:
+    """Dialect, pass and target appear under the plugin's name, with no edit of ours."""
+    folder, environment = plugin
+
+    def ask(option: str) -> str:
+        command = [sys.executable, "-m", "neuronir.cli.neuron_opt", option]
+        return subprocess.check_output(command, cwd=folder, env=environment, text=True, timeout=120)
+
+    assert "outoftree:\n  toy-lower-scale  Turns toy.scale" in ask("--list-passes")
+    assert "outoftree:\n  toy\n" in ask("--list-dialects")
+    assert "@toy1:toy = toy-lower-scale,hlo-canonicalize,hlo-dce" in ask("--list-pipelines")
+
+
+def test_stock_xdsl_opt_runs_the_pass(plugin: tuple[Path, dict[str, str]]) -> None:
+    """xDSL's own tool finds the plugin and NeuronIR through their entry points."""
+    folder, environment = plugin
+    source = folder / "unit.mlir"
+    source.write_text(
+        "func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> {\n"
+        "  %y = toy.scale %x by 1.0 : f32 : tensor<2xf32>\n"
+        "  func.return %y : tensor<2xf32>\n}\n"
+    )
+    command = [shutil.which("xdsl-opt", path=environment["PATH"]) or "xdsl-opt", str(source)]
+    printed = subprocess.check_output(
+        [*command, "-p", "toy-lower-scale,hlo-dce"], env=environment, text=True, timeout=120
+    )
+    assert "toy.scale" not in printed
+    assert "func.return %x" in printed

@@ -1,0 +1,1 @@
+"""Tests of small parts and of the repository's layout."""
