@@ -176,7 +176,7 @@ def _add_lists(group: argparse._ArgumentGroup) -> None:
 def loaded_files(argv: Sequence[str]) -> list[str]:
     """The files of --load, before anything else is understood: they may define passes."""
     files = []
-    for word, following in zip(argv, [*argv[1:], ""], strict=True):
+    for word, following in zip(argv, [*argv, ""][1:], strict=True):
         if word in ("--load", "-load"):
             files.append(following)
         elif match := re.fullmatch(r"--?load=(.*)", word):

@@ -9,8 +9,8 @@ from neuronir.cli.neuron_opt_run import RunFailure, at_op
 from neuronir.diagnostics.diagnostic import Diagnostic
 from neuronir.dialects.check.ops import ExpectOp
 from neuronir.dialects.check.semantics import mismatch
+from neuronir.dialects.hlo.semantics.evaluation import evaluate as hlo_evaluate
 from neuronir.dialects.hlo.semantics.numeric import Value
-from neuronir.dialects.hlo.semantics.registry import bind
 from neuronir.dialects.support.errors import NeuronError
 
 _MAX_ELEMENTS = 16
@@ -50,7 +50,7 @@ def _run_function(function: FuncOp) -> str:
 
 def _compute(op: Operation, operands: list[Value]) -> Value:
     try:
-        return bind(op)(*operands)
+        return hlo_evaluate(op, operands)[0]
     except NeuronError as error:
         raise RunFailure(Diagnostic.from_error(error)) from error
 

@@ -86,11 +86,11 @@ def _no_collection() -> Iterator[None]:
 def parse(chunk: Chunk, ctx: Context, *, implicit_module: bool = True) -> ModuleOp:
     """The module of a chunk; RunFailure says where it is wrong."""
     if chunk.kind == "hlo":
-        from neuronir.frontends.hlo_text import parse_hlo
+        from neuronir.frontends.hlo_text import import_hlo_text
 
         try:
             with _no_collection():
-                return parse_hlo(chunk.text, chunk.name)
+                return import_hlo_text(chunk.text, chunk.name)
         except NeuronError as error:
             raise RunFailure(Diagnostic.from_error(error)) from error
     parser: LocatedParser | None = None
