@@ -19,7 +19,7 @@ PROGRAM_BLOCKS = ("func.func", "hlo.while", "hlo.conditional")
 
 @dataclass(frozen=True)
 class HloFindCompositesPass(ModulePass):
-    """Find softmax, layer norm, RMS norm, inference batch norm, gelu, silu, erf, logistic, softplus.
+    """Find softmax, layer norm, RMS norm, batch norm, gelu, silu, erf, logistic, softplus.
 
     The normalisations are found by structure. The elementwise functions are found by evaluating
     each part that has a single input, on a fixed grid, and comparing with the exact function within

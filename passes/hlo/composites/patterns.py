@@ -1,4 +1,4 @@
-"""Small matchers shared by the normalisation recognisers: reductions, broadcasts, means, factors."""
+"""Small matchers that the recognisers share: reductions, broadcasts, means, factors."""
 
 from dataclasses import dataclass, field
 from math import prod
@@ -48,7 +48,7 @@ def spread(value: SSAValue) -> Spread:
 
 @dataclass(frozen=True)
 class Reduction:
-    """A reduction of `operand` over `dims` by `opcode` (its start value is neutral, or a number)."""
+    """A reduction of `operand` over `dims` by `opcode`, starting from `init`."""
 
     operand: SSAValue
     dims: tuple[int, ...]

@@ -1,1 +1,1 @@
-"""Decompositions of hlo ops into simpler hlo ops, a file per family; each exports RULES by opcode."""
+"""Decompositions of hlo ops into simpler ones, a file per family; each exports RULES by opcode."""

@@ -1,4 +1,4 @@
-"""Functions that the machine has no table for, from exp, log, tanh, sin, cos, sqrt and arithmetic."""
+"""Functions that the machine has no table for, from exp, log, tanh, sin, cos and arithmetic."""
 
 import math
 from functools import cache
@@ -82,7 +82,7 @@ def exponential_minus_one(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def log_plus_one(op: Operation, e: Emitter) -> SSAValue | None:
-    """log(1 + x): log(u) * x / (u - 1) with the rounded u = 1 + x, which makes up for the rounding."""
+    """log(1 + x): log(u) * x / (u - 1) with the rounded u = 1 + x, which undoes the rounding."""
     x = op.operands[0]
     u = e.binary_number("add", x, 1)
     rest = e.binary_number("subtract", u, 1)

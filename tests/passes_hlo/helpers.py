@@ -1,0 +1,93 @@
+"""Running hlo passes on text and on corpus models, and comparing what programs compute."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.utils.arg_spec import parse_pipeline
+
+from neuronir.dialects.hlo.interpreter import interpret
+from neuronir.frontends.hlo_text import import_hlo_text
+from neuronir.passes.hlo import PASSES
+from tests.corpus import corpus_dir
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def run_passes(module: ModuleOp, pipeline: str) -> ModuleOp:
+    """Apply a pipeline in place, verifying after each pass."""
+    ctx = Context()
+    for spec in parse_pipeline(pipeline):
+        PASSES[spec.name]().from_spec(spec).apply(ctx, module)
+        module.verify()
+    return module
+
+
+def program(text: str) -> ModuleOp:
+    """A module from HLO text; `BODY` may leave the HloModule line out."""
+    return import_hlo_text(text if "HloModule" in text else f"HloModule test\n\n{text}")
+
+
+def corpus_program(name: str) -> ModuleOp:
+    """A corpus model (`core/mlp`)."""
+    return import_hlo_text((corpus_dir() / "hlo" / f"{name}.hlo").read_text())
+
+
+def corpus_args(name: str) -> list[Array]:
+    """The arguments of a corpus model, drawn as its reference outputs were computed with."""
+    rules = json.loads((corpus_dir() / "hlo" / f"{name}.json").read_text())["args"]
+    rng = np.random.default_rng(0)
+    args: list[Array] = []
+    for _, shape, dtype, kind in rules:
+        dt = np.dtype(getattr(ml_dtypes, dtype, None) or dtype)
+        if kind == "int4":
+            args.append(rng.integers(0, 4, shape).astype(dt))
+        elif kind == "ones":
+            args.append(np.ones(shape, dt))
+        else:
+            scale = np.float32(0.05 if np.prod(shape) > 4096 else 0.5)
+            value = rng.standard_normal(shape, dtype=np.float32) * scale
+            if kind == "pos":
+                value = np.abs(value) + np.float32(0.5)
+            args.append(np.asarray(value).astype(dt))
+    return args
+
+
+def reference_path(name: str) -> Path:
+    """The reference outputs of a corpus model."""
+    return corpus_dir() / "hlo" / f"{name}.ref.npz"
+
+
+def opcodes(module: ModuleOp) -> list[str]:
+    """The hlo opcodes of the entry's block, in order (regions left out)."""
+    function = next(iter(module.body.block.ops))
+    return [op.name.removeprefix("hlo.") for op in function.regions[0].block.ops][:-1]
+
+
+def assert_same(before: list[Array], after: list[Array], tolerance: float = 1e-5) -> None:
+    """Equal types and shapes, and values equal within `tolerance` of the largest value."""
+    assert len(before) == len(after)
+    for a, b in zip(before, after, strict=True):
+        assert a.dtype == b.dtype and a.shape == b.shape
+        x, y = (v.astype(np.complex128 if v.dtype.kind == "c" else np.float64) for v in (a, b))
+        finite = np.isfinite(x)
+        scale = float(np.max(np.abs(x[finite]), initial=0.0))
+        np.testing.assert_array_equal(np.isfinite(y), finite)
+        np.testing.assert_array_equal(x[~finite], y[~finite])
+        np.testing.assert_allclose(
+            x[finite], y[finite], rtol=tolerance, atol=tolerance * max(scale, 1e-30)
+        )
+
+
+def check_preserved(
+    module: ModuleOp, args: list[Array], pipeline: str, tolerance: float = 1e-5
+) -> ModuleOp:
+    """Interpret a program before and after a pipeline and compare; returns the program after."""
+    before = interpret(module, args)
+    run_passes(module, pipeline)
+    assert_same(before, interpret(module, args), tolerance)
+    return module
