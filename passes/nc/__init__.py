@@ -1,1 +1,26 @@
 """Passes on the nc dialect."""
+
+from collections.abc import Callable
+from importlib import import_module
+
+from xdsl.passes import ModulePass
+
+_CLASSES = {
+    "nc-order": ("order", "NcOrder"),
+    "nc-allocate": ("allocate", "NcAllocate"),
+    "nc-synchronise": ("synchronise", "NcSynchronise"),
+    "nc-verify-machine": ("verify_machine", "NcVerifyMachine"),
+}
+
+
+def _lazy(module: str, attribute: str) -> Callable[[], type[ModulePass]]:
+    def load() -> type[ModulePass]:
+        found: type[ModulePass] = getattr(import_module(f"neuronir.passes.nc.{module}"), attribute)
+        return found
+
+    return load
+
+
+PASSES: dict[str, Callable[[], type[ModulePass]]] = {
+    name: _lazy(module, attribute) for name, (module, attribute) in _CLASSES.items()
+}

@@ -1,0 +1,195 @@
+"""nc-allocate: addresses of buffers in SBUF and PSUM and of variables in HBM."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
+from xdsl.passes import ModulePass
+
+from neuronir.dialects.nc.enums import Space
+from neuronir.dialects.nc.machine import Machine
+from neuronir.dialects.nc.structure import AllocOp, VariableOp
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.passes.nc.banks import allocate_banks
+from neuronir.passes.nc.listing import (
+    Buffer,
+    Listing,
+    Node,
+    functions,
+    hbm_bytes,
+    list_function,
+    machine_of,
+    require_phase,
+    variables,
+)
+from neuronir.passes.nc.liveness import (
+    Life,
+    lifetimes,
+    peak,
+    rounded,
+    stream_buffers,
+    usable_sbuf,
+)
+from neuronir.passes.nc.memory_map import out_of_memory
+from neuronir.passes.nc.order import write_order
+from neuronir.passes.nc.pack import Item, Packing, pack
+from neuronir.passes.nc.streams import place_streams
+from neuronir.passes.statistics import record
+
+_HBM_ALIGNMENT = 64
+
+# For how many places after its last use a buffer is kept where there is room: whoever takes its
+# bytes then need not wait for that use to end.
+_SLACKS = (96, 48, 24, 12, 6, 3, 0)
+
+
+@dataclass(frozen=True)
+class NcAllocate(ModulePass):
+    """Give every buffer and variable an address.
+
+    `sbuf`: bytes per partition to use, in place of the machine's.
+    """
+
+    name = "nc-allocate"
+    sbuf: int = 0
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Allocate the buffers of every function, and the variables."""
+        require_phase(op, self.name, "ordered")
+        machine = machine_of(op)
+        kinds = variables(op)
+        capacity = usable_sbuf(machine, self.sbuf)
+        for func in functions(op):
+            listing = list_function(func, kinds, placed=False)
+            order = allocate_function(listing, machine, capacity)
+            write_order(func.body.block, order)
+        place_variables(list(kinds.values()), machine)
+        op.attributes["neuronir.phase"] = StringAttr("allocated")
+
+
+def allocate_function(listing: Listing, machine: Machine, capacity: int) -> list[Node]:
+    """Set the addresses of the buffers of a function; the order with its stream placed anew."""
+    buffers = listing.buffers
+    order, sbuf = allocate_sbuf(listing.nodes, buffers, capacity)
+    lives = lifetimes(order, buffers)
+    items = [
+        Item(k, buffers[k].size, life.first, life.last)
+        for k, life in lives.items()
+        if buffers[k].space == Space.PSUM
+    ]
+    psum = allocate_banks(items, machine)
+    if isinstance(psum, int):
+        place = lives[psum].first
+        keys = [i.key for i in items if i.first <= place <= i.last]
+        raise out_of_memory(
+            Space.PSUM,
+            sum(-(-buffers[k].size // machine.psum_bank_bytes) for k in keys)
+            * machine.psum_bank_bytes,
+            machine.psum_partition_bytes,
+            place,
+            order,
+            buffers,
+            lives,
+        )
+    addresses = {**sbuf, **psum}
+    for buffer in buffers:
+        if isinstance(buffer.op, AllocOp):
+            address = addresses.get(buffer.key, 0)  # 0 where nothing ever touches it
+            buffer.op.properties["address"] = IntegerAttr(address, i64)
+    return order
+
+
+def allocate_sbuf(
+    order: Sequence[Node], buffers: Sequence[Buffer], capacity: int
+) -> tuple[list[Node], dict[int, int]]:
+    """Addresses of the SBUF buffers: the stream in a ring above everything else.
+
+    Stream buffers for which no ring has room are allocated as the others are, at the place in the
+    order that they have.
+    """
+    streams = stream_buffers(order, buffers)
+    kept: set[int] = set()
+    while True:
+        ring = _with_ring(order, buffers, capacity, streams, frozenset(kept))
+        if isinstance(ring, tuple):
+            return ring
+        if ring < 0 and kept >= set(streams):
+            break
+        kept.update(streams if ring < 0 else [ring])
+    lives = lifetimes(order, buffers)
+    keys = [k for k in lives if buffers[k].space == Space.SBUF]
+    required, place = peak(lives, buffers, keys, len(order))
+    packing = pack(_items(lives, buffers, keys, 0, len(order)), capacity)
+    raise out_of_memory(
+        Space.SBUF, max(required, packing.height), capacity, place, order, buffers, lives
+    )
+
+
+def _with_ring(
+    order: Sequence[Node],
+    buffers: Sequence[Buffer],
+    capacity: int,
+    streams: dict[int, int],
+    kept: frozenset[int],
+) -> tuple[list[Node], dict[int, int]] | int:
+    """The allocation with all stream buffers but `kept` in a ring.
+
+    Where that does not fit, the key of the stream buffer that is most in the way, -1 for none.
+    """
+    ringed = {k: p for k, p in streams.items() if k not in kept}
+    moved = {order[p].index for p in ringed.values()}
+    rest = [n for n in order if n.index not in moved]
+    lives = lifetimes(rest, buffers)
+    keys = [k for k in lives if buffers[k].space == Space.SBUF and k not in ringed]
+    total = sum(rounded(buffers[k].size) for k in ringed)
+    wanted = min(total, capacity // 2)
+    packing: Packing | None = None
+    for slack in _SLACKS:
+        items = _items(lives, buffers, keys, slack, len(rest))
+        bound = peak({i.key: Life(i.first, i.last) for i in items}, buffers, keys, len(rest))[0]
+        if bound + wanted > capacity and slack:
+            continue
+        packing = pack(items, max(bound, capacity - wanted))
+        if packing.height + wanted <= capacity or not slack:
+            break
+    if packing is None or packing.height > capacity:
+        return -1
+    record("nc-allocate", "sbuf bytes per partition", packing.height)
+    if not ringed:
+        return list(order), packing.offsets
+    ring = place_streams(order, buffers, capacity - packing.height, kept)
+    if isinstance(ring, int):
+        return ring
+    record("nc-allocate", "ring bytes per partition", min(total, capacity - packing.height))
+    offsets = {k: packing.height + o for k, o in ring.offsets.items()}
+    return ring.order, {**packing.offsets, **offsets}
+
+
+def _items(
+    lives: dict[int, Life], buffers: Sequence[Buffer], keys: Sequence[int], slack: int, end: int
+) -> list[Item]:
+    return [
+        Item(k, rounded(buffers[k].size), lives[k].first, min(lives[k].last + slack, end))
+        for k in keys
+    ]
+
+
+def place_variables(ops: Sequence[VariableOp], machine: Machine) -> None:
+    """Give the variables addresses in HBM, one after the other."""
+    at = 0
+    for op in ops:
+        op.properties["address"] = IntegerAttr(at, i64)
+        at += -(-hbm_bytes(op.type) // _HBM_ALIGNMENT) * _HBM_ALIGNMENT
+    if at > machine.hbm_bytes:
+        largest = sorted(ops, key=lambda v: -hbm_bytes(v.type))[:8]
+        lines = [
+            f"  {hbm_bytes(v.type):>14} bytes  {v.kind.data} @{v.sym_name.data}" for v in largest
+        ]
+        raise NeuronError(
+            "NCC_EOOM002",
+            f"device memory is too small: the variables take {at} bytes, {machine.name} has "
+            f"{machine.hbm_bytes} ({at - machine.hbm_bytes} too many)",
+            excerpt="the largest:\n" + "\n".join(lines),
+            help="use a smaller batch or a narrower type, or split the model",
+        )

@@ -1,0 +1,58 @@
+"""Addresses in PSUM: whole banks in turn, so that PE can run ahead of those who read."""
+
+from collections.abc import Sequence
+
+from neuronir.dialects.nc.machine import Machine
+from neuronir.passes.nc.pack import Item
+
+
+def allocate_banks(items: Sequence[Item], machine: Machine) -> dict[int, int] | int:
+    """Addresses by key of PSUM buffers, or the key of the first one that finds no room.
+
+    A buffer lies inside one bank, or at the start of a bank if it is larger. It takes the empty
+    bank that has been empty longest; where none is empty it shares one.
+    """
+    bank = machine.psum_bank_bytes
+    count = machine.psum_banks
+    residents: list[list[tuple[int, int, int]]] = [[] for _ in range(count)]  # (last, low, high)
+    vacant = [-(count - b) for b in range(count)]  # place since which a bank is empty
+    out: dict[int, int] = {}
+    for item in sorted(items, key=lambda i: (i.first, i.key)):
+        for b in range(count):
+            stays = [r for r in residents[b] if r[0] >= item.first]
+            if residents[b] and not stays:
+                vacant[b] = max(r[0] for r in residents[b])
+            residents[b] = stays
+        need = -(-item.size // bank)
+        runs = [
+            b for b in range(count - need + 1) if not any(residents[b + i] for i in range(need))
+        ]
+        if runs:
+            b = min(runs, key=lambda b: (max(vacant[b : b + need]), b))
+            for i in range(need):
+                high = min(bank, item.size - i * bank)
+                residents[b + i].append((item.last, 0, high))
+            out[item.key] = b * bank
+            continue
+        shared = _share(residents, item, bank) if need == 1 else None
+        if shared is None:
+            return item.key
+        b, low = shared
+        residents[b].append((item.last, low, low + item.size))
+        out[item.key] = b * bank + low
+    return out
+
+
+def _share(
+    residents: Sequence[Sequence[tuple[int, int, int]]], item: Item, bank: int
+) -> tuple[int, int] | None:
+    """(bank, offset) of room beside other buffers."""
+    for b, others in enumerate(residents):
+        low = 0
+        for _, start, end in sorted(others, key=lambda r: r[1]):
+            if start - low >= item.size:
+                break
+            low = max(low, end)
+        if low + item.size <= bank:
+            return b, low
+    return None

@@ -1,0 +1,177 @@
+"""Which instructions of a block must stay in order: nearest dependences through memory.
+
+A memory is a map of intervals to what last touched them. An access splits the map at its ends and
+meets only the entries of its own intervals; a write that covers an entry takes its place, so that
+the map stays as small as what is live and the whole is near-linear in accesses.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+
+from neuronir.dialects.nc.footprint import footprint_key, overlaps, overlaps_for_some
+from neuronir.passes.nc.listing import Access, Bounds, Buffer, Node
+
+Predecessors = list[dict[int, bool]]
+"""By node: earlier nodes it must follow, and whether data flows from them (read after write)."""
+
+
+def conflict(a: Access, b: Access, bounds: Bounds) -> bool:
+    """Whether two accesses of one memory share a byte (whatever their direction)."""
+    if a.high <= b.low or b.high <= a.low or a.stop <= b.start or b.stop <= a.start:
+        return False
+    if a.solid and b.solid:
+        return True
+    if a.fixed and b.fixed:
+        return overlaps(a.pattern, b.pattern, a.pattern.address.const, b.pattern.address.const)
+    return overlaps_for_some(a.pattern, b.pattern, bounds)
+
+
+def covers(a: Access, b: Access) -> bool:
+    """Whether every byte of `b` is one of `a`, for certain."""
+    if a.start > b.start or a.stop < b.stop or not (a.fixed and b.fixed):
+        return False
+    if a.solid:
+        return a.low <= b.low and b.high <= a.high
+    return (
+        a.pattern.address == b.pattern.address
+        and footprint_key(a.pattern)[3] == footprint_key(b.pattern)[3]
+    )
+
+
+class Memory:
+    """The last writes and the reads since, by interval of addresses of one memory or buffer.
+
+    `in_order` says of two nodes whether whoever waits for the second has waited for the first: then
+    a read is forgotten when such a later one covers it.
+    """
+
+    __slots__ = ("bounds", "starts", "writes", "reads", "streams")
+
+    def __init__(self, bounds: Bounds, streams: Sequence[int] | None = None) -> None:
+        self.bounds = bounds
+        self.streams = streams
+        self.starts: list[int] = [-(1 << 62)]
+        self.writes: list[list[Access]] = [[]]
+        self.reads: list[list[Access]] = [[]]
+
+    def _split(self, at: int) -> int:
+        """The number of the interval that starts at `at`, made where there is none."""
+        i = bisect_left(self.starts, at)
+        if i == len(self.starts) or self.starts[i] != at:
+            self.starts.insert(i, at)
+            self.writes.insert(i, list(self.writes[i - 1]))
+            self.reads.insert(i, list(self.reads[i - 1]))
+        return i
+
+    def meet(self, access: Access, found: dict[int, bool]) -> None:
+        """Add to `found` what `access` must follow."""
+        first = bisect_right(self.starts, access.low) - 1
+        last = bisect_left(self.starts, access.high)
+        seen: set[int] = set()
+        data = not access.write
+        bounds = self.bounds
+        for i in range(first, last):
+            for entry in self.writes[i]:
+                if id(entry) in seen or entry.node == access.node:
+                    continue
+                seen.add(id(entry))
+                if found.get(entry.node, False) or (not data and entry.node in found):
+                    continue
+                if conflict(entry, access, bounds):
+                    found[entry.node] = data
+            if data:
+                continue
+            for entry in self.reads[i]:
+                if id(entry) in seen or entry.node == access.node:
+                    continue
+                seen.add(id(entry))
+                if entry.node not in found and conflict(entry, access, bounds):
+                    found[entry.node] = False
+
+    def note(self, access: Access) -> None:
+        """Remember `access`, which `meet` has seen."""
+        first = self._split(access.low)
+        last = self._split(access.high)
+        if not access.write:
+            self._note_read(access, first, last)
+            return
+        if access.partial:
+            for i in range(first, last):
+                self.writes[i].append(access)
+            return
+        bare = True
+        for i in range(first, last):
+            for table in (self.writes, self.reads):
+                if access.solid:
+                    table[i] = [
+                        e for e in table[i] if e.start < access.start or e.stop > access.stop
+                    ]
+                else:
+                    table[i] = [e for e in table[i] if not covers(access, e)]
+                bare = bare and not table[i]
+            self.writes[i].append(access)
+        if bare and last - first > 1:  # nothing but this write is left of many intervals
+            del self.starts[first + 1 : last]
+            del self.writes[first + 1 : last]
+            del self.reads[first + 1 : last]
+
+    def _note_read(self, access: Access, first: int, last: int) -> None:
+        streams = self.streams
+        for i in range(first, last):
+            if streams is not None:
+                stream = streams[access.node]
+                if stream >= 0:
+                    self.reads[i] = [
+                        e
+                        for e in self.reads[i]
+                        if streams[e.node] != stream or not covers(access, e)
+                    ]
+            self.reads[i].append(access)
+
+
+def dependences(
+    nodes: Sequence[Node],
+    buffers: Sequence[Buffer],
+    bounds: Bounds,
+    *,
+    placed: bool,
+    streams: Sequence[int] | None = None,
+) -> Predecessors:
+    """The nearest dependences among the nodes of one block in program order.
+
+    `placed` says that accesses are by address: then buffers that share memory meet. `streams` has
+    for each node the in-order engine that it runs on, or -1.
+    """
+    memories: dict[int, Memory] = {}
+    last_write: dict[int, int] = {}
+    for node in nodes:
+        for access in node.accesses:
+            if access.write:
+                key = buffers[access.buffer].space if placed else access.buffer
+                last_write[key] = node.index
+    result: Predecessors = []
+    barrier = -1
+    for node in nodes:
+        found: dict[int, bool] = {}
+        result.append(found)
+        if barrier >= 0:
+            found[barrier] = False
+        if node.record is not None and node.record.opcode == "barrier":
+            for other in range(barrier + 1, node.index):
+                found[other] = False
+            barrier = node.index
+            continue
+        for access in node.accesses:
+            key = buffers[access.buffer].space if placed else access.buffer
+            if key not in last_write:
+                continue  # nothing ever writes it
+            memory = memories.get(key)
+            if memory is None:
+                memory = memories[key] = Memory(bounds, streams)
+            memory.meet(access, found)
+        for access in node.accesses:
+            key = buffers[access.buffer].space if placed else access.buffer
+            # A read after the last write of all orders nothing any more.
+            if key in memories and (access.write or node.index < last_write[key]):
+                memories[key].note(access)
+    return result

@@ -1,0 +1,128 @@
+"""Which engine or DMA queue runs each instruction."""
+
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
+from xdsl.ir import Block, Operation
+
+from neuronir.dialects.nc.enums import Engine, Space
+from neuronir.dialects.nc.machine import Machine
+from neuronir.dialects.nc.ops import InstructionOp
+from neuronir.dialects.nc.records import space_of
+from neuronir.dialects.nc.structure import AddressOfOp, AllocOp, VariableOp
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.passes.nc.rewrite import Linear, copy_with
+
+_NAMES = {engine: StringAttr(engine.name.lower()) for engine in Engine}
+
+# DMA queues by what they carry: the weight stream has one of its own, so that it is never held up.
+_STREAM = (0,)
+_LOAD = (1, 2, 3)
+_STORE = (4, 5, 6, 7)
+_LOCAL = (8, 9, 10, 11)
+
+
+class QueueAllotter:
+    """Deals transfers out to DMA queues, round robin among those of their kind."""
+
+    def __init__(self, machine: Machine, variables: dict[str, VariableOp]) -> None:
+        self.queues = machine.dma_queues
+        self.variables = variables
+        self.next: dict[tuple[int, ...], int] = {}
+
+    def queue(self, op: InstructionOp) -> Engine:
+        """The queue for a transfer that has none."""
+        dst, src = op.operands[0], op.operands[1]
+        to_hbm, from_hbm = space_of(dst) == Space.HBM, space_of(src) == Space.HBM
+        kinds = {self._kind(v.owner) for v in (dst, src)}
+        role = dst.owner.role if isinstance(dst.owner, AllocOp) else None
+        if role is not None and role.data == "stream":
+            choice: tuple[int, ...] = _STREAM
+        elif kinds & {"scratch", "spill"} or to_hbm == from_hbm:
+            choice = _LOCAL
+        else:
+            choice = _STORE if to_hbm else _LOAD
+        turn = self.next.get(choice, 0)
+        self.next[choice] = turn + 1
+        return Engine(Engine.DMA0 + choice[turn % len(choice)] % self.queues)
+
+    def _kind(self, owner: Operation | Block) -> str:
+        if not isinstance(owner, AddressOfOp):
+            return ""
+        variable = self.variables.get(owner.variable.root_reference.data)
+        return variable.kind.data if variable is not None else ""
+
+
+def assign_engines(block: Block, machine: Machine, queues: QueueAllotter) -> None:
+    """Give each instruction, at any depth, an engine; what has one keeps it.
+
+    Work that DVE and POOL both can do goes to DVE: POOL is slower, reaches no PSUM, and while it
+    uses the SBUF port DVE stands still, so handing work over gains nothing on a machine where the
+    two share the port. Registers are loaded on every engine that reads them.
+    """
+    loads: list[InstructionOp] = []
+    for op in block.walk():
+        if not isinstance(op, InstructionOp):
+            continue
+        if op.opcode() == "register_load":
+            loads.append(op)
+        if op.engine is not None:
+            continue
+        engines = op.spec.engines
+        if op.opcode() == "register_load":
+            continue
+        if op.opcode() == "barrier":
+            engine = Engine.SP
+        elif engines[0].is_dma:
+            engine = queues.queue(op)
+        else:
+            engine = engines[0]
+        op.properties["engine"] = _NAMES[engine]
+    for load in loads:
+        _place_register_load(load)
+    _number_registers(block, machine)
+
+
+def _place_register_load(load: InstructionOp) -> None:
+    """One copy of a register load for each engine that uses its value."""
+    users: dict[str, list[InstructionOp]] = {}
+    for use in load.results[0].uses:
+        user = use.operation
+        if isinstance(user, InstructionOp) and user.engine is not None:
+            users.setdefault(user.engine.data, []).append(user)
+    parent = load.parent
+    if parent is None or not users:
+        load.properties.setdefault("engine", _NAMES[Engine.SP])
+        return
+    for name, ops in sorted(users.items()):
+        copy = copy_with(load, {}, {})
+        copy.properties["engine"] = StringAttr(name)
+        parent.insert_op_before(copy, load)
+        for user in dict.fromkeys(ops):
+            new = copy_with(user, {}, {load.results[0]: Linear(copy.results[0], 1, 0)})
+            block = user.parent
+            if block is None:
+                continue
+            block.insert_op_before(new, user)
+            for old, fresh in zip(user.results, new.results, strict=True):
+                old.replace_all_uses_with(fresh)
+            user.detach()
+            user.erase()
+    load.detach()
+    load.erase()
+
+
+def _number_registers(block: Block, machine: Machine) -> None:
+    """Give the register loads of each engine registers of their own."""
+    used: dict[str, int] = {}
+    for op in block.walk():
+        if isinstance(op, InstructionOp) and op.opcode() == "register_load" and op.engine:
+            number = used.get(op.engine.data, 0)
+            used[op.engine.data] = number + 1
+            if number >= machine.registers:
+                raise NeuronError(
+                    "NIR_NC007",
+                    f"{op.engine.data} needs more than the {machine.registers} registers that "
+                    f"its sequencer has on {machine.name}",
+                )
+            params = dict(op.params.data)
+            params["register"] = IntegerAttr(number, i64)
+            op.properties["params"] = type(op.params)(params)

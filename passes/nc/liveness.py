@@ -1,0 +1,83 @@
+"""When buffers are live in the linear order of a block."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from neuronir.dialects.nc.enums import Space
+from neuronir.dialects.nc.machine import Machine
+from neuronir.passes.nc.listing import Buffer, Node
+
+ALIGNMENT = 8
+"""SBUF and PSUM buffers begin at multiples of this many bytes: the largest element has 8."""
+
+
+def rounded(size: int) -> int:
+    """`size` bytes made up to the alignment of buffers."""
+    return -(-size // ALIGNMENT) * ALIGNMENT
+
+
+@dataclass(slots=True)
+class Life:
+    """Places in the linear order, both inclusive, between which a buffer holds its bytes."""
+
+    first: int
+    last: int
+
+
+def lifetimes(order: Sequence[Node], buffers: Sequence[Buffer]) -> dict[int, Life]:
+    """By buffer key, from the first access to the last; a constant lives to the end."""
+    lives: dict[int, Life] = {}
+    for place, node in enumerate(order):
+        for access in node.accesses:
+            life = lives.get(access.buffer)
+            if life is None:
+                lives[access.buffer] = Life(place, place)
+            else:
+                life.last = place
+    for key, life in lives.items():
+        if buffers[key].role == "constant" and buffers[key].space != Space.HBM:
+            life.last = len(order)
+    return lives
+
+
+def peak(
+    lives: dict[int, Life], buffers: Sequence[Buffer], keys: Iterable[int], length: int
+) -> tuple[int, int]:
+    """(bytes, place) where the buffers `keys` take most, per partition."""
+    change = [0] * (length + 2)
+    for key in keys:
+        life = lives[key]
+        size = rounded(buffers[key].size)
+        change[life.first] += size
+        change[life.last + 1] -= size
+    best, where, now = 0, 0, 0
+    for place in range(length + 1):
+        now += change[place]
+        if now > best:
+            best, where = now, place
+    return best, where
+
+
+def stream_buffers(order: Sequence[Node], buffers: Sequence[Buffer]) -> dict[int, int]:
+    """Stream buffers that one DMA of this block fills with constants or inputs: key -> place.
+
+    A buffer that is used otherwise is allocated like any other.
+    """
+    writers: dict[int, list[int]] = {}
+    for place, node in enumerate(order):
+        for access in node.accesses:
+            if access.write and buffers[access.buffer].role == "stream":
+                writers.setdefault(access.buffer, []).append(place)
+    out: dict[int, int] = {}
+    for key, places in writers.items():
+        node = order[places[0]]
+        sources = (buffers[a.buffer] for a in node.accesses if not a.write)
+        steady = all(b.space == Space.HBM and b.role in ("constant", "input") for b in sources)
+        if len(places) == 1 and steady and node.record and node.record.opcode == "dma":
+            out[key] = places[0]
+    return out
+
+
+def usable_sbuf(machine: Machine, override: int) -> int:
+    """Bytes per partition that buffers may take."""
+    return override or machine.sbuf_usable_partition_bytes

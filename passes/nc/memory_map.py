@@ -1,0 +1,56 @@
+"""The error of a program that does not fit: what is live where the most memory is needed."""
+
+from collections.abc import Sequence
+
+from xdsl.ir import Operation
+
+from neuronir.dialects.nc.enums import Space
+from neuronir.dialects.nc.records import source_of
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.passes.nc.listing import Buffer, Node
+from neuronir.passes.nc.liveness import Life, rounded
+
+_SHOWN = 16
+
+
+def out_of_memory(
+    space: Space,
+    required: int,
+    available: int,
+    place: int,
+    order: Sequence[Node],
+    buffers: Sequence[Buffer],
+    lives: dict[int, Life],
+) -> NeuronError:
+    """NCC_EOOM002 with a map of the buffers that are live at `place`, the largest first."""
+    live = [
+        k
+        for k, life in lives.items()
+        if buffers[k].space == space and life.first <= place <= life.last
+    ]
+    live.sort(key=lambda k: (-buffers[k].size, k))
+    writers: dict[int, Operation] = {}
+    for node in order:
+        for access in node.accesses:
+            if access.write:
+                writers.setdefault(access.buffer, node.op)
+    lines = []
+    for key in live[:_SHOWN]:
+        writer = writers.get(key)
+        source = source_of(writer) if writer is not None else None
+        name = source.name or source.framework if source is not None else ""
+        opcode = writer.name if writer is not None else "nothing"
+        origin = f"{opcode} of '{name}'" if name else opcode
+        lines.append(f"  {rounded(buffers[key].size):>9} bytes  written by {origin}")
+    if len(live) > _SHOWN:
+        others = sum(rounded(buffers[k].size) for k in live[_SHOWN:])
+        lines.append(f"  {others:>9} bytes  in {len(live) - _SHOWN} other buffers")
+    where = source_of(order[min(place, len(order) - 1)].op).name if order else ""
+    return NeuronError(
+        "NCC_EOOM002",
+        f"{space.name} is too small: {required} bytes per partition are needed, {available} are "
+        f"available ({required - available} too many)",
+        location=where or None,
+        excerpt="live at the peak, bytes per partition:\n" + "\n".join(lines),
+        help="use a smaller batch, split the operation, or compile for a larger machine",
+    )

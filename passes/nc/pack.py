@@ -1,0 +1,97 @@
+"""Packing buffers that live at different times into one memory, offline."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+_Ints = npt.NDArray[np.int64]
+
+
+@dataclass(slots=True)
+class Item:
+    """A buffer to place: `size` bytes from place `first` to place `last` (inclusive)."""
+
+    key: int
+    size: int
+    first: int
+    last: int
+
+
+@dataclass(slots=True)
+class Packing:
+    """Offsets by key, and the bytes that they take in all."""
+
+    offsets: dict[int, int]
+    height: int
+
+
+_ORDERS: tuple[Callable[[Item], tuple[int, ...]], ...] = (
+    lambda i: (-i.size, i.first, i.key),
+    lambda i: (-(i.last - i.first), -i.size, i.key),
+    lambda i: (-i.size * (i.last - i.first + 1), i.first, i.key),
+    lambda i: (i.first, -(i.last - i.first), i.key),
+)
+
+
+def pack(items: Sequence[Item], goal: int, rounds: int = 12) -> Packing:
+    """Place the items, no two at once in the same bytes; stops at a height of at most `goal`.
+
+    Each item goes to the lowest gap that it fits, in several orders; the best is then improved a
+    bounded number of times by placing first whatever reached highest.
+    """
+    best: Packing | None = None
+    best_order: list[Item] = []
+    for key in _ORDERS:
+        order = sorted(items, key=key)
+        packing = _place(order)
+        if best is None or packing.height < best.height:
+            best, best_order = packing, order
+        if best.height <= goal:
+            return best
+    if best is None:
+        return Packing({}, 0)
+    order, packing = best_order, best
+    for _ in range(rounds):
+        sizes = {i.key: i.size for i in items}
+        top = max(order, key=lambda i: (packing.offsets[i.key] + sizes[i.key], -i.key))
+        order = [top, *(i for i in order if i is not top)]
+        packing = _place(order)
+        if packing.height < best.height:
+            best = packing
+        if best.height <= goal:
+            break
+    return best
+
+
+def _place(order: Sequence[Item]) -> Packing:
+    """Greedy placement, each item in the lowest gap among those that live when it does."""
+    n = len(order)
+    first: _Ints = np.empty(n, np.int64)
+    last: _Ints = np.empty(n, np.int64)
+    low: _Ints = np.empty(n, np.int64)
+    high: _Ints = np.empty(n, np.int64)
+    offsets: dict[int, int] = {}
+    height = 0
+    for k, item in enumerate(order):
+        begin = 0
+        if k:
+            at = np.nonzero((first[:k] <= item.last) & (last[:k] >= item.first))[0]
+            if at.size:
+                begin = _lowest_gap(low[at], high[at], item.size)
+        first[k], last[k], low[k], high[k] = item.first, item.last, begin, begin + item.size
+        offsets[item.key] = begin
+        height = max(height, begin + item.size)
+    return Packing(offsets, height)
+
+
+def _lowest_gap(low: _Ints, high: _Ints, size: int) -> int:
+    """The lowest address with `size` free bytes between intervals that may overlap."""
+    by_low = np.argsort(low, kind="stable")
+    starts = low[by_low]
+    reach = np.maximum.accumulate(high[by_low])
+    if starts[0] >= size:
+        return 0
+    gaps = np.nonzero(starts[1:] - reach[:-1] >= size)[0]
+    return int(reach[gaps[0]]) if gaps.size else int(reach[-1])

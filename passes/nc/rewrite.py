@@ -1,0 +1,112 @@
+"""Copies of instructions with other buffers and index values, and blocks in a new order."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerAttr, NoneAttr, i32
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from neuronir.dialects.nc.attributes import Pattern, PatternAttr, number_of
+from neuronir.dialects.nc.ops import InstructionOp
+from neuronir.dialects.nc.structure import AddressOfOp, AllocOp
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """An index value in terms of another: `scale * value + const` (no value: the constant)."""
+
+    value: SSAValue | None
+    scale: int
+    const: int
+
+
+def copy_with(
+    op: InstructionOp,
+    buffers: Mapping[SSAValue, SSAValue],
+    indices: Mapping[SSAValue, Linear],
+) -> InstructionOp:
+    """A copy of `op` on other buffers, its index values replaced; what is not named stays."""
+    operands: list[SSAValue] = []
+    values: list[SSAValue] = []
+    patterns: list[Attribute] = []
+    for view in op.views():
+        if view is None:
+            patterns.append(NoneAttr())
+            continue
+        operands.append(buffers.get(view.buffer, view.buffer))
+        offset = view.offset
+        terms: dict[int, int] = {}
+        for value, coefficient in view.indices:
+            new = indices.get(value)
+            if new is None:
+                number = number_of(values, value)
+                terms[number] = terms.get(number, 0) + coefficient
+                continue
+            offset += coefficient * new.const
+            if new.value is not None and new.scale:
+                number = number_of(values, new.value)
+                terms[number] = terms.get(number, 0) + coefficient * new.scale
+        patterns.append(
+            PatternAttr(
+                Pattern(
+                    view.start,
+                    view.partitions,
+                    view.free,
+                    offset,
+                    tuple(sorted(terms.items())),
+                    view.partition_stride,
+                    view.dtype,
+                )
+            )
+        )
+    copy = type(op).create(
+        operands=[*operands, *values],
+        properties={
+            **op.properties,
+            "patterns": ArrayAttr(patterns),
+            "operandSegmentSizes": DenseArrayBase.from_list(i32, [len(operands), len(values)]),
+        },
+        result_types=[r.type for r in op.results],
+        attributes=dict(op.attributes),
+    )
+    copy.location = op.location
+    return copy
+
+
+def fold_constants(block: Block) -> None:
+    """Put constant index operands of instructions into their offsets, at any depth."""
+    for op in list(block.walk()):
+        if not isinstance(op, InstructionOp):
+            continue
+        known: dict[SSAValue, Linear] = {}
+        for value in op.operands[len(op.buffers) :]:
+            owner = value.owner
+            if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr):
+                known[value] = Linear(None, 0, owner.value.value.data)
+        parent = op.parent
+        if known and parent is not None:
+            copy = copy_with(op, {}, known)
+            parent.insert_op_before(copy, op)
+            for old, new in zip(op.results, copy.results, strict=True):
+                old.replace_all_uses_with(new)
+            op.detach()
+            op.erase()
+
+
+def hoist_buffers(block: Block) -> None:
+    """Move allocations, addresses of variables and index constants to the top of the block."""
+    kinds = (AllocOp, AddressOfOp, arith.ConstantOp)
+    ops = list(block.ops)
+    top = [op for op in ops if isinstance(op, kinds)]
+    rest = [op for op in ops if not isinstance(op, kinds)]
+    reorder(block, [*top, *rest])
+
+
+def reorder(block: Block, ops: Sequence[Operation]) -> None:
+    """Give a block the order `ops`, which names each of its operations once."""
+    if all(a is b for a, b in zip(block.ops, ops, strict=True)):
+        return
+    for op in ops:
+        op.detach()
+    block.add_ops(ops)

@@ -1,0 +1,66 @@
+"""Loops written out: every round a copy of the body with its own buffers."""
+
+from xdsl.dialects import scf
+from xdsl.ir import Block, Operation, SSAValue
+
+from neuronir.dialects.nc.ops import InstructionOp
+from neuronir.dialects.nc.structure import AllocOp
+from neuronir.passes.nc.listing import trip_count
+from neuronir.passes.nc.rewrite import Linear, copy_with
+
+
+def expanded_size(block: Block) -> int:
+    """Instructions of a block when every loop in it is written out."""
+    size = 0
+    for op in block.ops:
+        if isinstance(op, scf.ForOp):
+            size += trip_count(op) * expanded_size(op.body.block)
+        elif isinstance(op, InstructionOp):
+            size += 1
+    return size
+
+
+def unroll_loop(loop: scf.ForOp) -> None:
+    """Replace a loop by its rounds; loops inside are written out as well."""
+    for inner in [op for op in loop.body.block.ops if isinstance(op, scf.ForOp)]:
+        unroll_loop(inner)
+    block = loop.parent
+    if block is None:
+        return
+    variable = loop.body.block.args[0]
+    body = list(loop.body.block.ops)
+    for number in range(trip_count(loop)):
+        block.insert_ops_before(copy_round(body, {variable: Linear(None, 0, number)}, {}), loop)
+    loop.detach()
+    loop.erase()
+
+
+def copy_round(
+    body: list[Operation], indices: dict[SSAValue, Linear], buffers: dict[SSAValue, SSAValue]
+) -> list[Operation]:
+    """A copy of straight-line ops; both maps are extended by what the copy defines."""
+    out: list[Operation] = []
+    for op in body:
+        if isinstance(op, InstructionOp):
+            copy: Operation = copy_with(op, buffers, indices)
+            for old, new in zip(op.results, copy.results, strict=True):
+                indices[old] = Linear(new, 1, 0)
+        elif isinstance(op, scf.YieldOp):
+            continue
+        else:
+            copy = op.clone({**buffers, **_values(indices)})
+            if isinstance(op, AllocOp):
+                buffers[op.buffer] = copy.results[0]
+            else:
+                for old, new in zip(op.results, copy.results, strict=True):
+                    buffers[old] = new
+        out.append(copy)
+    return out
+
+
+def _values(indices: dict[SSAValue, Linear]) -> dict[SSAValue, SSAValue]:
+    return {
+        old: new.value
+        for old, new in indices.items()
+        if new.value is not None and new.scale == 1 and new.const == 0
+    }
