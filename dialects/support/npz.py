@@ -24,7 +24,7 @@ Signature = Sequence[tuple[tuple[int, ...], np.dtype[Any]]]
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _SUFFIX = "__dtype"
-_RAW = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16)}
+_RAW: dict[int, np.dtype[Any]] = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16)}
 
 
 def pack(name: str, array: Array) -> dict[str, Array]:
@@ -125,7 +125,7 @@ def check_arguments(arrays: Sequence[Array], signature: Signature, source: str =
             f"{where}the program takes {len(signature)} arguments, {len(arrays)} were given",
             help="arguments are named arg0, arg1 ... in the order of the entry's parameters",
         )
-    for i, (array, (shape, dtype)) in enumerate(zip(arrays, signature)):
+    for i, (array, (shape, dtype)) in enumerate(zip(arrays, signature, strict=True)):
         if array.shape != tuple(shape):
             raise NeuronError(
                 "NIR_NPZ006",

@@ -68,7 +68,10 @@ def _potrf(op: Operation, options: Options) -> Bound:
     def run(a: Array) -> Value:
         factor = linear_algebra.cholesky(a, lower=lower)
         bad = np.isnan(np.abs(factor)).any(axis=(-1, -2))
-        return factor, bad.astype(np.int32)
+        # The other triangle keeps what was there.
+        written = np.tri(a.shape[-1], dtype=np.bool_)
+        written = written if lower else written.T
+        return np.where(written, factor, a), np.asarray(bad).astype(np.int32)
 
     return run
 

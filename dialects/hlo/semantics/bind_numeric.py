@@ -39,7 +39,7 @@ def _dot(op: Operation) -> Bound:
 
 def pairs(flat: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
     """low, high, low, high ... as (low, high) pairs."""
-    return tuple(zip(flat[0::2], flat[1::2]))
+    return tuple(zip(flat[0::2], flat[1::2], strict=True))
 
 
 @binder("hlo.convolution")

@@ -47,7 +47,7 @@ def _saturate(x: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def bitcast_convert(x: Array, dtype: np.dtype[Any]) -> Array:
-    """The same bits as `dtype`; a change of width adds or takes a last dimension (little endian)."""
+    """The same bits as `dtype`; another width adds or takes a last dimension (little endian)."""
     old, new = x.dtype.itemsize, dtype.itemsize
     contiguous = np.ascontiguousarray(x).reshape(np.shape(x))
     if old == new:

@@ -100,10 +100,12 @@ def _convolve(image: Array, kernel: Array, window: Window, dtype: np.dtype[Any])
     groups, batch, *sizes, channels = image.shape
     taps = kernel.shape[1:-2]
     features = kernel.shape[-1]
-    extents = [(tap - 1) * dilation + 1 for tap, dilation in zip(taps, window.rhs_dilation)]
+    extents = [
+        (tap - 1) * dilation + 1 for tap, dilation in zip(taps, window.rhs_dilation, strict=True)
+    ]
     out = [
         max(0, (size - extent) // stride + 1) if tap else 0
-        for size, extent, stride, tap in zip(sizes, extents, window.strides, taps)
+        for size, extent, stride, tap in zip(sizes, extents, window.strides, taps, strict=True)
     ]
     positions = batch * int(np.prod(out, dtype=np.int64))
     result = np.zeros((groups, batch, *out, features), dtype)
@@ -113,7 +115,9 @@ def _convolve(image: Array, kernel: Array, window: Window, dtype: np.dtype[Any])
     def tap_view(tap: tuple[int, ...]) -> Array:
         cut = [
             slice(t * dilation, t * dilation + (n - 1) * stride + 1, stride)
-            for t, dilation, n, stride in zip(tap, window.rhs_dilation, out, window.strides)
+            for t, dilation, n, stride in zip(
+                tap, window.rhs_dilation, out, window.strides, strict=True
+            )
         ]
         return image[(slice(None), slice(None), *cut)]
 
@@ -127,13 +131,19 @@ def _convolve(image: Array, kernel: Array, window: Window, dtype: np.dtype[Any])
         chosen = all_taps[start : start + per_product]
         views = [tap_view(tap) for tap in chosen]
         patches = views[0] if len(views) == 1 else np.concatenate(views, axis=-1)
-        weights = np.concatenate([kernel[(slice(None), *tap)] for tap in chosen], axis=1)
+        weights = np.concatenate([_at_tap(kernel, tap) for tap in chosen], axis=1)
         rows = patches.reshape(groups, positions, len(chosen) * channels)
         partial = matmul(rows, weights, dtype)
         if len(chosen) == len(all_taps):
             return partial.reshape(result.shape)
         flat += partial
     return result
+
+
+def _at_tap(kernel: Array, tap: tuple[int, ...]) -> Array:
+    """[groups, C, O] of one tap."""
+    index: tuple[Any, ...] = (slice(None), *tap)
+    return np.asarray(kernel[index])
 
 
 def _accumulate_elementwise(
@@ -144,7 +154,7 @@ def _accumulate_elementwise(
     column = (slice(None),) + (None,) * (result.ndim - 2)
     for tap in taps:
         view = tap_view(tap)
-        weights = kernel[(slice(None), *tap)]
+        weights = _at_tap(kernel, tap)
         for c in range(channels):
             for o in range(features):
                 weight = convert(weights[:, c, o], result.dtype)[column]

@@ -37,7 +37,7 @@ def pad(
     shape = []
     source = []
     target = []
-    for size, before, after, between in zip(x.shape, low, high, interior):
+    for size, before, after, between in zip(x.shape, low, high, interior, strict=True):
         step = between + 1
         dilated = (size - 1) * step + 1 if size else 0
         length = max(0, before + dilated + after)
@@ -61,7 +61,7 @@ def strided_slice(
     x: Array, start: Sequence[int], limit: Sequence[int], strides: Sequence[int]
 ) -> Array:
     """The elements start, start + stride ... below limit, of each dimension (a view)."""
-    return x[tuple(slice(s, e, d) for s, e, d in zip(start, limit, strides))]
+    return x[tuple(slice(s, e, d) for s, e, d in zip(start, limit, strides, strict=True))]
 
 
 def reverse(x: Array, dimensions: Sequence[int]) -> Array:
@@ -73,7 +73,7 @@ def _clamped_window(
     shape: Sequence[int], start: Sequence[Array], sizes: Sequence[int]
 ) -> tuple[slice, ...]:
     window = []
-    for extent, index, size in zip(shape, start, sizes):
+    for extent, index, size in zip(shape, start, sizes, strict=True):
         begin = min(max(int(index), 0), extent - size)
         window.append(slice(begin, begin + size))
     return tuple(window)

@@ -56,7 +56,7 @@ def gather(
     """Slices of `operand` at each index vector, start clamped so that the slice fits."""
     start: dict[int, Array] = {}
     columns = _index_columns(indices, numbers.index_vector_dim, len(numbers.start_index_map))
-    for dimension, column in zip(numbers.start_index_map, columns):
+    for dimension, column in zip(numbers.start_index_map, columns, strict=True):
         limit = operand.shape[dimension] - slice_sizes[dimension]
         # Compared before the change of type: an unsigned index may exceed the signed range.
         clamped = (
@@ -66,7 +66,7 @@ def gather(
         )
         start[dimension] = clamped.astype(np.int64)
     for dimension, source in zip(
-        numbers.operand_batching_dims, numbers.start_indices_batching_dims
+        numbers.operand_batching_dims, numbers.start_indices_batching_dims, strict=True
     ):
         start[dimension] = _batch_position(indices, source, numbers.index_vector_dim)
 
@@ -101,7 +101,7 @@ def gather(
     stored = [*moving, *whole]
     rank = batch_rank + len(window)
     order = [-1] * rank
-    for position, d in zip(numbers.offset_dims, window):
+    for position, d in zip(numbers.offset_dims, window, strict=True):
         order[position] = batch_rank + stored.index(d)
     free = iter(range(batch_rank))
     return taken.transpose([axis if axis >= 0 else next(free) for axis in order])
@@ -124,12 +124,16 @@ def scatter(
     batch_axes = [i for i in range(len(update_shape)) if i not in window_dims]
     hidden = {*numbers.inserted_window_dims, *numbers.input_batching_dims}
     window_axis = dict(
-        zip([d for d in range(len(shape)) if d not in hidden], numbers.update_window_dims)
+        zip(
+            [d for d in range(len(shape)) if d not in hidden],
+            numbers.update_window_dims,
+            strict=True,
+        )
     )
 
     def over_batch(column: Array) -> Array:
         spread = [1] * len(update_shape)
-        for axis, size in zip(batch_axes, column.shape):
+        for axis, size in zip(batch_axes, column.shape, strict=True):
             spread[axis] = size
         return column.reshape(spread)
 
@@ -138,13 +142,15 @@ def scatter(
     columns = _index_columns(
         indices, numbers.index_vector_dim, len(numbers.scatter_dims_to_operand_dims)
     )
-    for d, column in zip(numbers.scatter_dims_to_operand_dims, columns):
+    for d, column in zip(numbers.scatter_dims_to_operand_dims, columns, strict=True):
         extent = update_shape[window_axis[d]] if d in window_axis else 1
         start = over_batch(column)
         limit = shape[d] - extent
         inside = inside & (start >= 0) & (start <= limit)
         position[d] = position[d] + start.astype(np.int64)
-    for d, source in zip(numbers.input_batching_dims, numbers.scatter_indices_batching_dims):
+    for d, source in zip(
+        numbers.input_batching_dims, numbers.scatter_indices_batching_dims, strict=True
+    ):
         column = _batch_position(indices, source, numbers.index_vector_dim)
         position[d] = position[d] + over_batch(column)
     flat: Array = np.zeros((1,) * len(update_shape), np.int64)
@@ -176,7 +182,7 @@ def combine_at(
     if reducer.kind == "second":
         # The last update of each element wins.
         last = order[np.concatenate([is_first[1:], [True]])]
-        for result, update in zip(results, updates):
+        for result, update in zip(results, updates, strict=True):
             result[flat[last]] = update[last]
         return
     ufunc = reducer.ufunc
@@ -189,9 +195,9 @@ def combine_at(
     rank = np.arange(flat.size) - first_at[group]
     by_rank = np.argsort(rank, kind="stable")
     edges = np.searchsorted(rank[by_rank], np.arange(int(rank.max()) + 2))
-    for begin, end in zip(edges[:-1], edges[1:]):
+    for begin, end in zip(edges[:-1], edges[1:], strict=True):
         chosen = order[by_rank[begin:end]]
         where = flat[chosen]
         combined = reducer.apply([r[where] for r in results], [u[chosen] for u in updates])
-        for result, value in zip(results, combined):
+        for result, value in zip(results, combined, strict=True):
             result[where] = value

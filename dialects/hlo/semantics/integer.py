@@ -80,7 +80,8 @@ def popcount(x: Array) -> Array:
     """The number of set bits, in the type of x."""
     contiguous = np.ascontiguousarray(x).reshape(np.shape(x))
     octets = contiguous.reshape(-1).view(np.uint8).reshape(-1, x.dtype.itemsize)
-    return np.unpackbits(octets, axis=1).sum(axis=1).astype(x.dtype).reshape(np.shape(x))
+    counts: Array = np.unpackbits(octets, axis=1).sum(axis=1)
+    return counts.astype(x.dtype).reshape(np.shape(x))
 
 
 def count_leading_zeros(x: Array) -> Array:

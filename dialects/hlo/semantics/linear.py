@@ -25,10 +25,10 @@ def matmul(lhs: Array, rhs: Array, dtype: np.dtype[Any]) -> Array:
         largest = float(np.abs(lhs.astype(np.float64)).max() * np.abs(rhs.astype(np.float64)).max())
         if largest * lhs.shape[-1] < _EXACT_IN_F64:
             exact = np.matmul(lhs.astype(np.float64), rhs.astype(np.float64))
-            return exact.astype(np.int64).astype(dtype)
+            return np.asarray(exact).astype(np.int64).astype(dtype)
     if dtype == np.bool_:
-        return np.matmul(lhs.astype(np.float32), rhs.astype(np.float32)) != 0
-    return np.matmul(convert(lhs, dtype), convert(rhs, dtype))
+        return np.asarray(np.matmul(lhs.astype(np.float32), rhs.astype(np.float32)) != 0)
+    return np.asarray(np.matmul(convert(lhs, dtype), convert(rhs, dtype)))
 
 
 def dot(

@@ -108,15 +108,16 @@ def eigen_hermitian(a: Array, *, lower: bool) -> tuple[Array, Array]:
 def eigen_general(a: Array) -> tuple[Array, Array, Array]:
     """Eigenvalues, left and right unit eigenvectors (columns, largest component real), complex.
 
-    The left vectors are rows of the inverse of the right ones, conjugated.
+    The left vectors are the columns of the adjoint of the right ones' inverse.
     """
-    wide = a.astype(np.complex128)
-    values, right = np.linalg.eig(wide)
-    left = _adjoint(np.linalg.inv(right)) if a.size else right
-    left = left / np.linalg.norm(left, axis=-2, keepdims=True) if a.size else left
     complex_type = np.result_type(a.dtype, np.complex64)
-    return tuple(  # type: ignore[return-value]
-        x.astype(complex_type) for x in (values, _real_largest(left), _real_largest(right))
+    values, right = np.linalg.eig(a)
+    left = _adjoint(np.linalg.inv(right.astype(np.complex128))) if a.size else right
+    left = left / np.linalg.norm(left, axis=-2, keepdims=True) if a.size else left
+    return (
+        values.astype(complex_type),
+        _real_largest(left).astype(complex_type),
+        _real_largest(right.astype(complex_type)),
     )
 
 

@@ -99,7 +99,8 @@ def philox_bits(state: Array, shape: Sequence[int], dtype: np.dtype[Any]) -> tup
     blocks = -(-count // per_block)
     key = state[0]
     low = state[1] + np.arange(blocks, dtype=np.uint64)
-    start_high = state[2] if state.size > 2 else np.uint64(0)
+    # A state of two words has the key itself as the high half of the counter.
+    start_high = state[2] if state.size > 2 else key
     high = start_high + (low < state[1]).astype(np.uint64)
     words = philox_4x32([*_halves(low), *_halves(high)], key)
     if dtype.itemsize == 8:

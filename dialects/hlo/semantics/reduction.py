@@ -49,7 +49,7 @@ def combine_rows(rows: Sequence[Array], reducer: Reducer) -> list[Array]:
         even = count - count % 2
         combined = reducer.apply([x[0:even:2] for x in current], [x[1:even:2] for x in current])
         if count % 2:
-            current = [np.concatenate([c, x[-1:]]) for c, x in zip(combined, current)]
+            current = [np.concatenate([c, x[-1:]]) for c, x in zip(combined, current, strict=True)]
         else:
             current = list(combined)
     return [x[0] for x in current]

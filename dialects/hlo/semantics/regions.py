@@ -89,7 +89,7 @@ def array_function(block: Block) -> Callable[..., tuple[Array, ...]]:
             rows.append([leaf for value in values for leaf in flatten(value)])
         if not rows:
             return tuple(np.broadcast_to(x, shape) for x in spread[: len(spread) // 2])
-        return tuple(np.stack(column).reshape(shape) for column in zip(*rows))
+        return tuple(np.stack(column).reshape(shape) for column in zip(*rows, strict=True))
 
     return one_by_one
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from neuronir.dialects.hlo.semantics.numeric import Array, is_complex, is_float, widen
+from neuronir.dialects.hlo.semantics.numeric import Array, is_complex, is_float
 from neuronir.dialects.hlo.semantics.special import total_order_key
 
 # less(l0, r0, l1, r1 ...) -> pred, elementwise on arrays of equal shape.
@@ -12,7 +12,7 @@ Comparator = Callable[..., Array]
 
 
 def sort(operands: Sequence[Array], dimension: int, less: Comparator) -> tuple[Array, ...]:
-    """`operands` permuted together along `dimension` so that the comparator orders them (stable)."""
+    """`operands` permuted together along `dimension` into the comparator's order (stable)."""
     rows = [np.moveaxis(x, dimension, -1) for x in operands]
     shape = rows[0].shape
     size = shape[-1]
@@ -67,7 +67,7 @@ def _merge_order(rows: Sequence[Array], less: Comparator) -> Array:
 
 
 def _compare(less: Comparator, left: Sequence[Array], right: Sequence[Array]) -> Array:
-    pairs = [x for pair in zip(left, right) for x in pair]
+    pairs = [x for pair in zip(left, right, strict=True) for x in pair]
     return np.broadcast_to(less(*pairs), left[0].shape)
 
 
@@ -87,13 +87,11 @@ def order_by_keys(keys: Sequence[Array], dimension: int) -> Array:
 def top_k(x: Array, k: int, *, largest: bool = True) -> tuple[Array, Array]:
     """The `k` largest (or smallest) of the last dimension in order, and their s32 indices.
 
-    Equal values come in order of index; NaN counts as the largest.
+    Equal values come in order of index; floats go by IEEE total order, as on XLA's CPU backend.
     """
     if is_complex(x.dtype):
         raise TypeError("top-k of complex numbers has no order")
     key = ascending_key(x)
-    if is_float(x.dtype):
-        key = np.where(np.isnan(widen(x)), np.array(np.iinfo(key.dtype).max, key.dtype), key)
     if largest:
         key = np.invert(key) if key.dtype != np.bool_ else ~key
     order = np.argsort(key, axis=-1, kind="stable")[..., :k]

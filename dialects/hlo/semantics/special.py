@@ -74,7 +74,7 @@ def atan2(y: Array, x: Array) -> Array:
 
 
 def total_order_key(x: Array) -> Array:
-    """Signed integers ordered as IEEE totalOrder orders the floats: -NaN < -inf .. -0 < 0 .. NaN."""
+    """Signed integers in IEEE totalOrder of the floats: -NaN < -inf < -0 < 0 < inf < NaN."""
     if not is_float(x.dtype):
         return x
     bits = np.asarray(x).view(signed_of(x.dtype))

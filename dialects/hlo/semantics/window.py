@@ -59,14 +59,14 @@ def reduce_window(
         combined = reducer.apply(left_values, right_values)
         chosen = [
             np.where(both, c, np.where(left_valid, a, b))
-            for c, a, b in zip(combined, left_values, right_values)
+            for c, a, b in zip(combined, left_values, right_values, strict=True)
         ]
         return [*chosen, left_valid | right_valid]
 
     *results, any_valid = _all_windows([*values, valid], window, combine)
     starts = [np.broadcast_to(value, any_valid.shape) for value in init_values]
     final = reducer.apply(starts, results)
-    return tuple(np.where(any_valid, f, s) for f, s in zip(final, starts))
+    return tuple(np.where(any_valid, f, s) for f, s in zip(final, starts, strict=True))
 
 
 def _known_windows(
@@ -165,7 +165,7 @@ def select_and_scatter(
         cut = tuple(
             slice(t * dilation, t * dilation + max(0, n - 1) * stride + 1, stride)
             for t, dilation, n, stride in zip(
-                tap, window.window_dilations, source.shape, window.strides
+                tap, window.window_dilations, source.shape, window.strides, strict=True
             )
         )
         candidate, candidate_at = padded[cut], index[cut]
