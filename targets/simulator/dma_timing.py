@@ -1,0 +1,104 @@
+"""The DMA engines: queues take turns, engines work in parallel, bytes are conserved.
+
+Each queue (ring) is first in, first out. The queues with work share the engines equally, which is
+what round-robin arbitration at packet borders comes to; a transfer of few descriptors cannot use
+more engines than it has descriptors. A descriptor of a transfer keeps one engine busy for
+`Cost.descriptor_ns`, so all together never move more than the engines' sustained rate.
+"""
+
+from collections import deque
+from dataclasses import dataclass
+from math import ceil, inf
+
+from neuronir.targets.simulator.timing_code import TICKS, Op
+
+
+@dataclass(slots=True, eq=False)
+class Transfer:
+    """A transfer in flight; `remaining` is engine time in ns, summed over engines."""
+
+    op: Op
+    begin: float  # when its first byte may move
+    remaining: float
+    parallel: int
+    record: int = -1  # its place among the recorded intervals
+
+
+class DmaEngines:
+    """The engines and their queues. `next` is the time of the next change, inf if there is none."""
+
+    def __init__(self, engines: int) -> None:
+        self.engines = engines
+        self.queues: dict[int, deque[Transfer]] = {}
+        self.now = 0.0
+        self.next = inf
+        self._rates: list[tuple[Transfer, float]] = []
+
+    def submit(self, queue: int, transfer: Transfer, now: float) -> None:
+        """Put a transfer into a queue at time `now` (never before the last call's time)."""
+        waiting = self.queues.setdefault(queue, deque())
+        waiting.append(transfer)
+        if len(waiting) == 1:
+            self._advance(now)
+            self._plan()
+
+    def step(self, now: float) -> list[Transfer]:
+        """Go on to `now` (which is `next`); the transfers whose last byte has moved."""
+        self._advance(now)
+        finished = []
+        for queue in self.queues.values():
+            if queue and queue[0].remaining <= 0 and queue[0].begin <= now:
+                finished.append(queue.popleft())
+        self._plan()
+        return finished
+
+    def _advance(self, now: float) -> None:
+        elapsed = now - self.now
+        if elapsed > 0:
+            for transfer, rate in self._rates:
+                left = transfer.remaining - elapsed * rate
+                transfer.remaining = round(left * TICKS) / TICKS
+        self.now = now
+
+    def _plan(self) -> None:
+        """Share the engines among the heads of the queues; find the next change."""
+        now = self.now
+        self.next = inf
+        active: list[Transfer] = []
+        for queue in self.queues.values():
+            if queue:
+                head = queue[0]
+                if head.begin <= now:
+                    active.append(head)
+                elif head.begin < self.next:
+                    self.next = head.begin
+        self._rates = []
+        left = float(self.engines)
+        active.sort(key=_parallel)
+        for place, transfer in enumerate(active):
+            rate = min(transfer.parallel, left / (len(active) - place))
+            left -= rate
+            self._rates.append((transfer, rate))
+            end = now + ceil(max(0.0, transfer.remaining) / rate * TICKS) / TICKS
+            self.next = min(self.next, end)
+
+    def state(self, now: float) -> tuple[object, ...]:
+        """What the future depends on, in times relative to `now`."""
+        queues = tuple(
+            (queue, tuple((max(t.begin - now, 0.0), t.remaining, t.op.number) for t in waiting))
+            for queue, waiting in sorted(self.queues.items())
+            if waiting
+        )
+        return (self.now - now, queues) if queues else ()
+
+    def shift(self, by: float) -> None:
+        """Move everything that is in flight `by` ns later."""
+        self.now += by
+        self.next += by
+        for waiting in self.queues.values():
+            for transfer in waiting:
+                transfer.begin += by
+
+
+def _parallel(transfer: Transfer) -> int:
+    return transfer.parallel

@@ -1,0 +1,241 @@
+"""A program prepared for timing: flat code per stream, with the cost of each instruction.
+
+Timing needs no numbers: this is all that it reads of a Program.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from neuronir.dialects.nc.cost import Cost, cost
+from neuronir.dialects.nc.enums import Engine, Port
+from neuronir.dialects.nc.footprint import overlaps, reads, writes
+from neuronir.dialects.nc.instruction import Affine, Instruction, Item, Loop, Program
+from neuronir.dialects.nc.machine import Machine
+from neuronir.dialects.support.errors import NeuronError
+
+TICKS = 1024.0
+"""Times are multiples of 1/TICKS ns, so that sums of floats are exact and periods compare equal."""
+
+PORTS = (Port.PSUM_VECTOR, Port.SBUF_VECTOR)
+GENERATOR = len(PORTS)
+"""The resource that POOL and transfers with descriptors made on the device share."""
+
+
+def tick(ns: float) -> float:
+    """`ns` as a multiple of one tick."""
+    return round(ns * TICKS) / TICKS
+
+
+@dataclass(slots=True, eq=False)
+class Op:
+    """One instruction of the program's text (not of its execution); times in ns."""
+
+    number: int
+    instruction: Instruction
+    cost: Cost
+    issue: float
+    latency: float
+    holds: tuple[tuple[int, float], ...]  # (port, time)
+    waits: tuple[tuple[int, int, tuple[tuple[int, int], ...]], ...]  # (semaphore, const, terms)
+    updates: tuple[tuple[int, int], ...]
+    kind: int  # COMPUTE, TRANSFER or BARRIER
+    table: str
+    forwards: bool  # whether a later instruction of its engine may have to wait for its result
+
+
+COMPUTE, TRANSFER, BARRIER = range(3)
+
+_Enclosing = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LoopBegin:
+    """Entry of a loop; `end` is the place of its LoopEnd."""
+
+    level: int
+    trip_count: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class LoopEnd:
+    """The back edge to `body`."""
+
+    level: int
+    trip_count: int
+    body: int
+
+
+@dataclass(frozen=True, slots=True)
+class CallTo:
+    """Run `code` with the values of `arguments`."""
+
+    code: "Code"
+    arguments: tuple[Affine, ...]
+
+
+Step = Op | LoopBegin | LoopEnd | CallTo
+
+
+@dataclass(slots=True, eq=False)
+class Code:
+    """One engine's stream of one function.
+
+    `enclosing[pc]` lists (level, trip count) of the loops around a place, outermost first.
+    """
+
+    number: int
+    function: str
+    engine: Engine
+    steps: list[Step]
+    enclosing: list[_Enclosing]
+    has_barrier: bool = False
+
+
+class ProgramCode:
+    """The code of all streams of a program, and its ops by number."""
+
+    def __init__(self, program: Program, machine: Machine) -> None:
+        self.program = program
+        self.machine = machine
+        self.ops: list[Op] = []
+        self.codes: list[Code] = []
+        self.semaphores = program.semaphores
+        self._by_name: dict[tuple[str, Engine], Code] = {}
+        self._active: list[str] = []
+        self._software = any(
+            i.opcode in ("dma_gather", "dma_scatter")
+            for streams in program.streams.values()
+            for items in streams.values()
+            for i in instructions_of(items)
+        )
+        if program.entry not in program.streams:
+            raise NeuronError("NIR_SIM011", f"the program has no entry function '{program.entry}'")
+        self.entries = [
+            self._code(program.entry, engine)
+            for engine in sorted(program.streams[program.entry], key=int)
+        ]
+
+    def _code(self, function: str, engine: Engine) -> Code:
+        """The code of a function's stream on an engine, empty where the engine has none."""
+        known = self._by_name.get((function, engine))
+        if known is not None:
+            return known
+        if function in self._active:
+            chain = " -> ".join([*self._active, function])
+            raise NeuronError("NIR_SIM011", f"functions call themselves: {chain}")
+        if function not in self.program.streams:
+            raise NeuronError("NIR_SIM011", f"call of an unknown function '{function}'")
+        self._active.append(function)
+        code = Code(len(self.codes), function, engine, [], [])
+        self.codes.append(code)
+        self._emit(code, self.program.streams[function].get(engine, []), ())
+        code.enclosing.append(())  # the end of the code
+        self._active.pop()
+        self._by_name[function, engine] = code
+        return code
+
+    def _emit(self, code: Code, items: Iterable[Item], around: _Enclosing) -> None:
+        steps, enclosing = code.steps, code.enclosing
+        for item in items:
+            if isinstance(item, Instruction):
+                op = self._op(item)
+                code.has_barrier |= op.kind == BARRIER
+                steps.append(op)
+                enclosing.append(around)
+            elif isinstance(item, Loop):
+                level = len(around)
+                inside = (*around, (level, item.trip_count))
+                begin = len(steps)
+                steps.append(LoopBegin(level, item.trip_count, begin))
+                enclosing.append(around)
+                self._emit(code, item.body, inside)
+                if len(steps) == begin + 1:  # nothing to do in any round
+                    steps.pop()
+                    enclosing.pop()
+                    continue
+                steps.append(LoopEnd(level, item.trip_count, begin + 1))
+                enclosing.append(inside)
+                steps[begin] = LoopBegin(level, item.trip_count, len(steps) - 1)
+            else:
+                callee = self._code(item.function, code.engine)
+                code.has_barrier |= callee.has_barrier
+                if callee.steps:
+                    steps.append(CallTo(callee, item.arguments))
+                    enclosing.append(around)
+
+    def _op(self, i: Instruction) -> Op:
+        c = cost(i, self.machine)
+        holds = [(PORTS.index(p), tick(c.port_ns)) for p in sorted(c.ports, key=PORTS.index)]
+        if self._software and i.engine == Engine.POOL:
+            holds.append((GENERATOR, tick(c.issue_ns)))
+        elif c.software_ns:
+            holds.append((GENERATOR, tick(c.software_ns)))
+        kind = COMPUTE
+        if i.engine.is_dma and i.opcode.startswith("dma"):
+            kind = TRANSFER
+        elif i.opcode == "barrier":
+            kind = BARRIER
+        for wait in i.waits:
+            self.semaphores = max(self.semaphores, wait.semaphore + 1)
+        for update in i.updates:
+            self.semaphores = max(self.semaphores, update.semaphore + 1)
+        op = Op(
+            len(self.ops),
+            i,
+            c,
+            tick(c.issue_ns),
+            tick(c.latency_ns),
+            tuple(holds),
+            tuple((w.semaphore, w.value.const, w.value.terms) for w in i.waits),
+            tuple((u.semaphore, u.amount) for u in i.updates),
+            kind,
+            c.table,
+            i.engine in (Engine.ACT, Engine.DVE, Engine.POOL) and kind == COMPUTE,
+        )
+        self.ops.append(op)
+        return op
+
+
+def instructions_of(items: Iterable[Item]) -> Iterable[Instruction]:
+    """All instructions in the text of a stream, loop bodies included, calls not followed."""
+    for item in items:
+        if isinstance(item, Instruction):
+            yield item
+        elif isinstance(item, Loop):
+            yield from instructions_of(item.body)
+
+
+def depends(later: Op, earlier: Op) -> bool:
+    """Whether `later` reads what `earlier` writes, both in one round of their loops.
+
+    Addresses that vary differently count as dependent: a wait too many, never one too few.
+    """
+    for target in writes(earlier.instruction):
+        for source in reads(later.instruction):
+            if target.space != source.space:
+                continue
+            if target.address.terms != source.address.terms:
+                return True
+            if overlaps(target, source, target.address.const, source.address.const):
+                return True
+    return False
+
+
+__all__ = [
+    "BARRIER",
+    "COMPUTE",
+    "GENERATOR",
+    "PORTS",
+    "TRANSFER",
+    "CallTo",
+    "Code",
+    "LoopBegin",
+    "LoopEnd",
+    "Op",
+    "ProgramCode",
+    "Step",
+    "depends",
+    "instructions_of",
+    "tick",
+]

@@ -1,0 +1,118 @@
+"""What the timing model knows while it runs: streams, semaphores and recorded intervals."""
+
+from array import array
+from bisect import bisect_left
+from dataclasses import dataclass, field
+
+from neuronir.dialects.nc.enums import Engine
+from neuronir.dialects.nc.instruction import ARGUMENT, Affine
+from neuronir.targets.simulator.timing_code import Code, Op
+
+ENV = 64
+"""Symbols that have a value in timing: loop levels and arguments, not registers."""
+
+
+@dataclass(slots=True, eq=False)
+class Frame:
+    """A function that a stream is in: its code, the next step and the values of its symbols."""
+
+    code: Code
+    pc: int
+    env: list[int]
+
+
+@dataclass(slots=True, eq=False)
+class Stream:
+    """One engine's progress. `op` is fetched and not yet started."""
+
+    index: int
+    engine: Engine
+    frames: list[Frame]
+    free: float = 0.0  # the engine may start something from here on
+    op: Op | None = None
+    needs: list[tuple[int, int]] = field(default_factory=list)  # waits of `op`
+    parked: int = -1  # the semaphore that it is parked on
+    need: int = 0  # the value that it is parked for
+    stalled: float = -1.0  # when `op` first met a busy port, -1 if it has not
+    pending: list[tuple[float, Op]] = field(default_factory=list)
+    table: str = ""
+    done: bool = False
+    in_barrier: bool = False
+    # measured
+    executed: int = 0
+    active: float = 0.0
+    port_stall: float = 0.0
+    table_loads: int = 0
+    finish: float = 0.0
+
+
+class Semaphore:
+    """When a counter reached which value; increments are seen in the order of their issue."""
+
+    __slots__ = ("causes", "times", "values", "waiters")
+
+    def __init__(self) -> None:
+        self.times: list[float] = [0.0]
+        self.values: list[int] = [0]
+        self.causes: list[int] = [-1]
+        self.waiters: list[Stream] = []
+
+    def add(self, time: float, amount: int, cause: int) -> None:
+        """Add `amount` at `time`, or when the last addition is seen if that is later."""
+        self.times.append(max(time, self.times[-1]))
+        self.values.append(self.values[-1] + amount)
+        self.causes.append(cause)
+
+    def reached(self, value: int) -> int:
+        """The place in `times` at which the counter has reached `value`; it must have been."""
+        return bisect_left(self.values, value)
+
+    def jump(self, now: float, by: float, amount: int) -> None:
+        """What has not happened by `now` comes `by` ns later, after `amount` more increments."""
+        future = bisect_left(self.times, now)
+        while future < len(self.times) and self.times[future] <= now:
+            future += 1
+        last = self.values[future - 1]
+        self.times[future:] = [now + by, *(t + by for t in self.times[future:])]
+        self.values[future:] = [last + amount, *(v + amount for v in self.values[future:])]
+        self.causes.insert(future, -1)
+
+
+class Recording:
+    """Intervals of executed instructions, as compact arrays, in the order of issue.
+
+    `flows` are (producer, consumer) places: the semaphore wait that let the consumer start.
+    """
+
+    def __init__(self) -> None:
+        self.starts = array("d")
+        self.ends = array("d")
+        self.results = array("d")  # when the result is visible
+        self.ops = array("i")
+        self.streams = array("b")
+        self.flows: list[tuple[int, int]] = []
+
+    def add(self, stream: int, op: int, start: float, end: float, result: float) -> int:
+        """Record one interval; its place."""
+        self.starts.append(start)
+        self.ends.append(end)
+        self.results.append(result)
+        self.ops.append(op)
+        self.streams.append(stream)
+        return len(self.ops) - 1
+
+
+def value_of(const: int, terms: tuple[tuple[int, int], ...], env: list[int]) -> int:
+    """The value of an affine expression; registers count as zero."""
+    for symbol, coefficient in terms:
+        if symbol < ENV:
+            const += coefficient * env[symbol]
+    return const
+
+
+def environment(arguments: tuple[Affine, ...], env: list[int]) -> list[int]:
+    """The symbols of a called function."""
+    new = [0] * ENV
+    for i, argument in enumerate(arguments):
+        new[ARGUMENT + i] = value_of(argument.const, argument.terms, env)
+    return new
