@@ -14,7 +14,8 @@ Properties = dict[str, Attribute]
 Decoder = Callable[[str], Properties]
 """Takes the text of a value, gives the properties it stands for."""
 
-_ESCAPE = re.compile(r"\\(?:([0-7]{1,3})|x([0-9a-fA-F]{1,2})|(.))", re.S)
+_ESCAPE = re.compile(r"((?:\\(?:[0-7]{1,3}|x[0-9a-fA-F]{1,2}))+)|\\(.)", re.S)
+_BYTE = re.compile(r"\\(?:([0-7]{1,3})|x([0-9a-fA-F]{1,2}))")
 _SIMPLE = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 _IOTA = re.compile(r"\[([\d,\s]+)\]\s*<=\s*\[([\d,\s]+)\]\s*(?:T\(([\d,\s]+)\))?")
 _SLICE = re.compile(r"\[\s*(-?\d+)\s*:\s*(-?\d+)\s*(?::\s*(-?\d+)\s*)?\]")
@@ -33,10 +34,11 @@ def unquote(text: str) -> str:
 
     def resolve(match: re.Match[str]) -> str:
         if match[1]:
-            return chr(int(match[1], 8))
-        if match[2]:
-            return chr(int(match[2], 16))
-        return _SIMPLE.get(match[3], match[3])
+            # Numbers are bytes of UTF-8.
+            found = _BYTE.findall(match[1])
+            values = [int(octal, 8) & 255 if octal else int(digits, 16) for octal, digits in found]
+            return bytes(values).decode("utf-8", "replace")
+        return _SIMPLE.get(match[2], match[2])
 
     inner = text[1:-1]
     return _ESCAPE.sub(resolve, inner) if "\\" in inner else inner

@@ -21,7 +21,7 @@ _OLD_PREFIX = re.compile(r"\s*[a-z]\w*\[[\d,]*\](?:\{[\d,]*\})?\s*")
 _FEW = 16
 
 # Mantissa bits and the unsigned type of the same width, of floats that have NaN payloads.
-_FORMATS: dict[np.dtype[np.generic], tuple[int, type[np.generic]]] = {
+FLOAT_FORMATS: dict[np.dtype[np.generic], tuple[int, type[np.generic]]] = {
     np.dtype(np.float16): (10, np.uint16),
     np.dtype(ml_dtypes.bfloat16): (7, np.uint16),
     np.dtype(np.float32): (23, np.uint32),
@@ -63,7 +63,7 @@ def _first_bad(words: list[bytes]) -> str:
 
 def _nan_bits(match: re.Match[bytes], dtype: np.dtype[np.generic]) -> int:
     """The bits of a NaN with a sign or a payload."""
-    mantissa, unsigned = _FORMATS[dtype]
+    mantissa, unsigned = FLOAT_FORMATS[dtype]
     width = np.dtype(unsigned).itemsize * 8
     exponent = ((1 << (width - 1 - mantissa)) - 1) << mantissa
     payload = int(match[2], 16) if match[2] else 1 << (mantissa - 1)
@@ -74,7 +74,7 @@ def _nan_bits(match: re.Match[bytes], dtype: np.dtype[np.generic]) -> int:
 def _floats(data: bytes, dtype: np.dtype[np.generic]) -> Array:
     """Real numbers of a dtype, NaN payloads and signs kept."""
     special: list[tuple[int, re.Match[bytes]]] = []
-    if (b"nan(" in data or b"-nan" in data) and dtype in _FORMATS:
+    if (b"nan(" in data or b"-nan" in data) and dtype in FLOAT_FORMATS:
         words = data.split()
         for position, word in enumerate(words):
             if match := _NAN.fullmatch(word):
@@ -84,7 +84,7 @@ def _floats(data: bytes, dtype: np.dtype[np.generic]) -> Array:
     with np.errstate(over="ignore"):
         array = _numbers(data, np.float64).astype(dtype)
     if special:
-        bits = array.view(_FORMATS[dtype][1])
+        bits = array.view(FLOAT_FORMATS[dtype][1])
         for position, match in special:
             bits[position] = _nan_bits(match, dtype)
     return array

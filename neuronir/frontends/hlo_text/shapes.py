@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from xdsl.dialects.builtin import ArrayAttr, TensorType, TupleType
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, TypeAttribute
 
 from neuronir.dialects.hlo.attributes import TokenType, i64_array, string_attr, tensor_type
 from neuronir.dialects.support.dtypes import from_hlo_name, is_hlo_name
@@ -25,7 +25,7 @@ class Shape:
     tensor's layout with tiles or a memory space.
     """
 
-    type: Attribute
+    type: TypeAttribute
     layout: Attribute | None
 
 
@@ -93,7 +93,7 @@ def parse_shape(text: str) -> Shape:
         raise NeuronError("NIR_HLO002", f"malformed shape {text.strip()}")
     leaves = [parse_shape(part.strip()) for part in split_top(plain[1:-1])]
     kept = string_attr(plain) if any(leaf.layout is not None for leaf in leaves) else None
-    return Shape(TupleType(ArrayAttr([leaf.type for leaf in leaves])), kept)  # type: ignore[arg-type]
+    return Shape(TupleType(ArrayAttr([leaf.type for leaf in leaves])), kept)
 
 
 def tensor_of(shape: Shape) -> TensorType[Attribute] | None:
