@@ -21,7 +21,7 @@ def test_links(floor: str) -> None:
 
 
 def _imports(file: Path) -> set[str]:
-    found = set()
+    found: set[str] = set()
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
