@@ -50,7 +50,9 @@ class Diagnostic:
             lines.append(excerpt.rstrip("\n"))
         if self.help:
             lines.append(f"help: {self.help}")
-        lines.extend(note.render(sources) for note in self.notes)
+        for note in self.notes:
+            # A note about the same place need not show the line again.
+            lines.append(note.render({} if note.location == self.location else sources))
         return "\n".join(lines)
 
 

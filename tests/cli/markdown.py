@@ -2,7 +2,7 @@
 
 Fenced blocks that follow `<!-- write: NAME -->` become files, those that follow
 `<!-- from: PATH -->` must occur in that file, and in `console` blocks the lines after a `$ command`
-are its output, where a line `...` stands for any lines.
+are its output, where a line `...` stands for any lines. `not COMMAND` must fail.
 """
 
 import re
@@ -56,8 +56,10 @@ def _commands(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _run(command: str, expected: str, folder: Path, environment: Mapping[str, str]) -> None:
+    words = shlex.split(command)
+    fails = words[0] == "not"
     done = subprocess.run(
-        shlex.split(command),
+        words[fails:],
         cwd=folder,
         env=environment,
         stdout=subprocess.PIPE,
@@ -65,7 +67,7 @@ def _run(command: str, expected: str, folder: Path, environment: Mapping[str, st
         text=True,
         timeout=120,
     )
-    assert done.returncode == 0, f"$ {command}\n{done.stdout}"
+    assert (done.returncode != 0) == fails, f"$ {command}\n{done.stdout}"
     pattern = "".join(
         "(?:.*\n)*?" if line == "..." else re.escape(line) + "\n" for line in expected.splitlines()
     )
