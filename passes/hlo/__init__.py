@@ -14,6 +14,7 @@ _PASSES = {
     "hlo-unroll-while": ("unroll_while", "HloUnrollWhilePass"),
     "hlo-fold-conditional": ("fold_conditional", "HloFoldConditionalPass"),
     "hlo-auto-cast": ("auto_cast", "HloAutoCastPass"),
+    "hlo-decompose": ("decompose", "HloDecomposePass"),
     "hlo-find-composites": ("find_composites", "HloFindCompositesPass"),
 }
 

@@ -27,6 +27,8 @@ def clamp(op: Operation, e: Emitter) -> SSAValue | None:
 
 def is_finite(op: Operation, e: Emitter) -> SSAValue | None:
     """|x| < inf, which is false for NaN."""
+    if not is_float(element(op.operands[0])):
+        return None
     return e.compare_number(e.unary("abs", op.operands[0]), math.inf, "LT")
 
 

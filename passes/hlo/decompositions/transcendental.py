@@ -4,12 +4,13 @@ import math
 from functools import cache
 
 import numpy as np
+from xdsl.dialects.builtin import f32
 from xdsl.ir import Operation, SSAValue
 
-from neuronir.dialects.support.dtypes import is_float
+from neuronir.dialects.support.dtypes import byte_size, is_float, is_integer
 from neuronir.passes.hlo.decompositions.rounding import floor_of, with_sign_of
 from neuronir.passes.hlo.support.build import Emitter
-from neuronir.passes.hlo.support.values import element, splat
+from neuronir.passes.hlo.support.values import element, shape, splat, tensor
 from neuronir.passes.hlo.support.walk import Rule
 
 _LARGEST_EXPONENT = 64
@@ -171,12 +172,30 @@ def _sign_bit(x: SSAValue, e: Emitter) -> SSAValue:
     return e.select(zero, e.compare_number(inverse, 0, "LT"), e.compare_number(x, 0, "LT"))
 
 
+def in_f32(rule: Rule) -> Rule:
+    """The rule for f32 and f64; narrower floats take the way over f32, other types stay."""
+
+    def run(op: Operation, e: Emitter) -> SSAValue | None:
+        type_ = element(op.results[0])
+        if op.name == "hlo.power" and is_integer(type_):
+            return rule(op, e)
+        if not is_float(type_):
+            return None
+        if byte_size(type_) >= 4:
+            return rule(op, e)
+        operands = [e.convert(v, f32) for v in op.operands]
+        wide = e.like(op, operands, tensor(shape(op.results[0]), f32))
+        return e.convert(wide, type_)
+
+    return run
+
+
 RULES: dict[str, Rule] = {
-    "power": power,
-    "exponential_minus_one": exponential_minus_one,
-    "log_plus_one": log_plus_one,
-    "logistic": logistic,
-    "cbrt": cbrt,
-    "tan": tan,
-    "atan2": atan2,
+    "power": in_f32(power),
+    "exponential_minus_one": in_f32(exponential_minus_one),
+    "log_plus_one": in_f32(log_plus_one),
+    "logistic": in_f32(logistic),
+    "cbrt": in_f32(cbrt),
+    "tan": in_f32(tan),
+    "atan2": in_f32(atan2),
 }

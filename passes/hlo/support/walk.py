@@ -85,11 +85,11 @@ def replace(op: Operation, value: SSAValue) -> None:
             erase_dead(operand.op)
 
 
-def rewrite_block(block: Block, rules: Mapping[str, Sequence[Rule]]) -> int:
+def rewrite_block(block: Block, rules: Mapping[str, Sequence[Rule]], *, inner: bool = True) -> int:
     """Apply rules (by op name) in one forward walk, inner regions first, created ops next.
 
     Returns the number of rewrites. Rules have to make progress: each must lead to an op that no
-    rule changes any more.
+    rule changes any more. With `inner=False` the regions of ops are left alone.
     """
     count = 0
     op = block.first_op
@@ -98,9 +98,9 @@ def rewrite_block(block: Block, rules: Mapping[str, Sequence[Rule]]) -> int:
             dead, op = op, op.next_op
             erase_dead(dead)
             continue
-        for region in op.regions:
-            for inner in region.blocks:
-                count += rewrite_block(inner, rules)
+        for region in op.regions if inner else ():
+            for body in region.blocks:
+                count += rewrite_block(body, rules)
         emitter = Emitter(op)
         value = None
         for rule in rules.get(op.name, ()):

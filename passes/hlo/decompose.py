@@ -1,0 +1,74 @@
+"""hlo-decompose: ops that a machine has no instruction for become simpler ones."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block
+from xdsl.passes import ModulePass
+
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.passes.hlo.decompositions import (
+    argmax,
+    elementary,
+    normalization,
+    rounding,
+    transcendental,
+    windows,
+)
+from neuronir.passes.hlo.support.walk import Rule, blocks, rewrite_block
+from neuronir.passes.statistics import record
+
+
+@cache
+def decompositions() -> Mapping[str, Rule]:
+    """Every decomposition by opcode."""
+    merged: dict[str, Rule] = {}
+    for family in (rounding, transcendental, elementary, normalization, windows, argmax):
+        merged.update(family.RULES)
+    return merged
+
+
+PROGRAM_BLOCKS = ("func.func", "hlo.while", "hlo.conditional")
+
+
+@dataclass(frozen=True)
+class HloDecomposePass(ModulePass):
+    """Rewrite ops that the target does not do natively by documented formulas on simpler ops.
+
+    Floating point: floor, ceil, round_nearest_even, round_nearest_afz (adding and subtracting
+    2^mantissa), power (products for small integer exponents, else exp(y * log|x|) with the rules of
+    IEEE pow), exponential_minus_one and log_plus_one without cancellation, logistic, cbrt, tan,
+    atan2, is_finite, sign, clamp, remainder. Integers: divide and remainder (a quotient in f32,
+    corrected), popcnt, count_leading_zeros, shifts by the width or more. Larger ones: batch_norm_*,
+    cumulative reduce_window (by doubling), select_and_scatter, reductions of (value, index) pairs,
+    optimization_barrier. `keep` lists opcodes to leave alone because the target has them. Pooling
+    windows, dot, convolution, reverse and sort are never touched, nor are the regions of reducers
+    and composites.
+    """
+
+    name = "hlo-decompose"
+    keep: tuple[str, ...] = ()
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        known = decompositions()
+        unknown = sorted(set(self.keep) - set(known))
+        if unknown:
+            raise NeuronError(
+                "NIR_PASS_OPTION",
+                f"{self.name}: nothing to keep under the name {', '.join(unknown)}",
+                help="opcodes with a decomposition: " + ", ".join(sorted(known)),
+            )
+        rules = {f"hlo.{o}": (rule,) for o, rule in known.items() if o not in self.keep}
+        count = 0
+        for block in tuple(blocks(op)):
+            if _is_program(block):
+                count += rewrite_block(block, rules, inner=False)
+        record(self.name, "decomposed", count)
+
+
+def _is_program(block: Block) -> bool:
+    parent = block.parent_op()
+    return parent is None or parent.name in PROGRAM_BLOCKS

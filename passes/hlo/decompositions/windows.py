@@ -1,0 +1,159 @@
+"""Cumulative reduce_window by doubling; select_and_scatter by comparing the places of a window."""
+
+from collections.abc import Sequence
+from itertools import product
+
+from xdsl.dialects.builtin import i32
+from xdsl.ir import Operation, SSAValue
+
+from neuronir.passes.hlo.rules.arithmetic import neutral_element
+from neuronir.passes.hlo.support.build import Emitter, reducer_opcode
+from neuronir.passes.hlo.support.values import (
+    element,
+    ints,
+    is_splat_of,
+    shape,
+    string,
+    tensor,
+)
+from neuronir.passes.hlo.support.walk import Rule
+
+_LARGEST_WINDOW = 64
+
+
+def reduce_window(op: Operation, e: Emitter) -> SSAValue | None:
+    """A running sum (or max ...): log2(n) steps, each combining with what stands 2^k before.
+
+    Other windows (pooling) are left as they are.
+    """
+    direction = _cumulative(op)
+    opcode = reducer_opcode(op)
+    if direction is None or opcode is None:
+        return None
+    axis, backwards = direction
+    x = op.operands[0]
+    neutral = neutral_element(opcode, element(x))
+    if neutral is None or not is_splat_of(op.operands[1], neutral):
+        return None
+    n, step, rank = shape(x)[axis], 1, len(shape(x))
+    while step < n:
+        low, high = [0] * rank, [0] * rank
+        low[axis], high[axis] = (-step, step) if backwards else (step, -step)
+        shifted = e.pad(x, op.operands[1], low, high)
+        x = e.binary(opcode, x, shifted)
+        step *= 2
+    return x
+
+
+def _cumulative(op: Operation) -> tuple[int, bool] | None:
+    """(dimension, from the end) of a window that holds everything up to each place."""
+    if len(op.operands) != 2 or shape(op.operands[0]) != shape(op.results[0]):
+        return None
+    if any(n != 1 for name in _UNIT for n in ints(op, name)):
+        return None
+    window, padding, dims = (
+        ints(op, "window_dimensions"),
+        ints(op, "padding"),
+        shape(op.operands[0]),
+    )
+    wide = [d for d, n in enumerate(window) if n != 1]
+    if len(wide) != 1:
+        return None
+    (axis,) = wide
+    pairs = [(padding[2 * d], padding[2 * d + 1]) for d in range(len(dims))]
+    n = dims[axis]
+    if window[axis] != n or any(p != (0, 0) for d, p in enumerate(pairs) if d != axis):
+        return None
+    return {(n - 1, 0): (axis, False), (0, n - 1): (axis, True)}.get(pairs[axis])
+
+
+_UNIT = ("window_strides", "base_dilations", "window_dilations")
+
+
+def _selector(op: Operation) -> str | None:
+    """The direction of a select region that compares its two arguments."""
+    block = op.regions[0].blocks.first
+    compare = None if block is None else block.first_op
+    if block is None or compare is None or compare.name != "hlo.compare":
+        return None
+    if compare.next_op is not block.last_op or list(compare.operands) != list(block.args):
+        return None
+    direction = string(compare, "direction")
+    return direction if direction in ("GE", "GT", "LE", "LT") else None
+
+
+def select_and_scatter(op: Operation, e: Emitter) -> SSAValue | None:
+    """The gradient of max (or min) pooling.
+
+    The places of a window are strided slices of the padded operand; the number of the chosen one is
+    found by comparing them in order; then each place takes the source where it was chosen, and the
+    places are put back by interior padding and added up.
+    """
+    operand, source, init = op.operands
+    direction = _selector(op)
+    window, strides = ints(op, "window_dimensions"), ints(op, "window_strides")
+    if direction is None or reducer_opcode(op, 1) != "add" or not is_splat_of(init, 0):
+        return None
+    places = list(product(*(range(n) for n in window)))
+    if len(places) > _LARGEST_WINDOW:
+        return None
+    padding = ints(op, "padding") or (0,) * (2 * len(window))
+    low, high = padding[0::2], padding[1::2]
+    worst = neutral_element("maximum" if direction[0] == "G" else "minimum", element(operand))
+    if worst is None:
+        return None
+    padded = e.pad(operand, e.scalar(worst, element(operand)), low, high)
+    chosen = _chosen_place(padded, shape(source), places, strides, direction, e)
+    total: SSAValue | None = None
+    zero = e.fill_like(0, source)
+    for number, place in enumerate(places):
+        here = e.select(e.compare_number(chosen, number, "EQ"), source, zero)
+        spread = _put_back(here, shape(padded), place, strides, init, e)
+        total = spread if total is None else e.binary("add", total, spread)
+    if total is None:
+        return None
+    dims = shape(operand)
+    return e.slice(total, low, [a + n for a, n in zip(low, dims, strict=True)])
+
+
+def _chosen_place(
+    padded: SSAValue,
+    dims: Sequence[int],
+    places: Sequence[tuple[int, ...]],
+    strides: Sequence[int],
+    direction: str,
+    e: Emitter,
+) -> SSAValue:
+    """For each window the number of the place that the selection prefers to all before and after."""
+    best: SSAValue | None = None
+    chosen = e.fill(0, tensor(tuple(dims), i32))
+    for number, place in enumerate(places):
+        limits = [p + (n - 1) * s + 1 for p, n, s in zip(place, dims, strides, strict=True)]
+        value = e.slice(padded, place, limits, strides)
+        if best is None:
+            best = value
+            continue
+        keep = e.compare(best, value, direction)
+        best = e.select(keep, best, value)
+        chosen = e.select(keep, chosen, e.fill_like(number, chosen))
+    return chosen
+
+
+def _put_back(
+    value: SSAValue,
+    dims: Sequence[int],
+    place: Sequence[int],
+    strides: Sequence[int],
+    init: SSAValue,
+    e: Emitter,
+) -> SSAValue:
+    """The inverse of the strided slice at a place: zeros elsewhere."""
+    covered = [(n - 1) * s + 1 for n, s in zip(shape(value), strides, strict=True)]
+    high = [total - p - c for total, p, c in zip(dims, place, covered, strict=True)]
+    return e.pad(value, init, place, high, [s - 1 for s in strides])
+
+
+RULES: dict[str, Rule] = {
+    "reduce_window": reduce_window,
+    "select_and_scatter": select_and_scatter,
+}
