@@ -1,0 +1,94 @@
+"""What has certainly happened before what, by vector clocks over engines and DMA transfers.
+
+A clock has one component for each engine (the number of its instructions that are known to be
+complete) and one for each semaphore (how far it is known to have been counted up by transfers).
+Compute engines complete in order. A DMA queue starts its transfers in order but they end in any
+order, so a transfer is complete only for those who waited for its semaphore.
+"""
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuronir.dialects.nc.enums import Engine
+from neuronir.dialects.nc.instruction import Instruction
+
+Clock = NDArray[np.int64]
+_ENGINES = len(Engine)
+NEVER = 1 << 62
+
+
+class Start(NamedTuple):
+    """An instruction that starts: what it knows, and how others know that it is complete.
+
+    Whoever has at least `number` in `component` of its clock knows. `unordered` is a semaphore
+    that it updates although an earlier update may still be under way (then waits for it are
+    ambiguous), else None.
+    """
+
+    clock: Clock
+    component: int
+    number: int
+    unordered: int | None
+
+
+class Clocks:
+    """The clocks of all engines and queues while a program is walked."""
+
+    def __init__(self, semaphores: int) -> None:
+        self._clocks = {e: np.zeros(_ENGINES + semaphores, np.int64) for e in Engine}
+        self._values: list[list[int]] = [[] for _ in range(semaphores)]
+        self._known: list[list[Clock]] = [[] for _ in range(semaphores)]
+        self._last: list[tuple[int, int] | None] = [None] * semaphores
+
+    def issue(self, instruction: Instruction, env: Sequence[int]) -> Start:
+        """Start an instruction; its waits are known to be met."""
+        engine = instruction.engine
+        clock = self._clocks[engine]
+        for wait in instruction.waits:
+            value = wait.value.at(env)
+            if value <= 0:
+                continue
+            at = bisect_left(self._values[wait.semaphore], value)
+            np.maximum(clock, self._known[wait.semaphore][at], out=clock)
+        unordered: int | None = None
+        for update in instruction.updates:
+            last = self._last[update.semaphore]
+            if last is not None and clock[last[0]] < last[1]:
+                unordered = update.semaphore
+        if engine.is_dma:
+            return self._transfer(instruction, clock, unordered)
+        number = int(clock[engine]) + 1
+        clock[engine] = number
+        for update in instruction.updates:
+            self._count(update.semaphore, update.amount, clock.copy(), (int(engine), number))
+        return Start(clock, int(engine), number, unordered)
+
+    def _transfer(self, instruction: Instruction, clock: Clock, unordered: int | None) -> Start:
+        if not instruction.updates:
+            return Start(clock, int(instruction.engine), NEVER, unordered)
+        done = clock.copy()
+        marks: list[tuple[int, int]] = []
+        for update in instruction.updates:
+            values = self._values[update.semaphore]
+            mark = (values[-1] if values else 0) + update.amount
+            done[_ENGINES + update.semaphore] = mark
+            marks.append((_ENGINES + update.semaphore, mark))
+        for update, mark_of in zip(instruction.updates, marks, strict=True):
+            self._count(update.semaphore, update.amount, done, mark_of)
+        return Start(clock, *marks[0], unordered)
+
+    def _count(self, semaphore: int, amount: int, known: Clock, mark: tuple[int, int]) -> None:
+        values = self._values[semaphore]
+        values.append((values[-1] if values else 0) + amount)
+        self._known[semaphore].append(known)
+        self._last[semaphore] = mark
+
+    def meet(self) -> None:
+        """A barrier: every engine knows what any engine knows (transfers under way excluded)."""
+        together = np.maximum.reduce(list(self._clocks.values()))
+        for clock in self._clocks.values():
+            clock[:] = together

@@ -1,0 +1,166 @@
+"""The functional half of the simulator: run a program on arrays, exactly.
+
+`run` executes a decoded Program (instruction.py) on byte-accurate memories. It needs neither IR nor
+passes nor frontends.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuronir.dialects.nc.enums import DType
+from neuronir.dialects.nc.instruction import Program, Variable
+from neuronir.dialects.nc.machine import Machine
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.targets.simulator.execute import Prepared, RegisterLoad, Warnings, prepare
+from neuronir.targets.simulator.memory import Memory, Uninitialized
+from neuronir.targets.simulator.races import RaceChecker
+from neuronir.targets.simulator.walker import DmaMode, Env, Node, Order, Walker
+
+Array = NDArray[Any]
+Observer = Callable[[Node, Env], None]
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to run.
+
+    `uninitialized`: what unwritten bytes are (an error when read, NaN bits, zeros). `dma_mode` and
+    `order` choose among the orders that the semaphores allow (walker.py). `races` checks that the
+    semaphores order all conflicting accesses. `rules` checks memories, partitions and banks;
+    `sbuf_bytes` and `psum_bytes` replace the machine's sizes (programs without addresses).
+    """
+
+    uninitialized: Uninitialized = "error"
+    dma_mode: DmaMode = "eager"
+    order: Order = "forward"
+    races: bool = False
+    rules: bool = True
+    sbuf_bytes: int | None = None
+    psum_bytes: int | None = None
+
+
+@dataclass
+class Statistics:
+    """What a run did: bytes of HBM by kind of variable, FLOPs of matmuls, instructions."""
+
+    read_bytes: dict[str, int] = field(default_factory=dict)
+    written_bytes: dict[str, int] = field(default_factory=dict)
+    matmul_flops: int = 0
+    instructions: dict[str, int] = field(default_factory=dict)  # by engine
+    opcodes: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass
+class Result:
+    """Outputs by result number, statistics, and warnings (one text an instruction)."""
+
+    outputs: list[Array]
+    statistics: Statistics
+    warnings: list[str]
+
+
+def run(
+    program: Program,
+    inputs: Sequence[Array],
+    machine: Machine,
+    options: Options | None = None,
+) -> Result:
+    """Run `program` on `inputs` (by argument number; pred as bool).
+
+    Raises NeuronError NIR_SIM0xx on an uninitialised read, an access out of range, a deadlock, a
+    data race (if asked for), misuse of PSUM or another broken rule, naming the instruction, its
+    operands and where it comes from.
+    """
+    chosen = options or Options()
+    memory = Memory(
+        machine, program.variables, chosen.uninitialized, chosen.sbuf_bytes, chosen.psum_bytes
+    )
+    _write_inputs(program, inputs, memory)
+    walker = Walker(program)
+    warnings = Warnings()
+    for node in walker.nodes:
+        node.payload = prepare(node, program, memory, machine, chosen.rules, warnings)
+    step: Observer = _execute
+    meet: Callable[[], None] | None = None
+    if chosen.races:
+        if chosen.dma_mode != "eager":
+            raise NeuronError("NIR_SIM006", "races are checked with dma_mode='eager' only")
+        checker = RaceChecker(program)
+
+        def checked(node: Node, env: Env) -> None:
+            checker.observe(node, env)
+            _execute(node, env)
+
+        step = checked
+        meet = checker.meet
+    with np.errstate(all="ignore"):
+        walker.run(step, chosen.order, chosen.dma_mode, meet)
+    outputs = [_read_output(v, memory) for v in _of_kind(program, "output")]
+    return Result(outputs, _statistics(walker, memory), warnings.texts(program))
+
+
+def _execute(node: Node, env: Env) -> None:
+    node.payload(env)
+
+
+def _of_kind(program: Program, kind: str) -> list[Variable]:
+    return sorted((v for v in program.variables if v.kind == kind), key=lambda v: v.index)
+
+
+def _write_inputs(program: Program, inputs: Sequence[Array], memory: Memory) -> None:
+    variables = _of_kind(program, "input")
+    if len(variables) != len(inputs):
+        raise NeuronError(
+            "NIR_SIM008", f"the program takes {len(variables)} inputs, {len(inputs)} are given"
+        )
+    for i, (variable, value) in enumerate(zip(variables, inputs, strict=True)):
+        array = np.asarray(value)
+        wanted = variable.dtype.numpy
+        if variable.dtype == DType.BOOL and array.dtype == np.bool_:
+            array = array.astype(np.uint8)
+        if array.shape != variable.shape or array.dtype != wanted:
+            raise NeuronError(
+                "NIR_SIM008",
+                f"input {i} ('{variable.name}') must be {wanted.name} "
+                f"{list(variable.shape)}, it is {array.dtype.name} {list(array.shape)}",
+            )
+        memory.variable_array(variable)[...] = array
+
+
+def _read_output(variable: Variable, memory: Memory) -> Array:
+    missing = memory.unwritten(variable)
+    if missing:
+        raise NeuronError(
+            "NIR_SIM001",
+            f"{missing} elements of output {variable.index} ('{variable.name}') were never written",
+        )
+    array = memory.variable_array(variable).copy()
+    return array.astype(np.bool_) if variable.dtype == DType.BOOL else array
+
+
+def _statistics(walker: Walker, memory: Memory) -> Statistics:
+    out = Statistics()
+    for node in walker.nodes:
+        instruction, payload = node.instruction, node.payload
+        engine = instruction.engine.name.lower()
+        out.instructions[engine] = out.instructions.get(engine, 0) + node.count
+        out.opcodes[instruction.opcode] = out.opcodes.get(instruction.opcode, 0) + node.count
+        if isinstance(payload, RegisterLoad):
+            continue
+        if isinstance(payload, Prepared):
+            for total, part in (
+                (out.read_bytes, payload.read_bytes),
+                (out.written_bytes, payload.written_bytes),
+            ):
+                for kind, count in part.items():
+                    total[kind] = total.get(kind, 0) + count
+        if instruction.opcode == "matmul":
+            stationary, moving = instruction.src
+            if stationary is not None and moving is not None:
+                work = 2 * stationary.partitions * stationary.elements * moving.elements
+                out.matmul_flops += work * node.count
+    return out

@@ -1,0 +1,240 @@
+"""Data races: two accesses to a byte, one of them a write, that no semaphore puts in order.
+
+The program is walked in one order that its semaphores allow. Each access is compared with the
+earlier accesses of overlapping footprints (dialects/nc/footprint.py): it must certainly come after
+them (clocks.py), whatever order the hardware takes. Footprints are interned, and which of them
+overlap is worked out once for each, so that the rounds of a loop cost a few look-ups.
+"""
+
+from dataclasses import dataclass, field, replace
+
+from neuronir.dialects.nc.enums import Space
+from neuronir.dialects.nc.footprint import (
+    Shape,
+    affine_range,
+    reads,
+    shape_of,
+    shapes_overlap,
+    writes,
+)
+from neuronir.dialects.nc.instruction import (
+    REGISTER,
+    AccessPattern,
+    Affine,
+    Instruction,
+    Item,
+    Loop,
+    Program,
+)
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.targets.simulator.clocks import Clocks
+from neuronir.targets.simulator.memory import READY_KINDS
+from neuronir.targets.simulator.messages import describe, origin
+from neuronir.targets.simulator.walker import Env, Node, Walker
+
+_BUCKET = {Space.SBUF: 10, Space.PSUM: 9, Space.HBM: 16}  # log2 of bytes
+
+
+@dataclass(slots=True, eq=False)
+class _Record:
+    """The last access of a footprint by one component."""
+
+    component: int
+    number: int
+    node: Node
+
+
+@dataclass(slots=True, eq=False)
+class _Footprint:
+    space: Space
+    start: int
+    end: int
+    shape: Shape
+    address: int
+    neighbours: list["_Footprint"] = field(default_factory=list)  # itself included
+    write: _Record | None = None
+    reads: dict[int, _Record] = field(default_factory=dict)
+
+
+@dataclass(slots=True, eq=False)
+class _Access:
+    """An access of a static instruction; its footprints by address."""
+
+    space: Space
+    start: int
+    end: int
+    shape: Shape
+    address: Affine
+    writes: bool
+    seen: dict[int, _Footprint] = field(default_factory=dict)
+
+
+class RaceChecker:
+    """Watches a walk; `observe` must be called for each instruction in an eager order."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._clocks = Clocks(program.semaphores)
+        self._accesses: dict[Node, list[_Access]] = {}
+        self._interned: dict[tuple[Space, int, int, Shape, int], _Footprint] = {}
+        self._buckets: dict[tuple[Space, int], list[_Footprint]] = {}
+        self._ready = [
+            (v.address, v.address + v.size) for v in program.variables if v.kind in READY_KINDS
+        ]
+        self._registers: dict[int, tuple[int, int]] = {}
+        for streams in program.streams.values():
+            for items in streams.values():
+                self._find_registers(items)
+
+    def _find_registers(self, items: list[Item]) -> None:
+        for item in items:
+            if isinstance(item, Instruction):
+                if item.opcode == "register_load":
+                    register = REGISTER + int(item.params["register"])
+                    low, high = int(item.params["low"]), int(item.params["high"])
+                    before = self._registers.get(register, (low, high))
+                    self._registers[register] = (min(low, before[0]), max(high, before[1]))
+            elif isinstance(item, Loop):
+                self._find_registers(item.body)
+
+    def observe(self, node: Node, env: Env) -> None:
+        """One instruction, in a walk that performs each instruction as soon as it may start.
+
+        Raises NIR_SIM020 where it races with an earlier one, NIR_SIM021 where it updates a
+        semaphore that an earlier update may still be changing.
+        """
+        instruction = node.instruction
+        start = self._clocks.issue(instruction, env)
+        clock, component, number = start.clock, start.component, start.number
+        accesses = self._accesses.get(node)
+        if accesses is None:
+            accesses = self._accesses[node] = self._prepare(instruction)
+        touched = [(a, self._footprint(a, env)) for a in accesses]
+        for access, footprint in touched:
+            for other in footprint.neighbours:
+                record = other.write
+                if record is not None and clock[record.component] < record.number:
+                    if record.component != component or record.number != number:
+                        raise self._race(record, node, env, other)
+                if access.writes:
+                    for record in other.reads.values():
+                        if clock[record.component] < record.number:
+                            raise self._race(record, node, env, other)
+        if start.unordered is not None:
+            raise NeuronError(
+                "NIR_SIM021",
+                f"semaphore {start.unordered} may be updated while an earlier update of it is "
+                f"under way: {describe(instruction, env)} from "
+                f"{origin(self._program.sources, instruction)}",
+                help="wait for the earlier update first, or use another semaphore",
+            )
+        self._remember(touched, _Record(component, number, node))
+
+    def meet(self) -> None:
+        """All engines stand at a barrier."""
+        self._clocks.meet()
+
+    def _remember(self, touched: list[tuple[_Access, _Footprint]], record: _Record) -> None:
+        for access, footprint in touched:
+            if not access.writes:
+                footprint.reads[record.component] = record
+        for access, footprint in touched:
+            if access.writes:
+                footprint.write = record
+                footprint.reads.clear()
+
+    def _prepare(self, instruction: Instruction) -> list[_Access]:
+        out = []
+        for aps, is_write in ((reads(instruction), False), (writes(instruction), True)):
+            for ap in aps:
+                wide = self._widened(ap)
+                hbm = ap.space == Space.HBM
+                start, end = (0, 1) if hbm else (ap.start, ap.start + ap.partitions)
+                shape = shape_of(wide)
+                out.append(_Access(ap.space, start, end, shape, wide.address, is_write))
+        return out
+
+    def _widened(self, ap: AccessPattern) -> AccessPattern:
+        """`ap` over all values that registers in its address may take, so that the verdict does
+        not depend on data."""
+        free = ap.free
+        terms = []
+        const = ap.address.const
+        for symbol, coefficient in ap.address.terms:
+            if symbol < REGISTER:
+                terms.append((symbol, coefficient))
+                continue
+            low, high = affine_range(Affine(0, ((symbol, coefficient),)), self._registers)
+            const += low
+            size = ap.dtype.size
+            step = abs(coefficient)
+            if step % size == 0:
+                free = ((step // size, (high - low) // max(step, 1) + 1), *free)
+            else:  # an odd byte step: every element in between
+                free = ((1, (high - low) // size + 1), *free)
+        return replace(ap, free=free, address=Affine(const, tuple(terms)))
+
+    def _footprint(self, access: _Access, env: Env) -> _Footprint:
+        address = access.address.at(env)
+        found = access.seen.get(address)
+        if found is None:
+            found = access.seen[address] = self._intern(access, address)
+        return found
+
+    def _intern(self, access: _Access, address: int) -> _Footprint:
+        key = (access.space, access.start, access.end, access.shape, address)
+        known = self._interned.get(key)
+        if known is not None:
+            return known
+        footprint = _Footprint(*key)
+        low, high = address + access.shape.low, address + access.shape.high
+        if access.space == Space.HBM and not access.writes:
+            if any(start <= low and high <= end for start, end in self._ready):
+                return footprint  # inputs and constants are never written: nothing can conflict
+        self._interned[key] = footprint
+        footprint.neighbours.append(footprint)
+        shift = _BUCKET[access.space]
+        for number in range(low >> shift, ((high - 1) >> shift) + 1):
+            bucket = self._buckets.setdefault((access.space, number), [])
+            for other in bucket:
+                if footprint not in other.neighbours and _meet(footprint, other):
+                    other.neighbours.append(footprint)
+                    footprint.neighbours.append(other)
+            bucket.append(footprint)
+        return footprint
+
+    def _race(self, record: _Record, node: Node, env: Env, where: _Footprint) -> NeuronError:
+        sources = self._program.sources
+        first, second = record.node.instruction, node.instruction
+        low = where.address + where.shape.low
+        place = f"{where.space.name} bytes from {low:#x}"
+        if where.space != Space.HBM:
+            place += f", partitions {where.start} to {where.end - 1}"
+        return NeuronError(
+            "NIR_SIM020",
+            f"Data race between Op1 '{describe(first)}' from {origin(sources, first)} and "
+            f"Op2 '{describe(second, env)}' from {origin(sources, second)} on {place}",
+            help="no semaphore orders them: Op2 must wait for an update that follows Op1",
+        )
+
+
+def _meet(a: _Footprint, b: _Footprint) -> bool:
+    if a.start >= b.end or b.start >= a.end:
+        return False
+    return shapes_overlap(a.shape, b.shape, b.address - a.address)
+
+
+def check_races(program: Program) -> None:
+    """Walk the program without data and raise NIR_SIM020 or NIR_SIM021 at the first race.
+
+    Registers take the lowest value of their bounds in waits, and all of them in addresses.
+    """
+    checker = RaceChecker(program)
+
+    def step(node: Node, env: Env) -> None:
+        if node.instruction.opcode == "register_load":
+            params = node.instruction.params
+            env[REGISTER + int(params["register"])] = int(params["low"])
+        checker.observe(node, env)
+
+    Walker(program).run(step, meet=checker.meet)

@@ -1,0 +1,1 @@
+"""Tests of the functional half of the simulator."""
