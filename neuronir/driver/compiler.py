@@ -1,0 +1,242 @@
+"""Run the phases of a compile one after the other, with checks at their borders."""
+
+import hashlib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.passes import ModulePass
+
+from neuronir import __version__
+from neuronir.cli.neuron_opt_dumps import Dumper, DumpOptions
+from neuronir.cli.neuron_opt_input import Chunk, parse, read_input
+from neuronir.cli.neuron_opt_reports import Timer
+from neuronir.cli.neuron_opt_run import PassRunner, RunFailure, verify
+from neuronir.dialects.nc.instruction import Program
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.output import atomic_write
+from neuronir.driver.dumps import dump_phase, ir_text
+from neuronir.driver.options import CompileOptions
+from neuronir.driver.phases import PHASES, phase_number, pipeline_of
+from neuronir.driver.reproducer import write_reproducer
+from neuronir.driver.weights import bind_weights, entry_function
+from neuronir.pipeline import parse_pipeline
+from neuronir.registry import Registry
+from neuronir.targets.encoding.encoding import Encoding, check_registers
+from neuronir.targets.encoding.from_ir import program_from_module
+from neuronir.targets.neff.writer import write_neff
+from neuronir.targets.registry import TargetLike, get_target
+
+PHASE_ATTRIBUTE = "neuronir.phase"
+MACHINE_ATTRIBUTE = "nc.machine"
+
+
+@dataclass
+class CompiledResult:
+    """What a compile made: the module in phase `phase`, and the program where that is `binary`."""
+
+    phase: str
+    module: ModuleOp
+    target: TargetLike
+    registry: Registry
+    name: str = "<input>"
+    program: Program | None = None
+    timer: Timer = field(default_factory=Timer)
+
+    @property
+    def encoding(self) -> Encoding:
+        """The instruction encoding of the target."""
+        return encoding_of(self.target)
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the container, or the IR where the compile stopped before; whole or not at all."""
+        with self.timer.step("write"):
+            if self.program is not None:
+                write_neff(self.program, path, __version__, self.encoding)
+            else:
+                atomic_write(path, ir_text(self.module, self.registry.context(), self.name))
+
+
+def encoding_of(target: TargetLike) -> Encoding:
+    """The instruction encoding of a target: its own `encoder` options, else by its machine."""
+    encoder = getattr(target, "encoder", None)
+    unroll = getattr(encoder, "unroll_loops", not target.machine.has_control_flow)
+    return Encoding(target.name, control_flow=not unroll)
+
+
+def compile_file(path: str, target: str, options: CompileOptions | None = None) -> CompiledResult:
+    """Compile the model in a file (HLO text, or IR with `compile_from`)."""
+    text, name, kind = read_input(path, None)
+    return compile_text(text, target, options, name=name, kind=kind)
+
+
+def compile_text(
+    text: str,
+    target: str,
+    options: CompileOptions | None = None,
+    *,
+    name: str = "<input>",
+    kind: str = "hlo",
+) -> CompiledResult:
+    """Compile a model's text for a target; RunFailure or NeuronError says what is wrong."""
+    return _Compile(Chunk(text, name, kind), get_target(target), options or CompileOptions()).run()
+
+
+class _Compile:
+    """One compile."""
+
+    def __init__(self, chunk: Chunk, target: TargetLike, options: CompileOptions) -> None:
+        self.chunk = chunk
+        self.target = target
+        self.options = options
+        self.registry = Registry.discover()
+        self.timer = Timer()
+        self.first = phase_number(options.compile_from, "--compile-from")
+        self.last = phase_number(options.compile_to, "--compile-to")
+        if self.first == len(PHASES) - 1 or self.last < self.first:
+            raise NeuronError(
+                "NIR_DRV001",
+                f"there is nothing to do from phase '{options.compile_from}' to "
+                f"'{options.compile_to}'",
+                help=f"phases in order: {', '.join(PHASES)}",
+            )
+
+    def run(self) -> CompiledResult:
+        """All phases that are asked for."""
+        module = self.load()
+        result = CompiledResult(
+            PHASES[self.first],
+            module,
+            self.target,
+            self.registry,
+            self.chunk.name,
+            timer=self.timer,
+        )
+        self.after(PHASES[self.first], module, "")
+        done: list[tuple[str, list[ModulePass]]] = []
+        for phase in PHASES[self.first + 1 : self.last + 1]:
+            with self.options.progress(phase), self.timer.step(phase) as step:
+                if phase == "binary":
+                    result.program = self.binary(module)
+                else:
+                    text = self.pipeline(phase)
+                    passes = parse_pipeline(text, self.registry.passes, self.registry.pipelines)
+                    done.append((text, passes))
+                    self.passes(phase, module, done, step)
+                    with step.step("(verify)"):
+                        verify(module)
+                    self.after(phase, module, text)
+            result.phase = phase
+        return result
+
+    def load(self) -> ModuleOp:
+        """The input, with weights bound, and marked with its phase and machine."""
+        phase = self.options.compile_from
+        with self.options.progress("parsed"), self.timer.step("parsed"):
+            module = parse(self.chunk, self.registry.context())
+            self.check_phase(module, phase)
+            if self.first == 0:
+                self.stamp(module)
+            if self.options.weights:
+                if self.first > 0:
+                    raise NeuronError(
+                        "NIR_DRV006",
+                        f"--weights cannot be bound in phase '{phase}', only when the model is "
+                        "read",
+                    )
+                bind_weights(module, self.options.weights)
+            verify(module)
+        return module
+
+    def check_phase(self, module: ModuleOp, phase: str) -> None:
+        """NIR_DRV007 where the IR says that it is in another phase or for another machine."""
+        for name, wanted in ((PHASE_ATTRIBUTE, phase), (MACHINE_ATTRIBUTE, self.target.name)):
+            found = module.attributes.get(name)
+            if isinstance(found, StringAttr) and found.data != wanted:
+                raise NeuronError(
+                    "NIR_DRV007",
+                    f"the input has {name} = '{found.data}', not '{wanted}'",
+                    location=self.chunk.name,
+                    help="--compile-from and --target must fit what the file holds",
+                )
+        module.attributes[MACHINE_ATTRIBUTE] = StringAttr(self.target.name)
+
+    def stamp(self, module: ModuleOp) -> None:
+        """Note in the module what it was made from: nothing about paths or times."""
+        module.attributes["neuronir.input"] = StringAttr(_digest([self.chunk.text.encode()]))
+        count = len(entry_function(module).body.block.args)
+        module.attributes["neuronir.arguments"] = StringAttr(str(count))
+        if self.options.weights:
+            pieces: list[bytes] = []
+            for name, array in sorted(self.options.weights.items()):
+                pieces += [name.encode(), str(array.dtype).encode(), array.tobytes()]
+            module.attributes["neuronir.weights"] = StringAttr(_digest(pieces))
+
+    def pipeline(self, phase: str) -> str:
+        """The pass string of a phase, with the options filled in."""
+        o = self.options
+        return pipeline_of(self.target, phase, o.auto_cast, o.auto_cast_type, o.optlevel)
+
+    def passes(
+        self,
+        phase: str,
+        module: ModuleOp,
+        done: Sequence[tuple[str, Sequence[ModulePass]]],
+        timer: Timer,
+    ) -> None:
+        """Run the last passes of `done`; a fault of ours leaves a reproducer."""
+        ctx = self.registry.context()
+        runner = PassRunner(ctx, Dumper(DumpOptions(), ctx), timer, verify_each=False)
+        try:
+            runner.run(done[-1][1], module)
+        except RunFailure as failure:
+            if failure.internal:
+                pipelines = [text for text, _ in done]
+                write_reproducer(failure, self.load, pipelines, self.registry, self.chunk.name)
+            raise
+
+    def after(self, phase: str, module: ModuleOp, pipeline: str) -> None:
+        """Mark the module with its phase, and dump it where that is asked for."""
+        module.attributes[PHASE_ATTRIBUTE] = StringAttr(phase)
+        folder = self.options.dump_phases_to
+        if folder is not None:
+            ctx = self.registry.context()
+            name = self.chunk.name
+            dump_phase(folder, phase, module, ctx, self.target.name, pipeline, name)
+
+    def binary(self, module: ModuleOp) -> Program:
+        """The program of a synchronised module, as the target's machine can run it."""
+        machine = self.target.machine
+        program = program_from_module(module, machine, self.metadata(module))
+        program = encoding_of(self.target).legalise(program)
+        check_registers(program, machine)
+        return program
+
+    def metadata(self, module: ModuleOp) -> dict[str, str]:
+        """What made the program."""
+        known = {
+            "module": "hlo.module_name",
+            "precision": "hlo.auto_cast",
+            "input_sha256": "neuronir.input",
+            "weights_sha256": "neuronir.weights",
+            "arguments": "neuronir.arguments",
+        }
+        found = {
+            key: attr.data
+            for key, name in known.items()
+            if isinstance(attr := module.attributes.get(name), StringAttr)
+        }
+        return {
+            "compiler": f"NeuronIR {__version__}",
+            "options": self.options.text(),
+            **found,
+        }
+
+
+def _digest(pieces: Sequence[bytes]) -> str:
+    digest = hashlib.sha256()
+    for piece in pieces:
+        digest.update(len(piece).to_bytes(8, "little"))
+        digest.update(piece)
+    return digest.hexdigest()

@@ -1,0 +1,58 @@
+"""IR of a compile as text: to resume from, or to look at after each phase."""
+
+from io import StringIO
+from pathlib import Path
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+from neuronir._xdsl import print_module
+from neuronir.dialects.support.output import atomic_write, output_error
+from neuronir.driver.phases import PHASES
+from neuronir.driver.resources import resource_bytes
+
+MAX_DUMPED_BYTES = 16 << 20
+"""Above this many bytes of constants a dump leaves them out (text would take twice as many)."""
+
+
+def ir_text(module: ModuleOp, ctx: Context, name: str, *, constants: bool = True) -> str:
+    """The module with its locations and, unless they are left out, its large constants.
+
+    `name` is the input's path, of which only the last part is told: results must not depend on
+    where a model lies.
+    """
+    stream = StringIO()
+    print_module(module, stream, ctx if constants else None, debuginfo=True)
+    return stream.getvalue().replace(f'"{name}":', f'"{Path(name).name}":')
+
+
+def dump_phase(
+    folder: str,
+    phase: str,
+    module: ModuleOp,
+    ctx: Context,
+    target: str,
+    pipeline: str,
+    name: str,
+) -> None:
+    """Write `N-PHASE.mlir`, with the command that goes on from there."""
+    number = PHASES.index(phase)
+    whole = resource_bytes(module) <= MAX_DUMPED_BYTES
+    lines = [f"// phase {number}: {phase}"]
+    if pipeline:
+        lines.append(f"// made by: neuron-opt -p '{pipeline}'")
+    if whole:
+        lines.append(
+            f"// rerun: neuronx-cc compile {number}-{phase}.mlir --framework XLA "
+            f"--target {target} --compile-from {phase} --output file.neff"
+        )
+    else:
+        lines.append(
+            f"// large constants are left out; to go on from here, use --compile-to {phase}"
+        )
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise output_error(folder, error) from error
+    text = ir_text(module, ctx, name, constants=whole)
+    atomic_write(Path(folder) / f"{number}-{phase}.mlir", "\n".join(lines) + "\n" + text)

@@ -1,0 +1,45 @@
+"""What a user may choose about a compile."""
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+
+from neuronir.dialects.support.npz import Array
+from neuronir.driver.phases import PHASES
+
+Progress = Callable[[str], AbstractContextManager[object]]
+
+
+def no_progress(phase: str) -> AbstractContextManager[object]:
+    """Say nothing while a phase runs."""
+    return nullcontext()
+
+
+@dataclass(frozen=True)
+class CompileOptions:
+    """Options of a compile.
+
+    `weights` are arrays by parameter name (`argN` or the HLO parameter's name); they become
+    constants. `compile_from` is the phase that the input is in, `compile_to` the one to stop after.
+    `dump_phases_to` is a folder for the IR after each phase. `progress` is entered round each
+    phase with its name.
+    """
+
+    auto_cast: str = "matmult"
+    auto_cast_type: str = "bf16"
+    optlevel: int = 2
+    weights: Mapping[str, Array] = field(default_factory=dict)
+    compile_from: str = PHASES[0]
+    compile_to: str = PHASES[-1]
+    dump_phases_to: str | None = None
+    progress: Progress = no_progress
+
+    def text(self) -> str:
+        """The options that decide what comes out, in one fixed spelling."""
+        cast = self.auto_cast if self.auto_cast == "none" else self.precision
+        return f"--auto-cast {cast} -O{self.optlevel}"
+
+    @property
+    def precision(self) -> str:
+        """`none`, or `matmult:bf16` and the like."""
+        return "none" if self.auto_cast == "none" else f"{self.auto_cast}:{self.auto_cast_type}"

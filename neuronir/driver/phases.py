@@ -1,0 +1,55 @@
+"""The phases of a compile, and the passes that lead from each to the next."""
+
+from collections.abc import Mapping
+
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.passes.pipelines import PIPELINES
+from neuronir.targets.registry import TargetLike
+
+PHASES = ("parsed", "hlo", "virtual", "ordered", "allocated", "synchronised", "binary")
+
+_PASSES = {
+    "hlo": f"{PIPELINES['hlo-simplify']},hlo-find-composites,hlo-auto-cast",
+    "virtual": "lower-hlo-to-nc",
+    "ordered": "nc-order",
+    "allocated": "nc-allocate",
+    "synchronised": "nc-synchronise",
+}
+
+# How far ahead the scheduler looks: its time grows with it, and so does what it finds.
+_ORDER_OPTIONS = {1: "{window=64}", 2: "", 3: "{window=1536}"}
+
+
+def pipeline_of(target: TargetLike, phase: str, cast: str, cast_type: str, optlevel: int) -> str:
+    """The pass string that makes `phase` from the phase before it, empty where there is none.
+
+    A target's own pipelines, by phase name, come first; `hlo-auto-cast` without options in them
+    takes the precision that the user chose.
+    """
+    if phase in ("parsed", "binary"):
+        return ""
+    text = target.pipelines.get(phase)
+    if text is None:
+        text = _PASSES[phase] + (_ORDER_OPTIONS[optlevel] if phase == "ordered" else "")
+    return _with_precision(text, cast, cast_type)
+
+
+def _with_precision(text: str, cast: str, cast_type: str) -> str:
+    option = f"hlo-auto-cast{{mode={cast} type={cast_type}}}"
+    return ",".join(option if name == "hlo-auto-cast" else name for name in text.split(","))
+
+
+def phase_number(phase: str, option: str) -> int:
+    """The place of a phase; NIR_DRV001 where there is none of that name."""
+    if phase not in PHASES:
+        raise NeuronError(
+            "NIR_DRV001",
+            f"{option}: there is no phase '{phase}'",
+            help=f"phases: {', '.join(PHASES)}",
+        )
+    return PHASES.index(phase)
+
+
+def pipelines_of(target: TargetLike) -> Mapping[str, str]:
+    """All phases with their default pass strings."""
+    return {phase: pipeline_of(target, phase, "matmult", "bf16", 2) for phase in PHASES}

@@ -1,0 +1,43 @@
+"""When a pass of ours fails by our own fault: a file that neuron-opt can run to see it again."""
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+
+from xdsl.dialects.builtin import ModuleOp
+
+from neuronir.cli.neuron_opt_dumps import Dumper, DumpOptions
+from neuronir.cli.neuron_opt_reports import Timer
+from neuronir.cli.neuron_opt_reproducer import Configuration, render
+from neuronir.cli.neuron_opt_run import PassRunner, RunFailure
+from neuronir.dialects.support.output import atomic_write
+from neuronir.driver.dumps import ir_text
+from neuronir.pipeline import parse_pipeline, pipeline_text
+from neuronir.registry import Registry
+
+
+def write_reproducer(
+    failure: RunFailure,
+    load: Callable[[], ModuleOp],
+    pipelines: Sequence[str],
+    registry: Registry,
+    name: str,
+) -> None:
+    """Write the IR in front of the pass that failed, and that pass; says where on stderr.
+
+    Passes are deterministic: running them again up to the failure gives the IR there.
+    """
+    ctx = registry.context()
+    module = load()
+    passes = [parse_pipeline(text, registry.passes, registry.pipelines) for text in pipelines]
+    failed = passes[-1][failure.index or 0]
+    before = [p for phase in passes[:-1] for p in phase] + passes[-1][: failure.index or 0]
+    PassRunner(ctx, Dumper(DumpOptions(), ctx), Timer(), verify_each=False).run(before, module)
+    handle, path = tempfile.mkstemp(prefix="neuronx-cc-reproducer-", suffix=".mlir")
+    os.close(handle)
+    text = render(
+        Configuration(pipeline_text([failed])), ir_text(module, ctx, name), failure.diagnostic.text
+    )
+    atomic_write(path, text)
+    print(f"note: reproducer written to {path}", file=sys.stderr)
