@@ -1,0 +1,35 @@
+"""Composites: one instruction where the machine has one, else the ops of the region."""
+
+from typing import cast
+
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Operation
+
+from neuronir.dialects.hlo.control_flow import CompositeOp
+from neuronir.passes.lowering.elementwise import Pointwise
+from neuronir.passes.lowering.epilogue import COMPOSITES
+from neuronir.passes.lowering.state import Lowering
+
+
+def lower_composite(state: Lowering, op: Operation) -> None:
+    """gelu, silu and erf are activations; others are lowered by what their region says."""
+    from neuronir.passes.lowering.function import lower_block
+
+    assert isinstance(op, CompositeOp)
+    kind = cast(StringAttr, op.kind).data
+    func = COMPOSITES.get(kind)
+    if func is not None and func.name in state.machine.activations and len(op.operands) == 1:
+        dtype = state.dtype(op.results[0])
+        operand = state.value(op.operands[0])
+        work = Pointwise(state, op, [operand], dtype)
+        for out, (src,) in work.pieces(4):
+            assert src is not None
+            state.emitter.activation(out, src, func)
+        work.finish(op)
+        return
+    block = op.regions[0].block
+    for argument, operand_ssa in zip(block.args, op.operands, strict=True):
+        state.set(argument, state.value(operand_ssa))
+    lower_block(state, block)
+    assert block.last_op is not None
+    state.set(op.results[0], state.value(block.last_op.operands[0]))

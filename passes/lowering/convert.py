@@ -1,0 +1,480 @@
+"""Bringing values into the layout that an instruction needs.
+
+`Converter.ensure` gives a copy of a value with the wanted partition atoms: one that is there, a view
+of one, a constant in that layout, a load from HBM, PE transposes, a broadcast by PE, or, where all
+else fails, a trip through HBM.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from neuronir.dialects.hlo.resources import intern
+from neuronir.dialects.nc.enums import AluOp, DType, Engine, Space
+from neuronir.dialects.nc.machine import Machine
+from neuronir.dialects.nc.ops import View
+from neuronir.dialects.nc.records import space_of
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.passes.lowering.constants import Constants, digits_of
+from neuronir.passes.lowering.emitter import Emitter, view_dtype
+from neuronir.passes.lowering.layout import (
+    Atom,
+    Form,
+    atom,
+    dense,
+    join,
+    row_major,
+    split_at,
+)
+from neuronir.passes.lowering.values import Partition, Value
+from neuronir.passes.lowering.views import chunks, dma_views, numbers_of, packed, plan
+
+
+def covered(support: Sequence[Atom], a: Atom) -> bool | None:
+    """Whether a value with `support` varies along `a`; None where it does along a part of it."""
+    for s in support:
+        if a.stride < s.end and s.stride < a.end:
+            if s.stride <= a.stride and a.end <= s.end:
+                return True
+            return None
+    return False
+
+
+def remaining(support: Sequence[Atom], partition: Sequence[Atom]) -> tuple[Atom, ...] | None:
+    """The atoms of `support` that `partition` leaves for the free axis, outermost first."""
+    out: list[Atom] = []
+    for s in support:
+        inside = [a for a in partition if s.stride <= a.stride and a.end <= s.end]
+        ragged = [a for a in inside if a.ragged]
+        cuts = {c for a in inside for c in (a.stride, a.end)}
+        if ragged:
+            a = ragged[0]
+            unit_end = a.unit * a.extent
+            whole = split_at(s, {a.unit, unit_end})
+            if whole is None:
+                return None
+            for part in whole:
+                if part.stride == a.unit and part.end == unit_end:
+                    width = a.size
+                    out.append(Atom(-(-a.extent // width), a.unit * width, a.unit, a.extent))
+                else:
+                    split = split_at(part, cuts)
+                    if split is None:
+                        return None
+                    out.extend(b for b in split if b not in inside)
+            continue
+        parts = split_at(s, cuts)
+        if parts is None:
+            return None
+        out.extend(
+            b for b in parts if not any(a.stride <= b.stride and b.end <= a.end for a in inside)
+        )
+    return tuple(out)
+
+
+class Converter:
+    """Finds or makes copies of values."""
+
+    def __init__(self, emitter: Emitter, constants: Constants) -> None:
+        self.emitter = emitter
+        self.constants = constants
+        self.machine: Machine = emitter.machine
+
+    # what is wanted
+
+    def ensure(self, value: Value, partition: Partition, copies: int = 1) -> Form:
+        """A copy of `value` in SBUF (or PSUM) with these partition atoms.
+
+        `partition` are (atom, step) pairs; those along which the value is constant ask for the same
+        data on all partitions; `copies` is how many partitions that takes.
+        """
+        wanted, mixed = self.effective(value, partition)
+        form = None if mixed else self.find(value, wanted, copies)
+        if form is not None:
+            return form
+        if mixed:
+            form = self._make_mixed(value, partition)
+        else:
+            form = self._make(value, wanted, copies)
+        if form not in value.forms:
+            value.forms.append(form)
+        return form
+
+    def effective(self, value: Value, partition: Partition) -> tuple[Partition, bool]:
+        """The atoms along which the value varies, and whether it is constant along others."""
+        wanted: list[tuple[Atom, int]] = []
+        constant = False
+        for a, step in partition:
+            inside = covered(value.support, a)
+            if inside is None:
+                cuts = {c for s in value.support for c in (s.stride, s.end)}
+                for b in split_at(a, cuts) or ():
+                    if covered(value.support, b):
+                        wanted.append((b, step * (b.stride // a.stride)))
+                    else:
+                        constant = True
+            elif inside:
+                wanted.append((a, step))
+            else:
+                constant = True
+        return tuple(wanted), constant and bool(wanted)
+
+    def find(self, value: Value, wanted: Partition, copies: int) -> Form | None:
+        """A copy that is there already, of the value or of what it is a view of."""
+        signature = join(wanted)
+        for form in value.forms:
+            if not form.hbm and _matches(form, signature, copies):
+                return form
+        if value.source is not None and value.from_source is not None and value.array is None:
+            for candidate in self.source_forms(value.source):
+                form = value.from_source(candidate)
+                if form is not None and not form.hbm and _matches(form, signature, copies):
+                    value.forms.append(form)
+                    return form
+        return None
+
+    def source_forms(self, value: Value) -> Iterator[Form]:
+        yield from value.forms
+        if value.source is not None and value.from_source is not None:
+            for candidate in self.source_forms(value.source):
+                form = value.from_source(candidate)
+                if form is not None:
+                    yield form
+
+    # how it is made
+
+    def _make(self, value: Value, wanted: Partition, copies: int) -> Form:
+        if value.scalar is not None:
+            return self._make_scalar(value, max(copies, 1))
+        if value.lazy is not None and not value.forms:
+            return self._make_lazy(value, wanted, copies)
+        if value.array is not None:
+            return self._make_constant(value, wanted, copies)
+        if value.source is not None:
+            form = self._through_source(value, wanted, copies)
+            if form is not None:
+                return form
+        forms = [f for f in self.source_forms(value) if not f.hbm]
+        if not wanted:
+            form = self._replicate(value, forms, copies)
+            if form is not None:
+                return form
+        hbm = next((f for f in self.source_forms(value) if f.hbm), None)
+        if hbm is None:
+            for form in forms:
+                made = self._transpose(value, form, wanted)
+                if made is not None:
+                    return made
+        return self._load(value, self.in_hbm(value), wanted, copies)
+
+    def _through_source(self, value: Value, wanted: Partition, copies: int) -> Form | None:
+        assert value.source is not None and value.to_source is not None
+        assert value.from_source is not None
+        asked: list[tuple[Atom, int]] = []
+        for a, step in wanted:
+            parts = value.to_source(a)
+            if parts is None:
+                return None
+            asked.extend((b, step * k) for b, k in parts)
+        form = value.from_source(self.ensure(value.source, tuple(asked), copies))
+        if form is None or not _matches(form, join(wanted), copies):
+            return None
+        return form
+
+    def _make_scalar(self, value: Value, copies: int) -> Form:
+        assert value.scalar is not None
+        buffer = self.emitter.sbuf(copies, 1, value.dtype)
+        form = Form(buffer, (), (), copies=copies)
+        self.emitter.memset(form.at(0, copies, ()), float(value.scalar))
+        return form
+
+    def _make_lazy(self, value: Value, wanted: Partition, copies: int) -> Form:
+        assert value.lazy is not None
+        source, scale, bias = value.lazy
+        form = self.ensure(source, wanted, copies)
+        buffer = self.emitter.sbuf(form.partitions, form.elements, value.dtype)
+        result = Form(buffer, form.partition, dense([a for a, _ in form.free]), copies=form.copies)
+        dims = plan([result, form], [a for a, _ in form.free])
+        assert dims is not None
+        for piece in chunks(dims, form.partitions, 4, self.machine.max_free_psum):
+            self.emitter.tensor_scalar(
+                piece.view(result, 0), piece.view(form, 1), AluOp.MULTIPLY, scale, AluOp.ADD, bias
+            )
+        return result
+
+    def _make_constant(self, value: Value, wanted: Partition, copies: int) -> Form:
+        assert value.array is not None
+        free = remaining(value.support, [a for a, _ in wanted])
+        if free is None:
+            raise NeuronError("NIR_LOW001", f"no layout for a constant of shape {value.shape}")
+        flat = np.ascontiguousarray(value.array).reshape(-1)
+        if not wanted and copies > 1 and value.dtype is DType.F32:
+            return self._broadcast_rows(flat, free, value, copies)
+        steps = digits_of([(a.size, s) for a, s in wanted])
+        rows = int(steps.max()) + 1
+        index = np.full(rows, -1, np.int64)
+        index[steps] = digits_of(
+            [(a.size, a.stride if covered(value.support, a) else 0) for a, _ in wanted]
+        )
+        columns = digits_of([(a.size, a.stride) for a in free])
+        numbers = index[:, None] + columns[None, :]
+        valid = np.broadcast_to((index >= 0)[:, None], numbers.shape) & (numbers < flat.size)
+        for a, _ in wanted:
+            tile_atom = next((b for b in free if b.ragged), None)
+            if a.ragged and tile_atom is not None:
+                low = index // a.stride % a.size
+                digit = digits_of([(b.size, 1 if b is tile_atom else 0) for b in free])
+                valid = valid & (low[:, None] + digit[None, :] * a.size < a.extent)
+        data = np.where(valid, flat[np.clip(numbers, 0, flat.size - 1)], np.zeros((), flat.dtype))
+        if not wanted and copies > 1:
+            data = np.broadcast_to(data, (copies, data.shape[1]))
+        buffer, offset = self.constants.place(data, value.dtype)
+        name = value.dtype.name.lower()
+        return Form(buffer, wanted, dense(free), 0, offset, name, 1 if wanted else max(copies, 1))
+
+    def _broadcast_rows(
+        self, flat: np.ndarray, free: tuple[Atom, ...], value: Value, copies: int
+    ) -> Form:
+        """A float32 vector on all partitions: its row block times a column of the identity."""
+        numbers = digits_of([(a.size, a.stride) for a in free])
+        rows, partition, column = self.constants.row(flat[numbers].astype(np.float32))
+        identity, base = self.constants.identity(DType.F32)
+        n = self.machine.partitions
+        stationary = View(identity, 0, n, ((0, n),), base + partition, (), 0, "f32")
+        bank = self.machine.psum_bank_bytes // 4
+        size = int(numbers.size)
+        target = self.emitter.sbuf(n, size, DType.F32)
+        for low in range(0, size, bank):
+            width = min(bank, size - low)
+            psum = self.emitter.psum(n, width)
+            out = View(psum, 0, n, ((1, width),))
+            moving = View(rows, 0, n, ((1, width),), column + low, (), 0, "f32")
+            self.emitter.matmul(out, stationary, moving, False)
+            self.emitter.copy(View(target, 0, n, ((1, width),), low), out)
+        return Form(target, (), dense(free), copies=n)
+
+    def _replicate(self, value: Value, forms: Sequence[Form], copies: int) -> Form | None:
+        """Spread a value that lies on one partition over all, by a matmul with ones (K = 1)."""
+        form = next((f for f in forms if not f.partition and not f.start), None)
+        if form is None or not value.dtype.is_float or space_of(form.buffer) is Space.PSUM:
+            return None
+        n = self.machine.partitions
+        dtype = value.dtype
+        ones, base = self.constants.keep(f"ones.{dtype.name}", np.ones((1, n), dtype.numpy), dtype)
+        stationary = View(ones, 0, 1, ((1, n),), base, (), 0, dtype.name.lower())
+        target = self.emitter.sbuf(n, form.elements, dtype)
+        result = Form(target, (), dense([a for a, _ in form.free]), copies=n)
+        dims = plan([result, form], [a for a, _ in form.free])
+        assert dims is not None
+        for piece in chunks(dims, 1, 3, self.machine.psum_bank_bytes // 4):
+            psum = self.emitter.psum(n, piece.elements)
+            out = View(psum, 0, n, ((1, piece.elements),))
+            self.emitter.matmul(out, stationary, piece.view(form, 1), False)
+            shaped = View(psum, 0, n, packed([d.size for d in piece.dims]))
+            self.emitter.copy(replace(piece.view(result, 0), partitions=n), shaped)
+        return result
+
+    def _transpose(self, value: Value, form: Form, wanted: Partition) -> Form | None:
+        """PE transposes: `wanted` comes from the free axis, the partition atoms go there."""
+        if not value.dtype.is_float or not wanted or value.dtype.size > 4:
+            return None
+        if space_of(form.buffer) is not Space.SBUF or form.start:
+            return None
+        strides = [form.stride(a) for a, _ in wanted]
+        if any(s is None or s == 0 for s in strides):
+            return None
+        if sum((a.size - 1) * s for a, s in wanted) + 1 != _count(wanted):
+            return None
+        return self._transpose_tiles(value, form, wanted)
+
+    def _transpose_tiles(self, value: Value, form: Form, wanted: Partition) -> Form | None:
+        width = _count(wanted)
+        ragged_in = next((a for a, _ in form.partition if a.ragged), None)
+        ragged_out = next((a for a, _ in wanted if a.ragged), None)
+        if (ragged_in and len(form.partition) > 1) or (ragged_out and len(wanted) > 1):
+            return None
+        rows = sum(s * (a.size - 1) for a, s in form.partition) + 1
+        if rows != _count(form.partition):
+            return None
+        free = remaining(value.support, [a for a, _ in wanted])
+        if free is None:
+            return None
+        # on the free axis: what was there and stays, then the old partition atoms, contiguous
+        old = [a for a, _ in form.partition]
+        if ragged_in is not None:
+            old = [atom(ragged_in.extent, ragged_in.unit)]
+        cuts = {c for a in old for c in (a.stride, a.end)}
+        rest: list[Atom] = []
+        for a in free:
+            parts = (a,) if a.ragged else split_at(a, cuts)
+            if parts is None:
+                return None
+            rest.extend(
+                b for b in parts if not any(o.stride <= b.stride and b.end <= o.end for o in old)
+            )
+        layout = dense([*rest, *old])
+        target = self.emitter.sbuf(width, _size([a for a, _ in layout]), value.dtype)
+        result = Form(target, wanted, layout)
+        strides = [(form.stride(a) or 0, a.size) for a, _ in wanted]
+        group = max(1, self.machine.psum_bank_bytes // value.dtype.size // rows)
+        jobs = [
+            (number + base_out + base_in, count, wide)
+            for number in numbers_of([a for a in rest if not a.ragged])
+            for wide, base_out in _tiles(ragged_out, width)
+            for count, base_in in _tiles(ragged_in, rows)
+        ]
+        index = 0
+        while index < len(jobs):
+            number, _, wide = jobs[index]
+            start = result.locate(number)
+            batch: list[int] = []
+            total = 0
+            for following, count, w in jobs[index : index + group]:
+                if w != wide or result.locate(following) != (start[0], start[1] + total):
+                    break
+                batch.append(following)
+                total += count
+            psum = self.emitter.psum(wide, total, value.dtype)
+            offset = 0
+            for n, (_, count, _) in zip(batch, jobs[index:], strict=False):
+                dims = strides if wide == width else [(strides[0][0], wide)]
+                out = View(psum, 0, wide, ((1, count),), offset)
+                self.emitter.emit("transpose", [out], [form.at(n, count, dims)], {}, Engine.PE)
+                offset += count
+            flat = ((1, total),)
+            self.emitter.copy(result.at(number, wide, flat), View(psum, 0, wide, flat))
+            index += len(batch)
+        return result
+
+    def _make_mixed(self, value: Value, partition: Partition) -> Form:
+        """A copy for partition atoms along some of which the value is constant: they repeat."""
+        for form in value.forms:
+            if join(form.partition) == join(partition):
+                return form
+        if value.array is not None:
+            return self._make_constant(value, partition, 1)
+        source = self.in_hbm(value)
+        free = remaining(value.support, [a for a, _ in partition])
+        if free is None:
+            raise NeuronError("NIR_LOW001", f"no layout for a value of shape {value.shape}")
+        rows = sum((a.size - 1) * s for a, s in partition) + 1
+        target = self.emitter.sbuf(rows, _size(free), value.dtype)
+        result = Form(target, partition, dense(free))
+        self.transfer(result, source, load=True)
+        return result
+
+    def _load(self, value: Value, source: Form, wanted: Partition, copies: int) -> Form:
+        free = remaining(value.support, [a for a, _ in wanted])
+        if free is None:
+            raise NeuronError("NIR_LOW001", f"no layout for a value of shape {value.shape}")
+        rows = _count(wanted) if wanted else max(copies, 1)
+        if wanted:
+            rows = sum((a.size - 1) * s for a, s in wanted) + 1
+        target = self.emitter.sbuf(rows, _size(free), value.dtype)
+        form = Form(target, wanted, dense(free), copies=1 if wanted else rows)
+        self.transfer(form, source, load=True)
+        return form
+
+    # HBM
+
+    def in_hbm(self, value: Value) -> Form:
+        """The value's copy in HBM, which is written now if there is none."""
+        for form in self.source_forms(value):
+            if form.hbm:
+                return form
+        if value.source is not None and value.from_source is not None:
+            mapped = value.from_source(self.in_hbm(value.source))
+            if mapped is not None:
+                value.forms.append(mapped)
+                return mapped
+        shape = value.shape or (1,)
+        if value.array is not None or value.scalar is not None:
+            array = value.array if value.array is not None else np.full(shape, value.scalar)
+            buffer = self.hbm_constant(array, value.dtype, shape)
+        else:
+            source = next((f for f in self.source_forms(value) if not f.hbm), None)
+            if source is None:
+                raise NeuronError("NIR_LOW002", f"a value of shape {value.shape} has no copy")
+            buffer = self.emitter.variable("scratch", "scratch", shape, value.dtype)
+            form = hbm_form(buffer, value)
+            self.transfer(form, source, load=False)
+            value.forms.append(form)
+            return form
+        form = hbm_form(buffer, value)
+        value.forms.append(form)
+        return form
+
+    def hbm_constant(self, array: np.ndarray, dtype: DType, shape: Sequence[int]) -> SSAValue:
+        """A constant that stays in HBM (gather tables)."""
+        data = np.ascontiguousarray(array.astype(dtype.numpy, copy=False)).reshape(tuple(shape))
+        return self.emitter.variable("table", "constant", shape, dtype, value=intern(data))
+
+    def transfer(self, dst: Form, src: Form, load: bool) -> None:
+        """DMA between an HBM form and an SBUF form; from PSUM through SBUF first."""
+        chip, memory = (dst, src) if load else (src, dst)
+        if space_of(chip.buffer) is Space.PSUM:
+            chip = self.to_sbuf(chip)
+        for chip_view, memory_view in dma_views(chip, memory, self.machine.dma_max_dims - 1):
+            if load:
+                self.emitter.dma(chip_view, memory_view)
+            else:
+                self.emitter.dma(memory_view, chip_view)
+
+    def to_sbuf(self, form: Form) -> Form:
+        """A copy of a PSUM form in SBUF, same layout."""
+        dtype = view_dtype(form.at(0, 1, ()))
+        buffer = self.emitter.sbuf(form.partitions, form.elements, dtype)
+        result = Form(buffer, form.partition, dense([a for a, _ in form.free]), copies=form.copies)
+        dims = plan([result, form], [a for a, _ in form.free])
+        assert dims is not None
+        for piece in chunks(dims, form.partitions, 4, self.machine.max_free_psum):
+            self.emitter.copy(piece.view(result, 0), piece.view(form, 1))
+        return result
+
+
+def hbm_form(buffer: SSAValue, value: Value, strides: Sequence[int] | None = None) -> Form:
+    """The row-major (or given, in elements) copy of a value in an HBM buffer."""
+    steps = strides or row_major(value.shape)
+    free = tuple(
+        (a, s)
+        for a, s in zip(
+            (atom(n, r) for n, r in zip(value.shape, row_major(value.shape), strict=True)),
+            steps,
+            strict=True,
+        )
+        if a.size > 1
+    )
+    return Form(buffer, (), join(free), hbm=True)
+
+
+def _count(pairs: Partition) -> int:
+    n = 1
+    for a, _ in pairs:
+        n *= a.size
+    return n
+
+
+def _size(atoms: Sequence[Atom]) -> int:
+    n = 1
+    for a in atoms:
+        n *= a.size
+    return n
+
+
+def _tiles(ragged: Atom | None, width: int) -> list[tuple[int, int]]:
+    """(positions, element number of the first) of each tile."""
+    if ragged is None:
+        return [(width, 0)]
+    count = -(-ragged.extent // width)
+    tail = ragged.extent - (count - 1) * width
+    return [(width if t < count - 1 else tail, t * width * ragged.unit) for t in range(count)]
+
+
+def _matches(form: Form, signature: Partition, copies: int) -> bool:
+    if form.start:
+        return False
+    if signature:
+        return join(form.partition) == signature
+    return not form.partition and form.copies >= copies

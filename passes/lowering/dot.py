@@ -1,0 +1,444 @@
+"""dot: tiles of matmuls that accumulate over the contraction in PSUM, evicted with what follows.
+
+Swapping the stationary and the moving operand transposes the product for free, so the side that the
+users want on partitions is the stationary one.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.ir import Operation
+
+from neuronir.dialects.hlo.linear import DotOp
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.location import source_name
+from neuronir.passes.lowering.convert import remaining
+from neuronir.passes.lowering.demand import Demand, inner_tile, ints
+from neuronir.passes.lowering.epilogue import Epilogue, find_epilogue
+from neuronir.passes.lowering.evict import Evict
+from neuronir.passes.lowering.layout import (
+    Atom,
+    Form,
+    atom,
+    dense,
+    dim_atoms,
+    merge,
+    row_major,
+    split_at,
+    tile,
+    tile_width,
+)
+from neuronir.passes.lowering.state import Lowering, span
+from neuronir.passes.lowering.values import Partition, Value, slice_value
+from neuronir.passes.lowering.views import numbers_of
+
+WEIGHT_PIECE_BYTES = 32768
+"""Bytes per partition above which an operand that is not on the chip is brought in by pieces."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One factor in the numbering of an operand (`mine`) and of the product or the other operand."""
+
+    mine: Atom
+    other: Atom
+
+
+def pairs_of(
+    a_shape: Sequence[int], a_dims: Sequence[int], b_shape: Sequence[int], b_dims: Sequence[int]
+) -> list[Pair]:
+    """Matching dimensions, outermost first, with a's sizes; joined where both are contiguous."""
+    a_strides, b_strides = row_major(a_shape), row_major(b_shape)
+    out: list[Pair] = []
+    for x, y in zip(a_dims, b_dims, strict=True):
+        if a_shape[x] == 1:
+            continue
+        a, b = atom(a_shape[x], a_strides[x]), atom(a_shape[x], b_strides[y])
+        if out and out[-1].mine.stride == a.end and out[-1].other.stride == b.end:
+            size = out[-1].mine.size * a.size
+            out[-1] = Pair(atom(size, a.stride), atom(size, b.stride))
+        else:
+            out.append(Pair(a, b))
+    return out
+
+
+def moved(part: Atom, pairs: Sequence[Pair]) -> Atom:
+    """`part`, a part of one of the pairs' `mine`, in the other numbering."""
+    for p in pairs:
+        if _within(part, p.mine):
+            base, scale = p.mine.stride, p.other.stride
+            return Atom(
+                part.size, part.stride // base * scale, part.unit // base * scale, part.extent
+            )
+    raise NeuronError("NIR_LOW003", "a factor of a dot lies across dimensions")
+
+
+def translate(number: int, pairs: Sequence[Pair]) -> int:
+    """The element number on the other side that has the digits of `number` on mine."""
+    return sum(number // p.mine.stride % p.mine.size * p.other.stride for p in pairs)
+
+
+def flipped(pairs: Sequence[Pair]) -> list[Pair]:
+    """The pairs seen from the other side."""
+    return [Pair(p.other, p.mine) for p in pairs]
+
+
+def _within(a: Atom, whole: Atom) -> bool:
+    return whole.stride <= a.stride and a.end <= whole.end
+
+
+def _meet(a: Atom, b: Atom) -> bool:
+    return a.stride < b.end and b.stride < a.end
+
+
+def product(atoms: Sequence[Atom]) -> int:
+    """Positions of all atoms together."""
+    n = 1
+    for a in atoms:
+        n *= a.size
+    return n
+
+
+@dataclass
+class Side:
+    """An operand: its value, and its free and batch factors (mine = product, other = operand)."""
+
+    value: Value
+    free: list[Pair]
+    batch: list[Pair]
+
+    def number(self, number: int) -> int:
+        """The operand's element number for a number of the product."""
+        return translate(number, self.free) + translate(number, self.batch)
+
+
+@dataclass(frozen=True)
+class Dims:
+    """Dimension numbers of a dot."""
+
+    batch: tuple[tuple[int, ...], tuple[int, ...]]
+    contracting: tuple[tuple[int, ...], tuple[int, ...]]
+    free: tuple[tuple[int, ...], tuple[int, ...]]
+
+
+def dims_of(op: DotOp) -> Dims:
+    """The dimension numbers of `op` with the free ones spelled out."""
+    batch = (ints(op.lhs_batch_dims), ints(op.rhs_batch_dims))
+    contracting = (ints(op.lhs_contracting_dims), ints(op.rhs_contracting_dims))
+    ranks = [len(cast(Sequence[int], op.operands[i].type.get_shape())) for i in (0, 1)]  # type: ignore[attr-defined]
+    free = tuple(
+        tuple(d for d in range(ranks[i]) if d not in batch[i] and d not in contracting[i])
+        for i in (0, 1)
+    )
+    return Dims(batch, contracting, cast("tuple[tuple[int, ...], tuple[int, ...]]", free))
+
+
+def lower_dot(state: Lowering, op: Operation) -> None:
+    """Lower a dot and what can be fused into its eviction."""
+    assert isinstance(op, DotOp)
+    for operand in op.operands:
+        dtype = state.dtype(operand)
+        if dtype.name not in state.machine.matmul_dtypes:
+            raise NeuronError(
+                "NCC_EVRF035",
+                f"{source_name(op)}: dot of {dtype.name.lower()} operands is not a type of the "
+                f"tensor engine of {state.machine.name}",
+                help="supported: " + ", ".join(sorted(state.machine.matmul_dtypes)).lower(),
+            )
+    Dot(state, op).lower()
+
+
+class Dot:
+    """One dot under way."""
+
+    def __init__(self, state: Lowering, op: DotOp) -> None:
+        self.state = state
+        self.op = op
+        self.dims = dims_of(op)
+        self.out_shape = state.shape(op.results[0])
+        self.limit = state.machine.partitions
+        self.bank = state.machine.psum_bank_bytes // 4
+
+    def side(self, which: int, value: Value) -> Side:
+        """Operand number `which`, or a piece of it, with its factors."""
+        nb = len(self.dims.batch[0])
+        first = nb if which == 0 else nb + len(self.dims.free[0])
+        dims = range(first, first + len(self.dims.free[which]))
+        free = pairs_of(value.shape, self.dims.free[which], self.out_shape, dims)
+        batch = pairs_of(value.shape, self.dims.batch[which], self.out_shape, range(nb))
+        return Side(value, flipped(free), flipped(batch))
+
+    def lower(self) -> None:
+        """Choose the orientation and emit piece by piece."""
+        state = self.state
+        epilogue = find_epilogue(state, self.op.results[0])
+        demand = state.demand(epilogue.result)
+        values = [state.value(self.op.operands[i]) for i in (0, 1)]
+        sides = [self.side(i, values[i]) for i in (0, 1)]
+        first = self._stationary(sides, demand)
+        partition, packed = self._output_partition(sides[first], demand.best())
+        second = 1 - first
+        out = self._allocate(sides[first], sides[second], partition, packed, epilogue)
+        evict = Evict(state, epilogue, out, span(partition), [p.mine for p in sides[second].free])
+        width = product([a for a, _ in partition])
+        for s_value, s_base in self._pieces(first, values[first], width):
+            for m_value, m_base in self._pieces(second, values[second], self.bank):
+                self._block(
+                    self.side(first, s_value),
+                    self.side(second, m_value),
+                    first,
+                    partition,
+                    evict,
+                    s_base + m_base,
+                )
+        evict.flush()
+        state.done.update(epilogue.ops)
+        shape = state.shape(epilogue.result)
+        support = merge(dim_atoms(shape, range(len(shape))))
+        state.set(epilogue.result, Value(shape, epilogue.dtype, support, [out]))
+
+    def _stationary(self, sides: Sequence[Side], demand: Demand) -> int:
+        """Which operand is stationary: its free factors lie on partitions."""
+        left, right = ([p.mine for p in side.free] for side in sides)
+        want = demand.best()
+        if want:
+            inner = want[-1][0]
+            if any(_within(inner, a) for a in right):
+                return 1
+            if any(_within(inner, a) for a in left):
+                return 0
+        in_right = any(_meet(f, a) for f in demand.free for a in right)
+        in_left = any(_meet(f, a) for f in demand.free for a in left)
+        if in_right != in_left:
+            return 0 if in_right else 1
+        m, n = product(left), product(right)
+        cost_left = -(-m // self.limit) * -(-n // self.bank)
+        cost_right = -(-n // self.limit) * -(-m // self.bank)
+        return 1 if cost_right < cost_left else 0
+
+    def _output_partition(
+        self, stationary: Side, want: Partition | None
+    ) -> tuple[Partition, Atom | None]:
+        """The product's layout; the second is a batch factor of 2 beside it on partitions."""
+        mine = [p.mine for p in stationary.free]
+        if want:
+            cuts = {c for a in mine for c in (a.stride, a.end)}
+            cuts |= {c for p in stationary.batch for c in (p.mine.stride, p.mine.end)}
+            parts = [
+                (b, s * (b.stride // a.stride))
+                for a, s in want
+                for b in ((a,) if a.ragged else split_at(a, cuts) or (a,))
+            ]
+            inner = tuple((a, s) for a, s in parts if any(_within(a, m) for m in mine))
+            rest = [(a, s) for a, s in parts if not any(_within(a, m) for m in mine)]
+            if inner and is_dense(inner):
+                if not rest:
+                    return inner, None
+                whole = span(inner) == product(mine)
+                a, step = rest[0]
+                beside = a.size == 2 and step == span(inner) == self.limit // 2
+                if len(rest) == 1 and whole and beside:
+                    return inner, a
+        return inner_tile(merge(mine), self.limit)[0], None
+
+    def _allocate(
+        self,
+        stationary: Side,
+        moving: Side,
+        partition: Partition,
+        packed: Atom | None,
+        epilogue: Epilogue,
+    ) -> Form:
+        whole = merge(dim_atoms(self.out_shape, range(len(self.out_shape))))
+        layout = partition if packed is None else ((packed, span(partition)), *partition)
+        free = remaining(whole, [a for a, _ in layout])
+        assert free is not None
+        columns = [p.mine for p in moving.free]
+        cuts = {c for a in columns for c in (a.stride, a.end)}
+        parts = [b for a in free for b in ((a,) if a.ragged else split_at(a, cuts) or (a,))]
+        inner = [a for a in parts if any(_within(a, c) for c in columns)]
+        outer = [a for a in parts if a not in inner]
+        rows = span(layout) if layout else 1
+        elements = product(outer) * product(inner)
+        buffer = self.state.emitter.sbuf(rows, elements, epilogue.dtype)
+        return Form(buffer, layout, dense([*outer, *inner]))
+
+    def _pieces(self, which: int, value: Value, unit: int) -> list[tuple[Value, int]]:
+        """An operand that has to be brought in, cut along its largest free dimension; with the
+        number of the product at which each piece begins."""
+        on_chip = any(not f.hbm for f in self.state.converter.source_forms(value))
+        total = value.size * value.dtype.size // self.limit
+        dims = self.dims.free[which]
+        if on_chip or total <= WEIGHT_PIECE_BYTES or not dims or value.lazy is not None:
+            return [(value, 0)]
+        d = max(dims, key=lambda i: value.shape[i])
+        count = -(-total // WEIGHT_PIECE_BYTES)
+        step = -(-value.shape[d] // count)
+        step = max(unit, step // unit * unit)
+        nb = len(self.dims.batch[0])
+        first = nb if which == 0 else nb + len(self.dims.free[0])
+        stride = row_major(self.out_shape)[first + dims.index(d)]
+        out: list[tuple[Value, int]] = []
+        for low in range(0, value.shape[d], step):
+            starts = [0] * len(value.shape)
+            limits = list(value.shape)
+            starts[d], limits[d] = low, min(low + step, value.shape[d])
+            out.append((slice_value(value, starts, limits, [1] * len(starts)), low * stride))
+        return out
+
+    def _block(
+        self,
+        stationary: Side,
+        moving: Side,
+        first: int,
+        partition: Partition,
+        evict: Evict,
+        base: int,
+    ) -> None:
+        """The matmuls of one pair of operand pieces."""
+        s_dims, m_dims = self.dims.contracting[first], self.dims.contracting[1 - first]
+        k = pairs_of(stationary.value.shape, s_dims, moving.value.shape, m_dims)
+        k_s, k_m = self._contraction(stationary, moving, k)
+        s = self.state.converter.ensure(stationary.value, k_s)
+        m = self.state.converter.ensure(moving.value, k_m)
+        batch = {a for p in stationary.batch for a in (p.other,)}
+        k_atoms = [a for a, _ in k_s if not any(_within(a, b) for b in batch)]
+        rounds = _rounds([p.mine for p in k], k_atoms)
+        blocks = column_blocks([p.mine for p in moving.free], self.bank)
+        pairs_s = stationary.free
+        for t, width, dims in self._tiles(partition, [p.mine for p in pairs_s]):
+            s_strides = [(_whole(s.stride(moved(a, pairs_s))), n) for a, n in dims]
+            for b in numbers_of([p.mine for p in stationary.batch]):
+                for c, columns in blocks:
+                    m_strides = [(_whole(m.stride(moved(a, moving.free))), a.size) for a in columns]
+                    local = t + b + c
+                    target = evict.reserve(base + local, width, product(columns))
+                    s_number, m_number = stationary.number(local), moving.number(local)
+                    for i, (kn, rows) in enumerate(rounds):
+                        self.state.emitter.matmul(
+                            target,
+                            s.at(s_number + kn, rows, s_strides),
+                            m.at(m_number + translate(kn, k), rows, m_strides),
+                            i > 0,
+                        )
+                    evict.filled(base + local, width, columns)
+
+    def _contraction(
+        self, stationary: Side, moving: Side, k: list[Pair]
+    ) -> tuple[Partition, Partition]:
+        """The tile of the contraction that lies on partitions, for both operands."""
+        inner = self._inner(stationary, moving, k)
+        count = product([a for a, _ in inner])
+        mirrored = tuple((moved(a, k), s) for a, s in inner)
+        half = count == product([p.mine for p in k]) and 2 * count == self.limit
+        if half and stationary.batch and moving.batch:
+            b_s, b_m = stationary.batch[-1].other, moving.batch[-1].other
+            if b_s.size % 2 == 0 and b_s.size == b_m.size:
+                two_s, two_m = (tile(b.size, b.stride, 2)[1] for b in (b_s, b_m))
+                return ((two_s, count), *inner), ((two_m, count), *mirrored)
+        return inner, mirrored
+
+    def _inner(self, stationary: Side, moving: Side, k: list[Pair]) -> Partition:
+        """The inner tile of the contraction: as an operand on the chip has it, else the largest."""
+        atoms = tuple(p.mine for p in k)
+        if not atoms:
+            return ()
+        sides = ((stationary, [Pair(p.mine, p.mine) for p in k]), (moving, flipped(k)))
+        for side, pairs in sides:
+            if side.value.array is not None:
+                continue
+            for form in self.state.converter.source_forms(side.value):
+                if form.hbm or form.start or not form.partition:
+                    continue
+                cuts = {c for p in pairs for c in (p.mine.stride, p.mine.end)}
+                parts = [
+                    (b, s * (b.stride // a.stride))
+                    for a, s in form.partition
+                    for b in ((a,) if a.ragged else split_at(a, cuts) or (a,))
+                ]
+                if all(any(_within(a, p.mine) for p in pairs) for a, _ in parts):
+                    found = tuple((moved(a, pairs), s) for a, s in parts)
+                    if is_dense(found) and found[-1][0].stride == atoms[-1].stride:
+                        return found
+        return inner_tile(atoms, self.limit)[0]
+
+    def _tiles(
+        self, partition: Partition, mine: Sequence[Atom]
+    ) -> list[tuple[int, int, list[tuple[Atom, int]]]]:
+        """(number, rows, stationary dims) of each tile of the product's partitions."""
+        atoms = [a for a, _ in partition]
+        rows = product(atoms)
+        ragged = next((a for a in atoms if a.ragged), None)
+        out: list[tuple[int, int, list[tuple[Atom, int]]]] = []
+        rest = _rest(mine, atoms)
+        for number in numbers_of([a for a in rest if not a.ragged]):
+            if ragged is None:
+                out.append((number, rows, [(a, a.size) for a in atoms]))
+                continue
+            whole = next(m for m in mine if m.stride <= ragged.unit < m.end)
+            extent = whole.end // ragged.unit
+            for low in range(0, extent, ragged.size):
+                n = min(ragged.size, extent - low)
+                plain = atom(ragged.size, ragged.stride)
+                out.append((number + low * ragged.unit, n, [(plain, n)]))
+        return out
+
+
+def _whole(stride: int | None) -> int:
+    if stride is None:
+        raise NeuronError("NIR_LOW003", "an operand of a dot has a factor across its layout")
+    return stride
+
+
+def _rest(mine: Sequence[Atom], atoms: Sequence[Atom]) -> list[Atom]:
+    out: list[Atom] = []
+    cuts = {c for a in atoms for c in (a.stride, a.end)}
+    for m in mine:
+        if any(a.ragged and _within(a, m) for a in atoms):
+            continue
+        out.extend(b for b in split_at(m, cuts) or (m,) if not any(_within(b, a) for a in atoms))
+    return out
+
+
+def _rounds(k: Sequence[Atom], atoms: Sequence[Atom]) -> list[tuple[int, int]]:
+    """(number, rows) of each tile of the contraction."""
+    ragged = next((a for a in atoms if a.ragged), None)
+    rows = product(atoms)
+    if ragged is None:
+        return [(n, rows) for n in numbers_of(_rest(k, atoms))]
+    out: list[tuple[int, int]] = []
+    for number in numbers_of(_rest(k, atoms)):
+        for low in range(0, ragged.extent, ragged.size):
+            out.append((number + low * ragged.unit, min(ragged.size, ragged.extent - low)))
+    return out
+
+
+def column_blocks(atoms: Sequence[Atom], limit: int) -> list[tuple[int, list[Atom]]]:
+    """Cut the moving factors into blocks of at most `limit` columns and three dims."""
+    inner: list[Atom] = []
+    count = 1
+    rest = list(atoms)
+    while rest and len(inner) < 3 and count * rest[-1].size <= limit:
+        count *= rest[-1].size
+        inner.insert(0, rest.pop())
+    cut: list[tuple[int, list[Atom]]] = [(0, inner)]
+    if rest and len(inner) < 3 and limit // count > 1:
+        a = rest.pop()
+        width = tile_width(a.size, limit // count)
+        cut = []
+        for low in range(0, a.size, width):
+            size = min(width, a.size - low)
+            part = [atom(size, a.stride), *inner] if size > 1 else list(inner)
+            cut.append((low * a.stride, part))
+    return [(n + c, part) for n in numbers_of(rest) for c, part in cut]
+
+
+def is_dense(pairs: Partition) -> bool:
+    """Whether the steps leave no partition out."""
+    step = 1
+    for a, s in reversed(pairs):
+        if s != step:
+            return False
+        step *= a.size
+    return True

@@ -1,0 +1,214 @@
+"""Writing nc ops: buffers, instructions with their source, and loads that balance the engines."""
+
+from collections.abc import Mapping, Sequence
+from enum import IntEnum
+from math import prod
+
+from xdsl.dialects.builtin import MemRefType, StringAttr
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from neuronir.dialects.nc.attributes import HBM, PSUM, SBUF
+from neuronir.dialects.nc.dialect import INSTRUCTION_OPS
+from neuronir.dialects.nc.enums import Activation, AluOp, DType, Engine, Space
+from neuronir.dialects.nc.machine import Machine
+from neuronir.dialects.nc.ops import InstructionOp, View, build
+from neuronir.dialects.nc.records import element_type_of, space_of
+from neuronir.dialects.nc.structure import AddressOfOp, AllocOp, VariableOp
+
+
+class Emitter:
+    """Appends nc ops to a list, each with the location of the HLO op that is being lowered."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self.ops: list[Operation] = []
+        self.head: list[Operation] = []
+        self.variables: list[VariableOp] = []
+        self.source: Operation | None = None
+        self.load_ns = {Engine.ACT: 0.0, Engine.DVE: 0.0, Engine.POOL: 0.0}
+        self._names: dict[str, int] = {}
+
+    # buffers
+
+    def sbuf(
+        self, partitions: int, elements: int, dtype: DType, role: str | None = None
+    ) -> SSAValue:
+        """A buffer of [partitions, elements] in SBUF."""
+        return self._alloc(
+            MemRefType(element_type_of(dtype), [partitions, elements], memory_space=SBUF), role
+        )
+
+    def psum(self, partitions: int, elements: int, dtype: DType = DType.F32) -> SSAValue:
+        """A buffer of [partitions, elements] in PSUM."""
+        return self._alloc(
+            MemRefType(element_type_of(dtype), [partitions, elements], memory_space=PSUM), None
+        )
+
+    def _alloc(self, type_: MemRefType[Attribute], role: str | None) -> SSAValue:
+        op = AllocOp.make(type_, role)
+        self.place(op)
+        return op.buffer
+
+    def variable(
+        self, name: str, kind: str, shape: Sequence[int], dtype: DType, **more: object
+    ) -> SSAValue:
+        """A new HBM variable and its buffer; a name that is taken gets a number."""
+        n = self._names.get(name, 0)
+        self._names[name] = n + 1
+        if n:
+            name = f"{name}.{n}"
+        type_ = MemRefType(element_type_of(dtype), list(shape), memory_space=HBM)
+        op = VariableOp.make(name, kind, type_, **more)  # type: ignore[arg-type]
+        self.variables.append(op)
+        address = AddressOfOp.make(op)
+        self.head.append(address)
+        return address.buffer
+
+    # instructions
+
+    def place(self, op: Operation) -> None:
+        """Append `op` with the source of what is being lowered."""
+        if self.source is not None:
+            op.location = self.source.location
+            metadata = self.source.attributes.get("metadata")
+            if metadata is not None and isinstance(op, InstructionOp):
+                op.attributes["metadata"] = metadata
+            if isinstance(op, InstructionOp):
+                op.attributes["hlo.opcode"] = StringAttr(self.source.name.removeprefix("hlo."))
+        self.ops.append(op)
+
+    def emit(
+        self,
+        opcode: str,
+        dst: Sequence[View | None],
+        src: Sequence[View | None],
+        params: Mapping[str, int | float | IntEnum] | None = None,
+        engine: Engine | None = None,
+    ) -> None:
+        """Append an instruction."""
+        self.place(build(INSTRUCTION_OPS[opcode], dst, src, params, engine=engine))
+        if engine in self.load_ns:
+            self.load_ns[engine] += self._ns(engine, (dst[0] or src[0]))
+
+    def _ns(self, engine: Engine, view: View | None) -> float:
+        n = prod(size for _, size in view.free) if view is not None else 1
+        m = self.machine
+        if engine is Engine.ACT:
+            return (max(n, m.act_min_cycles) + m.act_overhead_cycles) / m.act_ghz
+        if engine is Engine.DVE:
+            return (max(n, m.dve_min_cycles) + m.dve_overhead_cycles) / m.dve_ghz
+        return (n + m.pool_overhead_cycles) / m.pool_ghz
+
+    def lighter(self) -> Engine:
+        """ACT or DVE, whichever has had less work so far."""
+        act, dve = self.load_ns[Engine.ACT], self.load_ns[Engine.DVE]
+        return Engine.ACT if act < dve else Engine.DVE
+
+    def matmul(self, dst: View, stationary: View, moving: View, accumulate: bool) -> None:
+        """dst (+)= stationary^T @ moving."""
+        self.emit("matmul", [dst], [stationary, moving], {"accumulate": int(accumulate)}, Engine.PE)
+
+    def activation(
+        self,
+        dst: View,
+        src: View,
+        func: Activation,
+        scale: float | View = 1.0,
+        bias: float | View = 0.0,
+        total: View | None = None,
+    ) -> None:
+        """dst = func(src * scale + bias); `total` [P,1] takes the sum over the free dims."""
+        params: dict[str, int | float | IntEnum] = {"func": func}
+        if not isinstance(scale, View):
+            params["scale"] = scale
+        if not isinstance(bias, View):
+            params["bias"] = bias
+        self.emit(
+            "activation",
+            [dst, total],
+            [
+                src,
+                scale if isinstance(scale, View) else None,
+                bias if isinstance(bias, View) else None,
+            ],
+            params,
+            Engine.ACT,
+        )
+
+    def copy(self, dst: View, src: View, engine: Engine | None = None) -> None:
+        """dst = src with conversion, on ACT or DVE, or POOL where neither is in PSUM."""
+        if engine is None:
+            engine = self.lighter()
+        if engine is Engine.ACT and not (self._is_float(dst) and self._is_float(src)):
+            engine = Engine.DVE  # ACT goes through fp32
+        if engine is Engine.ACT:
+            self.activation(dst, src, Activation.COPY)
+        else:
+            self.emit("tensor_copy", [dst], [src], {}, engine)
+
+    def _is_float(self, view: View) -> bool:
+        return view_dtype(view).is_float
+
+    def tensor_tensor(
+        self, op: AluOp, dst: View, lhs: View, rhs: View, engine: Engine | None = None
+    ) -> None:
+        """dst = lhs op rhs; two PSUM operands are not allowed by the machine."""
+        self.emit("tensor_tensor", [dst], [lhs, rhs], {"op": op}, engine or Engine.DVE)
+
+    def tensor_scalar(
+        self,
+        dst: View,
+        src: View,
+        op0: AluOp,
+        a: float | View,
+        op1: AluOp = AluOp.BYPASS,
+        b: float | View = 0.0,
+        *,
+        reverse0: bool = False,
+        reverse1: bool = False,
+        engine: Engine | None = None,
+    ) -> None:
+        """dst = (src op0 a) op1 b."""
+        params: dict[str, int | float | IntEnum] = {"op0": op0}
+        if not isinstance(a, View):
+            params["imm0"] = a
+        if reverse0:
+            params["reverse0"] = 1
+        if op1 is not AluOp.BYPASS:
+            params["op1"] = op1
+            if not isinstance(b, View):
+                params["imm1"] = b
+            if reverse1:
+                params["reverse1"] = 1
+        self.emit(
+            "tensor_scalar",
+            [dst],
+            [src, a if isinstance(a, View) else None, b if isinstance(b, View) else None],
+            params,
+            engine or Engine.DVE,
+        )
+
+    def memset(self, dst: View, value: float, engine: Engine | None = None) -> None:
+        """dst = value."""
+        if engine is None:
+            engine = (
+                Engine.POOL
+                if self.machine.has_pool and space_of(dst.buffer) is Space.SBUF
+                else Engine.DVE
+            )
+        self.emit("memset", [dst], [], {"value": value}, engine)
+
+    def dma(self, dst: View, src: View) -> None:
+        """A transfer; the ordered phase chooses its queue."""
+        self.emit("dma", [dst], [src])
+
+
+def view_dtype(view: View) -> DType:
+    """The element type of an access."""
+    from neuronir.dialects.nc.records import dtype_of
+
+    if view.dtype:
+        return DType[view.dtype.upper()]
+    type_ = view.buffer.type
+    assert isinstance(type_, MemRefType)
+    return dtype_of(type_.element_type)

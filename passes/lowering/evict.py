@@ -1,0 +1,236 @@
+"""Eviction of PSUM: results gather in a bank and leave it by one instruction with what follows."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from neuronir.dialects.nc.enums import Activation, AluOp, DType, Engine
+from neuronir.dialects.nc.ops import View
+from neuronir.passes.lowering.convert import covered
+from neuronir.passes.lowering.epilogue import Epilogue
+from neuronir.passes.lowering.layout import Atom, Form
+from neuronir.passes.lowering.state import Lowering
+from neuronir.passes.lowering.values import Value
+
+
+class Evict:
+    """Hands out PSUM for results and evicts them into `out` with the epilogue.
+
+    `rows` are the partitions of one result; `columns` the atoms that lie along the free axis of one
+    (the moving side).
+    """
+
+    def __init__(
+        self, state: Lowering, epilogue: Epilogue, out: Form, rows: int, columns: Sequence[Atom]
+    ) -> None:
+        self.state = state
+        self.epilogue = epilogue
+        self.out = out
+        self.rows = rows
+        self.columns = columns
+        self.bank = state.machine.psum_bank_bytes // 4
+        self.psum: SSAValue | None = None
+        self.first = 0  # element offset in `out` of the buffer's first column
+        self.number = 0
+        self.used: dict[int, tuple[int, int]] = {}  # start partition -> (rows, columns)
+        self.bias: Form | None = None
+        self.row_bias: Value | None = None
+        self._classify()
+
+    def _classify(self) -> None:
+        if not self.epilogue.biases:
+            return
+        value = self.epilogue.biases[0]
+        along = any(
+            a.stride < c.end and c.stride < a.end for a in value.support for c in self.columns
+        )
+        if not along:
+            count = self.out.partitions
+            self.bias = self.state.converter.ensure(value, self.out.partition, count)
+        else:
+            self.row_bias = value
+
+    def reserve(self, number: int, rows: int, size: int) -> View:
+        """PSUM for a result of [rows, size] that belongs at element `number` of the product."""
+        partition, offset = self.out.locate(number)
+        if self.psum is not None:
+            column = offset - self.first
+            filled = self.used.get(partition, (rows, 0))
+            fits = column + size <= self.bank and filled == (rows, column)
+            if not fits or self._bias_offset(number) != self._bias_offset(self.number):
+                self.flush()
+        if self.psum is None:
+            self.psum = self.state.emitter.psum(self.out.partitions, self.bank)
+            self.first = offset
+            self.number = number
+        return View(self.psum, partition, rows, ((1, size),), offset - self.first)
+
+    def filled(self, number: int, rows: int, atoms: Sequence[Atom]) -> None:
+        """A result is complete but for a bias that runs along its columns."""
+        partition, offset = self.out.locate(number)
+        size = 1
+        for a in atoms:
+            size *= a.size
+        assert self.psum is not None
+        if self.row_bias is not None:
+            self._add_row(number, rows, partition, offset - self.first, atoms, size)
+        self.used[partition] = (rows, offset - self.first + size)
+
+    def _add_row(
+        self, number: int, rows: int, partition: int, column: int, atoms: Sequence[Atom], size: int
+    ) -> None:
+        """Accumulate a bias along the columns: one more matmul, of ones and the bias's row."""
+        state, value = self.state, self.row_bias
+        assert value is not None and self.psum is not None
+        target = View(self.psum, partition, rows, ((1, size),), column)
+        root = _row_array(value)
+        if root is not None and value.dtype is DType.F32:
+            buffer, row, base = state.constants.row(root)
+            identity, at = state.constants.identity(DType.F32)
+            n = state.machine.partitions
+            stationary = View(identity, 0, n, ((0, rows),), at + row, (), 0, "f32")
+            index = _row_index(value, number, atoms)
+            moving = View(buffer, 0, n, index[1], base + index[0], (), 0, "f32")
+            state.emitter.matmul(target, stationary, moving, True)
+            return
+        form = state.converter.ensure(value, (), 1)
+        ones, at = state.constants.keep(
+            "ones.F32", np.ones((1, state.machine.partitions), np.float32), DType.F32
+        )
+        stationary = View(ones, 0, 1, ((1, rows),), at, (), 0, "f32")
+        dims = [(form.stride(a) or 0, a.size) for a in atoms]
+        state.emitter.matmul(target, stationary, form.at(number, 1, dims), True)
+
+    def _bias_offset(self, number: int) -> int:
+        return 0 if self.bias is None else self.bias.locate(number)[1]
+
+    def flush(self) -> None:
+        """Evict what is in the buffer."""
+        if self.psum is None:
+            return
+        groups = sorted((p, rows, n) for p, (rows, n) in self.used.items())
+        same = len({n for _, _, n in groups}) == 1
+        adjacent = all(
+            groups[i][0] + groups[i][1] == groups[i + 1][0] for i in range(len(groups) - 1)
+        )
+        if len(groups) > 1 and same and adjacent:
+            groups = [(groups[0][0], sum(r for _, r, _ in groups), groups[0][2])]
+        base = self.out.locate(self.number)[0]
+        for start, rows, n in groups:
+            src = View(self.psum, start, rows, ((1, n),))
+            dst = View(self.out.buffer, start, rows, ((1, n),), self.first, (), 0, self.out.dtype)
+            self._evict(dst, src, base, start, rows)
+        self.psum = None
+        self.used = {}
+
+    def _evict(self, dst: View, src: View, base: int, start: int, rows: int) -> None:
+        e, emitter = self.epilogue, self.state.emitter
+        bias: View | float = 0.0
+        if self.bias is not None:
+            _, offset = self.bias.locate(self.number)
+            bias = View(
+                self.bias.buffer,
+                start if self.bias.partition else 0,
+                rows,
+                ((1, 1),),
+                offset,
+                (),
+                0,
+                self.bias.dtype,
+            )
+        if e.residual is not None:
+            self._evict_residual(dst, src, bias)
+            return
+        simple = e.func in (Activation.COPY, Activation.RELU)
+        if not simple or emitter.lighter() is Engine.ACT:
+            emitter.activation(dst, src, e.func, e.scale, bias)
+        elif e.func is Activation.COPY and bias == 0.0 and e.scale == 1.0:
+            emitter.copy(dst, src, Engine.DVE)
+        elif e.func is Activation.COPY:
+            emitter.tensor_scalar(dst, src, AluOp.MULTIPLY, e.scale, AluOp.ADD, bias)
+        elif e.scale == 1.0:
+            emitter.tensor_scalar(dst, src, AluOp.ADD, bias, AluOp.MAX, 0.0)
+        else:
+            emitter.activation(dst, src, e.func, e.scale, bias)
+
+    def _evict_residual(self, dst: View, src: View, bias: View | float) -> None:
+        e, state = self.epilogue, self.state
+        assert e.residual is not None
+        op, value = e.residual
+        form = state.converter.ensure(value, self.out.partition, self.out.partitions)
+        n = src.free[0][1]
+        other = _flat_view(form, self.out, self.number, dst, n)
+        if bias == 0.0 and e.scale == 1.0:
+            state.emitter.tensor_tensor(op, dst, src, other)
+        else:
+            first = AluOp.MULTIPLY if bias == 0.0 else AluOp.ADD
+            scaled = src
+            if bias != 0.0 and e.scale != 1.0:
+                state.emitter.tensor_scalar(dst, src, AluOp.MULTIPLY, e.scale, AluOp.ADD, bias)
+                state.emitter.tensor_tensor(op, dst, dst, other)
+                first = AluOp.BYPASS
+            if first is not AluOp.BYPASS:
+                a = e.scale if bias == 0.0 else bias
+                state.emitter.emit(
+                    "scalar_tensor_tensor",
+                    [dst],
+                    [scaled, a if isinstance(a, View) else None, other],
+                    {"op0": first, "op1": op} | ({} if isinstance(a, View) else {"imm0": a}),
+                    Engine.DVE,
+                )
+        if e.func is not Activation.COPY:
+            state.emitter.activation(dst, dst, e.func)
+
+
+def _flat_view(form: Form, out: Form, number: int, dst: View, n: int) -> View:
+    """The elements of `form` that stand at `n` consecutive elements of `out` from `number` on."""
+    dims: list[tuple[int, int]] = []
+    left = n
+    for a, stride in sorted(out.free, key=lambda item: item[1]):
+        if left <= 1 or stride * 1 >= n * max(1, 1) and dims:
+            break
+        step = form.stride(a)
+        if step is None:
+            raise ValueError("layouts of a product and its residual do not go together")
+        size = min(a.size, left)
+        if size > 1:
+            dims.insert(0, (step, size))
+        left = -(-left // a.size)
+    p, offset = form.locate(number)
+    return View(
+        form.buffer, dst.start, dst.partitions, tuple(dims) or ((1, 1),), offset, (), 0, form.dtype
+    )
+
+
+def _row_array(value: Value) -> np.ndarray | None:
+    """The vector behind a view that varies along one constant's elements only."""
+    root = value.root()
+    if root.array is None or root.scalar is not None:
+        return None
+    if root.array.size != int(np.prod([a.size for a in value.support])):
+        return None
+    return np.ascontiguousarray(root.array).reshape(-1).astype(np.float32)
+
+
+def _row_index(
+    value: Value, number: int, atoms: Sequence[Atom]
+) -> tuple[int, tuple[tuple[int, int], ...]]:
+    """(first element, dims) of the row of a constant that a block of columns takes."""
+    strides: list[tuple[Atom, int]] = []
+    scale = 1
+    for a in reversed(value.support):
+        strides.append((a, scale))
+        scale *= a.size
+    first = sum(a.digit(number) * s for a, s in strides)
+    dims: list[tuple[int, int]] = []
+    for a in atoms:
+        step = 0
+        for b, s in strides:
+            if b.stride <= a.stride and a.end <= b.end:
+                step = s * (a.stride // b.stride)
+        if a.size > 1:
+            dims.append((step, a.size))
+    if not covered(value.support, atoms[0]) and len(atoms) == 1:
+        dims = [(0, atoms[0].size)]
+    return first, tuple(dims) or ((1, 1),)

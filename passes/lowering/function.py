@@ -1,0 +1,220 @@
+"""Lowering a whole function: parameters, the rule of each op, and the results."""
+
+from typing import cast
+
+from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    DictionaryAttr,
+    ModuleOp,
+    StringAttr,
+    TensorType,
+    TupleType,
+)
+from xdsl.dialects.func import FuncOp as HloFunc
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from neuronir.dialects.hlo.constants import ConstantOp, constant_array
+from neuronir.dialects.nc.machine import Machine
+from neuronir.dialects.nc.structure import FuncOp
+from neuronir.dialects.nc.structure import ReturnOp as NcReturn
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.location import source_name
+from neuronir.passes.lowering.composite import lower_composite
+from neuronir.passes.lowering.convert import hbm_form
+from neuronir.passes.lowering.dot import lower_dot
+from neuronir.passes.lowering.elementwise import (
+    lower_binary,
+    lower_convert,
+    lower_select,
+    lower_unary,
+)
+from neuronir.passes.lowering.layout import row_major
+from neuronir.passes.lowering.movement import (
+    lower_broadcast,
+    lower_concatenate,
+    lower_iota,
+    lower_pad,
+    lower_reshape,
+    lower_reverse,
+    lower_slice,
+    lower_transpose,
+)
+from neuronir.passes.lowering.reduce import lower_reduce
+from neuronir.passes.lowering.state import Lowering, Rule
+from neuronir.passes.lowering.values import Value, constant_value, new_value
+
+RULES: dict[str, Rule] = {
+    "hlo.broadcast": lower_broadcast,
+    "hlo.reshape": lower_reshape,
+    "hlo.bitcast": lower_reshape,
+    "hlo.transpose": lower_transpose,
+    "hlo.slice": lower_slice,
+    "hlo.concatenate": lower_concatenate,
+    "hlo.pad": lower_pad,
+    "hlo.reverse": lower_reverse,
+    "hlo.iota": lower_iota,
+    "hlo.convert": lower_convert,
+    "hlo.select": lower_select,
+    "hlo.reduce": lower_reduce,
+    "hlo.dot": lower_dot,
+    "hlo.composite": lower_composite,
+    **{
+        f"hlo.{name}": lower_unary
+        for name in (
+            "abs",
+            "exponential",
+            "log",
+            "sqrt",
+            "rsqrt",
+            "tanh",
+            "logistic",
+            "erf",
+            "sine",
+            "sign",
+            "negate",
+            "not",
+            "copy",
+        )
+    },
+    **{
+        f"hlo.{name}": lower_binary
+        for name in (
+            "add",
+            "subtract",
+            "multiply",
+            "divide",
+            "maximum",
+            "minimum",
+            "compare",
+            "and",
+            "or",
+            "xor",
+            "shift_left",
+            "shift_right_logical",
+            "shift_right_arithmetic",
+        )
+    },
+}
+
+
+def lower_block(state: Lowering, block: Block) -> None:
+    """Lower the ops of a block in order, the terminator excepted."""
+    for op in block.ops:
+        if op in state.done or op is block.last_op:
+            continue
+        lower_op(state, op)
+
+
+def lower_op(state: Lowering, op: Operation) -> None:
+    """Lower one op by its rule."""
+    state.emitter.source = op
+    if isinstance(op, ConstantOp):
+        array = constant_array(op)
+        state.set(op.results[0], constant_value(array, state.dtype(op.results[0])))
+        return
+    if op.name in ("hlo.tuple", "hlo.get_tuple_element", "hlo.optimization_barrier"):
+        return
+    rule = RULES.get(op.name)
+    if rule is None:
+        raise NeuronError(
+            "NCC_EVRF001",
+            f"{source_name(op)}: {op.name} is not supported on {state.machine.name}",
+            help="`neuronx-cc list-operators --framework XLA` lists what is",
+        )
+    for operand in op.operands:
+        if isinstance(operand.type, TensorType):
+            state.dtype(operand)
+    rule(state, op)
+
+
+def lower_function(function: HloFunc, machine: Machine) -> ModuleOp:
+    """The nc module (virtual phase) of an hlo entry function without calls and loops."""
+    state = Lowering(machine)
+    block = function.body.block
+    attrs = function.arg_attrs.data if function.arg_attrs else []
+    for i, arg in enumerate(block.args):
+        _parameter(state, i, arg, attrs[i] if i < len(attrs) else None)
+    lower_block(state, block)
+    assert block.last_op is not None
+    for i, ssa in enumerate(_leaves(block.last_op.operands[0])):
+        _result(state, i, ssa)
+    state.constants.finish()
+    body = Block(
+        [
+            *state.emitter.head,
+            *cast(list[Operation], state.constants.resident),
+            *state.emitter.ops,
+            NcReturn.create(),
+        ]
+    )
+    main = FuncOp.create(properties={"sym_name": StringAttr("main")}, regions=[Region(body)])
+    module = ModuleOp([*state.emitter.variables, main])
+    module.attributes["nc.machine"] = StringAttr(machine.name)
+    module.attributes["neuronir.phase"] = StringAttr("virtual")
+    return module
+
+
+def _parameter(state: Lowering, index: int, arg: SSAValue, attrs: object) -> None:
+    if not isinstance(arg.type, TensorType):
+        raise NeuronError("NIR_LOW005", f"parameter {index} is not an array")
+    if not arg.uses:
+        return
+    name, layout = f"arg{index}", None
+    if isinstance(attrs, DictionaryAttr):
+        given = attrs.data.get("hlo.name")
+        name = given.data if isinstance(given, StringAttr) else name
+        order = attrs.data.get("hlo.layout")
+        layout = list(order.get_values()) if isinstance(order, DenseArrayBase) else None
+    shape = state.shape(arg)
+    dtype = state.dtype(arg)
+    value = new_value(shape, dtype)
+    buffer = state.emitter.variable(
+        f"arg{index}", "input", shape or (1,), dtype, index=index, source_name=name, layout=layout
+    )
+    value.forms.append(hbm_form(buffer, value, _strides(shape, layout)))
+    state.set(arg, value)
+
+
+def _strides(shape: tuple[int, ...], layout: object) -> tuple[int, ...]:
+    if layout is None:
+        return row_major(shape)
+    strides = [0] * len(shape)
+    step = 1
+    for d in cast("list[int]", layout):
+        strides[d] = step
+        step *= shape[d]
+    return tuple(strides)
+
+
+def _leaves(ssa: SSAValue) -> list[SSAValue]:
+    if not isinstance(ssa.type, TupleType):
+        return [ssa]
+    owner = ssa.owner
+    if isinstance(owner, Operation) and owner.name == "hlo.tuple":
+        return [leaf for operand in owner.operands for leaf in _leaves(operand)]
+    raise NeuronError("NIR_LOW005", "the root tuple is not put together in the entry computation")
+
+
+def _result(state: Lowering, index: int, ssa: SSAValue) -> None:
+    value = state.value(ssa)
+    shape = state.shape(ssa)
+    dtype = state.dtype(ssa)
+    buffer = state.emitter.variable(f"out{index}", "output", shape or (1,), dtype, index=index)
+    full = new_value(shape, dtype)
+    target = hbm_form(buffer, full)
+    store(state, value, target)
+
+
+def store(state: Lowering, value: Value, target: object) -> None:
+    """Write `value` to an HBM form, from a copy on the chip."""
+    from neuronir.passes.lowering.layout import Form
+    from neuronir.passes.lowering.reduce import full_value
+
+    assert isinstance(target, Form)
+    converter = state.converter
+    value = full_value(state, value)
+    form = next((f for f in converter.source_forms(value) if not f.hbm), None)
+    if form is None:
+        partition = state.default_partition(value.support)
+        form = converter.ensure(value, partition)
+    converter.transfer(target, form, load=False)

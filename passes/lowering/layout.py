@@ -1,0 +1,254 @@
+"""Layouts: which factors of a tensor lie on partitions and how the rest lies on the free axis.
+
+A tensor's elements are numbered in row-major order. An `Atom` is one digit of that number: the
+factor of `size` positions, `stride` apart. A reshape keeps the numbering, so it costs nothing; a
+transpose renumbers atoms. A `Form` is one physical copy of a value: each atom lies on partitions or
+on the free axis of a buffer; a value is constant along digits that no atom covers.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+from xdsl.ir import SSAValue
+
+from neuronir.dialects.nc.ops import View
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """The digit `((n // unit) % extent) // (stride // unit) % size` of element number n.
+
+    An atom of a dimension that its tile does not divide has `unit * extent` as the end of the
+    dimension (its last tile is shorter); elsewhere unit = stride and extent = size.
+    """
+
+    size: int
+    stride: int
+    unit: int
+    extent: int
+
+    @property
+    def end(self) -> int:
+        """Where the atom's digits end: the stride of the next larger digit."""
+        return self.stride * self.size if self.unit == self.stride else self.unit * self.extent
+
+    @property
+    def ragged(self) -> bool:
+        """Whether its dimension is not a whole number of tiles."""
+        return self.unit != self.stride or self.extent != self.size
+
+    def digit(self, number: int) -> int:
+        """The digit of element `number`."""
+        return (number // self.unit) % self.extent // (self.stride // self.unit) % self.size
+
+
+def atom(size: int, stride: int) -> Atom:
+    """A plain digit."""
+    return Atom(size, stride, stride, size)
+
+
+def tile(size: int, stride: int, width: int) -> tuple[Atom, Atom]:
+    """Split a digit into (tile, inner of `width`); the last tile is shorter where it must be."""
+    count = -(-size // width)
+    if count * width == size:
+        return atom(count, stride * width), atom(width, stride)
+    return Atom(count, stride * width, stride, size), Atom(width, stride, stride, size)
+
+
+def row_major(shape: Sequence[int]) -> tuple[int, ...]:
+    """Strides of the dimensions in the element number."""
+    strides = [1] * len(shape)
+    for i in range(len(shape) - 2, -1, -1):
+        strides[i] = strides[i + 1] * shape[i + 1]
+    return tuple(strides)
+
+
+def dim_atoms(shape: Sequence[int], dims: Iterable[int]) -> tuple[Atom, ...]:
+    """The given dimensions as atoms, in the given order, without those of size 1."""
+    strides = row_major(shape)
+    return tuple(atom(shape[d], strides[d]) for d in dims if shape[d] != 1)
+
+
+def merge(atoms: Iterable[Atom]) -> tuple[Atom, ...]:
+    """Join neighbours (outermost first) that continue each other."""
+    out: list[Atom] = []
+    for a in atoms:
+        if a.size == 1 and not a.ragged:
+            continue
+        if out and not out[-1].ragged and not a.ragged and out[-1].stride == a.end:
+            out[-1] = atom(out[-1].size * a.size, a.stride)
+        else:
+            out.append(a)
+    return tuple(out)
+
+
+def split_at(a: Atom, cuts: Iterable[int]) -> tuple[Atom, ...] | None:
+    """Split a plain atom at the strides of `cuts`, outermost first; None where it can't be."""
+    points = sorted({c for c in cuts if a.stride < c < a.end})
+    if not points:
+        return (a,)
+    if a.ragged:
+        return None
+    out: list[Atom] = []
+    low = a.stride
+    for c in [*points, a.end]:
+        if c % low:
+            return None
+        out.append(atom(c // low, low))
+        low = c
+    return tuple(reversed(out))
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """One physical copy of a value.
+
+    `partition` lists (atom, step in partitions), `free` (atom, stride in elements of the buffer).
+    `copies` is the number of partitions that hold the same data where `partition` is empty. An HBM
+    form has no partition atoms. `dtype` is the element type's name where it is not the buffer's.
+    """
+
+    buffer: SSAValue
+    partition: tuple[tuple[Atom, int], ...]
+    free: tuple[tuple[Atom, int], ...]
+    start: int = 0
+    offset: int = 0
+    dtype: str = ""
+    copies: int = 1
+    hbm: bool = False
+
+    @property
+    def partitions(self) -> int:
+        """Partitions that it spans."""
+        span = 1
+        for a, step in self.partition:
+            span += (a.size - 1) * step
+        return max(span, self.copies)
+
+    @property
+    def elements(self) -> int:
+        """Elements per partition."""
+        return prod(a.size for a, _ in self.free)
+
+    def locate(self, number: int) -> tuple[int, int]:
+        """(partition, element offset) of element `number`."""
+        p = self.start
+        for a, step in self.partition:
+            p += a.digit(number) * step
+        offset = self.offset
+        for a, stride in self.free:
+            offset += a.digit(number) * stride
+        return p, offset
+
+    def stride(self, a: Atom) -> int | None:
+        """Elements between neighbours along `a`; 0 where constant; None where `a` is not whole."""
+        for other, stride in self.free:
+            step = _inside(a, other)
+            if step is not None:
+                return stride * step
+            if _meets(a, other):
+                return None
+        if any(_meets(a, other) for other, _ in self.partition):
+            return None
+        return 0
+
+    def step(self, a: Atom) -> int | None:
+        """Partitions between neighbours along `a`; 0 where constant; None where it is not whole."""
+        for other, step in self.partition:
+            inside = _inside(a, other)
+            if inside is not None:
+                return step * inside
+            if _meets(a, other):
+                return None
+        if any(_meets(a, other) for other, _ in self.free):
+            return None
+        return 0
+
+    def atoms(self) -> tuple[Atom, ...]:
+        """All atoms, partitions first."""
+        return tuple(a for a, _ in self.partition) + tuple(a for a, _ in self.free)
+
+    def at(self, number: int, partitions: int, free: Sequence[tuple[int, int]]) -> View:
+        """A view of `partitions` partitions from element `number` on, with (stride, size) dims."""
+        p, offset = self.locate(number)
+        return View(self.buffer, p, partitions, tuple(free) or ((1, 1),), offset, (), 0, self.dtype)
+
+    def renumbered(self, atoms: dict[Atom, Atom]) -> "Form":
+        """The same copy with its atoms renamed."""
+        return replace(
+            self,
+            partition=tuple((atoms[a], s) for a, s in self.partition),
+            free=tuple((atoms[a], s) for a, s in self.free),
+        )
+
+
+def _inside(a: Atom, other: Atom) -> int | None:
+    """The multiple of `other`'s stride that `a` advances by, where `a` is a part of `other`."""
+    if a == other:
+        return 1
+    if a.ragged or other.ragged:
+        whole = not other.ragged and a.unit % other.stride == 0
+        if whole and a.unit * a.extent <= other.end:  # a tile of a dimension that lies whole
+            return a.stride // other.stride
+        return None
+    if a.stride % other.stride == 0 and a.end <= other.end:
+        return a.stride // other.stride
+    return None
+
+
+def _meets(a: Atom, other: Atom) -> bool:
+    return a.stride < other.end and other.stride < a.end
+
+
+def partition_signature(form: Form) -> tuple[tuple[Atom, int], ...]:
+    """Partition atoms with neighbours joined, to compare layouts."""
+    return join(form.partition)
+
+
+def join(pairs: Iterable[tuple[Atom, int]]) -> tuple[tuple[Atom, int], ...]:
+    """Join neighbouring (atom, step) pairs, outermost first, that continue each other."""
+    out: list[tuple[Atom, int]] = []
+    for a, step in pairs:
+        if a.size == 1 and not a.ragged:
+            continue
+        if out:
+            b, outer = out[-1]
+            if not b.ragged and not a.ragged and b.stride == a.end and outer == step * a.size:
+                out[-1] = (atom(b.size * a.size, a.stride), step)
+                continue
+        out.append((a, step))
+    return tuple(out)
+
+
+def dense(atoms: Sequence[Atom], scale: int = 1) -> tuple[tuple[Atom, int], ...]:
+    """Give atoms (outermost first) dense strides, the last one `scale`."""
+    out: list[tuple[Atom, int]] = []
+    for a in reversed(atoms):
+        out.append((a, scale))
+        scale *= a.size
+    return tuple(reversed(out))
+
+
+def divisor(size: int, limit: int) -> int:
+    """The largest divisor of `size` that is at most `limit`."""
+    best = 1
+    d = 1
+    while d * d <= size:
+        if size % d == 0:
+            for c in (d, size // d):
+                if best < c <= limit:
+                    best = c
+        d += 1
+    return best
+
+
+def tile_width(size: int, limit: int) -> int:
+    """A tile for a dimension: all of it, a divisor that uses half the limit or more, else even
+    shares of which the last is shorter."""
+    if size <= limit:
+        return size
+    d = divisor(size, limit)
+    if 2 * d >= limit:
+        return d
+    return -(-size // -(-size // limit))

@@ -1,0 +1,49 @@
+"""The pass that lowers the hlo entry function to the virtual phase of nc."""
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.passes import ModulePass
+
+from neuronir.dialects.nc.machine import get_machine
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.passes.lowering.function import lower_function
+
+
+@dataclass(frozen=True)
+class LowerHloToNc(ModulePass):
+    """Lower hlo to nc.
+
+    The entry function, without calls and loops (hlo-inline, hlo-unroll-while), becomes the `main`
+    function of an nc program at the virtual phase: layouts are chosen, dots and convolutions become
+    tiles of matmuls, constants go into the weight stream. The target is the option, or else the
+    module attribute `nc.machine`.
+    """
+
+    name = "lower-hlo-to-nc"
+    target: str = ""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        attr = op.attributes.get("nc.machine")
+        name = self.target or (attr.data if isinstance(attr, StringAttr) else "")
+        if not name:
+            raise NeuronError(
+                "NIR_LOW006", "lower-hlo-to-nc needs a target", help="use {target=trn1}"
+            )
+        main = next(
+            (f for f in op.ops if isinstance(f, FuncOp) and f.sym_name.data == "main"), None
+        )
+        if main is None:
+            raise NeuronError("NIR_LOW006", "the module has no function @main")
+        lowered = lower_function(main, get_machine(name))
+        for key, value in lowered.attributes.items():
+            op.attributes[key] = value
+        for function in list(op.ops):
+            function.detach()
+            function.erase(safe_erase=False)
+        body = lowered.body.block
+        for inner in list(body.ops):
+            inner.detach()
+            op.body.block.add_op(inner)

@@ -1,0 +1,251 @@
+"""Ops that move data: views where a layout allows it, else copies, else a trip through HBM."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import cast
+
+from xdsl.ir import Operation
+
+from neuronir.dialects.hlo.data_movement import (
+    BroadcastOp,
+    ConcatenateOp,
+    PadOp,
+    ReverseOp,
+    SliceOp,
+    TransposeOp,
+)
+from neuronir.dialects.nc.enums import Engine
+from neuronir.passes.lowering.demand import ints
+from neuronir.passes.lowering.layout import Atom, Form, dim_atoms, join, merge, row_major
+from neuronir.passes.lowering.state import Lowering, span
+from neuronir.passes.lowering.values import (
+    Value,
+    constant_value,
+    new_value,
+    rename_dims,
+    reshape,
+    scalar_value,
+    slice_value,
+)
+from neuronir.passes.lowering.views import chunks, plan
+
+
+def lower_reshape(state: Lowering, op: Operation) -> None:
+    """reshape: the numbering stays."""
+    source = state.value(op.operands[0])
+    shape = state.shape(op.results[0])
+    view = reshape(source, shape)
+    if source.array is not None:
+        view = constant_value(source.array.reshape(shape), source.dtype)
+    state.set(op.results[0], view)
+
+
+def lower_transpose(state: Lowering, op: Operation) -> None:
+    """transpose: atoms are renumbered."""
+    source = state.value(op.operands[0])
+    permutation = ints(cast(TransposeOp, op).permutation)
+    if source.array is not None:
+        state.set(op.results[0], constant_value(source.array.transpose(permutation), source.dtype))
+        return
+    dims = [permutation.index(i) for i in range(len(permutation))]
+    state.set(op.results[0], rename_dims(source, state.shape(op.results[0]), dims))
+
+
+def lower_broadcast(state: Lowering, op: Operation) -> None:
+    """broadcast: a value that is constant along the new dimensions."""
+    source = state.value(op.operands[0])
+    shape = state.shape(op.results[0])
+    if source.scalar is not None:
+        state.set(op.results[0], scalar_value(shape, source.dtype, source.scalar))
+        return
+    state.set(op.results[0], rename_dims(source, shape, ints(cast(BroadcastOp, op).dimensions)))
+
+
+def lower_slice(state: Lowering, op: Operation) -> None:
+    """slice: a view of a rectangle."""
+    assert isinstance(op, SliceOp)
+    source = state.value(op.operands[0])
+    view = slice_value(source, ints(op.start_indices), ints(op.limit_indices), ints(op.strides))
+    if source.scalar is not None:
+        view = scalar_value(view.shape, source.dtype, source.scalar)
+    elif source.array is not None and view.array is not None:
+        view = constant_value(view.array, source.dtype)
+    state.set(op.results[0], view)
+
+
+def place_layout(
+    state: Lowering, op: Operation, sources: Sequence[Value], cut: Sequence[int]
+) -> Form:
+    """A new form for a result put together from pieces along the dimensions `cut`, which stay on
+    the free axis."""
+    result = op.results[0]
+    shape = state.shape(result)
+    support = merge(dim_atoms(shape, range(len(shape))))
+    avoid = dim_atoms(shape, cut)
+    want = state.demand(result).best()
+    if want is None or any(a.stride < v.end and v.stride < a.end for a, _ in want for v in avoid):
+        want = state.default_partition(support, avoid)
+    return state.allocate(support, want, state.dtype(result))
+
+
+def copy_into(
+    state: Lowering,
+    target: Form,
+    shape: Sequence[int],
+    piece: Value,
+    starts: Sequence[int],
+    steps: Sequence[int] | None = None,
+) -> None:
+    """Copy `piece` to the rectangle of `target` (of `shape`) that begins at `starts`."""
+    whole = Value(tuple(shape), piece.dtype, merge(dim_atoms(shape, range(len(shape)))), [target])
+    steps = steps or [1] * len(shape)
+    limits = [a + (n - 1) * s + 1 for a, n, s in zip(starts, piece.shape, steps, strict=True)]
+    window = slice_value(whole, starts, limits, steps)
+    assert window.from_source is not None
+    out = window.from_source(target)
+    if out is None:
+        raise ValueError("a layout cuts a piece")
+    count = out.partitions
+    if piece.scalar is not None:
+        dims = plan([out], [a for a, _ in out.free]) or []
+        for chunk in chunks(dims, count, 4, state.machine.max_free_sbuf):
+            state.emitter.memset(chunk.view(out, 0), float(piece.scalar))
+        return
+    form = state.converter.ensure(piece, join(out.partition), count)
+    dims = plan([out, form], [a for a, _ in out.free]) or []
+    for chunk in chunks(dims, count, 4, state.machine.max_free_psum):
+        state.emitter.copy(chunk.view(out, 0), chunk.view(form, 1))
+
+
+def lower_concatenate(state: Lowering, op: Operation) -> None:
+    """concatenate: each operand is copied to its place."""
+    assert isinstance(op, ConcatenateOp)
+    d = int(op.dimension.value.data)
+    shape = state.shape(op.results[0])
+    sources = [state.value(v) for v in op.operands]
+    target = place_layout(state, op, sources, [d])
+    low = 0
+    for piece in sources:
+        starts = [0] * len(shape)
+        starts[d] = low
+        copy_into(state, target, shape, piece, starts)
+        low += piece.shape[d]
+    _finish(state, op, target)
+
+
+def lower_pad(state: Lowering, op: Operation) -> None:
+    """pad: the padding value everywhere, then the operand in its place (negative padding slices)."""
+    assert isinstance(op, PadOp)
+    source, value = state.value(op.operands[0]), state.value(op.operands[1])
+    low, high = ints(op.edge_padding_low), ints(op.edge_padding_high)
+    inner = ints(op.interior_padding)
+    shape = state.shape(op.results[0])
+    starts, limits, place = [], [], []
+    for n, l, h, i in zip(source.shape, low, high, inner, strict=True):
+        step = i + 1
+        first = max(0, -(l // step)) if l < 0 else 0
+        last = n
+        extent = (n - 1) * step + 1 + l + h
+        while last > first and l + (last - 1) * step >= extent:
+            last -= 1
+        starts.append(first)
+        limits.append(last)
+        place.append(l + first * step)
+    piece = slice_value(source, starts, limits, [1] * len(starts))
+    if starts == [0] * len(starts) and limits == list(source.shape):
+        piece = source
+    cut = [d for d in range(len(shape)) if shape[d] != source.shape[d] or inner[d]]
+    target = place_layout(state, op, [source], cut)
+    if value.scalar is None:
+        fill = rename_dims(value, shape, [])
+        copy_into(state, target, shape, fill, [0] * len(shape))
+    else:
+        copy_into(
+            state, target, shape, scalar_value(shape, value.dtype, value.scalar), [0] * len(shape)
+        )
+    if all(n > 0 for n in piece.shape):
+        copy_into(state, target, shape, piece, place, [i + 1 for i in inner])
+    _finish(state, op, target)
+
+
+def lower_reverse(state: Lowering, op: Operation) -> None:
+    """reverse: strides of the other sign."""
+    assert isinstance(op, ReverseOp)
+    source = state.value(op.operands[0])
+    shape = source.shape
+    dims = [d for d in ints(op.dimensions) if shape[d] > 1]
+    if source.array is not None:
+        flipped = source.array[
+            tuple(slice(None, None, -1 if d in dims else None) for d in range(len(shape)))
+        ]
+        state.set(op.results[0], constant_value(flipped.copy(), source.dtype))
+        return
+    avoid = dim_atoms(shape, dims)
+    partition = state.default_partition(source.support, avoid)
+    form = state.converter.ensure(source, partition, span(partition))
+    target = state.allocate(source.support, partition, source.dtype)
+    strides = row_major(shape)
+    reversed_atoms = {Atom(shape[d], strides[d], strides[d], shape[d]) for d in dims}
+    cuts = {c for a in reversed_atoms for c in (a.stride, a.end)}
+    base = sum((shape[d] - 1) * strides[d] for d in dims)
+    probe = replace(target, free=_split(target, cuts))
+    walk = plan([probe, form], [a for a, _ in probe.free]) or []
+    for chunk in chunks(walk, target.partitions, 4, state.machine.max_free_sbuf):
+        mirrored = []
+        number = chunk.number
+        for a in reversed_atoms:
+            number += (shape_digit_mirror(a, chunk.number)) * a.stride
+        del base
+        base = 0
+        for dim in chunk.dims:
+            sign = (
+                -1
+                if any(
+                    a.stride <= dim.atom.stride and dim.atom.end <= a.end for a in reversed_atoms
+                )
+                else 1
+            )
+            mirrored.append((sign * dim.strides[1], dim.size))
+        src = form.at(number, chunk.partitions, mirrored)
+        state.emitter.copy(chunk.view(target, 0), src, Engine.DVE)
+    _finish(state, op, target)
+
+
+def shape_digit_mirror(a: Atom, number: int) -> int:
+    """How far digit `a` of `number` moves when the dimension is reversed."""
+    digit = a.digit(number)
+    return a.size - 1 - 2 * digit
+
+
+def _split(form: Form, cuts: set[int]) -> tuple[tuple[Atom, int], ...]:
+    from neuronir.passes.lowering.layout import split_at
+
+    out: list[tuple[Atom, int]] = []
+    for a, stride in form.free:
+        for b in split_at(a, cuts) or (a,):
+            out.append((b, stride * (b.stride // a.stride)))
+    return tuple(out)
+
+
+def lower_iota(state: Lowering, op: Operation) -> None:
+    """iota: a constant vector, seen as a broadcast."""
+    import numpy as np
+
+    from neuronir.dialects.hlo.constants import IotaOp
+
+    assert isinstance(op, IotaOp)
+    d = int(op.iota_dimension.value.data)
+    shape = state.shape(op.results[0])
+    dtype = state.dtype(op.results[0])
+    vector = constant_value(np.arange(shape[d]).astype(dtype.numpy), dtype)
+    if vector.scalar is not None:
+        state.set(op.results[0], scalar_value(shape, dtype, vector.scalar))
+        return
+    state.set(op.results[0], rename_dims(vector, shape, [d]))
+
+
+def _finish(state: Lowering, op: Operation, form: Form) -> None:
+    shape = state.shape(op.results[0])
+    value = new_value(shape, state.dtype(op.results[0]))
+    value.forms.append(form)
+    state.set(op.results[0], value)

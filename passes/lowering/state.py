@@ -1,0 +1,176 @@
+"""The state of a lowering: values by SSA value, the converter, and choices of layout."""
+
+from collections.abc import Callable, Sequence
+from typing import cast
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Operation, SSAValue
+
+from neuronir.dialects.nc.enums import DType
+from neuronir.dialects.nc.machine import Machine
+from neuronir.dialects.nc.records import dtype_of
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.location import source_name
+from neuronir.passes.lowering.constants import Constants
+from neuronir.passes.lowering.convert import Converter, covered, remaining
+from neuronir.passes.lowering.demand import Demand, demand, shape_of
+from neuronir.passes.lowering.emitter import Emitter
+from neuronir.passes.lowering.layout import (
+    Atom,
+    Form,
+    atom,
+    dense,
+    dim_atoms,
+    divisor,
+    join,
+    merge,
+    split_at,
+    tile,
+    tile_width,
+)
+from neuronir.passes.lowering.values import Partition, Value
+
+Rule = Callable[["Lowering", Operation], None]
+
+
+class Lowering:
+    """Lowers the ops of one function, in order, into an emitter."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self.emitter = Emitter(machine)
+        self.constants = Constants(self.emitter)
+        self.converter = Converter(self.emitter, self.constants)
+        self.values: dict[SSAValue, Value] = {}
+        self.done: set[Operation] = set()
+        self._demands: dict[SSAValue, Demand] = {}
+
+    def value(self, ssa: SSAValue) -> Value:
+        """The value that has been made for `ssa`."""
+        return self.values[ssa]
+
+    def set(self, ssa: SSAValue, value: Value) -> None:
+        """Record the value of `ssa`."""
+        self.values[ssa] = value
+
+    def dtype(self, ssa: SSAValue) -> DType:
+        """The data type of a tensor value, checked against what the machine takes."""
+        type_ = cast(TensorType, ssa.type)
+        try:
+            dtype = dtype_of(type_.element_type)
+        except KeyError:
+            dtype = None
+        if dtype is None or dtype.name not in self.machine.dtypes:
+            owner = ssa.owner
+            where = source_name(owner) if isinstance(owner, Operation) else "an argument"
+            raise NeuronError(
+                "NCC_ESPP004",
+                f"{where}: element type {type_.element_type} is not supported on "
+                f"{self.machine.name}",
+                help=f"supported: {', '.join(sorted(self.machine.dtypes)).lower()}",
+            )
+        return dtype
+
+    def demand(self, ssa: SSAValue) -> Demand:
+        """What the users of `ssa` want."""
+        if ssa not in self._demands:
+            self._demands[ssa] = demand(ssa, self.machine.partitions)
+        return self._demands[ssa]
+
+    # layouts
+
+    def default_partition(self, support: Sequence[Atom], avoid: Sequence[Atom] = ()) -> Partition:
+        """A layout for a value that nobody has laid out: its outermost factors on partitions, so
+        that each partition holds one contiguous run; atoms of `avoid` stay on the free axis."""
+        limit = self.machine.partitions
+        cuts = {c for a in avoid for c in (a.stride, a.end)}
+        atoms: list[Atom] = []
+        for s in support:
+            for a in split_at(s, cuts) or (s,):
+                if not any(v.stride < a.end and a.stride < v.end for v in avoid):
+                    atoms.append(a)
+        atoms = list(merge(atoms))
+        if not atoms:
+            return ()
+        whole = max(atoms, key=lambda a: a.size)
+        if avoid or len(atoms) > 1:
+            if whole.size <= limit:
+                return ((whole, 1),)
+            return ((tile(whole.size, whole.stride, tile_width(whole.size, limit))[1], 1),)
+        a = atoms[0]
+        width = a.size if a.size <= limit else divisor(a.size, limit)
+        if a.size > limit and 4 * width < limit:
+            width = tile_width(a.size, limit)
+            return ((tile(a.size, a.stride, width)[1], 1),)
+        return ((atom(width, a.stride * (a.size // width)), 1),)
+
+    def partition_of(self, form: Form) -> Partition:
+        """The layout of a form, to make others alike."""
+        return join(form.partition)
+
+    def allocate(
+        self, support: Sequence[Atom], partition: Partition, dtype: DType, order: Form | None = None
+    ) -> Form:
+        """A new SBUF form with that layout; the free axis in the order of `order` where given."""
+        mine = tuple(
+            (b, s * (b.stride // a.stride))
+            for a, s in partition
+            for b in (split_at(a, {c for u in support for c in (u.stride, u.end)}) or (a,))
+            if covered(support, b)
+        )
+        free = remaining(support, [a for a, _ in mine])
+        if free is None:
+            raise NeuronError("NIR_LOW001", "a layout does not divide a value")
+        atoms = list(free)
+        if order is not None:
+            atoms = _in_order_of(atoms, order)
+        elements = 1
+        for a in atoms:
+            elements *= a.size
+        span = sum((a.size - 1) * s for a, s in mine) + 1
+        copies = 1
+        if not mine and partition:
+            span = copies = sum((a.size - 1) * s for a, s in partition) + 1
+        buffer = self.emitter.sbuf(span, elements, dtype)
+        return Form(buffer, mine, dense(atoms), copies=copies)
+
+    def shape(self, ssa: SSAValue) -> tuple[int, ...]:
+        """The static shape of a tensor value."""
+        return shape_of(ssa)
+
+
+def _in_order_of(atoms: list[Atom], order: Form) -> list[Atom]:
+    """Sort the atoms by how far apart `order` stores them, so that both are walked alike."""
+    cuts = {c for a in order.atoms() for c in (a.stride, a.end)}
+    parts: list[tuple[int, Atom]] = []
+    for a in atoms:
+        split = (a,) if a.ragged else split_at(a, cuts)
+        if split is None:
+            return atoms
+        for b in split:
+            stride = order.stride(b)
+            if stride is None or stride == 0:
+                return atoms
+            parts.append((stride, b))
+    return [b for _, b in sorted(parts, key=lambda item: -item[0])]
+
+
+def union(supports: Sequence[Sequence[Atom]]) -> tuple[Atom, ...]:
+    """The atoms along which any of several values varies, outermost first."""
+    cuts = {c for s in supports for a in s for c in (a.stride, a.end)}
+    parts: set[Atom] = set()
+    for s in supports:
+        for a in s:
+            parts.update(split_at(a, cuts) or (a,))
+    return merge(sorted(parts, key=lambda a: -a.stride))
+
+
+def whole(ssa: SSAValue) -> tuple[Atom, ...]:
+    """The atoms of all dimensions of a value."""
+    shape = shape_of(ssa)
+    return merge(dim_atoms(shape, range(len(shape))))
+
+
+def span(partition: Partition) -> int:
+    """Partitions that a layout takes."""
+    return sum((a.size - 1) * s for a, s in partition) + 1
