@@ -126,16 +126,22 @@ class Registry:
     def pipelines(self) -> dict[str, str]:
         """The named pipelines.
 
-        `<target>` is a target's whole compile, `<target>:<part>` a part of it; the others belong to
-        no target.
+        `<target>` is a target's whole compile, `<target>:<phase>` the passes that lead to a phase
+        of it, `<target>:<name>` another pipeline of the target; the others belong to no target.
         """
+        from neuronir.driver.phases import pipelines_of
+
         named = dict(PIPELINES)
         for name in list_targets():
             target = get_target(name)
-            if "default" not in target.pipelines:
-                named[name] = ",".join(text for text in target.pipelines.values() if text)
-            for part, text in target.pipelines.items():
-                named[name if part == "default" else f"{name}:{part}"] = text
+            phases = {phase: text for phase, text in pipelines_of(target).items() if text}
+            parts = {"default": ",".join(phases.values()), **phases, **target.pipelines}
+            for part, text in parts.items():
+                # The driver says in the module which machine it is for; here the pass has to know.
+                bound = re.sub(
+                    r"\blower-hlo-to-nc(?!\{)", f"lower-hlo-to-nc{{target={name}}}", text
+                )
+                named[name if part == "default" else f"{name}:{part}"] = bound
         return named
 
 

@@ -9,6 +9,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, Protocol, runtime_checkable
 
+from neuronir.dialects.nc.machine import Machine, register_machine
 from neuronir.dialects.support.errors import NeuronError
 
 GROUP = "neuronir.targets"
@@ -60,6 +61,8 @@ def register_target(target: TargetLike) -> None:
     if target.name in list_targets():
         raise NeuronError("NIR_TARGET", f"there is already a target named '{target.name}'")
     _extra[target.name] = target
+    if isinstance(target.machine, Machine):
+        register_machine(target.machine)
 
 
 def list_targets() -> list[str]:

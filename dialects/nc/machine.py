@@ -143,7 +143,9 @@ def get_machine(name: str) -> Machine:
     if name not in _MACHINES:
         for entry in entry_points(group="neuronir.targets"):
             if entry.name == name:
-                entry.load()
+                machine = getattr(entry.load(), "machine", None)
+                if isinstance(machine, Machine) and name not in _MACHINES:
+                    register_machine(machine)
     if name not in _MACHINES:
         known = sorted(set(_MACHINES) | {e.name for e in entry_points(group="neuronir.targets")})
         raise NeuronError(
