@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuronir.dialects.nc.enums import DType
+from neuronir.dialects.nc.enums import DType, Engine
 from neuronir.dialects.nc.instruction import Program, Variable
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.support.errors import NeuronError
@@ -29,7 +29,7 @@ class Options:
     """How to run.
 
     `uninitialized`: what unwritten bytes are (an error when read, NaN bits, zeros). `dma_mode` and
-    `order` choose among the orders that the semaphores allow (walker.py). `races` checks that the
+    `order` and `starve` choose among the orders that the semaphores allow (walker.py). `races` checks that the
     semaphores order all conflicting accesses. `rules` checks memories, partitions and banks;
     `sbuf_bytes` and `psum_bytes` replace the machine's sizes (programs without addresses).
     """
@@ -37,6 +37,7 @@ class Options:
     uninitialized: Uninitialized = "error"
     dma_mode: DmaMode = "eager"
     order: Order = "forward"
+    starve: Engine | None = None
     races: bool = False
     rules: bool = True
     sbuf_bytes: int | None = None
@@ -98,7 +99,7 @@ def run(
         step = checked
         meet = checker.meet
     with np.errstate(all="ignore"):
-        walker.run(step, chosen.order, chosen.dma_mode, meet)
+        walker.run(step, chosen.order, chosen.dma_mode, meet, chosen.starve)
     outputs = [_read_output(v, memory) for v in _of_kind(program, "output")]
     return Result(outputs, _statistics(walker, memory), warnings.texts(program))
 

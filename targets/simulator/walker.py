@@ -178,12 +178,14 @@ class Walker:
         order: Order = "forward",
         dma_mode: DmaMode = "eager",
         meet: Callable[[], None] | None = None,
+        starve: Engine | None = None,
     ) -> list[int]:
         """Run the program to its end; returns the final values of the semaphores.
 
         Engines take turns in `order` (their numbers, the reverse, or shuffled by a seed), each
         going on until it must wait (a random while, with a seed). `dma_mode="on_wait"` performs a
-        DMA only when some engine cannot go on without it. `meet` is called when all engines that
+        DMA only when some engine cannot go on without it; the engine `starve` takes a step
+        only when no other can. `meet` is called when all engines that
         have not ended stand at a barrier. Raises NIR_SIM004 on a deadlock.
         """
         semaphores = [0] * self.semaphores
@@ -193,12 +195,15 @@ class Walker:
         chance = random.Random(order) if isinstance(order, int) else None
         pending: list[tuple[Node, Env]] = []
         late = dma_mode == "on_wait"
+        hungry = True  # the starved engine must wait until a whole turn has brought nothing
         while True:
             progress = False
             if chance is not None:
                 chance.shuffle(streams)
             for stream in streams:
                 burst = chance.randint(1, 16) if chance is not None else -1
+                if stream.engine == starve:
+                    burst = 0 if progress or hungry else 1
                 while burst:
                     node = stream.current
                     if node is None or node.instruction.opcode == "barrier":
@@ -217,6 +222,10 @@ class Walker:
                     burst -= 1
                     stream.current = next(stream.rest, None)
             if progress:
+                hungry = True
+                continue
+            if hungry and starve is not None:
+                hungry = False
                 continue
             waiting = [s for s in streams if s.current is not None]
             if pending:
