@@ -2,7 +2,8 @@
 
 Fenced blocks that follow `<!-- write: NAME -->` become files, those that follow
 `<!-- from: PATH -->` must occur in that file, and in `console` blocks the lines after a `$ command`
-are its output, where a line `...` stands for any lines. `not COMMAND` must fail.
+are its output, where a line `...` stands for any lines, and
+`...` in a line for any text. `not COMMAND` must fail.
 """
 
 import re
@@ -69,6 +70,7 @@ def _run(command: str, expected: str, folder: Path, environment: Mapping[str, st
     )
     assert (done.returncode != 0) == fails, f"$ {command}\n{done.stdout}"
     pattern = "".join(
-        "(?:.*\n)*?" if line == "..." else re.escape(line) + "\n" for line in expected.splitlines()
+        "(?:.*\n)*?" if line == "..." else re.escape(line).replace(r"\.\.\.", ".*") + "\n"
+        for line in expected.splitlines()
     )
     assert re.fullmatch(pattern, done.stdout), f"$ {command}\n{done.stdout}\nexpected\n{expected}"

@@ -48,7 +48,7 @@ def test_the_plugin_is_listed(plugin: tuple[Path, dict[str, str]]) -> None:
 
     assert "outoftree:\n  toy-lower-scale  Turns toy.scale" in ask("--list-passes")
     assert "outoftree:\n  toy\n" in ask("--list-dialects")
-    assert "@toy1:toy = toy-lower-scale,hlo-canonicalize,hlo-dce" in ask("--list-pipelines")
+    assert "@toy1:hlo = toy-lower-scale,hlo-inline," in ask("--list-pipelines")
 
 
 def test_stock_xdsl_opt_runs_the_pass(plugin: tuple[Path, dict[str, str]]) -> None:

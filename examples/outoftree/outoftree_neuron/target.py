@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from neuronir.passes.pipelines import PIPELINES
 from neuronir.targets.target import Target
 from neuronir.targets.trn1 import TARGET as TRN1
 
@@ -9,6 +10,6 @@ TARGET = Target(
     name="toy1",
     machine=replace(TRN1.machine, name="toy1", pe_ghz=TRN1.machine.pe_ghz / 2),
     description="Trn1 with half the tensor engine's clock (an example)",
-    pipelines={**TRN1.pipelines, "toy": "toy-lower-scale,hlo-canonicalize,hlo-dce"},
+    pipelines={"hlo": f"toy-lower-scale,{PIPELINES['hlo-simplify']},hlo-auto-cast"},
     encoder=TRN1.encoder,
 )
