@@ -1,7 +1,9 @@
 """Running a block of hlo ops: decoded once, run any number of times, dead values freed."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, TypeAlias
 
 import numpy as np
 from xdsl.dialects.builtin import TensorType
@@ -9,6 +11,21 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from neuronir.dialects.hlo.semantics.numeric import Value
 from neuronir.dialects.hlo.semantics.registry import Bound, bind, shape_and_dtype, unsupported
+
+# Sees each op's result and gives the value to go on with.
+Observer: TypeAlias = Callable[[Operation, Value], Value]
+_OBSERVER: ContextVar[Observer | None] = ContextVar("observer", default=None)
+
+
+@contextmanager
+def observing(observer: Observer) -> Iterator[None]:
+    """While this lasts, `observer` is given the result of every op of every block but reducers."""
+    token = _OBSERVER.set(observer)
+    try:
+        yield
+    finally:
+        _OBSERVER.reset(token)
+
 
 _TERMINATORS = frozenset(("hlo.return", "func.return"))
 
@@ -56,8 +73,10 @@ class BlockPlan:
         slots: list[Any] = [None] * len(self._slots)
         slots[: len(arguments)] = arguments
         del arguments
+        observer = None if self._pointwise else _OBSERVER.get()
         for step in self._steps:
-            slots[step.output] = step.run(slots)
+            value = step.run(slots)
+            slots[step.output] = value if observer is None else observer(step.op, value)
             for slot in step.dead:
                 slots[slot] = None
         return tuple(slots[slot] for slot in self._results)

@@ -38,7 +38,12 @@ def _reduce_known(x: Array, init_value: Array, dimensions: Sequence[int], ufunc:
     if any(x.shape[i] == 0 for i in axes):
         kept = [n for i, n in enumerate(x.shape) if i not in set(axes)]
         return np.broadcast_to(init_value, kept)
-    total = ufunc.reduce(values, axis=axes, dtype=wide) if axes else values
+    # Sums of f32 go through f64: numpy adds rows one by one, XLA in vectors, so the plain f32 sum
+    # of many rows would be further from the truth than either needs to be.
+    through = np.dtype(np.float64) if ufunc is np.add and wide == np.float32 else wide
+    total = (
+        cast(np.asarray(ufunc.reduce(values, axis=axes, dtype=through)), wide) if axes else values
+    )
     return cast(np.asarray(ufunc(cast(np.asarray(init_value), wide), total)), x.dtype)
 
 

@@ -1,0 +1,149 @@
+"""How far two correct executions of a program may differ, from the program itself.
+
+Each operation adds an independent rounding error; along a chain the variances add. A value carries
+the largest variance over all chains that lead to it, relative to its magnitude: conditioning (sums
+that cancel) is not seen here but by `interpreter_noise`. docs/numerics.md has the derivation.
+"""
+
+import math
+from collections.abc import Sequence
+
+import ml_dtypes
+from xdsl.dialects.builtin import ModuleOp, TensorType, TupleType
+from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
+
+from neuronir.dialects.hlo.interpreter import entry_function
+from neuronir.dialects.hlo.semantics.numeric import is_complex, is_float
+from neuronir.dialects.hlo.semantics.regions import nested_blocks
+from neuronir.dialects.hlo.semantics.registry import index_list, integer, shape_and_dtype
+from neuronir.dialects.support.compare import (
+    LARGEST_OF_MANY,
+    UNIT_ROUNDOFF,
+    default_tolerance,
+    dot_variance,
+)
+
+# Library functions are right to about this many units in the last place on both sides.
+_FUNCTION_ULPS = 4.0
+_FUNCTIONS = frozenset(
+    f"hlo.{name}"
+    for name in (
+        "acos acosh asin asinh atan2 atanh cbrt cosh cosine erf exponential exponential_minus_one "
+        "log log_plus_one logistic power rsqrt sine sinh sqrt tan tanh fft cholesky "
+        "triangular_solve batch_norm_training batch_norm_inference batch_norm_grad custom_call"
+    ).split()
+)
+_ARITHMETIC = frozenset(f"hlo.{name}" for name in "add subtract multiply divide remainder".split())
+_SUMS = frozenset(("hlo.reduce", "hlo.reduce_window", "hlo.scatter", "hlo.select_and_scatter"))
+# A loop whose trip count is not known is taken to run so often.
+ASSUMED_TRIPS = 100
+
+
+def bounds(module: ModuleOp, precision: str = "fp32", entry: str = "main") -> list[float]:
+    """For each flat output, the error over the largest |output| that rounding explains.
+
+    `precision` is the type that dots and convolutions round their operands to.
+    """
+    default_tolerance(precision)  # Refuses an unknown precision.
+    block = entry_function(module, entry).body.block
+    analysis = _Analysis(0.0 if precision == "fp32" else UNIT_ROUNDOFF[precision])
+    analysis.run(block, [0.0] * len(block.args))
+    terminator = block.last_op
+    assert terminator is not None
+    variances = [v for operand in terminator.operands for v in analysis.leaves(operand)]
+    return [LARGEST_OF_MANY * math.sqrt(variance) for variance in variances]
+
+
+def _leaf_count(type_: Attribute) -> int:
+    if isinstance(type_, TupleType):
+        return sum(_leaf_count(part) for part in type_.types.data)
+    return 1
+
+
+def _roundoff(type_: Attribute) -> float:
+    """Unit roundoff of a float (or complex) tensor type; 0 for others."""
+    if isinstance(type_, TupleType):
+        return max((_roundoff(part) for part in type_.types.data), default=0.0)
+    if not isinstance(type_, TensorType):
+        return 0.0
+    dtype = shape_and_dtype(type_)[1]
+    if is_float(dtype) or is_complex(dtype):
+        return float(ml_dtypes.finfo(dtype).eps) / 2.0
+    return 0.0
+
+
+class _Analysis:
+    """Variances of the values of blocks, in the order of execution."""
+
+    def __init__(self, operand_roundoff: float) -> None:
+        self._operand_roundoff = operand_roundoff
+        self._variance: dict[SSAValue, float] = {}
+
+    def run(self, block: Block, arguments: Sequence[float]) -> float:
+        """The largest variance that the block returns."""
+        self._variance.update(zip(block.args, arguments, strict=True))
+        for op in block.ops:
+            if not op.results:
+                return max((self._variance[v] for v in op.operands), default=0.0)
+            variance = self._of(op)
+            for result in op.results:
+                self._variance[result] = variance
+        return 0.0
+
+    def leaves(self, value: SSAValue) -> list[float]:
+        """The variance of each leaf of a value; one for all where it is no explicit tuple."""
+        if isinstance(value, OpResult) and value.op.name == "hlo.tuple":
+            return [v for operand in value.op.operands for v in self.leaves(operand)]
+        return [self._variance[value]] * _leaf_count(value.type)
+
+    def _of(self, op: Operation) -> float:
+        inputs = [self._variance[operand] for operand in op.operands]
+        if op.name in ("hlo.call", "hlo.fusion", "hlo.composite"):
+            (block,) = nested_blocks(op)
+            return self.run(block, inputs)
+        if op.name == "hlo.while":
+            trips = integer(op, "trip_count", ASSUMED_TRIPS)
+            return inputs[0] + trips * self.run(op.regions[1].block, [0.0])
+        if op.name == "hlo.conditional":
+            branches = zip(op.regions, inputs[1:], strict=True)
+            return max(self.run(region.block, [v]) for region, v in branches)
+        return max(inputs, default=0.0) + self._own(op)
+
+    def _own(self, op: Operation) -> float:
+        """The variance that one operation adds."""
+        unit = _roundoff(op.results[0].type)
+        if unit == 0.0:
+            return 0.0
+        sums = min(unit, UNIT_ROUNDOFF["fp32"])
+        # Both executions round the result; a convert rounds when it narrows.
+        own = 2.0 * unit**2 / 3.0
+        if op.name in ("hlo.dot", "hlo.convolution"):
+            return own + dot_variance(self._operand_roundoff, float(_length(op)), sums)
+        if op.name in _FUNCTIONS:
+            return own + 2.0 * (_FUNCTION_ULPS * sums) ** 2
+        if op.name in _SUMS:
+            return own + _combined(op) * sums**2 / 3.0
+        narrows = op.name == "hlo.convert" and unit > _roundoff(op.operands[0].type)
+        return own if op.name in _ARITHMETIC or narrows else 0.0
+
+
+def _length(op: Operation) -> int:
+    """How many products are summed for each element of a dot or convolution."""
+    shape, _ = shape_and_dtype(op.operands[1].type)
+    if op.name == "hlo.dot":
+        return math.prod(shape[i] for i in index_list(op, "rhs_contracting_dims"))
+    return math.prod(shape) // max(1, shape[integer(op, "kernel_output_feature_dim")])
+
+
+def _combined(op: Operation) -> int:
+    """How many elements a reduction combines into one, at most."""
+    if op.name == "hlo.reduce":
+        shape, _ = shape_and_dtype(op.operands[0].type)
+        return math.prod(shape[i] for i in index_list(op, "dimensions"))
+    if op.name == "hlo.scatter":
+        return shape_and_dtype(op.operands[-1].type)[0][0] if _has_rank(op.operands[-1]) else 1
+    return math.prod(index_list(op, "window_dimensions"))
+
+
+def _has_rank(value: SSAValue) -> bool:
+    return isinstance(value.type, TensorType) and len(value.type.get_shape()) > 0

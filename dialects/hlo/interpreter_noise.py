@@ -1,0 +1,105 @@
+"""How much rounding errors matter on given inputs, by running a program with its results perturbed.
+
+Every floating result is multiplied by 1 + u x, x uniform in [-1, 1] and u its unit roundoff; with
+16-bit dots their operands are perturbed by that type's roundoff, too. What comes out differs by
+about as much as two correct executions do, also where sums cancel, which no analysis that ignores
+the values can see.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+
+from neuronir.dialects.hlo.interpreter import interpret
+from neuronir.dialects.hlo.semantics.execution import observing
+from neuronir.dialects.hlo.semantics.numeric import NARROW_FLOATS, Value, is_float, widen
+from neuronir.dialects.support.compare import UNIT_ROUNDOFF, default_tolerance
+
+Array = NDArray[Any]
+
+# Ops that give their operands' values on exactly, or that are not rounded.
+_EXACT = frozenset(
+    f"hlo.{name}"
+    for name in (
+        "abs bitcast bitcast_convert broadcast ceil clamp compare complex concatenate conditional "
+        "constant copy dynamic_slice dynamic_update_slice fusion call composite gather imag iota "
+        "floor get_tuple_element maximum minimum negate optimization_barrier pad real reshape reverse "
+        "round_nearest_afz round_nearest_even sign "
+        "select slice sort topk transpose tuple while rng rng_bit_generator add_dependency"
+    ).split()
+)
+_PRODUCTS = frozenset(("hlo.dot", "hlo.convolution"))
+# The largest deviation of a few runs, times this, covers the runs that were not made.
+SAFETY = 8.0
+
+
+def noise(
+    module: ModuleOp,
+    args: Sequence[Array],
+    precision: str = "fp32",
+    *,
+    runs: int = 2,
+    seed: int = 0,
+    entry: str = "main",
+) -> list[float]:
+    """For each flat output, an absolute bound on what rounding can change on these inputs.
+
+    Infinite where a perturbed run gave NaN or an infinity in place of a number.
+    """
+    default_tolerance(precision)  # Refuses an unknown precision.
+    plain = interpret(module, args, entry)
+    worst = [0.0] * len(plain)
+    for run in range(runs):
+        perturb = _Perturbation(np.random.default_rng([seed, run]), precision)
+        with observing(perturb):
+            results = interpret(module, args, entry)
+        for i, (result, exact) in enumerate(zip(results, plain, strict=True)):
+            worst[i] = max(worst[i], _deviation(result, exact))
+    return [SAFETY * deviation for deviation in worst]
+
+
+def _deviation(result: Array, exact: Array) -> float:
+    if exact.size == 0:
+        return 0.0
+    kind = np.complex128 if exact.dtype.kind == "c" else np.float64
+    left, right = result.astype(kind), exact.astype(kind)
+    with np.errstate(all="ignore"):
+        same = (left == right) | (np.isnan(left) & np.isnan(right))
+        largest = float(np.max(np.where(same, 0.0, np.abs(left - right))))
+    return largest if np.isfinite(largest) else float("inf")
+
+
+class _Perturbation:
+    """Changes each rounded result by up to its roundoff."""
+
+    def __init__(self, rng: np.random.Generator, precision: str) -> None:
+        self._rng = rng
+        # A relative change of each operand moves a product of random terms by sqrt(2) of that.
+        self._product = 0.0 if precision == "fp32" else UNIT_ROUNDOFF[precision] * 2.0**0.5
+
+    def __call__(self, op: Operation, value: Value) -> Value:
+        if isinstance(value, tuple) or op.name in _EXACT:
+            return value
+        if not (is_float(value.dtype) or value.dtype.kind == "c"):
+            return value
+        if op.name == "hlo.convert" and value.dtype not in NARROW_FLOATS:
+            return value
+        unit = float(ml_dtypes.finfo(value.dtype).eps) / 2.0
+        if op.name in _PRODUCTS:
+            # Relative to the largest element: a small one may be a sum that cancels.
+            size = float(np.max(np.abs(widen(value)), initial=0.0))
+            spread = self._product + unit * 8.0
+            changed = widen(value) + self._uniform(value.shape) * np.float32(spread * size / 4.0)
+        else:
+            changed = widen(value) * (np.float32(1.0) + self._uniform(value.shape) * unit)
+        rounded = np.asarray(changed).astype(value.dtype)
+        # A mask of the largest finite numbers must not become infinite.
+        return np.where(np.isfinite(widen(rounded)), rounded, value)
+
+    def _uniform(self, shape: tuple[int, ...]) -> Array:
+        return self._rng.random(shape, dtype=np.float32) * np.float32(2.0) - np.float32(1.0)
