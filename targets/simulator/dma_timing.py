@@ -22,6 +22,7 @@ class Transfer:
     remaining: float
     parallel: int
     record: int = -1  # its place among the recorded intervals
+    started: float = -1.0  # when its first byte moved
 
 
 class DmaEngines:
@@ -76,6 +77,8 @@ class DmaEngines:
         left = float(self.engines)
         active.sort(key=_parallel)
         for place, transfer in enumerate(active):
+            if transfer.started < 0:
+                transfer.started = now
             rate = min(transfer.parallel, left / (len(active) - place))
             left -= rate
             self._rates.append((transfer, rate))
@@ -98,6 +101,8 @@ class DmaEngines:
         for waiting in self.queues.values():
             for transfer in waiting:
                 transfer.begin += by
+                if transfer.started >= 0:
+                    transfer.started += by
 
 
 def _parallel(transfer: Transfer) -> int:

@@ -212,7 +212,7 @@ class TimingRun:
             done = time + self._tail_ns
             self.total = max(self.total, done)
             if self.recording:
-                self.recording.results[transfer.record] = done
+                self.recording.moved(transfer.record, transfer.started, time, done)
             self._update(transfer.op, done, transfer.record)
         self._schedule_dma()
 

@@ -79,15 +79,18 @@ class Semaphore:
 
 
 class Recording:
-    """Intervals of executed instructions, as compact arrays, in the order of issue.
+    """Intervals of executed instructions, as compact arrays, in the order of issue; times in ns.
 
+    An instruction issues at `starts`, works from `begins` to `ends` (a transfer: first to last
+    byte), and its result is visible at `results`. `ops` and `streams` are numbers.
     `flows` are (producer, consumer) places: the semaphore wait that let the consumer start.
     """
 
     def __init__(self) -> None:
         self.starts = array("d")
+        self.begins = array("d")
         self.ends = array("d")
-        self.results = array("d")  # when the result is visible
+        self.results = array("d")
         self.ops = array("i")
         self.streams = array("b")
         self.flows: list[tuple[int, int]] = []
@@ -95,11 +98,18 @@ class Recording:
     def add(self, stream: int, op: int, start: float, end: float, result: float) -> int:
         """Record one interval; its place."""
         self.starts.append(start)
+        self.begins.append(start)
         self.ends.append(end)
         self.results.append(result)
         self.ops.append(op)
         self.streams.append(stream)
         return len(self.ops) - 1
+
+    def moved(self, place: int, begin: float, end: float, result: float) -> None:
+        """A transfer's bytes moved from `begin` to `end`; it was complete at `result`."""
+        self.begins[place] = begin
+        self.ends[place] = end
+        self.results[place] = result
 
 
 def value_of(const: int, terms: tuple[tuple[int, int], ...], env: list[int]) -> int:

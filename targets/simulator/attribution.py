@@ -1,0 +1,199 @@
+"""How often each instruction runs, what it moves, and which HLO op it belongs to.
+
+Trip counts and call arguments are static, so this needs no timing: the text of the program is
+walked once, loops by multiplication, and round by round only where a call's HBM addresses depend
+on the round.
+"""
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+
+from neuronir.dialects.nc.enums import Engine, Space
+from neuronir.dialects.nc.instruction import ARGUMENT, AccessPattern
+from neuronir.targets.simulator.timing_code import (
+    TRANSFER,
+    CallTo,
+    Code,
+    LoopBegin,
+    Op,
+    ProgramCode,
+)
+from neuronir.targets.simulator.timing_state import ENV, environment, value_of
+
+ENGINES: dict[Engine, str] = {
+    Engine.PE: "tensor",
+    Engine.DVE: "vector",
+    Engine.ACT: "scalar",
+    Engine.POOL: "gpsimd",
+    Engine.SP: "sync",
+}
+"""The profiler's names of the engines."""
+
+OTHER = "other"
+"""The kind of HBM bytes that lie in no variable."""
+
+
+@dataclass(slots=True)
+class Traffic:
+    """HBM bytes read and written."""
+
+    read: int = 0
+    written: int = 0
+
+
+@dataclass(slots=True)
+class Usage:
+    """Executions of each op (by its number) and HBM traffic by variable index (-1: none)."""
+
+    counts: list[int]
+    variables: dict[int, Traffic] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class OpShare:
+    """What one HLO op costs over the whole run; times in ns by resource name."""
+
+    source: int
+    time_ns: dict[str, float] = field(default_factory=dict)
+    instructions: int = 0
+    flops: int = 0
+    transpose_flops: int = 0
+    read: int = 0
+    written: int = 0
+
+
+class _Walk:
+    def __init__(self, code: ProgramCode) -> None:
+        self.usage = Usage([0] * len(code.ops))
+        placed = sorted(
+            (v.address, v.address + v.size, i) for i, v in enumerate(code.program.variables)
+        )
+        self.starts = [p[0] for p in placed]
+        self.placed = placed
+        self._depends: dict[int, bool] = {}
+
+    def variable_at(self, address: int) -> int:
+        """The variable that holds a byte of HBM, -1 if there is none."""
+        at = bisect_right(self.starts, address) - 1
+        if at >= 0 and address < self.placed[at][1]:
+            return self.placed[at][2]
+        return -1
+
+    def depends(self, code: Code) -> bool:
+        """Whether where `code` goes in HBM depends on its arguments."""
+        known = self._depends.get(code.number)
+        if known is None:
+            known = self._depends[code.number] = any(map(self._step_depends, code.steps))
+        return known
+
+    def _step_depends(self, step: object) -> bool:
+        if isinstance(step, CallTo):
+            return self.depends(step.code)
+        if isinstance(step, Op) and step.kind == TRANSFER:
+            return any(
+                ap is not None
+                and ap.space == Space.HBM
+                and any(symbol >= ARGUMENT for symbol, _ in ap.address.terms)
+                for ap in (step.instruction.dst[0], step.instruction.src[0])
+            )
+        return False
+
+    def walk(self, code: Code, begin: int, end: int, times: int, env: list[int]) -> None:
+        """Count `times` executions of steps `begin` to `end`."""
+        calls: dict[tuple[int, ...], tuple[CallTo, int, list[int]]] = {}
+        pc = begin
+        while pc < end:
+            step = code.steps[pc]
+            pc += 1
+            if isinstance(step, Op):
+                self.usage.counts[step.number] += times
+                if step.kind == TRANSFER:
+                    self._transfer(step, times, env)
+            elif isinstance(step, LoopBegin):
+                body = code.steps[pc : step.end]
+                if any(isinstance(s, CallTo) and self.depends(s.code) for s in body):
+                    for i in range(step.trip_count):
+                        env[step.level] = i
+                        self.walk(code, pc, step.end, times, env)
+                elif step.trip_count > 0:
+                    env[step.level] = 0
+                    self.walk(code, pc, step.end, times * step.trip_count, env)
+                pc = step.end + 1
+            elif isinstance(step, CallTo):
+                inner = environment(step.arguments, env)
+                key = (step.code.number, *(inner[ARGUMENT:] if self.depends(step.code) else ()))
+                _, before, _ = calls.get(key, (step, 0, inner))
+                calls[key] = (step, before + times, inner)
+        for call, total, inner in calls.values():
+            self.walk(call.code, 0, len(call.code.steps), total, inner)
+
+    def _transfer(self, op: Op, times: int, env: list[int]) -> None:
+        i, c = op.instruction, op.cost
+        dst, src = i.dst[0], i.src[0]
+        assert dst is not None and src is not None  # the opcode table says so
+        accumulated = 0
+        if dst.space == Space.HBM:
+            entry = self._entry(dst, env)
+            entry.written += times * c.hbm_write_bytes
+            if src.space != Space.HBM:
+                accumulated = c.hbm_read_bytes
+            elif c.hbm_read_bytes > src.bytes and i.opcode == "dma":
+                accumulated = c.hbm_read_bytes - src.bytes
+            entry.read += times * accumulated
+        if src.space == Space.HBM:
+            self._entry(src, env).read += times * (c.hbm_read_bytes - accumulated)
+
+    def _entry(self, ap: AccessPattern, env: list[int]) -> Traffic:
+        address = value_of(ap.address.const, ap.address.terms, env)
+        return self.usage.variables.setdefault(self.variable_at(address), Traffic())
+
+
+def usage_of(code: ProgramCode) -> Usage:
+    """Executions and HBM traffic of one run."""
+    walk = _Walk(code)
+    for entry in code.entries:
+        walk.walk(entry, 0, len(entry.steps), 1, [0] * ENV)
+    return walk.usage
+
+
+def bytes_by_kind(code: ProgramCode, usage: Usage) -> dict[str, Traffic]:
+    """HBM traffic by kind of variable (input, output, constant, scratch, spill, other)."""
+    kinds: dict[str, Traffic] = {}
+    for index, traffic in usage.variables.items():
+        kind = code.program.variables[index].kind if index >= 0 else OTHER
+        total = kinds.setdefault(kind, Traffic())
+        total.read += traffic.read
+        total.written += traffic.written
+    return kinds
+
+
+def resource_times(op: Op, dma_engines: int) -> dict[str, float]:
+    """The time in ns that one execution of `op` takes of each resource."""
+    c = op.cost
+    if op.kind == TRANSFER:
+        times = {"dma": c.dma_load_ns / dma_engines}
+        if c.software_ns:
+            times["gpsimd"] = c.software_ns
+        return times
+    name = ENGINES.get(op.instruction.engine, "dma")
+    times = {name: c.issue_ns} if name != "dma" else {}
+    for port in c.ports:
+        times[f"{port.value}_port"] = c.port_ns
+    return times
+
+
+def shares(code: ProgramCode, usage: Usage) -> list[OpShare]:
+    """The cost of each source (HLO op) that has instructions, by source number."""
+    table: dict[int, OpShare] = {}
+    for op, count in zip(code.ops, usage.counts, strict=True):
+        if not count:
+            continue
+        row = table.setdefault(op.instruction.source, OpShare(op.instruction.source))
+        row.instructions += count
+        row.flops += count * op.cost.flops
+        row.transpose_flops += count * op.cost.transpose_flops
+        row.read += count * op.cost.hbm_read_bytes
+        row.written += count * op.cost.hbm_write_bytes
+        for name, time in resource_times(op, code.machine.dma_engines).items():
+            row.time_ns[name] = row.time_ns.get(name, 0.0) + count * time
+    return [table[source] for source in sorted(table)]

@@ -1,0 +1,148 @@
+"""The one-screen summary of a report."""
+
+from typing import TextIO
+
+from neuronir.targets.simulator.report import Report
+
+_TOP = 10
+_BAR = 30
+
+_ENGINES = (
+    ("tensor", "tensor_engine_active_time_percent"),
+    ("vector", "vector_engine_active_time_percent"),
+    ("scalar", "scalar_engine_active_time_percent"),
+    ("gpsimd", "gpsimd_engine_active_time_percent"),
+    ("dma", "dma_active_time_percent"),
+)
+
+
+def print_summary(report: Report, file: TextIO) -> None:
+    """Write the summary: with rich tables to a terminal, else as plain text."""
+    if file.isatty():
+        _rich(report, file)
+    else:
+        file.write(summary_text(report))
+
+
+def summary_text(report: Report) -> str:
+    """The summary as plain text."""
+    lines = [_headline(report), _bound(report), ""]
+    for name, key in _ENGINES:
+        percent = float(report[key])
+        bar = "#" * round(min(percent, 100.0) / 100 * _BAR)
+        lines.append(f"  {name:<7} {percent:5.1f} %  {bar}".rstrip())
+    lines += ["", *(f"  {name:<12} {value}" for name, value in _figures(report))]
+    rows = _bytes(report)
+    if rows:
+        lines += ["", "  HBM bytes        read       written"]
+        lines += [f"  {kind:<9} {read:>12}  {written:>12}" for kind, read, written in rows]
+    ops = report["ops"][:_TOP]
+    if ops:
+        lines += ["", f"  top ops by share of {report['busiest_resource']}"]
+        for row in ops:
+            name = _name(row)
+            lines.append(f"  {row['share_percent']:5.1f} %  {_times(row):<44} {name}")
+    return "\n".join(lines) + "\n"
+
+
+def _headline(report: Report) -> str:
+    return (
+        f"{report['machine']}: {_us(report['total_time_us'])}   "
+        f"roofline {_us(report['roofline_us'])} ({report['roofline_percent']:.0f} %)   "
+        f"MFU {report['mfu_estimated_percent']:.1f} %   "
+        f"MBU {report['mbu_estimated_percent']:.1f} %"
+    )
+
+
+def _bound(report: Report) -> str:
+    busiest = report["busiest_resource"]
+    load = report["resource_us"][busiest]
+    if report["bound_by"] == "latency":
+        return f"bound by latency: no resource is half busy; the busiest is {busiest} ({_us(load)})"
+    return f"bound by {report['bound_by']} ({_us(load)} busy)"
+
+
+def _figures(report: Report) -> list[tuple[str, str]]:
+    return [
+        (
+            "instructions",
+            f"{report['instruction_count']:,} "
+            f"({report['walked_instruction_count']:,} walked, the rest repeat)",
+        ),
+        (
+            "transfers",
+            f"{report['dma_transfer_count']:,} of {_size(report['average_dma_size'])} on average, "
+            f"{_size(report['average_descriptor_size'])} a descriptor",
+        ),
+        (
+            "spill",
+            f"{_size(report['spill_save_bytes'])} saved, "
+            f"{_size(report['spill_reload_bytes'])} reloaded",
+        ),
+        (
+            "stalls",
+            f"ports {_us(report['port_stall_us'])}, activation tables "
+            f"{_us(report['act_table_load_us'])} ({report['act_table_load_count']})",
+        ),
+    ]
+
+
+def _bytes(report: Report) -> list[tuple[str, str, str]]:
+    return [
+        (kind, _size(row["read"]), _size(row["written"]))
+        for kind, row in report["bytes_by_kind"].items()
+    ]
+
+
+def _name(row: Report) -> str:
+    opcode = f" ({row['opcode']})" if row["opcode"] else ""
+    return f"{row['name'] or '-'}{opcode}"
+
+
+def _times(row: Report) -> str:
+    names = ("tensor", "vector", "scalar", "gpsimd", "dma")
+    return "  ".join(f"{n} {_us(row[f'{n}_us'])}" for n in names if row[f"{n}_us"])
+
+
+def _us(value: float) -> str:
+    return f"{value / 1000:,.3f} ms" if value >= 1000 else f"{value:.2f} us"
+
+
+def _size(value: float) -> str:
+    for unit in ("B", "KiB", "MiB"):
+        if value < 1024:
+            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1024
+    return f"{value:.2f} GiB"
+
+
+def _rich(report: Report, file: TextIO) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(file=file)
+    console.print(f"[bold]{_headline(report)}[/bold]", highlight=False)
+    console.print(_bound(report), highlight=False)
+    engines = Table(box=None, show_header=False)
+    for name, key in _ENGINES:
+        percent = float(report[key])
+        bar = "━" * round(min(percent, 100.0) / 100 * _BAR)
+        style = "bold green" if name == report["busiest_resource"] else "cyan"
+        engines.add_row(name, f"{percent:.1f} %", f"[{style}]{bar}[/{style}]")
+    console.print(engines)
+    figures = Table(box=None, show_header=False)
+    for label, value in _figures(report):
+        figures.add_row(label, value)
+    console.print(figures)
+    if report["bytes_by_kind"]:
+        sizes = Table("HBM bytes", "read", "written", box=None)
+        for kind, read, written in _bytes(report):
+            sizes.add_row(kind, read, written)
+        console.print(sizes)
+    if report["ops"]:
+        ops = Table(f"share of {report['busiest_resource']}", "op", "time", box=None)
+        for row in report["ops"][:_TOP]:
+            ops.add_row(
+                f"{row['share_percent']:.1f} %", _name(row).replace("[", r"\["), _times(row)
+            )
+        console.print(ops)
