@@ -4,11 +4,13 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from xdsl.dialects.builtin import (
+    ArrayAttr,
     DenseArrayBase,
     IntegerAttr,
     IntegerType,
     StringAttr,
     TensorType,
+    TupleType,
     i64,
 )
 from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
@@ -88,6 +90,11 @@ def string_attr(value: str) -> StringAttr:
 def tensor_type(shape: Sequence[int], element: Attribute) -> TensorType[Attribute]:
     """`tensor<shape x element>`; equal types share one attribute."""
     return _tensor_of(tuple(shape), element)
+
+
+def tuple_type(types: Iterable[Attribute]) -> TupleType:
+    """`tuple<types...>`."""
+    return TupleType(ArrayAttr(tuple(types)))  # type: ignore[arg-type]
 
 
 @lru_cache(maxsize=1 << 14)

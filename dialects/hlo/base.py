@@ -26,6 +26,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 
 from neuronir.dialects.hlo.attributes import i64_array, i64_attr, ints, string_attr
+from neuronir.dialects.hlo.shape_inference import verifier_of
 
 _BARE_WORD = re.compile(r"[A-Za-z_]\w*")
 
@@ -47,6 +48,9 @@ def _kinds(op_type: type[IRDLOperation]) -> dict[str, int]:
         bases = definition.constr.get_bases() or set()
         kinds[name] = _KIND_OF_BASE.get(next(iter(bases)), _ANY) if len(bases) == 1 else _ANY
     return kinds
+
+
+_verifier = cache(verifier_of)
 
 
 def _print_property(printer: Printer, name: str, value: Attribute, kind: int) -> None:
@@ -84,6 +88,12 @@ def _parse_value(parser: Parser, kind: int) -> Attribute:
 
 class HloOp(IRDLOperation, abc.ABC):
     """Base of all hlo operations."""
+
+    def verify_(self) -> None:
+        """Check the shape and dtype rules of the op."""
+        verifier = _verifier(self.name)
+        if verifier is not None:
+            verifier(self)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:

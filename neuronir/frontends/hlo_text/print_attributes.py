@@ -40,7 +40,7 @@ def plain(value: Attribute) -> str:
     if isinstance(value, StringAttr):
         return value.data
     if isinstance(value, FloatAttr):
-        return "%.9g" % value.value.data
+        return f"{value.value.data:.9g}"
     if isinstance(value, IntegerAttr):
         if value.type == i1:
             return "true" if value.value.data else "false"

@@ -21,7 +21,7 @@ def _reals(array: Array) -> list[str]:
     dtype = array.dtype
     exact = dtype == np.float64
     wide = array.astype(np.float64).tolist()
-    words = [repr(v) for v in wide] if exact else ["%.9g" % v for v in wide]
+    words = [repr(v) for v in wide] if exact else [f"{v:.9g}" for v in wide]
     nans = np.isnan(array if exact else array.astype(np.float32))
     if nans.any():
         format_known = dtype in FLOAT_FORMATS

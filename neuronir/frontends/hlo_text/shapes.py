@@ -4,10 +4,16 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from xdsl.dialects.builtin import ArrayAttr, TensorType, TupleType
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, TypeAttribute
 
-from neuronir.dialects.hlo.attributes import TokenType, i64_array, string_attr, tensor_type
+from neuronir.dialects.hlo.attributes import (
+    TokenType,
+    i64_array,
+    string_attr,
+    tensor_type,
+    tuple_type,
+)
 from neuronir.dialects.support.dtypes import from_hlo_name, is_hlo_name
 from neuronir.dialects.support.errors import NeuronError
 
@@ -93,7 +99,7 @@ def parse_shape(text: str) -> Shape:
         raise NeuronError("NIR_HLO002", f"malformed shape {text.strip()}")
     leaves = [parse_shape(part.strip()) for part in split_top(plain[1:-1])]
     kept = string_attr(plain) if any(leaf.layout is not None for leaf in leaves) else None
-    return Shape(TupleType(ArrayAttr([leaf.type for leaf in leaves])), kept)
+    return Shape(tuple_type(leaf.type for leaf in leaves), kept)
 
 
 def tensor_of(shape: Shape) -> TensorType[Attribute] | None:
