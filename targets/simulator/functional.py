@@ -29,8 +29,8 @@ class Options:
     """How to run.
 
     `uninitialized`: what unwritten bytes are (an error when read, NaN bits, zeros). `dma_mode` and
-    `order` and `starve` choose among the orders that the semaphores allow (walker.py). `races` checks that the
-    semaphores order all conflicting accesses. `rules` checks memories, partitions and banks;
+    `order` and `starve` choose among the orders that the semaphores allow (walker.py). `races`
+    checks that the semaphores order all conflicts, `rules` memories, partitions and banks;
     `sbuf_bytes` and `psum_bytes` replace the machine's sizes (programs without addresses).
     """
 
@@ -80,7 +80,7 @@ def run(
     memory = Memory(
         machine, program.variables, chosen.uninitialized, chosen.sbuf_bytes, chosen.psum_bytes
     )
-    _write_inputs(program, inputs, memory)
+    write_inputs(program, inputs, memory)
     walker = Walker(program)
     warnings = Warnings()
     for node in walker.nodes:
@@ -100,8 +100,8 @@ def run(
         meet = checker.meet
     with np.errstate(all="ignore"):
         walker.run(step, chosen.order, chosen.dma_mode, meet, chosen.starve)
-    outputs = [_read_output(v, memory) for v in _of_kind(program, "output")]
-    return Result(outputs, _statistics(walker, memory), warnings.texts(program))
+    outputs = read_outputs(program, memory)
+    return Result(outputs, statistics_of(walker.nodes), warnings.texts(program))
 
 
 def _execute(node: Node, env: Env) -> None:
@@ -112,7 +112,8 @@ def _of_kind(program: Program, kind: str) -> list[Variable]:
     return sorted((v for v in program.variables if v.kind == kind), key=lambda v: v.index)
 
 
-def _write_inputs(program: Program, inputs: Sequence[Array], memory: Memory) -> None:
+def write_inputs(program: Program, inputs: Sequence[Array], memory: Memory) -> None:
+    """Put the inputs where the program's input variables lie; NIR_SIM008 where they do not fit."""
     variables = _of_kind(program, "input")
     if len(variables) != len(inputs):
         raise NeuronError(
@@ -132,6 +133,11 @@ def _write_inputs(program: Program, inputs: Sequence[Array], memory: Memory) -> 
         memory.variable_array(variable)[...] = array
 
 
+def read_outputs(program: Program, memory: Memory) -> list[Array]:
+    """Copies of the outputs by result number; NIR_SIM001 where one was not written as a whole."""
+    return [_read_output(variable, memory) for variable in _of_kind(program, "output")]
+
+
 def _read_output(variable: Variable, memory: Memory) -> Array:
     missing = memory.unwritten(variable)
     if missing:
@@ -143,9 +149,10 @@ def _read_output(variable: Variable, memory: Memory) -> Array:
     return array.astype(np.bool_) if variable.dtype == DType.BOOL else array
 
 
-def _statistics(walker: Walker, memory: Memory) -> Statistics:
+def statistics_of(nodes: Sequence[Node]) -> Statistics:
+    """What nodes did that have run."""
     out = Statistics()
-    for node in walker.nodes:
+    for node in nodes:
         instruction, payload = node.instruction, node.payload
         engine = instruction.engine.name.lower()
         out.instructions[engine] = out.instructions.get(engine, 0) + node.count

@@ -6,9 +6,10 @@ them (clocks.py), whatever order the hardware takes. Footprints are interned, an
 overlap is worked out once for each, so that the rounds of a loop cost a few look-ups.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from neuronir.dialects.nc.enums import Space
+from neuronir.dialects.nc.enums import Engine, Space
 from neuronir.dialects.nc.footprint import (
     Shape,
     affine_range,
@@ -22,8 +23,6 @@ from neuronir.dialects.nc.instruction import (
     AccessPattern,
     Affine,
     Instruction,
-    Item,
-    Loop,
     Program,
 )
 from neuronir.dialects.support.errors import NeuronError
@@ -81,21 +80,9 @@ class RaceChecker:
         self._ready = [
             (v.address, v.address + v.size) for v in program.variables if v.kind in READY_KINDS
         ]
-        self._registers: dict[int, tuple[int, int]] = {}
-        for streams in program.streams.values():
-            for items in streams.values():
-                self._find_registers(items)
-
-    def _find_registers(self, items: list[Item]) -> None:
-        for item in items:
-            if isinstance(item, Instruction):
-                if item.opcode == "register_load":
-                    register = REGISTER + int(item.params["register"])
-                    low, high = int(item.params["low"]), int(item.params["high"])
-                    before = self._registers.get(register, (low, high))
-                    self._registers[register] = (min(low, before[0]), max(high, before[1]))
-            elif isinstance(item, Loop):
-                self._find_registers(item.body)
+        # Bounds of what each engine's registers hold at this point of the walk.
+        self._registers: dict[Engine, dict[int, tuple[int, int]]] = {e: {} for e in Engine}
+        self._moving: set[Node] = set()  # instructions with registers in their addresses
 
     def observe(self, node: Node, env: Env) -> None:
         """One instruction, in a walk that performs each instruction as soon as it may start.
@@ -106,9 +93,20 @@ class RaceChecker:
         instruction = node.instruction
         start = self._clocks.issue(instruction, env)
         clock, component, number = start.clock, start.component, start.number
+        if instruction.opcode == "register_load":
+            params = instruction.params
+            bounds = (int(params["low"]), int(params["high"]))
+            self._registers[instruction.engine][REGISTER + int(params["register"])] = bounds
         accesses = self._accesses.get(node)
-        if accesses is None:
+        if accesses is None or node in self._moving:
             accesses = self._accesses[node] = self._prepare(instruction)
+            if any(
+                symbol >= REGISTER
+                for ap in (*instruction.dst, *instruction.src)
+                if ap is not None
+                for symbol, _ in ap.address.terms
+            ):
+                self._moving.add(node)
         touched = [(a, self._footprint(a, env)) for a in accesses]
         for access, footprint in touched:
             for other in footprint.neighbours:
@@ -147,14 +145,14 @@ class RaceChecker:
         out = []
         for aps, is_write in ((reads(instruction), False), (writes(instruction), True)):
             for ap in aps:
-                wide = self._widened(ap)
+                wide = self._widened(ap, self._registers[instruction.engine])
                 hbm = ap.space == Space.HBM
                 start, end = (0, 1) if hbm else (ap.start, ap.start + ap.partitions)
                 shape = shape_of(wide)
                 out.append(_Access(ap.space, start, end, shape, wide.address, is_write))
         return out
 
-    def _widened(self, ap: AccessPattern) -> AccessPattern:
+    def _widened(self, ap: AccessPattern, bounds: Mapping[int, tuple[int, int]]) -> AccessPattern:
         """`ap` over all values that registers in its address may take, so that the verdict does
         not depend on data."""
         free = ap.free
@@ -164,7 +162,7 @@ class RaceChecker:
             if symbol < REGISTER:
                 terms.append((symbol, coefficient))
                 continue
-            low, high = affine_range(Affine(0, ((symbol, coefficient),)), self._registers)
+            low, high = affine_range(Affine(0, ((symbol, coefficient),)), bounds)
             const += low
             size = ap.dtype.size
             step = abs(coefficient)

@@ -151,7 +151,7 @@ class Walker:
                     env[level] = i
                     yield from self._walk(stream, step.body, level + 1)
             elif type(step) is CallNode:
-                inner = new_env()
+                inner = [0] * len(env)
                 for i, argument in enumerate(step.arguments):
                     inner[ARGUMENT + i] = argument.at(env)
                 inner[REGISTER:] = env[REGISTER:]
