@@ -3,14 +3,10 @@
 from collections.abc import Mapping
 
 from xdsl.dialects.builtin import (
-    ArrayAttr,
     DictionaryAttr,
-    FunctionType,
-    IntegerAttr,
     ModuleOp,
     StringAttr,
     TensorType,
-    i64,
 )
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
@@ -20,20 +16,16 @@ from neuronir.dialects.support.dtypes import np_dtype
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.npz import Array
 
-INDEX = "hlo.index"
-"""Attribute of an entry argument: its number before weights were bound (`argN` of the user)."""
-
 
 def bind_weights(module: ModuleOp, weights: Mapping[str, Array]) -> int:
     """Replace the entry parameters that `weights` names by constants; gives how many.
 
-    The other parameters keep the number that they had, in the attribute `hlo.index`. NIR_DRV003 to
-    NIR_DRV005 for a name that no parameter has, a wrong shape and a wrong type.
+    The parameters stay in the signature, unused, so that the others keep their numbers. NIR_DRV003
+    to NIR_DRV005 for a name that no parameter has, a wrong shape and a wrong type.
     """
     entry = entry_function(module)
     block = entry.body.block
-    attributes = _argument_attributes(entry)
-    names = [_name(attrs) for attrs in attributes]
+    names = [_name(attributes) for attributes in _argument_attributes(entry)]
     chosen: dict[int, Array] = {}
     for name, array in weights.items():
         index = _find(name, names)
@@ -51,14 +43,6 @@ def bind_weights(module: ModuleOp, weights: Mapping[str, Array]) -> int:
         assert first is not None
         block.insert_op_before(constant, first)
         argument.replace_all_uses_with(constant.results[0])
-        block.erase_arg(argument)
-    kept = [i for i in range(len(names)) if i not in chosen]
-    entry.function_type = FunctionType.from_lists(
-        [argument.type for argument in block.args], list(entry.function_type.outputs.data)
-    )
-    entry.arg_attrs = ArrayAttr(
-        [DictionaryAttr({**attributes[i].data, INDEX: IntegerAttr(i, i64)}) for i in kept]
-    )
     return len(chosen)
 
 

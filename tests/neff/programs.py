@@ -118,8 +118,13 @@ def copy_program() -> Program:
         Space.HBM, DType.F32, Affine(32768, ((ARGUMENT, 1), (0, 64))), 0, 128, ((1, 16),), 256
     )
     tile = AccessPattern(Space.SBUF, DType.F32, Affine(0, ((0, 64),)), 0, 128, ((1, 16),))
+
+    def wait(semaphore: int, base: int) -> Wait:
+        # Also: never two transfers in flight on one semaphore.
+        return Wait(semaphore, Affine(base, ((0, 16),)))
+
     load = Instruction(
-        "dma", Engine.DMA0, (tile,), (hbm_in,), {"accumulate": 0}, (), (Update(0, 16),)
+        "dma", Engine.DMA0, (tile,), (hbm_in,), {"accumulate": 0}, (wait(0, 0),), (Update(0, 16),)
     )
     store = Instruction(
         "dma",
@@ -127,7 +132,7 @@ def copy_program() -> Program:
         (hbm_out,),
         (tile,),
         {"accumulate": 0},
-        (Wait(0, Affine(16, ((0, 16),))),),
+        (wait(0, 16), wait(1, 0)),
         (Update(1, 16),),
     )
     return Program(

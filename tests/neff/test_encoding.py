@@ -89,4 +89,7 @@ def test_disassembly_names_sources() -> None:
     text = "\n".join(disassemble(copy_program()))
     assert "loop i0 in 0..4 {" in text
     assert "call @body(0)" in text
-    assert "wait(s0 >= 16 + 16*i0) update(s1 += 16)  ; copy.1 jit(f)/copy model.py:3" in text
+    assert (
+        "wait(s0 >= 16 + 16*i0, s1 >= 16*i0) update(s1 += 16)  ; copy.1 jit(f)/copy model.py:3"
+        in text
+    )

@@ -1,0 +1,169 @@
+"""neuron-sim: run a binary on a simulated NeuronCore, compare its results, say how fast it is."""
+
+import json
+import sys
+import traceback
+from argparse import Namespace
+from collections.abc import Sequence
+
+from neuronir import __version__
+from neuronir.cli.neuron_sim_args import UsageError, build_parser
+from neuronir.cli.neuron_sim_data import (
+    choose_inputs,
+    named_outputs,
+    precision_of,
+    variables_of,
+)
+from neuronir.cli.neuron_sim_info import info_lines
+from neuronir.dialects.nc.enums import Engine
+from neuronir.dialects.nc.instruction import Program
+from neuronir.dialects.nc.machine import Machine
+from neuronir.dialects.support.compare import compare
+from neuronir.dialects.support.diagnostics import warning
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.npz import Array, load_npz, npz_bytes
+from neuronir.dialects.support.output import atomic_write, write_stdout
+from neuronir.targets.encoding.disassembler import disassemble
+from neuronir.targets.neff.check import check_machine
+from neuronir.targets.neff.reader import load_neff
+from neuronir.targets.registry import get_target
+
+OK, USER_ERROR, USAGE, INTERNAL, INTERRUPTED = 0, 1, 2, 70, 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run neuron-sim; returns the exit status (1 also when results differ from --expect)."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    debug = "--debug" in words
+    try:
+        return _main(words)
+    except UsageError as error:
+        print(f"neuron-sim: error: {error} (see neuron-sim --help)", file=sys.stderr)
+        return USAGE
+    except NeuronError as error:
+        if debug:
+            traceback.print_exc()
+        print(error.render(), file=sys.stderr)
+        return USER_ERROR
+    except KeyboardInterrupt:
+        print("neuron-sim: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except SystemExit as finished:  # argparse's --help
+        return int(finished.code or 0)
+    # The last line of defence: a user never sees a traceback that they did not ask for.
+    except Exception as error:
+        if debug:
+            traceback.print_exc()
+        text = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        print(f"neuron-sim: internal error: {text} (--debug shows where)", file=sys.stderr)
+        return INTERNAL
+
+
+def _main(words: list[str]) -> int:
+    args = build_parser().parse_args(words)
+    if args.version:
+        write_stdout(f"neuron-sim {__version__}\n")
+        return OK
+    if args.command is None:
+        raise UsageError("a command is missing: run, disasm or info")
+    if args.command == "info":
+        write_stdout("".join(f"{line}\n" for line in info_lines(load_neff(args.neff))))
+        return OK
+    if args.command == "disasm":
+        engines = _engines(args.engine)
+        program = load_neff(args.neff).program
+        write_stdout("".join(f"{line}\n" for line in disassemble(program, engines)))
+        return OK
+    return _run(args)
+
+
+def _engines(text: str | None) -> list[Engine] | None:
+    if text is None:
+        return None
+    names = [name.strip().upper() for name in text.split(",")]
+    for name in names:
+        if name not in Engine.__members__:
+            raise UsageError(f"--engine: there is no engine '{name.lower()}'")
+    return [Engine[name] for name in names]
+
+
+def _run(args: Namespace) -> int:
+    for option in ("inputs", "outputs", "expect", "check_races"):
+        if args.timing_only and getattr(args, option):
+            flag = option.replace("_", "-")
+            raise UsageError(f"--timing-only computes no numbers: --{flag} cannot go with it")
+    if args.timing_only and args.no_timing:
+        raise UsageError("--timing-only and --no-timing leave nothing to do")
+    if args.no_timing and (args.trace or args.report):
+        raise UsageError("--trace and --report need timing")
+    program = load_neff(args.neff).program
+    machine: Machine = get_target(program.machine).machine
+    check_machine(program, machine, args.neff)
+    status = OK
+    if not args.timing_only:
+        status = _numbers(args, program, machine)
+    if not args.no_timing:
+        _time(args, program, machine)
+    return status
+
+
+def _numbers(args: Namespace, program: Program, machine: Machine) -> int:
+    """Run with numbers: write the outputs, compare them; 1 where they differ."""
+    from neuronir.targets.simulator.functional import Options, run
+
+    inputs: list[Array] = []
+    if args.inputs is not None:
+        inputs = choose_inputs(program, load_npz(args.inputs), args.inputs)
+    elif variables_of(program, "input"):
+        raise UsageError("--inputs is missing: the program has inputs (or use --timing-only)")
+    reference = load_npz(args.expect) if args.expect is not None else None
+    options = Options(
+        uninitialized=args.uninitialized,
+        dma_mode=args.dma,
+        order=args.order,
+        races=args.check_races,
+    )
+    result = run(program, inputs, machine, options)
+    for text in result.warnings:
+        warning(text)
+    if args.outputs is not None:
+        atomic_write(args.outputs, npz_bytes(named_outputs(program, result.outputs)))
+    if reference is None:
+        return OK
+    report = compare(
+        result.outputs,
+        reference,
+        precision=precision_of(program),
+        rtol=args.rtol,
+        atol=args.atol,
+    )
+    if report.ok:
+        write_stdout(f"{report.render()}\nall outputs agree with {args.expect}\n")
+        return OK
+    print(report.render(), file=sys.stderr)
+    print(f"error: [NIR_SIM032] the outputs differ from {args.expect}", file=sys.stderr)
+    return USER_ERROR
+
+
+def _time(args: Namespace, program: Program, machine: Machine) -> None:
+    """Time the program: print the summary, write the report and the trace."""
+    from neuronir.targets.simulator.report import build_report
+    from neuronir.targets.simulator.summary import print_summary, summary_text
+    from neuronir.targets.simulator.timing import simulate_timing
+
+    result = simulate_timing(program, machine, record=args.trace is not None)
+    report = build_report(result)
+    if args.report is not None:
+        atomic_write(args.report, json.dumps(report, indent=1) + "\n")
+    if args.trace is not None:
+        from neuronir.targets.simulator.trace import chrome_trace
+
+        atomic_write(args.trace, json.dumps(chrome_trace(result)))
+    if sys.stdout.isatty():
+        print_summary(report, sys.stdout)
+    else:
+        write_stdout(summary_text(report))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

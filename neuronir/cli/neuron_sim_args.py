@@ -1,0 +1,72 @@
+"""neuron-sim's command line."""
+
+import argparse
+
+from neuronir.dialects.nc.enums import Engine
+
+
+class UsageError(Exception):
+    """The command line makes no sense."""
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse, raising instead of exiting."""
+
+    def error(self, message: str) -> None:  # type: ignore[override]
+        raise UsageError(message)
+
+
+def build_parser() -> Parser:
+    """The parser of all commands."""
+    parser = Parser(
+        prog="neuron-sim", description="Run a NEFF on a simulated NeuronCore.", allow_abbrev=False
+    )
+    parser.add_argument("--version", action="store_true", help="print the version and exit")
+    commands = parser.add_subparsers(dest="command", metavar="<command>", parser_class=Parser)
+    run = commands.add_parser("run", help="run a binary and say how fast it is", allow_abbrev=False)
+    _add_run(run)
+    disasm = commands.add_parser("disasm", help="print each engine's stream", allow_abbrev=False)
+    disasm.add_argument("neff", metavar="FILE")
+    disasm.add_argument(
+        "--engine", metavar="NAMES", help="only these: " + ", ".join(e.name.lower() for e in Engine)
+    )
+    info = commands.add_parser("info", help="print what a binary holds", allow_abbrev=False)
+    info.add_argument("neff", metavar="FILE")
+    for command in (run, disasm, info):
+        command.add_argument("--debug", action="store_true", help="show tracebacks")
+    return parser
+
+
+def _add_run(p: argparse.ArgumentParser) -> None:
+    p.add_argument("neff", metavar="FILE")
+    g = p.add_argument_group("data")
+    g.add_argument("--inputs", metavar="IN.npz", help="arg0, arg1 ...; bound ones are not read")
+    g.add_argument("--outputs", metavar="OUT.npz", help="write out0, out1 ...")
+    g.add_argument("--expect", metavar="REF.npz", help="compare with out0 ... (stat0, head0 ...)")
+    g.add_argument("--rtol", type=float, help="error over the largest |reference| that is allowed")
+    g.add_argument("--atol", type=float, default=0.0, help="absolute error that is allowed")
+    g = p.add_argument_group("time")
+    g.add_argument("--timing-only", action="store_true", help="no numbers, only time")
+    g.add_argument("--no-timing", action="store_true", help="only numbers, no summary")
+    g.add_argument("--trace", metavar="TRACE.json", help="write a timeline for Perfetto")
+    g.add_argument("--report", metavar="REPORT.json", help="write all figures")
+    g = p.add_argument_group("checks")
+    g.add_argument("--check-races", action="store_true", help="check that semaphores order all")
+    g.add_argument(
+        "--uninitialized",
+        choices=("error", "nan", "zero"),
+        default="error",
+        help="what memory that nobody wrote holds (default: an error when read)",
+    )
+    g.add_argument(
+        "--dma",
+        choices=("eager", "on_wait"),
+        default="eager",
+        help="on_wait: transfers happen as late as the semaphores allow",
+    )
+    g.add_argument(
+        "--order",
+        choices=("forward", "reversed"),
+        default="forward",
+        help="in which order engines that may all go on are run",
+    )
