@@ -25,7 +25,7 @@ def bind_weights(module: ModuleOp, weights: Mapping[str, Array]) -> int:
     """
     entry = entry_function(module)
     block = entry.body.block
-    names = [_name(attributes) for attributes in _argument_attributes(entry)]
+    names = parameter_names(module)
     chosen: dict[int, Array] = {}
     for name, array in weights.items():
         index = _find(name, names)
@@ -44,6 +44,11 @@ def bind_weights(module: ModuleOp, weights: Mapping[str, Array]) -> int:
         block.insert_op_before(constant, first)
         argument.replace_all_uses_with(constant.results[0])
     return len(chosen)
+
+
+def parameter_names(module: ModuleOp) -> list[str]:
+    """The HLO names of the entry's parameters, in order."""
+    return [_name(attributes) for attributes in _argument_attributes(entry_function(module))]
 
 
 def entry_function(module: ModuleOp) -> FuncOp:
