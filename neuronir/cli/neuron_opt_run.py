@@ -1,7 +1,7 @@
 """neuron-opt's run loop: passes one after the other, with what surrounds each of them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import StringIO
 
 from xdsl.context import Context
@@ -16,6 +16,7 @@ from neuronir.cli.neuron_opt_reports import Timer
 from neuronir.diagnostics.diagnostic import Diagnostic
 from neuronir.diagnostics.location import place_of
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.location import file_line_col, source_name
 
 _MAX_OP_TEXT = 160
 
@@ -43,6 +44,20 @@ def at_op(op: Operation, severity_text: str) -> Diagnostic:
     if shown:
         notes.append(Diagnostic("note", f"see current operation: {shown}", place.location))
     return Diagnostic("error", severity_text, place.location or place.name, tuple(notes))
+
+
+def _located(error: NeuronError, module: ModuleOp) -> Diagnostic:
+    """The error at its place in the file, when it only names an instruction."""
+    diagnostic = Diagnostic.from_error(error)
+    if not isinstance(error.location, str):
+        return diagnostic
+    for op in module.walk():
+        if source_name(op) == error.location:
+            place = file_line_col(op)
+            if place is not None:
+                text = f"{diagnostic.text} (instruction '{error.location}')"
+                return replace(diagnostic, text=text, location=place)
+    return diagnostic
 
 
 def _short(op: Operation) -> str:
@@ -92,7 +107,7 @@ class PassRunner:
         try:
             instance.apply(self.ctx, module)
         except NeuronError as error:
-            raise RunFailure(Diagnostic.from_error(error), index=index) from error
+            raise RunFailure(_located(error, module), index=index) from error
         except OpVerifyError as error:
             raise RunFailure(at_op(error.op, str(error)), index=index) from error
         except DiagnosticException as error:
