@@ -17,7 +17,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test demo test test-slow unit lit lint format dist clean
+.PHONY: help setup setup-test demo test test-slow unit lit lint format docs dist clean
 
 help: ## list these targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 14
@@ -71,6 +71,9 @@ dist: $(TESTS) ## sdist and wheel, in dist/
 	rm -rf dist build/lib build/bdist.*
 	$(PIP) install build
 	$(BIN)/python -m build --no-isolation
+
+docs: $(STAMP) ## write docs/passes.md from the declarations of the passes
+	$(BIN)/neuron-opt --doc-passes > docs/passes.md
 
 clean: ## remove everything that was made
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -209,6 +209,8 @@ def _answer(args: Namespace, registry: Registry) -> str | None:
         return lists.list_machine_targets()
     if args.list_pipelines:
         return lists.list_pipelines(registry)
+    if args.doc_passes:
+        return lists.document_passes(registry)
     if args.help_pass is not None:
         return lists.help_pass(registry, args.help_pass)
     return None

@@ -170,6 +170,9 @@ def _add_checks(group: argparse._ArgumentGroup) -> None:
 def _add_lists(group: argparse._ArgumentGroup) -> None:
     for what in ("passes", "dialects", "targets", "pipelines"):
         group.add_argument(f"--list-{what}", action="store_true", help=f"list the {what} and exit")
+    group.add_argument(
+        "--doc-passes", action="store_true", help="describe NeuronIR's passes as Markdown, and exit"
+    )
     group.add_argument("--help-pass", metavar="NAME", help="describe a pass, its options, and exit")
 
 

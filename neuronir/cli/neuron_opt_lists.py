@@ -88,6 +88,39 @@ def help_pass(registry: Registry, name: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+def document_passes(registry: Registry) -> str:
+    """The page docs/passes.md: NeuronIR's own passes, from their declarations."""
+    parts = [
+        "# Passes\n\nWritten by `make docs` from the declarations of the passes; do not edit.\n",
+        *(
+            _document(registry.passes[name](), name)
+            for name in _by_owner(registry, "pass", registry.passes).get("neuronir", [])
+        ),
+        "## Named pipelines\n",
+        "| name | passes |\n|---|---|",
+        *(f"| `@{name}` | `{text}` |" for name, text in registry.pipelines().items()),
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _document(pass_type: type[ModulePass], name: str) -> str:
+    text = inspect.getdoc(pass_type) or ""
+    lines = [f"## {name}\n"]
+    if text and not text.startswith(f"{pass_type.__name__}("):
+        lines += [text, ""]
+    options = [o for o in get_pass_option_infos(pass_type) if o.name != "name"]
+    if options:
+        documented = _option_help(pass_type)
+        lines += ["| option | type | default | |", "|---|---|---|---|"]
+        for option in options:
+            default = "required" if option.default_value is None else f"`{option.default_value}`"
+            kind = option.expected_type.replace("|", "\\|")
+            shown = option.name.replace("_", "-")
+            lines.append(f"| `{shown}` | {kind} | {default} | {documented.get(option.name, '')} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
 def _option_help(pass_type: type[ModulePass]) -> dict[str, str]:
     """Option descriptions: `field(metadata={"help": ...})`."""
     return {
