@@ -3,13 +3,12 @@
 from collections.abc import Mapping
 
 from neuronir.dialects.support.errors import NeuronError
-from neuronir.passes.pipelines import PIPELINES
+from neuronir.passes.pipelines import to_target
 from neuronir.targets.registry import TargetLike
 
 PHASES = ("parsed", "hlo", "virtual", "ordered", "allocated", "synchronised", "binary")
 
 _PASSES = {
-    "hlo": f"{PIPELINES['hlo-simplify']},hlo-find-composites,hlo-auto-cast",
     "virtual": "lower-hlo-to-nc",
     "ordered": "nc-order",
     "allocated": "nc-allocate",
@@ -29,6 +28,9 @@ def pipeline_of(target: TargetLike, phase: str, cast: str, cast_type: str, optle
     if phase in ("parsed", "binary"):
         return ""
     text = target.pipelines.get(phase)
+    if text is None and phase == "hlo":
+        # The lowering takes straight-line programs, so loops are unrolled for every target.
+        return to_target(target.name, auto_cast=cast, cast_type=cast_type, unroll=True)
     if text is None:
         text = _PASSES[phase] + (_ORDER_OPTIONS[optlevel] if phase == "ordered" else "")
     return _with_precision(text, cast, cast_type)
