@@ -40,13 +40,19 @@ class Dumper:
         self.ctx = ctx
         self._previous: str | None = None
 
-    def _text(self, module: ModuleOp, *, elided: bool = True) -> str:
+    def _fingerprint(self, module: ModuleOp) -> str:
+        """Equal texts mean equal modules: resources are named by their content."""
+        stream = StringIO()
+        print_module(module, stream, generic=True)
+        return stream.getvalue()
+
+    def _text(self, module: ModuleOp) -> str:
         stream = StringIO()
         print_module(
             module,
             stream,
             self.ctx,
-            elide_above=self.options.elide_above if elided else None,
+            elide_above=self.options.elide_above,
             debuginfo=self.options.debuginfo,
             generic=self.options.generic,
         )
@@ -57,14 +63,14 @@ class Dumper:
         if self.options.before & {"*", instance.name}:
             self._dump(index, instance, module, "Before")
         if self.options.after_change:
-            self._previous = self._text(module, elided=False)
+            self._previous = self._fingerprint(module)
 
     def after(self, index: int, instance: ModulePass, module: ModuleOp) -> None:
         """A pass has run."""
         wanted = bool(self.options.after & {"*", instance.name})
         if self.options.after_change:
             # Alone it means every pass that changed something; with names, those of them that did.
-            changed = self._text(module, elided=False) != self._previous
+            changed = self._fingerprint(module) != self._previous
             if changed and (wanted or not self.options.after):
                 self._dump(index, instance, module, "After")
             elif not changed and (wanted or not self.options.after):
