@@ -104,13 +104,15 @@ class Steady:
             (free - now, owner) if free > now else None
             for free, owner in zip(run.port_free, run.port_owner, strict=True)
         )
+        # An addition is seen some time after it was made, so the recent past counts as future.
+        past = now - run.semaphore_ns
         coming = []
         for number, semaphore in enumerate(run.semaphores):
-            if semaphore.times[-1] > now:
+            if semaphore.times[-1] > past:
                 last = semaphore.values[-1]
                 at = len(semaphore.times) - 1
                 future = []
-                while at >= 0 and semaphore.times[at] > now:
+                while at >= 0 and semaphore.times[at] > past:
                     future.append((semaphore.times[at] - now, semaphore.values[at] - last))
                     at -= 1
                 coming.append((number, tuple(future), semaphore.values[at] - last))
@@ -204,8 +206,9 @@ class Steady:
         for semaphore, was, value in zip(
             run.semaphores, middle.semaphores, last.semaphores, strict=True
         ):
-            if value != was or semaphore.times[-1] > last.now:
-                semaphore.jump(last.now, by, rounds * (value - was))
+            past = last.now - run.semaphore_ns
+            if value != was or semaphore.times[-1] > past:
+                semaphore.jump(past, by, rounds * (value - was))
         run.port_free = [free + by for free in run.port_free]
         run.heap[:] = [(time + by, order, index) for time, order, index in run.heap]
         heapify(run.heap)

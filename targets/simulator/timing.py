@@ -99,7 +99,7 @@ class TimingRun:
         self._arrived: list[Stream] = []
         self._dma_event = -1.0
         self._depends: dict[tuple[int, int], bool] = {}
-        self._sem_ns = tick(self.machine.semaphore_latency_ns)
+        self.semaphore_ns = tick(self.machine.semaphore_latency_ns)
         self._lead_ns = tick(self.machine.dma_fixed_ns - self.machine.dma_completion_ns)
         self._tail_ns = tick(self.machine.dma_completion_ns)
         self.table_ns = tick(self.machine.act_table_load_ns)
@@ -295,7 +295,7 @@ class TimingRun:
                 stream.parked, stream.need = number, need
                 semaphore.waiters.append(stream)
                 return
-            seen = semaphore.times[semaphore.reached(need)] + self._sem_ns
+            seen = semaphore.times[semaphore.reached(need)] + self.semaphore_ns
             if seen > time:
                 time = seen
         if op.table and op.table != stream.table:
@@ -330,7 +330,7 @@ class TimingRun:
         if len(self._arrived) < self._meeting:
             return
         self.barriers += 1
-        go = max(s.free for s in self._arrived) + self._sem_ns
+        go = max(s.free for s in self._arrived) + self.semaphore_ns
         arrived, self._arrived = self._arrived, []
         for other in arrived:
             other.in_barrier = False

@@ -1,7 +1,7 @@
 """What the timing model knows while it runs: streams, semaphores and recorded intervals."""
 
 from array import array
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 
 from neuronir.dialects.nc.enums import Engine
@@ -69,9 +69,7 @@ class Semaphore:
 
     def jump(self, now: float, by: float, amount: int) -> None:
         """What has not happened by `now` comes `by` ns later, after `amount` more increments."""
-        future = bisect_left(self.times, now)
-        while future < len(self.times) and self.times[future] <= now:
-            future += 1
+        future = bisect_right(self.times, now)
         last = self.values[future - 1]
         self.times[future:] = [now + by, *(t + by for t in self.times[future:])]
         self.values[future:] = [last + amount, *(v + amount for v in self.values[future:])]
