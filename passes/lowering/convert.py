@@ -353,6 +353,12 @@ class Converter:
         for form in value.forms:
             if join(form.partition) == join(partition):
                 return form
+        cuts = {c for s in value.support for c in (s.stride, s.end)}
+        partition = tuple(
+            (b, s * (b.stride // a.stride))
+            for a, s in partition
+            for b in ((a,) if a.ragged else split_at(a, cuts) or (a,))
+        )
         if value.array is not None:
             return self._make_constant(value, partition, 1)
         source = self.in_hbm(value)

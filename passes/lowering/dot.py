@@ -308,10 +308,10 @@ class Dot:
         blocks = column_blocks([p.mine for p in moving.free], self.bank)
         pairs_s = stationary.free
         for t, width, dims in self._tiles(partition, [p.mine for p in pairs_s]):
-            s_strides = [(_whole(s.stride(moved(a, pairs_s))), n) for a, n in dims]
+            s_strides = _strides(s, [(moved(a, pairs_s), n) for a, n in dims])
             for b in numbers_of([p.mine for p in stationary.batch]):
                 for c, columns in blocks:
-                    m_strides = [(_whole(m.stride(moved(a, moving.free))), a.size) for a in columns]
+                    m_strides = _strides(m, [(moved(a, moving.free), a.size) for a in columns])
                     local = t + b + c
                     target = evict.reserve(base + local, width, product(columns))
                     s_number, m_number = stationary.number(local), moving.number(local)
@@ -385,10 +385,23 @@ class Dot:
         return out
 
 
-def _whole(stride: int | None) -> int:
-    if stride is None:
-        raise NeuronError("NIR_LOW003", "an operand of a dot has a factor across its layout")
-    return stride
+def _strides(form: Form, atoms: Sequence[tuple[Atom, int]]) -> list[tuple[int, int]]:
+    """(stride, size) dims of an operand along atoms, cut where its form is."""
+    cuts = {c for a in form.atoms() for c in (a.stride, a.end)}
+    out: list[tuple[int, int]] = []
+    for whole, n in atoms:
+        for a in (whole,) if whole.ragged or n != whole.size else split_at(whole, cuts) or (whole,):
+            stride = form.stride(a)
+            if stride is None:
+                raise NeuronError(
+                    "NIR_LOW003", "an operand of a dot has a factor across its layout"
+                )
+            size = n if a is whole else a.size
+            if out and out[-1][0] == stride * size:
+                out[-1] = (stride, out[-1][1] * size)
+            elif size > 1 or not out:
+                out.append((stride, size))
+    return out
 
 
 def _rest(mine: Sequence[Atom], atoms: Sequence[Atom]) -> list[Atom]:

@@ -21,12 +21,19 @@ from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.location import source_name
 from neuronir.passes.lowering.composite import lower_composite
 from neuronir.passes.lowering.convert import hbm_form
+from neuronir.passes.lowering.convolution import lower_convolution
 from neuronir.passes.lowering.dot import lower_dot
 from neuronir.passes.lowering.elementwise import (
     lower_binary,
     lower_convert,
     lower_select,
     lower_unary,
+)
+from neuronir.passes.lowering.indexing import (
+    lower_dynamic_slice,
+    lower_dynamic_update_slice,
+    lower_gather,
+    lower_scatter,
 )
 from neuronir.passes.lowering.layout import row_major
 from neuronir.passes.lowering.movement import (
@@ -42,6 +49,7 @@ from neuronir.passes.lowering.movement import (
 from neuronir.passes.lowering.reduce import lower_reduce
 from neuronir.passes.lowering.state import Lowering, Rule
 from neuronir.passes.lowering.values import Value, constant_value, new_value
+from neuronir.passes.lowering.window import lower_reduce_window
 
 RULES: dict[str, Rule] = {
     "hlo.broadcast": lower_broadcast,
@@ -57,7 +65,13 @@ RULES: dict[str, Rule] = {
     "hlo.select": lower_select,
     "hlo.reduce": lower_reduce,
     "hlo.dot": lower_dot,
+    "hlo.convolution": lower_convolution,
     "hlo.composite": lower_composite,
+    "hlo.gather": lower_gather,
+    "hlo.scatter": lower_scatter,
+    "hlo.dynamic_slice": lower_dynamic_slice,
+    "hlo.dynamic_update_slice": lower_dynamic_update_slice,
+    "hlo.reduce_window": lower_reduce_window,
     **{
         f"hlo.{name}": lower_unary
         for name in (
