@@ -9,19 +9,23 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import IO, NoReturn
+from typing import IO, Any, NoReturn
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import (
+    AnyFloat,
+    ComplexType,
     DenseIntOrFPElementsAttr,
     FileLineColLoc,
+    IndexType,
     IntAttr,
+    IntegerType,
     ModuleOp,
     StringAttr,
     UnknownLoc,
 )
 from xdsl.ir import Attribute, IRNode, Operation, TypeAttribute
-from xdsl.parser import Parser
+from xdsl.parser import AttrParser, Parser
 from xdsl.parser.generic_parser import ParserState
 from xdsl.printer import Printer
 from xdsl.utils.diagnostic import Diagnostic
@@ -68,11 +72,32 @@ class FastLexer(MLIRLexer):
         return Token(kind, span)
 
 
+class _Element(AttrParser._TensorLiteralElement):
+    """A number of a dense literal: a hexadecimal one is the bits of a float, as in MLIR.
+
+    xDSL prints NaN and infinities that way, and reads them back as whole numbers.
+    """
+
+    def to_type(
+        self, parser: AttrParser, type: AnyFloat | IntegerType | IndexType | ComplexType
+    ) -> Any:
+        text = self.span.text
+        if isinstance(type, AnyFloat) and text[:2] in ("0x", "0X"):
+            try:
+                bits = int(text, 16).to_bytes(type.compile_time_size, "little")
+            except OverflowError:
+                parser.raise_error(f"{text} has more bits than {type}", at_position=self.span)
+            return next(iter(type.iter_unpack(bits)))
+        return super().to_type(parser, type)
+
+
 class LocatedParser(Parser):
     """xDSL's parser, faster, giving every op without a location its place in the file.
 
     The place is that of the op's name, as in mlir-opt.
     """
+
+    _TensorLiteralElement = _Element
 
     def __init__(self, ctx: Context, text: str, name: str) -> None:
         super().__init__(ctx, "", name)
