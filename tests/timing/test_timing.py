@@ -23,9 +23,11 @@ from tests.timing.programs import act, add, after, dma, hbm, matmul, program, ps
 TRN1 = get_machine("trn1")
 
 
-def run(streams: dict[Engine, list[Item]], **options: bool) -> TimingResult:
+def run(
+    streams: dict[Engine, list[Item]], *, record: bool = False, extrapolate: bool = True
+) -> TimingResult:
     """Time a program of one function."""
-    return simulate_timing(program(streams), **options)
+    return simulate_timing(program(streams), record=record, extrapolate=extrapolate)
 
 
 def test_matmul_stream() -> None:
