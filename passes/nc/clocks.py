@@ -1,9 +1,11 @@
-"""What is known to be complete, and which waits of straight-line code that makes superfluous."""
+"""What is known to be complete, and which waits that makes superfluous."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from neuronir.dialects.nc.enums import Engine
+from neuronir.passes.nc.carried import Dependence
+from neuronir.passes.nc.listing import Node
 
 ENGINES = int(Engine.DMA0)
 """In-order engines; what runs on a DMA queue completes in any order and has a bit of its own."""
@@ -11,7 +13,11 @@ ENGINES = int(Engine.DMA0)
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """For each engine the last instruction known to be complete, and a set of DMA transfers."""
+    """For each engine the last instruction known to be complete, and a set of DMA transfers.
+
+    Inside a loop, what is known of its instructions concerns the round that is going on; what is
+    known of those of a loop that has ended concerns its last round.
+    """
 
     engines: tuple[int, ...]
     transfers: int
@@ -30,40 +36,75 @@ NOTHING = Clock((-1,) * ENGINES, 0)
 
 @dataclass(slots=True)
 class Waits:
-    """For each instruction: whom it waits for, and what is known when it starts and ends."""
+    """By place: whom the instruction waits for, and what is known when it starts and ends."""
 
-    waits: list[list[int]]
+    waits: list[list[Dependence]]
     start: list[Clock]
     done: list[Clock]
     bit: dict[int, int]  # of transfers
 
 
-def find_waits(engines: Sequence[int], predecessors: Sequence[dict[int, bool]]) -> Waits:
-    """The waits that make every dependence hold, none of which follows from the others.
+def find_waits(
+    nodes: Sequence[Node], dependences: Sequence[Sequence[Dependence]], loops: Sequence[int]
+) -> Waits:
+    """The waits that make every dependence hold.
 
-    An engine runs in order and completes in order, so waiting for an instruction is waiting for all
-    before it; a queue only starts in order.
+    `nodes` are the instructions by place, `loops` the first place inside each loop. An engine runs
+    in order and completes in order, so waiting for an instruction is waiting for all before it; a
+    queue only starts in order. In straight-line code none of the waits follows from the others.
     """
     bit: dict[int, int] = {}
     issued: dict[int, Clock] = {}
     out = Waits([], [], [], bit)
+    engines = [int(n.record.engine) if n.record is not None else 0 for n in nodes]
     for j, engine in enumerate(engines):
         known = issued.get(engine, NOTHING)
-        waits: list[int] = []
-        for p in sorted(predecessors[j], reverse=True):
+        waits: list[Dependence] = []
+        near = [d for d in dependences[j] if d.distance == 0]
+        for d in sorted(near, key=lambda d: d.before, reverse=True):
+            p = d.before
             other = engines[p]
             if other < ENGINES:
                 if other == engine or known.engines[other] >= p:
                     continue
             elif known.transfers >> bit[p] & 1:
                 continue
-            waits.append(p)
+            waits.append(d)
             known = known.join(out.done[p])
+        waits += _carried(dependences[j], known, engines, engine, bit, loops)
         issued[engine] = known
         out.waits.append(waits)
         out.start.append(known)
         out.done.append(_with(known, j, engine, bit))
     return out
+
+
+def _carried(
+    dependences: Sequence[Dependence],
+    known: Clock,
+    engines: Sequence[int],
+    engine: int,
+    bit: dict[int, int],
+    loops: Sequence[int],
+) -> list[Dependence]:
+    """The waits for earlier rounds: of each engine and loop only the latest instruction."""
+    latest: dict[tuple[int, int], Dependence] = {}
+    out: list[Dependence] = []
+    for d in dependences:
+        if d.distance == 0:
+            continue
+        other = engines[d.before]
+        if other >= ENGINES:
+            # What is known of a transfer of this round is known of those of earlier rounds.
+            if d.before not in bit or not known.transfers >> bit[d.before] & 1:
+                out.append(d)
+            continue
+        if other == engine or known.engines[other] >= loops[d.loop]:
+            continue
+        best = latest.get((other, d.loop))
+        if best is None or (-best.distance, best.before) < (-d.distance, d.before):
+            latest[(other, d.loop)] = d
+    return [*latest.values(), *out]
 
 
 def _with(known: Clock, j: int, engine: int, bit: dict[int, int]) -> Clock:

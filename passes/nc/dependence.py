@@ -15,7 +15,12 @@ Predecessors = list[dict[int, bool]]
 """By node: earlier nodes it must follow, and whether data flows from them (read after write)."""
 
 
-def conflict(a: Access, b: Access, bounds: Bounds) -> bool:
+Shared = dict[int, tuple[int, int]]
+"""Loop symbols that an earlier and a later access have in common, and how far apart their values
+may be: (0, 0) in one and the same round (see footprint.overlaps_for_some)."""
+
+
+def conflict(a: Access, b: Access, bounds: Bounds, shared: Shared | None = None) -> bool:
     """Whether two accesses of one memory share a byte (whatever their direction)."""
     if a.high <= b.low or b.high <= a.low or a.stop <= b.start or b.stop <= a.start:
         return False
@@ -23,7 +28,7 @@ def conflict(a: Access, b: Access, bounds: Bounds) -> bool:
         return True
     if a.fixed and b.fixed:
         return overlaps(a.pattern, b.pattern, a.pattern.address.const, b.pattern.address.const)
-    return overlaps_for_some(a.pattern, b.pattern, bounds)
+    return overlaps_for_some(a.pattern, b.pattern, bounds, shared=shared)
 
 
 def covers(a: Access, b: Access) -> bool:
@@ -45,11 +50,17 @@ class Memory:
     a read is forgotten when such a later one covers it.
     """
 
-    __slots__ = ("bounds", "starts", "writes", "reads", "streams")
+    __slots__ = ("bounds", "starts", "writes", "reads", "streams", "shared")
 
-    def __init__(self, bounds: Bounds, streams: Sequence[int] | None = None) -> None:
+    def __init__(
+        self,
+        bounds: Bounds,
+        streams: Sequence[int] | None = None,
+        shared: Shared | None = None,
+    ) -> None:
         self.bounds = bounds
         self.streams = streams
+        self.shared = shared
         self.starts: list[int] = [-(1 << 62)]
         self.writes: list[list[Access]] = [[]]
         self.reads: list[list[Access]] = [[]]
@@ -69,7 +80,7 @@ class Memory:
         last = bisect_left(self.starts, access.high)
         seen: set[int] = set()
         data = not access.write
-        bounds = self.bounds
+        bounds, shared = self.bounds, self.shared
         for i in range(first, last):
             for entry in self.writes[i]:
                 if id(entry) in seen or entry.node == access.node:
@@ -77,7 +88,7 @@ class Memory:
                 seen.add(id(entry))
                 if found.get(entry.node, False) or (not data and entry.node in found):
                     continue
-                if conflict(entry, access, bounds):
+                if conflict(entry, access, bounds, shared):
                     found[entry.node] = data
             if data:
                 continue
@@ -85,8 +96,20 @@ class Memory:
                 if id(entry) in seen or entry.node == access.node:
                     continue
                 seen.add(id(entry))
-                if entry.node not in found and conflict(entry, access, bounds):
+                if entry.node not in found and conflict(entry, access, bounds, shared):
                     found[entry.node] = False
+
+    def candidates(self, access: Access) -> list[Access]:
+        """The entries that `access` may have to follow; only their intervals are compared."""
+        first = bisect_right(self.starts, access.low) - 1
+        last = bisect_left(self.starts, access.high)
+        tables = (self.writes, self.reads) if access.write else (self.writes,)
+        out: dict[int, Access] = {}
+        for table in tables:
+            for i in range(first, last):
+                for entry in table[i]:
+                    out[id(entry)] = entry
+        return list(out.values())
 
     def note(self, access: Access) -> None:
         """Remember `access`, which `meet` has seen."""
@@ -136,11 +159,13 @@ def dependences(
     *,
     placed: bool,
     streams: Sequence[int] | None = None,
+    shared: Shared | None = None,
 ) -> Predecessors:
     """The nearest dependences among the nodes of one block in program order.
 
     `placed` says that accesses are by address: then buffers that share memory meet. `streams` has
-    for each node the in-order engine that it runs on, or -1.
+    for each node the in-order engine that it runs on, or -1. `shared` are the loops around the
+    block, in one round of which the dependences lie.
     """
     memories: dict[int, Memory] = {}
     last_write: dict[int, int] = {}
@@ -167,7 +192,7 @@ def dependences(
                 continue  # nothing ever writes it
             memory = memories.get(key)
             if memory is None:
-                memory = memories[key] = Memory(bounds, streams)
+                memory = memories[key] = Memory(bounds, streams, shared)
             memory.meet(access, found)
         for access in node.accesses:
             key = buffers[access.buffer].space if placed else access.buffer

@@ -14,6 +14,7 @@ from neuronir.dialects.nc.instruction import (
     ARGUMENT,
     REGISTER,
     AccessPattern,
+    Affine,
     Instruction,
 )
 from neuronir.dialects.nc.machine import Machine, get_machine
@@ -30,6 +31,10 @@ from neuronir.dialects.support.errors import NeuronError
 
 Bounds = dict[int, tuple[int, int]]
 """Inclusive bounds of the symbols of addresses."""
+
+LOOP = 1000
+"""In the patterns of accesses the round number of loop i is the symbol LOOP + i: unlike levels,
+these tell loops apart that follow each other."""
 
 _PARTIAL = ("copy_predicated", "dma_scatter")
 
@@ -83,7 +88,10 @@ class Node:
     accesses: list[Access]
     body: "list[Node]" = field(default_factory=list)
     trip_count: int = 1
-    level: int = 0  # of a loop: the symbol of its round number
+    level: int = 0  # of a loop: the symbol of its round number in records
+    loop: int = -1  # of a loop: its number
+    place: int = -1  # of an instruction: its number in the function, insides of loops counted
+    inside: tuple[int, ...] = ()  # of an instruction: the loops around it, outermost first
 
 
 @dataclass(slots=True)
@@ -93,6 +101,7 @@ class Listing:
     func: FuncOp
     buffers: list[Buffer]
     nodes: list[Node]
+    loops: list[Node]
     bounds: Bounds
     placed: bool  # whether accesses count from the base of their memory
 
@@ -178,6 +187,9 @@ class _Reader:
         self.symbols: dict[SSAValue, int] = {}
         self.bounds: Bounds = {}
         self.registers = 0
+        self.loops: list[Node] = []
+        self.around: list[int] = []  # numbers of the loops that are open
+        self.places = 0
 
     def read(self) -> Listing:
         block = self.func.body.block
@@ -185,7 +197,7 @@ class _Reader:
             self.symbols[argument] = ARGUMENT + i
             self.bounds[ARGUMENT + i] = _ANY_ARGUMENT
         nodes = self.block(block, 0)
-        return Listing(self.func, self.buffers, nodes, self.bounds, self.placed)
+        return Listing(self.func, self.buffers, nodes, self.loops, self.bounds, self.placed)
 
     def block(self, block: Block, level: int) -> list[Node]:
         nodes: list[Node] = []
@@ -255,10 +267,14 @@ class _Reader:
 
     def loop(self, op: scf.ForOp, index: int, level: int) -> Node:
         trips = trip_count(op)
+        number = len(self.loops)
         self.symbols[op.body.block.args[0]] = level
-        self.bounds[level] = (0, max(trips - 1, 0))
-        node = Node(index, op, None, [], trip_count=trips, level=level)
+        self.bounds[LOOP + number] = (0, max(trips - 1, 0))
+        node = Node(index, op, None, [], trip_count=trips, level=level, loop=number)
+        self.loops.append(node)
+        self.around.append(number)
         node.body = self.block(op.body.block, level + 1)
+        self.around.pop()
         for inner in node.body:
             for access in inner.accesses:
                 node.accesses.append(replace(access, node=index))
@@ -273,7 +289,8 @@ class _Reader:
                     "register; nc-order folds constants",
                 )
         record = instruction_record(op, self.bases, self.symbols)
-        node = Node(index, op, record, [])
+        node = Node(index, op, record, [], place=self.places, inside=tuple(self.around))
+        self.places += 1
         partial = record.opcode in _PARTIAL
         keys = self.keys_of(op, record)
         first = 0 if partial else sum(d is not None for d in record.dst)
@@ -302,6 +319,11 @@ class _Reader:
         self, node: Node, key: int, pattern: AccessPattern, write: bool, partial: bool
     ) -> None:
         shape = shape_of(pattern)
+        if pattern.address.terms and self.around:
+            terms = tuple(
+                (LOOP + self.around[s] if s < ARGUMENT else s, c) for s, c in pattern.address.terms
+            )
+            pattern = replace(pattern, address=Affine(pattern.address.const, terms))
         fixed = not pattern.address.terms
         if fixed:
             low, high = pattern.address.const + shape.low, pattern.address.const + shape.high

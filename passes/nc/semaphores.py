@@ -1,11 +1,12 @@
-"""Which semaphore each completed instruction adds to, and the values that others wait for."""
+"""Which semaphore each completed instruction adds to."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.nc.clocks import ENGINES, Waits
+from neuronir.passes.nc.listing import Node
 
 TRANSFER = 16
 """A completed transfer adds this much: one for each DMA engine (contract of the nc dialect)."""
@@ -13,56 +14,82 @@ TRANSFER = 16
 
 @dataclass(slots=True)
 class Signals:
-    """`update[i]` is (semaphore, amount), `value[i]` what the semaphore shows once i is done."""
+    """By place: (semaphore, amount) that an instruction adds.
 
-    update: dict[int, tuple[int, int]]
-    value: dict[int, int]
-    count: int
-
-
-def allot_semaphores(engines: Sequence[int], found: Waits, machine: Machine) -> Signals:
-    """Semaphores for all instructions that somebody waits for.
-
-    An engine counts those of its instructions in one semaphore. Transfers share a semaphore only
-    where each is known to be complete when the next one starts; where the semaphores run out, a
-    transfer is made to wait for the one that has had its semaphore longest (added to the waits).
+    `alone` are the transfers that have to wait until all earlier ones on their semaphore are
+    complete, because nothing else makes sure of it.
     """
-    awaited = {p for waits in found.waits for p in waits}
-    signals = Signals({}, {}, 0)
+
+    update: dict[int, tuple[int, int]] = field(default_factory=dict)
+    alone: set[int] = field(default_factory=set)
+    count: int = 0
+
+
+def allot_semaphores(nodes: Sequence[Node], found: Waits, machine: Machine) -> Signals:
+    """Semaphores for all instructions (by place) that somebody waits for.
+
+    An engine counts those of its instructions in one semaphore. Two transfers are never under way
+    on one semaphore: they share it where each is known to be complete when the next one starts.
+    Where the semaphores run out, a transfer joins the one that was used longest ago and waits.
+    """
+    awaited = {d.before for waits in found.waits for d in waits}
+    engines = [int(n.record.engine) if n.record is not None else 0 for n in nodes]
+    signals = Signals()
     counters: dict[int, int] = {}
     for engine in sorted({engines[p] for p in awaited if engines[p] < ENGINES}):
         counters[engine] = signals.count
         signals.count += 1
-    if signals.count + 1 > machine.semaphores:
+    chains = _Chains(nodes, found, signals.alone, machine.semaphores - signals.count)
+    if chains.limit < 1:
         raise NeuronError("NIR_NC008", f"{machine.name} has only {machine.semaphores} semaphores")
-    shown: dict[int, int] = {}
-    chains: list[int] = []  # last transfer of each transfer semaphore
-    first_chain = signals.count
+    first = signals.count
     for j, engine in enumerate(engines):
-        if j not in awaited:
-            continue
-        if engine < ENGINES:
-            semaphore, amount = counters[engine], 1
-        else:
-            chain = _chain(j, chains, found, machine.semaphores - first_chain)
-            semaphore, amount = first_chain + chain, TRANSFER
-        shown[semaphore] = shown.get(semaphore, 0) + amount
-        signals.update[j] = (semaphore, amount)
-        signals.value[j] = shown[semaphore]
-    signals.count = first_chain + len(chains)
+        if j in awaited:
+            if engine < ENGINES:
+                signals.update[j] = (counters[engine], 1)
+            else:
+                signals.update[j] = (first + chains.join(j), TRANSFER)
+    signals.count = first + len(chains.users)
     return signals
 
 
-def _chain(j: int, chains: list[int], found: Waits, limit: int) -> int:
-    known = found.start[j].transfers
-    for number, last in enumerate(chains):
-        if known >> found.bit[last] & 1:
-            chains[number] = j
-            return number
-    if len(chains) < limit:
-        chains.append(j)
-        return len(chains) - 1
-    number = min(range(len(chains)), key=lambda c: chains[c])
-    found.waits[j].append(chains[number])
-    chains[number] = j
-    return number
+class _Chains:
+    def __init__(self, nodes: Sequence[Node], found: Waits, alone: set[int], limit: int) -> None:
+        self.nodes = nodes
+        self.found = found
+        self.alone = alone
+        self.limit = limit
+        self.users: list[list[int]] = []  # of each semaphore, in order
+
+    def join(self, j: int) -> int:
+        """The chain for transfer `j`, which is the last of it from then on."""
+        if not self.nodes[j].inside:
+            known = self.found.start[j].transfers
+            for number, users in enumerate(self.users):
+                if known >> self.found.bit[users[-1]] & 1:
+                    users.append(j)
+                    return number
+        if len(self.users) < self.limit:
+            self.users.append([j])
+            if self.nodes[j].inside and not self._follows_itself(j):
+                self.alone.add(j)
+            return len(self.users) - 1
+        number = min(range(self.limit), key=lambda c: self.users[c][-1])
+        around = set(self.nodes[j].inside)
+        # Those of the same loop come round again after this one.
+        self.alone.update(u for u in self.users[number] if around & set(self.nodes[u].inside))
+        self.alone.add(j)
+        self.users[number].append(j)
+        return number
+
+    def _follows_itself(self, j: int) -> bool:
+        """Whether the transfer of the round before is known to be complete when `j` starts."""
+        innermost = self.nodes[j].inside[-1]
+        bit = self.found.bit[j]
+        return any(
+            d.distance == 1
+            and d.loop == innermost
+            and d.before > j
+            and self.found.done[d.before].transfers >> bit & 1
+            for d in self.found.waits[j]
+        )

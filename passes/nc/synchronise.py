@@ -1,19 +1,29 @@
 """nc-synchronise: the waits and updates that keep what different engines do in order."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, ModuleOp, StringAttr, i32
+from xdsl.ir import Attribute
 from xdsl.passes import ModulePass
 
-from neuronir.dialects.nc.attributes import UpdateAttr, UpdateSpec, WaitAttr, WaitSpec
-from neuronir.dialects.nc.enums import Engine
+from neuronir.dialects.nc.attributes import (
+    UpdateAttr,
+    UpdateSpec,
+    WaitAttr,
+    WaitSpec,
+    number_of,
+)
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.ops import InstructionOp
+from neuronir.passes.nc.carried import Analysis
 from neuronir.passes.nc.clocks import ENGINES, find_waits
-from neuronir.passes.nc.dependence import dependences
+from neuronir.passes.nc.counters import Count, Counters
 from neuronir.passes.nc.listing import (
     Listing,
+    Node,
     functions,
     list_function,
     machine_of,
@@ -41,25 +51,71 @@ class NcSynchronise(ModulePass):
 
 
 def synchronise_function(listing: Listing, machine: Machine) -> None:
-    """Set waits and updates of a straight-line function."""
-    nodes = listing.nodes
-    engines = [int(n.record.engine) if n.record is not None else int(Engine.SP) for n in nodes]
-    streams = [e if e < ENGINES else -1 for e in engines]
-    predecessors = dependences(nodes, listing.buffers, listing.bounds, placed=True, streams=streams)
-    found = find_waits(engines, predecessors)
-    signals = allot_semaphores(engines, found, machine)
+    """Set waits and updates of a function."""
+    nodes: list[Node] = []
+    first_places = [0] * len(listing.loops)
+    _flatten(listing.nodes, nodes, first_places)
+    streams = [
+        int(n.record.engine) if n.record is not None and n.record.engine < ENGINES else -1
+        for n in nodes
+    ]
+    found_dependences = Analysis(listing, streams).run()
+    found = find_waits(nodes, found_dependences, first_places)
+    signals = allot_semaphores(nodes, found, machine)
+    counters = Counters(listing.nodes, listing.loops, signals.update)
+    total = 0
     for node in nodes:
-        op = node.op
-        if not isinstance(op, InstructionOp):
-            continue
-        waits = found.waits[node.index]
-        if waits:
-            op.properties["waits"] = ArrayAttr(
-                [WaitAttr(WaitSpec(signals.update[p][0], signals.value[p])) for p in waits]
-            )
-        update = signals.update.get(node.index)
-        if update is not None:
-            op.properties["updates"] = ArrayAttr([UpdateAttr(UpdateSpec(*update))])
-    record("nc-synchronise", "dependences", sum(len(p) for p in predecessors))
-    record("nc-synchronise", "waits", sum(len(w) for w in found.waits))
+        waits = [
+            (signals.update[d.before][0], counters.value(d.before, d.loop, d.distance))
+            for d in found.waits[node.place]
+        ]
+        if node.place in signals.alone:
+            semaphore, amount = signals.update[node.place]
+            innermost = node.inside[-1] if node.inside else -1
+            own = counters.value(node.place, innermost, 0)
+            waits.append((semaphore, Count(own.const - amount, own.rounds)))
+        _write(node, waits, signals.update.get(node.place), listing.loops)
+        total += len(waits)
+    record("nc-synchronise", "dependences", sum(len(d) for d in found_dependences))
+    record("nc-synchronise", "waits", total)
     record("nc-synchronise", "semaphores", signals.count)
+
+
+def _flatten(nodes: Sequence[Node], out: list[Node], first_places: list[int]) -> None:
+    for node in nodes:
+        if node.record is None:
+            first_places[node.loop] = len(out)
+            _flatten(node.body, out, first_places)
+        else:
+            out.append(node)
+
+
+def _write(
+    node: Node,
+    waits: Sequence[tuple[int, Count]],
+    update: tuple[int, int] | None,
+    loops: Sequence[Node],
+) -> None:
+    """Set the properties of an instruction; round numbers become index operands of it."""
+    op = node.op
+    if not isinstance(op, InstructionOp):
+        return
+    n_buffers = len(op.buffers)
+    indices = list(op.operands[n_buffers:])
+    had = len(indices)
+    specs: list[Attribute] = []
+    for semaphore, count in waits:
+        terms = []
+        for number, amount in count.rounds:
+            loop = loops[number].op
+            if amount and isinstance(loop, scf.ForOp):
+                terms.append((number_of(indices, loop.body.block.args[0]), amount))
+        specs.append(WaitAttr(WaitSpec(semaphore, count.const, tuple(terms))))
+    if specs:
+        op.properties["waits"] = ArrayAttr(specs)
+    if len(indices) > had:
+        op.operands = [*op.operands[:n_buffers], *indices]
+        sizes = DenseArrayBase.from_list(i32, [n_buffers, len(indices)])
+        op.properties["operandSegmentSizes"] = sizes
+    if update is not None:
+        op.properties["updates"] = ArrayAttr([UpdateAttr(UpdateSpec(*update))])
