@@ -1,12 +1,42 @@
 """The named pipelines over hlo, as pass specifications that `neuron-opt -p` takes."""
 
-SIMPLIFY = (
-    "hlo-inline,hlo-fold-conditional,hlo-unroll-while,hlo-canonicalize,hlo-constant-fold,"
-    "hlo-canonicalize,hlo-cse,hlo-dce"
-)
-"""One straight-line function (and loops), small, without calls, tuples in between or dead code."""
+_CLEAN = "hlo-canonicalize,hlo-constant-fold,hlo-canonicalize,hlo-cse,hlo-dce"
+
+SIMPLIFY = f"hlo-inline,hlo-fold-conditional,hlo-unroll-while,{_CLEAN}"
+"""One function without calls, tuples in between or dead code; static loops know their trip count."""
+
+UNROLL = f'hlo-inline,hlo-fold-conditional,hlo-unroll-while{{mode="unroll"}},{_CLEAN}'
+"""The same with static loops unrolled, for machines without control flow."""
+
+
+def to_target(
+    target: str, *, auto_cast: str = "none", cast_type: str = "bf16", unroll: bool = False
+) -> str:
+    """The pass specification from an imported module to what lowering for a target takes.
+
+    Composites are found before decomposition, which would take them apart; types are judged last,
+    when dead code is gone.
+    """
+    cast = f'hlo-auto-cast{{mode="{auto_cast}" type="{cast_type}"}}'
+    return ",".join(
+        (
+            UNROLL if unroll else SIMPLIFY,
+            "hlo-find-composites",
+            "hlo-decompose",
+            _CLEAN,
+            cast,
+            _CLEAN,
+            f'hlo-verify-supported{{target="{target}"}}',
+        )
+    )
+
 
 PIPELINES: dict[str, str] = {
     "hlo-simplify": SIMPLIFY,
+    "hlo-unroll": UNROLL,
+    "hlo-to-trn1": to_target("trn1"),
+    "hlo-to-trn1-matmult": to_target("trn1", auto_cast="matmult"),
+    "hlo-to-trn1-all": to_target("trn1", auto_cast="all"),
+    "hlo-to-inf1": to_target("inf1", auto_cast="all", unroll=True),
 }
 """Pipeline name to pass specification."""

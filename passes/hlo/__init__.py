@@ -15,6 +15,7 @@ _PASSES = {
     "hlo-fold-conditional": ("fold_conditional", "HloFoldConditionalPass"),
     "hlo-auto-cast": ("auto_cast", "HloAutoCastPass"),
     "hlo-decompose": ("decompose", "HloDecomposePass"),
+    "hlo-verify-supported": ("verify_supported", "HloVerifySupportedPass"),
     "hlo-find-composites": ("find_composites", "HloFindCompositesPass"),
 }
 

@@ -31,7 +31,7 @@ def decompositions() -> Mapping[str, Rule]:
     return merged
 
 
-PROGRAM_BLOCKS = ("func.func", "hlo.while", "hlo.conditional")
+PROGRAM_BLOCKS = ("func.func", "hlo.while", "hlo.conditional", "hlo.composite")
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,8 @@ class HloDecomposePass(ModulePass):
     corrected), popcnt, count_leading_zeros, shifts by the width or more. Larger ones: batch_norm_*,
     cumulative reduce_window (by doubling), select_and_scatter, reductions of (value, index) pairs,
     optimization_barrier. `keep` lists opcodes to leave alone because the target has them. Pooling
-    windows, dot, convolution, reverse and sort are never touched, nor are the regions of reducers
-    and composites.
+    windows, dot, convolution, reverse and sort are never touched, nor are the regions of reducers;
+    those of composites are rewritten like the program.
     """
 
     name = "hlo-decompose"

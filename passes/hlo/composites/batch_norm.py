@@ -66,7 +66,7 @@ def match_batch_norm(op: Operation) -> BatchNorm | None:
     """The batch norm that ends at an add (of the offset), or at a multiplication without one."""
     root = op.results[0]
     offset: tuple[SSAValue, int] | None = None
-    product = root
+    product: SSAValue = root
     if op.name == "hlo.add":
         for side, other in (tuple(op.operands), tuple(reversed(op.operands))):
             if producer(side, "multiply") is not None and (found := _per_channel(other)):

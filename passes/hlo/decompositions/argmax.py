@@ -8,6 +8,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from neuronir.dialects.hlo.resources import Array
 from neuronir.dialects.hlo.semantics.execution import BlockPlan
+from neuronir.dialects.hlo.semantics.numeric import Value
 from neuronir.dialects.support.dtypes import is_float, is_integer, np_dtype
 from neuronir.passes.hlo.rules.arithmetic import neutral_element
 from neuronir.passes.hlo.support.build import Emitter
@@ -37,21 +38,28 @@ def _extreme(block: Block) -> str | None:
         return None
     with np.errstate(all="ignore"):
         got = BlockPlan(block, pointwise=True).run(samples)[0]
-    if not isinstance(got, tuple) or len(got) != 2:
+    if not isinstance(got, tuple) or len(got) != 2 or isinstance(got[1], tuple):
         return None
     a, i, b, j = samples
+    nan_a, nan_b = a != a, b != b
+    # Of two NaNs reducers keep either index: the order of a reduction is free anyway.
+    free = nan_a & nan_b
     for opcode, better in (("maximum", np.greater), ("minimum", np.less)):
-        nan_a, nan_b = a != a, b != b
         with np.errstate(all="ignore"):
-            first = (better(a, b) | nan_a) & ~(nan_b & nan_a)
-        same = (a == b) | (nan_a & nan_b)
+            first = (better(a, b) | nan_a) & ~free
         value = np.where(first, a, b)
-        index = np.where(same, np.minimum(i, j), np.where(first, i, j))
-        if np.array_equal(got[1], index) and np.array_equal(
-            got[0].astype(np.float64), value.astype(np.float64), equal_nan=True
-        ):
+        index = np.where(a == b, np.minimum(i, j), np.where(first, i, j))
+        index = np.where(free, got[1], index)
+        if _equal(got[0], value) and _equal(got[1], index):
             return opcode
     return None
+
+
+def _equal(got: Value, wanted: Array) -> bool:
+    """Whether two arrays hold the same numbers, NaN included."""
+    if isinstance(got, tuple):
+        return False
+    return np.array_equal(got.astype(np.float64), wanted.astype(np.float64), equal_nan=True)
 
 
 def argmax(op: Operation, e: Emitter) -> SSAValue | None:

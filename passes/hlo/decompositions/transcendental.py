@@ -26,7 +26,7 @@ def power(op: Operation, e: Emitter) -> SSAValue | None:
     x, y = op.operands
     number = splat(y)
     if number is not None and float(number) == round(float(number)):
-        if abs(float(number)) <= _LARGEST_EXPONENT and (is_float(element(x)) or number >= 0):
+        if abs(float(number)) <= _LARGEST_EXPONENT and (is_float(element(x)) or float(number) >= 0):
             return _integer_power(x, int(number), e)
     if not is_float(element(x)):
         return None

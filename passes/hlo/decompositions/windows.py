@@ -124,7 +124,7 @@ def _chosen_place(
     direction: str,
     e: Emitter,
 ) -> SSAValue:
-    """For each window the number of the place that the selection prefers to all before and after."""
+    """For each window the number of the place that the selection prefers to all others."""
     best: SSAValue | None = None
     chosen = e.fill(0, tensor(tuple(dims), i32))
     for number, place in enumerate(places):

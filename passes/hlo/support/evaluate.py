@@ -36,8 +36,10 @@ def evaluate_op(op: Operation, operands: list[Array]) -> Array:
     """The value of an op that `can_evaluate` accepts."""
     if op.name == "hlo.constant":
         return constant_array(op)
-    result = evaluate(op, operands)
-    return result[0] if isinstance(result, (list, tuple)) else result
+    result = evaluate(op, operands)[0]
+    if isinstance(result, tuple):
+        raise TypeError(f"{op.name} gives a tuple")
+    return result
 
 
 def known_value(

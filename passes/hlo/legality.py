@@ -1,0 +1,174 @@
+"""What a target can compile: opcodes, element types and forms, as tables that targets register."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ComplexType, TensorType, TupleType
+from xdsl.ir import Attribute, Operation
+
+from neuronir.dialects.support.dtypes import hlo_name
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.passes.hlo.support.build import reducer_opcode
+from neuronir.passes.hlo.support.values import ints, string
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Why one op cannot be compiled: a stable code and a sentence."""
+
+    code: str
+    reason: str
+
+
+Check = Callable[[Operation], Problem | None]
+
+
+@dataclass(frozen=True)
+class Legality:
+    """A target's table: the opcodes that it lowers, its element types, and checks by opcode."""
+
+    target: str
+    opcodes: frozenset[str]
+    element_types: frozenset[str]
+    composites: frozenset[str] = frozenset()
+
+    def problems(self, op: Operation) -> list[Problem]:
+        """Everything that keeps one op from being compiled."""
+        opcode = op.name.removeprefix("hlo.")
+        found: list[Problem] = []
+        if opcode not in self.opcodes:
+            found.append(Problem("NCC_EVRF001", f"{self.target} has no lowering for it"))
+        for type_ in (*op.operand_types, *op.result_types):
+            problem = self.type_problem(type_)
+            if problem is not None and problem not in found:
+                found.append(problem)
+        check = CHECKS.get(opcode)
+        problem = None if check is None or found else check(op)
+        return found if problem is None else [*found, problem]
+
+    def type_problem(self, type_: Attribute) -> Problem | None:
+        """Why values of a type cannot be held, None if they can."""
+        if isinstance(type_, TupleType):
+            return next((p for t in type_.types.data if (p := self.type_problem(t))), None)
+        if not isinstance(type_, TensorType):
+            return Problem("NCC_EVRF001", f"values of type {type_} are not supported")
+        if any(n < 0 for n in type_.get_shape()):
+            return Problem("NCC_EMOD025", f"its shape is dynamic: {type_}")
+        element: Attribute = type_.element_type
+        if isinstance(element, ComplexType):
+            return Problem("NCC_EVRF004", "complex types are not supported")
+        try:
+            name = hlo_name(element)
+        except NeuronError:
+            return Problem("NCC_ESPP004", f"data type {element} is not supported")
+        if name in self.element_types:
+            return None
+        if name.endswith("fnuz"):
+            return Problem("NCC_ESPP047", f"the FP8 type {name} is not supported")
+        if name == "f8e4m3fn":
+            return Problem("NCC_EVRF051", "F8E4M3FN is not supported before trn3; use F8E4M3")
+        return Problem("NCC_ESPP004", f"data type {name} is not supported")
+
+
+def _while(op: Operation) -> Problem | None:
+    if "trip_count" in op.properties:
+        return None
+    return Problem("NIR_DYNAMIC_WHILE", "its trip count depends on data")
+
+
+def _reduce(op: Operation) -> Problem | None:
+    if len(op.operands) == 2 and reducer_opcode(op) is not None:
+        return None
+    return Problem("NCC_EVRF001", "only reductions of one value by one operation are supported")
+
+
+def _reduce_window(op: Operation) -> Problem | None:
+    if any(n != 1 for n in ints(op, "base_dilations")):
+        return Problem("NCC_EVRF017", "reduce-window with base dilation is not supported")
+    if any(n != 1 for n in ints(op, "window_dilations")):
+        return Problem("NCC_EVRF018", "reduce-window with window dilation is not supported")
+    if len(op.operands) != 2:
+        return Problem("NCC_EVRF019", "reduce-window takes one operand")
+    return _reduce(op)
+
+
+def _convolution(op: Operation) -> Problem | None:
+    lhs = any(n != 1 for n in ints(op, "lhs_dilation"))
+    if lhs and any(n != 1 for n in ints(op, "rhs_dilation")):
+        return Problem("NCC_EVRF010", "input and kernel dilation together are not supported")
+    if lhs and any(n != 1 for n in ints(op, "window_strides")):
+        return Problem("NCC_EVRF011", "window strides with input dilation are not supported")
+    return None
+
+
+def _random(op: Operation) -> Problem | None:
+    algorithm = string(op, "algorithm")
+    if algorithm.lower() in ("", "rng_default"):
+        return None
+    return Problem("NCC_EVRF006", f"the random algorithm {algorithm} is not supported")
+
+
+def _custom_call(op: Operation) -> Problem | None:
+    target = string(op, "call_target_name")
+    return Problem("NCC_EHCA005", f"the custom call target '{target}' is not known")
+
+
+def _scatter(op: Operation) -> Problem | None:
+    block = op.regions[0].blocks.first
+    plain = block is not None and block.first_op is block.last_op
+    if plain or reducer_opcode(op) in ("add", "maximum", "minimum", "multiply"):
+        return None
+    return Problem("NCC_EVRF001", "a scatter may overwrite, add, multiply, or keep max or min")
+
+
+CHECKS: dict[str, Check] = {
+    "while": _while,
+    "reduce": _reduce,
+    "reduce_window": _reduce_window,
+    "convolution": _convolution,
+    "rng_bit_generator": _random,
+    "custom_call": _custom_call,
+    "scatter": _scatter,
+}
+"""Further conditions on ops whose opcode and types are legal."""
+
+_ELEMENTWISE = (
+    "abs add and compare convert bitcast_convert cosine divide erf exponential log maximum minimum "
+    "multiply negate not or reduce_precision rsqrt select shift_left shift_right_arithmetic "
+    "shift_right_logical sign sine sqrt subtract tanh xor"
+)
+_OTHERS = (
+    "broadcast composite concatenate constant convolution custom_call dot dynamic_slice "
+    "dynamic_update_slice gather get_tuple_element iota pad reduce reduce_window reshape return "
+    "reverse rng_bit_generator scatter slice transpose tuple while"
+)
+
+TRN1 = Legality(
+    "trn1",
+    frozenset((_ELEMENTWISE + " " + _OTHERS).split()),
+    frozenset("pred s8 s16 s32 s64 u8 u16 u32 f16 bf16 f32 f8e4m3 f8e5m2 f8e3m4".split()),
+)
+INF1 = Legality(
+    "inf1",
+    frozenset((_ELEMENTWISE + " " + _OTHERS).split()) - {"while", "rng_bit_generator"},
+    frozenset("pred s8 s16 s32 s64 u8 u16 u32 f16 bf16 f32".split()),
+)
+
+_TABLES: dict[str, Legality] = {table.target: table for table in (TRN1, INF1)}
+
+
+def register_legality(table: Legality) -> None:
+    """Add (or replace) the table of a target, so that hlo-verify-supported knows it by name."""
+    _TABLES[table.target] = table
+
+
+def legality(target: str) -> Legality:
+    """The table of a target."""
+    table = _TABLES.get(target)
+    if table is None:
+        raise NeuronError(
+            "NIR_PASS_OPTION",
+            f"hlo-verify-supported: no legality table for target '{target}'",
+            help="known targets: " + ", ".join(sorted(_TABLES)),
+        )
+    return table

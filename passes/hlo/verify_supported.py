@@ -1,0 +1,81 @@
+"""hlo-verify-supported: all that a target cannot compile, in one error."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation
+from xdsl.passes import ModulePass
+
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.location import file_line_col, framework_name, source_name
+from neuronir.passes.hlo.legality import Legality, Problem, legality
+from neuronir.passes.hlo.support.walk import functions
+from neuronir.passes.statistics import record
+
+_ENTERED = ("hlo.while", "hlo.conditional", "hlo.composite")
+
+
+def program_ops(block: Block) -> Iterator[Operation]:
+    """The ops on whole arrays: of a block and of the loops, branches and composites in it."""
+    for op in block.ops:
+        yield op
+        if op.name in _ENTERED:
+            for region in op.regions:
+                for inner in region.blocks:
+                    yield from program_ops(inner)
+
+
+def describe(op: Operation, problem: Problem) -> str:
+    """One line: code, opcode, instruction, place, framework op, reason."""
+    name, place, framework = source_name(op), file_line_col(op), framework_name(op)
+    parts = [f"[{problem.code}] {op.name}"]
+    if name:
+        parts.append(f"'{name}'")
+    if place is not None:
+        parts.append(f"at {place}")
+    if framework:
+        parts.append(f"({framework})")
+    return " ".join(parts) + f": {problem.reason}"
+
+
+def find_problems(module: ModuleOp, table: Legality) -> list[tuple[Operation, Problem]]:
+    """Every unsupported op of the program with each of its problems."""
+    return [
+        (op, problem)
+        for function in functions(module)
+        for block in function.body.blocks
+        for op in program_ops(block)
+        if op.name.startswith("hlo.")
+        for problem in table.problems(op)
+    ]
+
+
+@dataclass(frozen=True)
+class HloVerifySupportedPass(ModulePass):
+    """Check every op against the legality table of `target` and report all problems at once.
+
+    Run it after the simplifying passes and hlo-decompose, so that dead code and what has a
+    decomposition are not reported. The regions of reducers, sorts and scatters are judged as part
+    of their op. Changes nothing.
+    """
+
+    name = "hlo-verify-supported"
+    target: str = "trn1"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        table = legality(self.target)
+        problems = find_problems(op, table)
+        record(self.name, "unsupported", len(problems))
+        if not problems:
+            return
+        lines = [f"  {describe(bad, problem)}" for bad, problem in problems]
+        first, problem = problems[0]
+        noun = "operation is" if len(problems) == 1 else "operations are"
+        raise NeuronError(
+            problem.code,
+            f"{len(problems)} {noun} not supported by {self.target}:\n" + "\n".join(lines),
+            location=file_line_col(first),
+            help="neuronx-cc list-operators --framework XLA prints the supported operators",
+        )
