@@ -84,7 +84,7 @@ class Job:
             from neuronir.cli.neuron_opt_evaluate import evaluate
 
             with self.timer.step("Evaluate"):
-                return evaluate(module)
+                return evaluate(module, self.args.run, self.registry)
         with self.timer.step("Output"):
             return self.emit(ctx, module)
 

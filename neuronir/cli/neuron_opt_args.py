@@ -11,6 +11,7 @@ _OPTIONAL_VALUE = {
     "--print-ir-after": "*",
     "--timing": "tree",
     "--verify-each": "1",
+    "--run": "hlo",
 }
 _RENAMED = {
     "--print-ir-before-all": "--print-ir-before=*",
@@ -77,8 +78,9 @@ def _add_pipeline(group: argparse._ArgumentGroup) -> None:
     )
     group.add_argument(
         "--run",
-        action="store_true",
-        help="after the passes, evaluate the functions that take no arguments, with their checks",
+        metavar="WHERE",
+        help="after the passes, evaluate the functions that take no arguments, with their checks: "
+        "by the reference semantics, or compiled as well, with --run=TARGET or --run=TARGET:PHASE",
     )
 
 

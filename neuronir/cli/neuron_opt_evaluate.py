@@ -5,6 +5,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
+from neuronir.cli.neuron_opt_on_target import run_checks, target_and_phase
 from neuronir.cli.neuron_opt_run import RunFailure, at_op
 from neuronir.diagnostics.diagnostic import Diagnostic
 from neuronir.dialects.check.ops import ExpectOp
@@ -12,13 +13,15 @@ from neuronir.dialects.check.semantics import mismatch
 from neuronir.dialects.hlo.semantics.evaluation import evaluate as hlo_evaluate
 from neuronir.dialects.hlo.semantics.numeric import Value
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.registry import Registry
 
 _MAX_ELEMENTS = 16
 
 
-def evaluate(module: ModuleOp) -> str:
+def evaluate(module: ModuleOp, where: str, registry: Registry) -> str:
     """One line per function with how many checks held, and one per returned value.
 
+    `where` is `hlo` for the reference semantics alone, or `TARGET[:PHASE]` to execute there too.
     RunFailure points at the first check that does not hold, or at an op that cannot be evaluated.
     """
     functions = [
@@ -26,10 +29,23 @@ def evaluate(module: ModuleOp) -> str:
     ]
     if not functions:
         raise RunFailure(Diagnostic("error", "[NIR_RUN] --run found no function without arguments"))
-    return "".join(_run_function(function) for function in functions)
+    lines = []
+    for function in functions:
+        text, values = _run_function(function)
+        lines.append(text)
+        if where != "hlo":
+            target, phase = target_and_phase(where)
+            held = run_checks(function, values, target, phase, registry)
+            if held:
+                lines.append(f"  {_checks(held)} on {target.name} at phase {phase}\n")
+    return "".join(lines)
 
 
-def _run_function(function: FuncOp) -> str:
+def _checks(count: int) -> str:
+    return f"{count} check{'' if count == 1 else 's'} passed"
+
+
+def _run_function(function: FuncOp) -> tuple[str, dict[SSAValue, Value]]:
     values: dict[SSAValue, Value] = {}
     checks = 0
     lines = []
@@ -44,8 +60,8 @@ def _run_function(function: FuncOp) -> str:
             lines = [f"  result {i}: {_show(value)}" for i, value in enumerate(operands)]
         else:
             values[op.results[0]] = _compute(op, operands)
-    held = f"{checks} check{'' if checks == 1 else 's'} passed"
-    return "\n".join([f"@{function.sym_name.data}: {held}", *lines]) + "\n"
+    text = "\n".join([f"@{function.sym_name.data}: {_checks(checks)}", *lines]) + "\n"
+    return text, values
 
 
 def _compute(op: Operation, operands: list[Value]) -> Value:

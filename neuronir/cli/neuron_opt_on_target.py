@@ -1,0 +1,142 @@
+"""neuron-opt --run=TARGET[:PHASE]: evaluate checks on what the compiler makes of the program.
+
+Each function without arguments becomes a program of its own: its constants that are not scalars
+become inputs (or the compiler would fold everything), the checked values become outputs. It is
+compiled to the phase without casting anything, and executed.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, TensorType, TupleType, UnitAttr
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from neuronir.cli.neuron_opt_dumps import Dumper, DumpOptions
+from neuronir.cli.neuron_opt_reports import Timer
+from neuronir.cli.neuron_opt_run import PassRunner, RunFailure, at_op
+from neuronir.diagnostics.diagnostic import Diagnostic
+from neuronir.dialects.check.ops import ExpectOp
+from neuronir.dialects.check.semantics import Array, mismatch
+from neuronir.dialects.hlo.constants import ConstantOp, constant_array
+from neuronir.dialects.hlo.control_flow import TupleOp
+from neuronir.dialects.hlo.semantics.numeric import Value
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.driver.phases import PHASES, pipeline_of
+from neuronir.pipeline import parse_pipeline
+from neuronir.registry import Registry
+from neuronir.targets.registry import TargetLike, get_target
+
+_FIRST, _LAST = PHASES.index("virtual"), PHASES.index("synchronised")
+
+
+def target_and_phase(text: str) -> tuple[TargetLike, str]:
+    """The value of --run as a target and the phase to execute."""
+    name, _, phase = text.partition(":")
+    phase = phase or PHASES[_LAST]
+    if phase not in PHASES[_FIRST : _LAST + 1]:
+        raise NeuronError(
+            "NIR_RUN",
+            f"--run cannot execute the phase '{phase}'",
+            help=f"phases: {', '.join(PHASES[_FIRST : _LAST + 1])}",
+        )
+    return get_target(name), phase
+
+
+def run_checks(
+    function: FuncOp,
+    values: dict[SSAValue, Value],
+    target: TargetLike,
+    phase: str,
+    registry: Registry,
+) -> int:
+    """Compile and execute one function; how many of its checks held.
+
+    `values` has the reference values, of which the expected ones are used.
+    """
+    checks = [op for op in function.body.block.ops if isinstance(op, ExpectOp)]
+    if not checks:
+        return 0
+    module, inputs = _program(function, checks)
+    module.attributes["nc.machine"] = StringAttr(target.name)
+    _compile(module, target, phase, registry)
+    # Importing the simulator is for those who ask for it.
+    from neuronir.targets.simulator.ir_runner import run_module
+
+    try:
+        outputs = run_module(module, inputs)
+    except NeuronError as error:
+        raise RunFailure(Diagnostic.from_error(error)) from error
+    for check, actual in zip(checks, outputs, strict=True):
+        problem = mismatch(check, np.asarray(actual), np.asarray(values[check.expected]))
+        if problem:
+            text = f"'{check.name}' failed on {target.name} at phase {phase}: {problem}"
+            raise RunFailure(at_op(check, text))
+    return len(checks)
+
+
+def _program(function: FuncOp, checks: Sequence[ExpectOp]) -> tuple[ModuleOp, list[Array]]:
+    """A module whose @main computes what is checked, and the values of its arguments."""
+    mapping: dict[SSAValue, SSAValue] = {}
+    inputs: list[Array] = []
+    needed = _needed([check.actual for check in checks])
+    block = Block()
+    for op in function.body.block.ops:
+        if op not in needed:
+            continue
+        if isinstance(op, ConstantOp) and _is_input(op):
+            mapping[op.result] = block.insert_arg(op.result.type, len(block.args))
+            inputs.append(constant_array(op))
+        else:
+            block.add_op(op.clone(mapping))
+    results = [mapping[check.actual] for check in checks]
+    leaves: ArrayAttr[Any] = ArrayAttr([result.type for result in results])
+    root = TupleOp.create(operands=results, result_types=[TupleType(leaves)])
+    block.add_ops([root, ReturnOp(root.results[0])])
+    types = ([arg.type for arg in block.args], [root.results[0].type])
+    main = FuncOp("main", types, Region(block))
+    main.attributes["hlo.entry"] = UnitAttr()
+    name = {"hlo.module_name": StringAttr(function.sym_name.data)}
+    others: list[Operation] = [
+        other.clone()
+        for other in _module_of(function).ops
+        if other is not function and isinstance(other, FuncOp) and other.body.block.args
+    ]
+    return ModuleOp([main, *others], name), inputs
+
+
+def _needed(values: Sequence[SSAValue]) -> set[Operation]:
+    """The ops that compute `values`: a program takes no input that it does not read."""
+    found: set[Operation] = set()
+    pending = list(values)
+    while pending:
+        op = pending.pop().owner
+        if isinstance(op, Operation) and op not in found:
+            found.add(op)
+            pending += op.operands
+    return found
+
+
+def _is_input(op: ConstantOp) -> bool:
+    type_: Any = op.result.type
+    return isinstance(type_, TensorType) and type_.get_num_dims() > 0
+
+
+def _module_of(function: FuncOp) -> ModuleOp:
+    module = function.parent_op()
+    assert isinstance(module, ModuleOp)
+    return module
+
+
+def _compile(module: ModuleOp, target: TargetLike, phase: str, registry: Registry) -> None:
+    ctx = registry.context()
+    runner = PassRunner(ctx, Dumper(DumpOptions(), ctx), Timer())
+    for step in PHASES[1 : PHASES.index(phase) + 1]:
+        text = pipeline_of(target, step, "none", "bf16", 2)
+        passes = parse_pipeline(text, registry.passes, registry.pipelines)
+        try:
+            runner.run(passes, module)
+        except RunFailure as failure:
+            # The number of the pass is not one of the user's pipeline.
+            raise RunFailure(failure.diagnostic, internal=failure.internal) from failure
