@@ -2,14 +2,11 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import NoReturn
 
 from lark import Token
 from xdsl.dialects.builtin import (
     ArrayAttr,
     DictionaryAttr,
-    FileLineColLoc,
-    IntAttr,
     ModuleOp,
     NameLoc,
     StringAttr,
@@ -25,21 +22,17 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from neuronir.dialects.hlo.attributes import i64_attr
 from neuronir.dialects.hlo.constants import ConstantOp, constant_value
 from neuronir.dialects.hlo.control_flow import ReturnOp, TupleOp
-from neuronir.dialects.support.errors import NeuronError, SourceLocation
+from neuronir.dialects.support.errors import NeuronError
 from neuronir.frontends.hlo_text.attributes import malformed
 from neuronir.frontends.hlo_text.literals import decode_literal
 from neuronir.frontends.hlo_text.metadata import MetadataDecoder, StackFrames
 from neuronir.frontends.hlo_text.opcodes import KEPT, OPCODES, Opcode
+from neuronir.frontends.hlo_text.operands import read_operands, unknown_opcode
 from neuronir.frontends.hlo_text.shapes import Shape, parse_shape, split_top
-from neuronir.frontends.hlo_text.syntax import Computation, HloText, Instruction, excerpt
+from neuronir.frontends.hlo_text.source import Source
+from neuronir.frontends.hlo_text.syntax import Computation, HloText, Instruction
 
-_PLAIN_OPERANDS = re.compile(r"\(\s*(?:%?[\w.\-]+(?:\s*,\s*%?[\w.\-]+)*+)?\s*\)")
-_NAME = re.compile(r"%?([\w.\-]+)")
-_COMMENT = re.compile(r"/\*.*?\*/", re.S)
 _TRIP_COUNT = re.compile(r'"known_trip_count"\s*:\s*\{\s*"n"\s*:\s*"(\d+)"')
-_DYNAMIC = frozenset(("dynamic-reshape", "set-dimension-size"))
-# Opcodes that exist in XLA and that we do not have.
-_UNSUPPORTED = frozenset(("ragged-dot", "ragged-all-to-all", "scaled-dot", "scan"))
 
 
 class Importer:
@@ -47,10 +40,7 @@ class Importer:
 
     def __init__(self, record: HloText, text: str, filename: str) -> None:
         self._record = record
-        self._text = text
-        self._filename = filename
-        self._file = StringAttr(filename)
-        self._columns: dict[int, IntAttr] = {}
+        self._source = Source(text, filename)
         self._metadata = MetadataDecoder(StackFrames([str(t) for t in record.tables]))
         self._functions: dict[str, str] = {}
         self._pending: list[tuple[str, Computation]] = []
@@ -58,37 +48,12 @@ class Importer:
         self._computations: dict[str, Computation] = {}
         for computation in record.computations:
             if computation.name in self._computations:
-                self._fail(
+                self._source.fail(
                     "NIR_HLO005",
                     f"computation '{computation.name}' is defined twice",
                     computation.token,
                 )
             self._computations[computation.name] = computation
-
-    # ---- errors and locations
-
-    def _fail(
-        self, code: str, message: str, token: Token | None, help: str | None = None
-    ) -> NoReturn:
-        """Raise a user error at a token."""
-        if token is None:
-            raise NeuronError(code, message, location=self._filename, help=help)
-        line, column = token.line or 1, token.column or 1
-        raise NeuronError(
-            code,
-            message,
-            location=SourceLocation(self._filename, line, column),
-            excerpt=excerpt(self._text, line, column),
-            help=help,
-        )
-
-    def _location(self, name: str, token: Token) -> NameLoc:
-        column = token.column or 1
-        column_attr = self._columns.get(column)
-        if column_attr is None:
-            column_attr = self._columns[column] = IntAttr(column)
-        place = FileLineColLoc(self._file, IntAttr(token.line or 1), column_attr)
-        return NameLoc(StringAttr(name), place)
 
     # ---- module
 
@@ -96,7 +61,7 @@ class Importer:
         """The module of the text."""
         entries = [c for c in self._record.computations if c.is_entry]
         if len(entries) > 1:
-            self._fail("NIR_HLO006", "more than one ENTRY computation", entries[1].token)
+            self._source.fail("NIR_HLO006", "more than one ENTRY computation", entries[1].token)
         # As in XLA, the last computation is the entry if none says so.
         entry = entries[0] if entries else self._record.computations[-1]
         attributes: dict[str, Attribute] = {"hlo.module_name": StringAttr(self._record.name)}
@@ -127,7 +92,7 @@ class Importer:
         if symbol == "main":
             function.attributes["hlo.entry"] = UnitAttr()
         function.attributes["hlo.name"] = StringAttr(computation.name)
-        function.location = self._location(computation.name, computation.token)
+        function.location = self._source.location(computation.name, computation.token)
         for token in computation.attributes:
             name, value = _split_attribute(token)
             function.attributes[f"hlo.{name}"] = StringAttr(value)
@@ -148,7 +113,7 @@ class Importer:
     def _lookup(self, name: str, token: Token) -> Computation:
         computation = self._computations.get(name)
         if computation is None:
-            self._fail("NIR_HLO004", f"computation '{name}' is not defined", token)
+            self._source.fail("NIR_HLO004", f"computation '{name}' is not defined", token)
         return computation
 
     def _region(self, name: str, token: Token) -> Region:
@@ -166,11 +131,11 @@ class Importer:
     ) -> SSAValue:
         """Put a computation's instructions into a block; the root value."""
         if computation.name in self._open:
-            self._fail(
+            self._source.fail(
                 "NIR_HLO006", f"computation '{computation.name}' calls itself", computation.token
             )
         if not computation.instructions:
-            self._fail(
+            self._source.fail(
                 "NIR_HLO006", f"computation '{computation.name}' is empty", computation.token
             )
         self._open.append(computation.name)
@@ -186,12 +151,12 @@ class Importer:
                 value = values[name]
             else:
                 if name in values:
-                    self._fail("NIR_HLO005", f"instruction '{name}' is defined twice", head)
+                    self._source.fail("NIR_HLO005", f"instruction '{name}' is defined twice", head)
                 value = self._instruction(name, tokens, values, block)
                 values[name] = value
             if is_root:
                 if root_token is not None:
-                    self._fail("NIR_HLO006", "more than one ROOT in a computation", head)
+                    self._source.fail("NIR_HLO006", "more than one ROOT in a computation", head)
                 root, root_token = value, head
             elif root_token is None:
                 root = value
@@ -214,15 +179,15 @@ class Importer:
             head, number = tokens[0], tokens[3][1:-1].strip()
             name = _instruction_name(head)
             if not number.isdigit():
-                self._fail("NIR_HLO007", f"malformed parameter number '{number}'", tokens[3])
+                self._source.fail("NIR_HLO007", f"malformed parameter number '{number}'", tokens[3])
             if int(number) in found:
-                self._fail("NIR_HLO005", f"parameter {number} is defined twice", head)
+                self._source.fail("NIR_HLO005", f"parameter {number} is defined twice", head)
             if name in values:
-                self._fail("NIR_HLO005", f"instruction '{name}' is defined twice", head)
+                self._source.fail("NIR_HLO005", f"instruction '{name}' is defined twice", head)
             found[int(number)] = (name, tokens)
         for index in range(len(found)):
             if index not in found:
-                self._fail(
+                self._source.fail(
                     "NIR_HLO006",
                     f"computation '{computation.name}' has {len(found)} parameters but none is "
                     f"parameter({index})",
@@ -231,7 +196,7 @@ class Importer:
             name, tokens = found[index]
             shape = self._shape(name, tokens)
             argument = block.insert_arg(shape.type, index)
-            argument.location = self._location(name, tokens[0])
+            argument.location = self._source.location(name, tokens[0])
             _hint(argument, name)
             values[name] = argument
             if attributes is not None:
@@ -252,7 +217,9 @@ class Importer:
         try:
             return parse_shape(str(tokens[1]))
         except NeuronError as error:
-            self._fail(error.code, f"instruction '{name}': {error.message}", tokens[1], error.help)
+            self._source.fail(
+                error.code, f"instruction '{name}': {error.message}", tokens[1], error.help
+            )
 
     def _instruction(
         self, name: str, tokens: Instruction, values: Mapping[str, SSAValue], block: Block
@@ -261,9 +228,9 @@ class Importer:
         opcode = tokens[2]
         spec = OPCODES.get(opcode)
         if spec is None:
-            self._unknown_opcode(name, opcode)
+            unknown_opcode(self._source, name, opcode)
         shape = self._shape(name, tokens)
-        location = self._location(name, tokens[0])
+        location = self._source.location(name, tokens[0])
         properties: dict[str, Attribute] = dict(spec.defaults)
         attributes: dict[str, Attribute] = {}
         computations: dict[str, list[str]] = {}
@@ -273,7 +240,7 @@ class Importer:
             attributes["hlo.layout"] = shape.layout
         if spec.op is ConstantOp:
             return self._constant(name, tokens, shape, location, attributes, block)
-        operands = self._operands(name, spec, tokens, values)
+        operands = read_operands(self._source, name, spec, tokens, values)
         op = spec.op.create(
             operands=operands,
             result_types=[shape.type],
@@ -284,7 +251,7 @@ class Importer:
         )
         missing = [p for p in _required(spec) if p not in properties]
         if missing:
-            self._fail(
+            self._source.fail(
                 "NIR_HLO007",
                 f"instruction '{name}': {opcode} needs the attribute for {', '.join(missing)}",
                 tokens[0],
@@ -292,81 +259,6 @@ class Importer:
         block.add_op(op)
         _hint(op.results[0], name)
         return op.results[0]
-
-    def _unknown_opcode(self, name: str, opcode: Token) -> NoReturn:
-        if opcode in _DYNAMIC:
-            self._fail(
-                "NCC_EMOD025",
-                f"instruction '{name}': {opcode} makes a dynamic shape, which is not supported",
-                opcode,
-                "compile with static shapes",
-            )
-        if opcode in _UNSUPPORTED:
-            self._fail(
-                "NCC_EUOC002", f"instruction '{name}': unsupported operator {opcode}", opcode
-            )
-        self._fail("NIR_HLO003", f"instruction '{name}': unknown opcode '{opcode}'", opcode)
-
-    def _operands(
-        self, name: str, spec: Opcode, tokens: Instruction, values: Mapping[str, SSAValue]
-    ) -> list[SSAValue]:
-        text = tokens[3]
-        operands: list[SSAValue] = []
-        if _PLAIN_OPERANDS.fullmatch(text):
-            for operand in _NAME.findall(text):
-                value = values.get(operand)
-                if value is None:
-                    self._unknown_operand(name, operand, text, values)
-                operands.append(value)
-        else:
-            operands = self._typed_operands(name, text, values)
-        if spec.operands is not None and len(operands) != spec.operands:
-            self._fail(
-                "NIR_HLO010",
-                f"instruction '{name}': {tokens[2]} takes {spec.operands} operands, "
-                f"{len(operands)} given",
-                text,
-            )
-        return operands
-
-    def _typed_operands(
-        self, name: str, text: Token, values: Mapping[str, SSAValue]
-    ) -> list[SSAValue]:
-        """Operands printed with their shapes, or with comments between."""
-        operands: list[SSAValue] = []
-        for part in split_top(_COMMENT.sub(" ", text)[1:-1]):
-            words = part.strip().rsplit(None, 1)
-            match = _NAME.fullmatch(words[-1]) if words else None
-            if match is None:
-                self._fail("NIR_HLO001", f"malformed operand '{part.strip()}'", text)
-            value = values.get(match[1])
-            if value is None:
-                self._unknown_operand(name, match[1], text, values)
-            if len(words) == 2:
-                try:
-                    printed = parse_shape(words[0].strip())
-                except NeuronError as error:
-                    self._fail(
-                        error.code, f"instruction '{name}': {error.message}", text, error.help
-                    )
-                if printed.type != value.type:
-                    self._fail(
-                        "NIR_HLO011",
-                        f"instruction '{name}': operand '{match[1]}' is written with shape "
-                        f"{words[0].strip()} but has type {value.type}",
-                        text,
-                    )
-            operands.append(value)
-        return operands
-
-    def _unknown_operand(
-        self, name: str, operand: str, text: Token, values: Mapping[str, SSAValue]
-    ) -> NoReturn:
-        self._fail(
-            "NIR_HLO004",
-            f"instruction '{name}': operand '{operand}' is not defined before it is used",
-            text,
-        )
 
     def _attribute(
         self,
@@ -389,7 +281,9 @@ class Importer:
                 decoded = decoder(value)
             except (ValueError, IndexError):
                 error = malformed(name, value)
-                self._fail(error.code, f"instruction '{instruction}': {error.message}", token)
+                self._source.fail(
+                    error.code, f"instruction '{instruction}': {error.message}", token
+                )
             spec.decoded[str(token)] = decoded
             properties.update(decoded)
         elif name == "metadata":
@@ -402,7 +296,7 @@ class Importer:
                 if "trip_count" in spec.op.get_irdl_definition().properties:  # type: ignore[attr-defined]
                     properties["trip_count"] = i64_attr(int(trips[1]))
         else:
-            self._fail(
+            self._source.fail(
                 "NIR_HLO007", f"instruction '{instruction}': unexpected attribute '{name}'", token
             )
 
@@ -427,7 +321,7 @@ class Importer:
         for attribute in spec.regions:
             names = list(computations.get(attribute, ()))
             if len(names) != 1:
-                self._fail(
+                self._source.fail(
                     "NIR_HLO007",
                     f"instruction '{name}': {tokens[2]} needs {attribute}=<computation>",
                     head,
@@ -471,7 +365,9 @@ class Importer:
         try:
             op = build(tokens[3][1:-1], shape.type)
         except NeuronError as error:
-            self._fail(error.code, f"instruction '{name}': {error.message}", tokens[3], error.help)
+            self._source.fail(
+                error.code, f"instruction '{name}': {error.message}", tokens[3], error.help
+            )
         op.attributes.update(attributes)
         _hint(op.results[0], name)
         return op.results[0]

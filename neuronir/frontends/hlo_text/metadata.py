@@ -2,7 +2,7 @@
 
 import re
 
-from xdsl.dialects.builtin import DictionaryAttr, StringAttr
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, StringAttr
 from xdsl.ir import Attribute
 
 from neuronir.dialects.hlo.attributes import i64_attr, string_attr
@@ -60,8 +60,8 @@ class MetadataDecoder:
                 i64_attr(int(value)) if _NUMBER.fullmatch(value) else string_attr(unquote(value))
             )
         frame = fields.get("stack_frame_id")
-        if frame is not None and "source_file" not in fields:
-            source = self._frames.source(frame.value.data)  # type: ignore[attr-defined]
+        if isinstance(frame, IntegerAttr) and "source_file" not in fields:
+            source = self._frames.source(frame.value.data)
             if source is not None:
                 fields["source_file"] = StringAttr(source[0])
                 fields["source_line"] = i64_attr(source[1])

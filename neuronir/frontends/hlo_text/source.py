@@ -1,0 +1,50 @@
+"""The text that is imported: errors and locations in it."""
+
+from typing import NoReturn
+
+from lark import Token
+from xdsl.dialects.builtin import FileLineColLoc, IntAttr, NameLoc, StringAttr
+
+from neuronir.dialects.support.errors import NeuronError, SourceLocation
+from neuronir.frontends.hlo_text.syntax import excerpt
+
+
+class Source:
+    """A text and the name of its file."""
+
+    def __init__(self, text: str, filename: str) -> None:
+        self._text = text
+        self._filename = filename
+        self._file = StringAttr(filename)
+        self._columns: dict[int, IntAttr] = {}
+
+    def fail(
+        self, code: str, message: str, token: Token, help: str | None = None, offset: int = 0
+    ) -> NoReturn:
+        """Raise a user error at a token, or at an offset within it."""
+        line, column = token.line or 1, token.column or 1
+        before = token[:offset]
+        if "\n" in before:
+            line, column = line + before.count("\n"), offset - before.rfind("\n")
+        else:
+            column += offset
+        raise NeuronError(
+            code,
+            message,
+            location=SourceLocation(self._filename, line, column),
+            excerpt=excerpt(self._text, line, column),
+            help=help,
+        )
+
+    def refail(self, error: NeuronError, instruction: str, token: Token) -> NoReturn:
+        """Raise an error that had no place at a token of an instruction."""
+        self.fail(error.code, f"instruction '{instruction}': {error.message}", token, error.help)
+
+    def location(self, name: str, token: Token) -> NameLoc:
+        """The location of an instruction: its name, at the place of a token."""
+        column = token.column or 1
+        column_attr = self._columns.get(column)
+        if column_attr is None:
+            column_attr = self._columns[column] = IntAttr(column)
+        place = FileLineColLoc(self._file, IntAttr(token.line or 1), column_attr)
+        return NameLoc(StringAttr(name), place)
