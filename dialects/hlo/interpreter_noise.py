@@ -28,8 +28,8 @@ _EXACT = frozenset(
     for name in (
         "abs bitcast bitcast_convert broadcast ceil clamp compare complex concatenate conditional "
         "constant copy dynamic_slice dynamic_update_slice fusion call composite gather imag iota "
-        "floor get_tuple_element maximum minimum negate optimization_barrier pad real reshape reverse "
-        "round_nearest_afz round_nearest_even sign "
+        "floor get_tuple_element maximum minimum negate optimization_barrier pad real reshape "
+        "reverse round_nearest_afz round_nearest_even sign "
         "select slice sort topk transpose tuple while rng rng_bit_generator add_dependency"
     ).split()
 )

@@ -30,10 +30,11 @@ _RAW: dict[int, np.dtype[Any]] = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16)}
 def pack(name: str, array: Array) -> dict[str, Array]:
     """The entries that store one array: itself, or raw bits and the name of its type."""
     array = np.asarray(array)
-    if array.dtype.kind in "biufc" and array.dtype.name in np.sctypeDict:
+    narrow = hasattr(ml_dtypes, array.dtype.name)
+    if array.dtype.kind in "biufc" and not narrow:
         return {name: array}
     raw = _RAW.get(array.dtype.itemsize)
-    if raw is None or not hasattr(ml_dtypes, array.dtype.name):
+    if raw is None or not narrow:
         raise NeuronError(
             "NIR_NPZ001",
             f"array {name} has type {array.dtype}, which an npz file cannot hold",

@@ -60,8 +60,7 @@ def bitcast_convert(x: Array, dtype: np.dtype[Any]) -> Array:
 def reduce_precision(x: Array, exponent_bits: int, mantissa_bits: int) -> Array:
     """`x` rounded to a float of these widths (nearest even), kept in its own type.
 
-    Too large becomes infinity, too small a zero of the same sign (no subnormals); NaN stays, or
-    becomes infinity if no mantissa bit is left.
+    Too large becomes infinity, too small a zero of the same sign (no subnormals); NaN stays.
     """
     info = ml_dtypes.finfo(x.dtype)
     own_mantissa = int(info.nmant)
@@ -88,5 +87,4 @@ def reduce_precision(x: Array, exponent_bits: int, mantissa_bits: int) -> Array:
         underflow = exponent <= word((bias - small_bias) << own_mantissa)
         result = np.where(overflow, sign | exponent_mask, np.where(underflow, sign, result))
     nan = np.isnan(widen(x))
-    kept = bits if mantissa_bits > 0 else sign | exponent_mask
-    return np.asarray(np.where(nan, kept, result)).view(x.dtype)
+    return np.asarray(np.where(nan, bits, result)).view(x.dtype)
