@@ -1,6 +1,8 @@
 """What instructions compute, against independent formulas."""
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -84,7 +86,7 @@ def test_erf_is_exact_in_fp32() -> None:
     )
 
 
-ACTIVATIONS = {
+ACTIVATIONS: dict[Activation, Callable[[Any], Any]] = {
     Activation.SIGMOID: lambda x: 1 / (1 + np.exp(-x)),
     Activation.GELU: lambda x: (
         0.5 * x * np.array([math.erfc(-v / 2**0.5) for v in x.flat]).reshape(x.shape)
@@ -134,9 +136,16 @@ def test_activation_flags_arguments_outside_its_range() -> None:
 def test_integers_are_exact_on_pool_and_rounded_on_dve() -> None:
     a = np.array([[2**24 + 1, 2**31 - 1]], np.int32)
     b = np.array([[2, 1]], np.int32)
-    args = ([((1, 2), I32)], [(a, I32), (b, I32)], {"op": int(AluOp.ADD)})
-    (exact,) = compute("tensor_tensor", Engine.POOL, *args)
-    (rounded,) = compute("tensor_tensor", Engine.DVE, *args)
+    exact, rounded = (
+        compute(
+            "tensor_tensor",
+            engine,
+            [((1, 2), I32)],
+            [(a, I32), (b, I32)],
+            {"op": int(AluOp.ADD)},
+        )[0]
+        for engine in (Engine.POOL, Engine.DVE)
+    )
     assert exact.tolist() == [[2**24 + 3, -(2**31)]]
     assert rounded.tolist() == [[2**24 + 2, 2**31 - 1]]
 
@@ -153,7 +162,7 @@ def test_pool_integer_operators(a: np.ndarray, b: np.ndarray) -> None:
     def remainder(x: int, y: int) -> int:
         return x if y == 0 else int(math.copysign(1, x)) * (abs(x) % abs(y))
 
-    formulas = {
+    formulas: dict[AluOp, Callable[[int, int], int]] = {
         AluOp.MULTIPLY: lambda x, y: wrap(x * y),
         AluOp.SUBTRACT: lambda x, y: wrap(x - y),
         AluOp.DIVIDE: quotient,
@@ -172,7 +181,7 @@ def test_pool_integer_operators(a: np.ndarray, b: np.ndarray) -> None:
 @given(hnp.arrays(np.uint32, (1, 4)), st.lists(st.integers(0, 40), min_size=4, max_size=4))
 def test_bit_operators_are_exact_on_both_engines(a: np.ndarray, amounts: list[int]) -> None:
     b = np.array([amounts], np.uint32)
-    formulas = {
+    formulas: dict[AluOp, Callable[[int, int], int]] = {
         AluOp.BITWISE_AND: lambda x, y: x & y,
         AluOp.BITWISE_XOR: lambda x, y: x ^ y,
         AluOp.SHIFT_LEFT: lambda x, y: (x << y) & 0xFFFFFFFF,
