@@ -66,6 +66,8 @@ def broadcast(op: Operation, e: Emitter) -> SSAValue | None:
     if same_but_ones(shape(operand), target) and list(dimensions) == sorted(dimensions):
         return e.reshape(operand, target)
     inner = producer(operand, "reshape")
+    if size(operand) == 1:
+        return None
     if inner is not None and same_but_ones(shape(operand), shape(inner.operands[0])):
         positions = [d for d, n in zip(dimensions, shape(operand), strict=True) if n != 1]
         source = inner.operands[0]

@@ -85,6 +85,10 @@ def replace(op: Operation, value: SSAValue) -> None:
             erase_dead(operand.op)
 
 
+_PATIENCE = 10_000
+"""Rewrites in a row, each of an op that a rewrite made, before the walk moves on."""
+
+
 def rewrite_block(block: Block, rules: Mapping[str, Sequence[Rule]], *, inner: bool = True) -> int:
     """Apply rules (by op name) in one forward walk, inner regions first, created ops next.
 
@@ -92,6 +96,7 @@ def rewrite_block(block: Block, rules: Mapping[str, Sequence[Rule]], *, inner: b
     rule changes any more. With `inner=False` the regions of ops are left alone.
     """
     count = 0
+    patience = _PATIENCE
     op = block.first_op
     while op is not None:
         if is_dead(op):
@@ -109,11 +114,15 @@ def rewrite_block(block: Block, rules: Mapping[str, Sequence[Rule]], *, inner: b
                 break
         following = op.next_op
         if value is None:
+            patience = _PATIENCE
             op = following
             continue
         count += 1
+        patience -= 1
         replace(op, value)
-        op = next((new for new in emitter.created if new.parent is not None), following)
+        # Rules that undo each other must not hang a compile: what is there is correct, so go on.
+        again = (new for new in emitter.created if new.parent is not None and patience > 0)
+        op = next(again, following)
     return count
 
 
