@@ -378,8 +378,11 @@ class Converter:
         rows = _count(wanted) if wanted else max(copies, 1)
         if wanted:
             rows = sum((a.size - 1) * s for a, s in wanted) + 1
-        target = self.emitter.sbuf(rows, _size(free), value.dtype)
-        form = Form(target, wanted, dense(free), copies=1 if wanted else rows)
+        layout = Form(source.buffer, wanted, dense(free), copies=1 if wanted else rows)
+        single = len(list(dma_views(layout, source, self.machine.dma_max_dims - 1))) == 1
+        role = "stream" if single and value.root().once else None
+        target = self.emitter.sbuf(rows, _size(free), value.dtype, role)
+        form = replace(layout, buffer=target)
         self.transfer(form, source, load=True)
         return form
 
@@ -395,7 +398,7 @@ class Converter:
             if mapped is not None:
                 value.forms.append(mapped)
                 return mapped
-        shape = value.shape or (1,)
+        shape = value.shape
         if value.array is not None or value.scalar is not None:
             array = value.array if value.array is not None else np.full(shape, value.scalar)
             buffer = self.hbm_constant(array, value.dtype, shape)

@@ -300,8 +300,8 @@ class Dot:
         s_dims, m_dims = self.dims.contracting[first], self.dims.contracting[1 - first]
         k = pairs_of(stationary.value.shape, s_dims, moving.value.shape, m_dims)
         k_s, k_m = self._contraction(stationary, moving, k)
-        s = self.state.converter.ensure(stationary.value, k_s)
-        m = self.state.converter.ensure(moving.value, k_m)
+        s = self.state.converter.ensure(stationary.value, k_s, span(k_s))
+        m = self.state.converter.ensure(moving.value, k_m, span(k_m))
         batch = {a for p in stationary.batch for a in (p.other,)}
         k_atoms = [a for a, _ in k_s if not any(_within(a, b) for b in batch)]
         rounds = _rounds([p.mine for p in k], k_atoms)

@@ -84,7 +84,7 @@ def choose_partition(state: Lowering, op: Operation, operands: Sequence[Value]) 
         for a in value.support:
             extent *= a.size
         wanted = next(
-            (f for f in state.converter.source_forms(value) if not f.hbm and not f.start), None
+            (f for f in state.converter.source_forms(value) if f.usable), None
         )
         if wanted is not None and wanted.partition and extent > size:
             best, size = wanted, extent

@@ -182,8 +182,9 @@ def _parameter(state: Lowering, index: int, arg: SSAValue, attrs: object) -> Non
     shape = state.shape(arg)
     dtype = state.dtype(arg)
     value = new_value(shape, dtype)
+    value.once = arg.has_one_use()
     buffer = state.emitter.variable(
-        f"arg{index}", "input", shape or (1,), dtype, index=index, source_name=name, layout=layout
+        f"arg{index}", "input", shape, dtype, index=index, source_name=name, layout=layout
     )
     value.forms.append(hbm_form(buffer, value, _strides(shape, layout)))
     state.set(arg, value)
@@ -213,7 +214,7 @@ def _result(state: Lowering, index: int, ssa: SSAValue) -> None:
     value = state.value(ssa)
     shape = state.shape(ssa)
     dtype = state.dtype(ssa)
-    buffer = state.emitter.variable(f"out{index}", "output", shape or (1,), dtype, index=index)
+    buffer = state.emitter.variable(f"out{index}", "output", shape, dtype, index=index)
     full = new_value(shape, dtype)
     target = hbm_form(buffer, full)
     store(state, value, target)

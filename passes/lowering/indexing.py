@@ -269,7 +269,7 @@ def contiguous_in_hbm(state: Lowering, value: Value) -> Form:
     if value.array is not None or (value.scalar is not None):
         return state.converter.in_hbm(value)
     fresh = new_value(value.shape, value.dtype)
-    buffer = state.emitter.variable("scratch", "scratch", value.shape or (1,), value.dtype)
+    buffer = state.emitter.variable("scratch", "scratch", value.shape, value.dtype)
     target = hbm_form(buffer, fresh)
     write_all(state, value, target)
     value.forms.append(target)
@@ -355,7 +355,7 @@ def lower_scatter(state: Lowering, op: Operation) -> None:
     order = [*lead, *rest]
     moved_shape = [shape[d] for d in order]
     fresh = new_value(moved_shape, dtype)
-    buffer = state.emitter.variable("scratch", "scratch", moved_shape or (1,), dtype)
+    buffer = state.emitter.variable("scratch", "scratch", moved_shape, dtype)
     target = hbm_form(buffer, fresh)
     write_all(state, _moved(operand, order), target)
     index_shape = [n for i, n in enumerate(indices.shape) if i != vector_dim]

@@ -131,6 +131,18 @@ class Form:
         """Elements per partition."""
         return prod(a.size for a, _ in self.free)
 
+    @property
+    def usable(self) -> bool:
+        """Whether other values can be laid out alike: on chip, from partition 0, without gaps."""
+        if self.hbm or self.start or not self.partition:
+            return False
+        step = 1
+        for a, s in reversed(join(self.partition)):
+            if s != step:
+                return False
+            step *= a.size
+        return True
+
     def locate(self, number: int) -> tuple[int, int]:
         """(partition, element offset) of element `number`."""
         p = self.start

@@ -14,11 +14,11 @@ from neuronir.dialects.hlo.data_movement import (
     SliceOp,
     TransposeOp,
 )
-from neuronir.dialects.nc.enums import Engine
 from neuronir.passes.lowering.demand import ints
-from neuronir.passes.lowering.layout import Atom, Form, dim_atoms, join, merge, row_major
-from neuronir.passes.lowering.state import Lowering, span
+from neuronir.passes.lowering.layout import Atom, Form, dim_atoms, join, merge, split_at
+from neuronir.passes.lowering.state import Lowering
 from neuronir.passes.lowering.values import (
+    Parts,
     Value,
     constant_value,
     new_value,
@@ -180,51 +180,43 @@ def lower_reverse(state: Lowering, op: Operation) -> None:
         ]
         state.set(op.results[0], constant_value(flipped.copy(), source.dtype))
         return
-    avoid = dim_atoms(shape, dims)
-    partition = state.default_partition(source.support, avoid)
-    form = state.converter.ensure(source, partition, span(partition))
-    target = state.allocate(source.support, partition, source.dtype)
-    strides = row_major(shape)
-    reversed_atoms = {Atom(shape[d], strides[d], strides[d], shape[d]) for d in dims}
-    cuts = {c for a in reversed_atoms for c in (a.stride, a.end)}
-    base = sum((shape[d] - 1) * strides[d] for d in dims)
-    probe = replace(target, free=_split(target, cuts))
-    walk = plan([probe, form], [a for a, _ in probe.free]) or []
-    for chunk in chunks(walk, target.partitions, 4, state.machine.max_free_sbuf):
-        mirrored = []
-        number = chunk.number
-        for a in reversed_atoms:
-            number += (shape_digit_mirror(a, chunk.number)) * a.stride
-        del base
-        base = 0
-        for dim in chunk.dims:
-            sign = (
-                -1
-                if any(
-                    a.stride <= dim.atom.stride and dim.atom.end <= a.end for a in reversed_atoms
-                )
-                else 1
-            )
-            mirrored.append((sign * dim.strides[1], dim.size))
-        src = form.at(number, chunk.partitions, mirrored)
-        state.emitter.copy(chunk.view(target, 0), src, Engine.DVE)
-    _finish(state, op, target)
+    mirrored = dim_atoms(shape, dims)
+    cuts = {c for a in mirrored for c in (a.stride, a.end)}
+
+    def forward(form: Form) -> Form | None:
+        if form.hbm or any(_touches(a, mirrored) for a, _ in form.partition):
+            return None
+        free: list[tuple[Atom, int]] = []
+        offset = form.offset
+        for whole, stride in form.free:
+            parts = (whole,) if whole.ragged else split_at(whole, cuts)
+            if parts is None or (whole.ragged and _touches(whole, mirrored)):
+                return None
+            for a in parts:
+                step = stride * (a.stride // whole.stride)
+                if _touches(a, mirrored):
+                    offset += (a.size - 1) * step
+                    step = -step
+                free.append((a, step))
+        return replace(form, free=tuple(free), offset=offset)
+
+    def back(a: Atom) -> Parts | None:
+        return None if _touches(a, mirrored) else [(a, 1)]
+
+    view = Value(
+        shape,
+        source.dtype,
+        source.support,
+        scalar=source.scalar,
+        source=source,
+        from_source=forward,
+        to_source=back,
+    )
+    state.set(op.results[0], view)
 
 
-def shape_digit_mirror(a: Atom, number: int) -> int:
-    """How far digit `a` of `number` moves when the dimension is reversed."""
-    digit = a.digit(number)
-    return a.size - 1 - 2 * digit
-
-
-def _split(form: Form, cuts: set[int]) -> tuple[tuple[Atom, int], ...]:
-    from neuronir.passes.lowering.layout import split_at
-
-    out: list[tuple[Atom, int]] = []
-    for a, stride in form.free:
-        for b in split_at(a, cuts) or (a,):
-            out.append((b, stride * (b.stride // a.stride)))
-    return tuple(out)
+def _touches(a: Atom, others: Sequence[Atom]) -> bool:
+    return any(a.stride < o.end and o.stride < a.end for o in others)
 
 
 def lower_iota(state: Lowering, op: Operation) -> None:

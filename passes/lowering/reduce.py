@@ -180,7 +180,7 @@ def _layout(
     axis, else kept dimensions on partitions, else (a full reduction) any."""
     keeps = [a for a in dim_atoms(value.shape, kept)]
     for form in state.converter.source_forms(value):
-        if form.hbm or form.start or not form.partition:
+        if not form.usable:
             continue
         crossing = [
             a for a, _ in form.partition if any(x.stride < a.end and a.stride < x.end for x in axes)

@@ -31,7 +31,8 @@ class Value:
     number. `array` holds a constant (logical shape). A view has a `source` and maps atoms of its
     own numbering to the source's (`to_source`) and back (`from_source`); either gives None where an
     atom is not whole on the other side. `lazy` is (value, scale, bias): value * scale + bias, not
-    computed yet, for an instruction that can take it in.
+    computed yet, for an instruction that can take it in. `once` marks a parameter with one use, such
+    as a weight.
     """
 
     shape: tuple[int, ...]
@@ -44,6 +45,7 @@ class Value:
     from_source: Callable[[Form], Form | None] | None = None
     to_source: Callable[[Atom], Parts | None] | None = None
     lazy: "tuple[Value, float, float] | None" = None
+    once: bool = False
 
     @property
     def size(self) -> int:

@@ -123,7 +123,12 @@ def numbers_of(atoms: Sequence[Atom]) -> list[int]:
 
 def dma_views(chip: Form, memory: Form, max_dims: int) -> Iterator[tuple[View, View]]:
     """Pairs of accesses that move all of `chip` (SBUF) from or to `memory` (HBM)."""
-    pairs = list(chip.partition)
+    cuts = {c for a in memory.atoms() for c in (a.stride, a.end)}
+    pairs = [
+        (b, s * (b.stride // a.stride))
+        for a, s in chip.partition
+        for b in ((a,) if a.ragged else split_at(a, cuts) or (a,))
+    ]
     steps = [memory.stride(a) for a, _ in pairs]
     if any(s is None for s in steps):
         raise ValueError("the HBM form does not hold these atoms whole")

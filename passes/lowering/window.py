@@ -53,7 +53,7 @@ def window_partition(state: Lowering, value: Value, windowed: list[int]) -> Part
     """A layout with the windowed dimensions on the free axis: one that is there, else a new one."""
     axes = dim_atoms(value.shape, windowed)
     for form in state.converter.source_forms(value):
-        if form.hbm or form.start or not form.partition:
+        if not form.usable:
             continue
         if not any(x.stride < a.end and a.stride < x.end for a, _ in form.partition for x in axes):
             return join(form.partition)
