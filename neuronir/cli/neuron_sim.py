@@ -5,6 +5,7 @@ import sys
 import traceback
 from argparse import Namespace
 from collections.abc import Sequence
+from io import StringIO
 
 from neuronir import __version__
 from neuronir.cli.neuron_sim_args import UsageError, build_parser
@@ -156,9 +157,11 @@ def _time(args: Namespace, program: Program, machine: Machine) -> None:
     if args.report is not None:
         atomic_write(args.report, json.dumps(report, indent=1) + "\n")
     if args.trace is not None:
-        from neuronir.targets.simulator.trace import chrome_trace
+        from neuronir.targets.simulator.trace import write_trace
 
-        atomic_write(args.trace, json.dumps(chrome_trace(result)))
+        text = StringIO()
+        write_trace(result, text)
+        atomic_write(args.trace, text.getvalue())
     if sys.stdout.isatty():
         print_summary(report, sys.stdout)
     else:

@@ -67,6 +67,7 @@ def encoding_of(target: TargetLike) -> Encoding:
 
 def compile_file(path: str, target: str, options: CompileOptions | None = None) -> CompiledResult:
     """Compile the model in a file (HLO text, or IR with `compile_from`)."""
+    get_target(target)  # a misspelt target is known before anything is read
     text, name, kind = read_input(path, None)
     return compile_text(text, target, options, name=name, kind=kind)
 
@@ -136,7 +137,8 @@ class _Compile:
         with self.options.progress("parsed"), self.timer.step("parsed"):
             module = parse(self.chunk, self.registry.context())
             self.check_phase(module, phase)
-            if self.first == 0:
+            # A dump of this phase says already what it was made from.
+            if self.first == 0 and "neuronir.input" not in module.attributes:
                 self.stamp(module)
             if self.options.weights:
                 if self.first > 0:

@@ -1,0 +1,1 @@
+"""Tests of the driver, neuronx-cc and neuron-sim."""
