@@ -176,7 +176,7 @@ TRN1 = Machine(
     registers=64,
     register_load_ns=100.0,
     shared_ports=frozenset({"psum", "sbuf"}),
-    program_overhead_ns=14000.0,
+    program_overhead_ns=12000.0,
     has_control_flow=True,
     dtypes=frozenset(
         {"F32", "TF32", "BF16", "F16", "F8E3M4", "F8E4M3", "F8E5M2"}
