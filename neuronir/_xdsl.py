@@ -210,7 +210,9 @@ def print_module(
     )
     printer.print_op(op)
     if ctx is not None and elide_above is None:
-        printer.print_metadata(ctx.loaded_dialects)
+        # A frontend makes ops without a context, so their dialect need not be loaded yet.
+        used = [ctx.get_optional_dialect(name) for name in printer._dialect_resources]
+        printer.print_metadata([dialect for dialect in used if dialect is not None])
     stream.write("\n")
 
 
