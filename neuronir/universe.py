@@ -4,7 +4,7 @@ Installed, any xDSL tool finds it through the entry point `xdsl.universe`.
 """
 
 from collections.abc import Callable
-from importlib import import_module, util
+from importlib import import_module
 from typing import Any
 
 from xdsl.ir import Dialect
@@ -18,7 +18,6 @@ _PASS_FOLDERS = (
     "neuronir.passes.hlo",
     "neuronir.passes.lowering",
     "neuronir.passes.nc",
-    "neuronir.passes.check",
 )
 
 
@@ -31,9 +30,7 @@ def _passes() -> dict[str, PassFactory]:
     """The registries of all pass folders, merged; a name that occurs twice is a mistake of ours."""
     merged: dict[str, PassFactory] = {}
     for folder in _PASS_FOLDERS:
-        if util.find_spec(folder) is None:
-            continue
-        registry: dict[str, PassFactory] = getattr(import_module(folder), "PASSES", {})
+        registry: dict[str, PassFactory] = import_module(folder).PASSES
         twice = merged.keys() & registry.keys()
         if twice:
             raise ValueError(f"{folder} registers passes that exist already: {sorted(twice)}")
