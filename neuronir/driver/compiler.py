@@ -13,6 +13,7 @@ from neuronir.cli.neuron_opt_dumps import Dumper, DumpOptions
 from neuronir.cli.neuron_opt_input import Chunk, parse, read_input
 from neuronir.cli.neuron_opt_reports import Timer
 from neuronir.cli.neuron_opt_run import PassRunner, RunFailure, verify
+from neuronir.diagnostics.diagnostic import Diagnostic
 from neuronir.dialects.nc.instruction import Program
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.output import atomic_write
@@ -125,8 +126,6 @@ class _Compile:
                     passes = parse_pipeline(text, self.registry.passes, self.registry.pipelines)
                     done.append((text, passes))
                     self.passes(phase, module, done, step)
-                    with step.step("(verify)"):
-                        verify(module)
                     self.after(phase, module, text)
             result.phase = phase
         return result
@@ -187,16 +186,28 @@ class _Compile:
         done: Sequence[tuple[str, Sequence[ModulePass]]],
         timer: Timer,
     ) -> None:
-        """Run the last passes of `done`; a fault of ours leaves a reproducer."""
+        """Run the last passes of `done` and verify; a fault of ours leaves a reproducer."""
         ctx = self.registry.context()
         runner = PassRunner(ctx, Dumper(DumpOptions(), ctx), timer, verify_each=False)
         try:
             runner.run(done[-1][1], module)
+            with timer.step("(verify)"):
+                self.verify(phase, module)
         except RunFailure as failure:
             if failure.internal:
                 pipelines = [text for text, _ in done]
                 write_reproducer(failure, self.load, pipelines, self.registry, self.chunk.name)
             raise
+
+    def verify(self, phase: str, module: ModuleOp) -> None:
+        """Invalid IR at the border of a phase is a fault of ours."""
+        try:
+            verify(module)
+        except RunFailure as failure:
+            found = failure.diagnostic
+            text = f"internal error: the passes to phase '{phase}' made invalid IR: {found.text}"
+            outer = Diagnostic("error", text, found.location, found.notes)
+            raise RunFailure(outer, internal=True) from failure
 
     def after(self, phase: str, module: ModuleOp, pipeline: str) -> None:
         """Mark the module with its phase, and dump it where that is asked for."""

@@ -24,20 +24,22 @@ def write_reproducer(
     registry: Registry,
     name: str,
 ) -> None:
-    """Write the IR in front of the pass that failed, and that pass; says where on stderr.
+    """Write the IR in front of the pass (or phase) that failed, and that; says where on stderr.
 
     Passes are deterministic: running them again up to the failure gives the IR there.
     """
     ctx = registry.context()
     module = load()
     passes = [parse_pipeline(text, registry.passes, registry.pipelines) for text in pipelines]
-    failed = passes[-1][failure.index or 0]
-    before = [p for phase in passes[:-1] for p in phase] + passes[-1][: failure.index or 0]
+    # Without a number the whole phase is to blame: what came out of it is not valid.
+    start = failure.index or 0
+    failed = passes[-1] if failure.index is None else [passes[-1][start]]
+    before = [p for phase in passes[:-1] for p in phase] + passes[-1][:start]
     PassRunner(ctx, Dumper(DumpOptions(), ctx), Timer(), verify_each=False).run(before, module)
     handle, path = tempfile.mkstemp(prefix="neuronx-cc-reproducer-", suffix=".mlir")
     os.close(handle)
     text = render(
-        Configuration(pipeline_text([failed])), ir_text(module, ctx, name), failure.diagnostic.text
+        Configuration(pipeline_text(failed)), ir_text(module, ctx, name), failure.diagnostic.text
     )
     atomic_write(path, text)
     print(f"note: reproducer written to {path}", file=sys.stderr)
