@@ -10,6 +10,7 @@ from xdsl.passes import ModulePass
 
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.location import source_name
+from neuronir.passes.hlo.bitcasts import lower_bitcasts
 from neuronir.passes.hlo.support.walk import entry, functions
 from neuronir.passes.statistics import record
 
@@ -139,11 +140,14 @@ class HloInlinePass(ModulePass):
 
     The ops keep the location and metadata that they have in the called computation. Private
     functions that nobody refers to any more are erased, so that usually only the entry is left.
+    First every bitcast between equal element types becomes transpose, reshape, transpose, by the
+    layouts that the input states: later passes need not keep those.
     """
 
     name = "hlo-inline"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        record(self.name, "bitcasts", lower_bitcasts(op))
         inliner = _Inliner(op)
         for name in tuple(inliner.functions):
             inliner.function(name)

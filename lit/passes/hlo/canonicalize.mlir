@@ -1,0 +1,86 @@
+// RUN: neuron-opt %s -p hlo-canonicalize | filecheck %s
+
+// The way flax spreads a bias: reshape, broadcast, reshape, broadcast.
+// CHECK-LABEL: func.func @bias
+// CHECK-NEXT:    %{{.*}} = hlo.broadcast %b dimensions = [2] : (tensor<8xf32>) -> tensor<2x4x8xf32>
+// CHECK-NEXT:    func.return
+func.func @bias(%b: tensor<8xf32>) -> tensor<2x4x8xf32> {
+  %0 = hlo.reshape %b : (tensor<8xf32>) -> tensor<1x1x8xf32>
+  %1 = hlo.broadcast %0 dimensions = [0, 1, 2] : tensor<1x1x8xf32>
+  %2 = hlo.reshape %1 : (tensor<1x1x8xf32>) -> tensor<1x8xf32>
+  %3 = hlo.broadcast %2 dimensions = [0, 2] : (tensor<1x8xf32>) -> tensor<2x4x8xf32>
+  func.return %3 : tensor<2x4x8xf32>
+}
+
+// Reshapes of ones sink below elementwise ops.
+// CHECK-LABEL: func.func @sink
+// CHECK:         hlo.rsqrt %v : tensor<8xf32>
+// CHECK-NEXT:    %{{.*}} = hlo.broadcast %{{.*}} dimensions = [1] : (tensor<8xf32>) -> tensor<4x8xf32>
+func.func @sink(%v: tensor<8xf32>) -> tensor<4x8xf32> {
+  %0 = hlo.reshape %v : (tensor<8xf32>) -> tensor<1x8xf32>
+  %1 = hlo.rsqrt %0 : tensor<1x8xf32>
+  %2 = hlo.reshape %1 : (tensor<1x8xf32>) -> tensor<8xf32>
+  %3 = hlo.broadcast %2 dimensions = [1] : (tensor<8xf32>) -> tensor<4x8xf32>
+  func.return %3 : tensor<4x8xf32>
+}
+
+// CHECK-LABEL: func.func @neutral
+// CHECK-NEXT:    func.return %x : tensor<4xf32>
+func.func @neutral(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %one = hlo.constant dense<1.0> : tensor<4xf32>
+  %zero = hlo.constant dense<0.0> : tensor<4xf32>
+  %low = hlo.constant dense<0xFF800000> : tensor<4xf32>
+  %0 = hlo.multiply %x, %one : tensor<4xf32>
+  %1 = hlo.add %zero, %0 : tensor<4xf32>
+  %2 = hlo.maximum %1, %low : tensor<4xf32>
+  %3 = hlo.divide %2, %one : tensor<4xf32>
+  func.return %3 : tensor<4xf32>
+}
+
+// Only a power of two may be divided by in the other way.
+// CHECK-LABEL: func.func @divide
+// CHECK:         hlo.constant dense<1.250000e-01>
+// CHECK:         hlo.multiply
+// CHECK:         hlo.divide
+func.func @divide(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %eight = hlo.constant dense<8.0> : tensor<4xf32>
+  %ten = hlo.constant dense<10.0> : tensor<4xf32>
+  %0 = hlo.divide %x, %eight : tensor<4xf32>
+  %1 = hlo.divide %0, %ten : tensor<4xf32>
+  func.return %1 : tensor<4xf32>
+}
+
+// CHECK-LABEL: func.func @converts
+// CHECK-NEXT:    %[[C:.*]] = hlo.convert %y : (tensor<4xf32>) -> tensor<4xbf16>
+// CHECK-NEXT:    hlo.add %x, %[[C]]
+func.func @converts(%x: tensor<4xbf16>, %y: tensor<4xf32>) -> tensor<4xbf16> {
+  %0 = hlo.convert %x : (tensor<4xbf16>) -> tensor<4xf32>
+  %1 = hlo.convert %0 : (tensor<4xf32>) -> tensor<4xbf16>
+  %2 = hlo.convert %y : (tensor<4xf32>) -> tensor<4xbf16>
+  %3 = hlo.add %1, %2 : tensor<4xbf16>
+  func.return %3 : tensor<4xbf16>
+}
+
+// Rows at known, evenly spaced places are a slice.
+// CHECK-LABEL: func.func @rows
+// CHECK-NEXT:    %{{.*}} = hlo.slice %t start_indices = [2, 0], limit_indices = [7, 8], strides = [2, 1]
+// CHECK-NEXT:    func.return
+func.func @rows(%t: tensor<16x8xf32>) -> tensor<3x8xf32> {
+  %i = hlo.constant dense<[[2], [4], [6]]> : tensor<3x1xi32>
+  %0 = hlo.gather %t, %i offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1, slice_sizes = [1, 8] : (tensor<16x8xf32>, tensor<3x1xi32>) -> tensor<3x8xf32>
+  func.return %0 : tensor<3x8xf32>
+}
+
+// A reduction over ones is a reshape.
+// CHECK-LABEL: func.func @ones
+// CHECK-NEXT:    %{{.*}} = hlo.reshape %p : (tensor<4x1xi1>) -> tensor<4xi1>
+// CHECK-NEXT:    func.return
+func.func @ones(%p: tensor<4x1xi1>) -> tensor<4xi1> {
+  %true = hlo.constant dense<true> : tensor<i1>
+  %0 = hlo.reduce %p, %true dimensions = [1] ({
+  ^bb0(%l: tensor<i1>, %r: tensor<i1>):
+    %s = hlo.and %l, %r : tensor<i1>
+    hlo.return %s : tensor<i1>
+  }) : (tensor<4x1xi1>, tensor<i1>) -> tensor<4xi1>
+  func.return %0 : tensor<4xi1>
+}

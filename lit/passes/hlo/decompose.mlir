@@ -1,0 +1,22 @@
+// RUN: neuron-opt %s -p hlo-decompose | filecheck %s
+// RUN: neuron-opt %s -p 'hlo-decompose{keep="clamp","power"}' | filecheck %s --check-prefix=KEEP
+// RUN: not neuron-opt %s -p 'hlo-decompose{keep="dot"}' 2>&1 | filecheck %s --check-prefix=BAD
+
+// CHECK-LABEL: func.func @main
+// CHECK:         hlo.maximum
+// CHECK:         hlo.minimum
+// CHECK:         hlo.multiply
+// CHECK-NOT:     hlo.power
+// CHECK:         func.return
+// KEEP:          hlo.clamp
+// KEEP:          hlo.power
+// BAD:           [NIR_PASS_OPTION] hlo-decompose: nothing to keep under the name dot
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %low = hlo.constant dense<-1.0> : tensor<f32>
+  %high = hlo.constant dense<1.0> : tensor<f32>
+  %three = hlo.constant dense<3.0> : tensor<f32>
+  %n = hlo.broadcast %three dimensions = [] : (tensor<f32>) -> tensor<4xf32>
+  %0 = hlo.clamp %low, %x, %high : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %1 = hlo.power %0, %n : tensor<4xf32>
+  func.return %1 : tensor<4xf32>
+}

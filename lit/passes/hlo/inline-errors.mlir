@@ -1,0 +1,15 @@
+// RUN: neuron-opt %s -p hlo-inline --split-input-file --verify-diagnostics
+
+// expected-error@unknown {{computations call each other in a circle: main -> main}}
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = hlo.call %x callee = @main : tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+
+// -----
+
+// expected-error@unknown {{hlo.call calls @gone, which the module does not define}}
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = hlo.call %x callee = @gone : tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}

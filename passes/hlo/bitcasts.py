@@ -1,0 +1,58 @@
+"""hlo.bitcast reads bytes in a layout: made explicit while layouts are still the input's."""
+
+from xdsl.dialects.builtin import DenseArrayBase, ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+
+from neuronir.dialects.hlo.attributes import ints
+from neuronir.passes.hlo.support.build import Emitter
+from neuronir.passes.hlo.support.values import element, is_tensor, shape
+from neuronir.passes.hlo.support.walk import blocks, replace
+
+LAYOUT = "hlo.layout"
+
+
+def layout_of(value: SSAValue) -> tuple[int, ...]:
+    """minor_to_major of a value: as its op or function argument says, else descending."""
+    stated = None
+    owner = value.owner
+    if isinstance(owner, Operation):
+        stated = owner.attributes.get(LAYOUT)
+    elif isinstance(value, BlockArgument):
+        parent = owner.parent_op()
+        if isinstance(parent, FuncOp):
+            arguments = parent.arg_attrs
+            stated = arguments.data[value.index].data.get(LAYOUT) if arguments else None
+        elif parent is not None and parent.name == "hlo.fusion":
+            return layout_of(parent.operands[value.index])
+    if isinstance(stated, DenseArrayBase):
+        return ints(stated)
+    return tuple(range(len(shape(value)) - 1, -1, -1))
+
+
+def _expand(op: Operation) -> bool:
+    """bitcast = transpose to the order in memory, reshape, transpose back (same element type)."""
+    operand, result = op.operands[0], op.results[0]
+    if not is_tensor(operand) or element(operand) != element(result):
+        return False
+    emitter = Emitter(op)
+    major = tuple(reversed(layout_of(operand)))
+    target = tuple(reversed(layout_of(result)))
+    stored = emitter.transpose(operand, major)
+    read = emitter.reshape(stored, [shape(result)[d] for d in target])
+    back = sorted(range(len(target)), key=lambda d: target[d])
+    replace(op, emitter.transpose(read, back))
+    return True
+
+
+def lower_bitcasts(module: ModuleOp) -> int:
+    """Replace the bitcasts of a module; returns how many. Layouts have to be as imported."""
+    found: list[Operation] = []
+    for block in blocks(module):
+        found.extend(_bitcasts(block))
+    # Users first: an operand's layout is asked for while its op is still there.
+    return sum(_expand(op) for op in reversed(found))
+
+
+def _bitcasts(block: Block) -> list[Operation]:
+    return [op for op in block.ops if op.name == "hlo.bitcast"]
