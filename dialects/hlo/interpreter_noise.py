@@ -94,7 +94,9 @@ class _Perturbation:
             # Relative to the largest element: a small one may be a sum that cancels.
             size = float(np.max(np.abs(widen(value)), initial=0.0))
             spread = self._product + unit * 8.0
-            changed = widen(value) + self._uniform(value.shape) * np.float32(spread * size / 4.0)
+            changed: Array = widen(value) + self._uniform(value.shape) * np.float32(
+                spread * size / 4.0
+            )
         else:
             changed = widen(value) * (np.float32(1.0) + self._uniform(value.shape) * unit)
         rounded = np.asarray(changed).astype(value.dtype)

@@ -34,3 +34,17 @@ def test_program_agrees_with_xla(path: Path) -> None:
     corpus_dir()
     report = judge(path.read_text(), program_args(path), program_reference(path), path.name)
     assert report.ok, report.render()
+
+
+def _optimised() -> list[object]:
+    paths = sorted((CORPUS / "hlo" / "optimised").glob("*.opt.hlo"))
+    return [pytest.param(path, id=path.name) for path in paths]
+
+
+@pytest.mark.parametrize("path", _optimised())
+def test_optimised_program_agrees_with_the_original(path: Path) -> None:
+    # Fusions, layouts and bitcasts mean the same as the program that they were made from.
+    name = path.name.removesuffix(".opt.hlo")
+    (original,) = corpus_dir().glob(f"hlo/*/{name}.hlo")
+    report = judge(path.read_text(), program_args(original), program_reference(original), path.name)
+    assert report.ok, report.render()

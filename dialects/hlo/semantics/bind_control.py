@@ -1,5 +1,6 @@
 """Binds tuples, calls, loops and branches."""
 
+import numpy as np
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation
 
@@ -34,6 +35,17 @@ def _add_dependency(op: Operation) -> Bound:
 def _after_all(op: Operation) -> Bound:
     # A token carries no data.
     return lambda *tokens: ()
+
+
+@binder("hlo.copy_start")
+def _copy_start(op: Operation) -> Bound:
+    # Destination, source, and a context that says nothing.
+    return lambda value: (value, value, np.zeros((), np.uint32))
+
+
+@binder("hlo.copy_done")
+def _copy_done(op: Operation) -> Bound:
+    return lambda parts: parts[0]
 
 
 @binder("hlo.call", "hlo.fusion", "hlo.composite")
