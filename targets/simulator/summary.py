@@ -41,7 +41,7 @@ def summary_text(report: Report) -> str:
         lines += ["", f"  top ops by share of {report['busiest_resource']}"]
         for row in ops:
             name = _name(row)
-            lines.append(f"  {row['share_percent']:5.1f} %  {_times(row):<44} {name}")
+            lines.append(f"  {row['share_percent']:5.1f} %  {_times(row):<48} {name}")
     return "\n".join(lines) + "\n"
 
 

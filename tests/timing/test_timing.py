@@ -3,9 +3,10 @@
 import pytest
 
 from neuronir.dialects.nc.cost import cost
-from neuronir.dialects.nc.enums import Activation, DType, Engine
+from neuronir.dialects.nc.enums import Activation, DType, Engine, Space
 from neuronir.dialects.nc.instruction import (
     ARGUMENT,
+    AccessPattern,
     Affine,
     Call,
     Instruction,
@@ -241,3 +242,45 @@ def test_fp32_and_bf16_loads_move_their_bytes() -> None:
     single = run({Engine.DMA0: [dma(sbuf(0, 4096), hbm(0, 4096))]})
     fixed = TRN1.dma_fixed_ns
     assert single.total_ns - fixed == pytest.approx(2 * (half.total_ns - fixed), rel=1e-3)
+
+
+def test_gathers_keep_pool_busy() -> None:
+    row = AccessPattern(Space.HBM, DType.F32, Affine(0), 0, 1, ((1, 768),), 0)
+    index = sbuf(0, 1, dtype=DType.I32)
+    params: dict[str, int | float] = {"row_stride": 3072, "rows": 9}
+    gather = Instruction("dma_gather", Engine.DMA1, (sbuf(64, 768),), (row, index), params)
+    iota = Instruction("iota", Engine.POOL, (sbuf(8192, 64),), (), {"base": 0})
+    alone = run({Engine.POOL: [iota]}).total_ns
+    recording = run({Engine.POOL: [iota, iota], Engine.DMA1: [gather]}, record=True).recording
+    assert recording is not None
+    last = max(recording.ends[i] for i in range(3) if recording.streams[i] == 0)
+    assert last >= 128 * TRN1.dma_software_descriptor_ns + alone
+
+
+def test_a_barrier_that_not_all_reach_is_a_deadlock() -> None:
+    def barrier(engine: Engine) -> Instruction:
+        return Instruction("barrier", engine, (), ())
+
+    streams: dict[Engine, list[Item]] = {
+        Engine.PE: [barrier(Engine.PE), barrier(Engine.PE)],
+        Engine.ACT: [barrier(Engine.ACT)],
+    }
+    with pytest.raises(NeuronError, match="barrier that not all engines reach"):
+        run(streams)
+
+
+def test_functions_that_call_themselves_are_an_error() -> None:
+    p = program({Engine.PE: [Call("main", ())]})
+    with pytest.raises(NeuronError, match=r"NIR_SIM011.*main -> main"):
+        simulate_timing(p)
+
+
+def test_unknown_functions_are_an_error() -> None:
+    with pytest.raises(NeuronError, match=r"NIR_SIM011.*'layer'"):
+        simulate_timing(program({Engine.PE: [Call("layer", ())]}))
+
+
+def test_inf1_moves_bytes_at_its_own_rate() -> None:
+    p = program({Engine.DMA0: [dma(sbuf(0, 2048), hbm(0, 2048)) for _ in range(20)]})
+    p.machine = "inf1"
+    assert simulate_timing(p).total_ns == pytest.approx(20 * 128 * 8192 / 12 + 2000, rel=0.02)
