@@ -19,6 +19,9 @@ from neuronir.dialects.nc.instruction import Instruction
 Clock = NDArray[np.int64]
 _ENGINES = len(Engine)
 NEVER = 1 << 62
+_HISTORY = 1 << 14
+"""Updates of one semaphore that are remembered. A wait for an older one teaches nothing new: in a
+loop it repeats what its engine has waited for long before."""
 
 
 class Start(NamedTuple):
@@ -42,6 +45,7 @@ class Clocks:
         self._clocks = {e: np.zeros(_ENGINES + semaphores, np.int64) for e in Engine}
         self._values: list[list[int]] = [[] for _ in range(semaphores)]
         self._known: list[list[Clock]] = [[] for _ in range(semaphores)]
+        self._forgotten = [0] * semaphores  # the highest value whose update is not remembered
         self._last: list[tuple[int, int] | None] = [None] * semaphores
 
     def issue(self, instruction: Instruction, env: Sequence[int]) -> Start:
@@ -50,7 +54,7 @@ class Clocks:
         clock = self._clocks[engine]
         for wait in instruction.waits:
             value = wait.value.at(env)
-            if value <= 0:
+            if value <= self._forgotten[wait.semaphore]:
                 continue
             at = bisect_left(self._values[wait.semaphore], value)
             np.maximum(clock, self._known[wait.semaphore][at], out=clock)
@@ -59,7 +63,7 @@ class Clocks:
             last = self._last[update.semaphore]
             if last is not None and clock[last[0]] < last[1]:
                 unordered = update.semaphore
-        if engine.is_dma:
+        if engine.is_dma and instruction.opcode != "register_load":
             return self._transfer(instruction, clock, unordered)
         number = int(clock[engine]) + 1
         clock[engine] = number
@@ -85,6 +89,10 @@ class Clocks:
         values = self._values[semaphore]
         values.append((values[-1] if values else 0) + amount)
         self._known[semaphore].append(known)
+        if len(values) > _HISTORY:
+            half = _HISTORY // 2
+            self._forgotten[semaphore] = values[half - 1]
+            del values[:half], self._known[semaphore][:half]
         self._last[semaphore] = mark
 
     def meet(self) -> None:
