@@ -3,7 +3,7 @@
 _CLEAN = "hlo-canonicalize,hlo-constant-fold,hlo-canonicalize,hlo-cse,hlo-dce"
 
 SIMPLIFY = f"hlo-inline,hlo-fold-conditional,hlo-unroll-while,{_CLEAN}"
-"""One function without calls, tuples in between or dead code; static loops know their trip count."""
+"""One function without calls, inner tuples or dead code; static loops know their trip count."""
 
 UNROLL = f'hlo-inline,hlo-fold-conditional,hlo-unroll-while{{mode="unroll"}},{_CLEAN}'
 """The same with static loops unrolled, for machines without control flow."""

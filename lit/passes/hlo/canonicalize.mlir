@@ -2,14 +2,14 @@
 
 // The way flax spreads a bias: reshape, broadcast, reshape, broadcast.
 // CHECK-LABEL: func.func @bias
-// CHECK-NEXT:    %{{.*}} = hlo.broadcast %b dimensions = [2] : (tensor<8xf32>) -> tensor<2x4x8xf32>
+// CHECK-NEXT:    %{{.*}} = hlo.broadcast %b dimensions = [2] : (tensor<8xf32>) -> tensor<1x4x8xf32>
 // CHECK-NEXT:    func.return
-func.func @bias(%b: tensor<8xf32>) -> tensor<2x4x8xf32> {
+func.func @bias(%b: tensor<8xf32>) -> tensor<1x4x8xf32> {
   %0 = hlo.reshape %b : (tensor<8xf32>) -> tensor<1x1x8xf32>
   %1 = hlo.broadcast %0 dimensions = [0, 1, 2] : tensor<1x1x8xf32>
   %2 = hlo.reshape %1 : (tensor<1x1x8xf32>) -> tensor<1x8xf32>
-  %3 = hlo.broadcast %2 dimensions = [0, 2] : (tensor<1x8xf32>) -> tensor<2x4x8xf32>
-  func.return %3 : tensor<2x4x8xf32>
+  %3 = hlo.broadcast %2 dimensions = [0, 2] : (tensor<1x8xf32>) -> tensor<1x4x8xf32>
+  func.return %3 : tensor<1x4x8xf32>
 }
 
 // Reshapes of ones sink below elementwise ops.

@@ -5,11 +5,3 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = hlo.call %x callee = @main : tensor<4xf32>
   func.return %0 : tensor<4xf32>
 }
-
-// -----
-
-// expected-error@unknown {{hlo.call calls @gone, which the module does not define}}
-func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
-  %0 = hlo.call %x callee = @gone : tensor<4xf32>
-  func.return %0 : tensor<4xf32>
-}

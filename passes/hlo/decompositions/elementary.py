@@ -147,7 +147,14 @@ def _integer_parts(op: Operation, e: Emitter) -> tuple[SSAValue, SSAValue, SSAVa
         return None
     a, b = e.convert(a, i32), e.convert(b, i32)
     by_zero = e.compare_number(b, 0, "EQ")
-    quotient, rest = _signed_quotient(a, e.select(by_zero, e.fill_like(1, b), b), e)
+    # The least number has no absolute value: only itself is not smaller.
+    least = e.compare_number(b, -(2**31), "EQ")
+    odd_case = e.binary("or", by_zero, least)
+    quotient, rest = _signed_quotient(a, e.select(odd_case, e.fill_like(1, b), b), e)
+    same = e.compare(a, b, "EQ")
+    one, zero = e.fill_like(1, a), e.fill_like(0, a)
+    quotient = e.select(least, e.select(same, one, zero), quotient)
+    rest = e.select(least, e.select(same, zero, a), rest)
     return quotient, rest, by_zero
 
 

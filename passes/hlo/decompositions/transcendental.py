@@ -60,12 +60,13 @@ def _general_power(x: SSAValue, y: SSAValue, e: Emitter) -> SSAValue:
     half = e.binary_number("multiply", y, 0.5)
     whole = e.compare(floor_of(y, e), y, "EQ")
     even = e.compare(floor_of(half, e), half, "EQ")
-    negative = e.compare_number(x, 0, "LT")
+    negative = _sign_bit(x, e)
     signed = e.select(even, value, e.unary("negate", value))
-    finite = e.compare_number(size, math.inf, "LT")
-    nan = e.fill_like(math.nan, x)
-    # (-inf)^y is inf or 0 for fractional y.
-    of_fraction = e.select(finite, nan, value)
+    inside = e.binary(
+        "and", e.compare_number(size, math.inf, "LT"), e.compare_number(size, 0, "GT")
+    )
+    # (-inf)^y and (-0)^y are inf or 0 for fractional y.
+    of_fraction = e.select(inside, e.fill_like(math.nan, x), value)
     below = e.select(whole, signed, of_fraction)
     value = e.select(negative, below, value)
     value = e.select(e.compare(y, y, "EQ"), value, y)

@@ -1,0 +1,1 @@
+"""Generators of documentation and other helpers that maintainers run."""

@@ -1,0 +1,186 @@
+"""hlo-decompose: each formula against the reference semantics of the op, special values included."""
+
+import numpy as np
+import pytest
+
+from neuronir.dialects.hlo.interpreter import interpret
+from tests.passes_hlo.helpers import Array, opcodes, program, run_passes
+
+SPECIAL = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 0.5, -0.5, 2.5, -2.5, 3.5, 8388607.5]
+
+
+def f32_values() -> Array:
+    rng = np.random.default_rng(7)
+    spread = rng.standard_normal(200) * np.exp2(rng.integers(-20, 20, 200))
+    return np.concatenate([np.array(SPECIAL), spread]).astype(np.float32)
+
+
+def compare(text: str, args: list[Array], tolerance: float, keep: str = "") -> None:
+    module = program(text)
+    wanted = interpret(module, args)
+    run_passes(module, f'hlo-decompose{{keep="{keep}"}}' if keep else "hlo-decompose")
+    got = interpret(module, args)
+    for a, b in zip(wanted, got, strict=True):
+        np.testing.assert_allclose(
+            b.astype(np.float64), a.astype(np.float64), rtol=tolerance, atol=1e-37
+        )
+
+
+def unary(opcode: str, n: int, dtype: str = "f32", result: str = "") -> str:
+    out = result or dtype
+    return f"""ENTRY main {{
+  x = {dtype}[{n}]{{0}} parameter(0)
+  ROOT r = {out}[{n}]{{0}} {opcode}(x)
+}}
+"""
+
+
+def binary(opcode: str, n: int, dtype: str = "f32") -> str:
+    return f"""ENTRY main {{
+  x = {dtype}[{n}]{{0}} parameter(0)
+  y = {dtype}[{n}]{{0}} parameter(1)
+  ROOT r = {dtype}[{n}]{{0}} {opcode}(x, y)
+}}
+"""
+
+
+@pytest.mark.parametrize("opcode", ["floor", "ceil", "round-nearest-even", "round-nearest-afz"])
+def test_rounding_is_exact(opcode: str) -> None:
+    x = f32_values()
+    compare(unary(opcode, x.size), [x], 0.0)
+
+
+@pytest.mark.parametrize(
+    ("opcode", "tolerance"),
+    [("exponential-minus-one", 1e-6), ("log-plus-one", 1e-6), ("cbrt", 1e-6), ("sign", 0.0)],
+)
+def test_functions_are_accurate(opcode: str, tolerance: float) -> None:
+    x = f32_values()
+    compare(unary(opcode, x.size), [x], tolerance)
+
+
+def test_logistic() -> None:
+    x = np.linspace(-80, 80, 321).astype(np.float32)
+    compare(unary("logistic", x.size), [x], 1e-6)
+
+
+def test_is_finite() -> None:
+    x = f32_values()
+    compare(unary("is-finite", x.size, result="pred"), [x], 0.0)
+
+
+def test_power_obeys_ieee_rules() -> None:
+    base, exponent = (v.reshape(-1) for v in np.meshgrid(SPECIAL, [*SPECIAL, 3.0, 2.0, -3.0]))
+    args = [base.astype(np.float32), exponent.astype(np.float32)]
+    compare(binary("power", base.size), args, 1e-5)
+
+
+def test_power_of_random_numbers() -> None:
+    rng = np.random.default_rng(3)
+    args = [
+        rng.uniform(0.1, 10, 300).astype(np.float32),
+        rng.uniform(-4, 4, 300).astype(np.float32),
+    ]
+    compare(binary("power", 300), args, 4e-6)
+
+
+def test_atan2_in_every_octant_and_at_its_corners() -> None:
+    corners = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, 0.3, -7.0]
+    y, x = (v.reshape(-1).astype(np.float32) for v in np.meshgrid(corners, corners))
+    compare(binary("atan2", y.size), [y, x], 1e-6)
+
+
+def test_float_remainder() -> None:
+    rng = np.random.default_rng(4)
+    x = (rng.standard_normal(500) * 100).astype(np.float32)
+    y = (rng.uniform(0.5, 20, 500) * rng.choice([-1, 1], 500)).astype(np.float32)
+    compare(binary("remainder", 500), [x, y], 0.0)
+
+
+@pytest.mark.parametrize("opcode", ["divide", "remainder"])
+def test_integer_division(opcode: str) -> None:
+    rng = np.random.default_rng(5)
+    edge = np.array([0, 1, -1, 2, -2, 7, -7, 2**31 - 1, -(2**31), -(2**31) + 1, 2**24 + 1, 65536])
+    a, b = (v.reshape(-1).astype(np.int32) for v in np.meshgrid(edge, edge))
+    x = np.concatenate([a, rng.integers(-(2**31), 2**31, 2000)]).astype(np.int32)
+    y = np.concatenate([b, rng.integers(-(2**20), 2**20, 2000)]).astype(np.int32)
+    compare(binary(opcode, x.size, "s32"), [x, y], 0.0)
+
+
+@pytest.mark.parametrize("opcode", ["popcnt", "count-leading-zeros"])
+@pytest.mark.parametrize("dtype", ["u32", "s32", "u8"])
+def test_bit_counts(opcode: str, dtype: str) -> None:
+    np_type = {"u32": np.uint32, "s32": np.int32, "u8": np.uint8}[dtype]
+    x = np.array([0, 1, 2, 3, 127, 200, 255, *(2**k for k in range(7))]).astype(np_type)
+    compare(unary(opcode, x.size, dtype), [x], 0.0)
+
+
+@pytest.mark.parametrize("opcode", ["shift-left", "shift-right-logical", "shift-right-arithmetic"])
+def test_shifts_by_the_width_or_more(opcode: str) -> None:
+    x = np.array([-5, 5, -5, 5, -5, 5, 1 << 30, -1], np.int32)
+    amount = np.array([0, 31, 32, 33, -1, -1, 40, 31], np.int32)
+    compare(binary(opcode, x.size, "s32"), [x, amount], 0.0)
+
+
+BATCH_NORM = """ENTRY main {{
+  x = f32[3,5,4]{{2,1,0}} parameter(0)
+  scale = f32[5]{{0}} parameter(1)
+  other = f32[5]{{0}} parameter(2)
+  mean = f32[5]{{0}} parameter(3)
+  var = f32[5]{{0}} parameter(4)
+  g = f32[3,5,4]{{2,1,0}} parameter(5)
+  ROOT r = {result} {call}, epsilon=0.001, feature_index=1
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("result", "call"),
+    [
+        ("f32[3,5,4]{2,1,0}", "batch-norm-inference(x, scale, other, mean, var)"),
+        (
+            "(f32[3,5,4]{2,1,0}, f32[5]{0}, f32[5]{0})",
+            "batch-norm-training(x, scale, other)",
+        ),
+        ("(f32[3,5,4]{2,1,0}, f32[5]{0}, f32[5]{0})", "batch-norm-grad(x, scale, mean, var, g)"),
+    ],
+)
+def test_batch_norms(result: str, call: str) -> None:
+    rng = np.random.default_rng(6)
+    shapes = [(3, 5, 4), (5,), (5,), (5,), (5,), (3, 5, 4)]
+    args = [rng.uniform(0.5, 2, s).astype(np.float32) for s in shapes]
+    module = program(BATCH_NORM.format(result=result, call=call))
+    wanted = interpret(module, args)
+    run_passes(module, "hlo-decompose")
+    assert not any(name.startswith("batch_norm") for name in opcodes(module))
+    for a, b in zip(wanted, interpret(module, args), strict=True):
+        np.testing.assert_allclose(b, a, rtol=2e-4, atol=2e-5)
+
+
+SELECT_AND_SCATTER = """
+ge {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = pred[] compare(a, b), direction=GE
+}
+
+sum {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b)
+}
+
+ENTRY main {
+  x = f32[2,9,7]{2,1,0} parameter(0)
+  s = f32[2,5,4]{2,1,0} parameter(1)
+  zero = f32[] constant(0)
+  ROOT r = f32[2,9,7]{2,1,0} select-and-scatter(x, s, zero), window={size=1x3x3 stride=1x2x2 pad=0_0x1_1x1_1}, select=ge, scatter=sum
+}
+"""
+
+
+def test_select_and_scatter_with_overlapping_windows_and_ties() -> None:
+    rng = np.random.default_rng(8)
+    x = rng.integers(0, 3, (2, 9, 7)).astype(np.float32)
+    s = rng.standard_normal((2, 5, 4)).astype(np.float32)
+    compare(SELECT_AND_SCATTER, [x, s], 1e-6)
