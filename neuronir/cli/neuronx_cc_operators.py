@@ -1,11 +1,18 @@
-"""The operators that `neuronx-cc list-operators` names: those that the hlo dialect registers."""
+"""The operators that `neuronx-cc list-operators` names: those that can be compiled."""
 
-from neuronir.dialects.hlo import HLO
+from neuronir.passes.hlo.decompose import decompositions
+from neuronir.passes.lowering.function import RULES
 
-_NOT_OPERATORS = frozenset(("composite", "return"))
+_STRUCTURE = ("call", "constant", "get_tuple_element", "parameter", "tuple", "while")
+"""What holds a program together: inlined, unrolled or folded before the lowering."""
 
 
 def operator_names() -> list[str]:
-    """XlaBuilder-like names (`DotGeneral` is `Dot`), sorted."""
-    names = {op.name.removeprefix("hlo.") for op in HLO.operations}
-    return sorted("".join(map(str.capitalize, n.split("_"))) for n in names - _NOT_OPERATORS)
+    """Names as XlaBuilder spells them (`DynamicSlice`), sorted.
+
+    They are the opcodes with a rule in the lowering, those with a decomposition into such, and what
+    the passes before resolve.
+    """
+    lowered = (name.removeprefix("hlo.") for name in RULES)
+    names = {*lowered, *decompositions(), *_STRUCTURE} - {"composite"}
+    return sorted("".join(map(str.capitalize, name.split("_"))) for name in names)
