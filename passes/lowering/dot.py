@@ -238,6 +238,7 @@ class Dot:
                 whole = span(inner) == product(mine)
                 a, step = rest[0]
                 beside = a.size == 2 and step == span(inner) == self.limit // 2
+                beside = beside and any(_within(a, p.mine) for p in stationary.batch)
                 if len(rest) == 1 and whole and beside:
                     return inner, a
         return inner_tile(merge(mine), self.limit)[0], None

@@ -9,6 +9,7 @@ from xdsl.ir import Operation, SSAValue
 from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.dialects.nc.enums import Activation, AluOp, DType
 from neuronir.passes.lowering.elementwise import ACTIVATIONS
+from neuronir.passes.lowering.layout import row_major
 from neuronir.passes.lowering.state import Lowering
 from neuronir.passes.lowering.values import Value, reshape
 
@@ -96,6 +97,16 @@ def _take(state: Lowering, e: Epilogue, op: Operation, index: int, shape: tuple[
     return False
 
 
+def _one_dimension(value: Value, shape: tuple[int, ...]) -> bool:
+    """Whether a value varies along one dimension of `shape` only."""
+    strides = row_major(shape)
+    touched = 0
+    for stride, n in zip(strides, shape, strict=True):
+        low, high = stride, stride * n
+        touched += n > 1 and any(a.stride < high and low < a.end for a in value.support)
+    return touched == 1
+
+
 def _take_operand(e: Epilogue, name: str, other: Value, shape: tuple[int, ...]) -> bool:
     if other.lazy is not None and not other.forms:
         return False
@@ -106,12 +117,11 @@ def _take_operand(e: Epilogue, name: str, other: Value, shape: tuple[int, ...]) 
     total = 1
     for n in shape:
         total *= n
-    if name == "hlo.add" and other.scalar is None and small < total and not e.residual:
-        if not e.biases:
+    if name == "hlo.add" and other.scalar is None and not e.residual and not e.biases:
+        if small < total and _one_dimension(value, shape):
             e.biases.append(value)
             return True
-        return False
-    if e.residual is None and small == total and other.scalar is None and other.array is None:
+    if e.residual is None and other.scalar is None and other.array is None:
         e.residual = (AluOp.ADD if name == "hlo.add" else AluOp.SUBTRACT, value)
         return True
     return False

@@ -7,9 +7,10 @@ from xdsl.ir import SSAValue
 
 from neuronir.dialects.nc.enums import Activation, AluOp, DType, Engine
 from neuronir.dialects.nc.ops import View
+from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.lowering.convert import covered
 from neuronir.passes.lowering.epilogue import Epilogue
-from neuronir.passes.lowering.layout import Atom, Form
+from neuronir.passes.lowering.layout import Atom, Form, split_at
 from neuronir.passes.lowering.state import Lowering
 from neuronir.passes.lowering.values import Value
 
@@ -185,22 +186,25 @@ class Evict:
 
 def _flat_view(form: Form, out: Form, number: int, dst: View, n: int) -> View:
     """The elements of `form` that stand at `n` consecutive elements of `out` from `number` on."""
+    cuts = {c for a in form.atoms() for c in (a.stride, a.end)}
     dims: list[tuple[int, int]] = []
-    left = n
-    for a, stride in sorted(out.free, key=lambda item: item[1]):
-        if left <= 1 or stride * 1 >= n * max(1, 1) and dims:
-            break
-        step = form.stride(a)
-        if step is None:
-            raise ValueError("layouts of a product and its residual do not go together")
-        size = min(a.size, left)
-        if size > 1:
-            dims.insert(0, (step, size))
-        left = -(-left // a.size)
-    p, offset = form.locate(number)
-    return View(
-        form.buffer, dst.start, dst.partitions, tuple(dims) or ((1, 1),), offset, (), 0, form.dtype
-    )
+    covered_so_far = 1
+    for whole, _ in sorted(out.free, key=lambda item: item[1]):
+        for a in reversed((whole,) if whole.ragged else split_at(whole, cuts) or (whole,)):
+            if covered_so_far >= n:
+                break
+            step = form.stride(a)
+            if step is None:
+                raise NeuronError("NIR_LOW003", "a product and its residual have other layouts")
+            size = min(a.size, -(-n // covered_so_far))
+            if dims and dims[0][0] * dims[0][1] == step:
+                dims[0] = (dims[0][0], dims[0][1] * size)
+            elif size > 1:
+                dims.insert(0, (step, size))
+            covered_so_far *= size
+    _, offset = form.locate(number)
+    flat = tuple(dims) or ((1, 1),)
+    return View(form.buffer, dst.start, dst.partitions, flat, offset, (), 0, form.dtype)
 
 
 def _row_array(value: Value) -> np.ndarray | None:
