@@ -1,7 +1,6 @@
 """Binds tuples, calls, loops and branches."""
 
 import numpy as np
-from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation
 
 from neuronir.dialects.hlo.semantics.execution import BlockPlan
@@ -52,10 +51,7 @@ def _copy_done(op: Operation) -> Bound:
 def _call(op: Operation) -> Bound:
     (block,) = nested_blocks(op)
     # Inside a reducer every value may stand for a batch of scalars: shapes are not checked there.
-    scalar = all(
-        isinstance(arg.type, TensorType) and arg.type.get_shape() == () for arg in block.args
-    )
-    plan = BlockPlan(block, pointwise=scalar and is_pointwise(block))
+    plan = BlockPlan(block, pointwise=is_pointwise(block))
 
     def run(*operands: Value) -> Value:
         return plan.run(operands)[0]

@@ -9,6 +9,7 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from neuronir.dialects.hlo.attributes import ints
 from neuronir.dialects.hlo.semantics import data_movement as move
+from neuronir.dialects.hlo.semantics.convert import bitcast_convert
 from neuronir.dialects.hlo.semantics.indexing import (
     GatherNumbers,
     ScatterNumbers,
@@ -22,25 +23,36 @@ from neuronir.dialects.hlo.semantics.registry import (
     binder,
     index_list,
     integer,
+    moves_scalar,
     result_of,
     shape_and_dtype,
 )
 
 
+def _unmoved(x: Array) -> Array:
+    return x
+
+
 @binder("hlo.broadcast")
 def _broadcast(op: Operation) -> Bound:
+    if moves_scalar(op):
+        return _unmoved
     shape, _ = result_of(op)
     return partial(move.broadcast, dimensions=index_list(op, "dimensions"), shape=shape)
 
 
 @binder("hlo.reshape")
 def _reshape(op: Operation) -> Bound:
+    if moves_scalar(op):
+        return _unmoved
     shape, _ = result_of(op)
     return lambda x: x.reshape(shape)
 
 
 @binder("hlo.transpose")
 def _transpose(op: Operation) -> Bound:
+    if moves_scalar(op):
+        return _unmoved
     permutation = index_list(op, "permutation")
     return lambda x: x.transpose(permutation)
 
@@ -151,6 +163,8 @@ def _layout_of(value: SSAValue) -> tuple[int, ...]:
 @binder("hlo.bitcast")
 def _bitcast(op: Operation) -> Bound:
     shape, dtype = result_of(op)
+    if moves_scalar(op):
+        return partial(bitcast_convert, dtype=dtype)
     return partial(
         move.relayout_bitcast,
         operand_layout=_layout_of(op.operands[0]),

@@ -11,7 +11,7 @@ from neuronir.dialects.hlo.semantics.elementwise import ELEMENTWISE
 from neuronir.dialects.hlo.semantics.execution import BlockPlan
 from neuronir.dialects.hlo.semantics.numeric import Array, Value
 from neuronir.dialects.hlo.semantics.reducer import Reducer
-from neuronir.dialects.hlo.semantics.registry import unsupported
+from neuronir.dialects.hlo.semantics.registry import is_scalar, unsupported
 from neuronir.dialects.hlo.semantics.symbols import callee_of
 
 _SINGLE_OPS = frozenset(("add", "multiply", "maximum", "minimum", "and", "or", "xor"))
@@ -19,14 +19,18 @@ _SINGLE_OPS = frozenset(("add", "multiply", "maximum", "minimum", "and", "or", "
 _POINTWISE = frozenset(
     [f"hlo.{name}" for name in ELEMENTWISE]
     + [
+        "hlo.bitcast",
         "hlo.bitcast_convert",
+        "hlo.broadcast",
         "hlo.compare",
         "hlo.constant",
         "hlo.convert",
         "hlo.get_tuple_element",
         "hlo.optimization_barrier",
         "hlo.reduce_precision",
+        "hlo.reshape",
         "hlo.return",
+        "hlo.transpose",
         "hlo.tuple",
         "func.return",
     ]
@@ -41,6 +45,8 @@ def only_block(region: Region) -> Block:
 
 def is_pointwise(block: Block) -> bool:
     """Whether the block works on scalars by elementwise ops only."""
+    if not all(is_scalar(arg.type) for arg in block.args):
+        return False
     for op in block.ops:
         if op.name in _NESTED:
             if not all(is_pointwise(inner) for inner in nested_blocks(op)):
@@ -48,7 +54,7 @@ def is_pointwise(block: Block) -> bool:
         elif op.name not in _POINTWISE:
             return False
         for result in op.results:
-            if isinstance(result.type, TensorType) and result.type.get_shape() != ():
+            if isinstance(result.type, TensorType) and not is_scalar(result.type):
                 return False
     return True
 

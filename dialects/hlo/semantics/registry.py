@@ -88,6 +88,16 @@ def text(op: Operation, name: str, default: str = "") -> str:
     return attribute.data if isinstance(attribute, StringAttr) else default
 
 
+def is_scalar(type_: Attribute) -> bool:
+    """Whether the type is a tensor of rank 0."""
+    return isinstance(type_, TensorType) and type_.get_shape() == ()
+
+
+def moves_scalar(op: Operation) -> bool:
+    """Whether `op` takes one scalar and gives one: moving it does nothing, in batches too."""
+    return is_scalar(op.results[0].type) and all(is_scalar(v.type) for v in op.operands)
+
+
 def shape_and_dtype(type_: Attribute) -> tuple[tuple[int, ...], np.dtype[Any]]:
     """The shape and numpy type of a tensor type."""
     assert isinstance(type_, TensorType), type_
