@@ -280,10 +280,7 @@ class Importer:
             try:
                 decoded = decoder(value)
             except (ValueError, IndexError):
-                error = malformed(name, value)
-                self._source.fail(
-                    error.code, f"instruction '{instruction}': {error.message}", token
-                )
+                self._source.refail(malformed(name, value), instruction, token, token.index(name))
             spec.decoded[str(token)] = decoded
             properties.update(decoded)
         elif name == "metadata":
@@ -297,7 +294,10 @@ class Importer:
                     properties["trip_count"] = i64_attr(int(trips[1]))
         else:
             self._source.fail(
-                "NIR_HLO007", f"instruction '{instruction}': unexpected attribute '{name}'", token
+                "NIR_HLO007",
+                f"instruction '{instruction}': unexpected attribute '{name}'",
+                token,
+                offset=token.index(name),
             )
 
     def _regions(

@@ -20,9 +20,10 @@ def _reals(array: Array) -> list[str]:
     """Each element of a flat real array, in as many digits as give it back exactly."""
     dtype = array.dtype
     exact = dtype == np.float64
-    wide = array.astype(np.float64).tolist()
+    with np.errstate(invalid="ignore"):  # a signalling NaN
+        wide = array.astype(np.float64).tolist()
+        nans = np.isnan(array if exact else array.astype(np.float32))
     words = [repr(v) for v in wide] if exact else [f"{v:.9g}" for v in wide]
-    nans = np.isnan(array if exact else array.astype(np.float32))
     if nans.any():
         format_known = dtype in FLOAT_FORMATS
         bits = array.view(FLOAT_FORMATS[dtype][1]) if format_known else None

@@ -36,9 +36,12 @@ class Source:
             help=help,
         )
 
-    def refail(self, error: NeuronError, instruction: str, token: Token) -> NoReturn:
+    def refail(
+        self, error: NeuronError, instruction: str, token: Token, offset: int = 0
+    ) -> NoReturn:
         """Raise an error that had no place at a token of an instruction."""
-        self.fail(error.code, f"instruction '{instruction}': {error.message}", token, error.help)
+        message = f"instruction '{instruction}': {error.message}"
+        self.fail(error.code, message, token, error.help, offset)
 
     def location(self, name: str, token: Token) -> NameLoc:
         """The location of an instruction: its name, at the place of a token."""
