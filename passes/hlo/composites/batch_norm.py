@@ -6,9 +6,22 @@ from xdsl.dialects.builtin import BoolAttr, FloatAttr, IntegerAttr, f64, i64
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from neuronir.dialects.support.dtypes import is_float
-from neuronir.passes.hlo.composites.patterns import binary, factors, spread, strip_reshape
+from neuronir.passes.hlo.composites.patterns import (
+    Factors,
+    binary,
+    factors,
+    spread,
+    strip_reshape,
+)
 from neuronir.passes.hlo.composites.region import cut, wrap
-from neuronir.passes.hlo.support.values import element, is_tensor, producer, shape, splat
+from neuronir.passes.hlo.support.values import (
+    element,
+    is_splat_of,
+    is_tensor,
+    producer,
+    shape,
+    splat,
+)
 from neuronir.passes.statistics import record
 
 
@@ -36,9 +49,9 @@ def _per_channel(value: SSAValue) -> tuple[SSAValue, int] | None:
     return stat.value, dims[0]
 
 
-def _inverse_deviation(value: SSAValue) -> tuple[SSAValue, float] | None:
-    """(variance, epsilon) of rsqrt(variance + epsilon)."""
-    root = producer(strip_reshape(value), "rsqrt")
+def _inverse_deviation(value: SSAValue, opcode: str) -> tuple[SSAValue, float] | None:
+    """(variance, epsilon) of rsqrt(variance + epsilon), or of sqrt(...) for `opcode` sqrt."""
+    root = producer(strip_reshape(value), opcode)
     total = None if root is None else binary(strip_reshape(root.operands[0]), "add")
     if total is None:
         return None
@@ -52,13 +65,16 @@ def _inverse_deviation(value: SSAValue) -> tuple[SSAValue, float] | None:
 def _split(value: SSAValue) -> tuple[SSAValue | None, SSAValue, float] | None:
     """(scale, variance, epsilon) of scale * rsqrt(variance + epsilon), or without the scale."""
     parts = factors(value)
-    if parts.below or len(parts.above) > 2:
+    sides = [(v, "rsqrt") for v in parts.above] + [(v, "sqrt") for v in parts.below]
+    if len(sides) > 2:
         return None
-    for i, side in enumerate(parts.above):
-        found = _inverse_deviation(side)
-        if found is not None:
-            rest = [strip_reshape(v) for k, v in enumerate(parts.above) if k != i]
-            return (rest[0] if rest else None), found[0], found[1]
+    for i, (side, opcode) in enumerate(sides):
+        found = _inverse_deviation(side, opcode)
+        rest = [other for k, other in enumerate(sides) if k != i]
+        if found is None or any(below == "sqrt" for _, below in rest):
+            continue
+        scales = [v for v, _ in rest if not is_splat_of(v, 1)]
+        return (strip_reshape(scales[0]) if scales else None), found[0], found[1]
     return None
 
 
@@ -69,35 +85,64 @@ def match_batch_norm(op: Operation) -> BatchNorm | None:
     product: SSAValue = root
     if op.name == "hlo.add":
         for side, other in (tuple(op.operands), tuple(reversed(op.operands))):
-            if producer(side, "multiply") is not None and (found := _per_channel(other)):
+            is_product = producer(side, "multiply") or producer(side, "divide")
+            if is_product is not None and (found := _per_channel(other)):
                 product, offset = side, found
                 break
         if offset is None:
             return None
-    both = binary(product, "multiply")
-    if both is None:
-        return None
     parts = factors(product)
     bodies = [v for v in parts.above if producer(v, "subtract") is not None]
-    channels = [found for v in parts.above if v not in bodies and (found := _per_channel(v))]
-    if parts.below or len(bodies) != 1 or len(bodies) + len(channels) != len(parts.above):
+    above = [found for v in parts.above if v not in bodies and (found := _per_channel(v))]
+    below = [found for v in parts.below if (found := _per_channel(v))]
+    if len(below) != len(parts.below) or len(above) + len(bodies) != len(parts.above):
+        return _folded(parts, offset)
+    return _assemble(bodies[0], above, below, offset) if len(bodies) == 1 else None
+
+
+def _folded(parts: Factors, offset: tuple[SSAValue, int] | None) -> BatchNorm | None:
+    """x * s + (offset - mean * s) with s = scale * rsqrt(variance + epsilon), as TF prints it."""
+    if parts.below or len(parts.above) != 2 or offset is None:
         return None
-    return _assemble(bodies[0], channels, offset)
+    for x, other in (tuple(parts.above), tuple(reversed(parts.above))):
+        factor = _per_channel(other)
+        difference = binary(offset[0], "subtract")
+        product = None if difference is None else binary(strip_reshape(difference[1]), "multiply")
+        if factor is None or difference is None or product is None or factor[1] != offset[1]:
+            continue
+        found = _split(factor[0])
+        means = [strip_reshape(v) for v in product if strip_reshape(v) is not factor[0]]
+        if found is None or len(means) != 1:
+            continue
+        shift = strip_reshape(difference[0])
+        return BatchNorm(x, found[0], shift, means[0], found[1], found[2], factor[1])
+    return None
 
 
 def _assemble(
-    body: SSAValue, channels: list[tuple[SSAValue, int]], offset: tuple[SSAValue, int] | None
+    body: SSAValue,
+    above: list[tuple[SSAValue, int]],
+    below: list[tuple[SSAValue, int]],
+    offset: tuple[SSAValue, int] | None,
 ) -> BatchNorm | None:
+    """(x - mean) with the factors above and below the fraction line, one of them the deviation."""
     difference = binary(body, "subtract")
     shift = None if difference is None else _per_channel(difference[1])
     if difference is None or shift is None:
         return None
     feature = shift[1]
-    if any(d != feature for _, d in channels) or (offset is not None and offset[1] != feature):
+    sides = above + below
+    if any(d != feature for _, d in sides) or (offset is not None and offset[1] != feature):
         return None
-    for i, (value, _) in enumerate(channels):
-        found = _split(value)
-        rest = [v for k, (v, _) in enumerate(channels) if k != i]
+    for i, (value, _) in enumerate(sides):
+        if i < len(above):
+            found = _split(value)
+        else:
+            deviation = _inverse_deviation(value, "sqrt")
+            found = None if deviation is None else (None, *deviation)
+        rest = [v for k, (v, _) in enumerate(sides) if k != i]
+        if len(below) > (i >= len(above)):
+            continue
         if found is None or len(rest) + (found[0] is not None) > 1:
             continue
         scale = found[0] if found[0] is not None else (rest[0] if rest else None)
@@ -106,11 +151,14 @@ def _assemble(
     return None
 
 
+_ENDS = ("hlo.add", "hlo.multiply", "hlo.divide")
+
+
 def find_batch_norms(block: Block) -> int:
     """Wrap the inference batch norms of a block; returns how many."""
     count = 0
     for op in reversed(tuple(block.ops)):
-        if op.parent is None or op.name not in ("hlo.add", "hlo.multiply"):
+        if op.parent is None or op.name not in _ENDS:
             continue
         if not is_tensor(op.results[0]) or not is_float(element(op.results[0])):
             continue

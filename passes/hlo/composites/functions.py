@@ -58,7 +58,10 @@ FUNCTIONS: tuple[Function, ...] = (
     Function("gelu_tanh", _gelu_tanh, np.abs),
     Function("silu", lambda x: x * _logistic(x), lambda x: np.abs(x) * 1e-3),
     Function("erf", _ERF, lambda x: np.minimum(np.abs(x), 1.0)),
-    Function("logistic", _logistic, lambda x: _one(x) * 1e-3),
+    Function("erfc", _ERFC, _one),
+    Function("logistic", _logistic, _one),
+    Function("gelu_sigmoid", lambda x: x * _logistic(1.702 * x), np.abs),
+    Function("mish", lambda x: x * np.tanh(_softplus(x)), np.abs),
     Function("softplus", _softplus, _one),
 )
 """In the order in which they are tried; gelu_tanh goes first where the part has a tanh."""

@@ -14,7 +14,14 @@ from neuronir.passes.hlo.composites.patterns import (
     total,
 )
 from neuronir.passes.hlo.composites.region import cut, wrap
-from neuronir.passes.hlo.support.values import element, is_tensor, producer, shape, splat
+from neuronir.passes.hlo.support.values import (
+    element,
+    is_splat_of,
+    is_tensor,
+    producer,
+    shape,
+    splat,
+)
 from neuronir.passes.statistics import record
 
 
@@ -37,34 +44,91 @@ def _peak(value: SSAValue, x: SSAValue) -> tuple[int, ...] | None:
     return None
 
 
-def match_softmax(op: Operation) -> tuple[SSAValue, tuple[int, ...]] | None:
-    """(x, dimensions) if the op is the last of a softmax of x over dimensions."""
-    numerator, divisor = op.operands
+Match = tuple[SSAValue, tuple[int, ...]]
+"""x, and the dimensions over which a softmax of it sums."""
+
+
+def _unconverted(value: SSAValue) -> SSAValue:
+    """The value before a conversion: 16-bit softmaxes add up in f32."""
+    convert = producer(value, "convert")
+    return value if convert is None else convert.operands[0]
+
+
+def _sum_of(divisor: SSAValue, summand: SSAValue) -> tuple[int, ...] | None:
+    """The dimensions over which the summand was added up to give a divisor (spread again)."""
     below = spread(divisor)
-    sum_ = total(below.value)
-    if sum_ is None or not fits(below, sum_.dims, op.results[0]):
+    sum_ = total(_unconverted(below.value))
+    if sum_ is None or not fits(below, sum_.dims, summand):
         return None
-    if sum_.operand is not numerator or not is_float(element(numerator)):
+    return sum_.dims if _unconverted(sum_.operand) is _unconverted(summand) else None
+
+
+def match_softmax(op: Operation) -> Match | None:
+    """(x, dimensions) if the op is the last of a softmax: a quotient by, or a product with the
+    inverse of, the sum."""
+    if op.name == "hlo.divide":
+        return _match(op.operands[0], op.operands[1])
+    for numerator, other in (tuple(op.operands), tuple(reversed(op.operands))):
+        outer = producer(other, "broadcast")
+        inverse = None if outer is None else binary(outer.operands[0], "divide")
+        if inverse is None or not is_splat_of(inverse[0], 1):
+            continue
+        sum_ = total(inverse[1])
+        if sum_ is not None and fits(spread(other), sum_.dims, numerator):
+            if sum_.operand is numerator:
+                return _shifted(numerator, sum_.dims)
+    return None
+
+
+def match_log_softmax(op: Operation) -> Match | None:
+    """(x, dimensions) if the op subtracts from x - max the logarithm of the sum of exponentials."""
+    shifted, subtrahend = op.operands
+    below = spread(subtrahend)
+    log = producer(below.value, "log")
+    sum_ = None if log is None else total(log.operands[0])
+    if sum_ is None or not fits(below, sum_.dims, shifted):
         return None
+    exponential = producer(sum_.operand, "exponential")
+    if exponential is None or exponential.operands[0] is not shifted:
+        return None
+    return _shifted(sum_.operand, sum_.dims)
+
+
+def _match(numerator: SSAValue, divisor: SSAValue) -> Match | None:
+    dims = _sum_of(divisor, numerator)
+    return None if dims is None else _shifted(numerator, dims)
+
+
+def _shifted(numerator: SSAValue, summed: tuple[int, ...]) -> Match | None:
+    """The x of exp(x - max(x)), if the maximum is over the same dimensions."""
     exponential = producer(numerator, "exponential")
     difference = None if exponential is None else binary(exponential.operands[0], "subtract")
-    if difference is None:
+    if difference is None or not is_float(element(numerator)):
         return None
     x, shift = difference
     above = spread(shift)
     dims = _peak(above.value, x)
-    if dims is None or set(dims) != set(sum_.dims) or not fits(above, dims, x):
+    if dims is None or set(dims) != set(summed) or not fits(above, dims, x):
         return None
     return x, tuple(sorted(dims))
+
+
+_MATCHERS = {
+    "hlo.divide": ("softmax", match_softmax),
+    "hlo.multiply": ("softmax", match_softmax),
+    "hlo.subtract": ("log_softmax", match_log_softmax),
+}
 
 
 def find_softmax(block: Block) -> int:
     """Wrap the softmaxes of a block; returns how many."""
     count = 0
     for op in reversed(tuple(block.ops)):
-        if op.parent is None or op.name != "hlo.divide" or not is_tensor(op.results[0]):
+        matcher = _MATCHERS.get(op.name)
+        if op.parent is None or matcher is None or not is_tensor(op.results[0]):
             continue
-        found = match_softmax(op)
+        kind, match = matcher
+        found = match(op)
         if found is None:
             continue
         x, dims = found
@@ -73,7 +137,7 @@ def find_softmax(block: Block) -> int:
             continue
         long = [d for d in dims if shape(x)[d] != 1] or list(dims)
         params = {"axes": i64_array(long), "axis": IntegerAttr(long[-1], i64)}
-        wrap(part, "softmax", params)
-        record("hlo-find-composites", "softmax")
+        wrap(part, kind, params)
+        record("hlo-find-composites", kind)
         count += 1
     return count
