@@ -5,6 +5,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.passes import ModulePass
 
@@ -16,7 +17,7 @@ from neuronir.cli.neuron_opt_run import PassRunner, RunFailure, verify
 from neuronir.diagnostics.diagnostic import Diagnostic
 from neuronir.dialects.nc.instruction import Program
 from neuronir.dialects.support.errors import NeuronError
-from neuronir.dialects.support.output import atomic_write
+from neuronir.dialects.support.output import Buffer, atomic_write
 from neuronir.driver.dumps import dump_phase, ir_text
 from neuronir.driver.options import CompileOptions
 from neuronir.driver.phases import PHASES, phase_number, pipeline_of
@@ -169,9 +170,10 @@ class _Compile:
         count = len(entry_function(module).body.block.args)
         module.attributes["neuronir.arguments"] = StringAttr(str(count))
         if self.options.weights:
-            pieces: list[bytes] = []
+            pieces: list[Buffer] = []
             for name, array in sorted(self.options.weights.items()):
-                pieces += [name.encode(), str(array.dtype).encode(), array.tobytes()]
+                raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+                pieces += [name.encode(), str(array.dtype).encode(), raw.data]
             module.attributes["neuronir.weights"] = StringAttr(_digest(pieces))
 
     def pipeline(self, phase: str) -> str:
@@ -247,7 +249,7 @@ class _Compile:
         }
 
 
-def _digest(pieces: Sequence[bytes]) -> str:
+def _digest(pieces: Sequence[Buffer]) -> str:
     digest = hashlib.sha256()
     for piece in pieces:
         digest.update(len(piece).to_bytes(8, "little"))

@@ -122,6 +122,7 @@ def test_every_option_is_accepted_explained_or_refused(
     accepted = [
         ["--auto-cast", "none", "--auto-cast", "all", "--auto-cast-type", "fp16"],
         ["-O1"],
+        ["--target", "inf2"],
         ["--optlevel", "3", "--model-type", "generic"],
         ["--native-int64=disabled", "-lnc", "1", "--enable-mixed-precision-accumulation"],
     ]
