@@ -18,6 +18,7 @@ from xdsl.ir import Operation
 from neuronir.dialects.hlo.interpreter import interpret
 from neuronir.dialects.hlo.semantics.execution import observing
 from neuronir.dialects.hlo.semantics.numeric import NARROW_FLOATS, Value, is_float, widen
+from neuronir.dialects.hlo.semantics.regions import combiner_kind
 from neuronir.dialects.support.compare import UNIT_ROUNDOFF, default_tolerance
 
 Array = NDArray[Any]
@@ -33,6 +34,9 @@ _EXACT = frozenset(
         "select slice sort topk transpose tuple while rng rng_bit_generator add_dependency"
     ).split()
 )
+# Combiners that give one of their operands.
+_CHOICES = frozenset(("maximum", "minimum", "second"))
+_REDUCTIONS = frozenset(("hlo.reduce", "hlo.reduce_window", "hlo.scatter"))
 _PRODUCTS = frozenset(("hlo.dot", "hlo.convolution"))
 # The largest deviation of a few runs, times this, covers the runs that were not made.
 SAFETY = 8.0
@@ -86,6 +90,8 @@ class _Perturbation:
         if isinstance(value, tuple) or op.name in _EXACT:
             return value
         if not (is_float(value.dtype) or value.dtype.kind == "c"):
+            return value
+        if op.name in _REDUCTIONS and combiner_kind(op.regions[0].block) in _CHOICES:
             return value
         if op.name == "hlo.convert" and value.dtype not in NARROW_FLOATS:
             return value

@@ -116,10 +116,14 @@ def single_array_function(op: Operation, region: Region) -> Callable[..., Array]
 def reducer_of(region: Region) -> Reducer:
     """The combiner that a region says, with its kind when it is one known operation."""
     block = only_block(region)
-    return Reducer(array_function(block), _kind(block))
+    return Reducer(array_function(block), combiner_kind(block))
 
 
-def _kind(block: Block) -> str | None:
+def combiner_kind(block: Block) -> str | None:
+    """The opcode when a combiner of two scalars is that operation, "second" when it picks the new.
+
+    None for any other computation.
+    """
     *body, terminator = list(block.ops)
     if len(block.args) != 2 or len(terminator.operands) != 1:
         return None
