@@ -46,11 +46,6 @@ def main(argv: Sequence[str] | None = None) -> int:
             traceback.print_exc()
         messages.fail(Diagnostic.from_error(error), {}, None)
         return USER_ERROR
-    except RunFailure as failure:
-        if debug:
-            traceback.print_exc()
-        messages.fail(failure.diagnostic, {}, None)
-        return INTERNAL if failure.internal else USER_ERROR
     except KeyboardInterrupt:
         print("neuronx-cc: interrupted, nothing was written", file=sys.stderr)
         return INTERRUPTED
@@ -82,15 +77,28 @@ def _main(words: list[str], messages: Messages) -> int:
     check(args)
     try:
         return _compile(args, messages)
-    except (NeuronError, RunFailure) as error:
-        _log_failure(error, args, messages)
+    except NeuronError as error:
+        messages.lines.append(error.render())
+        _log_failure(args, messages)
         raise
+    except RunFailure as failure:
+        if args.debug:
+            traceback.print_exc()
+        messages.fail(failure.diagnostic, _sources(args.model[0]), args.model[0])
+        _log_failure(args, messages)
+        return INTERNAL if failure.internal else USER_ERROR
 
 
-def _log_failure(error: NeuronError | RunFailure, args: Namespace, messages: Messages) -> None:
+def _sources(path: str) -> dict[str, str]:
+    """The text of the model, to point into; none where it cannot be read again (stdin)."""
+    try:
+        return {path: Path(path).read_text()}
+    except (OSError, UnicodeDecodeError):
+        return {}
+
+
+def _log_failure(args: Namespace, messages: Messages) -> None:
     """The log file tells of the failure too; when it cannot be written, the error itself counts."""
-    diagnostic = error.diagnostic if isinstance(error, RunFailure) else Diagnostic.from_error(error)
-    messages.lines.append(diagnostic.render({}))
     with suppress(NeuronError):
         messages.write_log(args.logfile)
 
