@@ -37,6 +37,8 @@ _EXACT = frozenset(
 # Combiners that give one of their operands.
 _CHOICES = frozenset(("maximum", "minimum", "second"))
 _REDUCTIONS = frozenset(("hlo.reduce", "hlo.reduce_window", "hlo.scatter"))
+# Finite numbers from here on (1e30, the largest f32 ...) stand for infinity.
+_MASK = 2.0**64
 _PRODUCTS = frozenset(("hlo.dot", "hlo.convolution"))
 # The largest deviation of a few runs, times this, covers the runs that were not made.
 SAFETY = 8.0
@@ -106,8 +108,10 @@ class _Perturbation:
         else:
             changed = widen(value) * (np.float32(1.0) + self._uniform(value.shape) * unit)
         rounded = np.asarray(changed).astype(value.dtype)
-        # A mask of the largest finite numbers must not become infinite.
-        return np.where(np.isfinite(widen(rounded)), rounded, value)
+        # Huge numbers are masks: they absorb what is added, to the same number in any order.
+        limit = min(_MASK, float(ml_dtypes.finfo(value.dtype).max) / 4.0)
+        kept = ~(np.abs(widen(value)) < limit)
+        return np.where(kept, value, rounded)
 
     def _uniform(self, shape: tuple[int, ...]) -> Array:
         return self._rng.random(shape, dtype=np.float32) * np.float32(2.0) - np.float32(1.0)
