@@ -45,14 +45,31 @@ class _Record:
 
 @dataclass(slots=True, eq=False)
 class _Footprint:
+    """A set of bytes; `sources` are the written ones that reads of it meet, `writers` and
+    `readers` the written and read ones that writes of it meet (itself included)."""
+
     space: Space
     start: int
     end: int
     shape: Shape
     address: int
-    neighbours: list["_Footprint"] = field(default_factory=list)  # itself included
+    is_read: bool = False
+    is_written: bool = False
+    sources: list["_Footprint"] = field(default_factory=list)
+    writers: list["_Footprint"] = field(default_factory=list)
+    readers: list["_Footprint"] = field(default_factory=list)
     write: _Record | None = None
     reads: dict[int, _Record] = field(default_factory=dict)
+
+    def covers(self, other: "_Footprint") -> bool:
+        """Whether it is one run of bytes that holds all of `other`."""
+        return (
+            not self.shape.dims
+            and self.start <= other.start
+            and other.end <= self.end
+            and self.address + self.shape.low <= other.address + other.shape.low
+            and other.address + other.shape.high <= self.address + self.shape.high
+        )
 
 
 @dataclass(slots=True, eq=False)
@@ -76,7 +93,8 @@ class RaceChecker:
         self._clocks = Clocks(program.semaphores)
         self._accesses: dict[Node, list[_Access]] = {}
         self._interned: dict[tuple[Space, int, int, Shape, int], _Footprint] = {}
-        self._buckets: dict[tuple[Space, int], list[_Footprint]] = {}
+        self._read: dict[tuple[Space, int], list[_Footprint]] = {}
+        self._written: dict[tuple[Space, int], list[_Footprint]] = {}
         self._ready = [
             (v.address, v.address + v.size) for v in program.variables if v.kind in READY_KINDS
         ]
@@ -108,15 +126,17 @@ class RaceChecker:
             ):
                 self._moving.add(node)
         touched = [(a, self._footprint(a, env)) for a in accesses]
+        known = clock.tolist()
         for access, footprint in touched:
-            for other in footprint.neighbours:
+            for other in footprint.writers if access.writes else footprint.sources:
                 record = other.write
-                if record is not None and clock[record.component] < record.number:
+                if record is not None and known[record.component] < record.number:
                     if record.component != component or record.number != number:
                         raise self._race(record, node, env, other)
-                if access.writes:
+            if access.writes:
+                for other in footprint.readers:
                     for record in other.reads.values():
-                        if clock[record.component] < record.number:
+                        if known[record.component] < record.number:
                             raise self._race(record, node, env, other)
         if start.unordered is not None:
             raise NeuronError(
@@ -137,9 +157,19 @@ class RaceChecker:
             if not access.writes:
                 footprint.reads[record.component] = record
         for access, footprint in touched:
+            if not access.writes:
+                continue
+            # Whoever meets what this write covers must come after this write, hence after all
+            # that came before it: the earlier records are not needed any more.
+            for other in footprint.readers:
+                if other.reads and (other is footprint or footprint.covers(other)):
+                    other.reads.clear()
+            for other in footprint.writers:
+                if other.write is not None and footprint.covers(other):
+                    other.write = None
+        for access, footprint in touched:
             if access.writes:
                 footprint.write = record
-                footprint.reads.clear()
 
     def _prepare(self, instruction: Instruction) -> list[_Access]:
         out = []
@@ -181,25 +211,56 @@ class RaceChecker:
 
     def _intern(self, access: _Access, address: int) -> _Footprint:
         key = (access.space, access.start, access.end, access.shape, address)
-        known = self._interned.get(key)
-        if known is not None:
-            return known
-        footprint = _Footprint(*key)
-        low, high = address + access.shape.low, address + access.shape.high
-        if access.space == Space.HBM and not access.writes:
-            if any(start <= low and high <= end for start, end in self._ready):
-                return footprint  # inputs and constants are never written: nothing can conflict
-        self._interned[key] = footprint
-        footprint.neighbours.append(footprint)
-        shift = _BUCKET[access.space]
-        for number in range(low >> shift, ((high - 1) >> shift) + 1):
-            bucket = self._buckets.setdefault((access.space, number), [])
-            for other in bucket:
-                if footprint not in other.neighbours and _meet(footprint, other):
-                    other.neighbours.append(footprint)
-                    footprint.neighbours.append(other)
-            bucket.append(footprint)
+        footprint = self._interned.get(key)
+        if footprint is None:
+            footprint = self._interned[key] = _Footprint(*key)
+        if access.writes and not footprint.is_written:
+            footprint.is_written = True
+            for other in self._near(self._written, footprint, join=True):
+                footprint.writers.append(other)
+                if other is not footprint:
+                    other.writers.append(footprint)
+            for other in self._near(self._read, footprint):
+                footprint.readers.append(other)
+                other.sources.append(footprint)
+        elif not access.writes and not footprint.is_read and not self._constant(footprint):
+            footprint.is_read = True
+            self._near(self._read, footprint, join=True)
+            for other in self._near(self._written, footprint):
+                footprint.sources.append(other)
+                other.readers.append(footprint)
         return footprint
+
+    def _constant(self, footprint: _Footprint) -> bool:
+        """Whether it lies in an input or constant: never written, nothing can conflict."""
+        low = footprint.address + footprint.shape.low
+        high = footprint.address + footprint.shape.high
+        return footprint.space == Space.HBM and any(
+            start <= low and high <= end for start, end in self._ready
+        )
+
+    def _near(
+        self,
+        buckets: dict[tuple[Space, int], list[_Footprint]],
+        footprint: _Footprint,
+        join: bool = False,
+    ) -> list[_Footprint]:
+        """The footprints in `buckets` that overlap; itself too, where it is to `join` them."""
+        found: dict[int, _Footprint] = {}
+        seen: set[int] = set()
+        shift = _BUCKET[footprint.space]
+        low = footprint.address + footprint.shape.low
+        high = footprint.address + footprint.shape.high
+        for number in range(low >> shift, ((high - 1) >> shift) + 1):
+            bucket = buckets.setdefault((footprint.space, number), [])
+            if join:
+                bucket.append(footprint)
+            for other in bucket:
+                if id(other) not in seen:
+                    seen.add(id(other))
+                    if _meet(footprint, other):
+                        found[id(other)] = other
+        return list(found.values())
 
     def _race(self, record: _Record, node: Node, env: Env, where: _Footprint) -> NeuronError:
         sources = self._program.sources
