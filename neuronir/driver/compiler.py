@@ -70,7 +70,13 @@ def encoding_of(target: TargetLike) -> Encoding:
 def compile_file(path: str, target: str, options: CompileOptions | None = None) -> CompiledResult:
     """Compile the model in a file (HLO text, or IR with `compile_from`)."""
     get_target(target)  # a misspelt target is known before anything is read
-    text, name, kind = read_input(path, None)
+    try:
+        text, name, kind = read_input(path, None)
+    except NeuronError as error:
+        if "is not text" not in error.message:
+            raise
+        what = "models are read as HLO text; HloModuleProto (.pb) is not read"
+        raise NeuronError(error.code, error.message, help=what) from error
     return compile_text(text, target, options, name=name, kind=kind)
 
 

@@ -15,6 +15,8 @@ from neuronir.dialects.nc.machine import Machine
 from neuronir.targets.encoding.encoding import check_registers
 from neuronir.targets.neff.header import invalid
 
+MAX_CALL_DEPTH = 64
+
 
 def check_program(program: Program, path: str | None = None) -> None:
     """NIR_NEFF008 for unknown functions, recursion, symbols or sources that nothing defines."""
@@ -34,7 +36,7 @@ def check_program(program: Program, path: str | None = None) -> None:
     for name, count in needed.items():
         if count > given.get(name, count):
             raise invalid(8, f"function '{name}' takes {count} arguments, a call gives fewer", path)
-    _check_acyclic(program, calls, path)
+    _check_calls(program, calls, path)
 
 
 def check_machine(program: Program, machine: Machine, path: str | None = None) -> None:
@@ -86,22 +88,25 @@ class _Walk:
                 raise invalid(8, f"loop variable i{symbol} is used outside its loop", self.path)
 
 
-def _check_acyclic(program: Program, calls: Mapping[str, set[str]], path: str | None) -> None:
-    done: set[str] = set()
+def _check_calls(program: Program, calls: Mapping[str, set[str]], path: str | None) -> None:
+    """No recursion, and no nesting that would exhaust the stack of whoever follows the calls."""
+    depth: dict[str, int] = {}
     for root in program.streams:
-        # Iterative: a hostile chain of calls must not exhaust the stack.
+        # Iterative: a hostile chain of calls must not exhaust the stack here either.
         stack: list[tuple[str, list[str]]] = [(root, sorted(calls[root]))]
         active = {root}
         while stack:
             name, left = stack[-1]
-            if not left or name in done:
-                done.add(name)
+            if not left or name in depth:
+                depth[name] = 1 + max((depth[callee] for callee in calls[name]), default=0)
+                if depth[name] > MAX_CALL_DEPTH:
+                    raise invalid(8, f"calls are nested more than {MAX_CALL_DEPTH} deep", path)
                 active.discard(name)
                 stack.pop()
                 continue
             callee = left.pop()
             if callee in active:
                 raise invalid(8, f"function '{callee}' calls itself", path)
-            if callee not in done:
+            if callee not in depth:
                 active.add(callee)
                 stack.append((callee, sorted(calls[callee])))

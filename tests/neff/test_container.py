@@ -237,6 +237,14 @@ def test_recursion_and_undefined_symbols() -> None:
     refuses(as_bytes(program), "NIR_NEFF008", "i2 is used outside its loop")
 
 
+def test_deep_calls() -> None:
+    program = copy_program()
+    engine = next(iter(program.streams["body"]))
+    for i in range(5000):
+        program.streams[f"f{i}"] = {engine: [Call(f"f{i + 1}", ())] if i < 4999 else []}
+    refuses(as_bytes(program), "NIR_NEFF008", "nested more than 64 deep")
+
+
 def test_unwritable_output(tmp_path: Path) -> None:
     with pytest.raises(NeuronError, match="NIR_OUTPUT"):
         write_neff(copy_program(), tmp_path / "no" / "x.neff")
