@@ -10,7 +10,8 @@ from neuronir.dialects.hlo.attributes import tensor_type
 from neuronir.dialects.hlo.constants import constant_op
 from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.dialects.hlo.control_flow import ReturnOp as HloReturnOp
-from neuronir.dialects.hlo.elementwise import AddOp, MultiplyOp, TanhOp
+from neuronir.dialects.hlo.elementwise import AddOp, MultiplyOp
+from neuronir.dialects.hlo.unary import TanhOp
 from neuronir.dialects.support.dtypes import from_hlo_name
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.frontends.hlo_text import import_hlo_text
