@@ -108,9 +108,14 @@ class _Perturbation:
         else:
             changed = widen(value) * (np.float32(1.0) + self._uniform(value.shape) * unit)
         rounded = np.asarray(changed).astype(value.dtype)
+        wide = widen(value)
         # Huge numbers are masks: they absorb what is added, to the same number in any order.
         limit = min(_MASK, float(ml_dtypes.finfo(value.dtype).max) / 4.0)
-        kept = ~(np.abs(widen(value)) < limit)
+        kept = ~(np.abs(wide) < limit)
+        # Small whole numbers are counts and flags, computed without error; a real number that
+        # is not meant as one is whole once in 2**12 times (f32).
+        whole = 2.0 ** (int(ml_dtypes.finfo(value.dtype).nmant) // 2)
+        kept = kept | ((np.abs(wide) < whole) & (wide == np.round(wide)))
         return np.where(kept, value, rounded)
 
     def _uniform(self, shape: tuple[int, ...]) -> Array:

@@ -95,3 +95,38 @@ def test_bounds_cover_sixteen_bit_arithmetic(name: str) -> None:
     for left, right, bound in zip(rounded, exact, bounds(module, "bf16"), strict=True):
         error = float(np.abs(left - right).max() / np.abs(right).max())
         assert 1e-5 < error < 3.0 * bound
+
+
+_MASKED = """HloModule masked
+
+most {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] maximum(a, b)
+}
+
+ENTRY main {
+  x = f32[64] parameter(0)
+  m = s32[64] parameter(1)
+  f = f32[64] convert(m)
+  one = f32[] constant(1)
+  ones = f32[64] broadcast(one), dimensions={}
+  d = f32[64] subtract(ones, f)
+  huge = f32[] constant(1e30)
+  h = f32[64] broadcast(huge), dimensions={}
+  p = f32[64] multiply(d, h)
+  s = f32[64] subtract(x, p)
+  low = f32[] constant(-inf)
+  top = f32[] reduce(s, low), dimensions={0}, to_apply=most
+  t = f32[64] broadcast(top), dimensions={}
+  r = f32[64] subtract(s, t)
+  ROOT e = f32[64] exponential(r)
+}
+"""
+
+
+def test_noise_leaves_masks_and_counts_alone() -> None:
+    # Where the mask is 3, its 2e30 absorbs x: all these are exactly the largest, in any execution.
+    x = np.random.default_rng(0).standard_normal(64).astype(np.float32)
+    mask = (np.arange(64) % 4).astype(np.int32)
+    assert noise(import_hlo_text(_MASKED, "masked.hlo"), [x, mask])[0] < 1e-5
