@@ -22,7 +22,7 @@ def to_target(
         (
             UNROLL if unroll else SIMPLIFY,
             "hlo-find-composites",
-            "hlo-decompose",
+            'hlo-decompose{keep="logistic"}',
             _CLEAN,
             cast,
             _CLEAN,

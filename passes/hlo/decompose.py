@@ -41,7 +41,8 @@ class HloDecomposePass(ModulePass):
     Floating point: floor, ceil, round_nearest_even, round_nearest_afz (adding and subtracting
     2^mantissa), power (products for small integer exponents, else exp(y * log|x|) with the rules of
     IEEE pow), exponential_minus_one and log_plus_one without cancellation, logistic, cbrt, tan,
-    atan2, is_finite, sign, clamp, remainder. Integers: divide and remainder (a quotient in f32,
+    atan2,
+    sine and cosine (range reduction), is_finite, sign, clamp, remainder. Integers: divide and remainder (a quotient in f32,
     corrected), popcnt, count_leading_zeros, shifts by the width or more. Larger ones: batch_norm_*,
     cumulative reduce_window (by doubling), select_and_scatter, reductions of (value, index) pairs,
     optimization_barrier. `keep` lists opcodes to leave alone because the target has them. Pooling

@@ -133,8 +133,8 @@ CHECKS: dict[str, Check] = {
 """Further conditions on ops whose opcode and types are legal."""
 
 _ELEMENTWISE = (
-    "abs add and compare convert bitcast_convert cosine divide erf exponential log maximum minimum "
-    "multiply negate not or reduce_precision rsqrt select shift_left shift_right_arithmetic "
+    "abs add and compare convert bitcast_convert divide erf exponential log logistic maximum "
+    "minimum multiply negate not or reduce_precision rsqrt select shift_left shift_right_arithmetic "
     "shift_right_logical sign sine sqrt subtract tanh xor"
 )
 _OTHERS = (

@@ -64,6 +64,15 @@ def test_logistic() -> None:
     compare(unary("logistic", x.size), [x], 1e-6)
 
 
+@pytest.mark.parametrize("opcode", ["sine", "cosine"])
+def test_range_reduction(opcode: str) -> None:
+    x = np.concatenate([np.linspace(-50, 50, 801), np.linspace(-2e4, 2e4, 999)]).astype(np.float32)
+    module = program(unary(opcode, x.size))
+    run_passes(module, "hlo-decompose")
+    exact = {"sine": np.sin, "cosine": np.cos}[opcode](x.astype(np.float64))
+    np.testing.assert_allclose(interpret(module, [x])[0], exact, atol=4e-7)
+
+
 def test_is_finite() -> None:
     x = f32_values()
     compare(unary("is-finite", x.size, result="pred"), [x], 0.0)

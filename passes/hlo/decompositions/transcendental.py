@@ -4,11 +4,11 @@ import math
 from functools import cache
 
 import numpy as np
-from xdsl.dialects.builtin import f32
+from xdsl.dialects.builtin import UnitAttr, f32
 from xdsl.ir import Operation, SSAValue
 
 from neuronir.dialects.support.dtypes import byte_size, is_float, is_integer
-from neuronir.passes.hlo.decompositions.rounding import floor_of, with_sign_of
+from neuronir.passes.hlo.decompositions.rounding import floor_of, nearest_even, with_sign_of
 from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.values import element, shape, splat, tensor
 from neuronir.passes.hlo.support.walk import Rule
@@ -173,6 +173,41 @@ def _sign_bit(x: SSAValue, e: Emitter) -> SSAValue:
     return e.select(zero, e.compare_number(inverse, 0, "LT"), e.compare_number(x, 0, "LT"))
 
 
+REDUCED = "hlo.reduced"
+"""Attribute of a sine whose argument is known to lie in [-pi, pi]."""
+
+
+def _within_a_turn(x: SSAValue, e: Emitter) -> SSAValue:
+    """x - 2 pi k with the nearest integer k, 2 pi in three parts whose products with k are exact
+    up to k = 2^12 (beyond |x| = 25,000 the error grows with x)."""
+    first = 6.28125
+    second = round((2 * math.pi - first) * 2**20) / 2**20
+    turns = nearest_even(e.binary_number("multiply", x, 1 / (2 * math.pi)), e)
+    for part in (first, second, 2 * math.pi - first - second):
+        x = e.binary("subtract", x, e.binary_number("multiply", turns, part))
+    return x
+
+
+def _table_sine(x: SSAValue, e: Emitter) -> SSAValue:
+    value = e.unary("sine", x)
+    if isinstance(value.owner, Operation):
+        value.owner.attributes[REDUCED] = UnitAttr()
+    return value
+
+
+def sine(op: Operation, e: Emitter) -> SSAValue | None:
+    """sin of the argument brought into [-pi, pi], where the machine's table holds."""
+    if REDUCED in op.attributes:
+        return None
+    return _table_sine(_within_a_turn(op.operands[0], e), e)
+
+
+def cosine(op: Operation, e: Emitter) -> SSAValue | None:
+    """sin(pi / 2 - |x|) of the argument brought into [-pi, pi]."""
+    size = e.unary("abs", _within_a_turn(op.operands[0], e))
+    return _table_sine(e.binary("subtract", e.fill_like(math.pi / 2, size), size), e)
+
+
 def in_f32(rule: Rule) -> Rule:
     """The rule for f32 and f64; narrower floats take the way over f32, other types stay."""
 
@@ -199,4 +234,6 @@ RULES: dict[str, Rule] = {
     "cbrt": in_f32(cbrt),
     "tan": in_f32(tan),
     "atan2": in_f32(atan2),
+    "sine": in_f32(sine),
+    "cosine": in_f32(cosine),
 }

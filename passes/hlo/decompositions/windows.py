@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from itertools import product
 
-from xdsl.dialects.builtin import i32
+from xdsl.dialects.builtin import f32, i32
 from xdsl.ir import Operation, SSAValue
 
+from neuronir.dialects.support.dtypes import byte_size, is_float
 from neuronir.passes.hlo.rules.arithmetic import neutral_element
 from neuronir.passes.hlo.support.build import Emitter, reducer_opcode
 from neuronir.passes.hlo.support.values import (
@@ -35,14 +36,17 @@ def reduce_window(op: Operation, e: Emitter) -> SSAValue | None:
     neutral = neutral_element(opcode, element(x))
     if neutral is None or not is_splat_of(op.operands[1], neutral):
         return None
+    # Narrow floats accumulate in f32.
+    narrow = is_float(element(x)) and byte_size(element(x)) < 4
+    x = e.convert(x, f32) if narrow else x
+    start = e.scalar(neutral, element(x))
     n, step, rank = shape(x)[axis], 1, len(shape(x))
     while step < n:
         low, high = [0] * rank, [0] * rank
         low[axis], high[axis] = (-step, step) if backwards else (step, -step)
-        shifted = e.pad(x, op.operands[1], low, high)
-        x = e.binary(opcode, x, shifted)
+        x = e.binary(opcode, x, e.pad(x, start, low, high))
         step *= 2
-    return x
+    return e.convert(x, element(op.results[0]))
 
 
 def _cumulative(op: Operation) -> tuple[int, bool] | None:
