@@ -135,7 +135,13 @@ class _Parser:
                 "options are written {key=value key2=value}",
             ) from error
         try:
-            return instantiate(self.passes[name](), spec)
+            pass_type = self.passes[name]()
+        except (ImportError, AttributeError) as error:
+            raise PipelineError(
+                self.text, start, f"pass '{name}' cannot be loaded: {error}"
+            ) from error
+        try:
+            return instantiate(pass_type, spec)
         except ValueError as error:
             raise PipelineError(self.text, start, f"pass '{name}': {error}") from error
 

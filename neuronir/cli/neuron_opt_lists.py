@@ -38,9 +38,17 @@ def list_passes(registry: Registry) -> str:
         width = max(map(len, names))
         for name in names:
             # Importing all of xDSL's passes for their first lines would take a second.
-            text = "" if owner == "xdsl" else summary(registry.passes[name]())
+            text = "" if owner == "xdsl" else _summary_of_pass(registry, name)
             lines.append(f"  {name:{width}}  {text}".rstrip())
     return "\n".join(lines) + "\n"
+
+
+def _summary_of_pass(registry: Registry, name: str) -> str:
+    # One pass of a plugin that cannot be imported must not hide all the others.
+    try:
+        return summary(registry.passes[name]())
+    except (ImportError, AttributeError) as error:
+        return f"(cannot be loaded: {error})"
 
 
 def list_dialects(registry: Registry) -> str:
