@@ -134,8 +134,8 @@ CHECKS: dict[str, Check] = {
 
 _ELEMENTWISE = (
     "abs add and compare convert bitcast_convert divide erf exponential log logistic maximum "
-    "minimum multiply negate not or reduce_precision rsqrt select shift_left shift_right_arithmetic "
-    "shift_right_logical sign sine sqrt subtract tanh xor"
+    "minimum multiply negate not or reduce_precision rsqrt select shift_left "
+    "shift_right_arithmetic shift_right_logical sign sine sqrt subtract tanh xor"
 )
 _OTHERS = (
     "broadcast composite concatenate constant convolution custom_call dot dynamic_slice "
