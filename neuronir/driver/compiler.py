@@ -16,6 +16,7 @@ from neuronir.cli.neuron_opt_reports import Timer
 from neuronir.cli.neuron_opt_run import PassRunner, RunFailure, verify
 from neuronir.diagnostics.diagnostic import Diagnostic
 from neuronir.dialects.nc.instruction import Program
+from neuronir.dialects.nc.machine import register_machine
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.output import Buffer, atomic_write
 from neuronir.driver.dumps import dump_phase, ir_text
@@ -99,6 +100,13 @@ class _Compile:
         self.chunk = chunk
         self.target = target
         self.options = options
+        if target.machine.name != target.name:
+            raise NeuronError(
+                "NIR_TARGET",
+                f"the machine of target '{target.name}' is named '{target.machine.name}'",
+                help="a target's machine must bear the target's name",
+            )
+        register_machine(target.machine)  # passes find it by name
         self.registry = Registry.discover()
         self.timer = Timer()
         self.first = phase_number(options.compile_from, "--compile-from")
