@@ -170,11 +170,48 @@ def dynamic_slice(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def dynamic_update_slice(op: Operation, e: Emitter) -> SSAValue | None:
-    """An update of everything is the update; of nothing, the operand."""
+    """An update of everything is the update; of nothing, the operand; a chain of updates at known
+    places that fills the whole array along one dimension is their concatenation."""
     operand, update, *_ = op.operands
     if shape(operand) == shape(update):
         return update
-    return operand if size(update) == 0 else None
+    return operand if size(update) == 0 else _filled(op, e)
+
+
+def _known_update(op: Operation) -> tuple[int, int] | None:
+    """(dimension, start) of an update at a known place that is partial in one dimension only."""
+    operand, update, *indices = op.operands
+    starts = _known_starts(indices, shape(operand), shape(update))
+    axes = [d for d, n in enumerate(shape(operand)) if shape(update)[d] != n]
+    return None if starts is None or len(axes) != 1 else (axes[0], starts[axes[0]])
+
+
+def _filled(op: Operation, e: Emitter) -> SSAValue | None:
+    use = op.results[0].get_unique_use()
+    if use is not None and use.operation.name == op.name and use.index == 0:
+        return None  # the end of the chain sees it all
+    first = _known_update(op)
+    pieces: dict[int, SSAValue] = {}
+    missing = 0 if first is None else shape(op.results[0])[first[0]]
+    link: Operation | None = op
+    while first is not None and link is not None and missing > 0:
+        place = _known_update(link)
+        update = link.operands[1]
+        if place is None or place[0] != first[0] or place[1] in pieces:
+            return None
+        pieces[place[1]] = update
+        missing -= shape(update)[first[0]]
+        link = producer(link.operands[0], "dynamic_update_slice")
+        if link is not None and not link.results[0].has_one_use():
+            link = None
+    if first is None or missing != 0:
+        return None
+    end = 0
+    for start in sorted(pieces):
+        if start != end:
+            return None
+        end += shape(pieces[start])[first[0]]
+    return e.concatenate([pieces[start] for start in sorted(pieces)], first[0])
 
 
 def gather(op: Operation, e: Emitter) -> SSAValue | None:
