@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Data, ParametrizedAttribute, SSAValue
-from xdsl.irdl import irdl_attr_definition, param_def
+from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
 
@@ -17,7 +17,7 @@ class SpaceAttr(ParametrizedAttribute):
     """A memory space of a memref: `#nc.space<"sbuf">`, `"psum"` or `"hbm"`."""
 
     name = "nc.space"
-    space: StringAttr = param_def()
+    space: StringAttr
 
     @property
     def value(self) -> Space:

@@ -1,8 +1,5 @@
 """Composites: one instruction where the machine has one, else the ops of the region."""
 
-from typing import cast
-
-from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
 from neuronir.dialects.hlo.control_flow import CompositeOp
@@ -16,7 +13,7 @@ def lower_composite(state: Lowering, op: Operation) -> None:
     from neuronir.passes.lowering.function import lower_block
 
     assert isinstance(op, CompositeOp)
-    kind = cast(StringAttr, op.kind).data
+    kind = op.kind.data
     func = COMPOSITES.get(kind)
     if func is not None and func.name in state.machine.activations and len(op.operands) == 1:
         dtype = state.dtype(op.results[0])

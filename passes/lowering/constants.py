@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from xdsl.dialects.builtin import MemRefType, i8
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from neuronir.dialects.hlo.resources import intern
 from neuronir.dialects.nc.attributes import HBM, SBUF
@@ -72,8 +72,8 @@ class _Chunk:
         self.ops[self.place + 1] = dma
 
 
-def _type(size: int) -> "MemRefType[object]":
-    return MemRefType(i8, [128, size], memory_space=SBUF)  # type: ignore[return-value]
+def _type(size: int) -> MemRefType[Attribute]:
+    return MemRefType(i8, [128, size], memory_space=SBUF)
 
 
 class Constants:

@@ -1,8 +1,8 @@
 """Bringing values into the layout that an instruction needs.
 
-`Converter.ensure` gives a copy of a value with the wanted partition atoms: one that is there, a view
-of one, a constant in that layout, a load from HBM, PE transposes, a broadcast by PE, or, where all
-else fails, a trip through HBM.
+`Converter.ensure` gives a copy of a value with the wanted partition atoms: one that is there, a
+view of one, a constant in that layout, a load from HBM, PE transposes, a broadcast by PE, or, where
+all else fails, a trip through HBM.
 """
 
 from collections.abc import Iterator, Sequence
@@ -129,10 +129,10 @@ class Converter:
                 return form
         if value.source is not None and value.from_source is not None and value.array is None:
             for candidate in self.source_forms(value.source):
-                form = value.from_source(candidate)
-                if form is not None and not form.hbm and _matches(form, signature, copies):
-                    value.forms.append(form)
-                    return form
+                back = value.from_source(candidate)
+                if back is not None and not back.hbm and _matches(back, signature, copies):
+                    value.forms.append(back)
+                    return back
         return None
 
     def source_forms(self, value: Value) -> Iterator[Form]:

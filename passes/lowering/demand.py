@@ -1,4 +1,4 @@
-"""What layout the users of a value want: contractions want their dimension on partitions, reductions
+"""What layout the users of a value want: contractions want their dimension on partitions, reduces
 want theirs on the free axis."""
 
 from collections import Counter
@@ -40,9 +40,9 @@ class Demand:
 
 def ints(attr: object) -> tuple[int, ...]:
     """The numbers of a dense array attribute."""
-    from xdsl.dialects.builtin import DenseArrayBase
+    from xdsl.dialects.builtin import DenseArrayBase, IntegerType
 
-    return tuple(int(v) for v in cast(DenseArrayBase, attr).get_values())
+    return tuple(int(v) for v in cast(DenseArrayBase[IntegerType], attr).get_values())
 
 
 def shape_of(value: SSAValue) -> tuple[int, ...]:

@@ -39,7 +39,7 @@ WEIGHT_PIECE_BYTES = 32768
 
 @dataclass(frozen=True)
 class Pair:
-    """One factor in the numbering of an operand (`mine`) and of the product or the other operand."""
+    """One factor, numbered as in an operand (`mine`) and as in the product or other operand."""
 
     mine: Atom
     other: Atom

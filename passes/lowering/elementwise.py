@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import cast
 
-from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
 from neuronir.dialects.hlo.elementwise import CompareOp
@@ -83,9 +82,7 @@ def choose_partition(state: Lowering, op: Operation, operands: Sequence[Value]) 
         extent = 1
         for a in value.support:
             extent *= a.size
-        wanted = next(
-            (f for f in state.converter.source_forms(value) if f.usable), None
-        )
+        wanted = next((f for f in state.converter.source_forms(value) if f.usable), None)
         if wanted is not None and wanted.partition and extent > size:
             best, size = wanted, extent
     if best is not None:
@@ -264,7 +261,7 @@ def lower_binary(state: Lowering, op: Operation) -> None:
         lower_divide(state, op, lhs, rhs, dtype)
         return
     if op.name == "hlo.compare":
-        alu = COMPARISONS[cast(StringAttr, cast(CompareOp, op).direction).data]
+        alu = COMPARISONS[cast(CompareOp, op).direction.data]
     elif op.name in LOGICAL:
         alu = LOGICAL[op.name][0 if dtype is DType.BOOL else 1]
     else:

@@ -6,10 +6,9 @@ row numbers are computed on POOL, whose 32-bit integers are exact.
 
 from collections.abc import Sequence
 from math import prod
-from typing import cast
 
 import numpy as np
-from xdsl.ir import Operation, Region
+from xdsl.ir import Operation
 
 from neuronir.dialects.hlo.data_movement import (
     DynamicSliceOp,
@@ -408,11 +407,11 @@ def lower_scatter(state: Lowering, op: Operation) -> None:
 
 
 def _combine(op: ScatterOp, dtype: DType) -> AluOp:
-    block = cast(Region, op.regions[0]).block
+    block = op.regions[0].block
     last = block.last_op
     if last is not None and len(list(block.ops)) == 1 and last.operands[0] is block.args[1]:
         return AluOp.BYPASS
-    alu = reducer(op, cast(Region, op.regions[0]), dtype)
+    alu = reducer(op, op.regions[0], dtype)
     if alu not in (AluOp.ADD, AluOp.MAX, AluOp.MIN):
         raise NeuronError(
             "NCC_EVRF016",
@@ -496,8 +495,8 @@ def _known(
         if value.scalar is None and n != size:
             raise NeuronError(
                 "NCC_EVRF001",
-                f"{source_name(op)}: {op.name.removeprefix('hlo.')} with an index that is not known "
-                "at compile time is not supported",
+                f"{source_name(op)}: {op.name.removeprefix('hlo.')} with an index that is not "
+                "known at compile time is not supported",
                 help="indices may be constants or loop counters of a static loop",
             )
         start = int(value.scalar or 0)

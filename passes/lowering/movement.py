@@ -134,23 +134,23 @@ def lower_concatenate(state: Lowering, op: Operation) -> None:
 
 
 def lower_pad(state: Lowering, op: Operation) -> None:
-    """pad: the padding value everywhere, then the operand in its place (negative padding slices)."""
+    """pad: the padding value everywhere, then the operand in its place (or a slice of it)."""
     assert isinstance(op, PadOp)
     source, value = state.value(op.operands[0]), state.value(op.operands[1])
     low, high = ints(op.edge_padding_low), ints(op.edge_padding_high)
     inner = ints(op.interior_padding)
     shape = state.shape(op.results[0])
     starts, limits, place = [], [], []
-    for n, l, h, i in zip(source.shape, low, high, inner, strict=True):
+    for n, lo, hi, i in zip(source.shape, low, high, inner, strict=True):
         step = i + 1
-        first = max(0, -(l // step)) if l < 0 else 0
+        first = max(0, -(lo // step)) if lo < 0 else 0
         last = n
-        extent = (n - 1) * step + 1 + l + h
-        while last > first and l + (last - 1) * step >= extent:
+        extent = (n - 1) * step + 1 + lo + hi
+        while last > first and lo + (last - 1) * step >= extent:
             last -= 1
         starts.append(first)
         limits.append(last)
-        place.append(l + first * step)
+        place.append(lo + first * step)
     piece = slice_value(source, starts, limits, [1] * len(starts))
     if starts == [0] * len(starts) and limits == list(source.shape):
         piece = source

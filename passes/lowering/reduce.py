@@ -1,7 +1,5 @@
 """reduce: along the free axis by the vector engine, across partitions by POOL or by a matmul."""
 
-from typing import cast
-
 import numpy as np
 from xdsl.ir import Operation, Region
 
@@ -52,7 +50,7 @@ def lower_reduce(state: Lowering, op: Operation) -> None:
         )
     value, initial = state.value(op.operands[0]), state.value(op.operands[1])
     dtype = state.dtype(op.results[0])
-    alu = reducer(op, cast(Region, op.regions[0]), dtype)
+    alu = reducer(op, op.regions[0], dtype)
     if initial.scalar is None:
         raise NeuronError(
             "NCC_EVRF001",

@@ -31,8 +31,8 @@ class Value:
     number. `array` holds a constant (logical shape). A view has a `source` and maps atoms of its
     own numbering to the source's (`to_source`) and back (`from_source`); either gives None where an
     atom is not whole on the other side. `lazy` is (value, scale, bias): value * scale + bias, not
-    computed yet, for an instruction that can take it in. `once` marks a parameter with one use, such
-    as a weight.
+    computed yet, for an instruction that can take it in. `once` marks a parameter with one use,
+    such as a weight.
     """
 
     shape: tuple[int, ...]

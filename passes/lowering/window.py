@@ -1,8 +1,6 @@
 """reduce_window: pooling as elementwise ops over shifted views, one dimension after the other."""
 
-from typing import cast
-
-from xdsl.ir import Operation, Region
+from xdsl.ir import Operation
 
 from neuronir.dialects.hlo.reduction import ReduceWindowOp
 from neuronir.dialects.nc.enums import AluOp, DType, Engine
@@ -35,7 +33,7 @@ def lower_reduce_window(state: Lowering, op: Operation) -> None:
     if initial.scalar is None:
         raise NeuronError("NCC_EVRF001", f"{source_name(op)}: the initial value must be a constant")
     dtype = state.dtype(op.results[0])
-    alu = reducer(op, cast(Region, op.regions[0]), dtype)
+    alu = reducer(op, op.regions[0], dtype)
     rank = len(size)
     windowed = [
         d for d in range(rank) if size[d] > 1 or stride[d] > 1 or pads[2 * d] or pads[2 * d + 1]
