@@ -1,15 +1,21 @@
 """convolution: matmuls that accumulate over the filter taps and input features in PSUM.
 
-Features lie on partitions; a tap is a shifted, strided view of the (padded) input, so nothing is
-unfolded in memory.
+Features lie on partitions; a tap is a shifted, strided view of the input, so nothing is unfolded in
+memory. Padding costs nothing: a tap that falls outside for some outputs is a matmul over the others
+only. With few features, the taps along the last spatial dimension join them on partitions.
 """
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import product as combinations
 from typing import cast
 
+from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation
 
 from neuronir.dialects.hlo.linear import ConvolutionOp
+from neuronir.dialects.nc.enums import DType
+from neuronir.dialects.nc.ops import View
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.location import source_name
 from neuronir.passes.lowering.convert import remaining
@@ -25,231 +31,454 @@ from neuronir.passes.lowering.layout import (
     dim_atoms,
     merge,
     row_major,
+    split_at,
+    tile,
     tile_width,
 )
 from neuronir.passes.lowering.padding import padded
 from neuronir.passes.lowering.state import Lowering, span
-from neuronir.passes.lowering.values import Value, slice_value
+from neuronir.passes.lowering.values import Partition, Value, new_value, reshape, slice_value
+
+FEW_FEATURES = 16
+"""Features up to which taps are packed with them on partitions: one eighth of the array."""
 
 
+@dataclass(frozen=True)
 class Numbers:
-    """The dimension numbers of a convolution, with windows as plain tuples."""
+    """Dimension numbers and windows of a convolution; spatial tuples go by spatial dimension."""
 
-    def __init__(self, op: ConvolutionOp) -> None:
-        self.strides = ints(op.window_strides)
-        pads = ints(op.padding)
-        self.low, self.high = pads[0::2], pads[1::2]
-        self.lhs_dilation, self.rhs_dilation = ints(op.lhs_dilation), ints(op.rhs_dilation)
-        reversal = ints(op.window_reversal)
-        self.reversal = tuple(bool(r) for r in reversal)
-        self.batch = _int(op.input_batch_dim)
-        self.feature = _int(op.input_feature_dim)
-        self.spatial = ints(op.input_spatial_dims)
-        self.k_in = _int(op.kernel_input_feature_dim)
-        self.k_out = _int(op.kernel_output_feature_dim)
-        self.k_spatial = ints(op.kernel_spatial_dims)
-        self.o_batch = _int(op.output_batch_dim)
-        self.o_feature = _int(op.output_feature_dim)
-        self.o_spatial = ints(op.output_spatial_dims)
-        self.groups = _int(op.feature_group_count)
-        self.batch_groups = _int(op.batch_group_count)
+    batch: int
+    feature: int
+    spatial: tuple[int, ...]
+    k_in: int
+    k_out: int
+    k_spatial: tuple[int, ...]
+    o_batch: int
+    o_feature: int
+    o_spatial: tuple[int, ...]
+    strides: tuple[int, ...]
+    low: tuple[int, ...]
+    high: tuple[int, ...]
+    lhs_dilation: tuple[int, ...]
+    rhs_dilation: tuple[int, ...]
+    reversal: tuple[bool, ...]
 
 
-def _int(attr: object) -> int:
-    return int(cast("object", attr).value.data)  # type: ignore[attr-defined]
+def numbers_of_op(op: ConvolutionOp) -> Numbers:
+    """The dimension numbers of `op` as plain numbers."""
+    pads = ints(op.padding)
+
+    def one(attr: object) -> int:
+        return int(cast(IntegerAttr, attr).value.data)
+
+    return Numbers(
+        one(op.input_batch_dim),
+        one(op.input_feature_dim),
+        ints(op.input_spatial_dims),
+        one(op.kernel_input_feature_dim),
+        one(op.kernel_output_feature_dim),
+        ints(op.kernel_spatial_dims),
+        one(op.output_batch_dim),
+        one(op.output_feature_dim),
+        ints(op.output_spatial_dims),
+        ints(op.window_strides),
+        pads[0::2],
+        pads[1::2],
+        ints(op.lhs_dilation),
+        ints(op.rhs_dilation),
+        tuple(bool(r) for r in ints(op.window_reversal)),
+    )
 
 
 def lower_convolution(state: Lowering, op: Operation) -> None:
     """Lower a convolution and what can be fused into its eviction."""
     assert isinstance(op, ConvolutionOp)
-    n = Numbers(op)
-    if n.groups != 1 or n.batch_groups != 1:
+    groups = (op.feature_group_count, op.batch_group_count)
+    if any(int(cast(IntegerAttr, g).value.data) != 1 for g in groups):
         raise NeuronError(
             "NCC_EVRF001",
-            f"{source_name(op)}: convolution with {n.groups} feature groups and {n.batch_groups} "
-            f"batch groups is not supported on {state.machine.name}",
-            help="grouped convolutions are not lowered yet",
+            f"{source_name(op)}: grouped convolution is not supported on {state.machine.name}",
+            help="feature_group_count and batch_group_count of 1 are",
         )
-    limit = state.machine.partitions
-    source, weights = state.value(op.operands[0]), state.value(op.operands[1])
-    rank = len(source.shape)
-    partition, _ = inner_tile(dim_atoms(source.shape, [n.feature]), limit)
-    low, high, interior = [0] * rank, [0] * rank, [0] * rank
-    for i, d in enumerate(n.spatial):
-        low[d], high[d], interior[d] = n.low[i], n.high[i], n.lhs_dilation[i] - 1
-    image = padded(state, source, low, high, interior, 0.0, partition)
-    k_image, _ = inner_tile(dim_atoms(image.shape, [n.feature]), limit)
-    x = state.converter.ensure(image, k_image)
-    epilogue = find_epilogue(state, op.results[0])
-    shape = state.shape(op.results[0])
-    o_tile, _ = inner_tile(dim_atoms(shape, [n.o_feature]), limit)
-    columns = _column_atoms(shape, [n.o_batch, *n.o_spatial])
-    out = _allocate(state, shape, o_tile, columns, epilogue.dtype)
-    evict = Evict(state, epilogue, out, span(o_tile), columns)
-    taps = list(combinations(*(range(weights.shape[d]) for d in n.k_spatial)))
-    blocks = column_blocks(columns, state.machine.psum_bank_bytes // 4)
-    width = 1
-    for a, _ in o_tile:
-        width *= a.size
-    for piece, o_base in _weight_pieces(weights, n.k_out, width, limit):
-        k_weights, _ = inner_tile(dim_atoms(piece.shape, [n.k_in]), limit)
-        w = state.converter.ensure(piece, k_weights)
-        _piece(state, n, x, image, w, piece, shape, taps, blocks, evict, o_base, width)
-    evict.flush()
-    state.done.update(epilogue.ops)
-    final = state.shape(epilogue.result)
-    support = merge(dim_atoms(final, range(len(final))))
-    state.set(epilogue.result, Value(final, epilogue.dtype, support, [out]))
+    Convolution(state, op).lower()
 
 
-def _column_atoms(shape: tuple[int, ...], dims: list[int]) -> list[Atom]:
-    strides = row_major(shape)
-    return [atom(shape[d], strides[d]) for d in dims if shape[d] > 1]
+class Convolution:
+    """One convolution under way."""
 
+    def __init__(self, state: Lowering, op: ConvolutionOp) -> None:
+        self.state = state
+        self.op = op
+        self.n = numbers_of_op(op)
+        self.image = state.value(op.operands[0])
+        self.weights = state.value(op.operands[1])
+        self.shape = state.shape(op.results[0])
+        self.limit = state.machine.partitions
 
-def _allocate(
-    state: Lowering, shape: tuple[int, ...], o_tile: object, columns: list[Atom], dtype: object
-) -> Form:
-    from neuronir.dialects.nc.enums import DType
+    def lower(self) -> None:
+        """Choose how the input is laid out and emit piece by piece."""
+        state = self.state
+        self._dilate()
+        if not self._fold():
+            self._pad_where_no_tap_covers()
+        partition = inner_tile(dim_atoms(self.image.shape, [self.n.feature]), self.limit)[0]
+        x = state.converter.ensure(self.image, partition, span(partition))
+        epilogue = find_epilogue(state, self.op.results[0])
+        o_tile = inner_tile(dim_atoms(self.shape, [self.n.o_feature]), self.limit)[0]
+        strides = row_major(self.shape)
+        dims = [self.n.o_batch, *self.n.o_spatial]
+        dims = self._memory_order(x, dims)
+        columns = [atom(self.shape[d], strides[d]) for d in dims if self.shape[d] > 1]
+        out = self._allocate(o_tile, columns, epilogue.dtype)
+        evict = Evict(state, epilogue, out, span(o_tile), columns)
+        blocks = column_blocks(columns, state.machine.psum_bank_bytes // 4)
+        width = 1
+        for a, _ in o_tile:
+            width *= a.size
+        for piece, first in self._weight_pieces(width):
+            k_tile = inner_tile(dim_atoms(piece.shape, [self.n.k_in]), self.limit)[0]
+            w = state.converter.ensure(piece, k_tile, span(k_tile))
+            self._matmuls(x, w, piece, blocks, evict, first, width)
+        evict.flush()
+        state.done.update(epilogue.ops)
+        final = state.shape(epilogue.result)
+        support = merge(dim_atoms(final, range(len(final))))
+        state.set(epilogue.result, Value(final, epilogue.dtype, support, [out]))
 
-    partition = cast("tuple[tuple[Atom, int], ...]", o_tile)
-    whole = merge(dim_atoms(shape, range(len(shape))))
-    free = remaining(whole, [a for a, _ in partition])
-    assert free is not None
-    outer = [
-        a
-        for a in free
-        for c in [columns]
-        if not any(x.stride < a.end and a.stride < x.end for x in c)
-    ]
-    rows = span(partition)
-    size = 1
-    for a in [*outer, *columns]:
-        size *= a.size
-    buffer = state.emitter.sbuf(rows, size, cast(DType, dtype))
-    return Form(buffer, partition, dense([*outer, *columns]))
+    # the input
 
+    def _dilate(self) -> None:
+        """Spread the input's elements where it is dilated; the window then has no dilation."""
+        if all(d == 1 for d in self.n.lhs_dilation):
+            return
+        rank = len(self.image.shape)
+        low, high, interior = [0] * rank, [0] * rank, [0] * rank
+        for i, d in enumerate(self.n.spatial):
+            low[d], high[d] = self.n.low[i], self.n.high[i]
+            interior[d] = self.n.lhs_dilation[i] - 1
+        self._padded(low, high, interior)
 
-def _weight_pieces(weights: Value, d: int, width: int, limit: int) -> list[tuple[Value, int]]:
-    """The filter by pieces of output features, where it is large; with the first feature of each."""
-    total = weights.size * weights.dtype.size // limit
-    if total <= WEIGHT_PIECE_BYTES or any(not f.hbm for f in weights.forms):
-        return [(weights, 0)]
-    count = -(-total // WEIGHT_PIECE_BYTES)
-    step = max(width, -(-weights.shape[d] // count) // width * width)
-    out: list[tuple[Value, int]] = []
-    for low in range(0, weights.shape[d], step):
-        starts = [0] * len(weights.shape)
-        limits = list(weights.shape)
-        starts[d], limits[d] = low, min(low + step, weights.shape[d])
-        out.append((slice_value(weights, starts, limits, [1] * len(starts)), low))
-    return out
+    def _padded(self, low: list[int], high: list[int], interior: list[int]) -> None:
+        partition = inner_tile(dim_atoms(self.image.shape, [self.n.feature]), self.limit)[0]
+        self.image = padded(self.state, self.image, low, high, interior, 0.0, partition)
+        zeros = (0,) * len(self.n.spatial)
+        ones = (1,) * len(self.n.spatial)
+        self.n = replace(self.n, low=zeros, high=zeros, lhs_dilation=ones)
 
+    def _pad_where_no_tap_covers(self) -> None:
+        """Pad in memory only where some output has no tap inside the input in common with the
+        others, so that no first matmul could start its accumulation."""
+        n = self.n
+        rank = len(self.image.shape)
+        low, high = [0] * rank, [0] * rank
+        needed = False
+        for i, d in enumerate(n.spatial):
+            taps = range(self.weights.shape[n.k_spatial[i]])
+            size = self.shape[n.o_spatial[i]]
+            if not any(self._range(i, t) == (0, size) for t in taps):
+                low[d], high[d] = n.low[i], n.high[i]
+                needed = True
+        if needed:
+            partition = inner_tile(dim_atoms(self.image.shape, [n.feature]), self.limit)[0]
+            self.image = padded(self.state, self.image, low, high, [0] * rank, 0.0, partition)
+            self.n = replace(
+                n,
+                low=tuple(
+                    0 if low[d] or high[d] else p for d, p in zip(n.spatial, n.low, strict=True)
+                ),
+                high=tuple(
+                    0 if low[d] or high[d] else p for d, p in zip(n.spatial, n.high, strict=True)
+                ),
+            )
 
-def _piece(
-    state: Lowering,
-    n: Numbers,
-    x: Form,
-    image: Value,
-    w: Form,
-    weights: Value,
-    shape: tuple[int, ...],
-    taps: list[tuple[int, ...]],
-    blocks: list[tuple[int, list[Atom]]],
-    evict: Evict,
-    o_base: int,
-    width: int,
-) -> None:
-    """The matmuls of one piece of the filter."""
-    x_strides, w_strides, o_strides = (
-        row_major(image.shape),
-        row_major(weights.shape),
-        row_major(shape),
-    )
-    features = image.shape[n.feature]
-    k_width = tile_width(features, state.machine.partitions)
-    out_features = weights.shape[n.k_out]
-    o_unit = w_strides[n.k_out]
-    s_stride = w.stride(atom(weights.shape[n.k_out], o_unit)) if out_features > 1 else 1
-    steps = {
-        o_strides[d]: (n.spatial[i], n.strides[i])
-        for i, d in enumerate(n.o_spatial)
-        if shape[d] > 1
-    }
-    x_step = {
-        d: x.stride(atom(image.shape[d], x_strides[d])) if image.shape[d] > 1 else 0
-        for d in (n.batch, *n.spatial)
-    }
-    for o_low in range(0, out_features, width):
-        rows = min(width, out_features - o_low)
-        for c, parts in blocks:
-            number = c + (o_base + o_low) * o_strides[n.o_feature]
-            size = 1
-            dims: list[tuple[int, int]] = []
-            for a in parts:
-                size *= a.size
-                d, stride = _image_dim(a, n, shape, o_strides, steps)
-                dims.append(
-                    (
-                        (x_step[d] or 0) * stride * (a.stride // _base(a, n, shape, o_strides)),
-                        a.size,
+    def _fold(self) -> bool:
+        """Join the taps of the last spatial dimension with few features: rows of the image go on
+        partitions, windows along a row are overlapping views, and PE transposes bring
+        (tap, feature) to the partitions."""
+        n, image, weights = self.n, self.image, self.weights
+        if not image.dtype.is_float or len(n.spatial) != 2:
+            return False
+        h, w = n.spatial
+        features = image.shape[n.feature]
+        taps = weights.shape[n.k_spatial[1]]
+        order = row_major(image.shape)
+        kernel = row_major(weights.shape)
+        rows_last = (
+            order[n.feature] == 1 and order[w] == features and order[h] == features * image.shape[w]
+        )
+        k_order = (*n.k_spatial, n.k_in, n.k_out)
+        fits = (
+            features <= FEW_FEATURES
+            and taps > 1
+            and features * taps <= self.limit
+            and rows_last
+            and n.rhs_dilation[1] == 1
+            and not n.reversal[1]
+            and k_order == tuple(sorted(k_order))
+            and kernel[n.k_spatial[1]] == features * kernel[n.k_in]
+        )
+        if not fits or not any(
+            self._range(0, t) == (0, self.shape[n.o_spatial[0]])
+            for t in range(weights.shape[n.k_spatial[0]])
+        ):
+            return False
+        state = self.state
+        width = tile_width(image.shape[h], self.limit)
+        rows: Partition = (
+            (
+                tile(image.shape[h], order[h], width)[1]
+                if width < image.shape[h]
+                else atom(width, order[h]),
+                1,
+            ),
+        )
+        rank = len(image.shape)
+        low, high = [0] * rank, [0] * rank
+        low[w], high[w] = n.low[1], n.high[1]
+        image = padded(state, image, low, high, [0] * rank, 0.0, rows)
+        order = row_major(image.shape)
+        width_unit = atom(image.shape[h], order[h])
+        rows = (
+            (
+                tile(width_unit.size, width_unit.stride, width)[1]
+                if width < width_unit.size
+                else width_unit,
+                1,
+            ),
+        )
+        form = state.converter.ensure(image, rows, width)
+        step = form.stride(atom(image.shape[w] * features, 1))
+        if step is None:
+            return False
+        outputs = self.shape[n.o_spatial[1]]
+        shape = [image.shape[n.batch], image.shape[h], outputs, taps * features]
+        new = row_major(shape)
+        partition = tuple((_scaled(a, order[h], new[1]), s) for a, s in form.partition)
+        free: list[tuple[Atom, int]] = []
+        for a, stride in form.free:
+            if a.stride >= order[h]:
+                base = new[0] if a.stride >= order[n.batch] and image.shape[n.batch] > 1 else new[1]
+                old = order[n.batch] if base == new[0] and a.stride >= order[n.batch] else order[h]
+                free.append((_scaled(a, old, base), stride))
+        free.append((atom(outputs, new[2]), step * features * n.strides[1]))
+        free.append((atom(taps * features, 1), step))
+        unfolded = new_value(shape, image.dtype)
+        unfolded.forms.append(Form(form.buffer, partition, tuple(free), 0, form.offset, form.dtype))
+        self.image = unfolded
+        kernel_rows = weights.shape[n.k_spatial[0]]
+        self.weights = reshape(weights, [kernel_rows, 1, taps * features, weights.shape[n.k_out]])
+        self.n = replace(
+            n,
+            batch=0,
+            feature=3,
+            spatial=(1, 2),
+            k_in=2,
+            k_out=3,
+            k_spatial=(0, 1),
+            strides=(n.strides[0], 1),
+            low=(n.low[0], 0),
+            high=(n.high[0], 0),
+        )
+        return True
+
+    # the output
+
+    def _memory_order(self, x: Form, dims: list[int]) -> list[int]:
+        """Output dimensions in the order in which the input stores theirs, outermost first."""
+        n = self.n
+        mine = {n.o_batch: n.batch, **dict(zip(n.o_spatial, n.spatial, strict=True))}
+        order = row_major(self.image.shape)
+
+        def distance(d: int) -> int:
+            e = mine[d]
+            if self.image.shape[e] == 1:
+                return 0
+            return x.stride(atom(self.image.shape[e], order[e])) or 0
+
+        return sorted(dims, key=lambda d: -distance(d))
+
+    def _allocate(self, o_tile: Partition, columns: list[Atom], dtype: DType) -> Form:
+        whole = merge(dim_atoms(self.shape, range(len(self.shape))))
+        free = remaining(whole, [a for a, _ in o_tile])
+        assert free is not None
+        cuts = {c for x in columns for c in (x.stride, x.end)}
+        outer = [
+            b
+            for a in free
+            for b in ((a,) if a.ragged else split_at(a, cuts) or (a,))
+            if not any(x.stride < b.end and b.stride < x.end for x in columns)
+        ]
+        size = 1
+        for a in [*outer, *columns]:
+            size *= a.size
+        buffer = self.state.emitter.sbuf(span(o_tile), size, dtype)
+        return Form(buffer, o_tile, dense([*outer, *columns]))
+
+    def _weight_pieces(self, width: int) -> list[tuple[Value, int]]:
+        """The filter by pieces of output features, where it is large; with each one's first."""
+        weights, d = self.weights, self.n.k_out
+        total = weights.size * weights.dtype.size // self.limit
+        on_chip = any(not f.hbm for f in self.state.converter.source_forms(weights))
+        if total <= WEIGHT_PIECE_BYTES or on_chip:
+            return [(weights, 0)]
+        count = -(-total // WEIGHT_PIECE_BYTES)
+        step = max(width, -(-weights.shape[d] // count) // width * width)
+        out: list[tuple[Value, int]] = []
+        for low in range(0, weights.shape[d], step):
+            starts = [0] * len(weights.shape)
+            limits = list(weights.shape)
+            starts[d], limits[d] = low, min(low + step, weights.shape[d])
+            out.append((slice_value(weights, starts, limits, [1] * len(starts)), low))
+        return out
+
+    # the matmuls
+
+    def _range(self, i: int, tap: int) -> tuple[int, int]:
+        """The outputs [first, end) along spatial dimension i whose tap lies inside the input."""
+        n = self.n
+        taps = self.weights.shape[n.k_spatial[i]]
+        t = taps - 1 - tap if n.reversal[i] else tap
+        shift = t * n.rhs_dilation[i] - n.low[i]
+        size = self.image.shape[n.spatial[i]]
+        first = max(0, -(shift // n.strides[i]))
+        last = (size - 1 - shift) // n.strides[i]
+        return first, max(first, min(self.shape[n.o_spatial[i]], last + 1))
+
+    def _matmuls(
+        self,
+        x: Form,
+        w: Form,
+        weights: Value,
+        blocks: list[tuple[int, list[Atom]]],
+        evict: Evict,
+        first: int,
+        width: int,
+    ) -> None:
+        n = self.n
+        w_order = row_major(weights.shape)
+        o_order = row_major(self.shape)
+        features, out_features = self.image.shape[n.feature], weights.shape[n.k_out]
+        k_width = tile_width(features, self.limit)
+        column = w.stride(atom(out_features, w_order[n.k_out])) if out_features > 1 else 1
+        if column is None:
+            w_tile = atom(min(width, out_features), w_order[n.k_out])
+            column = w.stride(w_tile) or 1
+        taps = list(combinations(*(range(weights.shape[d]) for d in n.k_spatial)))
+        x_order = row_major(self.image.shape)
+        for low in range(0, out_features, width):
+            rows = min(width, out_features - low)
+            for c, parts in blocks:
+                number = c + (first + low) * o_order[n.o_feature]
+                ranges = self._block_ranges(c, parts)
+                size = 1
+                for a in parts:
+                    size *= a.size
+                target = evict.reserve(number, rows, size)
+                jobs = [(tap, self._inside(tap, ranges)) for tap in taps]
+                inside = [(tap, r) for tap, r in jobs if r is not None]
+                inside.sort(key=lambda job: job[1] != ranges)
+                if not inside or inside[0][1] != ranges:
+                    raise NeuronError(
+                        "NIR_LOW003", f"{source_name(self.op)}: no tap covers a block of outputs"
                     )
-                )
-            target = evict.reserve(number, rows, size)
-            first = True
-            for tap in taps:
-                place = _position(c, n, shape, o_strides, tap, weights)
-                base = sum(p * x_strides[d] for d, p in place.items())
-                k_tap = sum(t * w_strides[d] for t, d in zip(tap, n.k_spatial, strict=True))
-                for k in range(0, features, k_width):
-                    count = min(k_width, features - k)
-                    state.emitter.matmul(
-                        target,
-                        w.at(
-                            k_tap + k * w_strides[n.k_in] + o_low * o_unit,
+                started = False
+                for tap, r in inside:
+                    dst, dims, base = self._views(
+                        target, ranges, cast("list[tuple[int, int, int]]", r), tap, x, x_order
+                    )
+                    k_tap = sum(t * w_order[d] for t, d in zip(tap, n.k_spatial, strict=True))
+                    for k in range(0, features, k_width):
+                        count = min(k_width, features - k)
+                        stationary = w.at(
+                            k_tap + k * w_order[n.k_in] + low * w_order[n.k_out],
                             count,
-                            [(s_stride or 1, rows)],
-                        ),
-                        x.at(base + k * x_strides[n.feature], count, dims),
-                        not first,
-                    )
-                    first = False
-            evict.filled(number, rows, parts)
+                            [(column, rows)],
+                        )
+                        moving = x.at(base + k * x_order[n.feature], count, dims)
+                        self.state.emitter.matmul(dst, stationary, moving, started)
+                        started = True
+                evict.filled(number, rows, parts)
+
+    def _block_ranges(self, number: int, parts: Sequence[Atom]) -> list[tuple[int, int, int]]:
+        """(output dimension, first, size) of a block, in its memory order."""
+        order = row_major(self.shape)
+        out: list[tuple[int, int, int]] = []
+        dims = [d for d in (self.n.o_batch, *self.n.o_spatial)]
+        seen: set[int] = set()
+        for a in parts:
+            for d in dims:
+                low, high = order[d], order[d] * self.shape[d]
+                if self.shape[d] > 1 and low <= a.stride and a.end <= high:
+                    out.append((d, number // order[d] % self.shape[d], a.size))
+                    seen.add(d)
+        for d in dims:
+            if d not in seen:
+                first = number // order[d] % self.shape[d]
+                out.insert(0, (d, first, 1))
+        return out
+
+    def _inside(
+        self, tap: tuple[int, ...], ranges: list[tuple[int, int, int]]
+    ) -> list[tuple[int, int, int]] | None:
+        """The part of a block for which a tap lies inside the input; None where there is none."""
+        out: list[tuple[int, int, int]] = []
+        for d, first, size in ranges:
+            if d in self.n.o_spatial:
+                i = self.n.o_spatial.index(d)
+                low, high = self._range(i, tap[i])
+                begin, end = max(first, low), min(first + size, high)
+                if end <= begin:
+                    return None
+                out.append((d, begin, end - begin))
+            else:
+                out.append((d, first, size))
+        return out
+
+    def _views(
+        self,
+        target: View,
+        ranges: list[tuple[int, int, int]],
+        part: list[tuple[int, int, int]],
+        tap: tuple[int, ...],
+        x: Form,
+        x_order: Sequence[int],
+    ) -> tuple[View, list[tuple[int, int]], int]:
+        """(destination, dims of the moving operand, its first element) of a tap's matmul."""
+        n = self.n
+        stride = 1
+        dst: list[tuple[int, int]] = []
+        src: list[tuple[int, int]] = []
+        offset = 0
+        base = 0
+        for (d, first, size), (_, begin, count) in zip(
+            reversed(ranges), reversed(part), strict=True
+        ):
+            offset += (begin - first) * stride
+            if d in n.o_spatial:
+                i = n.o_spatial.index(d)
+                taps = self.weights.shape[n.k_spatial[i]]
+                t = taps - 1 - tap[i] if n.reversal[i] else tap[i]
+                e = n.spatial[i]
+                base += (begin * n.strides[i] + t * n.rhs_dilation[i] - n.low[i]) * x_order[e]
+                step = n.strides[i]
+            else:
+                e = n.batch
+                base += begin * x_order[e]
+                step = 1
+            if count > 1:
+                unit = x.stride(atom(self.image.shape[e], x_order[e])) or 0
+                move = unit * step
+                joins = dst and src[0][0] * src[0][1] == move and dst[0][0] * dst[0][1] == stride
+                if joins:
+                    dst[0] = (dst[0][0], dst[0][1] * count)
+                    src[0] = (src[0][0], src[0][1] * count)
+                else:
+                    dst.insert(0, (stride, count))
+                    src.insert(0, (move, count))
+            stride *= size
+        shaped = tuple(dst) or ((1, 1),)
+        return replace(target, free=shaped, offset=target.offset + offset), src or [(1, 1)], base
 
 
-def _base(a: Atom, n: Numbers, shape: tuple[int, ...], strides: tuple[int, ...]) -> int:
-    for d in (n.o_batch, *n.o_spatial):
-        if shape[d] > 1 and strides[d] <= a.stride and a.end <= strides[d] * shape[d]:
-            return strides[d]
-    raise NeuronError("NIR_LOW003", "a factor of a convolution lies across dimensions")
-
-
-def _image_dim(
-    a: Atom,
-    n: Numbers,
-    shape: tuple[int, ...],
-    strides: tuple[int, ...],
-    steps: dict[int, tuple[int, int]],
-) -> tuple[int, int]:
-    """(dimension of the image, window stride) of an atom of the output."""
-    base = _base(a, n, shape, strides)
-    return steps.get(base, (n.batch, 1))
-
-
-def _position(
-    number: int,
-    n: Numbers,
-    shape: tuple[int, ...],
-    strides: tuple[int, ...],
-    tap: tuple[int, ...],
-    weights: Value,
-) -> dict[int, int]:
-    """The element of the image that a tap meets at output element `number`, by dimension."""
-    place = {n.batch: number // strides[n.o_batch] % shape[n.o_batch]}
-    for i, d in enumerate(n.o_spatial):
-        position = number // strides[d] % shape[d]
-        t = tap[i]
-        if n.reversal[i]:
-            t = weights.shape[n.k_spatial[i]] - 1 - t
-        place[n.spatial[i]] = position * n.strides[i] + t * n.rhs_dilation[i]
-    return place
+def _scaled(a: Atom, old: int, new: int) -> Atom:
+    return Atom(a.size, a.stride // old * new, a.unit // old * new, a.extent)
