@@ -1,0 +1,1 @@
+"""Tests of the lowering from hlo to nc."""
