@@ -6,7 +6,7 @@ Compute engines complete in order. A DMA queue starts its transfers in order but
 order, so a transfer is complete only for those who waited for its semaphore.
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -46,6 +46,8 @@ class Clocks:
         self._values: list[list[int]] = [[] for _ in range(semaphores)]
         self._known: list[list[Clock]] = [[] for _ in range(semaphores)]
         self._forgotten = [0] * semaphores  # the highest value whose update is not remembered
+        # Whether transfers count it up in parts: then only reaching their end says anything.
+        self._in_parts = [False] * semaphores
         self._last: list[tuple[int, int] | None] = [None] * semaphores
 
     def issue(self, instruction: Instruction, env: Sequence[int]) -> Start:
@@ -56,7 +58,12 @@ class Clocks:
             value = wait.value.at(env)
             if value <= self._forgotten[wait.semaphore]:
                 continue
-            at = bisect_left(self._values[wait.semaphore], value)
+            if self._in_parts[wait.semaphore]:
+                at = bisect_right(self._values[wait.semaphore], value) - 1
+                if at < 0:
+                    continue
+            else:
+                at = bisect_left(self._values[wait.semaphore], value)
             np.maximum(clock, self._known[wait.semaphore][at], out=clock)
         unordered: int | None = None
         for update in instruction.updates:
@@ -80,6 +87,7 @@ class Clocks:
             values = self._values[update.semaphore]
             mark = (values[-1] if values else 0) + update.amount
             done[_ENGINES + update.semaphore] = mark
+            self._in_parts[update.semaphore] = True
             marks.append((_ENGINES + update.semaphore, mark))
         for update, mark_of in zip(instruction.updates, marks, strict=True):
             self._count(update.semaphore, update.amount, done, mark_of)

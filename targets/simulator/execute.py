@@ -235,6 +235,10 @@ class RegisterLoad:
         return simulation_error(code, text, self.node.instruction, self.program.sources, env)
 
 
+def _nothing(env: Env) -> None:
+    """What a barrier computes."""
+
+
 def prepare(
     node: Node,
     program: Program,
@@ -252,7 +256,7 @@ def prepare(
     if instruction.opcode == "register_load":
         return RegisterLoad(node, program, memory)
     if instruction.opcode == "barrier":
-        return lambda env: None  # the walker makes the engines meet
+        return _nothing  # the walker makes the engines meet
     try:
         kernel = kernel_of(instruction, warnings.sink(node), machine.generation)
     except SemanticError as error:

@@ -236,8 +236,11 @@ class Walker:
                 if meet is not None:
                     meet()
                 for stream in waiting:
-                    if stream.current is not None:
-                        for update in stream.current.instruction.updates:
+                    node = stream.current
+                    if node is not None:
+                        execute(node, stream.env)
+                        node.count += 1
+                        for update in node.instruction.updates:
                             semaphores[update.semaphore] += update.amount
                     stream.advance()
             else:

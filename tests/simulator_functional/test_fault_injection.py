@@ -8,11 +8,14 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from neuronir.dialects.nc.instruction import Instruction, Program
+from neuronir.dialects.nc.enums import Engine, Space
+from neuronir.dialects.nc.instruction import Affine, Instruction, Program, Update, Wait
 from neuronir.dialects.nc.machine import get_machine
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.targets.simulator.functional import Options, run
 from neuronir.targets.simulator.races import check_races
+from tests.simulator_functional.build import copy, tile, variable
+from tests.simulator_functional.build import program as build
 from tests.simulator_functional.faults import changed, instructions, wait_places, without_wait
 from tests.simulator_functional.gemm import gemm
 
@@ -56,6 +59,37 @@ def test_race_names_both_instructions() -> None:
     assert "Data race between Op1 'dma1 dma(" in text
     assert "' from 'parameter.1' (gemm.py:2) and Op2 'pe matmul(" in text
     assert "'dot.3' (jit(f)/dot_general, gemm.py:4)" in text
+
+
+def test_a_wait_for_half_a_transfer_proves_nothing() -> None:
+    program = PROGRAMS["gemm"]()
+    number = next(n for n, i in enumerate(instructions(program)) if i.opcode == "matmul")
+
+    def halve(target: Instruction) -> None:
+        first = target.waits[0]
+        value = replace(first.value, const=first.value.const - 8)
+        target.waits = (replace(first, value=value), *target.waits[1:])
+
+    assert race_code(changed(program, number, halve)) == "NIR_SIM020"
+
+
+def test_a_barrier_orders_engines_but_not_transfers() -> None:
+    def meet(engine: Engine) -> Instruction:
+        return Instruction("barrier", engine, (), (), updates=(Update(0),))
+
+    write = Instruction("memset", Engine.DVE, (tile(0, 4),), (), {"value": 1.0})
+    read = copy(Engine.POOL, tile(64, 4), tile(0, 4))
+    good = {Engine.DVE: [write, meet(Engine.DVE)], Engine.POOL: [meet(Engine.POOL), read]}
+    good[Engine.POOL][0].updates = ()
+    assert race_code(build(good)) == ""
+    read.waits = (Wait(0, Affine(1)),)
+    assert race_code(build(good)) == ""
+    load = copy(Engine.DMA0, tile(0, 4), tile(0, 4, Space.HBM))
+    read.waits = ()
+    source = [variable("x", "input", 0, 128, 4)]
+    for instructions_of_dma in ([load, meet(Engine.DMA0)], [load]):
+        program = build({**good, Engine.DVE: [], Engine.DMA0: instructions_of_dma}, source)
+        assert race_code(program) == "NIR_SIM020"
 
 
 def outputs(program: Program) -> np.ndarray:
