@@ -25,7 +25,7 @@ from neuronir.passes.nc.listing import (
 )
 from neuronir.passes.nc.liveness import (
     Life,
-    lifetimes,
+    deep_lifetimes,
     peak,
     rounded,
     stream_buffers,
@@ -72,7 +72,7 @@ def allocate_function(listing: Listing, machine: Machine, capacity: int) -> list
     """Set the addresses of the buffers of a function; the order with its stream placed anew."""
     buffers = listing.buffers
     order, sbuf = allocate_sbuf(listing.nodes, buffers, capacity)
-    lives = lifetimes(order, buffers)
+    lives, _ = deep_lifetimes(order, buffers)
     items = [
         Item(k, buffers[k].size, life.first, life.last)
         for k, life in lives.items()
@@ -117,10 +117,10 @@ def allocate_sbuf(
         if ring < 0 and kept >= set(streams):
             break
         kept.update(streams if ring < 0 else [ring])
-    lives = lifetimes(order, buffers)
+    lives, length = deep_lifetimes(order, buffers)
     keys = [k for k in lives if buffers[k].space == Space.SBUF]
-    required, place = peak(lives, buffers, keys, len(order))
-    packing = pack(_items(lives, buffers, keys, 0, len(order)), capacity)
+    required, place = peak(lives, buffers, keys, length)
+    packing = pack(_items(lives, buffers, keys, 0, length), capacity)
     raise out_of_memory(
         Space.SBUF, max(required, packing.height), capacity, place, order, buffers, lives
     )
@@ -140,14 +140,14 @@ def _with_ring(
     ringed = {k: p for k, p in streams.items() if k not in kept}
     moved = {order[p].index for p in ringed.values()}
     rest = [n for n in order if n.index not in moved]
-    lives = lifetimes(rest, buffers)
+    lives, length = deep_lifetimes(rest, buffers)
     keys = [k for k in lives if buffers[k].space == Space.SBUF and k not in ringed]
     total = sum(rounded(buffers[k].size) for k in ringed)
     wanted = min(total, capacity // 2)
     packing: Packing | None = None
     for slack in _SLACKS:
-        items = _items(lives, buffers, keys, slack, len(rest))
-        bound = peak({i.key: Life(i.first, i.last) for i in items}, buffers, keys, len(rest))[0]
+        items = _items(lives, buffers, keys, slack, length)
+        bound = peak({i.key: Life(i.first, i.last) for i in items}, buffers, keys, length)[0]
         if bound + wanted > capacity and slack:
             continue
         packing = pack(items, max(bound, capacity - wanted))

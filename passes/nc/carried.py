@@ -66,10 +66,18 @@ class Analysis:
                 self._carried(node.body, loop)
                 continue
             for access in self.accesses[node.place]:
-                self._meet(access, self._memory(access), loop)
+                if not self._fresh(access, node, loop):
+                    self._meet(access, self._memory(access), loop)
             for access in self.accesses[node.place]:
-                if access.fixed:  # the others are remembered with all their rounds already
-                    self._memory(access).note(access)
+                self._memory(access).note_again(access)
+
+    def _fresh(self, access: Access, node: Node, loop: int) -> bool:
+        """Whether each round of `loop` has a buffer of its own (none has an address yet)."""
+        owner = self.listing.buffers[access.buffer].loop
+        return not self.listing.placed and owner >= 0 and loop in self._to(node, owner)
+
+    def _to(self, node: Node, loop: int) -> tuple[int, ...]:
+        return node.inside[: node.inside.index(loop) + 1]
 
     def _memory(self, access: Access) -> Memory:
         listing = self.listing

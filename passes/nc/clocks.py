@@ -76,7 +76,30 @@ def find_waits(
         out.waits.append(waits)
         out.start.append(known)
         out.done.append(_with(known, j, engine, bit))
+    for j, waits in enumerate(out.waits):
+        if any(d.before == j for d in waits) and follows_itself(nodes, out, j):
+            out.waits[j] = [d for d in waits if d.before != j]
     return out
+
+
+def follows_itself(nodes: Sequence[Node], found: Waits, j: int) -> bool:
+    """Whether waits make sure that transfer `j` of the round before is complete when `j` starts.
+
+    Either somebody that it waits for in the round before had waited for it, or somebody that it
+    waits for in this round has waited for the one of the round before.
+    """
+    innermost = nodes[j].inside[-1]
+    for d in found.waits[j]:
+        if d.before == j or d.loop != innermost:
+            continue
+        if d.distance == 1 and d.before > j:
+            if found.done[d.before].transfers >> found.bit[j] & 1:
+                return True
+        elif d.distance == 0 and any(
+            e.before == j and e.distance == 1 and e.loop == innermost for e in found.waits[d.before]
+        ):
+            return True
+    return False
 
 
 def _carried(

@@ -111,6 +111,15 @@ class Memory:
                     out[id(entry)] = entry
         return list(out.values())
 
+    def note_again(self, access: Access) -> None:
+        """Remember `access` in another round of its loop: the other one does not count any more."""
+        first = self._split(access.low)
+        last = self._split(access.high)
+        table = self.writes if access.write else self.reads
+        for i in range(first, last):
+            table[i] = [e for e in table[i] if e is not access]
+        self.note(access)
+
     def note(self, access: Access) -> None:
         """Remember `access`, which `meet` has seen."""
         first = self._split(access.low)

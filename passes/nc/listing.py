@@ -55,6 +55,7 @@ class Buffer:
     name: str = ""  # of a variable
     address: int = -1
     op: Operation | None = None
+    loop: int = -1  # the loop in whose body it is allocated
 
 
 @dataclass(slots=True)
@@ -225,6 +226,7 @@ class _Reader:
             op.role.data if op.role is not None else "",
             address=op.address.value.data if op.address is not None else -1,
             op=op,
+            loop=self.around[-1] if self.around else -1,
         )
         self.add(buffer)
 

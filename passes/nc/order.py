@@ -1,7 +1,7 @@
 """nc-order: engines, and the order in which each of them runs its instructions."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xdsl.context import Context
 from xdsl.dialects import arith, scf
@@ -12,9 +12,11 @@ from xdsl.passes import ModulePass
 from neuronir.dialects.nc.enums import Space
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.structure import AddressOfOp, AllocOp
-from neuronir.passes.nc.dependence import dependences
+from neuronir.passes.nc.dependence import Shared, dependences
 from neuronir.passes.nc.engines import QueueAllotter, assign_engines
+from neuronir.passes.nc.inline import inline_calls
 from neuronir.passes.nc.listing import (
+    LOOP,
     Buffer,
     Listing,
     Node,
@@ -24,12 +26,19 @@ from neuronir.passes.nc.listing import (
     require_phase,
     variables,
 )
-from neuronir.passes.nc.liveness import lifetimes, peak, rounded, stream_buffers, usable_sbuf
+from neuronir.passes.nc.liveness import (
+    deep_lifetimes,
+    peak,
+    rounded,
+    stream_buffers,
+    usable_sbuf,
+)
+from neuronir.passes.nc.pipeline import PIPELINED, pipeline_loops
 from neuronir.passes.nc.psum import PsumDemand
 from neuronir.passes.nc.rewrite import fold_constants, hoist_buffers, reorder
-from neuronir.passes.nc.schedule import Work, list_schedule, work_of
+from neuronir.passes.nc.schedule import list_schedule, work_of
 from neuronir.passes.nc.streams import Ring, place_streams
-from neuronir.passes.nc.unroll import unroll_loop
+from neuronir.passes.nc.unroll import drop_barriers, unroll_small_loops
 from neuronir.passes.statistics import record
 
 
@@ -39,12 +48,14 @@ class NcOrder(ModulePass):
 
     `window`: how many places an instruction may move ahead of the first one not yet started.
     `unroll`: loops of at most this many instructions in all are written out.
+    `pipeline`: whether the rounds of the other innermost loops are overlapped.
     `sbuf`: bytes per partition to plan with, in place of the machine's.
     """
 
     name = "nc-order"
     window: int = 384
     unroll: int = 2000
+    pipeline: bool = True
     sbuf: int = 0
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -52,54 +63,107 @@ class NcOrder(ModulePass):
         require_phase(op, self.name, "virtual")
         machine = machine_of(op)
         kinds = variables(op)
+        capacity = usable_sbuf(machine, self.sbuf)
         queues = QueueAllotter(machine, kinds)
+        inline_calls(op)
         for func in functions(op):
             block = func.body.block
             fold_constants(block)
-            for loop in [o for o in block.ops if isinstance(o, scf.ForOp)]:
-                unroll_loop(loop)
+            drop_barriers(block)
+            unroll_small_loops(block, self.unroll)
             assign_engines(block, machine, queues)
             hoist_buffers(block)
+            if self.pipeline:
+                pipeline_loops(func, kinds, machine, capacity)
             listing = list_function(func, kinds, placed=False)
-            order = order_nodes(listing, machine, self.window, usable_sbuf(machine, self.sbuf))
-            write_order(block, order)
+            order_function(listing, machine, self.window, capacity)
         op.attributes["neuronir.phase"] = StringAttr("ordered")
 
 
-def order_nodes(listing: Listing, machine: Machine, window: int, capacity: int) -> list[Node]:
-    """The nodes of a straight-line block in the order of their start times.
+def order_function(listing: Listing, machine: Machine, window: int, capacity: int) -> None:
+    """Order all blocks of a function, and put its operations into that order.
 
     The window is halved until what is live at once leaves room for the weight stream.
     """
-    nodes, buffers = listing.nodes, listing.buffers
-    if not nodes:
-        return []
-    predecessors = dependences(nodes, buffers, listing.bounds, placed=False)
-    psum = PsumDemand.of(nodes, buffers, machine)
-    works = [
-        Work(-1, 0.0, 0.0) if node.record is None else work_of(node.record, machine)
-        for node in nodes
-    ]
-    streams = stream_buffers(nodes, buffers)
-    arrivals: dict[int, float] = {}
-    clock = 0.0
-    for place in sorted(streams.values()):
-        arrivals[place] = clock
-        clock += works[place].dma
+    buffers = listing.buffers
+    streams = stream_buffers(listing.nodes, buffers)
     room = sum(sorted((rounded(buffers[k].size) for k in streams), reverse=True)[:2])
-    order: list[Node] = []
     while True:
-        start = list_schedule(
-            works, predecessors, machine, window=max(window, 1), fixed=arrivals, psum=psum
-        )
-        sequence = sorted(range(len(nodes)), key=lambda i: (start[i], i))
-        order = [nodes[i] for i in sequence]
-        needed = _peak(order, listing, streams)
+        order = _order_block(listing, listing.nodes, (), machine, max(window, 1))
+        lives, length = deep_lifetimes(order, buffers)
+        keys = [k for k in lives if k not in streams and buffers[k].space == Space.SBUF]
+        needed = peak(lives, buffers, keys, length)[0]
         if needed + room <= capacity or window <= 1:
             break
         window //= 2
-    record("nc-order", "instructions", len(nodes))
-    return ring_order(order, buffers, max(capacity - needed, room))
+    order = ring_order(order, buffers, max(capacity - needed, room))
+    record("nc-order", "instructions", length)
+    write_order(listing.func.body.block, order)
+
+
+def _order_block(
+    listing: Listing, nodes: Sequence[Node], around: tuple[int, ...], machine: Machine, window: int
+) -> list[Node]:
+    """The nodes of a block in order; a loop stays where it is and its body is ordered likewise."""
+    out: list[Node] = []
+    segment: list[Node] = []
+    touched: dict[int, int] = {}
+    for node in nodes:
+        for key in {a.buffer for a in node.accesses}:
+            touched[key] = touched.get(key, 0) + 1
+
+    def flush() -> None:
+        if segment:
+            out.extend(_order_segment(listing, segment, touched, around, machine, window))
+            segment.clear()
+
+    for node in nodes:
+        if node.record is not None:
+            segment.append(node)
+            continue
+        flush()
+        if PIPELINED not in node.op.attributes:
+            body = _order_block(listing, node.body, (*around, node.loop), machine, window)
+            node = replace(node, body=body)
+        out.append(node)
+    flush()
+    return out
+
+
+def _order_segment(
+    listing: Listing,
+    segment: Sequence[Node],
+    touched: dict[int, int],
+    around: tuple[int, ...],
+    machine: Machine,
+    window: int,
+) -> list[Node]:
+    """Straight-line nodes in the order of their start times."""
+    buffers = listing.buffers
+    nodes = [
+        replace(n, index=i, accesses=[replace(a, node=i) for a in n.accesses])
+        for i, n in enumerate(segment)
+    ]
+    shared: Shared = {LOOP + number: (0, 0) for number in around}
+    predecessors = dependences(nodes, buffers, listing.bounds, placed=False, shared=shared)
+    mine: dict[int, int] = {}
+    for node in nodes:
+        for key in {a.buffer for a in node.accesses}:
+            mine[key] = mine.get(key, 0) + 1
+    elsewhere = frozenset(
+        k for k in touched if buffers[k].space == Space.PSUM and mine.get(k, 0) != touched[k]
+    )
+    psum = PsumDemand.of(nodes, buffers, machine, elsewhere)
+    works = [work_of(node.record, machine) for node in nodes if node.record is not None]
+    arrivals: dict[int, float] = {}
+    clock = 0.0
+    if not around:
+        for place in sorted(stream_buffers(nodes, buffers).values()):
+            arrivals[place] = clock
+            clock += works[place].dma
+    start = list_schedule(works, predecessors, machine, window=window, fixed=arrivals, psum=psum)
+    sequence = sorted(range(len(nodes)), key=lambda i: (start[i], i))
+    return [segment[i] for i in sequence]
 
 
 def ring_order(order: list[Node], buffers: Sequence[Buffer], capacity: int) -> list[Node]:
@@ -115,16 +179,13 @@ def ring_order(order: list[Node], buffers: Sequence[Buffer], capacity: int) -> l
         kept.add(ring)
 
 
-def _peak(order: list[Node], listing: Listing, streams: dict[int, int]) -> int:
-    lives = lifetimes(order, listing.buffers)
-    keys = [k for k in lives if k not in streams and listing.buffers[k].space == Space.SBUF]
-    return peak(lives, listing.buffers, keys, len(order))[0]
-
-
 def write_order(block: Block, order: Sequence[Node]) -> None:
-    """Put the operations of a block into the order of its nodes, buffers first."""
+    """Put the operations of a block, and of its loops, into the order of the nodes."""
     kinds = (AllocOp, AddressOfOp, arith.ConstantOp)
     top = [op for op in block.ops if isinstance(op, kinds)]
     last = block.last_op
     tail = [last] if last is not None else []
+    for node in order:
+        if isinstance(node.op, scf.ForOp):
+            write_order(node.op.body.block, node.body)
     reorder(block, [*top, *(node.op for node in order), *tail])

@@ -28,17 +28,28 @@ class PsumDemand:
 
     @staticmethod
     def of(
-        nodes: Sequence[Node], buffers: Sequence[Buffer], machine: Machine
+        nodes: Sequence[Node],
+        buffers: Sequence[Buffer],
+        machine: Machine,
+        elsewhere: frozenset[int] = frozenset(),
     ) -> "PsumDemand | None":
-        """The demand of a block; None where program order itself needs more than there is (then
-        buffers have to share banks, which only the allocation can tell)."""
+        """The demand of straight-line code.
+
+        Buffers `elsewhere` are also used outside of it: their banks are taken all the time. None
+        where program order itself needs more than there is (then buffers have to share banks, which
+        only the allocation can tell).
+        """
         touches: dict[int, list[int]] = {}
         first: dict[int, list[int]] = {}
         uses: dict[int, int] = {}
         rank: dict[int, int] = {}
         last: dict[int, int] = {}
         for node in nodes:
-            keys = {a.buffer for a in node.accesses if buffers[a.buffer].space == Space.PSUM}
+            keys = {
+                a.buffer
+                for a in node.accesses
+                if buffers[a.buffer].space == Space.PSUM and a.buffer not in elsewhere
+            }
             if not keys:
                 continue
             touches[node.index] = sorted(keys)
@@ -58,9 +69,10 @@ class PsumDemand:
         for place in sorted(change):
             now += change[place]
             peak = max(peak, now)
-        if peak > machine.psum_banks:
+        banks = machine.psum_banks - sum(-(-buffers[k].size // bank) for k in elsewhere)
+        if peak > banks:
             return None
-        return PsumDemand(first, touches, uses, size, rank, peak, machine.psum_banks)
+        return PsumDemand(first, touches, uses, size, rank, peak, banks)
 
 
 class PsumState:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.support.errors import NeuronError
-from neuronir.passes.nc.clocks import ENGINES, Waits
+from neuronir.passes.nc.clocks import ENGINES, Waits, follows_itself
 from neuronir.passes.nc.listing import Node
 
 TRANSFER = 16
@@ -71,7 +71,7 @@ class _Chains:
                     return number
         if len(self.users) < self.limit:
             self.users.append([j])
-            if self.nodes[j].inside and not self._follows_itself(j):
+            if self.nodes[j].inside and not follows_itself(self.nodes, self.found, j):
                 self.alone.add(j)
             return len(self.users) - 1
         number = min(range(self.limit), key=lambda c: self.users[c][-1])
@@ -81,15 +81,3 @@ class _Chains:
         self.alone.add(j)
         self.users[number].append(j)
         return number
-
-    def _follows_itself(self, j: int) -> bool:
-        """Whether the transfer of the round before is known to be complete when `j` starts."""
-        innermost = self.nodes[j].inside[-1]
-        bit = self.found.bit[j]
-        return any(
-            d.distance == 1
-            and d.loop == innermost
-            and d.before > j
-            and self.found.done[d.before].transfers >> bit & 1
-            for d in self.found.waits[j]
-        )

@@ -5,8 +5,12 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from neuronir.dialects.nc.ops import InstructionOp
 from neuronir.dialects.nc.structure import AllocOp
+from neuronir.dialects.nc.sync import BarrierOp
 from neuronir.passes.nc.listing import trip_count
 from neuronir.passes.nc.rewrite import Linear, copy_with
+
+# Loops inside a loop that stays are written out up to this size, so that the body can be pipelined.
+_BODY = 500
 
 
 def expanded_size(block: Block) -> int:
@@ -18,6 +22,24 @@ def expanded_size(block: Block) -> int:
         elif isinstance(op, InstructionOp):
             size += 1
     return size
+
+
+def unroll_small_loops(block: Block, limit: int) -> None:
+    """Write out the loops of at most `limit` instructions in all, and remove the empty ones."""
+    for loop in [op for op in block.ops if isinstance(op, scf.ForOp)]:
+        size = trip_count(loop) * expanded_size(loop.body.block)
+        if size <= limit:
+            unroll_loop(loop)
+        else:
+            unroll_small_loops(loop.body.block, min(limit, _BODY))
+
+
+def drop_barriers(block: Block) -> None:
+    """Remove barriers: what must stay in order is known exactly, from what instructions touch."""
+    for op in list(block.walk()):
+        if isinstance(op, BarrierOp):
+            op.detach()
+            op.erase()
 
 
 def unroll_loop(loop: scf.ForOp) -> None:

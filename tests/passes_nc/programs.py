@@ -3,16 +3,19 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import (
     BFloat16Type,
     Float32Type,
+    IndexType,
+    IntegerAttr,
     MemRefType,
     ModuleOp,
     NameLoc,
     StringAttr,
     UnknownLoc,
 )
-from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from neuronir.dialects.nc.attributes import HBM, PSUM, SBUF
 from neuronir.dialects.nc.dialect import INSTRUCTION_OPS
@@ -32,6 +35,7 @@ class Program:
 
     def __post_init__(self) -> None:
         self.block: Block = self.func.body.block
+        self.outer: list[Block] = []
 
     def variable(
         self, name: str, kind: str, shape: Sequence[int], type: Attribute = F32, index: int = 0
@@ -85,6 +89,22 @@ class Program:
     def add(self, dst: View, lhs: View, rhs: View) -> None:
         """An elementwise sum."""
         self.emit("tensor_tensor", [dst], [lhs, rhs], op=AluOp.ADD)
+
+    def loop(self, trips: int) -> SSAValue:
+        """Open a loop, into which ops go from then on; its round number."""
+        bounds = [arith.ConstantOp(IntegerAttr(n, IndexType())) for n in (0, trips, 1)]
+        self.block.add_ops(bounds)
+        body = Block(arg_types=[IndexType()])
+        low, high, step = (b.result for b in bounds)
+        self.block.add_op(scf.ForOp(low, high, step, [], Region(body)))
+        self.outer.append(self.block)
+        self.block = body
+        return body.args[0]
+
+    def end(self) -> None:
+        """Close the innermost loop."""
+        self.block.add_op(scf.YieldOp())
+        self.block = self.outer.pop()
 
     def finish(self) -> ModuleOp:
         """The module."""
@@ -144,4 +164,34 @@ def mlp(layers: int, tiles: int, columns: int = 512) -> ModuleOp:
         current = new
     for t in range(tiles):
         p.copy(rows(y, columns, columns, offset=t * 128 * columns), tile(current[t], columns))
+    return p.finish()
+
+
+def looped(trips: int, *, outer: int = 0, accumulate: bool = True) -> ModuleOp:
+    """Rounds of load, matmul, gelu, add to a total (carried) and store; inside `outer` rounds."""
+    p = Program()
+    x = p.variable("x", "input", (trips * 32, 64), BF16)
+    w = p.variable("w", "constant", (32, 32), BF16)
+    y = p.variable("y", "output", (trips * 32, 64), BF16)
+    z = p.variable("z", "output", (32, 64), index=1)
+    weights = p.sbuf((32, 32), BF16, "constant")
+    p.copy(tile(weights, 32, 32), rows(w, 32, 32, 32))
+    total = p.sbuf((32, 64))
+    p.emit("memset", [tile(total, 64, 32)], [], value=0.0)
+    if outer:
+        p.loop(outer)
+    i = p.loop(trips)
+    tile_in = p.sbuf((32, 64), BF16)
+    p.copy(tile(tile_in, 64, 32), View(x, 0, 32, ((1, 64),), 0, ((i, 32 * 64),), 64))
+    product = p.psum((32, 64))
+    p.matmul(tile(product, 64, 32), tile(weights, 32, 32), tile(tile_in, 64, 32))
+    active = p.sbuf((32, 64), BF16)
+    p.activate(tile(active, 64, 32), tile(product, 64, 32), Activation.GELU)
+    if accumulate:
+        p.add(tile(total, 64, 32), tile(active, 64, 32), tile(total, 64, 32))
+    p.copy(View(y, 0, 32, ((1, 64),), 0, ((i, 32 * 64),), 64), tile(active, 64, 32))
+    p.end()
+    if outer:
+        p.end()
+    p.copy(rows(z, 64, 64, 32), tile(total, 64, 32))
     return p.finish()

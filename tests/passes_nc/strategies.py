@@ -1,5 +1,7 @@
 """Random nc programs."""
 
+from dataclasses import dataclass
+
 from hypothesis import strategies as st
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
@@ -8,8 +10,18 @@ from neuronir.dialects.nc.ops import View
 from tests.passes_nc.programs import Program
 
 
+@dataclass(repr=False)
+class Case:
+    """A module that hypothesis prints as text (its own printer would never end)."""
+
+    module: ModuleOp
+
+    def __repr__(self) -> str:
+        return str(self.module)
+
+
 @st.composite
-def straight_line(draw: st.DrawFn, most: int = 40) -> ModuleOp:
+def straight_line(draw: st.DrawFn, most: int = 40) -> Case:
     """Up to `most` instructions on a few buffers, with partial and strided accesses."""
     p = Program()
     x = p.variable("x", "input", (32, 64))
@@ -49,4 +61,73 @@ def straight_line(draw: st.DrawFn, most: int = 40) -> ModuleOp:
             p.matmul(bank, some(local, 8), some(local, n), draw(st.booleans()))
         else:
             p.emit("memset", [some(local, n)], [], value=0.0)
-    return p.finish()
+    return Case(p.finish())
+
+
+@st.composite
+def with_loops(draw: st.DrawFn) -> Case:
+    """Loops, up to two deep, of up to six instructions each, on shared and on fresh buffers."""
+    p = Program()
+    x = p.variable("x", "input", (32, 512))
+    y = p.variable("y", "output", (32, 512))
+    s = p.variable("s", "scratch", (32, 512))
+    shared = [p.sbuf((32, 256)) for _ in range(2)]
+    rounds: list[SSAValue] = []
+
+    def near(buffer: SSAValue) -> View:
+        n = draw(st.sampled_from([16, 32]))
+        offset = draw(st.integers(0, 48))
+        steps = st.sampled_from([0, 4, 8])
+        moved = [(i, c) for i in rounds if (c := draw(steps))]
+        return View(buffer, 0, 32, ((1, n),), offset, tuple(moved))
+
+    def far(buffer: SSAValue) -> View:
+        moved = [(i, draw(st.sampled_from([0, 16, 32]))) for i in rounds]
+        offset = draw(st.sampled_from([0, 16, 64]))
+        return View(buffer, 0, 32, ((1, 32),), offset, tuple(m for m in moved if m[1]), 512)
+
+    def body(depth: int) -> None:
+        fresh = [p.sbuf((32, 64)) for _ in range(2)]
+        bank = p.psum((32, 64))
+        ready: list[SSAValue] = []
+
+        def source() -> View:
+            if ready and draw(st.integers(0, 1)):
+                return View(draw(st.sampled_from(ready)), 0, 32, ((1, 32),))
+            return near(draw(st.sampled_from(shared)))
+
+        for _ in range(draw(st.integers(1, 6))):
+            kind = draw(st.sampled_from(["load", "fresh", "store", "scratch", "add", "act", "pe"]))
+            if kind == "load":
+                p.copy(View(fresh[0], 0, 32, ((1, 32),)), far(draw(st.sampled_from([x, s]))))
+                ready.append(fresh[0])
+            elif kind == "fresh":
+                p.activate(View(fresh[1], 0, 32, ((1, 32),)), source())
+                ready.append(fresh[1])
+            elif kind == "store":
+                p.copy(far(y), View(draw(st.sampled_from(shared)), 0, 32, ((1, 32),)))
+            elif kind == "scratch":
+                p.copy(far(s), View(draw(st.sampled_from(shared)), 0, 32, ((1, 32),)))
+            elif kind == "add":
+                target = near(draw(st.sampled_from(shared)))
+                p.add(target, View(target.buffer, 0, 32, target.free), target)
+            elif kind == "act":
+                n = View(draw(st.sampled_from(shared)), 0, 32, ((1, 32),))
+                p.activate(n, source())
+            else:
+                p.matmul(View(bank, 0, 32, ((1, 32),)), source(), source())
+                p.activate(View(fresh[1], 0, 32, ((1, 32),)), View(bank, 0, 32, ((1, 32),)))
+                ready.append(fresh[1])
+        if depth < 2 and draw(st.booleans()):
+            rounds.append(p.loop(draw(st.integers(1, 4))))
+            body(depth + 1)
+            p.end()
+            rounds.pop()
+
+    for _ in range(draw(st.integers(1, 2))):
+        rounds.append(p.loop(draw(st.sampled_from([2, 3, 6, 11]))))
+        body(1)
+        p.end()
+        rounds.pop()
+        p.copy(far(y), near(draw(st.sampled_from(shared))))
+    return Case(p.finish())

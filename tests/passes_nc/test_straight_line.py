@@ -9,7 +9,7 @@ from neuronir.passes.nc.allocate import NcAllocate
 from neuronir.passes.nc.order import NcOrder
 from neuronir.passes.nc.synchronise import NcSynchronise
 from tests.passes_nc.programs import mlp
-from tests.passes_nc.strategies import straight_line
+from tests.passes_nc.strategies import Case, straight_line
 from tests.passes_nc.trace import check_memory, check_synchronised, conflicting, trace
 
 
@@ -32,14 +32,14 @@ def _compile(module: ModuleOp, *, sbuf: int = 0) -> None:
 
 @settings(max_examples=60)
 @given(straight_line())
-def test_random_programs_keep_their_meaning(module: ModuleOp) -> None:
-    _compile(module)
+def test_random_programs_keep_their_meaning(case: Case) -> None:
+    _compile(case.module)
 
 
 @settings(max_examples=40)
 @given(straight_line())
-def test_random_programs_in_a_tight_memory(module: ModuleOp) -> None:
-    _compile(module, sbuf=256 * 7)
+def test_random_programs_in_a_tight_memory(case: Case) -> None:
+    _compile(case.module, sbuf=256 * 7)
 
 
 @pytest.mark.parametrize("sbuf", [0, 12288])
