@@ -1,6 +1,6 @@
 """What a NeuronCore's engines can reach: checked once for each instruction of a program."""
 
-from neuronir.dialects.nc.enums import Engine, Space
+from neuronir.dialects.nc.enums import DType, Engine, Space
 from neuronir.dialects.nc.footprint import shape_of
 from neuronir.dialects.nc.instruction import AccessPattern, Instruction
 from neuronir.dialects.nc.machine import Machine
@@ -13,6 +13,7 @@ _REACH: dict[Engine, tuple[frozenset[Space], frozenset[Space]]] = {
     Engine.POOL: (frozenset({Space.SBUF}), frozenset({Space.SBUF})),
     Engine.SP: (frozenset({Space.SBUF, Space.HBM}), frozenset()),
 }
+_WIDE = frozenset({DType.F32, DType.F32R, DType.TF32})
 _DMA_REACH = frozenset({Space.SBUF, Space.HBM})
 
 
@@ -43,10 +44,10 @@ def check_instruction(instruction: Instruction, machine: Machine) -> str | None:
                     f"{engine.name.lower()} cannot {verb} {ap.space.name} (operand "
                     f"'{role.rstrip('?')}'); it can {verb} {names}"
                 )
-            problem = _partitions(ap, engine, machine)
+            problem = _partitions(ap, engine, machine) or _elements(ap, engine, machine)
             if problem is not None:
                 return f"operand '{role.rstrip('?')}' {problem}"
-    return None
+    return _limits(instruction, machine)
 
 
 def _partitions(ap: AccessPattern, engine: Engine, machine: Machine) -> str | None:
@@ -61,6 +62,42 @@ def _partitions(ap: AccessPattern, engine: Engine, machine: Machine) -> str | No
     if ap.start not in starts:
         allowed = ", ".join(str(s) for s in starts)
         return f"has {ap.partitions} partitions from {ap.start}; they may start at {allowed}"
+    return None
+
+
+def _elements(ap: AccessPattern, engine: Engine, machine: Machine) -> str | None:
+    if engine.is_dma or ap.space == Space.HBM:
+        return None
+    if len(ap.free) > machine.max_free_dims:
+        return f"has {len(ap.free)} free dims; at most {machine.max_free_dims} are possible"
+    limit = machine.max_free_psum if ap.space == Space.PSUM else machine.max_free_sbuf
+    if ap.elements > limit:
+        return f"has {ap.elements} elements a partition in {ap.space.name}; at most {limit}"
+    return None
+
+
+def _limits(instruction: Instruction, machine: Machine) -> str | None:
+    """Limits of single instructions: matmul tiles and types, bn_stats."""
+    source = instruction.src[0] if instruction.src else None
+    if instruction.opcode == "bn_stats" and source is not None:
+        if source.elements > machine.bn_stats_max:
+            return f"bn_stats takes {machine.bn_stats_max} elements, not {source.elements}"
+    if instruction.opcode != "matmul" or source is None:
+        return None
+    moving = instruction.src[1]
+    if source.elements > machine.pe_columns:
+        return f"the stationary operand has {source.elements} columns of {machine.pe_columns}"
+    if moving is not None and moving.elements > machine.matmul_max_moving:
+        return f"the moving operand has {moving.elements} columns of {machine.matmul_max_moving}"
+    for ap in (source, moving):
+        if ap is not None and ap.dtype.name not in machine.matmul_dtypes:
+            known = ", ".join(sorted(name.lower() for name in machine.matmul_dtypes))
+            return f"no matmul of {ap.dtype.name.lower()}; the tensor engine takes {known}"
+    if moving is not None and (source.dtype in _WIDE) != (moving.dtype in _WIDE):
+        return (
+            f"a matmul of {source.dtype.name.lower()} with {moving.dtype.name.lower()}: fp32 and "
+            "tf32 go only with fp32 and tf32"
+        )
     return None
 
 

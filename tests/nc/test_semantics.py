@@ -66,6 +66,8 @@ def test_pe_transpose_spreads_nan() -> None:
     (dirty,) = compute("transpose", Engine.PE, [((3, 4), F32)], [(x, F32)])
     assert np.isnan(dirty[2, [0, 2, 3]]).all() and dirty[2, 1] == np.inf
     assert np.array_equal(dirty[:2], x.T[:2])
+    (later,) = compute("transpose", Engine.PE, [((3, 4), F32)], [(x, F32)], generation=3)
+    assert np.array_equal(later, x.T)
 
 
 def test_dve_transpose_is_bit_exact() -> None:

@@ -35,6 +35,7 @@ def compute(
     start: Sequence[Array | None] | None = None,
     warnings: list[str] | None = None,
     table: int = -1,
+    generation: int = 2,
 ) -> list[Array]:
     """The destinations after the instruction, zero (or `start`) before it.
 
@@ -58,7 +59,7 @@ def compute(
         opcode, engine, tuple(patterns[:n]), tuple(patterns[n:]), dict(params or {})
     )
     said: list[str] = [] if warnings is None else warnings
-    kernel = kernel_of(instruction, lambda text, count: said.append(f"{count} {text}"))
+    kernel = kernel_of(instruction, lambda text, count: said.append(f"{count} {text}"), generation)
     out: list[Array | None] = []
     for i, result in enumerate(results):
         if result is None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from neuronir.dialects.nc.enums import DType, Engine, Space
+from neuronir.dialects.nc.enums import Activation, DType, Engine, Space
 from neuronir.dialects.nc.instruction import (
     REGISTER,
     AccessPattern,
@@ -120,6 +120,26 @@ def test_psum_misuse() -> None:
     assert "no matmul has started" in fails("NIR_SIM010", ready, zero, added)
 
 
+def test_limits_of_instructions() -> None:
+    psum = tile(0, 512, Space.PSUM)
+
+    def product(stationary: AccessPattern, moving: AccessPattern) -> Instruction:
+        return Instruction("matmul", Engine.PE, (psum,), (stationary, moving), {"accumulate": 0})
+
+    text = fails("NIR_SIM009", product(tile(0, 256), tile(0, 512)))
+    assert "the stationary operand has 256 columns of 128" in text
+    text = fails("NIR_SIM009", product(tile(0, 128), tile(0, 600)))
+    assert "the moving operand has 600 columns of 512" in text
+    text = fails("NIR_SIM009", product(tile(0, 128, dtype=DType.BF16), tile(0, 512)))
+    assert "fp32 and tf32 go only with fp32 and tf32" in text
+    text = fails("NIR_SIM009", product(tile(0, 128, dtype=DType.I32), tile(0, 512)))
+    assert "no matmul of i32" in text
+    deep = AccessPattern(Space.SBUF, DType.F32, Affine(0), 0, 128, ((1, 1),) * 5)
+    assert "has 5 free dims; at most 4" in fails("NIR_SIM009", memset(deep))
+    wide = Instruction("bn_stats", Engine.DVE, (tile(0, 6),), (tile(64, 600),))
+    assert "bn_stats takes 512 elements, not 600" in fails("NIR_SIM009", wide)
+
+
 def test_constants_and_inputs_are_not_written() -> None:
     weights = variable("w", "constant", 0, 128, 4)
     weights.data = bytes(weights.size)
@@ -179,6 +199,24 @@ def test_malformed_programs() -> None:
             check_races(program({Engine.DVE: [Call(callee, ())]}))
     wrong = copy(Engine.DVE, tile(0, 4), tile(0, 5))
     assert "expected 128 x 4" in fails("NIR_SIM006", wrong)
+
+
+def test_warnings_name_the_instruction() -> None:
+    negative = memset(tile(0, 4))
+    negative.params = {"value": -1.0}
+    root = Instruction(
+        "activation",
+        Engine.ACT,
+        (tile(64, 4), None),
+        (tile(0, 4), None, None),
+        {"func": int(Activation.SQRT), "scale": 1.0, "bias": 0.0},
+        (Wait(0, Affine(1)),),
+    )
+    negative.updates = (Update(0),)
+    result = run(program({Engine.DVE: [negative], Engine.ACT: [root]}), [], MACHINE)
+    (warning,) = result.warnings
+    assert warning.startswith("512 arguments of sqrt outside [")
+    assert "act activation(dst=" in warning and "'op.1' (layer/op, model.py:7)" in warning
 
 
 def test_two_transfers_in_flight_on_one_semaphore() -> None:
