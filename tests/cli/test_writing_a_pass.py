@@ -66,3 +66,21 @@ def test_stock_xdsl_opt_runs_the_pass(plugin: tuple[Path, dict[str, str]]) -> No
     )
     assert "toy.scale" not in printed
     assert "func.return %x" in printed
+
+
+def test_the_whole_compiler_takes_the_target(plugin: tuple[Path, dict[str, str]]) -> None:
+    """neuronx-cc compiles for the plugin's target, and neuron-sim runs the binary on it."""
+    folder, environment = plugin
+    examples = ROOT / "examples"
+    binary, outputs = folder / "bert.neff", folder / "out.npz"
+
+    def run(program: str, *arguments: str) -> str:
+        command = [sys.executable, "-m", f"neuronir.cli.{program}", *arguments]
+        return subprocess.check_output(command, env=environment, text=True, timeout=120)
+
+    model = str(examples / "bert_tiny.hlo")
+    options = ["--framework", "XLA", "--target", "toy1", "--output", str(binary)]
+    run("neuronx_cc", "compile", model, *options)
+    files = ["--inputs", str(examples / "bert_tiny_inputs.npz"), "--outputs", str(outputs)]
+    expected = ["--expect", str(examples / "bert_tiny_expected.npz")]
+    assert "toy1" in run("neuron_sim", "run", str(binary), *files, *expected)

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-from neuronir.passes.pipelines import PIPELINES
 from neuronir.targets.target import Target
 from neuronir.targets.trn1 import TARGET as TRN1
 
@@ -10,6 +9,8 @@ TARGET = Target(
     name="toy1",
     machine=replace(TRN1.machine, name="toy1", pe_ghz=TRN1.machine.pe_ghz / 2),
     description="Trn1 with half the tensor engine's clock (an example)",
-    pipelines={"hlo": f"toy-lower-scale,{PIPELINES['hlo-simplify']},hlo-auto-cast"},
+    pipelines={
+        "hlo": "toy-lower-scale,@hlo-unroll,hlo-find-composites,hlo-decompose,hlo-auto-cast,hlo-dce"
+    },
     encoder=TRN1.encoder,
 )
