@@ -1,9 +1,8 @@
 """What can be computed while a result is evicted from PSUM: bias, residual, activation, cast."""
 
 from dataclasses import dataclass, field
-from typing import cast
 
-from xdsl.dialects.builtin import StringAttr, TensorType
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
 from neuronir.dialects.hlo.control_flow import CompositeOp
@@ -25,8 +24,8 @@ COMPOSITES = {
 class Epilogue:
     """Steps that follow a dot or a convolution, each the only user of what comes before.
 
-    Values have the shape and numbering of the product. `result` is the last one's SSA value, `dtype`
-    its type. Order: scale by a scalar, biases, residual, function.
+    Values have the shape and numbering of the product. `result` is the last one's SSA value,
+    `dtype` its type. Order: scale by a scalar, biases, residual, function.
     """
 
     result: SSAValue
@@ -90,7 +89,7 @@ def _take(state: Lowering, e: Epilogue, op: Operation, index: int, shape: tuple[
         e.func = ACTIVATIONS[op.name]
         return True
     if isinstance(op, CompositeOp) and len(op.operands) == 1:
-        func = COMPOSITES.get(cast(StringAttr, op.kind).data)
+        func = COMPOSITES.get(op.kind.data)
         if func is not None:
             e.func = func
             return True
