@@ -210,7 +210,7 @@ class Converter:
         if free is None:
             raise NeuronError("NIR_LOW001", f"no layout for a constant of shape {value.shape}")
         flat = np.ascontiguousarray(value.array).reshape(-1)
-        if not wanted and copies > 1 and value.dtype is DType.F32:
+        if not wanted and copies > 1 and value.dtype is DType.F32 and not value.special:
             return self._broadcast_rows(flat, free, value, copies)
         steps = digits_of([(a.size, s) for a, s in wanted])
         rows = int(steps.max()) + 1
@@ -282,12 +282,28 @@ class Converter:
             return None
         if space_of(form.buffer) is not Space.SBUF or form.start:
             return None
-        strides = [form.stride(a) for a, _ in wanted]
-        if any(s is None or s == 0 for s in strides):
+        if value.may_be_special():  # PE multiplies by zeros: infinities spoil their neighbours
+            return None
+        if self._free_dims(form, wanted) is None:
             return None
         if sum((a.size - 1) * s for a, s in wanted) + 1 != _count(wanted):
             return None
         return self._transpose_tiles(value, form, wanted)
+
+    def _free_dims(self, form: Form, wanted: Partition) -> list[tuple[int, int]] | None:
+        """(stride, size) dims of the wanted atoms on a form's free axis; None where one is not."""
+        cuts = {c for a in form.atoms() for c in (a.stride, a.end)}
+        dims: list[tuple[int, int]] = []
+        for whole, _ in wanted:
+            for a in (whole,) if whole.ragged else split_at(whole, cuts) or (whole,):
+                stride = form.stride(a)
+                if stride is None or stride == 0:
+                    return None
+                if dims and dims[-1][0] == stride * a.size:
+                    dims[-1] = (stride, dims[-1][1] * a.size)
+                else:
+                    dims.append((stride, a.size))
+        return dims if len(dims) <= 3 else None
 
     def _transpose_tiles(self, value: Value, form: Form, wanted: Partition) -> Form | None:
         width = _count(wanted)
@@ -317,7 +333,7 @@ class Converter:
         layout = dense([*rest, *old])
         target = self.emitter.sbuf(width, _size([a for a, _ in layout]), value.dtype)
         result = Form(target, wanted, layout)
-        strides = [(form.stride(a) or 0, a.size) for a, _ in wanted]
+        strides = self._free_dims(form, wanted) or []
         group = max(1, self.machine.psum_bank_bytes // value.dtype.size // rows)
         jobs = [
             (number + base_out + base_in, count, wide)
@@ -378,7 +394,8 @@ class Converter:
         rows = _count(wanted) if wanted else max(copies, 1)
         if wanted:
             rows = sum((a.size - 1) * s for a, s in wanted) + 1
-        layout = Form(source.buffer, wanted, dense(free), copies=1 if wanted else rows)
+        ordered = in_order_of(list(free), source)
+        layout = Form(source.buffer, wanted, dense(ordered), copies=1 if wanted else rows)
         single = len(list(dma_views(layout, source, self.machine.dma_max_dims - 1))) == 1
         role = "stream" if single and value.root().once else None
         target = self.emitter.sbuf(rows, _size(free), value.dtype, role)
@@ -456,6 +473,22 @@ def hbm_form(buffer: SSAValue, value: Value, strides: Sequence[int] | None = Non
         if a.size > 1
     )
     return Form(buffer, (), join(free), hbm=True)
+
+
+def in_order_of(atoms: list[Atom], order: Form) -> list[Atom]:
+    """Sort atoms by how far apart `order` stores them, so that both are walked alike."""
+    cuts = {c for a in order.atoms() for c in (a.stride, a.end)}
+    parts: list[tuple[int, Atom]] = []
+    for a in atoms:
+        split = (a,) if a.ragged else split_at(a, cuts)
+        if split is None:
+            return atoms
+        for b in split:
+            stride = order.stride(b)
+            if stride is None or stride == 0:
+                return atoms
+            parts.append((stride, b))
+    return [b for _, b in sorted(parts, key=lambda item: -item[0])]
 
 
 def _count(pairs: Partition) -> int:

@@ -49,7 +49,8 @@ COMPARISONS = {
     "GT": AluOp.IS_GT,
     "GE": AluOp.IS_GE,
 }
-_EXACT = {DType.I32, DType.U32, DType.I64, DType.U64}
+_EXACT = {DType.I32, DType.U32}
+_WRAPPING = {AluOp.ADD, AluOp.SUBTRACT, AluOp.MULTIPLY, AluOp.DIVIDE}
 _BITS = {
     AluOp.BITWISE_AND,
     AluOp.BITWISE_OR,
@@ -64,9 +65,12 @@ and a destination leave room for three each)."""
 
 
 def engine_for(op: AluOp, dtype: DType, machine_has_pool: bool) -> Engine:
-    """32-bit integer arithmetic is exact on POOL only (hardware.md, after section 3.6)."""
-    if dtype in _EXACT and op not in _BITS and machine_has_pool:
-        return Engine.POOL
+    """32-bit integer arithmetic is exact on POOL only (hardware.md, after section 3.6), which also
+    wraps round where a narrower result overflows; fp32 would saturate."""
+    integer = not dtype.is_float and dtype is not DType.BOOL
+    if integer and op not in _BITS and machine_has_pool:
+        if dtype in _EXACT or op in _WRAPPING or op is AluOp.ABS_MAX:
+            return Engine.POOL
     return Engine.DVE
 
 

@@ -2,6 +2,7 @@
 
 from typing import cast
 
+import numpy as np
 from xdsl.dialects.builtin import (
     DenseArrayBase,
     DictionaryAttr,
@@ -19,6 +20,7 @@ from neuronir.dialects.nc.structure import FuncOp
 from neuronir.dialects.nc.structure import ReturnOp as NcReturn
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.location import source_name
+from neuronir.passes.lowering import empty
 from neuronir.passes.lowering.composite import lower_composite
 from neuronir.passes.lowering.convert import hbm_form
 from neuronir.passes.lowering.convolution import lower_convolution
@@ -124,9 +126,13 @@ def lower_op(state: Lowering, op: Operation) -> None:
     state.emitter.source = op
     if isinstance(op, ConstantOp):
         array = constant_array(op)
-        state.set(op.results[0], constant_value(array, state.dtype(op.results[0])))
+        constant = constant_value(array, state.dtype(op.results[0]))
+        constant.special = constant.dtype.is_float and not bool(np.isfinite(array).all())
+        state.set(op.results[0], constant)
         return
     if op.name in ("hlo.tuple", "hlo.get_tuple_element", "hlo.optimization_barrier"):
+        return
+    if empty.lower_empty(state, op):
         return
     rule = RULES.get(op.name)
     if rule is None:
@@ -138,7 +144,49 @@ def lower_op(state: Lowering, op: Operation) -> None:
     for operand in op.operands:
         if isinstance(operand.type, TensorType):
             state.dtype(operand)
-    rule(state, op)
+    try:
+        rule(state, op)
+    except NeuronError as error:
+        name = source_name(op)
+        if not name or error.message.startswith(name):
+            raise
+        message = f"{name}: {op.name}: {error.message}"
+        raise NeuronError(error.code, message, help=error.help) from error
+    except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError) as error:
+        raise LoweringFault(op, error) from error
+    mark_special(state, op)
+
+
+class LoweringFault(Exception):
+    """A rule failed in a way that no check foresaw: a fault of the compiler."""
+
+    def __init__(self, op: Operation, error: Exception) -> None:
+        text = f"{type(error).__name__} {error}".strip()
+        super().__init__(f"lowering '{source_name(op)}' ({op.name}): {text}")
+
+
+_FINITE_RESULTS = {
+    "hlo.compare",
+    "hlo.exponential",
+    "hlo.tanh",
+    "hlo.logistic",
+    "hlo.erf",
+    "hlo.reduce",
+    "hlo.reduce_window",
+    "hlo.composite",
+}
+"""Ops that map the infinities of masks and padding to numbers: exp(-inf) = 0, a maximum of which
+some element is a number."""
+
+
+def mark_special(state: Lowering, op: Operation) -> None:
+    """Note in the results whether the program itself put infinities or NaN into them."""
+    if op.name in _FINITE_RESULTS:
+        return
+    if any(state.values[v].may_be_special() for v in op.operands if v in state.values):
+        for result in op.results:
+            if result in state.values:
+                state.values[result].special = True
 
 
 def lower_function(function: HloFunc, machine: Machine) -> ModuleOp:
@@ -183,6 +231,9 @@ def _parameter(state: Lowering, index: int, arg: SSAValue, attrs: object) -> Non
     dtype = state.dtype(arg)
     value = new_value(shape, dtype)
     value.once = arg.has_one_use()
+    if value.size == 0:
+        state.set(arg, empty.empty_value(shape, dtype))
+        return
     buffer = state.emitter.variable(
         f"arg{index}", "input", shape, dtype, index=index, source_name=name, layout=layout
     )
@@ -215,6 +266,8 @@ def _result(state: Lowering, index: int, ssa: SSAValue) -> None:
     shape = state.shape(ssa)
     dtype = state.dtype(ssa)
     buffer = state.emitter.variable(f"out{index}", "output", shape, dtype, index=index)
+    if value.size == 0:
+        return
     full = new_value(shape, dtype)
     target = hbm_form(buffer, full)
     store(state, value, target)

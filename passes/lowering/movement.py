@@ -14,7 +14,9 @@ from neuronir.dialects.hlo.data_movement import (
     SliceOp,
     TransposeOp,
 )
+from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.lowering.demand import ints
+from neuronir.passes.lowering.empty import broadcast_scalar
 from neuronir.passes.lowering.layout import Atom, Form, dim_atoms, join, merge, split_at
 from neuronir.passes.lowering.state import Lowering
 from neuronir.passes.lowering.values import (
@@ -104,7 +106,7 @@ def copy_into(
     assert window.from_source is not None
     out = window.from_source(target)
     if out is None:
-        raise ValueError("a layout cuts a piece")
+        raise NeuronError("NIR_LOW004", "a layout cuts a piece")
     count = out.partitions
     if piece.scalar is not None:
         dims = plan([out], [a for a, _ in out.free]) or []
@@ -126,6 +128,8 @@ def lower_concatenate(state: Lowering, op: Operation) -> None:
     target = place_layout(state, op, sources, [d])
     low = 0
     for piece in sources:
+        if piece.size == 0:
+            continue
         starts = [0] * len(shape)
         starts[d] = low
         copy_into(state, target, shape, piece, starts)
@@ -151,10 +155,13 @@ def lower_pad(state: Lowering, op: Operation) -> None:
         starts.append(first)
         limits.append(last)
         place.append(lo + first * step)
+    if any(b <= a for a, b in zip(starts, limits, strict=True)):
+        broadcast_scalar(state, op.results[0], value)
+        return
     piece = slice_value(source, starts, limits, [1] * len(starts))
     if starts == [0] * len(starts) and limits == list(source.shape):
         piece = source
-    cut = [d for d in range(len(shape)) if shape[d] != source.shape[d] or inner[d]]
+    cut = [d for d in range(len(shape)) if low[d] or high[d] or inner[d]]
     target = place_layout(state, op, [source], cut)
     if value.scalar is None:
         fill = rename_dims(value, shape, [])
@@ -163,8 +170,7 @@ def lower_pad(state: Lowering, op: Operation) -> None:
         copy_into(
             state, target, shape, scalar_value(shape, value.dtype, value.scalar), [0] * len(shape)
         )
-    if all(n > 0 for n in piece.shape):
-        copy_into(state, target, shape, piece, place, [i + 1 for i in inner])
+    copy_into(state, target, shape, piece, place, [i + 1 for i in inner])
     _finish(state, op, target)
 
 

@@ -1,6 +1,7 @@
 """Values with padding and dilation around them, for windows and convolutions."""
 
 from collections.abc import Sequence
+from math import isfinite
 
 from neuronir.passes.lowering.layout import Form, dim_atoms, merge
 from neuronir.passes.lowering.movement import copy_into
@@ -43,6 +44,7 @@ def padded(
     if shape == piece.shape:
         return piece
     result = new_value(shape, value.dtype)
+    result.special = not isfinite(fill) or value.may_be_special()
     support = merge(dim_atoms(shape, range(len(shape))))
     renumbered = _renumber(value, partition, shape)
     target = state.allocate(support, renumbered, value.dtype)

@@ -12,7 +12,7 @@ from neuronir.dialects.nc.records import dtype_of
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.location import source_name
 from neuronir.passes.lowering.constants import Constants
-from neuronir.passes.lowering.convert import Converter, covered, remaining
+from neuronir.passes.lowering.convert import Converter, covered, in_order_of, remaining
 from neuronir.passes.lowering.demand import Demand, demand, shape_of
 from neuronir.passes.lowering.emitter import Emitter
 from neuronir.passes.lowering.layout import (
@@ -123,7 +123,7 @@ class Lowering:
             raise NeuronError("NIR_LOW001", "a layout does not divide a value")
         atoms = list(free)
         if order is not None:
-            atoms = _in_order_of(atoms, order)
+            atoms = in_order_of(atoms, order)
         elements = 1
         for a in atoms:
             elements *= a.size
@@ -137,22 +137,6 @@ class Lowering:
     def shape(self, ssa: SSAValue) -> tuple[int, ...]:
         """The static shape of a tensor value."""
         return shape_of(ssa)
-
-
-def _in_order_of(atoms: list[Atom], order: Form) -> list[Atom]:
-    """Sort the atoms by how far apart `order` stores them, so that both are walked alike."""
-    cuts = {c for a in order.atoms() for c in (a.stride, a.end)}
-    parts: list[tuple[int, Atom]] = []
-    for a in atoms:
-        split = (a,) if a.ragged else split_at(a, cuts)
-        if split is None:
-            return atoms
-        for b in split:
-            stride = order.stride(b)
-            if stride is None or stride == 0:
-                return atoms
-            parts.append((stride, b))
-    return [b for _, b in sorted(parts, key=lambda item: -item[0])]
 
 
 def union(supports: Sequence[Sequence[Atom]]) -> tuple[Atom, ...]:

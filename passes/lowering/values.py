@@ -32,7 +32,7 @@ class Value:
     own numbering to the source's (`to_source`) and back (`from_source`); either gives None where an
     atom is not whole on the other side. `lazy` is (value, scale, bias): value * scale + bias, not
     computed yet, for an instruction that can take it in. `once` marks a parameter with one use,
-    such as a weight.
+    such as a weight. `special`: the program itself put infinities or NaN into it.
     """
 
     shape: tuple[int, ...]
@@ -46,11 +46,18 @@ class Value:
     to_source: Callable[[Atom], Parts | None] | None = None
     lazy: "tuple[Value, float, float] | None" = None
     once: bool = False
+    special: bool = False
 
     @property
     def size(self) -> int:
         """Elements of the logical tensor."""
         return prod(self.shape)
+
+    def may_be_special(self) -> bool:
+        """Whether the program itself puts infinities or NaN into it, which PE transposes spread."""
+        if self.special or (self.lazy is not None and self.lazy[0].may_be_special()):
+            return True
+        return self.source is not None and self.source.may_be_special()
 
     def hbm_form(self) -> Form | None:
         """Its copy in HBM, if there is one."""
