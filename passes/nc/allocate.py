@@ -9,7 +9,7 @@ from xdsl.passes import ModulePass
 
 from neuronir.dialects.nc.enums import Space
 from neuronir.dialects.nc.machine import Machine
-from neuronir.dialects.nc.structure import AllocOp, VariableOp
+from neuronir.dialects.nc.structure import AllocOp, FuncOp, VariableOp
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.nc.banks import allocate_banks
 from neuronir.passes.nc.listing import (
@@ -34,6 +34,7 @@ from neuronir.passes.nc.liveness import (
 from neuronir.passes.nc.memory_map import out_of_memory
 from neuronir.passes.nc.order import write_order
 from neuronir.passes.nc.pack import Item, Packing, pack
+from neuronir.passes.nc.spill import spill
 from neuronir.passes.nc.streams import place_streams
 from neuronir.passes.statistics import record
 
@@ -44,28 +45,60 @@ _HBM_ALIGNMENT = 64
 _SLACKS = (96, 48, 24, 12, 6, 3, 0)
 
 
+# Of the capacity, how much may be live at once after spilling: less where packing leaves gaps.
+_SPILL_SHARES = (0.95, 0.85, 0.7, 0.55)
+
+
+class SbufFull(Exception):
+    """The buffers do not fit as they are; `error` is what the user is told if nothing helps."""
+
+    def __init__(self, error: NeuronError) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
 @dataclass(frozen=True)
 class NcAllocate(ModulePass):
     """Give every buffer and variable an address.
 
-    `sbuf`: bytes per partition to use, in place of the machine's.
+    `sbuf`: bytes per partition to use, in place of the machine's. `spill`: whether buffers may be
+    put into HBM for a while where SBUF is too small.
     """
 
     name = "nc-allocate"
     sbuf: int = 0
+    spill: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Allocate the buffers of every function, and the variables."""
         require_phase(op, self.name, "ordered")
         machine = machine_of(op)
-        kinds = variables(op)
         capacity = usable_sbuf(machine, self.sbuf)
         for func in functions(op):
-            listing = list_function(func, kinds, placed=False)
-            order = allocate_function(listing, machine, capacity)
-            write_order(func.body.block, order)
+            self._allocate(op, func, machine, capacity)
+        kinds = variables(op)
         place_variables(list(kinds.values()), machine)
         op.attributes["neuronir.phase"] = StringAttr("allocated")
+
+    def _allocate(self, module: ModuleOp, func: FuncOp, machine: Machine, capacity: int) -> None:
+        """Allocate a function; where it does not fit, spill more and more of it."""
+        error: NeuronError | None = None
+        for share in (1.0, *_SPILL_SHARES):
+            kinds = variables(module)
+            listing = list_function(func, kinds, placed=False)
+            if error is not None:
+                if not self.spill or not spill(listing, module, machine, int(capacity * share)):
+                    break
+                listing = list_function(func, variables(module), placed=False)
+            try:
+                order = allocate_function(listing, machine, capacity)
+            except SbufFull as full:
+                error = error or full.error
+                continue
+            write_order(func.body.block, order)
+            return
+        if error is not None:
+            raise error
 
 
 def allocate_function(listing: Listing, machine: Machine, capacity: int) -> list[Node]:
@@ -121,8 +154,10 @@ def allocate_sbuf(
     keys = [k for k in lives if buffers[k].space == Space.SBUF]
     required, place = peak(lives, buffers, keys, length)
     packing = pack(_items(lives, buffers, keys, 0, length), capacity)
-    raise out_of_memory(
-        Space.SBUF, max(required, packing.height), capacity, place, order, buffers, lives
+    raise SbufFull(
+        out_of_memory(
+            Space.SBUF, max(required, packing.height), capacity, place, order, buffers, lives
+        )
     )
 
 

@@ -11,7 +11,7 @@ from neuronir.dialects.nc.structure import AddressOfOp, AllocOp, VariableOp
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.nc.rewrite import Linear, copy_with
 
-_NAMES = {engine: StringAttr(engine.name.lower()) for engine in Engine}
+NAMES = {engine: StringAttr(engine.name.lower()) for engine in Engine}
 
 # DMA queues by what they carry: the weight stream has one of its own, so that it is never held up.
 _STREAM = (0,)
@@ -75,7 +75,7 @@ def assign_engines(block: Block, machine: Machine, queues: QueueAllotter) -> Non
             engine = queues.queue(op)
         else:
             engine = engines[0]
-        op.properties["engine"] = _NAMES[engine]
+        op.properties["engine"] = NAMES[engine]
     for load in loads:
         _place_register_load(load)
     _number_registers(block, machine)
@@ -90,7 +90,7 @@ def _place_register_load(load: InstructionOp) -> None:
             users.setdefault(user.engine.data, []).append(user)
     parent = load.parent
     if parent is None or not users:
-        load.properties.setdefault("engine", _NAMES[Engine.SP])
+        load.properties.setdefault("engine", NAMES[Engine.SP])
         return
     for name, ops in sorted(users.items()):
         copy = copy_with(load, {}, {})

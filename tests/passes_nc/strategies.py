@@ -92,7 +92,8 @@ def with_loops(draw: st.DrawFn) -> Case:
         ready: list[SSAValue] = []
 
         def source() -> View:
-            if ready and draw(st.integers(0, 1)):
+            old = draw(st.booleans())
+            if ready and old:
                 return View(draw(st.sampled_from(ready)), 0, 32, ((1, 32),))
             return near(draw(st.sampled_from(shared)))
 
