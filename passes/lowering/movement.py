@@ -190,7 +190,7 @@ def lower_reverse(state: Lowering, op: Operation) -> None:
     cuts = {c for a in mirrored for c in (a.stride, a.end)}
 
     def forward(form: Form) -> Form | None:
-        if form.hbm or any(_touches(a, mirrored) for a, _ in form.partition):
+        if any(_touches(a, mirrored) for a, _ in form.partition):
             return None
         free: list[tuple[Atom, int]] = []
         offset = form.offset

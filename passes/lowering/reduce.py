@@ -10,7 +10,7 @@ from neuronir.dialects.nc.records import space_of
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.location import source_name
 from neuronir.passes.lowering.demand import ints
-from neuronir.passes.lowering.elementwise import BINARY, LOGICAL
+from neuronir.passes.lowering.elementwise import BINARY, LOGICAL, engine_for
 from neuronir.passes.lowering.layout import Atom, Form, dense, dim_atoms, merge, row_major, split_at
 from neuronir.passes.lowering.state import Lowering, span
 from neuronir.passes.lowering.values import Value, new_value
@@ -58,37 +58,40 @@ def lower_reduce(state: Lowering, op: Operation) -> None:
         )
     dims = [d for d in ints(op.dimensions)]
     reduced = reduce_value(state, op, value, dims, alu)
-    reduced = with_initial(state, reduced, alu, float(initial.scalar))
+    reduced = with_initial(state, reduced, alu, initial.scalar)
     state.set(op.results[0], reduced)
 
 
-_NEUTRAL = {
-    AluOp.ADD: 0.0,
-    AluOp.MULTIPLY: 1.0,
-    AluOp.MAX: -float("inf"),
-    AluOp.MIN: float("inf"),
-    AluOp.LOGICAL_AND: 1.0,
-    AluOp.LOGICAL_OR: 0.0,
-    AluOp.LOGICAL_XOR: 0.0,
-    AluOp.BITWISE_OR: 0.0,
-    AluOp.BITWISE_XOR: 0.0,
-}
+def neutral(alu: AluOp, dtype: DType) -> float:
+    """What changes nothing when it is combined with a number of a type."""
+    if alu in (AluOp.MAX, AluOp.MIN):
+        if dtype.is_float:
+            return float("-inf") if alu is AluOp.MAX else float("inf")
+        if dtype is DType.BOOL:
+            return 0.0 if alu is AluOp.MAX else 1.0
+        info = np.iinfo(dtype.numpy)
+        return float(info.min if alu is AluOp.MAX else info.max)
+    if alu in (AluOp.MULTIPLY, AluOp.LOGICAL_AND):
+        return 1.0
+    if alu is AluOp.BITWISE_AND:
+        return float(2 ** (8 * dtype.size) - 1)
+    return 0.0
+
+
+def is_neutral(alu: AluOp, dtype: DType, initial: float) -> bool:
+    """Whether an initial value changes nothing."""
+    if initial == neutral(alu, dtype):
+        return True
+    return alu is AluOp.BITWISE_AND and initial == -1
 
 
 def with_initial(state: Lowering, value: Value, alu: AluOp, initial: float) -> Value:
     """Combine a reduction with an initial value that is not neutral."""
-    neutral = _NEUTRAL.get(alu)
-    low = {DType.I32: -(2**31), DType.U32: 0, DType.U8: 0, DType.BOOL: 0}.get(value.dtype)
-    high = {DType.I32: 2**31 - 1, DType.U32: 2**32 - 1, DType.BOOL: 1}.get(value.dtype)
-    if initial == neutral or (alu is AluOp.MAX and initial == low):
-        return value
-    if alu is AluOp.MIN and initial == high:
-        return value
-    if alu is AluOp.BITWISE_AND and initial in (-1, 2**32 - 1):
+    if is_neutral(alu, value.dtype, initial):
         return value
     form = value.forms[0]
     walk = plan([form], [a for a, _ in form.free]) or []
-    engine = Engine.DVE if value.dtype.is_float else Engine.POOL
+    engine = engine_for(alu, value.dtype, state.machine.has_pool)
     for chunk in chunks(walk, form.partitions, 4, state.machine.max_free_sbuf):
         view = chunk.view(form, 0)
         state.emitter.tensor_scalar(view, view, alu, initial, engine=engine)
@@ -154,6 +157,11 @@ def full_value(state: Lowering, value: Value) -> Value:
         size *= a.size
     if size == value.size and value.scalar is None:
         return value
+    return full_copy(state, value)
+
+
+def full_copy(state: Lowering, value: Value) -> Value:
+    """A copy of its own of a value, with all of its elements."""
     support = merge(dim_atoms(value.shape, range(len(value.shape))))
     full = Value(value.shape, value.dtype, support)
     partition = state.default_partition(support)
@@ -199,9 +207,7 @@ def _along_free(
     inner: list[Atom],
     alu: AluOp,
 ) -> None:
-    engine = Engine.DVE
-    if not value.dtype.is_float and value.dtype is not DType.BOOL:
-        engine = Engine.POOL
+    engine = engine_for(alu, value.dtype, state.machine.has_pool)
     if not inner:
         walk = plan([partial, form], outer) or []
         for chunk in chunks(walk, form.partitions, 4, state.machine.max_free_psum):

@@ -3,14 +3,21 @@
 from xdsl.ir import Operation
 
 from neuronir.dialects.hlo.reduction import ReduceWindowOp
-from neuronir.dialects.nc.enums import AluOp, DType, Engine
+from neuronir.dialects.nc.enums import AluOp
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.location import source_name
 from neuronir.passes.lowering.convert import Converter
 from neuronir.passes.lowering.demand import ints
+from neuronir.passes.lowering.elementwise import engine_for
 from neuronir.passes.lowering.layout import Form, dim_atoms, join, merge
 from neuronir.passes.lowering.padding import padded
-from neuronir.passes.lowering.reduce import reducer
+from neuronir.passes.lowering.reduce import (
+    full_copy,
+    is_neutral,
+    neutral,
+    reducer,
+    with_initial,
+)
 from neuronir.passes.lowering.state import Lowering, span
 from neuronir.passes.lowering.values import Partition, Value, new_value, slice_value
 from neuronir.passes.lowering.views import chunks, plan
@@ -39,12 +46,13 @@ def lower_reduce_window(state: Lowering, op: Operation) -> None:
         d for d in range(rank) if size[d] > 1 or stride[d] > 1 or pads[2 * d] or pads[2 * d + 1]
     ]
     partition = window_partition(state, value, windowed)
-    value = padded(
-        state, value, pads[0::2], pads[1::2], [0] * rank, float(initial.scalar), partition
-    )
+    fill = neutral(alu, dtype)
+    value = padded(state, value, pads[0::2], pads[1::2], [0] * rank, fill, partition)
     for d in windowed:
         value = _along(state, value, d, size[d], stride[d], dilation[d], alu)
-    state.set(op.results[0], value)
+    if not windowed and not is_neutral(alu, dtype, initial.scalar):
+        value = full_copy(state, value)
+    state.set(op.results[0], with_initial(state, value, alu, initial.scalar))
 
 
 def window_partition(state: Lowering, value: Value, windowed: list[int]) -> Partition:
@@ -77,11 +85,12 @@ def _along(
         return views[0]
     partition = window_partition(state, value, [d])
     result = new_value(views[0].shape, value.dtype)
+    result.special = value.may_be_special()
     first = _form(state.converter, views[0], value, partition)
     support = merge(dim_atoms(result.shape, range(len(result.shape))))
     out = state.allocate(support, join(first.partition), value.dtype)
     forms = [_form(state.converter, v, value, partition) for v in views]
-    engine = Engine.POOL if value.dtype in (DType.I32, DType.U32) else Engine.DVE
+    engine = engine_for(alu, value.dtype, state.machine.has_pool)
     previous: Form = forms[0]
     for form in forms[1:]:
         dims = plan([out, previous, form], [a for a, _ in out.free])
