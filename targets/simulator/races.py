@@ -91,6 +91,7 @@ class RaceChecker:
     def __init__(self, program: Program) -> None:
         self._program = program
         self._clocks = Clocks(program.semaphores)
+        self._updaters: dict[int, Node] = {}  # who updated each semaphore last
         self._accesses: dict[Node, list[_Access]] = {}
         self._interned: dict[tuple[Space, int, int, Shape, int], _Footprint] = {}
         self._read: dict[tuple[Space, int], list[_Footprint]] = {}
@@ -105,8 +106,8 @@ class RaceChecker:
     def observe(self, node: Node, env: Env) -> None:
         """One instruction, in a walk that performs each instruction as soon as it may start.
 
-        Raises NIR_SIM020 where it races with an earlier one, NIR_SIM021 where it updates a
-        semaphore that an earlier update may still be changing.
+        Raises NIR_SIM020 where it races with an earlier one: for bytes, or for a semaphore that
+        both update.
         """
         instruction = node.instruction
         start = self._clocks.issue(instruction, env)
@@ -139,13 +140,15 @@ class RaceChecker:
                         if known[record.component] < record.number:
                             raise self._race(record, node, env, other)
         if start.unordered is not None:
-            raise NeuronError(
-                "NIR_SIM021",
-                f"semaphore {start.unordered} may be updated while an earlier update of it is "
-                f"under way: {describe(instruction, env)} from "
-                f"{origin(self._program.sources, instruction)}",
-                help="wait for the earlier update first, or use another semaphore",
+            raise self._error(
+                self._updaters[start.unordered],
+                node,
+                env,
+                f"semaphore {start.unordered}: both may be counting it up at once, so that a wait "
+                "for it proves nothing",
             )
+        for update in instruction.updates:
+            self._updaters[update.semaphore] = node
         self._remember(touched, _Record(component, number, node))
 
     def meet(self) -> None:
@@ -263,12 +266,15 @@ class RaceChecker:
         return list(found.values())
 
     def _race(self, record: _Record, node: Node, env: Env, where: _Footprint) -> NeuronError:
-        sources = self._program.sources
-        first, second = record.node.instruction, node.instruction
         low = where.address + where.shape.low
         place = f"{where.space.name} bytes from {low:#x}"
         if where.space != Space.HBM:
             place += f", partitions {where.start} to {where.end - 1}"
+        return self._error(record.node, node, env, place)
+
+    def _error(self, earlier: Node, node: Node, env: Env, place: str) -> NeuronError:
+        sources = self._program.sources
+        first, second = earlier.instruction, node.instruction
         return NeuronError(
             "NIR_SIM020",
             f"Data race between Op1 '{describe(first)}' from {origin(sources, first)} and "
@@ -284,7 +290,7 @@ def _meet(a: _Footprint, b: _Footprint) -> bool:
 
 
 def check_races(program: Program) -> None:
-    """Walk the program without data and raise NIR_SIM020 or NIR_SIM021 at the first race.
+    """Walk the program without data and raise NIR_SIM020 at the first race.
 
     Registers take the lowest value of their bounds in waits, and all of them in addresses.
     """

@@ -226,7 +226,7 @@ def test_two_transfers_in_flight_on_one_semaphore() -> None:
         load = copy(Engine.DMA0, tile(64 * i, 4), tile(0, 4, Space.HBM))
         load.updates = (Update(0, 16),)
         loads.append(load)
-    with pytest.raises(NeuronError, match="NIR_SIM021.*semaphore 0 may be updated"):
+    with pytest.raises(NeuronError, match="NIR_SIM020.*Data race .* on semaphore 0: both"):
         check_races(program({Engine.DMA0: loads}, [x]))
 
 
