@@ -383,9 +383,7 @@ class Convolution:
                     )
                 started = False
                 for tap, r in inside:
-                    dst, dims, base = self._views(
-                        target, ranges, cast("list[tuple[int, int, int]]", r), tap, x, x_order
-                    )
+                    dst, dims, base = self._views(target, ranges, r, tap, x, x_order)
                     k_tap = sum(t * w_order[d] for t, d in zip(tap, n.k_spatial, strict=True))
                     for k in range(0, features, k_width):
                         count = min(k_width, features - k)

@@ -1,5 +1,7 @@
 """reduce: along the free axis by the vector engine, across partitions by POOL or by a matmul."""
 
+from typing import Any, cast
+
 import numpy as np
 from xdsl.ir import Operation, Region
 
@@ -69,7 +71,7 @@ def neutral(alu: AluOp, dtype: DType) -> float:
             return float("-inf") if alu is AluOp.MAX else float("inf")
         if dtype is DType.BOOL:
             return 0.0 if alu is AluOp.MAX else 1.0
-        info = np.iinfo(dtype.numpy)
+        info: np.iinfo[Any] = np.iinfo(cast(Any, dtype.numpy))
         return float(info.min if alu is AluOp.MAX else info.max)
     if alu in (AluOp.MULTIPLY, AluOp.LOGICAL_AND):
         return 1.0
