@@ -1,0 +1,161 @@
+"""The limits of a machine that one instruction can break; each message names limit and offender."""
+
+from collections.abc import Iterator
+
+from neuronir.dialects.nc.enums import Activation, DType, Engine, Space
+from neuronir.dialects.nc.footprint import shape_of
+from neuronir.dialects.nc.instruction import AccessPattern, Instruction
+from neuronir.dialects.nc.machine import Machine
+from neuronir.dialects.nc.opcodes import OPCODES
+
+_SBUF_PSUM = frozenset({Space.SBUF, Space.PSUM})
+_SBUF = frozenset({Space.SBUF})
+_DMA = frozenset({Space.SBUF, Space.HBM})
+_READS = {Engine.PE: _SBUF, Engine.ACT: _SBUF_PSUM, Engine.DVE: _SBUF_PSUM, Engine.POOL: _SBUF}
+_WRITES = {
+    Engine.PE: frozenset({Space.PSUM}),
+    Engine.ACT: _SBUF_PSUM,
+    Engine.DVE: _SBUF_PSUM,
+    Engine.POOL: _SBUF,
+}
+_TWO_TENSORS = {
+    "tensor_tensor": (0, 1),
+    "scalar_tensor_tensor": (0, 2),
+    "tensor_tensor_scan": (0, 1),
+    "copy_predicated": (0, 1),
+}
+_FP32 = frozenset({DType.F32, DType.F32R, DType.TF32})
+
+
+def violations(i: Instruction, m: Machine) -> Iterator[str]:
+    """What is wrong with instruction `i` on machine `m`, one sentence for each limit."""
+    if i.opcode in ("barrier", "register_load"):
+        return
+    if i.engine == Engine.POOL and not m.has_pool:
+        yield f"{m.name} has no pool engine"
+    if i.engine.is_dma and i.engine - Engine.DMA0 >= m.dma_queues:
+        yield f"queue {i.engine.name.lower()} is beyond the {m.dma_queues} DMA queues of {m.name}"
+    for role, ap, write in _operands(i):
+        yield from _operand(i.engine, role, ap, write, m)
+    if i.engine.is_dma:
+        yield from _transfer(i, m)
+    elif i.engine == Engine.PE:
+        yield from _tensor_engine(i, m)
+    else:
+        yield from _vector(i, m)
+
+
+def _operands(i: Instruction) -> Iterator[tuple[str, AccessPattern, bool]]:
+    spec = OPCODES[i.opcode]
+    for roles, aps, write in ((spec.dst, i.dst, True), (spec.src, i.src, False)):
+        for role, ap in zip(roles, aps, strict=True):
+            if ap is not None:
+                yield role.rstrip("?"), ap, write
+
+
+def _operand(
+    engine: Engine, role: str, ap: AccessPattern, write: bool, m: Machine
+) -> Iterator[str]:
+    spaces = _DMA if engine.is_dma else (_WRITES if write else _READS).get(engine, _DMA)
+    if ap.space not in spaces:
+        names = " and ".join(s.name for s in sorted(spaces))
+        verb = "write" if write else "read"
+        yield (
+            f"operand '{role}': {engine.name.lower()} cannot {verb} {ap.space.name}, only {names}"
+        )
+    if ap.dtype.name not in m.dtypes and ap.dtype != DType.BOOL:
+        yield f"operand '{role}': {m.name} has no data type {ap.dtype.name.lower()}"
+    if ap.space == Space.HBM:
+        return
+    last = ap.start + ap.partitions - 1
+    if last >= m.partitions:
+        yield f"operand '{role}' ends at partition {last}; the last one is {m.partitions - 1}"
+    if engine.is_dma:
+        return
+    starts = m.allowed_starts(ap.partitions)
+    if starts and ap.start not in starts:
+        allowed = ", ".join(map(str, starts))
+        yield (
+            f"operand '{role}' starts at partition {ap.start}; {ap.partitions} partitions may "
+            f"start at {allowed}"
+        )
+    if len(ap.free) > m.max_free_dims:
+        yield f"operand '{role}' has {len(ap.free)} free dims; the limit is {m.max_free_dims}"
+    limit = m.max_free_psum if ap.space == Space.PSUM else m.max_free_sbuf
+    if ap.elements > limit:
+        yield (
+            f"operand '{role}' has {ap.elements} elements per partition; the limit in "
+            f"{ap.space.name} is {limit}"
+        )
+
+
+def _transfer(i: Instruction, m: Machine) -> Iterator[str]:
+    dst, src = i.dst[0], i.src[0]
+    if dst is None or src is None:
+        return
+    if dst.dtype != src.dtype and not m.dma_casts:
+        yield f"DMA of {m.name} cannot convert {src.dtype.name.lower()} to {dst.dtype.name.lower()}"
+    if i.opcode != "dma" and not m.gather_in_dma:
+        yield f"{m.name} has no {i.opcode}: addresses of transfers must be known when compiling"
+
+
+def _tensor_engine(i: Instruction, m: Machine) -> Iterator[str]:
+    if i.opcode == "transpose":
+        source = i.src[0]
+        if source is not None and source.elements > m.pe_rows:
+            yield f"transpose of {source.elements} columns; the limit is {m.pe_rows}"
+        return
+    stationary, moving, dst = i.src[0], i.src[1], i.dst[0]
+    if stationary is None or moving is None or dst is None:
+        return
+    if stationary.elements > m.pe_columns:
+        yield f"operand 'stationary' has {stationary.elements} columns; the limit is {m.pe_columns}"
+    if moving.elements > m.matmul_max_moving:
+        yield f"operand 'moving' has {moving.elements} columns; the limit is {m.matmul_max_moving}"
+    if stationary.partitions != moving.partitions:
+        yield (
+            f"stationary has {stationary.partitions} partitions and moving "
+            f"{moving.partitions}: both are the contraction and must be equal"
+        )
+    for role, ap in (("stationary", stationary), ("moving", moving)):
+        if ap.dtype.name not in m.matmul_dtypes:
+            known = ", ".join(sorted(n.lower() for n in m.matmul_dtypes))
+            yield f"operand '{role}': no matmul of {ap.dtype.name.lower()}; there is {known}"
+    if (stationary.dtype in _FP32) != (moving.dtype in _FP32):
+        yield (
+            f"matmul of {stationary.dtype.name.lower()} with {moving.dtype.name.lower()}: fp32 and "
+            "tf32 go only with each other"
+        )
+    if dst.dtype != DType.F32:
+        yield f"a matmul adds up in f32, not in {dst.dtype.name.lower()}"
+    shape = shape_of(dst)
+    if shape.high - shape.low > m.psum_bank_bytes:
+        yield (
+            f"operand 'dst' spans {shape.high - shape.low} bytes; a PSUM bank has "
+            f"{m.psum_bank_bytes}"
+        )
+    elif not dst.address.terms:
+        first = (dst.address.const + shape.low) // m.psum_bank_bytes
+        last = (dst.address.const + shape.high - 1) // m.psum_bank_bytes
+        if first != last:
+            yield f"operand 'dst' lies in PSUM banks {first} and {last}: it must be in one"
+
+
+def _vector(i: Instruction, m: Machine) -> Iterator[str]:
+    both = _TWO_TENSORS.get(i.opcode)
+    if both is not None:
+        pair = [i.src[k] for k in both]
+        if all(ap is not None and ap.space == Space.PSUM for ap in pair):
+            yield f"{i.opcode} reads two operands from PSUM; at most one may lie there"
+    source = i.src[0] if i.src else None
+    if i.opcode == "activation":
+        name = Activation(int(i.params["func"])).name
+        if name not in m.activations:
+            yield f"{m.name} has no activation function {name.lower()}"
+    if i.opcode == "bn_stats" and source is not None and source.elements > m.bn_stats_max:
+        yield f"bn_stats of {source.elements} elements; the limit is {m.bn_stats_max}"
+    if i.opcode in ("max8", "find_index8") and source is not None:
+        if not 8 <= source.elements <= 16384:
+            yield f"{i.opcode} of {source.elements} elements; it takes 8 to 16384"
+    if i.opcode == "transpose_dve" and source is not None and source.partitions > 32:
+        yield f"transpose_dve of {source.partitions} partitions; the limit is 32"
