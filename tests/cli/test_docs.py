@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from neuronir.universe import NEURONIR_UNIVERSE
 from tests.cli.markdown import run_page
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -17,3 +18,10 @@ def test_page(page: str, tmp_path: Path) -> None:
     programs = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     environment = dict(os.environ, PYTHONPATH=str(ROOT), PATH=programs)
     assert run_page(ROOT / "docs" / page, ROOT, tmp_path, environment) > 0
+
+
+def test_every_pass_is_documented() -> None:
+    """`make docs` has run since the last pass was added."""
+    page = (ROOT / "docs" / "passes.md").read_text()
+    missing = [name for name in NEURONIR_UNIVERSE.all_passes if f"## {name}\n" not in page]
+    assert not missing, "run `make docs`"
