@@ -1,0 +1,1 @@
+"""Measurements of whole models: `python -m benchmarks.models`."""

@@ -1,0 +1,193 @@
+"""Compile one model, time it on the simulator and check its numbers: one process for each model.
+
+`python -m benchmarks.measure FILE.hlo [--cast none|matmult] [--weights] [--no-check]` prints one
+line of JSON.
+"""
+
+import argparse
+import json
+import resource
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+
+from benchmarks.corpus import Model
+from benchmarks.floor import least_bytes, least_us
+from neuronir.dialects.hlo.interpreter import interpret
+from neuronir.dialects.hlo.interpreter_bounds import bounds
+from neuronir.dialects.hlo.interpreter_noise import noise
+from neuronir.dialects.nc.instruction import Program
+from neuronir.dialects.support.compare import Report, compare
+from neuronir.dialects.support.npz import Array
+from neuronir.driver import CompiledResult, CompileOptions, compile_file
+from neuronir.frontends.hlo_text import import_hlo_text
+from neuronir.targets.simulator.functional import Options, run
+from neuronir.targets.simulator.report import build_report
+from neuronir.targets.simulator.timing import simulate_timing
+
+TARGET = "trn1"
+
+
+@dataclass
+class Measurement:
+    """What was measured of one model; `max_rel` is the error over the largest |reference|."""
+
+    name: str
+    cast: str
+    weights: bool
+    compile_s: float
+    compile_rss_gib: float
+    nc_ops: int
+    timing_s: float
+    total_us: float
+    roofline_us: float
+    least_us: float
+    bound_by: str
+    hbm_bytes: int
+    least_bytes: int
+    spill_bytes: int
+    scratch_bytes: int
+    barriers: int
+    phases_s: dict[str, float] = field(default_factory=dict)
+    run_s: float = 0.0
+    rss_gib: float = 0.0
+    max_rel: float = float("nan")
+    matches: bool | None = None
+    problem: str = ""
+
+    @property
+    def roofline_percent(self) -> float:
+        """How near the run comes to the roofline of its own instructions."""
+        return 100 * self.roofline_us / self.total_us
+
+    @property
+    def least_percent(self) -> float:
+        """How near the run comes to the least time of the model (floor.py)."""
+        return 100 * self.least_us / self.total_us
+
+    @property
+    def bytes_ratio(self) -> float:
+        """HBM bytes over the least that the model must move."""
+        return self.hbm_bytes / max(self.least_bytes, 1)
+
+
+def peak_rss_gib() -> float:
+    """Largest resident set of this process so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+
+
+def simulate(
+    program: Program, args: Sequence[Array], target: CompiledResult, *, races: bool = False
+) -> list[Array]:
+    """Run a program with the arguments that are still its inputs."""
+    given = sorted(v.index for v in program.variables if v.kind == "input")
+    chosen = [args[i] for i in given]
+    return run(program, chosen, target.target.machine, Options(races=races)).outputs
+
+
+def judge(
+    text: str,
+    outputs: Sequence[Array],
+    args: Sequence[Array],
+    reference: Mapping[str, Array] | None,
+    cast: str,
+) -> Report:
+    """Compare with XLA's outputs (else the interpreter's) within the derived bounds.
+
+    Where rounding alone does not explain a difference, the measured conditioning is allowed too
+    (docs/numerics.md).
+    """
+    module = import_hlo_text(text, "model.hlo")
+    precision = "fp32" if cast == "none" else "bf16"
+    if reference is None:
+        with np.errstate(all="ignore"):
+            reference = {f"out{i}": x for i, x in enumerate(interpret(module, args))}
+    allowed = bounds(module, precision)
+    report = compare(outputs, reference, rtol=allowed)
+    if report.ok:
+        return report
+    measured = [n if np.isfinite(n) else 0.0 for n in noise(module, args, precision)]
+    return compare(outputs, reference, rtol=allowed, atol=measured)
+
+
+def count_ops(module: ModuleOp) -> int:
+    """Operations of a module, itself left out."""
+    return sum(1 for _ in module.walk()) - 1
+
+
+def measure(model: Model, cast: str, weights: bool, check: bool = True) -> Measurement:
+    """Compile, time, run and compare one model."""
+    args = model.args() if weights or check else []
+    bound = model.weights(args) if weights else {}
+    options = CompileOptions(auto_cast=cast, weights=bound)
+    start = time.perf_counter()
+    result = compile_file(str(model.path), TARGET, options)
+    compile_s = time.perf_counter() - start
+    rss = peak_rss_gib()
+    program = result.program
+    assert program is not None
+    machine = result.target.machine
+    start = time.perf_counter()
+    report = build_report(simulate_timing(program, machine))
+    timing_s = time.perf_counter() - start
+    hlo = compile_file(
+        str(model.path), TARGET, CompileOptions(auto_cast=cast, weights=bound, compile_to="hlo")
+    ).module
+    floor = least_bytes(hlo)
+    useful = sum(row["useful_flops"] for row in report["ops"])
+    scratch = report["bytes_by_kind"].get("scratch", {"read": 0, "written": 0})
+    found = Measurement(
+        name=model.name,
+        cast=cast,
+        weights=weights,
+        compile_s=compile_s,
+        compile_rss_gib=rss,
+        nc_ops=count_ops(result.module),
+        timing_s=timing_s,
+        total_us=report["total_time_us"],
+        roofline_us=report["roofline_us"],
+        least_us=least_us(floor, useful, machine),
+        bound_by=report["bound_by"],
+        hbm_bytes=report["hbm_read_bytes"] + report["hbm_write_bytes"],
+        least_bytes=floor,
+        spill_bytes=report["spill_save_bytes"] + report["spill_reload_bytes"],
+        scratch_bytes=scratch["read"] + scratch["written"],
+        barriers=report["barriers"],
+        phases_s={step.name: round(step.seconds, 3) for step in result.timer.children},
+    )
+    if check:
+        start = time.perf_counter()
+        outputs = simulate(program, args, result)
+        found.run_s = time.perf_counter() - start
+        with np.errstate(all="ignore"):
+            verdict = judge(model.path.read_text(), outputs, args, model.reference(), cast)
+        found.matches = verdict.ok
+        found.max_rel = max((o.max_rel for o in verdict.outputs), default=0.0)
+        wrong = [o.render() for o in verdict.outputs if not o.ok]
+        found.problem = wrong[0] if wrong else ""
+    found.rss_gib = peak_rss_gib()
+    return found
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure one model and print it as JSON."""
+    parser = argparse.ArgumentParser(description="Measure one model.")
+    parser.add_argument("path", type=Path)
+    parser.add_argument("--cast", choices=("none", "matmult", "all"), default="matmult")
+    parser.add_argument("--weights", action="store_true")
+    parser.add_argument("--no-check", action="store_true")
+    args = parser.parse_args(argv)
+    found = measure(Model(args.path), args.cast, args.weights, not args.no_check)
+    values: dict[str, Any] = asdict(found)
+    print(json.dumps(values))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
