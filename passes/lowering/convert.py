@@ -27,9 +27,11 @@ from neuronir.passes.lowering.layout import (
     join,
     row_major,
     split_at,
+    tile,
+    tile_width,
 )
 from neuronir.passes.lowering.values import Partition, Value
-from neuronir.passes.lowering.views import chunks, dma_views, numbers_of, packed, plan
+from neuronir.passes.lowering.views import chunks, dma_reaches, dma_views, numbers_of, packed, plan
 
 
 def covered(support: Sequence[Atom], a: Atom) -> bool | None:
@@ -396,6 +398,10 @@ class Converter:
             rows = sum((a.size - 1) * s for a, s in wanted) + 1
         ordered = in_order_of(list(free), source)
         layout = Form(source.buffer, wanted, dense(ordered), copies=1 if wanted else rows)
+        ordered_free = sorted(source.free, key=lambda pair: -pair[0].stride)
+        source = replace(source, free=join(ordered_free))
+        if not dma_reaches(layout, source):
+            return self._load(value, self._in_order(value, source), wanted, copies)
         single = len(list(dma_views(layout, source, self.machine.dma_max_dims - 1))) == 1
         role = "stream" if single and value.root().once else None
         target = self.emitter.sbuf(rows, _size(free), value.dtype, role)
@@ -404,6 +410,24 @@ class Converter:
         return form
 
     # HBM
+
+    def _in_order(self, value: Value, source: Form) -> Form:
+        """A copy in HBM in the order of the element numbers, which any layout can be loaded from,
+        of one in another order."""
+        atoms = [a for a, _ in source.free]
+        if not atoms or all(a.stride == s for a, s in source.free):
+            raise NeuronError("NIR_LOW001", f"no layout for a value of shape {value.shape}")
+        widest = max(atoms, key=lambda a: a.size)
+        width = tile_width(widest.size, self.machine.partitions)
+        inner = tile(widest.size, widest.stride, width)[1]
+        support = tuple(sorted(atoms, key=lambda a: -a.stride))
+        chip = self._load(replace(value, support=support), source, ((inner, 1),), 1)
+        sizes = [a.size for a in support]
+        buffer = self.emitter.variable("scratch", "scratch", sizes, value.dtype)
+        form = Form(buffer, (), join(dense(support)), hbm=True)
+        self.transfer(form, chip, load=False)
+        value.forms.insert(0, form)
+        return form
 
     def in_hbm(self, value: Value) -> Form:
         """The value's copy in HBM, which is written now if there is none."""

@@ -2,15 +2,17 @@
 
 from dataclasses import dataclass, field
 
+import numpy as np
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
 from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.dialects.nc.enums import Activation, AluOp, DType
 from neuronir.passes.lowering.elementwise import ACTIVATIONS
-from neuronir.passes.lowering.layout import row_major
+from neuronir.passes.lowering.layout import atom, row_major
+from neuronir.passes.lowering.normalization import batch_norm_affine, vector_value
 from neuronir.passes.lowering.state import Lowering
-from neuronir.passes.lowering.values import Value, reshape
+from neuronir.passes.lowering.values import Value, rename_dims, reshape
 
 COMPOSITES = {
     "gelu_exact": Activation.GELU,
@@ -25,16 +27,19 @@ class Epilogue:
     """Steps that follow a dot or a convolution, each the only user of what comes before.
 
     Values have the shape and numbering of the product. `result` is the last one's SSA value,
-    `dtype` its type. Order: scale by a scalar, biases, residual, function.
+    `dtype` its type. Order: scale by a scalar or by a factor along one dimension, bias, residual,
+    function. `affine` gathers constant factors and offsets along one dimension on the way.
     """
 
     result: SSAValue
     dtype: DType
     scale: float = 1.0
+    factor: Value | None = None
     biases: list[Value] = field(default_factory=list)
     residual: tuple[AluOp, Value] | None = None
     func: Activation = Activation.COPY
     ops: list[Operation] = field(default_factory=list)
+    affine: tuple[int, np.ndarray, np.ndarray] | None = None
 
 
 def find_epilogue(state: Lowering, product: SSAValue) -> Epilogue:
@@ -55,6 +60,12 @@ def find_epilogue(state: Lowering, product: SSAValue) -> Epilogue:
         found.dtype = state.dtype(current)
         if found.func is not Activation.COPY and op.name == "hlo.convert":
             break
+    if found.affine is not None:
+        dimension, factor, offset = found.affine
+        if not np.all(factor == 1.0):
+            found.factor = rename_dims(vector_value(factor), shape, [dimension])
+        if np.any(offset != 0.0):
+            found.biases = [rename_dims(vector_value(offset), shape, [dimension])]
     return found
 
 
@@ -67,20 +78,25 @@ def _take(state: Lowering, e: Epilogue, op: Operation, index: int, shape: tuple[
     if state.dtype(op.results[0]) is not DType.F32 or not plain:
         return False
     if op.name in ("hlo.add", "hlo.subtract") and op.operands[0] is not op.operands[1]:
-        other = state.values.get(op.operands[1 - index])
+        other = state.available(op.operands[1 - index])
         if other is None or (op.name == "hlo.subtract" and index == 1):
             return False
         if other.dtype is not DType.F32:
             return False
+        if _take_affine(e, op.name, other, shape):
+            return True
         return _take_operand(e, op.name, other, shape)
     if op.name == "hlo.multiply" and op.operands[0] is not op.operands[1]:
-        other = state.values.get(op.operands[1 - index])
-        if other is not None and other.scalar is not None and not e.biases and not e.residual:
+        other = state.available(op.operands[1 - index])
+        if other is not None and _take_affine(e, op.name, other, shape):
+            return True
+        free = not e.biases and not e.residual and e.factor is None and e.affine is None
+        if other is not None and other.scalar is not None and free:
             e.scale *= float(other.scalar)
             return True
         return False
     if op.name == "hlo.maximum":
-        other = state.values.get(op.operands[1 - index])
+        other = state.available(op.operands[1 - index])
         if other is not None and other.scalar == 0.0:
             e.func = Activation.RELU
             return True
@@ -88,12 +104,61 @@ def _take(state: Lowering, e: Epilogue, op: Operation, index: int, shape: tuple[
     if op.name in ACTIVATIONS and op.name != "hlo.sign":
         e.func = ACTIVATIONS[op.name]
         return True
+    if isinstance(op, CompositeOp) and op.kind.data == "batch_norm_inference" and index == 0:
+        if e.factor is None and not e.biases and e.residual is None and e.affine is None:
+            affine = batch_norm_affine(state, op)
+            if affine is not None:
+                e.factor = affine[0] if affine[0].shape == shape else reshape(affine[0], shape)
+                e.biases.append(
+                    affine[1] if affine[1].shape == shape else reshape(affine[1], shape)
+                )
+                return True
+        return False
     if isinstance(op, CompositeOp) and len(op.operands) == 1:
         func = COMPOSITES.get(op.kind.data)
         if func is not None:
             e.func = func
             return True
     return False
+
+
+def _unbiased(e: Epilogue) -> bool:
+    return not e.residual and not e.biases and e.affine is None
+
+
+def _take_affine(e: Epilogue, name: str, other: Value, shape: tuple[int, ...]) -> bool:
+    """Fold a constant vector along one dimension into the factor and the offset."""
+    if e.residual is not None or e.biases or e.factor is not None or other.scalar is not None:
+        return False
+    found = _constant_vector(other if other.shape == shape else reshape(other, shape), shape)
+    if found is None:
+        return False
+    dimension, vector = found
+    if e.affine is None:
+        if e.scale != 1.0 and name == "hlo.multiply":
+            return False
+        e.affine = (dimension, np.ones_like(vector), np.zeros_like(vector))
+    if e.affine[0] != dimension:
+        return False
+    _, factor, offset = e.affine
+    if name == "hlo.multiply":
+        e.affine = (dimension, factor * vector, offset * vector)
+    else:
+        e.affine = (dimension, factor, offset + (vector if name == "hlo.add" else -vector))
+    if e.scale != 1.0 and name == "hlo.multiply":
+        return False
+    return True
+
+
+def _constant_vector(value: Value, shape: tuple[int, ...]) -> tuple[int, np.ndarray] | None:
+    """(dimension, numbers) of a constant that varies along one whole dimension of `shape`."""
+    root = value.root()
+    if root.array is None or value.dtype is not DType.F32 or root.dtype is not DType.F32:
+        return None
+    for d, (stride, n) in enumerate(zip(row_major(shape), shape, strict=True)):
+        if n > 1 and value.support == (atom(n, stride),) and root.array.size == n:
+            return d, np.ascontiguousarray(root.array).reshape(-1)
+    return None
 
 
 def _one_dimension(value: Value, shape: tuple[int, ...]) -> bool:
@@ -116,7 +181,7 @@ def _take_operand(e: Epilogue, name: str, other: Value, shape: tuple[int, ...]) 
     total = 1
     for n in shape:
         total *= n
-    if name == "hlo.add" and other.scalar is None and not e.residual and not e.biases:
+    if name == "hlo.add" and other.scalar is None and _unbiased(e):
         if small < total and _one_dimension(value, shape):
             e.biases.append(value)
             return True

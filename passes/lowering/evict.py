@@ -36,10 +36,15 @@ class Evict:
         self.number = 0
         self.used: dict[int, tuple[int, int]] = {}  # start partition -> (rows, columns)
         self.bias: Form | None = None
+        self.factor: Form | None = None
         self.row_bias: Value | None = None
         self._classify()
 
     def _classify(self) -> None:
+        if self.epilogue.factor is not None:
+            self.factor = self.state.converter.ensure(
+                self.epilogue.factor, self.out.partition, self.out.partitions
+            )
         if not self.epilogue.biases:
             return
         value = self.epilogue.biases[0]
@@ -104,7 +109,8 @@ class Evict:
         state.emitter.matmul(target, stationary, form.at(number, 1, dims), True)
 
     def _bias_offset(self, number: int) -> int:
-        return 0 if self.bias is None else self.bias.locate(number)[1]
+        form = self.bias or self.factor
+        return 0 if form is None else form.locate(number)[1]
 
     def flush(self) -> None:
         """Evict what is in the buffer."""
@@ -117,71 +123,66 @@ class Evict:
         )
         if len(groups) > 1 and same and adjacent:
             groups = [(groups[0][0], sum(r for _, r, _ in groups), groups[0][2])]
-        base = self.out.locate(self.number)[0]
         for start, rows, n in groups:
             src = View(self.psum, start, rows, ((1, n),))
             dst = View(self.out.buffer, start, rows, ((1, n),), self.first, (), 0, self.out.dtype)
-            self._evict(dst, src, base, start, rows)
+            self._evict(dst, src, start, rows)
         self.psum = None
         self.used = {}
 
-    def _evict(self, dst: View, src: View, base: int, start: int, rows: int) -> None:
-        e, emitter = self.epilogue, self.state.emitter
-        bias: View | float = 0.0
-        if self.bias is not None:
-            _, offset = self.bias.locate(self.number)
-            bias = View(
-                self.bias.buffer,
-                start if self.bias.partition else 0,
-                rows,
-                ((1, 1),),
-                offset,
-                (),
-                0,
-                self.bias.dtype,
-            )
-        if e.residual is not None:
-            self._evict_residual(dst, src, bias)
-            return
-        simple = e.func in (Activation.COPY, Activation.RELU)
-        if not simple or emitter.lighter() is Engine.ACT:
-            emitter.activation(dst, src, e.func, e.scale, bias)
-        elif e.func is Activation.COPY and bias == 0.0 and e.scale == 1.0:
-            emitter.copy(dst, src, Engine.DVE)
-        elif e.func is Activation.COPY:
-            emitter.tensor_scalar(dst, src, AluOp.MULTIPLY, e.scale, AluOp.ADD, bias)
-        elif e.scale == 1.0:
-            emitter.tensor_scalar(dst, src, AluOp.ADD, bias, AluOp.MAX, 0.0)
-        else:
-            emitter.activation(dst, src, e.func, e.scale, bias)
+    def _along_partitions(self, form: Form | None, start: int, rows: int) -> View | None:
+        """The [rows, 1] view of a vector along the partitions of what is evicted."""
+        if form is None:
+            return None
+        _, offset = form.locate(self.number)
+        first = start if form.partition else 0
+        return View(form.buffer, first, rows, ((1, 1),), offset, (), 0, form.dtype)
 
-    def _evict_residual(self, dst: View, src: View, bias: View | float) -> None:
+    def _evict(self, dst: View, src: View, start: int, rows: int) -> None:
+        e, emitter = self.epilogue, self.state.emitter
+        bias: View | float = self._along_partitions(self.bias, start, rows) or 0.0
+        scale: View | float = self._along_partitions(self.factor, start, rows) or e.scale
+        if e.residual is not None:
+            self._evict_residual(dst, src, scale, bias)
+            return
+        plain = bias == 0.0 and scale == 1.0
+        simple = e.func is Activation.COPY or (e.func is Activation.RELU and scale == 1.0)
+        if not simple or emitter.lighter() is Engine.ACT:
+            emitter.activation(dst, src, e.func, scale, bias)
+        elif e.func is Activation.RELU:
+            emitter.tensor_scalar(dst, src, AluOp.ADD, bias, AluOp.MAX, 0.0)
+        elif plain:
+            emitter.copy(dst, src, Engine.DVE)
+        else:
+            emitter.tensor_scalar(dst, src, AluOp.MULTIPLY, scale, AluOp.ADD, bias)
+
+    def _evict_residual(
+        self, dst: View, src: View, scale: View | float, bias: View | float
+    ) -> None:
+        """dst = func(src * scale + bias +- residual); the bias comes last where both are there."""
         e, state = self.epilogue, self.state
         assert e.residual is not None
         op, value = e.residual
         form = state.converter.ensure(value, self.out.partition, self.out.partitions)
-        n = src.free[0][1]
-        other = _flat_view(form, self.out, self.number, dst, n)
-        if bias == 0.0 and e.scale == 1.0:
+        other = _flat_view(form, self.out, self.number, dst, src.free[0][1])
+        left = bias
+        if scale == 1.0 and bias == 0.0:
             state.emitter.tensor_tensor(op, dst, src, other)
         else:
-            first = AluOp.MULTIPLY if bias == 0.0 else AluOp.ADD
-            scaled = src
-            if bias != 0.0 and e.scale != 1.0:
-                state.emitter.tensor_scalar(dst, src, AluOp.MULTIPLY, e.scale, AluOp.ADD, bias)
-                state.emitter.tensor_tensor(op, dst, dst, other)
-                first = AluOp.BYPASS
-            if first is not AluOp.BYPASS:
-                a = e.scale if bias == 0.0 else bias
-                state.emitter.emit(
-                    "scalar_tensor_tensor",
-                    [dst],
-                    [scaled, a if isinstance(a, View) else None, other],
-                    {"op0": first, "op1": op} | ({} if isinstance(a, View) else {"imm0": a}),
-                    Engine.DVE,
-                )
-        if e.func is not Activation.COPY:
-            state.emitter.activation(dst, dst, e.func)
+            first, number = (AluOp.MULTIPLY, scale) if scale != 1.0 else (AluOp.ADD, bias)
+            if scale == 1.0:
+                left = 0.0
+            view = number if isinstance(number, View) else None
+            imm = {} if isinstance(number, View) else {"imm0": number}
+            state.emitter.emit(
+                "scalar_tensor_tensor",
+                [dst],
+                [src, view, other],
+                {"op0": first, "op1": op, **imm},
+                Engine.DVE,
+            )
+        if e.func is not Activation.COPY or left != 0.0:
+            state.emitter.activation(dst, dst, e.func, 1.0, left)
 
 
 def _flat_view(form: Form, out: Form, number: int, dst: View, n: int) -> View:

@@ -192,6 +192,7 @@ def mark_special(state: Lowering, op: Operation) -> None:
 def lower_function(function: HloFunc, machine: Machine) -> ModuleOp:
     """The nc module (virtual phase) of an hlo entry function without calls and loops."""
     state = Lowering(machine)
+    state.lower = lower_op
     block = function.body.block
     attrs = function.arg_attrs.data if function.arg_attrs else []
     for i, arg in enumerate(block.args):

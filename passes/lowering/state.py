@@ -33,6 +33,10 @@ from neuronir.passes.lowering.values import Partition, Value
 Rule = Callable[["Lowering", Operation], None]
 
 
+VIEWS = ("hlo.constant", "hlo.broadcast", "hlo.reshape", "hlo.transpose", "hlo.slice")
+"""Ops that are lowered to views without any instruction."""
+
+
 class Lowering:
     """Lowers the ops of one function, in order, into an emitter."""
 
@@ -43,11 +47,29 @@ class Lowering:
         self.converter = Converter(self.emitter, self.constants)
         self.values: dict[SSAValue, Value] = {}
         self.done: set[Operation] = set()
+        self.lower: Rule | None = None
         self._demands: dict[SSAValue, Demand] = {}
 
     def value(self, ssa: SSAValue) -> Value:
         """The value that has been made for `ssa`."""
         return self.values[ssa]
+
+    def available(self, ssa: SSAValue) -> Value | None:
+        """The value of `ssa`, which is made now where that takes no instruction (constants and
+        views of what is there); None where it comes later."""
+        if ssa in self.values:
+            return self.values[ssa]
+        op = ssa.owner
+        if not isinstance(op, Operation) or op in self.done or op.name not in VIEWS:
+            return None
+        if any(self.available(operand) is None for operand in op.operands):
+            return None
+        assert self.lower is not None
+        here = self.emitter.source
+        self.lower(self, op)
+        self.emitter.source = here
+        self.done.add(op)
+        return self.values.get(ssa)
 
     def set(self, ssa: SSAValue, value: Value) -> None:
         """Record the value of `ssa`."""

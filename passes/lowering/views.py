@@ -123,12 +123,7 @@ def numbers_of(atoms: Sequence[Atom]) -> list[int]:
 
 def dma_views(chip: Form, memory: Form, max_dims: int) -> Iterator[tuple[View, View]]:
     """Pairs of accesses that move all of `chip` (SBUF) from or to `memory` (HBM)."""
-    cuts = {c for a in memory.atoms() for c in (a.stride, a.end)}
-    pairs = [
-        (b, s * (b.stride // a.stride))
-        for a, s in chip.partition
-        for b in ((a,) if a.ragged else split_at(a, cuts) or (a,))
-    ]
+    pairs = _partition_pairs(chip, memory)
     steps = [memory.stride(a) for a, _ in pairs]
     if any(s is None for s in steps):
         raise ValueError("the HBM form does not hold these atoms whole")
@@ -152,6 +147,23 @@ def dma_views(chip: Form, memory: Form, max_dims: int) -> Iterator[tuple[View, V
             at = replace(piece, number=piece.number + base)
             view = at.view(memory, 1)
             yield at.view(chip, 0), replace(view, start=0, partition_stride=row_stride)
+
+
+def _partition_pairs(chip: Form, memory: Form) -> list[tuple[Atom, int]]:
+    """The partition atoms of `chip`, cut where those of `memory` are."""
+    cuts = {c for a in memory.atoms() for c in (a.stride, a.end)}
+    return [
+        (b, s * (b.stride // a.stride))
+        for a, s in chip.partition
+        for b in ((a,) if a.ragged else split_at(a, cuts) or (a,))
+    ]
+
+
+def dma_reaches(chip: Form, memory: Form) -> bool:
+    """Whether `memory` holds the atoms of `chip` whole, so that `dma_views` can walk both."""
+    if any(memory.stride(a) is None for a, _ in _partition_pairs(chip, memory)):
+        return False
+    return plan([chip, memory], [a for a, _ in chip.free]) is not None
 
 
 def packed(sizes: Sequence[int]) -> tuple[tuple[int, int], ...]:
