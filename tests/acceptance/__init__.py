@@ -1,0 +1,1 @@
+"""What the project promises of whole models, tried from the outside."""

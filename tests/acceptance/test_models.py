@@ -1,0 +1,44 @@
+"""Every model: compiled, written, read again and run, it gives what XLA gives."""
+
+import pytest
+
+from benchmarks.measure import judge
+from neuronir.targets.simulator.functional import Options, run
+from tests.acceptance.programs import LARGE, SMALL, binary, machine, model
+from tests.corpus import CORPUS
+
+
+def _check(name: str, cast: str, weights: bool = False) -> None:
+    chosen = model(name)
+    program = binary(name, cast, weights)
+    args = chosen.args()
+    given = sorted(v.index for v in program.variables if v.kind == "input")
+    outputs = run(program, [args[i] for i in given], machine(), Options()).outputs
+    report = judge(chosen.path.read_text(), outputs, args, chosen.reference(), cast)
+    assert report.ok, report.render()
+
+
+@pytest.mark.parametrize("cast", ["none", "matmult"])
+@pytest.mark.parametrize("name", SMALL)
+def test_small_model(name: str, cast: str) -> None:
+    _check(name, cast)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cast", ["none", "matmult"])
+@pytest.mark.parametrize("name", LARGE)
+def test_large_model(name: str, cast: str) -> None:
+    _check(name, cast)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*SMALL, *LARGE])
+def test_bound_weights(name: str) -> None:
+    _check(name, "matmult", weights=True)
+
+
+def test_no_model_is_left_out() -> None:
+    if not CORPUS.is_dir():
+        pytest.skip("the model corpus is absent")
+    there = {p.stem for folder in ("core", "odd") for p in (CORPUS / "hlo" / folder).glob("*.hlo")}
+    assert there == {*SMALL, *LARGE}
