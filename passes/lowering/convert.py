@@ -447,8 +447,11 @@ class Converter:
             source = next((f for f in self.source_forms(value) if not f.hbm), None)
             if source is None:
                 raise NeuronError("NIR_LOW002", f"a value of shape {value.shape} has no copy")
-            buffer = self.emitter.variable("scratch", "scratch", shape, value.dtype)
-            form = hbm_form(buffer, value)
+            # what is written is what the value varies along: the rest of the array repeats
+            support = sorted(value.support, key=lambda a: -a.stride)
+            sizes = [a.size for a in support]
+            buffer = self.emitter.variable("scratch", "scratch", sizes, value.dtype)
+            form = Form(buffer, (), dense(support), hbm=True)
             self.transfer(form, source, load=False)
             value.forms.append(form)
             return form

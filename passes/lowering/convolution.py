@@ -100,6 +100,14 @@ def lower_convolution(state: Lowering, op: Operation) -> None:
             f"{source_name(op)}: grouped convolution is not supported on {state.machine.name}",
             help="feature_group_count and batch_group_count of 1 are",
         )
+    dtype = state.dtype(op.operands[0])
+    if not dtype.is_float:
+        raise NeuronError(
+            "NCC_EVRF035",
+            f"{source_name(op)}: convolution of {dtype.name.lower()} operands is not a type of the "
+            f"tensor engine of {state.machine.name}",
+            help="convert the operands to a floating-point type",
+        )
     Convolution(state, op).lower()
 
 
@@ -247,8 +255,9 @@ class Convolution:
             ),
         )
         form = state.converter.ensure(image, rows, width)
-        step = form.stride(atom(image.shape[w] * features, 1))
-        if step is None:
+        column = form.stride(atom(image.shape[w], order[w]))
+        channel = form.stride(atom(features, 1)) if features > 1 else 1
+        if column is None or channel is None:
             return False
         outputs = self.shape[n.o_spatial[1]]
         shape = [image.shape[n.batch], image.shape[h], outputs, taps * features]
@@ -260,8 +269,10 @@ class Convolution:
                 base = new[0] if a.stride >= order[n.batch] and image.shape[n.batch] > 1 else new[1]
                 old = order[n.batch] if base == new[0] and a.stride >= order[n.batch] else order[h]
                 free.append((_scaled(a, old, base), stride))
-        free.append((atom(outputs, new[2]), step * features * n.strides[1]))
-        free.append((atom(taps * features, 1), step))
+        free.append((atom(outputs, new[2]), column * n.strides[1]))
+        free.append((atom(taps, features), column))
+        if features > 1:
+            free.append((atom(features, 1), channel))
         unfolded = new_value(shape, image.dtype)
         unfolded.forms.append(Form(form.buffer, partition, tuple(free), 0, form.offset, form.dtype))
         self.image = unfolded

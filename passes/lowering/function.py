@@ -39,6 +39,7 @@ from neuronir.passes.lowering.indexing import (
 )
 from neuronir.passes.lowering.layout import row_major
 from neuronir.passes.lowering.movement import (
+    lower_bitcast_convert,
     lower_broadcast,
     lower_concatenate,
     lower_iota,
@@ -57,6 +58,7 @@ RULES: dict[str, Rule] = {
     "hlo.broadcast": lower_broadcast,
     "hlo.reshape": lower_reshape,
     "hlo.bitcast": lower_reshape,
+    "hlo.bitcast_convert": lower_bitcast_convert,
     "hlo.transpose": lower_transpose,
     "hlo.slice": lower_slice,
     "hlo.concatenate": lower_concatenate,

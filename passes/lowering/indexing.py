@@ -22,7 +22,8 @@ from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.location import source_name
 from neuronir.passes.lowering.convert import hbm_form
 from neuronir.passes.lowering.demand import ints
-from neuronir.passes.lowering.layout import Form, dim_atoms, merge
+from neuronir.passes.lowering.layout import dim_atoms, merge
+from neuronir.passes.lowering.memory import contiguous_in_hbm, write_all
 from neuronir.passes.lowering.movement import copy_into, place_layout
 from neuronir.passes.lowering.reduce import reducer
 from neuronir.passes.lowering.rows import (
@@ -112,32 +113,6 @@ def _moved(value: Value, order: Sequence[int]) -> Value:
     if value.array is not None:
         return constant_value(np.ascontiguousarray(value.array.transpose(order)), value.dtype)
     return rename_dims(value, shape, [list(order).index(i) for i in range(len(order))])
-
-
-def contiguous_in_hbm(state: Lowering, value: Value) -> Form:
-    """A row-major copy of a value in HBM."""
-    for form in state.converter.source_forms(value):
-        if form.hbm and all(s == a.stride for a, s in form.free) and not form.dtype:
-            covered = 1
-            for a, _ in form.free:
-                covered *= a.size
-            if covered == value.size:
-                return form
-    if value.array is not None or (value.scalar is not None):
-        return state.converter.in_hbm(value)
-    fresh = new_value(value.shape, value.dtype)
-    buffer = state.emitter.variable("scratch", "scratch", value.shape, value.dtype)
-    target = hbm_form(buffer, fresh)
-    write_all(state, value, target)
-    value.forms.append(target)
-    return target
-
-
-def write_all(state: Lowering, value: Value, target: Form) -> None:
-    """Write a value to a row-major form in HBM."""
-    from neuronir.passes.lowering.function import store
-
-    store(state, value, target)
 
 
 def lower_scatter(state: Lowering, op: Operation) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import cast
 
+import numpy as np
 from xdsl.ir import Operation
 
 from neuronir.dialects.hlo.data_movement import (
@@ -17,8 +18,9 @@ from neuronir.dialects.hlo.data_movement import (
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.lowering.demand import ints
 from neuronir.passes.lowering.empty import broadcast_scalar
-from neuronir.passes.lowering.layout import Atom, Form, dim_atoms, join, merge, split_at
-from neuronir.passes.lowering.state import Lowering
+from neuronir.passes.lowering.layout import Atom, Form, dense, dim_atoms, join, merge, split_at
+from neuronir.passes.lowering.memory import contiguous_in_hbm, holds
+from neuronir.passes.lowering.state import Lowering, span
 from neuronir.passes.lowering.values import (
     Parts,
     Value,
@@ -40,6 +42,43 @@ def lower_reshape(state: Lowering, op: Operation) -> None:
     if source.array is not None:
         view = constant_value(source.array.reshape(shape), source.dtype)
     state.set(op.results[0], view)
+
+
+def lower_bitcast_convert(state: Lowering, op: Operation) -> None:
+    """bitcast_convert: the same bytes seen as another type; through HBM where the width changes."""
+    source = state.value(op.operands[0])
+    shape, dtype = state.shape(op.results[0]), state.dtype(op.results[0])
+    if source.scalar is not None or source.array is not None:
+        one = source.array if source.array is not None else np.full(source.shape, source.scalar)
+        array = np.ascontiguousarray(one.astype(source.dtype.numpy, copy=False))
+        value = constant_value(array.reshape(-1).view(dtype.numpy).reshape(shape), dtype)
+        value.special = dtype.is_float
+        state.set(op.results[0], value)
+        return
+    if dtype.size != source.dtype.size:
+        memory = contiguous_in_hbm(state, source)
+        value = new_value(shape, dtype)
+        whole = dense(value.support)
+        offset = memory.offset * source.dtype.size // dtype.size
+        name = dtype.name.lower()
+        value.forms.append(Form(memory.buffer, (), whole, 0, offset, name, 1, True))
+        value.special = dtype.is_float
+        state.set(op.results[0], value)
+        return
+    name = dtype.name.lower()
+    if not any(holds(form, source) for form in state.converter.source_forms(source)):
+        partition = state.default_partition(source.support)
+        state.converter.ensure(source, partition, span(partition))
+    value = Value(
+        shape,
+        dtype,
+        source.support,
+        source=source,
+        from_source=lambda form: replace(form, dtype=name) if holds(form, source) else None,
+        to_source=lambda a: None,  # PE transposes of numbers would not keep all bits
+        special=dtype.is_float,
+    )
+    state.set(op.results[0], value)
 
 
 def lower_transpose(state: Lowering, op: Operation) -> None:
@@ -227,8 +266,6 @@ def _touches(a: Atom, others: Sequence[Atom]) -> bool:
 
 def lower_iota(state: Lowering, op: Operation) -> None:
     """iota: a constant vector, seen as a broadcast."""
-    import numpy as np
-
     from neuronir.dialects.hlo.constants import IotaOp
 
     assert isinstance(op, IotaOp)
