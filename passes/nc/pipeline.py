@@ -80,7 +80,7 @@ def pipeline_loops(
             if d.before in number and d.loop == loop.loop
         ]
         plan = _plan(listing, loop, edges, machine, capacity)
-        if plan is None or (loop.trip_count - plan.last_stage) // plan.depth < 2:
+        if plan is None:
             record("nc-order", "loops not pipelined (too short or too large)")
             continue
         _report(loop, plan)
@@ -131,15 +131,17 @@ def _plan(
     for _ in range(_TRIES):
         start = modulo_schedule(works, edges, interval, machine)
         if start is not None:
-            for generous in (True, False):
-                copies = _copies(listing, loop, works, start, interval, machine, room, generous)
+            stages = [int(s // interval) for s in start]
+            offsets = [s - k * interval for s, k in zip(start, stages, strict=True)]
+            # One copy more than the schedule needs lets engines drift apart; then what it needs
+            # so that nothing waits; then what it needs to be right.
+            for extra, whole in ((1, True), (0, True), (0, False)):
+                copies = _copies(listing, loop, works, start, interval, machine, room, extra, whole)
                 if copies is None:
                     continue
-                stages = [int(s // interval) for s in start]
-                if max(stages) * 2 > loop.trip_count:
-                    continue
-                offsets = [s - k * interval for s, k in zip(start, stages, strict=True)]
-                return Plan(interval, bound, busiest, stages, offsets, copies)
+                plan = Plan(interval, bound, busiest, stages, offsets, copies)
+                if (loop.trip_count - plan.last_stage) // plan.depth >= 2:
+                    return plan
         interval *= 1.12
     return None
 
@@ -152,24 +154,25 @@ def _copies(
     interval: float,
     machine: Machine,
     room: tuple[int, int],
-    generous: bool,
+    extra: int,
+    whole: bool,
 ) -> dict[int, int] | None:
     """How many copies each buffer of the loop needs; None where they do not fit.
 
     The first write of a round must come after the last use of the round that had the copy before;
-    `generous` counts that use until it has ended, so that nothing waits.
+    with `whole` that use counts until it has ended, so that nothing waits. `extra` are added.
     """
     buffers = listing.buffers
     first: dict[int, float] = {}
     last: dict[int, float] = {}
     for i, node in enumerate(loop.body):
-        end = start[i] + (works[i].latency + machine.semaphore_latency_ns if generous else 0.0)
+        end = start[i] + (works[i].latency + machine.semaphore_latency_ns if whole else 0.0)
         for access in node.accesses:
             key = access.buffer
             if buffers[key].loop == loop.loop:
                 first[key] = min(first.get(key, start[i]), start[i])
                 last[key] = max(last.get(key, end), end)
-    copies = {key: int((last[key] - first[key]) // interval) + 1 for key in first}
+    copies = {key: int((last[key] - first[key]) // interval) + 1 + extra for key in first}
     depth = max(copies.values(), default=1)
     if depth * len(loop.body) > _LARGEST_KERNEL:
         return None

@@ -132,11 +132,11 @@ def list_schedule(
         else:
             heappush(lanes[works[i].engine].later, (ready[i], -tail[i], i))
 
-    def finish(i: int, at: float, lag: float = 0.0) -> None:
+    def finish(i: int, at: float) -> None:
         start[i] = at
         done[i] = True
         for j, d in successors[i]:
-            ready[j] = max(ready[j], at + d + lag)
+            ready[j] = max(ready[j], at + d)
             missing[j] -= 1
             if missing[j] == 0 and j not in given:
                 release(j)
@@ -174,13 +174,12 @@ def list_schedule(
                 at = max(at, until)
         for port in w.ports:
             port_free[port] = (at + w.port_time, number)
+        if w.dma:  # the DMA engines take the transfers of all queues one after the other
+            at = max(at, dma_free)
+            dma_free = at + w.dma
         lane.free = at + w.issue
-        lag = 0.0
-        if w.dma:  # transfers share the DMA engines: a late one delays what depends on it
-            dma_free = max(dma_free, at) + w.dma
-            lag = max(0.0, dma_free - (at + w.dma))
-        finish(i, at, lag)
+        finish(i, at)
         if banks is not None:
-            banks.done(i, at + w.latency + lag)
+            banks.done(i, at + w.latency)
         left -= 1
     return start

@@ -29,6 +29,9 @@ def straight_line(draw: st.DrawFn, most: int = 40) -> Case:
     y = p.variable("y", "output", (32, 64))
     local = [p.sbuf((32, 64)) for _ in range(draw(st.integers(1, 5)))]
     banks = [p.psum((32, 64)) for _ in range(draw(st.integers(1, 4)))]
+    for number, buffer in enumerate(local + banks):
+        p.emit("memset", [View(buffer, 0, 32, ((1, 64),))], [], value=float(number))
+    p.copy(View(s, 0, 32, ((1, 64),), 0, (), 64), View(local[0], 0, 32, ((1, 64),)))
 
     def view(buffer: SSAValue, columns: int) -> View:
         stride = draw(st.sampled_from([1, 1, 2]))
@@ -58,7 +61,8 @@ def straight_line(draw: st.DrawFn, most: int = 40) -> Case:
             p.add(some(local + banks, n), some(local, n), some(local + banks, n))
         elif kind == "matmul":
             bank = View(draw(st.sampled_from(banks)), 0, 8, ((1, n),))
-            p.matmul(bank, some(local, 8), some(local, n), draw(st.booleans()))
+            for k in range(draw(st.integers(1, 2))):
+                p.matmul(bank, some(local, 8), some(local, n), k > 0)
         else:
             p.emit("memset", [some(local, n)], [], value=0.0)
     return Case(p.finish())
@@ -72,14 +76,18 @@ def with_loops(draw: st.DrawFn) -> Case:
     y = p.variable("y", "output", (32, 512))
     s = p.variable("s", "scratch", (32, 512))
     shared = [p.sbuf((32, 256)) for _ in range(2)]
+    for number, buffer in enumerate(shared):
+        p.emit("memset", [View(buffer, 0, 32, ((1, 256),))], [], value=number + 0.5)
+    for part in range(2):
+        far_half = View(s, 0, 32, ((1, 256),), part * 256, (), 512)
+        p.copy(far_half, View(shared[part], 0, 32, ((1, 256),)))
     rounds: list[SSAValue] = []
 
     def near(buffer: SSAValue) -> View:
-        n = draw(st.sampled_from([16, 32]))
         offset = draw(st.integers(0, 48))
         steps = st.sampled_from([0, 4, 8])
         moved = [(i, c) for i in rounds if (c := draw(steps))]
-        return View(buffer, 0, 32, ((1, n),), offset, tuple(moved))
+        return View(buffer, 0, 32, ((1, 32),), offset, tuple(moved))
 
     def far(buffer: SSAValue) -> View:
         moved = [(i, draw(st.sampled_from([0, 16, 32]))) for i in rounds]
