@@ -75,9 +75,11 @@ def load_npz(path: str | Path) -> dict[str, Array]:
     except FileNotFoundError as error:
         raise NeuronError("NIR_NPZ004", f"{path} does not exist") from error
     except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
+        # What numpy takes for a pickle is most often a file of another kind.
+        reason = "it holds no arrays" if "pickle" in str(error) else error
         raise NeuronError(
             "NIR_NPZ003",
-            f"{path} cannot be read as an npz file: {error}",
+            f"{path} cannot be read as an npz file: {reason}",
             help="write it with numpy.savez(path, arg0=..., arg1=...)",
         ) from error
 

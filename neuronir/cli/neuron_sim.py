@@ -97,6 +97,8 @@ def _run(args: Namespace) -> int:
         raise UsageError("--timing-only and --no-timing leave nothing to do")
     if args.no_timing and (args.trace or args.report):
         raise UsageError("--trace and --report need timing")
+    if args.check_races and args.dma != "eager":
+        raise UsageError("--check-races covers all orders itself: it goes with --dma eager only")
     program = load_neff(args.neff).program
     machine: Machine = get_target(program.machine).machine
     check_machine(program, machine, args.neff)

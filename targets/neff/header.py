@@ -90,14 +90,14 @@ def _padded(text: str, size: int) -> bytes:
 def unpack_header(raw: bytes, path: str | None = None) -> Header:
     """The header in `raw`; NIR_NEFF001 where there is none, NIR_NEFF003 for a later version."""
     if len(raw) < HEADER_SIZE:
-        raise invalid(1, f"the file has {len(raw)} bytes, a header has {HEADER_SIZE}", path)
+        raise invalid(1, f"the file has {len(raw)} bytes, a NEFF header has {HEADER_SIZE}", path)
     fields = _LAYOUT.unpack(raw[:HEADER_SIZE])
     build = _text(fields[5])
     if fields[0] != PKG_VERSION or fields[1] != HEADER_SIZE:
         raise invalid(
             1,
-            f"no NEFF header (package version {fields[0]}, header size {fields[1]}; this program "
-            f"reads {PKG_VERSION} and {HEADER_SIZE})",
+            f"the file does not start with a NEFF header (package version {PKG_VERSION}, "
+            f"{HEADER_SIZE} bytes)",
             path,
         )
     if build is None or not build.startswith(BUILD_PREFIX):

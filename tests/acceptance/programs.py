@@ -43,7 +43,8 @@ LARGE = (
 
 def machine() -> Machine:
     """The machine that all is compiled for."""
-    return get_target("trn1").machine
+    found: Machine = get_target("trn1").machine
+    return found
 
 
 def model(name: str) -> Model:

@@ -175,7 +175,7 @@ def test_wrong_json_is_handled(data: st.DataObject) -> None:
 def test_refusals() -> None:
     raw = as_bytes(copy_program())
     refuses(b"", "NIR_NEFF001", "0 bytes")
-    refuses(b"\x7fELF" + raw[4:], "NIR_NEFF001", "no NEFF header")
+    refuses(b"\x7fELF" + raw[4:], "NIR_NEFF001", "NEFF header")
     refuses(raw[:40] + b"aws".ljust(128, b"\0") + raw[168:], "NIR_NEFF001", "made by 'aws'")
     later = bytearray(raw)
     later[24] = 2
