@@ -1,1 +1,0 @@
-"""Generators of documentation and other helpers that maintainers run."""
