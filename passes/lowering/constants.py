@@ -97,7 +97,7 @@ class Constants:
         if self.stream is not None and self.stream.used + rows.shape[1] > CHUNK_BYTES:
             self._close_stream()
         if self.stream is None:
-            self.stream = _Chunk(self.emitter, "stream", self.emitter.ops)  # type: ignore[arg-type]
+            self.stream = _Chunk(self.emitter, "stream", self.emitter.scopes[0])  # type: ignore[arg-type]
         offset = self.stream.add(rows)
         buffer = self.stream.alloc.buffer
         if self.stream.used >= CHUNK_BYTES:

@@ -30,7 +30,7 @@ from neuronir.passes.lowering.layout import (
     tile,
     tile_width,
 )
-from neuronir.passes.lowering.values import Partition, Value
+from neuronir.passes.lowering.values import Partition, Value, new_value
 from neuronir.passes.lowering.views import chunks, dma_reaches, dma_views, numbers_of, packed, plan
 
 
@@ -83,6 +83,24 @@ class Converter:
         self.emitter = emitter
         self.constants = constants
         self.machine: Machine = emitter.machine
+        self.homes: dict[Value, int] = {}
+
+    # loops
+
+    def settle(self, value: Value) -> None:
+        """From now on copies of `value` are made at the present depth of loops, or where they were
+        made before: it is used as it is in loops that are opened later."""
+        if value.lazy is not None and not value.forms:
+            self.settle(value.lazy[0])
+        self.homes.setdefault(value.root(), self.emitter.depth)
+
+    def home(self, value: Value) -> int:
+        """The depth of loops at which copies of `value` are made."""
+        if value.array is not None or value.scalar is not None:
+            return 0
+        if value.lazy is not None and not value.forms:
+            return self.home(value.lazy[0])
+        return self.homes.get(value.root(), self.emitter.depth)
 
     # what is wanted
 
@@ -92,10 +110,19 @@ class Converter:
         `partition` are (atom, step) pairs; those along which the value is constant ask for the same
         data on all partitions; `copies` is how many partitions that takes.
         """
-        wanted, mixed = self.effective(value, partition)
+        found = self.effective(value, partition)
+        if found is None:
+            return self.ensure(self.expanded(value), partition, copies)
+        wanted, mixed = found
         form = None if mixed else self.find(value, wanted, copies)
         if form is not None:
             return form
+        with self.emitter.outside(self.home(value)):
+            return self._ensure(value, partition, wanted, mixed, copies)
+
+    def _ensure(
+        self, value: Value, partition: Partition, wanted: Partition, mixed: bool, copies: int
+    ) -> Form:
         if mixed:
             form = self._make_mixed(value, partition)
         else:
@@ -104,15 +131,19 @@ class Converter:
             value.forms.append(form)
         return form
 
-    def effective(self, value: Value, partition: Partition) -> tuple[Partition, bool]:
-        """The atoms along which the value varies, and whether it is constant along others."""
+    def effective(self, value: Value, partition: Partition) -> tuple[Partition, bool] | None:
+        """The atoms along which the value varies, and whether it is constant along others; None
+        where it varies along an indivisible part of one."""
         wanted: list[tuple[Atom, int]] = []
         constant = False
         for a, step in partition:
             inside = covered(value.support, a)
             if inside is None:
                 cuts = {c for s in value.support for c in (s.stride, s.end)}
-                for b in split_at(a, cuts) or ():
+                parts = split_at(a, cuts)
+                if parts is None:
+                    return None
+                for b in parts:
                     if covered(value.support, b):
                         wanted.append((b, step * (b.stride // a.stride)))
                     else:
@@ -170,6 +201,34 @@ class Converter:
                 if made is not None:
                     return made
         return self._load(value, self.in_hbm(value), wanted, copies)
+
+    def expanded(self, value: Value) -> Value:
+        """A copy of a value that varies along all of its elements, for layouts that its own factors
+        do not divide."""
+        full = new_value(value.shape, value.dtype)
+        full.special = value.may_be_special()
+        cuts = {c for a in value.support for c in (a.stride, a.end)}
+        atoms = [b for a in full.support for b in split_at(a, cuts) or (a,)]
+        if not atoms:
+            atoms = [atom(1, 1)]
+        widest = max(atoms, key=lambda a: a.size)
+        width = tile_width(widest.size, self.machine.partitions)
+        inner = tile(widest.size, widest.stride, width)[1]
+        free = remaining(atoms, [inner]) or ()
+        target = Form(
+            self.emitter.sbuf(width, _size(free), value.dtype), ((inner, 1),), dense(free)
+        )
+        if value.scalar is not None:
+            for piece in chunks(plan([target], free) or [], width, 4, self.machine.max_free_sbuf):
+                self.emitter.memset(piece.view(target, 0), float(value.scalar))
+        else:
+            form = self.ensure(value, target.partition, width)
+            for piece in chunks(
+                plan([target, form], free) or [], width, 4, self.machine.max_free_psum
+            ):
+                self.emitter.copy(piece.view(target, 0), piece.view(form, 1))
+        full.forms.append(target)
+        return full
 
     def _through_source(self, value: Value, wanted: Partition, copies: int) -> Form | None:
         assert value.source is not None and value.to_source is not None
@@ -403,7 +462,8 @@ class Converter:
         if not dma_reaches(layout, source):
             return self._load(value, self._in_order(value, source), wanted, copies)
         single = len(list(dma_views(layout, source, self.machine.dma_max_dims - 1))) == 1
-        role = "stream" if single and value.root().once else None
+        once = value.root().once and self.emitter.depth == 0
+        role = "stream" if single and once else None
         target = self.emitter.sbuf(rows, _size(free), value.dtype, role)
         form = replace(layout, buffer=target)
         self.transfer(form, source, load=True)
@@ -434,6 +494,10 @@ class Converter:
         for form in self.source_forms(value):
             if form.hbm:
                 return form
+        with self.emitter.outside(self.home(value)):
+            return self._into_hbm(value)
+
+    def _into_hbm(self, value: Value) -> Form:
         if value.source is not None and value.from_source is not None:
             mapped = value.from_source(self.in_hbm(value.source))
             if mapped is not None:

@@ -1,6 +1,7 @@
 """Writing nc ops: buffers, instructions with their source, and loads that balance the engines."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from enum import IntEnum
 from math import prod
 
@@ -22,6 +23,7 @@ class Emitter:
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
         self.ops: list[Operation] = []
+        self.scopes: list[list[Operation]] = [self.ops]
         self.head: list[Operation] = []
         self.variables: list[VariableOp] = []
         self.source: Operation | None = None
@@ -63,6 +65,34 @@ class Emitter:
         address = AddressOfOp.make(op)
         self.head.append(address)
         return address.buffer
+
+    # loops
+
+    def enter(self) -> None:
+        """Begin the body of a loop."""
+        self.ops = []
+        self.scopes.append(self.ops)
+
+    def leave(self) -> list[Operation]:
+        """End the body of the innermost loop; gives its ops."""
+        body = self.scopes.pop()
+        self.ops = self.scopes[-1]
+        return body
+
+    @property
+    def depth(self) -> int:
+        """How many loops are open."""
+        return len(self.scopes) - 1
+
+    @contextmanager
+    def outside(self, depth: int) -> Iterator[None]:
+        """Append to the body of the loop number `depth` (0: to the function) for a while."""
+        here = self.ops
+        self.ops = self.scopes[min(depth, self.depth)]
+        try:
+            yield
+        finally:
+            self.ops = here
 
     # instructions
 

@@ -51,6 +51,8 @@ from neuronir.passes.lowering.movement import (
 )
 from neuronir.passes.lowering.reduce import lower_reduce
 from neuronir.passes.lowering.state import Lowering, Rule
+from neuronir.passes.lowering.streaming import copy_in_hbm, lower_group
+from neuronir.passes.lowering.streaming_groups import SEED_SHARE, Group, find_groups, in_order
 from neuronir.passes.lowering.values import Value, constant_value, new_value
 from neuronir.passes.lowering.window import lower_reduce_window
 
@@ -115,12 +117,16 @@ RULES: dict[str, Rule] = {
 }
 
 
-def lower_block(state: Lowering, block: Block) -> None:
-    """Lower the ops of a block in order, the terminator excepted."""
-    for op in block.ops:
-        if op in state.done or op is block.last_op:
-            continue
-        lower_op(state, op)
+def lower_block(state: Lowering, block: Block, *, stream: bool = False) -> None:
+    """Lower the ops of a block in order, the terminator excepted; with `stream` what does not fit
+    in SBUF tile by tile."""
+    units = [op for op in block.ops if op is not block.last_op]
+    groups = find_groups(block, state.machine) if stream else []
+    for unit in in_order(units, groups):
+        if isinstance(unit, Group):
+            lower_group(state, unit)
+        elif unit not in state.done:
+            lower_op(state, unit)
 
 
 def lower_op(state: Lowering, op: Operation) -> None:
@@ -199,10 +205,14 @@ def lower_function(function: HloFunc, machine: Machine) -> ModuleOp:
     attrs = function.arg_attrs.data if function.arg_attrs else []
     for i, arg in enumerate(block.args):
         _parameter(state, i, arg, attrs[i] if i < len(attrs) else None)
-    lower_block(state, block)
     assert block.last_op is not None
-    for i, ssa in enumerate(_leaves(block.last_op.operands[0])):
-        _result(state, i, ssa)
+    leaves = _leaves(block.last_op.operands[0])
+    for i, ssa in enumerate(leaves):
+        state.results.setdefault(ssa, []).append(i)
+    lower_block(state, block, stream=True)
+    for i, ssa in enumerate(leaves):
+        if i not in state.written:
+            _result(state, i, ssa)
     state.constants.finish()
     body = Block(
         [
@@ -285,7 +295,16 @@ def store(state: Lowering, value: Value, target: object) -> None:
     converter = state.converter
     value = full_value(state, value)
     form = next((f for f in converter.source_forms(value) if not f.hbm), None)
+    if form is None and not _fits(state, value) and copy_in_hbm(state, value, target):
+        return
     if form is None:
         partition = state.default_partition(value.support)
         form = converter.ensure(value, partition)
     converter.transfer(target, form, load=False)
+
+
+def _fits(state: Lowering, value: Value) -> bool:
+    """Whether a value takes a small part of SBUF only."""
+    machine = state.machine
+    whole = machine.sbuf_usable_partition_bytes * machine.partitions
+    return value.size * value.dtype.size * SEED_SHARE <= whole

@@ -107,6 +107,7 @@ class Form:
     `partition` lists (atom, step in partitions), `free` (atom, stride in elements of the buffer).
     `copies` is the number of partitions that hold the same data where `partition` is empty. An HBM
     form has no partition atoms. `dtype` is the element type's name where it is not the buffer's.
+    `indices` are loop variables, with the elements by which each round moves the offset (HBM only).
     """
 
     buffer: SSAValue
@@ -117,6 +118,7 @@ class Form:
     dtype: str = ""
     copies: int = 1
     hbm: bool = False
+    indices: tuple[tuple[SSAValue, int], ...] = ()
 
     @property
     def partitions(self) -> int:
@@ -184,7 +186,8 @@ class Form:
     def at(self, number: int, partitions: int, free: Sequence[tuple[int, int]]) -> View:
         """A view of `partitions` partitions from element `number` on, with (stride, size) dims."""
         p, offset = self.locate(number)
-        return View(self.buffer, p, partitions, tuple(free) or ((1, 1),), offset, (), 0, self.dtype)
+        dims = tuple(free) or ((1, 1),)
+        return View(self.buffer, p, partitions, dims, offset, self.indices, 0, self.dtype)
 
     def renumbered(self, atoms: dict[Atom, Atom]) -> "Form":
         """The same copy with its atoms renamed."""

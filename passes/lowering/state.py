@@ -48,6 +48,8 @@ class Lowering:
         self.values: dict[SSAValue, Value] = {}
         self.done: set[Operation] = set()
         self.lower: Rule | None = None
+        self.results: dict[SSAValue, list[int]] = {}
+        self.written: set[int] = set()
         self._demands: dict[SSAValue, Demand] = {}
 
     def value(self, ssa: SSAValue) -> Value:

@@ -124,6 +124,7 @@ def restride(
             form.dtype,
             form.copies,
             form.hbm,
+            form.indices,
         )
 
     return Value(
@@ -238,6 +239,7 @@ def slice_value(
             form.dtype,
             form.copies,
             form.hbm,
+            form.indices,
         )
 
     def back(a: Atom) -> Parts | None:
