@@ -107,7 +107,7 @@ def reduce_value(
     shape = value.shape
     kept = [d for d in range(len(shape)) if d not in dims]
     out_shape = tuple(shape[d] for d in kept)
-    axes = dim_atoms(shape, dims)
+    axes = merge(dim_atoms(shape, dims))
     value = full_value(state, value)
     partition = _layout(state, value, axes, kept)
     form = state.converter.ensure(value, partition, span(partition))
@@ -159,26 +159,7 @@ def full_value(state: Lowering, value: Value) -> Value:
         size *= a.size
     if size == value.size and value.scalar is None:
         return value
-    return full_copy(state, value)
-
-
-def full_copy(state: Lowering, value: Value) -> Value:
-    """A copy of its own of a value, with all of its elements."""
-    support = merge(dim_atoms(value.shape, range(len(value.shape))))
-    full = Value(value.shape, value.dtype, support)
-    partition = state.default_partition(support)
-    target = state.allocate(support, partition, value.dtype)
-    if value.scalar is not None:
-        walk = plan([target], [a for a, _ in target.free]) or []
-        for chunk in chunks(walk, target.partitions, 4, state.machine.max_free_sbuf):
-            state.emitter.memset(chunk.view(target, 0), float(value.scalar))
-    else:
-        form = state.converter.ensure(value, partition, target.partitions)
-        walk = plan([target, form], [a for a, _ in target.free]) or []
-        for chunk in chunks(walk, target.partitions, 4, state.machine.max_free_psum):
-            state.emitter.copy(chunk.view(target, 0), chunk.view(form, 1))
-    full.forms.append(target)
-    return full
+    return state.converter.expanded(value)
 
 
 def _layout(

@@ -14,7 +14,6 @@ from neuronir.passes.lowering.elementwise import engine_for
 from neuronir.passes.lowering.layout import Form, dim_atoms, join, merge
 from neuronir.passes.lowering.padding import padded
 from neuronir.passes.lowering.reduce import (
-    full_copy,
     is_neutral,
     neutral,
     reducer,
@@ -58,7 +57,7 @@ def lower_reduce_window(state: Lowering, op: Operation) -> None:
             window = replace(window, low=0, high=0)
         value = _along(state, value, d, window, alu)
     if not windowed and not is_neutral(alu, dtype, initial.scalar):
-        value = full_copy(state, value)
+        value = state.converter.expanded(value)
     state.set(op.results[0], with_initial(state, value, alu, initial.scalar))
 
 
