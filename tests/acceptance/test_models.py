@@ -14,7 +14,7 @@ def _check(name: str, cast: str, weights: bool = False) -> None:
     args = chosen.args()
     given = sorted(v.index for v in program.variables if v.kind == "input")
     outputs = run(program, [args[i] for i in given], machine(), Options()).outputs
-    report = judge(chosen.path.read_text(), outputs, args, chosen.reference(), cast)
+    report = judge(chosen.path.read_text(), outputs, args, chosen.reference(), cast).report
     assert report.ok, report.render()
 
 
