@@ -49,6 +49,10 @@ _SLACKS = (96, 48, 24, 12, 6, 3, 0)
 _SPILL_SHARES = (0.95, 0.85, 0.7, 0.55)
 
 
+# Stream buffers that may be kept out of the ring one by one; with more there is no ring at all.
+_OUTSIDE_RING = 8
+
+
 class SbufFull(Exception):
     """The buffers do not fit as they are; `error` is what the user is told if nothing helps."""
 
@@ -83,11 +87,13 @@ class NcAllocate(ModulePass):
     def _allocate(self, module: ModuleOp, func: FuncOp, machine: Machine, capacity: int) -> None:
         """Allocate a function; where it does not fit, spill more and more of it."""
         error: NeuronError | None = None
-        for share in (1.0, *_SPILL_SHARES):
+        for attempt, share in enumerate((1.0, *_SPILL_SHARES)):
             kinds = variables(module)
             listing = list_function(func, kinds, placed=False)
             if error is not None:
-                if not self.spill or not spill(listing, module, machine, int(capacity * share)):
+                room = int(capacity * share)
+                done = self.spill and spill(listing, module, machine, room, weights=attempt > 1)
+                if not self.spill or (not done and attempt > 1):
                     break
                 listing = list_function(func, variables(module), placed=False)
             try:
@@ -149,7 +155,7 @@ def allocate_sbuf(
             return ring
         if ring < 0 and kept >= set(streams):
             break
-        kept.update(streams if ring < 0 else [ring])
+        kept.update(streams if ring < 0 or len(kept) >= _OUTSIDE_RING else [ring])
     lives, length = deep_lifetimes(order, buffers)
     keys = [k for k in lives if buffers[k].space == Space.SBUF]
     required, place = peak(lives, buffers, keys, length)

@@ -43,11 +43,14 @@ class _Use:
         return next((p for p in self.places if p > place), 1 << 62)
 
 
-def spill(listing: Listing, module: ModuleOp, machine: Machine, capacity: int) -> bool:
+def spill(
+    listing: Listing, module: ModuleOp, machine: Machine, capacity: int, *, weights: bool
+) -> bool:
     """Rewrite a function so that at most `capacity` bytes are live at once; whether anything was
-    done. Buffers that one instruction or loop uses together stay together."""
+    done. Buffers that one instruction or loop uses together stay together. With `weights` buffers
+    of the weight stream may be loaded again too, otherwise the largest two have room kept."""
     order, buffers = listing.nodes, listing.buffers
-    streams = stream_buffers(order, buffers)
+    streams = {} if weights else stream_buffers(order, buffers)
     room = sum(sorted((rounded(buffers[k].size) for k in streams), reverse=True)[:2])
     uses = _uses(order, buffers, set(streams))
     cuts, taken = _evictions(order, buffers, uses, capacity - room)

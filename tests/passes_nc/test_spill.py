@@ -76,3 +76,14 @@ def test_loop_does_not_fit() -> None:
     NcOrder(unroll=0, sbuf=2048).apply(Context(), module)
     with pytest.raises(NeuronError, match="NCC_EOOM002"):
         NcAllocate(sbuf=512).apply(Context(), module)
+
+
+def test_weights_are_loaded_again() -> None:
+    """The strips of one layer do not fit together: some are loaded more than once."""
+    module = mlp(2, 8)
+    for step in (NcOrder(), NcAllocate(sbuf=22 * 1024), NcSynchronise()):
+        step.apply(Context(), module)
+        module.verify()
+    assert "nc.spill" in str(module)
+    check_memory(module)
+    check_synchronised(module)
