@@ -241,7 +241,7 @@ class Dot:
                 beside = beside and any(_within(a, p.mine) for p in stationary.batch)
                 if len(rest) == 1 and whole and beside:
                     return inner, a
-        return inner_tile(merge(mine), self.limit)[0], None
+        return inner_tile(tuple(mine), self.limit)[0], None
 
     def _allocate(
         self,

@@ -18,7 +18,17 @@ from neuronir.dialects.hlo.data_movement import (
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.lowering.demand import ints
 from neuronir.passes.lowering.empty import broadcast_scalar
-from neuronir.passes.lowering.layout import Atom, Form, dense, dim_atoms, join, merge, split_at
+from neuronir.passes.lowering.layout import (
+    Atom,
+    Form,
+    dense,
+    dim_atoms,
+    join,
+    merge,
+    split_at,
+    tile,
+    tile_width,
+)
 from neuronir.passes.lowering.memory import contiguous_in_hbm, holds
 from neuronir.passes.lowering.state import Lowering, span
 from neuronir.passes.lowering.values import (
@@ -126,6 +136,11 @@ def place_layout(
     want = state.demand(result).best()
     if want is None or any(a.stride < v.end and v.stride < a.end for a, _ in want for v in avoid):
         want = state.default_partition(support, avoid)
+    if any(a.ragged for a, _ in want):  # pieces are cut out of one dimension, not out of several
+        rest = dim_atoms(shape, [d for d in range(len(shape)) if d not in cut])
+        widest = max(rest, key=lambda a: a.size)
+        width = tile_width(widest.size, state.machine.partitions)
+        want = ((tile(widest.size, widest.stride, width)[1], 1),)
     return state.allocate(support, want, state.dtype(result))
 
 

@@ -247,7 +247,8 @@ def slice_value(
             low, high = new[d], new[d] * shape[d]
             if shape[d] != 1 and low <= a.stride and a.end <= high and not a.ragged:
                 whole = shape[d] == source.shape[d]
-                inner = steps[d] == 1 and starts[d] % (a.end // low) == 0
+                reach = a.end // low
+                inner = steps[d] == 1 and starts[d] % reach == 0 == source.shape[d] % reach
                 if whole or inner:
                     return [(atom(a.size, a.stride // low * old[d]), 1)]
         return None
