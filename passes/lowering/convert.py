@@ -17,6 +17,7 @@ from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.ops import View
 from neuronir.dialects.nc.records import space_of
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.passes.lowering.by_rows import rows_first
 from neuronir.passes.lowering.constants import Constants, digits_of
 from neuronir.passes.lowering.emitter import Emitter, view_dtype
 from neuronir.passes.lowering.layout import (
@@ -200,7 +201,13 @@ class Converter:
                 made = self._transpose(value, form, wanted)
                 if made is not None:
                     return made
-        return self._load(value, self.in_hbm(value), wanted, copies)
+        source = self.in_hbm(value)
+        rows = rows_first(self.machine, value, source, wanted)
+        if rows is not None:
+            made = self._transpose(value, self._load(value, source, rows, 1), wanted)
+            if made is not None:
+                return made
+        return self._load(value, source, wanted, copies)
 
     def expanded(self, value: Value) -> Value:
         """A copy of a value that varies along all of its elements, for layouts that its own factors

@@ -21,6 +21,7 @@ from neuronir.dialects.nc.structure import ReturnOp as NcReturn
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.location import source_name
 from neuronir.passes.lowering import empty
+from neuronir.passes.lowering.by_rows import rows_first
 from neuronir.passes.lowering.composite import lower_composite
 from neuronir.passes.lowering.convert import hbm_form
 from neuronir.passes.lowering.convolution import lower_convolution
@@ -300,6 +301,10 @@ def store(state: Lowering, value: Value, target: object) -> None:
     if form is None:
         partition = state.default_partition(value.support)
         form = converter.ensure(value, partition)
+    if form.usable:
+        rows = rows_first(state.machine, value, target, state.partition_of(form))
+        if rows is not None:
+            form = converter.ensure(value, rows)
     converter.transfer(target, form, load=False)
 
 

@@ -59,7 +59,7 @@ def _elementwise(op: Operation, value: SSAValue, dim: int) -> Tiling | None:
     shape = shape_of(op.results[0])
     if shape_of(value) != shape:
         return None
-    out = {v: dim for v in op.results}
+    out: Tiling = {v: dim for v in op.results}
     for v in op.operands:
         out[v] = dim if shape_of(v) == shape else WHOLE
     return out

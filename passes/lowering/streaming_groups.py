@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from math import prod
-from typing import cast
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, Operation, SSAValue
@@ -364,7 +363,7 @@ class _Finder:
 def _root_in(value: SSAValue, members: set[Operation]) -> SSAValue:
     """What a view that a member makes is a view of; a broadcast's source takes no room."""
     while isinstance(value.owner, Operation) and value.owner in members:
-        op = cast(Operation, value.owner)
+        op = value.owner
         if op.name not in VIEWS or not op.operands:
             break
         value = op.operands[0]

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from xdsl.ir import SSAValue
 
-from neuronir.passes.lowering.layout import Atom, Form, atom, merge, row_major, split_at
+from neuronir.passes.lowering.layout import Atom, Form, atom, join, merge, row_major, split_at
 from neuronir.passes.lowering.streaming_dims import WHOLE
 from neuronir.passes.lowering.values import Value, scalar_value
 
@@ -68,13 +68,13 @@ class _Cut:
         if len(moved) > 1 or (moved and not form.hbm):
             return None
         if not moved:
-            return replace(form, partition=tuple(partition), free=tuple(free))
+            return replace(form, partition=join(partition), free=join(free))
         step = moved[0]
         indices = form.indices
         if self.tile.round is not None:
             indices = (*indices, (self.tile.round, step))
         return replace(
-            form, free=tuple(free), offset=form.offset + self.tile.first * step, indices=indices
+            form, free=join(free), offset=form.offset + self.tile.first * step, indices=indices
         )
 
     def parts(self, pairs: Sequence[tuple[Atom, int]]) -> tuple[list[tuple[Atom, int]], list[int]]:
