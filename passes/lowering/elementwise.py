@@ -9,7 +9,9 @@ from neuronir.dialects.hlo.elementwise import CompareOp
 from neuronir.dialects.nc.enums import Activation, AluOp, DType, Engine, Space
 from neuronir.dialects.nc.ops import View
 from neuronir.dialects.nc.records import space_of
+from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.lowering.layout import Form
+from neuronir.passes.lowering.natural import refined, widest
 from neuronir.passes.lowering.state import Lowering, span, union
 from neuronir.passes.lowering.values import Partition, Value, scalar_value
 from neuronir.passes.lowering.views import chunks, plan
@@ -113,26 +115,50 @@ class Pointwise:
         partition: Partition | None = None,
     ) -> None:
         self.state = state
+        self.dtype = dtype
+        if all(v.scalar is not None for v in operands):  # nothing varies: compute one element
+            one = operands[0]
+            form = state.converter.ensure(one, (), 1)
+            operands = [Value(one.shape, one.dtype, (), [form]), *operands[1:]]
+        for attempt in (False, True):
+            self.partition = (
+                self._refined(operands, state.shape(op.results[0]))
+                if attempt
+                else partition
+                if partition is not None
+                else choose_partition(state, op, [v for v in operands if v.scalar is None])
+            )
+            if self._lay_out(operands):
+                return
+        raise NeuronError("NIR_LOW004", "the layouts of the operands do not go together")
+
+    def _refined(self, operands: Sequence[Value], shape: tuple[int, ...]) -> Partition:
+        """A layout in factors along which each operand varies or does not."""
         varying = [v for v in operands if v.scalar is None]
-        self.partition = (
-            partition if partition is not None else choose_partition(state, op, varying)
-        )
-        support = union([v.support for v in varying])
-        count = span(self.partition)
-        self.forms: list[Form | None] = [
-            None if v.scalar is not None else state.converter.ensure(v, self.partition, count)
-            for v in operands
-        ]
-        present = [f for f in self.forms if f is not None]
-        largest = max(present, key=lambda f: f.elements * f.partitions)
-        self.out = state.allocate(support, self.partition, dtype, largest)
+        atoms = refined(varying, shape)
+        return widest(atoms or (), self.state.machine.partitions)
+
+    def _lay_out(self, operands: Sequence[Value]) -> bool:
+        """Bring the operands into the layout, and find how to walk them together."""
+        converter, count = self.state.converter, span(self.partition)
+        varying = [v for v in operands if v.scalar is None]
+        self.support = union([v.support for v in varying])
+        try:
+            self.forms: list[Form | None] = [
+                None if v.scalar is not None else converter.ensure(v, self.partition, count)
+                for v in operands
+            ]
+            present = [f for f in self.forms if f is not None]
+            largest = max(present, key=lambda f: f.elements * f.partitions)
+            self.out = self.state.allocate(self.support, self.partition, self.dtype, largest)
+        except NeuronError as error:
+            if error.code != "NIR_LOW001":  # this layout does not divide an operand
+                raise
+            return False
         self.present = [self.out, *present]
         dims = plan(self.present, [a for a, _ in self.out.free])
-        if dims is None:
-            raise ValueError(f"{op.name}: layouts of the operands do not go together")
-        self.dims = dims
-        self.dtype = dtype
-        self.support = support
+        self.dims = dims or []
+        return dims is not None
 
     def pieces(self, max_dims: int = MAX_DIMS) -> list[tuple[View, list[View | None]]]:
         """(output, operands) of each instruction; None for scalars."""

@@ -34,6 +34,11 @@ class Atom:
         return self.stride * self.size if self.unit == self.stride else self.unit * self.extent
 
     @property
+    def reach(self) -> int:
+        """The end of what it is a digit of: of the whole dimension for a tile or its inner."""
+        return self.unit * self.extent
+
+    @property
     def ragged(self) -> bool:
         """Whether its dimension is not a whole number of tiles."""
         return self.unit != self.stride or self.extent != self.size

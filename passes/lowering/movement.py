@@ -26,10 +26,9 @@ from neuronir.passes.lowering.layout import (
     join,
     merge,
     split_at,
-    tile,
-    tile_width,
 )
 from neuronir.passes.lowering.memory import contiguous_in_hbm, holds
+from neuronir.passes.lowering.natural import divides, in_dimensions
 from neuronir.passes.lowering.state import Lowering, span
 from neuronir.passes.lowering.values import (
     Parts,
@@ -136,11 +135,9 @@ def place_layout(
     want = state.demand(result).best()
     if want is None or any(a.stride < v.end and v.stride < a.end for a, _ in want for v in avoid):
         want = state.default_partition(support, avoid)
-    if any(a.ragged for a, _ in want):  # pieces are cut out of one dimension, not out of several
-        rest = dim_atoms(shape, [d for d in range(len(shape)) if d not in cut])
-        widest = max(rest, key=lambda a: a.size)
-        width = tile_width(widest.size, state.machine.partitions)
-        want = ((tile(widest.size, widest.stride, width)[1], 1),)
+    if not divides([a for a, _ in want], shape):
+        rest = [d for d in range(len(shape)) if d not in cut]
+        want = in_dimensions(shape, rest, state.machine.partitions)
     return state.allocate(support, want, state.dtype(result))
 
 

@@ -14,6 +14,7 @@ from neuronir.dialects.support.location import source_name
 from neuronir.passes.lowering.demand import ints
 from neuronir.passes.lowering.elementwise import BINARY, LOGICAL, engine_for
 from neuronir.passes.lowering.layout import Atom, Form, dense, dim_atoms, merge, row_major, split_at
+from neuronir.passes.lowering.natural import divides, in_dimensions, workable
 from neuronir.passes.lowering.state import Lowering, span
 from neuronir.passes.lowering.values import Value, new_value
 from neuronir.passes.lowering.views import chunks, plan
@@ -119,7 +120,7 @@ def reduce_value(
 
     def rename(a: Atom) -> Atom:
         for d, i in pairs:
-            if old[d] <= a.stride and a.end <= old[d] * shape[d]:
+            if old[d] <= a.stride and a.reach <= old[d] * shape[d] and a.unit % old[d] == 0:
                 k = new[i]
                 return Atom(a.size, a.stride // old[d] * k, a.unit // old[d] * k, a.extent)
         raise NeuronError("NIR_LOW004", "a reduction cuts a factor of its layout")
@@ -174,11 +175,14 @@ def _layout(
         crossing = [
             a for a, _ in form.partition if any(x.stride < a.end and a.stride < x.end for x in axes)
         ]
-        if not crossing or not keeps:
+        if not keeps or (not crossing and workable(form, value.shape)):
             return form.partition
     if not keeps:
         return state.default_partition(value.support)
-    return state.default_partition(value.support, axes)
+    chosen = state.default_partition(value.support, axes)
+    if divides([a for a, _ in chosen], value.shape):
+        return chosen
+    return in_dimensions(value.shape, kept, state.machine.partitions)
 
 
 def _along_free(

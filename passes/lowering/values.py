@@ -198,7 +198,7 @@ def _rename(
 ) -> Atom | None:
     for i, d in pairs:
         low, high = from_strides[i], from_strides[i] * from_shape[i]
-        if low <= a.stride and a.end <= high and a.unit % low == 0:
+        if low <= a.stride and a.reach <= high and a.unit % low == 0:
             scale = to_strides[d]
             return Atom(a.size, a.stride // low * scale, a.unit // low * scale, a.extent)
     return None
@@ -245,7 +245,8 @@ def slice_value(
     def back(a: Atom) -> Parts | None:
         for d in dims:
             low, high = new[d], new[d] * shape[d]
-            if shape[d] != 1 and low <= a.stride and a.end <= high and not a.ragged:
+            inside = low <= a.stride and a.end <= high and a.stride % low == 0
+            if shape[d] != 1 and inside and not a.ragged:
                 whole = shape[d] == source.shape[d]
                 reach = a.end // low
                 inner = steps[d] == 1 and starts[d] % reach == 0 == source.shape[d] % reach
@@ -288,8 +289,10 @@ def _cut(
     """The part of atom `a` that a slice keeps, and the multiple of a's step it advances by."""
     for d in dims:
         low, high = old[d], old[d] * old_shape[d]
-        if not (low <= a.stride and a.end <= high):
+        if not (low <= a.stride and a.reach <= high):
             continue
+        if a.stride % low:
+            return None
         if shape[d] == old_shape[d] and steps[d] == 1:
             return Atom(a.size, a.stride // low * new[d], a.unit // low * new[d], a.extent), 1
         if a.ragged:

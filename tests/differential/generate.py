@@ -74,7 +74,9 @@ class Program:
         body = "\n  ".join(
             [*self.lines, f"ROOT r = ({types}) tuple({', '.join(r.name for r in roots)})"]
         )
-        return "HloModule m\n\n" + "\n".join(self.regions.values()) + f"\nENTRY e {{\n  {body}\n}}\n"
+        return (
+            "HloModule m\n\n" + "\n".join(self.regions.values()) + f"\nENTRY e {{\n  {body}\n}}\n"
+        )
 
     def inputs(self, seed: int) -> list[Array]:
         """Arguments for the parameters."""
@@ -144,7 +146,8 @@ def unary(p: Program, x: Item) -> None:
     exact = ["abs", "negate"] if x.type != "u8" else ["negate"]
     if x.type in FLOATS:
         opcode = p.pick([*exact, "floor", "round-nearest-even", "sign", "tanh", "logistic"])
-        p.add(x.type, x.shape, f"{opcode}({x.name})", x.exact and opcode not in ("tanh", "logistic"))
+        exact_op = opcode not in ("tanh", "logistic")
+        p.add(x.type, x.shape, f"{opcode}({x.name})", x.exact and exact_op)
     elif x.type == "pred":
         p.add(x.type, x.shape, f"not({x.name})")
     else:
@@ -178,9 +181,10 @@ def scalar(p: Program, x: Item) -> None:
 
 def broadcast(p: Program, x: Item) -> None:
     """New dimensions, anywhere."""
-    if len(x.shape) > 3:
+    sizes = [n for n in SIZES if n * prod(x.shape) <= MAX_ELEMENTS]
+    if len(x.shape) > 3 or not sizes:
         return unary(p, x)
-    size = p.pick([n for n in SIZES if n * prod(x.shape) <= MAX_ELEMENTS])
+    size = p.pick(sizes)
     place = p.pick(range(len(x.shape) + 1))
     kept = [i for i in range(len(x.shape) + 1) if i != place]
     dims = ",".join(map(str, kept))
@@ -314,9 +318,11 @@ def iota(p: Program, x: Item) -> None:
 def dot(p: Program, x: Item) -> None:
     """A product with a new parameter, contracting any dimension."""
     d = _axis(p, x)
-    n = p.pick([s for s in SIZES if s * prod(x.shape) // x.shape[d] <= MAX_ELEMENTS])
-    if n * x.shape[d] > MAX_ELEMENTS:
+    rows = prod(x.shape) // x.shape[d]
+    sizes = [s for s in SIZES if s * max(rows, x.shape[d]) <= MAX_ELEMENTS]
+    if not sizes:
         return reverse(p, x)
+    n = p.pick(sizes)
     swap = p.pick((False, True))
     shape = (n, x.shape[d]) if swap else (x.shape[d], n)
     w = p.add(x.type, shape, f"parameter({len(p.parameters)})")
@@ -328,6 +334,7 @@ def dot(p: Program, x: Item) -> None:
     text = f"dot({lhs.name}, {rhs.name}), lhs_contracting_dims={{{ld}}}"
     out = [*rest, n] if first else [n, *rest]
     p.add(x.type, out, f"{text}, rhs_contracting_dims={{{rd}}}", False)
+    return None
     return None
 
 
