@@ -91,9 +91,9 @@ class PsumState:
         self.released: dict[int, float] = {}
         self._seen = (-1, -1)
         self._frees = 0
-        self.turns = sorted(demand.first)
+        self.turns = sorted(demand.rank, key=lambda key: (demand.rank[key], key))
         self.turn = 0
-        self.taken: set[int] = set()  # instructions that have taken their banks
+        self.owned: set[int] = set()  # buffers that have, or had, their banks
 
     def changed(self, oldest: int) -> bool:
         """Whether something has happened that may help those that found no bank."""
@@ -104,11 +104,13 @@ class PsumState:
         return True
 
     def take(self, i: int, oldest: int) -> float | None:
-        """Take the banks that instruction `i` needs first; when the last of them became free.
+        """Take the banks that instruction `i` is the first to need; when the last became free.
+
+        Instructions that write parts of one buffer may start in any order.
 
         None where it must wait. 0.0 where it needs none.
         """
-        keys = self.demand.first.get(i)
+        keys = [key for key in self.demand.touches.get(i, ()) if key not in self.owned]
         if not keys:
             return 0.0
         size = self.demand.size
@@ -117,21 +119,21 @@ class PsumState:
             return None
         if i > oldest:
             early = sum(size[k] for k in self.held if self.demand.rank[k] > oldest)
-            if early + need + self.demand.peak > self.demand.banks and not self._in_turn(i):
+            if early + need + self.demand.peak > self.demand.banks and not self._in_turn(keys):
                 return None
         when = 0.0
         for _ in range(need):
             when = max(when, heappop(self.free_at))
         self.held.update(keys)
-        self.taken.add(i)
+        self.owned.update(keys)
         self._frees += 1
         return when
 
-    def _in_turn(self, i: int) -> bool:
-        """Whether every buffer that program order touches before those of `i` has its banks."""
-        while self.turns[self.turn] in self.taken:
+    def _in_turn(self, keys: Sequence[int]) -> bool:
+        """Whether every buffer that program order touches before those of `keys` has its banks."""
+        while self.turns[self.turn] in self.owned:
             self.turn += 1
-        return self.turns[self.turn] == i
+        return self.turns[self.turn] in keys
 
     def done(self, i: int, end: float) -> None:
         """Instruction `i` has been scheduled and ends at `end`."""
