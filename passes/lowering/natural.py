@@ -22,17 +22,16 @@ def _bounds(shape: Sequence[int]) -> set[int]:
 
 def divides(atoms: Sequence[Atom], shape: Sequence[int]) -> bool:
     """Whether each atom is a product of factors of dimensions, and a ragged one lies in one."""
-    strides = row_major(shape)
+    dims = [(s, s * n) for s, n in zip(row_major(shape), shape, strict=True)]
     for a in atoms:
-        if not a.ragged:
-            parts = split_at(a, _bounds(shape))
-            if parts is None:
-                return False
-        elif not any(
-            a.unit % s == 0 and s <= a.unit and a.reach <= s * n
-            for s, n in zip(strides, shape, strict=True)
-        ):
+        parts = (a,) if a.ragged else split_at(a, _bounds(shape))
+        if parts is None:
             return False
+        for part in parts:
+            inside = [d for d in dims if d[0] <= part.unit and part.reach <= d[1]]
+            whole = (d[1] % part.reach == 0 or part.ragged for d in inside)
+            if not any(w and part.unit % d[0] == 0 for w, d in zip(whole, inside, strict=True)):
+                return False
     return True
 
 
