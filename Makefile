@@ -47,7 +47,7 @@ demo: $(STAMP) ## compile a small BERT for trn1, simulate it, check it against X
 	  --outputs $(OUT)/bert_tiny_outputs.npz --expect examples/bert_tiny_expected.npz
 
 unit: $(TESTS) ## pytest, without the slow tests
-	$(BIN)/python -m pytest -q -m "not slow"
+	$(BIN)/python -m pytest -q
 
 lit: $(TESTS) ## lit and filecheck tests
 	$(BIN)/lit lit/ -q -j$(J)
