@@ -32,7 +32,15 @@ from neuronir.passes.lowering.layout import (
     tile_width,
 )
 from neuronir.passes.lowering.values import Partition, Value, new_value
-from neuronir.passes.lowering.views import chunks, dma_reaches, dma_views, numbers_of, packed, plan
+from neuronir.passes.lowering.views import (
+    chunks,
+    dma_reaches,
+    dma_views,
+    in_parts,
+    numbers_of,
+    packed,
+    plan,
+)
 
 
 def covered(support: Sequence[Atom], a: Atom) -> bool | None:
@@ -398,7 +406,9 @@ class Converter:
             rest.extend(
                 b for b in parts if not any(o.stride <= b.stride and b.end <= o.end for o in old)
             )
-        layout = dense([*rest, *old])
+        above = [a for a in rest if old and a.stride == old[0].end]
+        rest = [*[a for a in rest if a not in above], *above]
+        layout = join(dense([*rest, *old]))
         target = self.emitter.sbuf(width, _size([a for a, _ in layout]), value.dtype)
         result = Form(target, wanted, layout)
         strides = self._free_dims(form, wanted) or []
@@ -540,11 +550,12 @@ class Converter:
         chip, memory = (dst, src) if load else (src, dst)
         if space_of(chip.buffer) is Space.PSUM:
             chip = self.to_sbuf(chip)
-        for chip_view, memory_view in dma_views(chip, memory, self.machine.dma_max_dims - 1):
-            if load:
-                self.emitter.dma(chip_view, memory_view)
-            else:
-                self.emitter.dma(memory_view, chip_view)
+        for pair in dma_views(chip, memory, self.machine.dma_max_dims - 1):
+            for chip_view, memory_view in in_parts(*pair):
+                if load:
+                    self.emitter.dma(chip_view, memory_view)
+                else:
+                    self.emitter.dma(memory_view, chip_view)
 
     def to_sbuf(self, form: Form) -> Form:
         """A copy of a PSUM form in SBUF, same layout."""

@@ -273,6 +273,8 @@ class Dot:
         dims = self.dims.free[which]
         if on_chip or total <= WEIGHT_PIECE_BYTES or not dims or value.lazy is not None:
             return [(value, 0)]
+        if self.state.converter.home(value) < self.state.emitter.depth:
+            return [(value, 0)]  # it stays for all rounds of a loop
         d = max(dims, key=lambda i: value.shape[i])
         count = -(-total // WEIGHT_PIECE_BYTES)
         step = -(-value.shape[d] // count)

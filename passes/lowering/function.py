@@ -118,11 +118,17 @@ RULES: dict[str, Rule] = {
 }
 
 
-def lower_block(state: Lowering, block: Block, *, stream: bool = False) -> None:
+def lower_block(
+    state: Lowering,
+    block: Block,
+    *,
+    stream: bool = False,
+    direct: frozenset[SSAValue] = frozenset(),
+) -> None:
     """Lower the ops of a block in order, the terminator excepted; with `stream` what does not fit
-    in SBUF tile by tile."""
+    in SBUF tile by tile (`direct` are operands of dots that lie in HBM as dots take them)."""
     units = [op for op in block.ops if op is not block.last_op]
-    groups = find_groups(block, state.machine) if stream else []
+    groups = find_groups(block, state.machine, direct) if stream else []
     for unit in in_order(units, groups):
         if isinstance(unit, Group):
             lower_group(state, unit)

@@ -6,17 +6,19 @@ from HBM at addresses that move with the round and go back the same way; nc-orde
 rounds. What is needed whole is made outside of the loop, once.
 """
 
-from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import IndexType, IntegerAttr
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.dialects.builtin import IndexType
+from xdsl.ir import Block, Operation, SSAValue
 
 from neuronir.dialects.hlo.control_flow import CompositeOp, TupleOp
+from neuronir.dialects.hlo.linear import DotOp
 from neuronir.passes.lowering.convert import hbm_form
 from neuronir.passes.lowering.emitter import view_dtype
 from neuronir.passes.lowering.layout import Form
 from neuronir.passes.lowering.state import Lowering
 from neuronir.passes.lowering.streaming_dims import WHOLE, Tiling, tiled_type, tiling_of_region
 from neuronir.passes.lowering.streaming_groups import Group
+from neuronir.passes.lowering.streaming_loop import make_loop
+from neuronir.passes.lowering.streaming_panels import pack_left
 from neuronir.passes.lowering.streaming_tiles import Tile, tile_form, tile_value
 from neuronir.passes.lowering.values import Value, new_value
 from neuronir.passes.lowering.views import chunks, plan
@@ -25,18 +27,21 @@ from neuronir.passes.lowering.views import chunks, plan
 def lower_group(state: Lowering, group: Group) -> None:
     """Emit the loop over the tiles of a group, and a last shorter round where one is left over."""
     state.emitter.source = group.ops[0]
+    packed = {pack_left(state, op) for op in group.ops if group.nested and isinstance(op, DotOp)}
     sources = {v: _sources(state, group, v) for v in group.inputs()}
     targets = {v: _target(state, v) for v in group.outputs()}
     rounds, rest = divmod(group.extent, group.rows)
     if rounds > 1:
         body = Block(arg_types=[IndexType()])
         state.emitter.enter()
-        _round(state, group, Tile(group.rows, group.rows, 0, body.args[0]), sources, targets)
-        _loop(state, rounds, body, state.emitter.leave())
+        _round(
+            state, group, Tile(group.rows, group.rows, 0, body.args[0]), sources, targets, packed
+        )
+        make_loop(state.emitter, rounds, body)
     else:
-        _round(state, group, Tile(group.rows, group.rows), sources, targets)
+        _round(state, group, Tile(group.rows, group.rows), sources, targets, packed)
     if rest:
-        _round(state, group, Tile(group.rows, rest, rounds), sources, targets)
+        _round(state, group, Tile(group.rows, rest, rounds), sources, targets, packed)
     for ssa, form in targets.items():
         value = new_value(state.shape(ssa), state.dtype(ssa))
         value.forms.append(form)
@@ -56,14 +61,6 @@ def copy_in_hbm(state: Lowering, value: Value, target: Form) -> bool:
                 state.emitter.dma(piece.view(target, 0), piece.view(form, 1))
             return True
     return False
-
-
-def _loop(state: Lowering, rounds: int, body: Block, ops: list[Operation]) -> None:
-    body.add_ops([*ops, scf.YieldOp()])
-    bounds = [arith.ConstantOp(IntegerAttr(n, IndexType())) for n in (0, rounds, 1)]
-    low, high, step = (b.result for b in bounds)
-    for op in (*bounds, scf.ForOp(low, high, step, [], Region(body))):
-        state.emitter.place(op)
 
 
 def _sources(state: Lowering, group: Group, ssa: SSAValue) -> list[Form]:
@@ -100,6 +97,7 @@ def _round(
     tile: Tile,
     sources: dict[SSAValue, list[Form]],
     targets: dict[SSAValue, Form],
+    packed: set[SSAValue | None],
 ) -> None:
     """Lower the ops of the group for one tile."""
     from neuronir.passes.lowering.function import lower_block, store
@@ -112,7 +110,8 @@ def _round(
     for op in group.ops:
         block.add_op(_tiled(op, group.tiling, tile.rows, mapping))
     block.add_op(TupleOp.create(operands=[mapping[v] for v in targets], result_types=[]))
-    lower_block(state, block, stream=group.nested)
+    direct = frozenset(mapping[v] for v in packed if v is not None)
+    lower_block(state, block, stream=group.nested, direct=direct)
     for v, form in targets.items():
         target = tile_form(form, state.shape(v), _dim(group, v), tile)
         assert target is not None

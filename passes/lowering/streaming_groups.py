@@ -72,13 +72,15 @@ def nbytes(ssa: SSAValue) -> int:
     return prod(ssa.type.get_shape()) * size
 
 
-def find_groups(block: Block, machine: Machine, taken: int = 0) -> list[Group]:
-    """The groups of a block; none where all of its values fit in SBUF together, beside `taken`
-    bytes per partition."""
-    capacity = machine.sbuf_usable_partition_bytes - taken
+def find_groups(
+    block: Block, machine: Machine, direct: frozenset[SSAValue] = frozenset()
+) -> list[Group]:
+    """The groups of a block; none where all of its values fit in SBUF together. `direct` are
+    operands of dots that lie in HBM with their contraction on partitions."""
+    capacity = machine.sbuf_usable_partition_bytes
     if peak_bytes(block) <= capacity * machine.partitions:
         return []
-    return _Finder(block, machine, capacity).find()
+    return _Finder(block, machine, capacity, direct).find()
 
 
 def _root(value: SSAValue) -> SSAValue:
@@ -113,7 +115,10 @@ def peak_bytes(block: Block) -> int:
 
 
 class _Finder:
-    def __init__(self, block: Block, machine: Machine, capacity: int) -> None:
+    def __init__(
+        self, block: Block, machine: Machine, capacity: int, direct: frozenset[SSAValue]
+    ) -> None:
+        self.direct = direct
         self.machine = machine
         self.capacity = capacity
         self.total = capacity * machine.partitions
@@ -322,7 +327,9 @@ class _Finder:
                     vector = isinstance(op, BroadcastOp) and v.owner not in members
                     size = nbytes(v) if vector else -(-nbytes(v) // n)
                     whole[v] = max(whole.get(v, 0), size if len(shape_of(v)) else 0)
-                elif isinstance(op, DotOp):  # the copy with the contraction on partitions
+                elif (
+                    isinstance(op, DotOp) and v not in self.direct
+                ):  # the copy with the contraction on partitions
                     extra[i] += -(-nbytes(v) * rows // extent // n)
             if op.name in VIEWS:
                 continue

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from neuronir.dialects.nc.ops import View
+from neuronir.passes.lowering.emitter import view_dtype
 from neuronir.passes.lowering.layout import Atom, Form, atom, split_at
 
 
@@ -164,6 +165,29 @@ def dma_reaches(chip: Form, memory: Form) -> bool:
     if any(memory.stride(a) is None for a, _ in _partition_pairs(chip, memory)):
         return False
     return plan([chip, memory], [a for a, _ in chip.free]) is not None
+
+
+PART_BYTES = 32768
+"""Bytes per partition above which a transfer is cut, so that its users need not wait for all."""
+
+
+def in_parts(chip: View, memory: View) -> Iterator[tuple[View, View]]:
+    """A transfer cut along its outermost free dimension where it is large."""
+    count, stride = chip.free[0][1], chip.free[0][0]
+    row = prod(size for _, size in chip.free[1:]) * view_dtype(chip).size
+    step = max(1, PART_BYTES // row)
+    if step >= count or len(chip.free) < 2 or memory.free[0][1] != count:
+        yield chip, memory
+        return
+    other = memory.free[0][0]
+    for low in range(0, count, step):
+        n = min(step, count - low)
+        yield (
+            replace(chip, free=((stride, n), *chip.free[1:]), offset=chip.offset + low * stride),
+            replace(
+                memory, free=((other, n), *memory.free[1:]), offset=memory.offset + low * other
+            ),
+        )
 
 
 def packed(sizes: Sequence[int]) -> tuple[tuple[int, int], ...]:
