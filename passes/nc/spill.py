@@ -35,9 +35,13 @@ class _Use:
 
     places: list[int] = field(default_factory=list)
     writes: list[int] = field(default_factory=list)
-    low: int = 1 << 62
-    high: int = 0
-    stop: int = 0
+    extents: list[tuple[int, int, int, int]] = field(default_factory=list)
+    """(place, low byte, high byte, last partition + 1) of each write."""
+
+    def written_before(self, place: int) -> tuple[int, int, int]:
+        """The low byte, high byte and partitions that writes before `place` span."""
+        done = [e for e in self.extents if e[0] < place]
+        return min(e[1] for e in done), max(e[2] for e in done), max(e[3] for e in done)
 
     def next_after(self, place: int) -> int:
         return next((p for p in self.places if p > place), 1 << 62)
@@ -87,8 +91,7 @@ def _uses(order: Sequence[Node], buffers: Sequence[Buffer], streams: set[int]) -
             if access.write:
                 if not use.writes or use.writes[-1] != place:
                     use.writes.append(place)
-                use.low, use.high = min(use.low, access.low), max(use.high, access.high)
-                use.stop = max(use.stop, access.stop)
+                use.extents.append((place, access.low, access.high, access.stop))
     return uses
 
 
@@ -162,7 +165,8 @@ class _Writer:
             before = max(p for p in use.places if p < begin)
             written = max((p for p in use.writes if p < begin), default=-1)
             if variable is not None and written > stored:
-                store = self._transfer(buffer, use, variable, current, store=True)
+                extent = use.written_before(begin)
+                store = self._transfer(buffer, extent, variable, current, store=True)
                 self.block.insert_op_after(store, self.order[before].op)
                 stored = written
                 record("nc-allocate", "spill stores")
@@ -171,7 +175,9 @@ class _Writer:
                 reload: InstructionOp = copy_with(source, {buffer.value: fresh}, {})
                 record("nc-allocate", "rematerialised loads")
             else:
-                reload = self._transfer(buffer, use, cast(SSAValue, variable), fresh, store=False)
+                extent = use.written_before(begin)
+                far = cast(SSAValue, variable)
+                reload = self._transfer(buffer, extent, far, fresh, store=False)
                 record("nc-allocate", "spill reloads")
             reload.attributes[SPILL] = UnitAttr()
             self.block.insert_op_before(reload, self.order[at].op)
@@ -208,17 +214,24 @@ class _Writer:
         return op.buffer
 
     def _transfer(
-        self, buffer: Buffer, use: _Use, variable: SSAValue, local: SSAValue, *, store: bool
+        self,
+        buffer: Buffer,
+        written: tuple[int, int, int],
+        variable: SSAValue,
+        local: SSAValue,
+        *,
+        store: bool,
     ) -> InstructionOp:
-        """Between the written part of a buffer and its variable."""
+        """Between the part of a buffer that is written so far and its variable."""
         type_ = cast(MemRefType, buffer.value.type)
         pitch = 1
         for extent in type_.get_shape()[1:]:
             pitch *= extent
         size = buffer.size // pitch
-        first, count = use.low // size, -(-use.high // size) - use.low // size
-        near = View(local, 0, use.stop, ((1, count),), first)
-        far = View(variable, 0, use.stop, ((1, count),), first, (), pitch)
+        low, high, stop = written
+        first, count = low // size, -(-high // size) - low // size
+        near = View(local, 0, stop, ((1, count),), first)
+        far = View(variable, 0, stop, ((1, count),), first, (), pitch)
         op = build(DmaOp, [far if store else near], [near if store else far])
         op.properties["engine"] = NAMES[self.queues.queue(op)]
         op.attributes[SPILL] = UnitAttr()
