@@ -71,7 +71,7 @@ def engine_for(op: AluOp, dtype: DType, machine_has_pool: bool) -> Engine:
     wraps round where a narrower result overflows; fp32 would saturate."""
     integer = not dtype.is_float and dtype is not DType.BOOL
     if integer and op not in _BITS and machine_has_pool:
-        if dtype in _EXACT or op in _WRAPPING or op is AluOp.ABS_MAX:
+        if dtype in _EXACT or op in _WRAPPING:
             return Engine.POOL
     return Engine.DVE
 
@@ -220,14 +220,10 @@ def lower_unary(state: Lowering, op: Operation) -> None:
             state.emitter.tensor_scalar(out, src, AluOp.IS_EQ, 0.0)
         elif op.name == "hlo.not":
             state.emitter.tensor_scalar(out, src, AluOp.BITWISE_NOT, 0.0)
-        elif op.name == "hlo.abs":
-            state.emitter.tensor_scalar(
-                out,
-                src,
-                AluOp.ABS_MAX,
-                0.0,
-                engine=engine_for(AluOp.ABS_MAX, dtype, state.machine.has_pool),
-            )
+        elif op.name == "hlo.abs":  # max(x, -x): the least number stays itself
+            engine = engine_for(AluOp.MULTIPLY, dtype, state.machine.has_pool)
+            state.emitter.tensor_scalar(out, src, AluOp.MULTIPLY, -1.0, engine=engine)
+            state.emitter.tensor_tensor(AluOp.MAX, out, src, out, engine)
         else:
             state.emitter.copy(out, src)
     work.finish(op)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import cast
 
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.nc.machine import Machine
@@ -86,7 +86,9 @@ class Lowering:
             dtype = None
         if dtype is None or dtype.name not in self.machine.dtypes:
             owner = ssa.owner
-            where = source_name(owner) if isinstance(owner, Operation) else "an argument"
+            where = source_name(owner) if isinstance(owner, Operation) else ""
+            if isinstance(ssa, BlockArgument):
+                where = f"parameter {ssa.index}"
             raise NeuronError(
                 "NCC_ESPP004",
                 f"{where}: element type {type_.element_type} is not supported on "
