@@ -10,27 +10,23 @@ from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from math import prod
 
-from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, Operation, SSAValue
 
-from neuronir.dialects.hlo.data_movement import BroadcastOp
 from neuronir.dialects.hlo.linear import DotOp
 from neuronir.dialects.nc.machine import Machine
-from neuronir.dialects.nc.records import dtype_of
 from neuronir.passes.lowering.demand import shape_of
 from neuronir.passes.lowering.layout import divisor
 from neuronir.passes.lowering.streaming_dims import WHOLE, Tiling, spread
+from neuronir.passes.lowering.streaming_size import VIEWS, nbytes, peak_bytes, tile_bytes
 
-VIEWS = ("hlo.constant", "hlo.broadcast", "hlo.reshape", "hlo.transpose", "hlo.iota")
-"""Ops whose results take no memory of their own."""
 SEED_SHARE, BIG_SHARE = 4, 16
 """A group begins at a value of more than this share of SBUF, and grows along values of that."""
 ROW_BYTES = 4096
 """Bytes per partition of a tile: rows at which DMA is at its rate (hardware.md section 2.5)."""
+ROUNDS = 2
+"""Rounds of a loop whose tiles are in SBUF at a time, where they fit."""
 PANEL_SHARE = 0.75
 """Of SBUF, for the operand that stays while the other one of a large dot streams."""
-ROUNDS = 2
-"""Rounds of a loop whose tiles are in SBUF at a time."""
 
 
 @dataclass(eq=False)
@@ -61,57 +57,18 @@ class Group:
         ]
 
 
-def nbytes(ssa: SSAValue) -> int:
-    """Bytes of a tensor value; 0 of anything else."""
-    if not isinstance(ssa.type, TensorType):
-        return 0
-    try:
-        size = dtype_of(ssa.type.element_type).size
-    except KeyError:
-        size = 4
-    return prod(ssa.type.get_shape()) * size
-
-
 def find_groups(
     block: Block, machine: Machine, direct: frozenset[SSAValue] = frozenset()
 ) -> list[Group]:
     """The groups of a block; none where all of its values fit in SBUF together. `direct` are
     operands of dots that lie in HBM with their contraction on partitions."""
     capacity = machine.sbuf_usable_partition_bytes
-    if peak_bytes(block) <= capacity * machine.partitions:
+    if (
+        peak_bytes([op for op in block.ops if op is not block.last_op])
+        <= capacity * machine.partitions
+    ):
         return []
     return _Finder(block, machine, capacity, direct).find()
-
-
-def _root(value: SSAValue) -> SSAValue:
-    while isinstance(value.owner, Operation) and value.owner.name in VIEWS and value.owner.operands:
-        value = value.owner.operands[0]
-    return value
-
-
-def peak_bytes(block: Block) -> int:
-    """Bytes that are live at once in program order, views not counted; a parameter counts from its
-    first use."""
-    ops = [op for op in block.ops if op is not block.last_op]
-    first: dict[SSAValue, int] = {}
-    last: dict[SSAValue, int] = {}
-    for i, op in enumerate(ops):
-        if op.name in VIEWS:
-            continue
-        for v in (_root(v) for v in op.operands):
-            first.setdefault(v, i)
-            last[v] = i
-        for v in op.results:
-            first[v] = last[v] = i
-    change = [0] * (len(ops) + 1)
-    for v, i in first.items():
-        change[i] += nbytes(v)
-        change[last[v] + 1] -= nbytes(v)
-    best = now = 0
-    for c in change:
-        now += c
-        best = max(best, now)
-    return best
 
 
 class _Finder:
@@ -292,9 +249,11 @@ class _Finder:
         rows = base
         while rows * 2 <= extent and rows * row < ROW_BYTES * self.machine.partitions:
             rows *= 2
-        while self.estimate(ops, tiling, extent, rows) > self.capacity:
+        while self.estimate(ops, tiling, rows / extent, ROUNDS) > self.capacity:
             if rows <= base:
-                return None
+                if self.estimate(ops, tiling, rows / extent, 1) > self.capacity:
+                    return None
+                break
             rows = max(base, rows // 2)
         if rows % self.machine.partitions:
             return rows if rows < extent else None
@@ -309,44 +268,15 @@ class _Finder:
                 if tiling.get(op.operands[0], WHOLE) == WHOLE:
                     limit = self.machine.matmul_max_moving
         for v, d in tiling.items():
-            if d != WHOLE and d == len(shape_of(v)) - 1 and v.owner not in ops:
+            large = nbytes(v) * BIG_SHARE >= self.total
+            if large and d != WHOLE and d == len(shape_of(v)) - 1 and v.owner not in ops:
                 limit = max(limit, ROW_BYTES // 2 // (nbytes(v) // prod(shape_of(v))))
         return min(limit, extent)
 
-    def estimate(self, ops: Sequence[Operation], tiling: Tiling, extent: int, rows: int) -> int:
-        """Bytes per partition of what is needed whole and of the tiles of two rounds."""
-        n = self.machine.partitions
-        members = set(ops)
-        whole: dict[SSAValue, int] = {}
-        first: dict[SSAValue, int] = {}
-        last: dict[SSAValue, int] = {}
-        extra = [0] * (len(ops) + 1)
-        for i, op in enumerate(ops):
-            for v in op.operands:
-                if tiling.get(v, WHOLE) == WHOLE:
-                    vector = isinstance(op, BroadcastOp) and v.owner not in members
-                    size = nbytes(v) if vector else -(-nbytes(v) // n)
-                    whole[v] = max(whole.get(v, 0), size if len(shape_of(v)) else 0)
-                elif (
-                    isinstance(op, DotOp) and v not in self.direct
-                ):  # the copy with the contraction on partitions
-                    extra[i] += -(-nbytes(v) * rows // extent // n)
-            if op.name in VIEWS:
-                continue
-            for v in (*(_root_in(v, members) for v in op.operands), *op.results):
-                if tiling.get(v, WHOLE) != WHOLE:
-                    first.setdefault(v, i)
-                    last[v] = i
-        change = [0] * (len(ops) + 1)
-        for v, i in first.items():
-            size = -(-nbytes(v) * rows // extent // n)
-            change[i] += size
-            change[last[v] + 1] -= size
-        best = now = 0
-        for c, e in zip(change, extra, strict=True):
-            now += c
-            best = max(best, now + e)
-        return sum(whole.values()) + ROUNDS * best
+    def estimate(self, ops: Sequence[Operation], tiling: Tiling, share: float, rounds: int) -> int:
+        """Bytes per partition that the group takes, a tile being that `share` of the whole."""
+        whole, tile = tile_bytes(ops, tiling, share, self.machine, self.direct)
+        return whole + rounds * tile
 
     def _panels(self, op: Operation) -> Group | None:
         """A dot neither of whose operands fits: panels of its right side, within which the rows of
@@ -365,16 +295,6 @@ class _Finder:
             if 0 < rows < extent:
                 return Group([op], tiling, extent, _even(extent, rows, unit), True)
         return None
-
-
-def _root_in(value: SSAValue, members: set[Operation]) -> SSAValue:
-    """What a view that a member makes is a view of; a broadcast's source takes no room."""
-    while isinstance(value.owner, Operation) and value.owner in members:
-        op = value.owner
-        if op.name not in VIEWS or not op.operands:
-            break
-        value = op.operands[0]
-    return value
 
 
 def _drop(members: set[Operation], tiling: Tiling, gone: set[Operation]) -> None:
