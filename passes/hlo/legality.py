@@ -134,7 +134,7 @@ CHECKS: dict[str, Check] = {
 
 _ELEMENTWISE = (
     "abs add and compare convert bitcast_convert divide erf exponential log logistic maximum "
-    "minimum multiply negate not or reduce_precision rsqrt select shift_left "
+    "minimum multiply negate not or reduce_precision remainder rsqrt select shift_left "
     "shift_right_arithmetic shift_right_logical sign sine sqrt subtract tanh xor"
 )
 _OTHERS = (
@@ -150,7 +150,7 @@ TRN1 = Legality(
 )
 INF1 = Legality(
     "inf1",
-    frozenset((_ELEMENTWISE + " " + _OTHERS).split()) - {"while", "rng_bit_generator"},
+    frozenset((_ELEMENTWISE + " " + _OTHERS).split()) - {"while", "rng_bit_generator", "remainder"},
     frozenset("pred s8 s16 s32 s64 u8 u16 u32 f16 bf16 f32".split()),
 )
 

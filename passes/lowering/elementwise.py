@@ -34,6 +34,7 @@ BINARY = {
     "hlo.multiply": AluOp.MULTIPLY,
     "hlo.maximum": AluOp.MAX,
     "hlo.minimum": AluOp.MIN,
+    "hlo.remainder": AluOp.MOD,
     "hlo.shift_left": AluOp.SHIFT_LEFT,
     "hlo.shift_right_logical": AluOp.SHIFT_RIGHT_LOGICAL,
     "hlo.shift_right_arithmetic": AluOp.SHIFT_RIGHT_ARITHMETIC,
@@ -52,7 +53,7 @@ COMPARISONS = {
     "GE": AluOp.IS_GE,
 }
 _EXACT = {DType.I32, DType.U32}
-_WRAPPING = {AluOp.ADD, AluOp.SUBTRACT, AluOp.MULTIPLY, AluOp.DIVIDE}
+_WRAPPING = {AluOp.ADD, AluOp.SUBTRACT, AluOp.MULTIPLY, AluOp.DIVIDE, AluOp.MOD}
 _BITS = {
     AluOp.BITWISE_AND,
     AluOp.BITWISE_OR,

@@ -106,6 +106,7 @@ RULES: dict[str, Rule] = {
             "divide",
             "maximum",
             "minimum",
+            "remainder",
             "compare",
             "and",
             "or",

@@ -7,6 +7,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
+from neuronir.dialects.hlo.flops import note_flops
 from neuronir.dialects.nc.machine import get_machine
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.lowering.function import lower_function
@@ -37,6 +38,7 @@ class LowerHloToNc(ModulePass):
         )
         if main is None:
             raise NeuronError("NIR_LOW006", "the module has no function @main")
+        note_flops(main)
         lowered = lower_function(main, get_machine(name))
         for key, value in lowered.attributes.items():
             op.attributes[key] = value

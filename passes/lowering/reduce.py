@@ -1,5 +1,6 @@
 """reduce: along the free axis by the vector engine, across partitions by POOL or by a matmul."""
 
+from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -17,7 +18,7 @@ from neuronir.passes.lowering.layout import Atom, Form, dense, dim_atoms, merge,
 from neuronir.passes.lowering.natural import divides, in_dimensions, workable
 from neuronir.passes.lowering.state import Lowering, span
 from neuronir.passes.lowering.values import Value, new_value
-from neuronir.passes.lowering.views import chunks, plan
+from neuronir.passes.lowering.views import Dim, chunks, plan
 
 
 def reducer(op: Operation, region: Region, dtype: DType) -> AluOp:
@@ -230,7 +231,16 @@ def _along_free(
         )
 
 
-def _in_steps(state, value, form, partial, walk_outer, inside, alu, engine):  # type: ignore[no-untyped-def]
+def _in_steps(
+    state: Lowering,
+    value: Value,
+    form: Form,
+    partial: Form,
+    walk_outer: Sequence[Dim],
+    inside: Sequence[Dim],
+    alu: AluOp,
+    engine: Engine,
+) -> None:
     """A reduction over more than one instruction takes: partial results are combined."""
     partitions = form.partitions
     first = True

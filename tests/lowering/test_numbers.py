@@ -100,8 +100,6 @@ def test_conversion_from_integers(source: str, target: str) -> None:
 )
 @pytest.mark.parametrize("type_", EDGES)
 def test_integer_arithmetic_is_exact(type_: str, opcode: str) -> None:
-    if type_ == "u32" and opcode in ("divide", "remainder"):
-        pytest.skip("has no decomposition; test_refused covers it")
     dtype, numbers = EDGES[type_]
     left, right = _pairs(np.array(numbers, dtype))
     lines = (
