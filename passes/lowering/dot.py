@@ -39,10 +39,15 @@ WEIGHT_PIECE_BYTES = 32768
 
 @dataclass(frozen=True)
 class Pair:
-    """One factor, numbered as in an operand (`mine`) and as in the product or other operand."""
+    """One factor, numbered as in an operand (`mine`) and as in the product or other operand.
+
+    `period` is its size where neither side is a piece: digits of a whole product's numbers wrap
+    there.
+    """
 
     mine: Atom
     other: Atom
+    period: int
 
 
 def pairs_of(
@@ -57,9 +62,10 @@ def pairs_of(
         a, b = atom(a_shape[x], a_strides[x]), atom(a_shape[x], b_strides[y])
         if out and out[-1].mine.stride == a.end and out[-1].other.stride == b.end:
             size = out[-1].mine.size * a.size
-            out[-1] = Pair(atom(size, a.stride), atom(size, b.stride))
+            period = out[-1].period * b_shape[y]
+            out[-1] = Pair(atom(size, a.stride), atom(size, b.stride), period)
         else:
-            out.append(Pair(a, b))
+            out.append(Pair(a, b, b_shape[y]))
     return out
 
 
@@ -76,12 +82,12 @@ def moved(part: Atom, pairs: Sequence[Pair]) -> Atom:
 
 def translate(number: int, pairs: Sequence[Pair]) -> int:
     """The element number on the other side that has the digits of `number` on mine."""
-    return sum(number // p.mine.stride % p.mine.size * p.other.stride for p in pairs)
+    return sum(number // p.mine.stride % p.period * p.other.stride for p in pairs)
 
 
 def flipped(pairs: Sequence[Pair]) -> list[Pair]:
     """The pairs seen from the other side."""
-    return [Pair(p.other, p.mine) for p in pairs]
+    return [Pair(p.other, p.mine, p.period) for p in pairs]
 
 
 def _within(a: Atom, whole: Atom) -> bool:
@@ -347,7 +353,7 @@ class Dot:
         atoms = tuple(p.mine for p in k)
         if not atoms:
             return ()
-        sides = ((stationary, [Pair(p.mine, p.mine) for p in k]), (moving, flipped(k)))
+        sides = ((stationary, [Pair(p.mine, p.mine, p.period) for p in k]), (moving, flipped(k)))
         for side, pairs in sides:
             if side.value.array is not None:
                 continue
