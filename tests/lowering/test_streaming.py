@@ -203,7 +203,7 @@ ENTRY main {{
   v = f32[512,64] parameter(2)
   ROOT r = f32[512,64] dot(p, v), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
 }}"""
-    check(text, 20, 1, [(512, 64)] * 3)
+    check(text, 16, 1, [(512, 64)] * 3)
 
 
 def test_what_fits_is_not_streamed() -> None:
