@@ -12,6 +12,7 @@ import ml_dtypes
 from xdsl.dialects.builtin import ModuleOp, TensorType, TupleType
 from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
+from neuronir.dialects.hlo.flops import products_of
 from neuronir.dialects.hlo.interpreter import entry_function
 from neuronir.dialects.hlo.semantics.numeric import is_complex, is_float
 from neuronir.dialects.hlo.semantics.regions import nested_blocks
@@ -118,21 +119,13 @@ class _Analysis:
         # Both executions round the result; a convert rounds when it narrows.
         own = 2.0 * unit**2 / 3.0
         if op.name in ("hlo.dot", "hlo.convolution"):
-            return own + dot_variance(self._operand_roundoff, float(_length(op)), sums)
+            return own + dot_variance(self._operand_roundoff, float(products_of(op)), sums)
         if op.name in _FUNCTIONS:
             return own + 2.0 * (_FUNCTION_ULPS * sums) ** 2
         if op.name in _SUMS:
             return own + _combined(op) * sums**2 / 3.0
         narrows = op.name == "hlo.convert" and unit > _roundoff(op.operands[0].type)
         return own if op.name in _ARITHMETIC or narrows else 0.0
-
-
-def _length(op: Operation) -> int:
-    """How many products are summed for each element of a dot or convolution."""
-    shape, _ = shape_and_dtype(op.operands[1].type)
-    if op.name == "hlo.dot":
-        return math.prod(shape[i] for i in index_list(op, "rhs_contracting_dims"))
-    return math.prod(shape) // max(1, shape[integer(op, "kernel_output_feature_dim")])
 
 
 def _combined(op: Operation) -> int:

@@ -146,7 +146,9 @@ def source_of(op: Operation) -> Source:
         file = _text(metadata.data.get("source_file"))
         line_attr = metadata.data.get("source_line")
         line = line_attr.value.data if isinstance(line_attr, IntegerAttr) else 0
-    return Source(name, framework, file, line, _text(op.attributes.get("hlo.opcode")))
+    flops = op.attributes.get("hlo.flops")
+    useful = flops.value.data if isinstance(flops, IntegerAttr) else 0
+    return Source(name, framework, file, line, _text(op.attributes.get("hlo.opcode")), useful)
 
 
 def _text(attr: Attribute | None) -> str:

@@ -8,6 +8,7 @@ from math import prod
 from xdsl.dialects.builtin import MemRefType, StringAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from neuronir.dialects.hlo.flops import FLOPS
 from neuronir.dialects.nc.attributes import HBM, PSUM, SBUF
 from neuronir.dialects.nc.dialect import INSTRUCTION_OPS
 from neuronir.dialects.nc.enums import Activation, AluOp, DType, Engine, Space
@@ -105,6 +106,8 @@ class Emitter:
                 op.attributes["metadata"] = metadata
             if isinstance(op, InstructionOp):
                 op.attributes["hlo.opcode"] = StringAttr(self.source.name.removeprefix("hlo."))
+                if (flops := self.source.attributes.get(FLOPS)) is not None:
+                    op.attributes[FLOPS] = flops
         self.ops.append(op)
 
     def emit(

@@ -1,0 +1,33 @@
+"""The arithmetic that a dot or a convolution stands for, whatever is executed for it."""
+
+import math
+
+from xdsl.dialects.builtin import IntegerAttr, i64
+from xdsl.ir import Operation
+
+from neuronir.dialects.hlo.semantics.registry import index_list, integer, shape_and_dtype
+
+FLOPS = "hlo.flops"
+"""The attribute that `note_flops` gives to dots and convolutions."""
+
+
+def products_of(op: Operation) -> int:
+    """How many products are summed for each element of a dot or convolution."""
+    shape, _ = shape_and_dtype(op.operands[1].type)
+    if op.name == "hlo.dot":
+        return math.prod(shape[i] for i in index_list(op, "rhs_contracting_dims"))
+    return math.prod(shape) // max(1, shape[integer(op, "kernel_output_feature_dim")])
+
+
+def useful_flops(op: Operation) -> int:
+    """A multiplication and an addition for each product; 0 for other operations."""
+    if op.name not in ("hlo.dot", "hlo.convolution"):
+        return 0
+    return 2 * math.prod(shape_and_dtype(op.results[0].type)[0]) * products_of(op)
+
+
+def note_flops(root: Operation) -> None:
+    """Note the FLOPs of each dot and convolution, before it is cut into tiles."""
+    for op in root.walk():
+        if flops := useful_flops(op):
+            op.attributes[FLOPS] = IntegerAttr(flops, i64)
