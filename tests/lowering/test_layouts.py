@@ -1,0 +1,133 @@
+"""Programs whose layouts were once wrong or missing: each was found by a random program."""
+
+import numpy as np
+import pytest
+
+from neuronir.dialects.hlo.interpreter import entry_signature
+from neuronir.frontends.hlo_text import import_hlo_text
+from tests.differential.stages import failures
+from tests.lowering.helpers import Array, entry
+
+CASES: dict[str, tuple[str, ...]] = {
+    "a broadcast whose factors a dense layout does not divide": (
+        "a = f32[128] parameter(0)",
+        "b = f32[3,128] broadcast(a), dimensions={1}",
+    ),
+    "a slice of a broadcast": (
+        "a = bf16[3] parameter(0)",
+        "b = bf16[760,3] broadcast(a), dimensions={1}",
+        "c = bf16[380,3] slice(b), slice={[0:760:2], [0:3]}",
+    ),
+    "a slice that keeps all but the last of a dimension": (
+        "a = u8[16] parameter(0)",
+        "b = u8[120,16] broadcast(a), dimensions={1}",
+        "c = u8[120,15] slice(b), slice={[0:120], [0:15]}",
+        "d = u8[120,15] add(c, c)",
+    ),
+    "a tile of two dimensions seen transposed and backwards": (
+        "a = f32[197,2] parameter(0)",
+        "b = f32[2,197] transpose(a), dimensions={1,0}",
+        "c = f32[2,197] reverse(b), dimensions={0}",
+    ),
+    "a concatenation whose other dimensions only tile unevenly together": (
+        "a = pred[197,3,3] parameter(0)",
+        "b = pred[197,3,6] concatenate(a, a), dimensions={2}",
+    ),
+    "a concatenation along a dimension of one": (
+        "a = bf16[120,129,1] parameter(0)",
+        "b = bf16[2,120,129,1] broadcast(a), dimensions={1,2,3}",
+        "c = bf16[2,120,129,2] concatenate(b, b), dimensions={3}",
+    ),
+    "a pad that cuts one end and fills the other": (
+        "a = s32[128,7,7] parameter(0)",
+        "k = s32[] constant(2)",
+        "b = s32[128,7,7] pad(a, k), padding=0_0x0_0x1_-1",
+    ),
+    "a strided slice of the last dimension": (
+        "a = s32[760,3,7] parameter(0)",
+        "b = s32[1,760,3,7] broadcast(a), dimensions={1,2,3}",
+        "c = s32[1,760,3,2] slice(b), slice={[0:1], [0:760], [0:3], [3:7:3]}",
+    ),
+    "numbers along two dimensions, one transposed": (
+        "a = f32[129,197] iota(), iota_dimension=0",
+        "b = f32[197,129] transpose(a), dimensions={1,0}",
+        "c = f32[197,129] iota(), iota_dimension=0",
+        "d = f32[197,129] parameter(0)",
+        "e = f32[197,129] add(b, d)",
+        "f = f32[197,129] multiply(e, c)",
+    ),
+    "a contraction of a middle dimension": (
+        "a = f32[64,120,2] parameter(0)",
+        "b = f32[120,128] parameter(1)",
+        "c = f32[64,2,128] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
+    ),
+    "a product with two free factors that are not neighbours": (
+        "a = bf16[2,2,2] parameter(0)",
+        "b = bf16[2,760] parameter(1)",
+        "c = bf16[760,2,2] dot(b, a), lhs_contracting_dims={0}, rhs_contracting_dims={1}",
+    ),
+    "one partition that is written in several steps and does not fit": (
+        "a = bf16[760,3,16] parameter(0)",
+        "b = bf16[1,760,3,16] reshape(a)",
+        "c = bf16[1,760,3,16] negate(b)",
+        "d = bf16[1,1] parameter(1)",
+        "e = bf16[1,760,3,16] dot(d, c), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
+    ),
+    "a broadcast of a value that is not computed yet": (
+        "a = f32[760,7,3] parameter(0)",
+        "b = f32[760,7,3] negate(a)",
+        "c = f32[760,7,3,2] broadcast(b), dimensions={0,1,2}",
+    ),
+    "a table whose indexed dimension comes last": (
+        "a = f32[10,10,10] parameter(0)",
+        "i = s32[4,1] parameter(1)",
+        "g = f32[4,10,10] gather(a, i), offset_dims={1,2}, collapsed_slice_dims={2}, "
+        "start_index_map={2}, index_vector_dim=1, slice_sizes={10,10,1}",
+    ),
+    "windows of several rows at an index": (
+        "a = f32[40,30] parameter(0)",
+        "i = s32[5,2] parameter(1)",
+        "g = f32[5,3,4] gather(a, i), offset_dims={1,2}, collapsed_slice_dims={}, "
+        "start_index_map={0,1}, index_vector_dim=1, slice_sizes={3,4}",
+    ),
+    "an update of a part of each row": (
+        "a = f32[40,30] parameter(0)",
+        "u = f32[3,4] parameter(1)",
+        "i = s32[] parameter(2)",
+        "z = s32[] constant(2)",
+        "d = f32[40,30] dynamic-update-slice(a, u, i, z)",
+    ),
+    "no elements": (
+        "a = f32[5,0] parameter(0)",
+        "b = f32[5,3] parameter(1)",
+        "c = f32[5,3] concatenate(a, b), dimensions={1}",
+    ),
+    "a contraction of nothing": (
+        "a = f32[5,0] parameter(0)",
+        "b = f32[0,7] parameter(1)",
+        "c = f32[5,7] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
+    ),
+    "bits of a narrower type": (
+        "a = u8[6,4] parameter(0)",
+        "b = f32[6] bitcast-convert(a)",
+        "c = u16[6,2] bitcast-convert(b)",
+    ),
+}
+
+
+def _arguments(text: str) -> list[Array]:
+    rng = np.random.default_rng(0)
+    args: list[Array] = []
+    for shape, dtype in entry_signature(import_hlo_text(text, "t.hlo")):
+        if dtype.kind in "iub":
+            args.append(rng.integers(0, 2 if dtype.kind == "b" else 60, shape).astype(dtype))
+        else:
+            args.append(rng.standard_normal(shape).astype(np.float32).astype(dtype))
+    return args
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_layout(case: str) -> None:
+    text = entry(*CASES[case])
+    wrong = failures(text, _arguments(text))
+    assert not wrong, "\n".join(wrong)
