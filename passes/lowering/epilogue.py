@@ -83,9 +83,11 @@ def _take(state: Lowering, e: Epilogue, op: Operation, index: int, shape: tuple[
             return False
         if other.dtype is not DType.F32:
             return False
-        if _take_affine(e, op.name, other, shape):
+        # A bias along the columns is one more product, in fp32.
+        biases = DType.F32.name in state.machine.matmul_dtypes
+        if biases and _take_affine(e, op.name, other, shape):
             return True
-        return _take_operand(e, op.name, other, shape)
+        return _take_operand(e, op.name, other, shape, biases)
     if op.name == "hlo.multiply" and op.operands[0] is not op.operands[1]:
         other = state.available(op.operands[1 - index])
         if other is not None and _take_affine(e, op.name, other, shape):
@@ -171,7 +173,9 @@ def _one_dimension(value: Value, shape: tuple[int, ...]) -> bool:
     return touched == 1
 
 
-def _take_operand(e: Epilogue, name: str, other: Value, shape: tuple[int, ...]) -> bool:
+def _take_operand(
+    e: Epilogue, name: str, other: Value, shape: tuple[int, ...], biases: bool
+) -> bool:
     if other.lazy is not None and not other.forms:
         return False
     value = other if other.shape == shape else reshape(other, shape)
@@ -181,7 +185,7 @@ def _take_operand(e: Epilogue, name: str, other: Value, shape: tuple[int, ...]) 
     total = 1
     for n in shape:
         total *= n
-    if name == "hlo.add" and other.scalar is None and _unbiased(e):
+    if biases and name == "hlo.add" and other.scalar is None and _unbiased(e):
         if small < total and _one_dimension(value, shape):
             e.biases.append(value)
             return True

@@ -268,7 +268,7 @@ def _across(state: Lowering, partial: Form, dtype: DType, alu: AluOp, size: int)
     """Reduce over partitions: a sum by a matmul with ones, anything else by POOL."""
     rows = partial.partitions
     machine = state.machine
-    if alu is AluOp.ADD and dtype is DType.F32:
+    if alu is AluOp.ADD and dtype is DType.F32 and dtype.name in machine.matmul_dtypes:
         n = machine.partitions
         ones, base = state.constants.keep("ones.square", np.ones((n, n), np.float32), DType.F32)
         target = state.emitter.sbuf(n, size, dtype)
