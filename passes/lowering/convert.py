@@ -31,6 +31,7 @@ from neuronir.passes.lowering.layout import (
     tile,
     tile_width,
 )
+from neuronir.passes.lowering.natural import widest
 from neuronir.passes.lowering.values import Partition, Value, new_value
 from neuronir.passes.lowering.views import (
     chunks,
@@ -526,6 +527,9 @@ class Converter:
             buffer = self.hbm_constant(array, value.dtype, shape)
         else:
             source = next((f for f in self.source_forms(value) if not f.hbm), None)
+            if source is None and value.lazy is not None:  # it is computed now, in any layout
+                layout = widest(value.support, self.machine.partitions)
+                source = self.ensure(value, layout, _count(layout))
             if source is None:
                 raise NeuronError("NIR_LOW002", f"a value of shape {value.shape} has no copy")
             # what is written is what the value varies along: the rest of the array repeats
