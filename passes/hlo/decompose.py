@@ -16,6 +16,7 @@ from neuronir.passes.hlo.decompositions import (
     normalization,
     precision,
     rounding,
+    total_order,
     transcendental,
     windows,
 )
@@ -27,7 +28,17 @@ from neuronir.passes.statistics import record
 def decompositions() -> Mapping[str, Rule]:
     """Every decomposition by opcode."""
     merged: dict[str, Rule] = {}
-    for family in (rounding, transcendental, elementary, normalization, windows, argmax, precision):
+    families = (
+        rounding,
+        transcendental,
+        elementary,
+        normalization,
+        windows,
+        argmax,
+        precision,
+        total_order,
+    )
+    for family in families:
         merged.update(family.RULES)
     return merged
 
@@ -42,13 +53,14 @@ class HloDecomposePass(ModulePass):
     Floating point: floor, ceil, round_nearest_even, round_nearest_afz (adding and subtracting
     2^mantissa), power (products for small integer exponents, else exp(y * log|x|) with the rules of
     IEEE pow), exponential_minus_one and log_plus_one without cancellation, logistic, cbrt, tan,
-    atan2, sine and cosine (range reduction), is_finite, sign, clamp, remainder, reduce_precision.
-    Integers: divide and remainder (a quotient in f32, corrected), popcnt, count_leading_zeros,
-    shifts by the width or more. Larger ones: batch_norm_*, cumulative reduce_window (by doubling),
-    select_and_scatter, reductions of (value, index) pairs, optimization_barrier. Narrow floats take
-    transcendental functions in f32. `keep` lists opcodes to leave alone because the target has
-    them. Pooling windows, dot, convolution, reverse and sort are never touched, nor are the regions
-    of reducers; those of composites are rewritten like the program.
+    atan2, sine and cosine (range reduction), is_finite, sign, clamp, remainder, reduce_precision,
+    comparisons in total order. Integers: divide and remainder (a quotient in f32, corrected),
+    popcnt, count_leading_zeros, shifts by the width or more. Larger ones: batch_norm_*, cumulative
+    reduce_window (by doubling), select_and_scatter, reductions of (value, index) pairs,
+    optimization_barrier. Narrow floats take transcendental functions in f32. `keep` lists opcodes
+    to leave alone because the target has them. Pooling windows, dot, convolution, reverse and sort
+    are never touched, nor are the regions of reducers; those of composites are rewritten like the
+    program.
     """
 
     name = "hlo-decompose"

@@ -3,8 +3,8 @@
 from xdsl.ir import Operation
 
 from neuronir.dialects.hlo.control_flow import CompositeOp
-from neuronir.passes.lowering.elementwise import Pointwise
 from neuronir.passes.lowering.epilogue import COMPOSITES
+from neuronir.passes.lowering.pointwise import Pointwise
 from neuronir.passes.lowering.state import Lowering
 
 

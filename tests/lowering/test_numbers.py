@@ -47,13 +47,14 @@ def test_nan_and_infinities(opcode: str) -> None:
 
 
 @pytest.mark.parametrize("direction", ["EQ", "NE", "LT", "LE", "GT", "GE"])
-def test_comparisons_with_nan(direction: str) -> None:
+@pytest.mark.parametrize("order", ["FLOAT", "TOTALORDER"])
+def test_comparisons_with_nan(direction: str, order: str) -> None:
     left, right = _pairs(FLOATS)
     n = len(FLOATS)
     lines = (
         f"a = f32[{n},{n}] parameter(0)",
         f"b = f32[{n},{n}] parameter(1)",
-        f"p = pred[{n},{n}] compare(a, b), direction={direction}",
+        f"p = pred[{n},{n}] compare(a, b), direction={direction}, type={order}",
         f"s = f32[{n},{n}] select(p, a, b)",
         f"r = (pred[{n},{n}], f32[{n},{n}]) tuple(p, s)",
     )

@@ -1,0 +1,30 @@
+"""Comparisons in the total order of IEEE 754: -NaN < -inf < ... < -0 < 0 < ... < inf < NaN."""
+
+from xdsl.dialects.builtin import f32, i32
+from xdsl.ir import Operation, SSAValue
+
+from neuronir.dialects.support.dtypes import is_float, np_dtype
+from neuronir.passes.hlo.support.build import Emitter
+from neuronir.passes.hlo.support.values import element, string
+from neuronir.passes.hlo.support.walk import Rule
+
+
+def _key(x: SSAValue, e: Emitter) -> SSAValue:
+    """s32 numbers in the order of the values: the bits, of negative ones all but the sign
+    inverted."""
+    bits = e.bitcast(e.convert(x, f32), i32)
+    sign = e.binary_number("shift_right_arithmetic", bits, 31)
+    return e.binary("xor", bits, e.binary_number("and", sign, 0x7FFFFFFF))
+
+
+def compare(op: Operation, e: Emitter) -> SSAValue | None:
+    """A comparison of floats in total order compares their bits as integers."""
+    lhs, rhs = op.operands
+    if string(op, "compare_type") != "TOTALORDER" or not is_float(element(lhs)):
+        return None
+    if np_dtype(element(lhs)).itemsize > 4:
+        return None
+    return e.compare(_key(lhs, e), _key(rhs, e), string(op, "direction"))
+
+
+RULES: dict[str, Rule] = {"compare": compare}
