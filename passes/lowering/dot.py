@@ -163,7 +163,7 @@ class Dot:
         self.op = op
         self.dims = dims_of(op)
         self.out_shape = state.shape(op.results[0])
-        self.limit = state.machine.partitions
+        self.limit = min(state.machine.partitions, state.machine.pe_columns)
         self.bank = state.machine.psum_bank_bytes // 4
 
     def side(self, which: int, value: Value) -> Side:
@@ -238,7 +238,7 @@ class Dot:
             ]
             inner = tuple((a, s) for a, s in parts if any(_within(a, m) for m in mine))
             rest = [(a, s) for a, s in parts if not any(_within(a, m) for m in mine)]
-            if inner and is_dense(inner):
+            if inner and is_dense(inner) and span(inner) <= self.limit:
                 if not rest:
                     return inner, None
                 whole = span(inner) == product(mine)
