@@ -176,13 +176,22 @@ def parse_pattern(parser: AttrParser, indices: list[SSAValue] | None) -> Pattern
         if parser.parse_optional_keyword("operand") is not None:
             terms.append((parser.parse_integer(), coefficient))
         elif indices is not None and isinstance(parser, Parser):
-            terms.append((number_of(indices, parser.parse_operand()), coefficient))
+            terms.append((number_of(indices, parse_defined(parser)), coefficient))
         else:
             parser.raise_error("expected an index operand")
     dtype = ""
     if parser.parse_optional_keyword("as") is not None:
         dtype = parser.parse_identifier()
     return Pattern(start, partitions, tuple(free), offset, tuple(terms), partition_stride, dtype)
+
+
+def parse_defined(parser: Parser) -> SSAValue:
+    """An operand whose type is not written with it: a value that is defined already."""
+    operand = parser.parse_unresolved_operand()
+    values = parser.ssa_values.get(operand.operand_name, ())
+    if operand.index >= len(values):
+        parser.raise_error("SSA value used before assignment", operand.span)
+    return values[operand.index]
 
 
 def number_of(values: list[SSAValue], value: SSAValue) -> int:

@@ -38,6 +38,7 @@ from neuronir.dialects.nc.attributes import (
     UpdateAttr,
     WaitAttr,
     number_of,
+    parse_defined,
     parse_pattern,
     print_pattern,
 )
@@ -160,7 +161,7 @@ class InstructionOp(IRDLOperation):
             if parser.parse_optional_keyword("none") is not None:
                 patterns.append(NoneAttr())
                 return
-            buffers.append(parser.parse_operand())
+            buffers.append(parse_defined(parser))
             parser.parse_punctuation("[")
             patterns.append(PatternAttr(parse_pattern(parser, indices)))
             parser.parse_punctuation("]")
