@@ -24,6 +24,14 @@ CHUNK_BYTES = 8192
 engine (hardware.md section 2.5)."""
 ROW_BYTES = 4096
 """Bytes per partition of a block of rows."""
+ROW_PARTS = 3
+"""bfloat16 numbers that add up to a float32 one: 3 x 8 bits of fraction."""
+
+
+def splits(vector: np.ndarray) -> bool:
+    """Whether a float32 vector is the sum of its bfloat16 parts: finite, also when rounded."""
+    return bool(np.isfinite(vector.astype(DType.BF16.numpy).astype(np.float32)).all())
+
 
 
 class _Chunk:
@@ -119,30 +127,46 @@ class Constants:
         return self.keep(f"identity.{dtype.name}", np.eye(n, dtype=dtype.numpy), dtype)
 
     def row(self, vector: np.ndarray) -> tuple[SSAValue, int, int]:
-        """Put a float32 vector on one partition; gives (buffer, partition, element offset)."""
+        """Put a finite float32 vector into a block of rows; gives (buffer, partition, element).
+
+        It takes three partitions, as bfloat16 numbers whose sum it is (8 bits of the fraction
+        each), so that the tensor engine can spread it in one pass instead of fp32's four.
+        """
         key = vector.tobytes()
         if key in self._row_places:
             return self._row_places[key]
-        width = ROW_BYTES // 4
         partition, column = self._next_row
-        if column + vector.size > max(width, vector.size):
-            partition, column = partition + 1, 0
-        if self._rows is None or partition >= self._rows.shape[0] or vector.size > width:
+        width = 0 if self._rows is None else self._rows.shape[1]
+        if column + vector.size > width:
+            partition, column = partition + ROW_PARTS, 0
+        machine = self.emitter.machine
+        if vector.size > width or partition + ROW_PARTS > machine.partitions:
             self._close_rows()
-            width = max(width, vector.size)
-            self._rows = np.zeros((self.emitter.machine.partitions, width), np.float32)
+            width = max(ROW_BYTES // DType.BF16.size, vector.size)
+            self._rows = np.zeros((machine.partitions, width), DType.BF16.numpy)
             self._row_chunk = _Chunk(self.emitter, "constant", self.resident)
             partition, column = 0, 0
         assert self._rows is not None and self._row_chunk is not None
-        self._rows[partition, column : column + vector.size] = vector
+        rest = vector.astype(np.float32)
+        for k in range(ROW_PARTS):
+            part = rest.astype(DType.BF16.numpy)
+            self._rows[partition + k, column : column + vector.size] = part
+            rest = rest - part.astype(np.float32)
         self._next_row = (partition, column + vector.size)
         place = (self._row_chunk.alloc.buffer, partition, column)
         self._row_places[key] = place
         return place
 
+    def row_selector(self) -> tuple[SSAValue, int]:
+        """A matrix whose column j has ones in the rows j, j + 1, ... of one vector's parts."""
+        n = self.emitter.machine.partitions
+        below = np.arange(n)[:, None] - np.arange(n)[None, :]
+        band = ((below >= 0) & (below < ROW_PARTS)).astype(DType.BF16.numpy)
+        return self.keep("row.selector", band, DType.BF16)
+
     def _close_rows(self) -> None:
         if self._row_chunk is not None and self._rows is not None:
-            self._row_chunk.add(_bytes(self._rows, DType.F32))
+            self._row_chunk.add(_bytes(self._rows, DType.BF16))
             self._row_chunk.close(self._name())
         self._row_chunk = None
 

@@ -18,7 +18,7 @@ from neuronir.dialects.nc.ops import View
 from neuronir.dialects.nc.records import space_of
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.lowering.by_rows import rows_first
-from neuronir.passes.lowering.constants import Constants, digits_of
+from neuronir.passes.lowering.constants import Constants, digits_of, splits
 from neuronir.passes.lowering.emitter import Emitter, view_dtype
 from neuronir.passes.lowering.layout import (
     Atom,
@@ -84,6 +84,10 @@ def remaining(support: Sequence[Atom], partition: Sequence[Atom]) -> tuple[Atom,
             b for b in parts if not any(a.stride <= b.stride and b.end <= a.end for a in inside)
         )
     return tuple(out)
+
+
+DVE_BLOCK = 32
+"""Rows and columns of a DVE transpose (hardware.md section 2.4)."""
 
 
 class Converter:
@@ -204,12 +208,10 @@ class Converter:
             form = self._replicate(value, forms, copies)
             if form is not None:
                 return form
-        hbm = next((f for f in self.source_forms(value) if f.hbm), None)
-        if hbm is None:
-            for form in forms:
-                made = self._transpose(value, form, wanted)
-                if made is not None:
-                    return made
+        for form in forms:
+            made = self._transpose(value, form, wanted)
+            if made is not None:
+                return made
         source = self.in_hbm(value)
         rows = rows_first(self.machine, value, source, wanted)
         if rows is not None:
@@ -287,7 +289,7 @@ class Converter:
         if free is None:
             raise NeuronError("NIR_LOW001", f"no layout for a constant of shape {value.shape}")
         flat = np.ascontiguousarray(value.array).reshape(-1)
-        if not wanted and copies > 1 and value.dtype is DType.F32 and not value.special:
+        if not wanted and copies > 1 and value.dtype is DType.F32 and splits(flat):
             return self._broadcast_rows(flat, free, value, copies)
         steps = digits_of([(a.size, s) for a, s in wanted])
         rows = int(steps.max()) + 1
@@ -317,9 +319,9 @@ class Converter:
         """A float32 vector on all partitions: its row block times a column of the identity."""
         numbers = digits_of([(a.size, a.stride) for a in free])
         rows, partition, column = self.constants.row(flat[numbers].astype(np.float32))
-        identity, base = self.constants.identity(DType.F32)
+        selector, base = self.constants.row_selector()
         n = self.machine.partitions
-        stationary = View(identity, 0, n, ((0, n),), base + partition, (), 0, "f32")
+        stationary = View(selector, 0, n, ((0, n),), base + partition, (), 0, "bf16")
         bank = self.machine.psum_bank_bytes // 4
         size = int(numbers.size)
         target = self.emitter.sbuf(n, size, DType.F32)
@@ -327,7 +329,7 @@ class Converter:
             width = min(bank, size - low)
             psum = self.emitter.psum(n, width)
             out = View(psum, 0, n, ((1, width),))
-            moving = View(rows, 0, n, ((1, width),), column + low, (), 0, "f32")
+            moving = View(rows, 0, n, ((1, width),), column + low, (), 0, "bf16")
             self.emitter.matmul(out, stationary, moving, False)
             self.emitter.copy(View(target, 0, n, ((1, width),), low), out)
         return Form(target, (), dense(free), copies=n)
@@ -359,13 +361,35 @@ class Converter:
             return None
         if space_of(form.buffer) is not Space.SBUF or form.start:
             return None
-        if value.may_be_special():  # PE multiplies by zeros: infinities spoil their neighbours
-            return None
         if self._free_dims(form, wanted) is None:
             return None
         if sum((a.size - 1) * s for a, s in wanted) + 1 != _count(wanted):
             return None
         return self._transpose_tiles(value, form, wanted)
+
+    def _blocks(self, out: View, source: View, wide: int, rows: int) -> None:
+        """DVE transposes of 32 x 32 blocks, which keep infinities and NaN where they are; PE would
+        multiply them by the zeros of the identity and spoil their neighbours."""
+        side = DVE_BLOCK
+        stride = source.free[0][0]
+        for i in range(0, rows, side):
+            for j in range(0, wide, side):
+                height, width = min(side, rows - i), min(side, wide - j)
+                src = replace(
+                    source,
+                    start=source.start + i,
+                    partitions=height,
+                    free=((stride, width),),
+                    offset=source.offset + j * stride,
+                )
+                dst = replace(
+                    out,
+                    start=out.start + j,
+                    partitions=width,
+                    free=((1, height),),
+                    offset=out.offset + i,
+                )
+                self.emitter.emit("transpose_dve", [dst], [src], {}, Engine.DVE)
 
     def _free_dims(self, form: Form, wanted: Partition) -> list[tuple[int, int]] | None:
         """(stride, size) dims of the wanted atoms on a form's free axis; None where one is not."""
@@ -410,9 +434,11 @@ class Converter:
         above = [a for a in rest if old and a.stride == old[0].end]
         rest = [*[a for a in rest if a not in above], *above]
         layout = join(dense([*rest, *old]))
+        strides = self._free_dims(form, wanted) or []
+        if value.may_be_special() and len(strides) > 1:
+            return None
         target = self.emitter.sbuf(width, _size([a for a, _ in layout]), value.dtype)
         result = Form(target, wanted, layout)
-        strides = self._free_dims(form, wanted) or []
         group = max(1, self.machine.psum_bank_bytes // value.dtype.size // rows)
         jobs = [
             (number + base_out + base_in, count, wide)
@@ -420,6 +446,11 @@ class Converter:
             for wide, base_out in _tiles(ragged_out, width)
             for count, base_in in _tiles(ragged_in, rows)
         ]
+        if value.may_be_special():
+            for number, count, wide in jobs:
+                source = form.at(number, count, [(strides[0][0], wide)])
+                self._blocks(result.at(number, wide, ((1, count),)), source, wide, count)
+            return result
         index = 0
         while index < len(jobs):
             number, _, wide = jobs[index]

@@ -121,7 +121,7 @@ class Convolution:
         self.image = state.value(op.operands[0])
         self.weights = state.value(op.operands[1])
         self.shape = state.shape(op.results[0])
-        self.limit = state.machine.partitions
+        self.limit = min(state.machine.partitions, state.machine.pe_columns)
 
     def lower(self) -> None:
         """Choose how the input is laid out and emit piece by piece."""
@@ -475,7 +475,9 @@ class Convolution:
                 base += begin * x_order[e]
                 step = 1
             if count > 1:
-                unit = x.stride(atom(self.image.shape[e], x_order[e])) or 0
+                unit = x.stride(atom(self.image.shape[e], x_order[e]))
+                if unit is None:
+                    raise NeuronError("NIR_LOW003", "the image of a convolution is cut up")
                 move = unit * step
                 joins = dst and src[0][0] * src[0][1] == move and dst[0][0] * dst[0][1] == stride
                 if joins:

@@ -8,6 +8,7 @@ from xdsl.ir import SSAValue
 from neuronir.dialects.nc.enums import Activation, AluOp, DType, Engine
 from neuronir.dialects.nc.ops import View
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.passes.lowering.constants import splits
 from neuronir.passes.lowering.convert import covered
 from neuronir.passes.lowering.epilogue import Epilogue
 from neuronir.passes.lowering.layout import Atom, Form, split_at
@@ -93,11 +94,11 @@ class Evict:
         root = _row_array(value)
         if root is not None and value.dtype is DType.F32:
             buffer, row, base = state.constants.row(root)
-            identity, at = state.constants.identity(DType.F32)
+            selector, at = state.constants.row_selector()
             n = state.machine.partitions
-            stationary = View(identity, 0, n, ((0, rows),), at + row, (), 0, "f32")
+            stationary = View(selector, 0, n, ((0, rows),), at + row, (), 0, "bf16")
             index = _row_index(value, number, atoms)
-            moving = View(buffer, 0, n, index[1], base + index[0], (), 0, "f32")
+            moving = View(buffer, 0, n, index[1], base + index[0], (), 0, "bf16")
             state.emitter.matmul(target, stationary, moving, True)
             return
         form = state.converter.ensure(value, (), 1)
@@ -215,7 +216,8 @@ def _row_array(value: Value) -> np.ndarray | None:
         return None
     if root.array.size != int(np.prod([a.size for a in value.support])):
         return None
-    return np.ascontiguousarray(root.array).reshape(-1).astype(np.float32)
+    vector = np.ascontiguousarray(root.array).reshape(-1).astype(np.float32)
+    return vector if splits(vector) else None
 
 
 def _row_index(
