@@ -55,29 +55,29 @@ class _Chunk:
         self.used = offset + rows.shape[1]
         return offset
 
-    def close(self, name: str) -> None:
-        """Write the variable and its DMA."""
-        partitions = self.emitter.machine.partitions
-        data = np.zeros((partitions, self.used), np.uint8)
-        for offset, rows in self.pieces:
-            data[: rows.shape[0], offset : offset + rows.shape[1]] = rows
-        type_ = MemRefType(i8, [partitions, self.used], memory_space=HBM)
-        variable = VariableOp.make(name, "constant", type_, value=intern(data))
-        self.emitter.variables.append(variable)
-        address = AddressOfOp.make(variable)
-        self.emitter.head.append(address)
+    def close(self) -> None:
+        """Fix the size of the chunk."""
         # the buffer's type is only known now; nothing has looked at it yet
         self.alloc.buffer._type = _type(self.used)
+
+    def load(self, memory: SSAValue, offset: int) -> None:
+        """Complete its DMA, from byte `offset` of the constants in HBM."""
+        partitions = self.emitter.machine.partitions
         free = ((1, self.used),)
         dma = build(
             DmaOp,
             [View(self.alloc.buffer, 0, partitions, free)],
-            [View(address.buffer, 0, partitions, free, 0, (), self.used)],
+            [View(memory, 0, partitions, free, offset, (), self.used)],
         )
         if self.source is not None:
             dma.location = self.source.location
             self.alloc.location = self.source.location
         self.ops[self.place + 1] = dma
+
+    def fill(self, data: np.ndarray) -> None:
+        """Write its rows into [partitions, used] bytes."""
+        for offset, rows in self.pieces:
+            data[: rows.shape[0], offset : offset + rows.shape[1]] = rows
 
 
 def _type(size: int) -> MemRefType[Attribute]:
@@ -95,7 +95,7 @@ class Constants:
         self._rows: np.ndarray | None = None
         self._row_chunk: _Chunk | None = None
         self._next_row = (0, 0)
-        self._count = 0
+        self._chunks: list[_Chunk] = []
         self._known: dict[str, tuple[SSAValue, int]] = {}
         self._row_places: dict[bytes, tuple[SSAValue, int, int]] = {}
 
@@ -167,24 +167,42 @@ class Constants:
     def _close_rows(self) -> None:
         if self._row_chunk is not None and self._rows is not None:
             self._row_chunk.add(_bytes(self._rows, DType.BF16))
-            self._row_chunk.close(self._name())
+            self._close(self._row_chunk)
         self._row_chunk = None
 
     def _close_stream(self) -> None:
         if self.stream is not None:
-            self.stream.close(self._name())
+            self._close(self.stream)
             self.stream = None
 
-    def _name(self) -> str:
-        self._count += 1
-        return f"constants.{self._count - 1}"
+    def _close(self, chunk: _Chunk) -> None:
+        chunk.close()
+        self._chunks.append(chunk)
 
     def finish(self) -> None:
-        """Close what is open."""
+        """Close what is open and write all chunks into one variable, in the order of their use."""
         self._close_stream()
         self._close_rows()
         if self._resident is not None:
-            self._resident.close(self._name())
+            self._close(self._resident)
+        if not self._chunks:
+            return
+        partitions = self.emitter.machine.partitions
+        data = np.zeros(sum(c.used for c in self._chunks) * partitions, np.uint8)
+        type_ = MemRefType(i8, [data.size], memory_space=HBM)
+        offsets: list[int] = []
+        offset = 0
+        for chunk in self._chunks:
+            offsets.append(offset)
+            size = chunk.used * partitions
+            chunk.fill(data[offset : offset + size].reshape(partitions, chunk.used))
+            offset += size
+        variable = VariableOp.make("constants", "constant", type_, value=intern(data))
+        self.emitter.variables.append(variable)
+        address = AddressOfOp.make(variable)
+        self.emitter.head.append(address)
+        for chunk, first in zip(self._chunks, offsets, strict=True):
+            chunk.load(address.buffer, first)
 
 
 def _bytes(array: np.ndarray, dtype: DType) -> np.ndarray:

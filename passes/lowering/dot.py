@@ -6,6 +6,7 @@ users want on partitions is the stationary one.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import cast
 
 from xdsl.ir import Operation
@@ -210,10 +211,9 @@ class Dot:
         want = demand.best()
         if want:
             inner = want[-1][0]
-            if any(_within(inner, a) for a in right):
-                return 1
-            if any(_within(inner, a) for a in left):
-                return 0
+            for which, mine in ((1, right), (0, left)):
+                if any(_within(inner, a) for a in mine):
+                    return which if self._worthwhile(sides[which], sides[1 - which]) else 1 - which
         in_right = any(_meet(f, a) for f in demand.free for a in right)
         in_left = any(_meet(f, a) for f in demand.free for a in left)
         if in_right != in_left:
@@ -222,6 +222,31 @@ class Dot:
         cost_left = -(-m // self.limit) * -(-n // self.bank)
         cost_right = -(-n // self.limit) * -(-m // self.bank)
         return 1 if cost_right < cost_left else 0
+
+    def _worthwhile(self, stationary: Side, moving: Side) -> bool:
+        """Whether it is cheaper on PE to have the stationary side's factors on partitions at once,
+        as the users want them, than to compute the other way round and transpose.
+
+        A matmul costs its moving columns and a fixed part (dialects/nc/cost.py), which short
+        columns do not outweigh.
+        """
+        machine = self.state.machine
+        fixed = machine.matmul_overhead_cycles + self.limit // machine.stationary_load_divisor
+        tiles = -(-product([p.mine for p in stationary.free]) // self.limit)
+        rows = product([p.mine for p in stationary.free])
+        columns = product([p.mine for p in moving.free])
+        batch = product([p.mine for p in stationary.batch])
+        depth = -(-self._depth() // self.limit)
+        direct = depth * tiles * (columns + fixed * -(-columns // self.bank))
+        across = -(-columns // self.limit)
+        other = depth * across * (rows + fixed * -(-rows // self.bank))
+        transposes = tiles * across * (self.limit + fixed)
+        return batch > 1 or direct <= other + transposes
+
+    def _depth(self) -> int:
+        """Elements of the contraction."""
+        shape = self.state.shape(self.op.operands[0])
+        return prod(shape[d] for d in self.dims.contracting[0])
 
     def _output_partition(
         self, stationary: Side, want: Partition | None
