@@ -23,6 +23,10 @@ SEED_SHARE, BIG_SHARE = 4, 16
 """A group begins at a value of more than this share of SBUF, and grows along values of that."""
 ROW_BYTES = 4096
 """Bytes per partition of a tile: rows at which DMA is at its rate (hardware.md section 2.5)."""
+LARGEST = 120
+"""Ops of a group: the body of its loop is to be pipelined, so a few hundred instructions."""
+WHOLE_SHARE = 1.25
+"""What dots of a group need whole may take SBUF but for the rest."""
 ROUNDS = 2
 """Rounds of a loop whose tiles are in SBUF at a time, where they fit."""
 PANEL_SHARE = 0.75
@@ -82,22 +86,43 @@ class _Finder:
         self.ops = [op for op in block.ops if op is not block.last_op]
         self.index = {op: i for i, op in enumerate(self.ops)}
         self.taken: set[Operation] = set()
+        self.spreads: dict[tuple[Operation, SSAValue, int], Tiling | None] = {}
+        self.pins: dict[SSAValue, bool] = {}
 
     def find(self) -> list[Group]:
         groups: list[Group] = []
-        for op in self.ops:
-            for value in (*op.operands, *op.results):
-                if op in self.taken or nbytes(value) * SEED_SHARE <= self.total:
-                    continue
-                if self._pinned(value):
-                    continue
-                group = self._best(op, value)
-                if group is not None and in_order(self.ops, [*groups, group]):
-                    groups.append(group)
-                    self.taken.update(group.ops)
+        seeds = [
+            (_weight(value), self.index[op], op, value)
+            for op in self.ops
+            for value in (*op.operands, *op.results)
+            if nbytes(value) * SEED_SHARE > self.total
+        ]
+        tried: set[SSAValue] = set()
+        for weight, _, op, value in sorted(seeds, key=lambda seed: seed[:2]):
+            if op in self.taken or value in tried or self._pinned(value):
+                continue
+            tried.add(value)
+            group = self._best(op, value)
+            if weight and group is not None:
+                if all(o.name in VIEWS or o.name == "hlo.convert" for o in group.ops):
+                    continue  # it is loaded by those who need it
+            if group is not None and in_order(self.ops, [*groups, group]):
+                groups.append(group)
+                self.taken.update(group.ops)
         return groups
 
+    def _spread(self, op: Operation, value: SSAValue, dim: int) -> Tiling | None:
+        key = (op, value, dim)
+        if key not in self.spreads:
+            self.spreads[key] = spread(op, value, dim)
+        return self.spreads[key]
+
     def _pinned(self, value: SSAValue) -> bool:
+        if value not in self.pins:
+            self.pins[value] = self._is_pinned(value)
+        return self.pins[value]
+
+    def _is_pinned(self, value: SSAValue) -> bool:
         """Whether an op that can't be tiled makes or takes a value that fits."""
         if nbytes(value) >= self.total:
             return False
@@ -105,7 +130,7 @@ class _Finder:
         if isinstance(value.owner, Operation):
             around.append(value.owner)
         return any(
-            all(spread(op, value, d) is None for d in range(len(shape_of(value))))
+            all(self._spread(op, value, d) is None for d in range(len(shape_of(value))))
             for op in around
             if op.name not in ("hlo.constant", "hlo.tuple")
         )
@@ -115,7 +140,7 @@ class _Finder:
         for dim, n in enumerate(shape_of(value)):
             if n < 2:
                 continue
-            tiling = spread(op, value, dim)
+            tiling = self._spread(op, value, dim)
             if tiling is None:
                 continue
             members, tiling = self._grow(op, tiling)
@@ -162,14 +187,20 @@ class _Finder:
         self, op: Operation, value: SSAValue, members: set[Operation], tiling: Tiling
     ) -> list[SSAValue]:
         """Add `op`, a neighbour of a tiled value; the values that are tiled by it."""
-        if op in members:
+        if op in members or len(members) >= LARGEST:
             return []
-        found = spread(op, value, tiling[value])
+        found = self._spread(op, value, tiling[value])
         if found is None or any(tiling.get(v, d) != d for v, d in found.items()):
             return []
         whole = [v for v, d in found.items() if d == WHOLE]
         if any(isinstance(v.owner, Operation) and v.owner in members for v in whole):
             return []
+        if isinstance(op, DotOp):
+            stays = {v for v in whole if v not in tiling}
+            stays |= {v for o in members if isinstance(o, DotOp) for v in o.operands}
+            kept = sum(nbytes(v) for v in stays if tiling.get(v, WHOLE) == WHOLE)
+            if kept * WHOLE_SHARE > self.total:
+                return []
         added = [v for v, d in found.items() if d != WHOLE and v not in tiling]
         members.add(op)
         tiling.update(found)
@@ -262,7 +293,12 @@ class _Finder:
 
     def _unit(self, ops: Sequence[Operation], tiling: Tiling, extent: int) -> int:
         """The smallest tile worth a round: all partitions, or a whole bank of columns."""
-        limit = self.machine.partitions
+        inner = [
+            prod(shape_of(v)[d + 1 : -1])
+            for v, d in tiling.items()
+            if d != WHOLE and nbytes(v) * BIG_SHARE >= self.total
+        ]
+        limit = -(-self.machine.partitions // min(inner, default=1))
         for op in ops:
             if isinstance(op, DotOp) and tiling.get(op.operands[1], WHOLE) != WHOLE:
                 if tiling.get(op.operands[0], WHOLE) == WHOLE:
@@ -285,7 +321,7 @@ class _Finder:
             return None
         rhs = op.operands[1]
         for dim in reversed(range(len(shape_of(op.results[0])))):
-            tiling = spread(op, op.results[0], dim)
+            tiling = self._spread(op, op.results[0], dim)
             if tiling is None or tiling[rhs] == WHOLE or tiling[op.operands[0]] != WHOLE:
                 continue
             extent = shape_of(op.results[0])[dim]
@@ -295,6 +331,17 @@ class _Finder:
             if 0 < rows < extent:
                 return Group([op], tiling, extent, _even(extent, rows, unit), True)
         return None
+
+
+def _weight(value: SSAValue) -> bool:
+    """Whether a value is a parameter or constant, but for its order and type."""
+    while isinstance(value.owner, Operation):
+        if value.owner.name not in VIEWS and value.owner.name != "hlo.convert":
+            return False
+        if not value.owner.operands:
+            return True
+        value = value.owner.operands[0]
+    return True
 
 
 def _drop(members: set[Operation], tiling: Tiling, gone: set[Operation]) -> None:
