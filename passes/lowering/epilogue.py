@@ -52,6 +52,8 @@ def find_epilogue(state: Lowering, product: SSAValue) -> Epilogue:
         op = use.operation
         if len(op.results) != 1 or not isinstance(op.results[0].type, TensorType):
             break
+        if op in state.streamed:
+            break
         if not _take(state, found, op, use.index, shape):
             break
         found.ops.append(op)

@@ -130,6 +130,7 @@ def lower_block(
     in SBUF tile by tile (`direct` are operands of dots that lie in HBM as dots take them)."""
     units = [op for op in block.ops if op is not block.last_op]
     groups = find_groups(block, state.machine, direct) if stream else []
+    state.streamed.update(op for group in groups for op in group.ops)
     for unit in in_order(units, groups):
         if isinstance(unit, Group):
             lower_group(state, unit)

@@ -50,6 +50,7 @@ class Lowering:
         self.lower: Rule | None = None
         self.results: dict[SSAValue, list[int]] = {}
         self.written: set[int] = set()
+        self.streamed: set[Operation] = set()  # ops of groups that are lowered tile by tile
         self._demands: dict[SSAValue, Demand] = {}
 
     def value(self, ssa: SSAValue) -> Value:

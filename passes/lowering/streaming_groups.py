@@ -12,11 +12,12 @@ from math import prod
 
 from xdsl.ir import Block, Operation, SSAValue
 
+from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.dialects.hlo.linear import DotOp
 from neuronir.dialects.nc.machine import Machine
 from neuronir.passes.lowering.demand import shape_of
 from neuronir.passes.lowering.layout import divisor
-from neuronir.passes.lowering.streaming_dims import WHOLE, Tiling, spread
+from neuronir.passes.lowering.streaming_dims import ELEMENTWISE, WHOLE, Tiling, spread
 from neuronir.passes.lowering.streaming_size import VIEWS, nbytes, peak_bytes, tile_bytes
 
 SEED_SHARE, BIG_SHARE = 4, 16
@@ -25,7 +26,7 @@ ROW_BYTES = 4096
 """Bytes per partition of a tile: rows at which DMA is at its rate (hardware.md section 2.5)."""
 LARGEST = 120
 """Ops of a group: the body of its loop is to be pipelined, so a few hundred instructions."""
-WHOLE_SHARE = 1.25
+WHOLE_SHARE = 2
 """What dots of a group need whole may take SBUF but for the rest."""
 ROUNDS = 2
 """Rounds of a loop whose tiles are in SBUF at a time, where they fit."""
@@ -127,8 +128,13 @@ class _Finder:
         if nbytes(value) >= self.total:
             return False
         around = [use.operation for use in value.uses if use.operation in self.index]
-        if isinstance(value.owner, Operation):
-            around.append(value.owner)
+        maker = value.owner
+        if isinstance(maker, Operation):
+            around.append(maker)
+            if maker.name in ELEMENTWISE or isinstance(maker, CompositeOp):
+                large = [v for v in maker.operands if nbytes(v) * BIG_SHARE >= self.total]
+                if any(v.has_one_use() and self._pinned(v) for v in large):
+                    return True  # it is computed as what it follows is evicted
         return any(
             all(self._spread(op, value, d) is None for d in range(len(shape_of(value))))
             for op in around
@@ -191,6 +197,9 @@ class _Finder:
             return []
         found = self._spread(op, value, tiling[value])
         if found is None or any(tiling.get(v, d) != d for v, d in found.items()):
+            return []
+        large = [v for v in (*op.operands, *op.results) if nbytes(v) * BIG_SHARE >= self.total]
+        if any(self._pinned(v) for v in large):
             return []
         whole = [v for v, d in found.items() if d == WHOLE]
         if any(isinstance(v.owner, Operation) and v.owner in members for v in whole):
