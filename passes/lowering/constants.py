@@ -33,7 +33,6 @@ def splits(vector: np.ndarray) -> bool:
     return bool(np.isfinite(vector.astype(DType.BF16.numpy).astype(np.float32)).all())
 
 
-
 class _Chunk:
     """A chunk under way: the pieces so far and its ops, which are completed when it is closed."""
 
