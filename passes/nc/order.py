@@ -151,7 +151,7 @@ def _order_segment(
         for key in {a.buffer for a in node.accesses}:
             mine[key] = mine.get(key, 0) + 1
     elsewhere = frozenset(
-        k for k in touched if buffers[k].space == Space.PSUM and mine.get(k, 0) != touched[k]
+        k for k in mine if buffers[k].space == Space.PSUM and mine[k] != touched[k]
     )
     psum = PsumDemand.of(nodes, buffers, machine, elsewhere)
     works = [work_of(node.record, machine) for node in nodes if node.record is not None]
