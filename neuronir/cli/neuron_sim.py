@@ -89,7 +89,7 @@ def _engines(text: str | None) -> list[Engine] | None:
 
 
 def _run(args: Namespace) -> int:
-    for option in ("inputs", "outputs", "expect", "check_races"):
+    for option in ("outputs", "expect", "check_races"):
         if args.timing_only and getattr(args, option):
             flag = option.replace("_", "-")
             raise UsageError(f"--timing-only computes no numbers: --{flag} cannot go with it")
