@@ -7,6 +7,7 @@ A DMA engine takes as long for a descriptor of 4 bytes as for one of 1.6 KB (har
 from math import prod
 
 from neuronir.dialects.nc.machine import Machine
+from neuronir.passes.lowering.cover import covered, in_order_of, remaining
 from neuronir.passes.lowering.layout import Atom, Form, dense, dim_atoms, tile, tile_width
 from neuronir.passes.lowering.values import Partition, Value
 from neuronir.passes.lowering.views import dma_reaches, plan
@@ -18,8 +19,6 @@ GAIN = 4
 def rows_first(machine: Machine, value: Value, source: Form, wanted: Partition) -> Partition | None:
     """The layout to load `value` in before it is transposed into `wanted`, or to transpose it into
     before it is stored from there; None where the direct way is as good, or PE can't transpose."""
-    from neuronir.passes.lowering.convert import covered
-
     count = prod(a.size for a, _ in wanted)
     dense_steps = sum((a.size - 1) * s for a, s in wanted) + 1 == count
     if not wanted or not dense_steps or not value.dtype.is_float or value.dtype.size > 4:
@@ -47,8 +46,6 @@ def rows_first(machine: Machine, value: Value, source: Form, wanted: Partition) 
 
 def descriptors(value: Value, source: Form, wanted: Partition) -> int | None:
     """Contiguous pieces of HBM that make up a layout; None where it can't be loaded at once."""
-    from neuronir.passes.lowering.convert import in_order_of, remaining
-
     free = remaining(value.support, [a for a, _ in wanted])
     if free is None:
         return None

@@ -12,13 +12,13 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from neuronir.dialects.hlo.resources import intern
-from neuronir.dialects.nc.enums import AluOp, DType, Engine, Space
-from neuronir.dialects.nc.machine import Machine
+from neuronir.dialects.nc.enums import AluOp, DType, Space
 from neuronir.dialects.nc.ops import View
 from neuronir.dialects.nc.records import space_of
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.lowering.by_rows import rows_first
 from neuronir.passes.lowering.constants import Constants, digits_of, splits
+from neuronir.passes.lowering.cover import covered, elements_of, in_order_of, positions, remaining
 from neuronir.passes.lowering.emitter import Emitter, view_dtype
 from neuronir.passes.lowering.layout import (
     Atom,
@@ -32,71 +32,24 @@ from neuronir.passes.lowering.layout import (
     tile_width,
 )
 from neuronir.passes.lowering.natural import widest
+from neuronir.passes.lowering.transpose import Transposer
 from neuronir.passes.lowering.values import Partition, Value, new_value
 from neuronir.passes.lowering.views import (
     chunks,
     dma_reaches,
     dma_views,
     in_parts,
-    numbers_of,
     packed,
     plan,
 )
 
 
-def covered(support: Sequence[Atom], a: Atom) -> bool | None:
-    """Whether a value with `support` varies along `a`; None where it does along a part of it."""
-    for s in support:
-        if a.stride < s.end and s.stride < a.end:
-            if s.stride <= a.stride and a.end <= s.end:
-                return True
-            return None
-    return False
-
-
-def remaining(support: Sequence[Atom], partition: Sequence[Atom]) -> tuple[Atom, ...] | None:
-    """The atoms of `support` that `partition` leaves for the free axis, outermost first."""
-    out: list[Atom] = []
-    for s in support:
-        inside = [a for a in partition if s.stride <= a.stride and a.end <= s.end]
-        ragged = [a for a in inside if a.ragged]
-        cuts = {c for a in inside for c in (a.stride, a.end)}
-        if ragged:
-            a = ragged[0]
-            unit_end = a.unit * a.extent
-            whole = split_at(s, {a.unit, unit_end})
-            if whole is None:
-                return None
-            for part in whole:
-                if part.stride == a.unit and part.end == unit_end:
-                    width = a.size
-                    out.append(Atom(-(-a.extent // width), a.unit * width, a.unit, a.extent))
-                else:
-                    split = split_at(part, cuts)
-                    if split is None:
-                        return None
-                    out.extend(b for b in split if b not in inside)
-            continue
-        parts = split_at(s, cuts)
-        if parts is None:
-            return None
-        out.extend(
-            b for b in parts if not any(a.stride <= b.stride and b.end <= a.end for a in inside)
-        )
-    return tuple(out)
-
-
-DVE_BLOCK = 32
-"""Rows and columns of a DVE transpose (hardware.md section 2.4)."""
-
-
-class Converter:
+class Converter(Transposer):
     """Finds or makes copies of values."""
 
     def __init__(self, emitter: Emitter, constants: Constants) -> None:
-        self.emitter = emitter
+        super().__init__(emitter)
         self.constants = constants
-        self.machine: Machine = emitter.machine
         self.homes: dict[Value, int] = {}
 
     # loops
@@ -234,7 +187,7 @@ class Converter:
         inner = tile(widest.size, widest.stride, width)[1]
         free = remaining(atoms, [inner]) or ()
         target = Form(
-            self.emitter.sbuf(width, _size(free), value.dtype), ((inner, 1),), dense(free)
+            self.emitter.sbuf(width, elements_of(free), value.dtype), ((inner, 1),), dense(free)
         )
         if value.scalar is not None:
             for piece in chunks(plan([target], free) or [], width, 4, self.machine.max_free_sbuf):
@@ -355,125 +308,6 @@ class Converter:
             self.emitter.copy(replace(piece.view(result, 0), partitions=n), shaped)
         return result
 
-    def _transpose(self, value: Value, form: Form, wanted: Partition) -> Form | None:
-        """PE transposes: `wanted` comes from the free axis, the partition atoms go there."""
-        if not value.dtype.is_float or not wanted or value.dtype.size > 4:
-            return None
-        if space_of(form.buffer) is not Space.SBUF or form.start:
-            return None
-        if self._free_dims(form, wanted) is None:
-            return None
-        if sum((a.size - 1) * s for a, s in wanted) + 1 != _count(wanted):
-            return None
-        return self._transpose_tiles(value, form, wanted)
-
-    def _blocks(self, out: View, source: View, wide: int, rows: int) -> None:
-        """DVE transposes of 32 x 32 blocks, which keep infinities and NaN where they are; PE would
-        multiply them by the zeros of the identity and spoil their neighbours."""
-        side = DVE_BLOCK
-        stride = source.free[0][0]
-        for i in range(0, rows, side):
-            for j in range(0, wide, side):
-                height, width = min(side, rows - i), min(side, wide - j)
-                src = replace(
-                    source,
-                    start=source.start + i,
-                    partitions=height,
-                    free=((stride, width),),
-                    offset=source.offset + j * stride,
-                )
-                dst = replace(
-                    out,
-                    start=out.start + j,
-                    partitions=width,
-                    free=((1, height),),
-                    offset=out.offset + i,
-                )
-                self.emitter.emit("transpose_dve", [dst], [src], {}, Engine.DVE)
-
-    def _free_dims(self, form: Form, wanted: Partition) -> list[tuple[int, int]] | None:
-        """(stride, size) dims of the wanted atoms on a form's free axis; None where one is not."""
-        cuts = {c for a in form.atoms() for c in (a.stride, a.end)}
-        dims: list[tuple[int, int]] = []
-        for whole, _ in wanted:
-            for a in (whole,) if whole.ragged else split_at(whole, cuts) or (whole,):
-                stride = form.stride(a)
-                if stride is None or stride == 0:
-                    return None
-                if dims and dims[-1][0] == stride * a.size:
-                    dims[-1] = (stride, dims[-1][1] * a.size)
-                else:
-                    dims.append((stride, a.size))
-        return dims if len(dims) <= 3 else None
-
-    def _transpose_tiles(self, value: Value, form: Form, wanted: Partition) -> Form | None:
-        width = _count(wanted)
-        ragged_in = next((a for a, _ in form.partition if a.ragged), None)
-        ragged_out = next((a for a, _ in wanted if a.ragged), None)
-        if (ragged_in and len(form.partition) > 1) or (ragged_out and len(wanted) > 1):
-            return None
-        rows = sum(s * (a.size - 1) for a, s in form.partition) + 1
-        if rows != _count(form.partition):
-            return None
-        free = remaining(value.support, [a for a, _ in wanted])
-        if free is None:
-            return None
-        # on the free axis: what was there and stays, then the old partition atoms, contiguous
-        old = [a for a, _ in form.partition]
-        if ragged_in is not None:
-            old = [atom(ragged_in.extent, ragged_in.unit)]
-        cuts = {c for a in old for c in (a.stride, a.end)}
-        rest: list[Atom] = []
-        for a in free:
-            parts = (a,) if a.ragged else split_at(a, cuts)
-            if parts is None:
-                return None
-            rest.extend(
-                b for b in parts if not any(o.stride <= b.stride and b.end <= o.end for o in old)
-            )
-        above = [a for a in rest if old and a.stride == old[0].end]
-        rest = [*[a for a in rest if a not in above], *above]
-        layout = join(dense([*rest, *old]))
-        strides = self._free_dims(form, wanted) or []
-        if value.may_be_special() and len(strides) > 1:
-            return None
-        target = self.emitter.sbuf(width, _size([a for a, _ in layout]), value.dtype)
-        result = Form(target, wanted, layout)
-        group = max(1, self.machine.psum_bank_bytes // value.dtype.size // rows)
-        jobs = [
-            (number + base_out + base_in, count, wide)
-            for number in numbers_of([a for a in rest if not a.ragged])
-            for wide, base_out in _tiles(ragged_out, width)
-            for count, base_in in _tiles(ragged_in, rows)
-        ]
-        if value.may_be_special():
-            for number, count, wide in jobs:
-                source = form.at(number, count, [(strides[0][0], wide)])
-                self._blocks(result.at(number, wide, ((1, count),)), source, wide, count)
-            return result
-        index = 0
-        while index < len(jobs):
-            number, _, wide = jobs[index]
-            start = result.locate(number)
-            batch: list[int] = []
-            total = 0
-            for following, count, w in jobs[index : index + group]:
-                if w != wide or result.locate(following) != (start[0], start[1] + total):
-                    break
-                batch.append(following)
-                total += count
-            psum = self.emitter.psum(wide, total, value.dtype)
-            offset = 0
-            for n, (_, count, _) in zip(batch, jobs[index:], strict=False):
-                dims = strides if wide == width else [(strides[0][0], wide)]
-                out = View(psum, 0, wide, ((1, count),), offset)
-                self.emitter.emit("transpose", [out], [form.at(n, count, dims)], {}, Engine.PE)
-                offset += count
-            flat = ((1, total),)
-            self.emitter.copy(result.at(number, wide, flat), View(psum, 0, wide, flat))
-            index += len(batch)
-        return result
-
     def _make_mixed(self, value: Value, partition: Partition) -> Form:
         """A copy for partition atoms along some of which the value is constant: they repeat."""
         for form in value.forms:
@@ -492,7 +326,7 @@ class Converter:
         if free is None:
             raise NeuronError("NIR_LOW001", f"no layout for a value of shape {value.shape}")
         rows = sum((a.size - 1) * s for a, s in partition) + 1
-        target = self.emitter.sbuf(rows, _size(free), value.dtype)
+        target = self.emitter.sbuf(rows, elements_of(free), value.dtype)
         result = Form(target, partition, dense(free))
         self.transfer(result, source, load=True)
         return result
@@ -501,7 +335,7 @@ class Converter:
         free = remaining(value.support, [a for a, _ in wanted])
         if free is None:
             raise NeuronError("NIR_LOW001", f"no layout for a value of shape {value.shape}")
-        rows = _count(wanted) if wanted else max(copies, 1)
+        rows = positions(wanted) if wanted else max(copies, 1)
         if wanted:
             rows = sum((a.size - 1) * s for a, s in wanted) + 1
         ordered = in_order_of(list(free), source)
@@ -513,7 +347,7 @@ class Converter:
         single = len(list(dma_views(layout, source, self.machine.dma_max_dims - 1))) == 1
         once = value.root().once and self.emitter.depth == 0
         role = "stream" if single and once else None
-        target = self.emitter.sbuf(rows, _size(free), value.dtype, role)
+        target = self.emitter.sbuf(rows, elements_of(free), value.dtype, role)
         form = replace(layout, buffer=target)
         self.transfer(form, source, load=True)
         return form
@@ -548,10 +382,11 @@ class Converter:
 
     def _into_hbm(self, value: Value) -> Form:
         if value.source is not None and value.from_source is not None:
-            mapped = value.from_source(self.in_hbm(value.source))
-            if mapped is not None:
-                value.forms.append(mapped)
-                return mapped
+            for copy in (self.in_hbm, self._packed):
+                mapped = value.from_source(copy(value.source))
+                if mapped is not None:
+                    value.forms.append(mapped)
+                    return mapped
         shape = value.shape
         if value.array is not None or value.scalar is not None:
             array = value.array if value.array is not None else np.full(shape, value.scalar)
@@ -560,7 +395,7 @@ class Converter:
             source = next((f for f in self.source_forms(value) if not f.hbm), None)
             if source is None and value.lazy is not None:  # it is computed now, in any layout
                 layout = widest(value.support, self.machine.partitions)
-                source = self.ensure(value, layout, _count(layout))
+                source = self.ensure(value, layout, positions(layout))
             if source is None:
                 raise NeuronError("NIR_LOW002", f"a value of shape {value.shape} has no copy")
             # what is written is what the value varies along: the rest of the array repeats
@@ -572,6 +407,18 @@ class Converter:
             value.forms.append(form)
             return form
         form = hbm_form(buffer, value)
+        value.forms.append(form)
+        return form
+
+    def _packed(self, value: Value) -> Form:
+        """A new row-major copy in HBM of what a value varies along, for views that no other copy
+        divides."""
+        layout = widest(value.support, self.machine.partitions)
+        chip = self.ensure(value, layout, positions(layout))
+        support = sorted(value.support, key=lambda a: -a.stride)
+        buffer = self.emitter.variable("scratch", "scratch", [a.size for a in support], value.dtype)
+        form = Form(buffer, (), dense(support), hbm=True)
+        self.transfer(form, chip, load=False)
         value.forms.append(form)
         return form
 
@@ -617,45 +464,6 @@ def hbm_form(buffer: SSAValue, value: Value, strides: Sequence[int] | None = Non
         if a.size > 1
     )
     return Form(buffer, (), join(free), hbm=True)
-
-
-def in_order_of(atoms: list[Atom], order: Form) -> list[Atom]:
-    """Sort atoms by how far apart `order` stores them, so that both are walked alike."""
-    cuts = {c for a in order.atoms() for c in (a.stride, a.end)}
-    parts: list[tuple[int, Atom]] = []
-    for a in atoms:
-        split = (a,) if a.ragged else split_at(a, cuts)
-        if split is None:
-            return atoms
-        for b in split:
-            stride = order.stride(b)
-            if stride is None or stride == 0:
-                return atoms
-            parts.append((stride, b))
-    return [b for _, b in sorted(parts, key=lambda item: -item[0])]
-
-
-def _count(pairs: Partition) -> int:
-    n = 1
-    for a, _ in pairs:
-        n *= a.size
-    return n
-
-
-def _size(atoms: Sequence[Atom]) -> int:
-    n = 1
-    for a in atoms:
-        n *= a.size
-    return n
-
-
-def _tiles(ragged: Atom | None, width: int) -> list[tuple[int, int]]:
-    """(positions, element number of the first) of each tile."""
-    if ragged is None:
-        return [(width, 0)]
-    count = -(-ragged.extent // width)
-    tail = ragged.extent - (count - 1) * width
-    return [(width if t < count - 1 else tail, t * width * ragged.unit) for t in range(count)]
 
 
 def _matches(form: Form, signature: Partition, copies: int) -> bool:

@@ -18,7 +18,7 @@ from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.nc.ops import View
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.location import source_name
-from neuronir.passes.lowering.convert import remaining
+from neuronir.passes.lowering.cover import remaining
 from neuronir.passes.lowering.demand import inner_tile, ints
 from neuronir.passes.lowering.dot import WEIGHT_PIECE_BYTES, column_blocks
 from neuronir.passes.lowering.epilogue import find_epilogue

@@ -14,7 +14,7 @@ from xdsl.ir import Operation
 from neuronir.dialects.hlo.linear import DotOp
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.location import source_name
-from neuronir.passes.lowering.convert import remaining
+from neuronir.passes.lowering.cover import remaining
 from neuronir.passes.lowering.demand import Demand, inner_tile, ints
 from neuronir.passes.lowering.epilogue import Epilogue, find_epilogue
 from neuronir.passes.lowering.evict import Evict

@@ -9,7 +9,7 @@ from neuronir.dialects.nc.enums import Activation, AluOp, DType, Engine
 from neuronir.dialects.nc.ops import View
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.lowering.constants import splits
-from neuronir.passes.lowering.convert import covered
+from neuronir.passes.lowering.cover import covered
 from neuronir.passes.lowering.epilogue import Epilogue
 from neuronir.passes.lowering.layout import Atom, Form, split_at
 from neuronir.passes.lowering.state import Lowering

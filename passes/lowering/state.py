@@ -12,7 +12,8 @@ from neuronir.dialects.nc.records import dtype_of
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.location import source_name
 from neuronir.passes.lowering.constants import Constants
-from neuronir.passes.lowering.convert import Converter, covered, in_order_of, remaining
+from neuronir.passes.lowering.convert import Converter
+from neuronir.passes.lowering.cover import covered, in_order_of, remaining
 from neuronir.passes.lowering.demand import Demand, demand, shape_of
 from neuronir.passes.lowering.emitter import Emitter
 from neuronir.passes.lowering.layout import (

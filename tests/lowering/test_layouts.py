@@ -9,6 +9,20 @@ from tests.differential.stages import failures
 from tests.lowering.helpers import Array, entry
 
 CASES: dict[str, tuple[str, ...]] = {
+    "every third element of a transpose": (
+        "a = f32[7,18] parameter(0)",
+        "b = f32[18,7] transpose(a), dimensions={1,0}",
+        "c = f32[126] reshape(b)",
+        "d = f32[42] slice(c), slice={[0:126:3]}",
+        "e = f32[42] exponential(d)",
+    ),
+    "pieces of a weight beside tiles that do not divide the tokens": (
+        "a = f32[197,128] parameter(0)",
+        "b = f32[128,3072] parameter(1)",
+        "c = f32[3072,768] parameter(2)",
+        "d = f32[197,3072] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
+        "e = f32[197,768] dot(d, c), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
+    ),
     "a broadcast whose factors a dense layout does not divide": (
         "a = f32[128] parameter(0)",
         "b = f32[3,128] broadcast(a), dimensions={1}",
