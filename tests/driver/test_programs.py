@@ -222,10 +222,12 @@ def test_damaged_binary(
         assert "[NIR_NEFF004] neff is invalid" in error and error.count("\n") == 1
 
 
-def test_timing_only_refuses_data(files: tuple[str, str, str, str]) -> None:
+def test_timing_only_refuses_what_needs_numbers(files: tuple[str, str, str, str]) -> None:
     assert compiled(files) == 0
     assert neuron_sim.main(["run", files[3], "--timing-only"]) == 0
-    assert neuron_sim.main(["run", files[3], "--timing-only", "--inputs", files[1]]) == 2
+    assert neuron_sim.main(["run", files[3], "--timing-only", "--inputs", files[1]]) == 0
+    for option in (["--outputs", files[1]], ["--expect", files[1]], ["--check-races"]):
+        assert neuron_sim.main(["run", files[3], "--timing-only", *option]) == 2
     assert neuron_sim.main(["run", files[3]]) == 2
 
 
