@@ -42,10 +42,14 @@ class _Chunk:
         self.used = 0
         self.ops = ops
         self.place = len(ops)
-        self.alloc = AllocOp.make(_type(1), role)
+        self.alloc = AllocOp.make(self._type(1), role)
         self.source = emitter.source
         ops.append(self.alloc)
         ops.append(None)
+
+    def _type(self, size: int) -> MemRefType[Attribute]:
+        partitions = self.emitter.machine.partitions
+        return MemRefType(i8, [partitions, size], memory_space=SBUF)
 
     def add(self, rows: np.ndarray) -> int:
         """Append [partitions, bytes] rows; gives the byte offset."""
@@ -57,7 +61,7 @@ class _Chunk:
     def close(self) -> None:
         """Fix the size of the chunk."""
         # the buffer's type is only known now; nothing has looked at it yet
-        self.alloc.buffer._type = _type(self.used)
+        self.alloc.buffer._type = self._type(self.used)
 
     def load(self, memory: SSAValue, offset: int) -> None:
         """Complete its DMA, from byte `offset` of the constants in HBM."""
@@ -77,10 +81,6 @@ class _Chunk:
         """Write its rows into [partitions, used] bytes."""
         for offset, rows in self.pieces:
             data[: rows.shape[0], offset : offset + rows.shape[1]] = rows
-
-
-def _type(size: int) -> MemRefType[Attribute]:
-    return MemRefType(i8, [128, size], memory_space=SBUF)
 
 
 class Constants:

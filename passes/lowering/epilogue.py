@@ -109,7 +109,7 @@ def _take(state: Lowering, e: Epilogue, op: Operation, index: int, shape: tuple[
         e.func = ACTIVATIONS[op.name]
         return True
     if isinstance(op, CompositeOp) and op.kind.data == "batch_norm_inference" and index == 0:
-        if e.factor is None and not e.biases and e.residual is None and e.affine is None:
+        if e.factor is None and _unbiased(e) and e.scale == 1.0:
             affine = batch_norm_affine(state, op)
             if affine is not None:
                 e.factor = affine[0] if affine[0].shape == shape else reshape(affine[0], shape)
@@ -138,9 +138,9 @@ def _take_affine(e: Epilogue, name: str, other: Value, shape: tuple[int, ...]) -
     if found is None:
         return False
     dimension, vector = found
+    if e.scale != 1.0 and name == "hlo.multiply":
+        return False
     if e.affine is None:
-        if e.scale != 1.0 and name == "hlo.multiply":
-            return False
         e.affine = (dimension, np.ones_like(vector), np.zeros_like(vector))
     if e.affine[0] != dimension:
         return False
@@ -149,8 +149,6 @@ def _take_affine(e: Epilogue, name: str, other: Value, shape: tuple[int, ...]) -
         e.affine = (dimension, factor * vector, offset * vector)
     else:
         e.affine = (dimension, factor, offset + (vector if name == "hlo.add" else -vector))
-    if e.scale != 1.0 and name == "hlo.multiply":
-        return False
     return True
 
 

@@ -38,10 +38,31 @@ class Evict:
         self.used: dict[int, tuple[int, int]] = {}  # start partition -> (rows, columns)
         self.bias: Form | None = None
         self.factor: Form | None = None
+        self.row_terms: list[
+            tuple[AluOp, Form]
+        ] = []  # vectors along the columns that PSUM can't take
         self.row_bias: Value | None = None
         self._classify()
 
+    def _along_columns(self, value: Value) -> bool:
+        """Whether a vector varies along the columns of a result."""
+        return any(
+            a.stride < c.end and c.stride < a.end for a in value.support for c in self.columns
+        )
+
+    def _spread(self, value: Value) -> Form:
+        return self.state.converter.ensure(value, self.out.partition, self.out.partitions)
+
     def _classify(self) -> None:
+        factor = self.epilogue.factor
+        if factor is not None and self._along_columns(factor):
+            self.row_terms = [(AluOp.MULTIPLY, self._spread(factor))]
+            self.row_terms += [(AluOp.ADD, self._spread(b)) for b in self.epilogue.biases]
+            return
+        biases = self.epilogue.biases
+        if self.epilogue.scale != 1.0 and biases and self._along_columns(biases[0]):
+            self.row_terms = [(AluOp.ADD, self._spread(biases[0]))]  # PSUM would scale it as well
+            return
         if self.epilogue.factor is not None:
             self.factor = self.state.converter.ensure(
                 self.epilogue.factor, self.out.partition, self.out.partitions
@@ -141,6 +162,9 @@ class Evict:
 
     def _evict(self, dst: View, src: View, start: int, rows: int) -> None:
         e, emitter = self.epilogue, self.state.emitter
+        if self.row_terms:
+            self._evict_terms(dst, src)
+            return
         bias: View | float = self._along_partitions(self.bias, start, rows) or 0.0
         scale: View | float = self._along_partitions(self.factor, start, rows) or e.scale
         if e.residual is not None:
@@ -156,6 +180,24 @@ class Evict:
             emitter.copy(dst, src, Engine.DVE)
         else:
             emitter.tensor_scalar(dst, src, AluOp.MULTIPLY, scale, AluOp.ADD, bias)
+
+    def _evict_terms(self, dst: View, src: View) -> None:
+        """dst = func(src * scale * factor + offset +- residual), with vectors along the columns."""
+        e, emitter = self.epilogue, self.state.emitter
+        n = src.free[0][1]
+        terms = list(self.row_terms)
+        if e.residual is not None:
+            terms.append((e.residual[0], self._spread(e.residual[1])))
+        work = View(
+            emitter.sbuf(self.out.partitions, n, DType.F32), src.start, src.partitions, src.free
+        )
+        if e.scale != 1.0:
+            emitter.tensor_scalar(work, src, AluOp.MULTIPLY, e.scale)
+            src = work
+        for op, form in terms:
+            emitter.tensor_tensor(op, work, src, _flat_view(form, self.out, self.number, dst, n))
+            src = work
+        emitter.activation(dst, work, e.func)
 
     def _evict_residual(
         self, dst: View, src: View, scale: View | float, bias: View | float

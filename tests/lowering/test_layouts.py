@@ -9,6 +9,40 @@ from tests.differential.stages import failures
 from tests.lowering.helpers import Array, entry
 
 CASES: dict[str, tuple[str, ...]] = {
+    "a constant factor and offset along the columns of a product": (
+        "a = f32[6,5] parameter(0)",
+        "b = f32[5,4] parameter(1)",
+        "d = f32[6,4] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
+        "f = f32[4] constant({2, 3, 4, 5})",
+        "g = f32[6,4] broadcast(f), dimensions={1}",
+        "h = f32[6,4] multiply(d, g)",
+        "o = f32[4] constant({1, -1, 2, 7})",
+        "p = f32[6,4] broadcast(o), dimensions={1}",
+        "q = f32[6,4] add(h, p)",
+        "s = f32[6,4] tanh(q)",
+    ),
+    "a factor after a scale and an offset": (
+        "a = f32[6,5] parameter(0)",
+        "b = f32[5,4] parameter(1)",
+        "d = f32[6,4] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
+        "k = f32[] constant(3)",
+        "l = f32[6,4] broadcast(k), dimensions={}",
+        "m = f32[6,4] multiply(d, l)",
+        "o = f32[4] constant({1, -1, 2, 7})",
+        "p = f32[6,4] broadcast(o), dimensions={1}",
+        "q = f32[6,4] add(m, p)",
+        "f = f32[4] constant({2, 3, 4, 5})",
+        "g = f32[6,4] broadcast(f), dimensions={1}",
+        "h = f32[6,4] multiply(q, g)",
+    ),
+    "a factor along the rows of a product": (
+        "a = f32[6,5] parameter(0)",
+        "b = f32[5,4] parameter(1)",
+        "d = f32[6,4] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
+        "f = f32[6] constant({2, 3, 4, 5, 6, 7})",
+        "g = f32[6,4] broadcast(f), dimensions={0}",
+        "h = f32[6,4] multiply(d, g)",
+    ),
     "every third element of a transpose": (
         "a = f32[7,18] parameter(0)",
         "b = f32[18,7] transpose(a), dimensions={1,0}",
