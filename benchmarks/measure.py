@@ -36,13 +36,17 @@ TARGET = "trn1"
 
 @dataclass
 class Measurement:
-    """What was measured of one model; `max_rel` is the error over the largest |reference|."""
+    """What was measured of one model; `max_rel` is the error over the largest |reference|.
+
+    `hlo_ops` counts what the lowering takes, `nc_ops` what it ends in.
+    """
 
     name: str
     cast: str
     weights: bool
     compile_s: float
     compile_rss_gib: float
+    hlo_ops: int
     nc_ops: int
     timing_s: float
     total_us: float
@@ -169,6 +173,7 @@ def measure(model: Model, cast: str, weights: bool, check: bool = True) -> Measu
         weights=weights,
         compile_s=compile_s,
         compile_rss_gib=rss,
+        hlo_ops=count_ops(hlo),
         nc_ops=count_ops(result.module),
         timing_s=timing_s,
         total_us=report["total_time_us"],

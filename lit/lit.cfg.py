@@ -32,5 +32,6 @@ bindir = os.path.dirname(os.path.abspath(sys.executable))
 path = [bindir, os.path.join(here, "tools"), config.environment.get("PATH", "")]
 config.environment["PATH"] = os.pathsep.join(path)
 config.environment["PYTHONPATH"] = root
+config.environment["NEURON_COMPILE_CACHE_URL"] = ""  # tests compile anew
 config.substitutions.append(("%python", sys.executable))
 config.substitutions.append(("%root", root))

@@ -56,6 +56,11 @@ def _references() -> dict[str, str]:
     return found
 
 
+def is_ours(name: str) -> bool:
+    """True for a target of this package, whatever others are installed."""
+    return name in _OURS and name not in _extra
+
+
 def register_target(target: TargetLike) -> None:
     """Add a target for this process only (`neuron-opt --load FILE.py`, tests)."""
     if target.name in list_targets():

@@ -92,6 +92,8 @@ def _add_compile(p: argparse.ArgumentParser) -> None:
     g = p.add_argument_group("NeuronIR's own")
     g.add_argument("--weights", metavar="FILE.npz", help="bind these entry parameters as constants")
     g.add_argument("--dump-phases-to", metavar="DIR", help="write the IR after each phase")
+    g.add_argument("--cache-dir", metavar="DIR", help="folder of the persistent cache")
+    g.add_argument("--no-cache", action="store_true", help="compile anew, and keep nothing")
     g.add_argument("--compile-to", metavar="PHASE", default=PHASES[-1], help=", ".join(PHASES))
     g.add_argument("--compile-from", metavar="PHASE", default=PHASES[0], help="the input's phase")
     g.add_argument("--timing", action="store_true", help="print the time of each phase")

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from rich.console import Console
-
 from neuronir.cli.neuronx_cc_args import LEVELS
 from neuronir.diagnostics.diagnostic import Diagnostic
 from neuronir.dialects.support.diagnostics import Message, handling
@@ -18,19 +16,24 @@ _LEVEL_OF = {"note": 30, "remark": 20, "warning": 30, "error": 40}
 
 @dataclass
 class Messages:
-    """Messages of one run: shown from `level` on, all of them kept for the log."""
+    """Messages of one run: shown from `level` on, all of them kept for the log.
+
+    `heard` are those of the passes, each with its level.
+    """
 
     level: int = LEVELS["warning"]
     lines: list[str] = field(default_factory=list)
-    console: Console = field(default_factory=lambda: Console(stderr=True))
+    heard: list[tuple[int, str]] = field(default_factory=list)
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
         """Show that a phase is running, on a terminal."""
         self.say("info", f"Running {name}")
         start = time.perf_counter()
-        if self.console.is_terminal and self.level < LEVELS["error"]:
-            with self.console.status(f"{name} ..."):
+        if sys.stderr.isatty() and self.level < LEVELS["error"]:
+            from rich.console import Console  # 0.1 s, which only a terminal is worth
+
+            with Console(stderr=True).status(f"{name} ..."):
                 yield
         else:
             yield
@@ -41,7 +44,8 @@ class Messages:
         """Receive what passes emit inside this block."""
 
         def receive(message: Message) -> None:
-            self.show(_LEVEL_OF[message.severity], message.render())
+            self.heard.append((_LEVEL_OF[message.severity], message.render()))
+            self.show(*self.heard[-1])
 
         with handling(receive):
             yield

@@ -1,7 +1,29 @@
-"""The compile pipeline from a model to a binary, phase by phase."""
+"""The compile pipeline from a model to a binary, phase by phase.
 
-from neuronir.driver.compiler import CompiledResult, compile_file, compile_text
-from neuronir.driver.options import CompileOptions
-from neuronir.driver.phases import PHASES
+What is named here is imported on first use: `neuronx-cc --help`, or an answer from the cache, needs
+no compiler.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from neuronir.driver.compiler import CompiledResult, compile_file, compile_text
+    from neuronir.driver.options import CompileOptions
+    from neuronir.driver.phases import PHASES
 
 __all__ = ["PHASES", "CompileOptions", "CompiledResult", "compile_file", "compile_text"]
+
+_MODULES = {
+    "PHASES": "phases",
+    "CompileOptions": "options",
+    "CompiledResult": "compiler",
+    "compile_file": "compiler",
+    "compile_text": "compiler",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULES:
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
