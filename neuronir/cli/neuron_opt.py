@@ -20,11 +20,12 @@ from neuronir import __version__
 from neuronir._xdsl import one_line, print_module
 from neuronir.cli import neuron_opt_lists as lists
 from neuronir.cli import neuron_opt_reproducer as reproducer
-from neuronir.cli.neuron_opt_args import UsageError, build_parser, loaded_files, normalise
+from neuronir.cli.neuron_opt_args import build_parser, loaded_files, normalise
 from neuronir.cli.neuron_opt_dumps import Dumper, DumpOptions, names
 from neuronir.cli.neuron_opt_input import Chunk, parse, read_input, split
 from neuronir.cli.neuron_opt_reports import Timer, statistics_report, timing_report
 from neuronir.cli.neuron_opt_run import PassRunner, RunFailure, verify
+from neuronir.cli.program import INTERNAL, OK, USAGE, USER_ERROR, UsageError, guarded
 from neuronir.diagnostics.diagnostic import Diagnostic
 from neuronir.diagnostics.engine import DiagnosticEngine
 from neuronir.diagnostics.expected import check_expectations
@@ -33,8 +34,6 @@ from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes import statistics
 from neuronir.pipeline import PipelineError, parse_pipeline, pipeline_text
 from neuronir.registry import Registry
-
-OK, USER_ERROR, USAGE, INTERNAL = 0, 1, 2, 70
 
 
 @dataclass
@@ -146,30 +145,13 @@ class Job:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run neuron-opt; returns the exit status."""
-    words = list(sys.argv[1:] if argv is None else argv)
-    debug = any(word.lstrip("-") in ("debug", "stacktrace-on-diagnostic") for word in words)
-    try:
-        return _main(words)
-    except UsageError as error:
-        print(f"neuron-opt: error: {error} (see neuron-opt --help)", file=sys.stderr)
-        return USAGE
-    except NeuronError as error:
-        if debug:
-            traceback.print_exc()
-        print(f"neuron-opt: {error.render()}", file=sys.stderr)
-        return USAGE if isinstance(error, PipelineError) else USER_ERROR
-    except KeyboardInterrupt:
-        print("neuron-opt: interrupted", file=sys.stderr)
-        return 130
-    except SystemExit as finished:  # argparse's --help
-        return int(finished.code or 0)
-    # The last line of defence: a user never sees a traceback that they did not ask for.
-    except Exception as error:
-        if debug:
-            traceback.print_exc()
-        text = f"{type(error).__name__}: {one_line(str(error))}"
-        print(f"neuron-opt: internal error: {text} (--debug shows where)", file=sys.stderr)
-        return INTERNAL
+    debug = ("debug", "stacktrace-on-diagnostic")
+    return guarded("neuron-opt", _main, argv, debug_options=debug, on_error=_show)
+
+
+def _show(error: NeuronError) -> int:
+    print(f"neuron-opt: {error.render()}", file=sys.stderr)
+    return USAGE if isinstance(error, PipelineError) else USER_ERROR
 
 
 def _main(words: list[str]) -> int:

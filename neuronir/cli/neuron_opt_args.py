@@ -3,7 +3,8 @@
 import argparse
 import re
 from collections.abc import Container, Sequence
-from typing import NoReturn
+
+from neuronir.cli.program import Parser, UsageError
 
 # Options whose value may be left out; argparse would otherwise take the input file as the value.
 _OPTIONAL_VALUE = {
@@ -27,18 +28,9 @@ _RENAMED = {
 _NO_EFFECT = {"--print-ir-module-scope"}
 
 
-class UsageError(Exception):
-    """A wrong command line."""
-
-
-class _ArgumentParser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(message)
-
-
 def build_parser() -> argparse.ArgumentParser:
     """The options, in groups."""
-    parser = _ArgumentParser(
+    parser = Parser(
         prog="neuron-opt",
         allow_abbrev=False,
         description="Read IR (.mlir or HLO text), run passes on it, print it. "

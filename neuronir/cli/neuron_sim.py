@@ -2,13 +2,12 @@
 
 import json
 import sys
-import traceback
 from argparse import Namespace
 from collections.abc import Sequence
 from io import StringIO
 
 from neuronir import __version__
-from neuronir.cli.neuron_sim_args import UsageError, build_parser
+from neuronir.cli.neuron_sim_args import build_parser
 from neuronir.cli.neuron_sim_data import (
     choose_inputs,
     named_outputs,
@@ -16,12 +15,12 @@ from neuronir.cli.neuron_sim_data import (
     variables_of,
 )
 from neuronir.cli.neuron_sim_info import info_lines
+from neuronir.cli.program import OK, USER_ERROR, UsageError, guarded
 from neuronir.dialects.nc.enums import Engine
 from neuronir.dialects.nc.instruction import Program
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.support.compare import compare
 from neuronir.dialects.support.diagnostics import warning
-from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.npz import Array, load_npz, npz_bytes
 from neuronir.dialects.support.output import atomic_write, write_stdout
 from neuronir.targets.encoding.disassembler import disassemble
@@ -29,35 +28,10 @@ from neuronir.targets.neff.check import check_machine
 from neuronir.targets.neff.reader import load_neff
 from neuronir.targets.registry import get_target
 
-OK, USER_ERROR, USAGE, INTERNAL, INTERRUPTED = 0, 1, 2, 70, 130
-
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run neuron-sim; returns the exit status (1 also when results differ from --expect)."""
-    words = list(sys.argv[1:] if argv is None else argv)
-    debug = "--debug" in words
-    try:
-        return _main(words)
-    except UsageError as error:
-        print(f"neuron-sim: error: {error} (see neuron-sim --help)", file=sys.stderr)
-        return USAGE
-    except NeuronError as error:
-        if debug:
-            traceback.print_exc()
-        print(error.render(), file=sys.stderr)
-        return USER_ERROR
-    except KeyboardInterrupt:
-        print("neuron-sim: interrupted", file=sys.stderr)
-        return INTERRUPTED
-    except SystemExit as finished:  # argparse's --help
-        return int(finished.code or 0)
-    # The last line of defence: a user never sees a traceback that they did not ask for.
-    except Exception as error:
-        if debug:
-            traceback.print_exc()
-        text = f"{type(error).__name__}: {' '.join(str(error).split())}"
-        print(f"neuron-sim: internal error: {text} (--debug shows where)", file=sys.stderr)
-        return INTERNAL
+    return guarded("neuron-sim", _main, argv)
 
 
 def _main(words: list[str]) -> int:

@@ -2,18 +2,8 @@
 
 import argparse
 
+from neuronir.cli.program import Parser
 from neuronir.dialects.nc.enums import Engine
-
-
-class UsageError(Exception):
-    """The command line makes no sense."""
-
-
-class Parser(argparse.ArgumentParser):
-    """argparse, raising instead of exiting."""
-
-    def error(self, message: str) -> None:  # type: ignore[override]
-        raise UsageError(message)
 
 
 def build_parser() -> Parser:

@@ -2,54 +2,39 @@
 
 import platform
 import sys
-import traceback
 from collections.abc import Sequence
 
 from neuronir import __version__
 from neuronir.cli.neuronx_cc_args import (
-    UsageError,
     build_parser,
     check,
     check_framework,
     level_of,
     normalise,
 )
-from neuronir.cli.neuronx_cc_compile import INTERNAL, OK, USER_ERROR, compile_model
+from neuronir.cli.neuronx_cc_compile import compile_model
 from neuronir.cli.neuronx_cc_messages import Messages
+from neuronir.cli.program import OK, USER_ERROR, UsageError, guarded
 from neuronir.diagnostics.diagnostic import Diagnostic
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.output import write_stdout
 
-USAGE, INTERRUPTED = 2, 130
-
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run neuronx-cc; returns the exit status."""
-    words = normalise(sys.argv[1:] if argv is None else argv)
-    debug = "--debug" in words
     messages = Messages()
-    try:
-        return _main(words, messages)
-    except UsageError as error:
-        print(f"neuronx-cc: error: {error} (see neuronx-cc --help)", file=sys.stderr)
-        return USAGE
-    except NeuronError as error:
-        if debug:
-            traceback.print_exc()
+
+    def show(error: NeuronError) -> int:
         messages.fail(Diagnostic.from_error(error), {}, None)
         return USER_ERROR
-    except KeyboardInterrupt:
-        print("neuronx-cc: interrupted, nothing was written", file=sys.stderr)
-        return INTERRUPTED
-    except SystemExit as finished:  # argparse's --help
-        return int(finished.code or 0)
-    # The last line of defence: a user never sees a traceback that they did not ask for.
-    except Exception as error:
-        if debug:
-            traceback.print_exc()
-        text = f"{type(error).__name__}: {' '.join(str(error).split())}"
-        print(f"neuronx-cc: internal error: {text} (--debug shows where)", file=sys.stderr)
-        return INTERNAL
+
+    return guarded(
+        "neuronx-cc",
+        lambda words: _main(normalise(words), messages),
+        argv,
+        on_error=show,
+        interrupted="interrupted, nothing was written",
+    )
 
 
 def _main(words: list[str], messages: Messages) -> int:

@@ -8,22 +8,12 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from neuronir.cli.program import Parser, UsageError
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.driver.phases import PHASES
 
 LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40, "critical": 50}
 MODEL_TYPES = ("generic", "transformer", "unet-inference", "transformer-inference", "cnn-training")
-
-
-class UsageError(Exception):
-    """The command line makes no sense."""
-
-
-class Parser(argparse.ArgumentParser):
-    """argparse, raising instead of exiting."""
-
-    def error(self, message: str) -> None:  # type: ignore[override]
-        raise UsageError(message)
 
 
 @dataclass(frozen=True)

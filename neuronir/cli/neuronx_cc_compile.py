@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from neuronir.cache import Cache, find_cache
 from neuronir.cli.neuronx_cc_args import ALIASES, remarks
 from neuronir.cli.neuronx_cc_messages import Messages
+from neuronir.cli.program import INTERNAL, OK, USER_ERROR
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.output import atomic_write
 from neuronir.driver.phases import PHASES
@@ -20,7 +21,6 @@ from neuronir.targets.registry import is_ours
 if TYPE_CHECKING:
     from neuronir.dialects.support.npz import Array
 
-OK, USER_ERROR, INTERNAL = 0, 1, 70
 STATUS = "Compiler status PASS"
 
 _OF_RESULT = ("target", "framework", "auto_cast", "auto_cast_type", "optlevel")

@@ -1,10 +1,8 @@
 """Running hlo passes on text and on corpus models, and comparing what programs compute."""
 
-import json
 from pathlib import Path
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -13,7 +11,7 @@ from xdsl.utils.arg_spec import parse_pipeline
 from neuronir.dialects.hlo.interpreter import interpret
 from neuronir.frontends.hlo_text import import_hlo_text
 from neuronir.passes.hlo import PASSES
-from tests.corpus import corpus_dir
+from tests.corpus import corpus_dir, make_args
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -39,22 +37,7 @@ def corpus_program(name: str) -> ModuleOp:
 
 def corpus_args(name: str) -> list[Array]:
     """The arguments of a corpus model, drawn as its reference outputs were computed with."""
-    rules = json.loads((corpus_dir() / "hlo" / f"{name}.json").read_text())["args"]
-    rng = np.random.default_rng(0)
-    args: list[Array] = []
-    for _, shape, dtype, kind in rules:
-        dt = np.dtype(getattr(ml_dtypes, dtype, None) or dtype)
-        if kind == "int4":
-            args.append(rng.integers(0, 4, shape).astype(dt))
-        elif kind == "ones":
-            args.append(np.ones(shape, dt))
-        else:
-            scale = np.float32(0.05 if np.prod(shape) > 4096 else 0.5)
-            value = rng.standard_normal(shape, dtype=np.float32) * scale
-            if kind == "pos":
-                value = np.abs(value) + np.float32(0.5)
-            args.append(np.asarray(value).astype(dt))
-    return args
+    return make_args(corpus_dir() / "hlo" / f"{name}.json")
 
 
 def reference_path(name: str) -> Path:

@@ -1,0 +1,65 @@
+"""What our programs share: exit statuses, the command line's errors, the last line of defence."""
+
+import argparse
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from typing import NoReturn
+
+from neuronir.dialects.support.errors import NeuronError
+
+OK, USER_ERROR, USAGE, INTERNAL, INTERRUPTED = 0, 1, 2, 70, 130
+"""Exit statuses: success, an error in the input, a wrong command line, our fault, Ctrl-C."""
+
+
+class UsageError(Exception):
+    """The command line makes no sense."""
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse, raising instead of exiting."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message)
+
+
+def guarded(
+    program: str,
+    body: Callable[[list[str]], int],
+    argv: Sequence[str] | None,
+    *,
+    debug_options: Sequence[str] = ("debug",),
+    on_error: Callable[[NeuronError], int] | None = None,
+    interrupted: str = "interrupted",
+) -> int:
+    """Run the body of a program on its words; the exit status, whatever happens in it.
+
+    `on_error` shows an error in the input and says the status; `debug_options` are those that ask
+    for tracebacks.
+    """
+    words = list(sys.argv[1:] if argv is None else argv)
+    debug = any(word.lstrip("-") in debug_options for word in words)
+    try:
+        return body(words)
+    except UsageError as error:
+        print(f"{program}: error: {error} (see {program} --help)", file=sys.stderr)
+        return USAGE
+    except NeuronError as error:
+        if debug:
+            traceback.print_exc()
+        if on_error is not None:
+            return on_error(error)
+        print(error.render(), file=sys.stderr)
+        return USER_ERROR
+    except KeyboardInterrupt:
+        print(f"{program}: {interrupted}", file=sys.stderr)
+        return INTERRUPTED
+    except SystemExit as finished:  # argparse's --help
+        return int(finished.code or 0)
+    # The last line of defence: a user never sees a traceback that they did not ask for.
+    except Exception as error:
+        if debug:
+            traceback.print_exc()
+        text = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        print(f"{program}: internal error: {text} (--debug shows where)", file=sys.stderr)
+        return INTERNAL
