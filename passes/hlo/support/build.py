@@ -1,43 +1,53 @@
-"""Building hlo ops in front of an op that they replace, with its location and metadata."""
+"""Building hlo ops: `Builder`, and `Emitter`, which builds in front of an op that is replaced."""
 
+import abc
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import cast
 
 import numpy as np
-from xdsl.dialects.builtin import ArrayAttr, TensorType, TupleType, i1
+from xdsl.dialects.builtin import ArrayAttr, BoolAttr, TensorType, TupleType, i1
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue, TypeAttribute
+from xdsl.irdl import IRDLOperation
 
 from neuronir.dialects.hlo import HLO
 from neuronir.dialects.hlo.attributes import i64_array, i64_attr, string_attr
 from neuronir.dialects.hlo.constants import constant_op
 from neuronir.dialects.hlo.resources import Array
+from neuronir.dialects.hlo.shape_inference import infer_result_type
 from neuronir.dialects.support.dtypes import np_dtype
 from neuronir.dialects.support.location import inherit
 from neuronir.passes.hlo.support.values import element, shape, shape_of, tensor
 
 OP_CLASSES: dict[str, type[Operation]] = {op.name: op for op in HLO.operations}
 
+PropertyValue = Attribute | bool | int | str | Sequence[int]
+"""What `Builder.op` takes as a property: an attribute, or the value of one."""
 
-class Emitter:
-    """Creates ops immediately before `anchor`, inheriting its location and metadata.
 
-    `created` lists them in program order, so that a driver can visit them again.
-    """
+class Builder(abc.ABC):
+    """Creates hlo ops; a subclass says where they go and what location they get."""
 
-    def __init__(self, anchor: Operation, source: Operation | None = None) -> None:
-        self.anchor = anchor
-        self.source = anchor if source is None else source
-        self.created: list[Operation] = []
-
+    @abc.abstractmethod
     def insert(self, op: Operation) -> Operation:
-        """Put an op that was made elsewhere in front of the anchor, with the anchor's location."""
-        inherit(op, self.source)
-        block = self.anchor.parent
-        if block is None:
-            raise ValueError("the anchor is not in a block")
-        block.insert_op_before(op, self.anchor)
-        self.created.append(op)
-        return op
+        """Put an op that was made elsewhere where this builder builds."""
+
+    def op(
+        self,
+        opcode: str,
+        operands: Sequence[SSAValue],
+        regions: Sequence[Region] = (),
+        **properties: PropertyValue,
+    ) -> SSAValue:
+        """A single-result op whose operands and properties determine its type.
+
+        Properties that are left out have their defaults. VerifyException says which shape rule
+        does not hold; KeyError if the type is not determined (use `emit`).
+        """
+        name = f"hlo.{opcode}"
+        given = _defaults(name) | {k: property_attr(v) for k, v in properties.items()}
+        result = infer_result_type(name, [v.type for v in operands], given)
+        return self.emit(opcode, operands, result, given, regions)
 
     def emit(
         self,
@@ -201,6 +211,10 @@ class Emitter:
             "concatenate", operands, tensor(tuple(dims), element(operands[0])), properties
         )
 
+    def reverse(self, operand: SSAValue, dimensions: Sequence[int]) -> SSAValue:
+        """The elements in opposite order along dimensions, or the operand if there are none."""
+        return self.op("reverse", [operand], dimensions=dimensions) if dimensions else operand
+
     def iota(self, dims: Sequence[int], dimension: int, element_type: Attribute) -> SSAValue:
         """Counts along one dimension."""
         properties = {"iota_dimension": i64_attr(dimension)}
@@ -239,6 +253,47 @@ class Emitter:
             raise TypeError("tuple_element needs a tuple value")
         types = operand.type.types.data
         return self.emit("get_tuple_element", [operand], types[index], {"index": i64_attr(index)})
+
+
+class Emitter(Builder):
+    """Creates ops immediately before `anchor`, inheriting its location and metadata.
+
+    `created` lists them in program order, so that a driver can visit them again.
+    """
+
+    def __init__(self, anchor: Operation, source: Operation | None = None) -> None:
+        self.anchor = anchor
+        self.source = anchor if source is None else source
+        self.created: list[Operation] = []
+
+    def insert(self, op: Operation) -> Operation:
+        """Put an op that was made elsewhere in front of the anchor, with the anchor's location."""
+        inherit(op, self.source)
+        block = self.anchor.parent
+        if block is None:
+            raise ValueError("the anchor is not in a block")
+        block.insert_op_before(op, self.anchor)
+        self.created.append(op)
+        return op
+
+
+def property_attr(value: PropertyValue) -> Attribute:
+    """The attribute of a property: i64, bool, string or index list."""
+    if isinstance(value, Attribute):
+        return value
+    if isinstance(value, bool):
+        return BoolAttr.from_bool(value)
+    if isinstance(value, int):
+        return i64_attr(value)
+    return string_attr(value) if isinstance(value, str) else i64_array(value)
+
+
+@cache
+def _defaults(name: str) -> dict[str, Attribute]:
+    op_type = OP_CLASSES[name]
+    assert issubclass(op_type, IRDLOperation)
+    definitions = op_type.get_irdl_definition().properties
+    return {k: d.default_value for k, d in definitions.items() if d.default_value is not None}
 
 
 def binary_region(opcode: str, element_type: Attribute) -> Region:

@@ -1,0 +1,66 @@
+"""The module of an imported graph: one entry function with named inputs and outputs."""
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DictionaryAttr,
+    LocationAttr,
+    ModuleOp,
+    NameLoc,
+    StringAttr,
+    UnitAttr,
+    UnknownLoc,
+)
+from xdsl.dialects.func import FuncOp
+from xdsl.dialects.func import ReturnOp as FuncReturnOp
+from xdsl.ir import Attribute, Block, Region, SSAValue
+
+from neuronir.frontends.graph.block import BlockBuilder, erase_unused
+
+OUTPUT_NAMES = "hlo.output_names"
+"""Attribute of the module: the model's names of the flat results, in order."""
+
+
+class ModuleBuilder:
+    """Makes a module: declare the inputs, build on `builder`, then `finish`."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._block = Block()
+        self._arguments: list[DictionaryAttr] = []
+        self.builder = BlockBuilder(self._block)
+
+    def input(self, name: str, type_: Attribute, location: LocationAttr | None = None) -> SSAValue:
+        """The next parameter of the entry."""
+        argument = self._block.insert_arg(type_, len(self._block.args))
+        argument.location = location or NameLoc(StringAttr(name), UnknownLoc())
+        if SSAValue.is_valid_name(name):
+            argument.name_hint = name
+        self._arguments.append(DictionaryAttr({"hlo.name": StringAttr(name)}))
+        return argument
+
+    def finish(self, results: Sequence[SSAValue], names: Sequence[str]) -> ModuleOp:
+        """The module whose entry gives the results (a tuple, if there are several).
+
+        What nothing reads is removed, the parameters stay.
+        """
+        root = results[0] if len(results) == 1 else self.builder.tuple(results)
+        self._block.add_op(FuncReturnOp.create(operands=[root]))
+        erase_unused(self._block)
+        function = FuncOp(
+            "main",
+            ([argument.type for argument in self._block.args], [root.type]),
+            Region(self._block),
+            arg_attrs=ArrayAttr(self._arguments),
+        )
+        function.attributes["hlo.entry"] = UnitAttr()
+        function.attributes["hlo.name"] = StringAttr("main")
+        function.location = NameLoc(StringAttr(self.name), UnknownLoc())
+        return ModuleOp(
+            [function],
+            {
+                "hlo.module_name": StringAttr(self.name),
+                OUTPUT_NAMES: ArrayAttr([StringAttr(name) for name in names]),
+            },
+        )

@@ -1,0 +1,221 @@
+"""Pooling: windows that slide over spatial dimensions."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.ir import SSAValue
+
+from neuronir.frontends.graph.block import BlockBuilder, refuse
+from neuronir.frontends.graph.convolution import Layout, Pairs
+from neuronir.frontends.graph.reductions import wide, window_properties
+from neuronir.passes.hlo.rules.arithmetic import neutral_element
+from neuronir.passes.hlo.support.build import binary_region
+from neuronir.passes.hlo.support.values import element, shape, tensor
+
+
+def pool(
+    b: BlockBuilder,
+    value: SSAValue,
+    opcode: str,
+    layout: Layout,
+    *,
+    window: Sequence[int],
+    strides: Sequence[int],
+    padding: Pairs,
+    dilations: Sequence[int] | None = None,
+) -> SSAValue:
+    """Reduce each position of a window over the spatial dimensions by an opcode (add, maximum);
+    padding takes no part."""
+    full = _full(len(shape(value)), layout, window, strides, padding, dilations)
+    return _reduce_window(b, value, opcode, full)
+
+
+Window = tuple[list[int], list[int], list[int], list[int]]
+"""Window, padding, strides and dilations over all dimensions of a tensor."""
+
+
+def _full(
+    rank: int,
+    layout: Layout,
+    window: Sequence[int],
+    strides: Sequence[int],
+    padding: Pairs,
+    dilations: Sequence[int] | None,
+) -> Window:
+    sizes, pads, steps, gaps = [1] * rank, [0] * (2 * rank), [1] * rank, [1] * rank
+    for i, d in enumerate(layout.spatial):
+        sizes[d], steps[d] = window[i], strides[i]
+        pads[2 * d : 2 * d + 2] = padding[i]
+        gaps[d] = 1 if dilations is None else dilations[i]
+    return sizes, pads, steps, gaps
+
+
+def _reduce_window(b: BlockBuilder, value: SSAValue, opcode: str, window: Window) -> SSAValue:
+    neutral = neutral_element(opcode, element(value))
+    if neutral is None:
+        refuse(f"pooling by {opcode} of {element(value)} is not supported")
+    start = b.scalar(neutral, element(value))
+    region = binary_region(opcode, element(value))
+    return b.op("reduce_window", [value, start], [region], **window_properties(*window))
+
+
+def max_pool(
+    b: BlockBuilder,
+    value: SSAValue,
+    layout: Layout,
+    *,
+    window: Sequence[int],
+    strides: Sequence[int],
+    padding: Pairs,
+    dilations: Sequence[int] | None = None,
+) -> SSAValue:
+    """The largest element of each window."""
+    return pool(
+        b,
+        value,
+        "maximum",
+        layout,
+        window=window,
+        strides=strides,
+        padding=padding,
+        dilations=dilations,
+    )
+
+
+def average_pool(
+    b: BlockBuilder,
+    value: SSAValue,
+    layout: Layout,
+    *,
+    window: Sequence[int],
+    strides: Sequence[int],
+    padding: Pairs,
+    counted: Pairs | None = None,
+    dilations: Sequence[int] | None = None,
+) -> SSAValue:
+    """The mean of each window.
+
+    Padding does not count, except as far as `counted` (pairs like `padding`, no larger) says.
+    Sums of 16-bit floats are taken in f32.
+    """
+    summed = pool(
+        b,
+        wide(b, value),
+        "add",
+        layout,
+        window=window,
+        strides=strides,
+        padding=padding,
+        dilations=dilations,
+    )
+    places = shape(summed)
+    counts = np.ones([places[d] for d in layout.spatial], np.float32)
+    for i, d in enumerate(layout.spatial):
+        gap = 1 if dilations is None else dilations[i]
+        low, high = (0, 0) if counted is None else counted[i]
+        along = _counts(
+            shape(value)[d], places[d], window[i], strides[i], gap, padding[i][0], low, high
+        )
+        counts *= along.reshape([-1 if k == i else 1 for k in range(len(layout.spatial))])
+    counts = np.maximum(counts, 1)
+    if counts.size and bool((counts == counts.flat[0]).all()):
+        divisor = b.fill_like(float(counts.flat[0]), summed)
+    else:
+        constant = b.convert(b.constant(counts), element(summed))
+        divisor = b.broadcast(constant, places, layout.spatial)
+    return b.convert(b.binary("divide", summed, divisor), element(value))
+
+
+def _counts(
+    size: int, places: int, window: int, stride: int, gap: int, shift: int, low: int, high: int
+) -> NDArray[np.float32]:
+    """How many elements of each window of one dimension count."""
+    starts = np.arange(places)[:, None] * stride - shift
+    at = starts + np.arange(window)[None, :] * gap
+    counted: NDArray[np.float32] = ((at >= -low) & (at < size + high)).sum(1, np.float32)
+    return counted
+
+
+def lp_pool(
+    b: BlockBuilder,
+    value: SSAValue,
+    layout: Layout,
+    p: int,
+    *,
+    window: Sequence[int],
+    strides: Sequence[int],
+    padding: Pairs,
+    dilations: Sequence[int] | None = None,
+) -> SSAValue:
+    """(sum |x|^p)^(1/p) of each window."""
+    magnitude = b.unary("abs", value)
+    powers = (
+        b.binary("multiply", value, value)
+        if p == 2
+        else magnitude
+        if p == 1
+        else b.binary_number("power", magnitude, p)
+    )
+    summed = pool(
+        b,
+        powers,
+        "add",
+        layout,
+        window=window,
+        strides=strides,
+        padding=padding,
+        dilations=dilations,
+    )
+    if p == 1:
+        return summed
+    return b.unary("sqrt", summed) if p == 2 else b.binary_number("power", summed, 1 / p)
+
+
+def max_pool_indices(
+    b: BlockBuilder,
+    value: SSAValue,
+    layout: Layout,
+    places: SSAValue,
+    *,
+    window: Sequence[int],
+    strides: Sequence[int],
+    padding: Pairs,
+    dilations: Sequence[int] | None = None,
+) -> SSAValue:
+    """For the largest element of each window (the first of equals) the value of `places` there.
+
+    `places` is an integer tensor like `value`, growing in row-major order within each window.
+    """
+    positions = max_pool(
+        b,
+        value,
+        layout,
+        window=window,
+        strides=strides,
+        padding=padding,
+        dilations=dilations,
+    )
+    dims, out = shape(value), shape(positions)
+    lowest, last = (
+        neutral_element("maximum", element(value)),
+        neutral_element("minimum", element(places)),
+    )
+    assert lowest is not None and last is not None
+    best = b.fill(last, tensor(out, element(places)))
+    low, high = [0] * len(dims), [0] * len(dims)
+    for i, d in enumerate(layout.spatial):
+        low[d], high[d] = (max(0, n) for n in padding[i])
+    values = b.pad(value, b.scalar(lowest, element(value)), low, high)
+    numbers = b.pad(places, b.scalar(last, element(places)), low, high)
+    gaps = [1] * len(window) if dilations is None else dilations
+    for offset in np.ndindex(*window):
+        starts, limits, steps = [0] * len(dims), list(out), [1] * len(dims)
+        for i, d in enumerate(layout.spatial):
+            starts[d], steps[d] = offset[i] * gaps[i], strides[i]
+            limits[d] = starts[d] + (out[d] - 1) * steps[d] + 1
+        here = b.slice(values, starts, limits, steps)
+        found = b.compare(here, positions, "EQ")
+        number = b.slice(numbers, starts, limits, steps)
+        best = b.binary("minimum", best, b.select(found, number, b.fill_like(last, number)))
+    return best
