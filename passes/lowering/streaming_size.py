@@ -4,23 +4,28 @@ Composites that are not one instruction count with the values inside of them.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
+from neuronir.dialects.hlo.constants import ConstantOp
 from neuronir.dialects.hlo.control_flow import CompositeOp
-from neuronir.dialects.hlo.data_movement import BroadcastOp
-from neuronir.dialects.hlo.linear import DotOp
+from neuronir.dialects.hlo.data_movement import BroadcastOp, GatherOp
+from neuronir.dialects.hlo.linear import ConvolutionOp, DotOp
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.records import dtype_of
 from neuronir.passes.lowering.demand import shape_of
+from neuronir.passes.lowering.elementwise import ACTIVATIONS
 from neuronir.passes.lowering.epilogue import COMPOSITES
 from neuronir.passes.lowering.streaming_dims import WHOLE, Tiling
 
 VIEWS = ("hlo.constant", "hlo.broadcast", "hlo.reshape", "hlo.transpose", "hlo.iota")
 """Ops whose results take no memory of their own."""
+
+ARITHMETIC = ("hlo.add", "hlo.subtract", "hlo.multiply", "hlo.maximum")
+"""Ops that an eviction from PSUM computes."""
 
 
 def nbytes(ssa: SSAValue) -> int:
@@ -96,8 +101,55 @@ def _peak(
 
 def peak_bytes(ops: Sequence[Operation]) -> int:
     """Bytes that are live at once in program order, views not counted; a parameter counts from its
-    first use."""
-    return _peak(_steps(ops), nbytes, lambda step: 0)
+    first use, constant tables that gathers read in HBM take nothing, and a product is what it has
+    become when it is evicted."""
+    steps = _steps(ops)
+    users: dict[SSAValue, list[_Step]] = {}
+    for step in steps:
+        for v in dict.fromkeys(step.operands):
+            users.setdefault(v, []).append(step)
+    evicted: dict[SSAValue, SSAValue] = {}
+    for step in steps:
+        if isinstance(step.op, (DotOp, ConvolutionOp)):
+            _follow(step.results[0], users, evicted)
+    tables = {
+        v
+        for v, found in users.items()
+        if isinstance(v.owner, ConstantOp) and all(isinstance(s.op, GatherOp) for s in found)
+    }
+    renamed = [
+        replace(
+            step,
+            operands=tuple(evicted.get(v, v) for v in step.operands),
+            results=tuple(evicted.get(v, v) for v in step.results),
+        )
+        for step in steps
+    ]
+    return _peak(renamed, lambda v: 0 if v in tables else nbytes(v), lambda step: 0)
+
+
+def _follow(
+    product: SSAValue, users: dict[SSAValue, list[_Step]], evicted: dict[SSAValue, SSAValue]
+) -> None:
+    """Note what a product and the values after it become, as far as one eviction computes
+    (epilogue.py): arithmetic, then a function, then a convert."""
+    chain = [product]
+    plain = True
+    while True:
+        after = users.get(chain[-1], [])
+        if len(after) != 1 or len(after[0].results) != 1:
+            break
+        op, result = after[0].op, after[0].results[0]
+        if not isinstance(result.type, TensorType):
+            break
+        function = op.name in ACTIVATIONS or isinstance(op, CompositeOp)
+        if op.name != "hlo.convert" and not (plain and (function or op.name in ARITHMETIC)):
+            break
+        if prod(shape_of(result)) != prod(shape_of(product)):
+            break
+        chain.append(result)
+        plain = plain and not function
+    evicted.update(dict.fromkeys(chain, chain[-1]))
 
 
 def tile_bytes(
