@@ -18,7 +18,7 @@ from xdsl.passes import ModulePass
 from neuronir.dialects.support.dtypes import is_integer
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.hlo.rules.shape import ELEMENTWISE
-from neuronir.passes.hlo.support.build import Emitter
+from neuronir.passes.hlo.support.build import Emitter, binary_region, reducer_opcode
 from neuronir.passes.hlo.support.values import element, integer, is_tensor, shape, tensor
 from neuronir.passes.hlo.support.walk import blocks
 from neuronir.passes.statistics import record
@@ -49,12 +49,26 @@ class _Caster:
 
     def rounded(self, value: SSAValue, emitter: Emitter) -> SSAValue:
         if self.target is not None:
+            window = _selecting_window(value)
+            if window is not None:
+                return self.rounded_before(window, emitter, self.target)
             return emitter.convert(value, self.target)
         properties = {
             "exponent_bits": IntegerAttr(TF32_EXPONENT_BITS, i32),
             "mantissa_bits": IntegerAttr(TF32_MANTISSA_BITS, i32),
         }
         return emitter.emit("reduce_precision", [value], value.type, properties)
+
+    def rounded_before(self, window: Operation, emitter: Emitter, target: Attribute) -> SSAValue:
+        """A window that selects among rounded numbers: rounding keeps the order of numbers, so it
+        may come first, and what feeds the window is stored in the small type."""
+        opcode = reducer_opcode(window)
+        assert opcode is not None
+        here = Emitter(emitter.anchor, window)
+        operands = [self.narrow(v, here) for v in window.operands]
+        kind = tensor(shape(window.results[0]), target)
+        region = binary_region(opcode, target)
+        return here.emit("reduce_window", operands, kind, window.properties, [region])
 
     def is_rounded(self, value: SSAValue) -> bool:
         """Whether a value has tf32 precision already (other types show in the element type)."""
@@ -95,6 +109,17 @@ class _Caster:
         self.count += 1
 
 
+def _selecting_window(value: SSAValue) -> Operation | None:
+    """The max or min pooling that makes `value`, where matrix multiplications alone read it."""
+    if not isinstance(value, OpResult) or value.op.name != "hlo.reduce_window":
+        return None
+    if len(value.op.operands) != 2 or reducer_opcode(value.op) not in ("maximum", "minimum"):
+        return None
+    if any(use.operation.name not in _MATMULTS for use in value.uses):
+        return None
+    return value.op
+
+
 def index_math(block: Block) -> set[Operation]:
     """The ops whose value becomes an integer: rounding them would move an index."""
     found: set[Operation] = set()
@@ -132,9 +157,10 @@ class HloAutoCastPass(ModulePass):
     `mode=matmult` rounds both operands of every fp32 dot and convolution to `type` (bf16, fp16 or
     tf32); products are accumulated in fp32 and the result stays fp32. `mode=all` also computes fp32
     elementwise ops in that type, except what becomes an integer (index arithmetic); reductions
-    accumulate in fp32. Types of inputs and outputs never change. With `mode=none` nothing is cast.
-    Reducers, and the regions of composites, keep their types. Applying it twice changes nothing
-    more. The module attribute `hlo.auto_cast` records mode and type.
+    accumulate in fp32. Max and min pooling whose result only products read selects among rounded
+    numbers, which is the same. Types of inputs and outputs never change. With `mode=none` nothing
+    is cast. Reducers, and the regions of composites, keep their types. Applying it twice changes
+    nothing more. The module attribute `hlo.auto_cast` records mode and type.
     """
 
     name = "hlo-auto-cast"

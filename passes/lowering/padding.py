@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from math import isfinite
 
-from neuronir.passes.lowering.layout import Form, dim_atoms, merge
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.passes.lowering.layout import Atom, Form, dim_atoms, merge, row_major, split_at
 from neuronir.passes.lowering.movement import copy_into
 from neuronir.passes.lowering.state import Lowering
 from neuronir.passes.lowering.values import Partition, Value, new_value, scalar_value, slice_value
@@ -46,8 +47,7 @@ def padded(
     result = new_value(shape, value.dtype)
     result.special = not isfinite(fill) or value.may_be_special()
     support = merge(dim_atoms(shape, range(len(shape))))
-    renumbered = _renumber(value, partition, shape)
-    target = state.allocate(support, renumbered, value.dtype)
+    target = state.allocate(support, renumbered(value, partition, shape), value.dtype)
     _fill(state, target, shape, low, high, interior, fill, value)
     copy_into(state, target, shape, piece, place, [i + 1 for i in interior])
     result.forms.append(target)
@@ -80,16 +80,26 @@ def _fill(
             copy_into(state, target, shape, scalar_value(border, value.dtype, fill), starts)
 
 
-def _renumber(value: Value, partition: Partition, shape: Sequence[int]) -> Partition:
-    """Partition atoms of `value` in the numbering of the padded shape."""
-    from neuronir.passes.lowering.layout import Atom, row_major
-
+def renumbered(value: Value, partition: Partition, shape: Sequence[int]) -> Partition:
+    """Partition atoms of `value`, of dimensions that stay whole, in the numbering of `shape`."""
     old, new = row_major(value.shape), row_major(shape)
+    ends = {o * n for o, n in zip(old, value.shape, strict=True)}
     out = []
-    for a, step in partition:
-        for d in range(len(shape)):
-            if value.shape[d] > 1 and old[d] <= a.stride and a.end <= old[d] * value.shape[d]:
-                k, base = new[d], old[d]
-                out.append((Atom(a.size, a.stride // base * k, a.unit // base * k, a.extent), step))
-                break
+    for whole, step in partition:
+        for a in (whole,) if whole.ragged else split_at(whole, {*old, *ends}) or (whole,):
+            d = next(
+                (
+                    d
+                    for d in range(len(shape))
+                    if value.shape[d] > 1
+                    and old[d] <= a.stride
+                    and a.end <= old[d] * value.shape[d]
+                ),
+                None,
+            )
+            if d is None:
+                raise NeuronError("NIR_LOW004", "padding cuts a factor of its layout")
+            k, base = new[d], old[d]
+            renamed = Atom(a.size, a.stride // base * k, a.unit // base * k, a.extent)
+            out.append((renamed, step * (a.stride // whole.stride)))
     return tuple(out)
