@@ -12,6 +12,7 @@ from xdsl.passes import ModulePass
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.hlo.decompositions import (
     argmax,
+    dots,
     elementary,
     normalization,
     precision,
@@ -35,6 +36,7 @@ def decompositions() -> Mapping[str, Rule]:
         normalization,
         windows,
         argmax,
+        dots,
         precision,
         total_order,
     )
@@ -57,10 +59,11 @@ class HloDecomposePass(ModulePass):
     comparisons in total order. Integers: divide and remainder (a quotient in f32, corrected),
     popcnt, count_leading_zeros, shifts by the width or more. Larger ones: batch_norm_*, cumulative
     reduce_window (by doubling), select_and_scatter, reductions of (value, index) pairs,
-    optimization_barrier. Narrow floats take transcendental functions in f32. `keep` lists opcodes
-    to leave alone because the target has them. Pooling windows, dot, convolution, reverse and sort
-    are never touched, nor are the regions of reducers; those of composites are rewritten like the
-    program.
+    optimization_barrier; dots of integers (exact products of bf16 digits), and batches of dots that
+    are too small for a tensor engine (multiplications and a sum). Narrow floats take transcendental
+    functions in f32. `keep` lists opcodes to leave alone because the target has them. Pooling
+    windows, other dots, convolution, reverse and sort are never touched, nor are the regions of
+    reducers; those of composites are rewritten like the program.
     """
 
     name = "hlo-decompose"

@@ -339,7 +339,7 @@ class Dot:
         batch = {a for p in stationary.batch for a in (p.other,)}
         k_atoms = [a for a, _ in k_s if not any(_within(a, b) for b in batch)]
         rounds = _rounds([p.mine for p in k], k_atoms)
-        blocks = column_blocks([p.mine for p in moving.free], self.bank)
+        blocks = column_blocks(_columns(m, moving.free), self.bank)
         pairs_s = stationary.free
         for t, width, dims in self._tiles(partition, [p.mine for p in pairs_s]):
             s_strides = _strides(s, [(moved(a, pairs_s), n) for a, n in dims])
@@ -417,6 +417,18 @@ class Dot:
                 plain = atom(ragged.size, ragged.stride)
                 out.append((number + low * ragged.unit, n, [(plain, n)]))
         return out
+
+
+def _columns(form: Form, pairs: Sequence[Pair]) -> list[Atom]:
+    """The moving factors as atoms of the product, cut where the operand's copy has no one stride
+    along them."""
+    cuts = {c for a in form.atoms() for c in (a.stride, a.end)}
+    back = flipped(pairs)
+    out: list[Atom] = []
+    for p in pairs:
+        parts = (p.other,) if form.stride(p.other) is not None else split_at(p.other, cuts)
+        out.extend([moved(a, back) for a in parts] if parts else [p.mine])
+    return out
 
 
 def _strides(form: Form, atoms: Sequence[tuple[Atom, int]]) -> list[tuple[int, int]]:

@@ -198,7 +198,8 @@ def _rename(
 ) -> Atom | None:
     for i, d in pairs:
         low, high = from_strides[i], from_strides[i] * from_shape[i]
-        if low <= a.stride and a.reach <= high and a.unit % low == 0:
+        whole = high % a.reach == 0  # else its digits run on from one position of d to the next
+        if low <= a.stride and a.reach <= high and a.unit % low == 0 and whole:
             scale = to_strides[d]
             return Atom(a.size, a.stride // low * scale, a.unit // low * scale, a.extent)
     return None
@@ -245,8 +246,9 @@ def slice_value(
     def back(a: Atom) -> Parts | None:
         for d in dims:
             low, high = new[d], new[d] * shape[d]
-            inside = low <= a.stride and a.end <= high and a.stride % low == 0
-            if shape[d] != 1 and inside and not a.ragged:
+            inside = low <= a.stride and a.end <= high
+            divides = a.stride % low == 0 == high % a.end
+            if shape[d] != 1 and inside and divides and not a.ragged:
                 whole = shape[d] == source.shape[d]
                 reach = a.end // low
                 inner = steps[d] == 1 and starts[d] % reach == 0 == source.shape[d] % reach

@@ -43,6 +43,24 @@ CASES: dict[str, tuple[str, ...]] = {
         "g = f32[6,4] broadcast(f), dimensions={0}",
         "h = f32[6,4] multiply(d, g)",
     ),
+    "a table cut to 50 rows and added to gathered rows of a batch of three": (
+        "i = s32[3,50,1] parameter(0)",
+        "t = f32[64,160] parameter(1)",
+        "w = f32[301,160] parameter(2)",
+        "g = f32[3,50,160] gather(w, i), offset_dims={2}, collapsed_slice_dims={0}, "
+        "start_index_map={0}, index_vector_dim=2, slice_sizes={1,160}",
+        "s = f32[50,160] slice(t), slice={[0:50], [0:160]}",
+        "b = f32[3,50,160] broadcast(s), dimensions={1,2}",
+        "r = f32[3,50,160] add(g, b)",
+    ),
+    "columns of a product that do not lie in the order of their numbers": (
+        "a = f32[1,200] parameter(0)",
+        "b = f32[1,200] parameter(1)",
+        "c = f32[200,200] dot(a, b), lhs_contracting_dims={0}, rhs_contracting_dims={0}",
+        "d = f32[200,40,5] reshape(c)",
+        "e = f32[5,1] parameter(2)",
+        "f = f32[200,40,1] dot(d, e), lhs_contracting_dims={2}, rhs_contracting_dims={0}",
+    ),
     "every third element of a transpose": (
         "a = f32[7,18] parameter(0)",
         "b = f32[18,7] transpose(a), dimensions={1,0}",

@@ -9,13 +9,6 @@ CASES = {
     "64-bit integers": (("a = s64[4] parameter(0)", "add.1 = s64[4] add(a, a)"), "NCC_ESPP004"),
     "doubles": (("a = f64[4] parameter(0)", "add.1 = f64[4] add(a, a)"), "NCC_ESPP004"),
     "complex": (("a = c64[4] parameter(0)", "add.1 = c64[4] add(a, a)"), "NCC_EVRF004"),
-    "integer dot": (
-        (
-            "a = s32[4,4] parameter(0)",
-            "dot.1 = s32[4,4] dot(a, a), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
-        ),
-        "NCC_EVRF035",
-    ),
     "fft": (
         ("a = c64[8] parameter(0)", "fft.1 = c64[8] fft(a), fft_type=FFT, fft_length={8}"),
         "NCC",
