@@ -24,6 +24,7 @@ def to_target(
             "hlo-find-composites",
             'hlo-decompose{keep="logistic"}',
             _CLEAN,
+            "hlo-fold-scales",
             cast,
             _CLEAN,
             f'hlo-verify-supported{{target="{target}"}}',

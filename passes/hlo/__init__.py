@@ -13,6 +13,7 @@ _PASSES = {
     "hlo-constant-fold": ("constant_fold", "HloConstantFoldPass"),
     "hlo-unroll-while": ("unroll_while", "HloUnrollWhilePass"),
     "hlo-fold-conditional": ("fold_conditional", "HloFoldConditionalPass"),
+    "hlo-fold-scales": ("fold_scales", "HloFoldScalesPass"),
     "hlo-auto-cast": ("auto_cast", "HloAutoCastPass"),
     "hlo-decompose": ("decompose", "HloDecomposePass"),
     "hlo-verify-supported": ("verify_supported", "HloVerifySupportedPass"),

@@ -138,7 +138,10 @@ class Convolution:
         dims = self._memory_order(x, dims)
         columns = [atom(self.shape[d], strides[d]) for d in dims if self.shape[d] > 1]
         out = self._allocate(o_tile, columns, epilogue.dtype)
-        evict = Evict(state, epilogue, out, span(o_tile), columns)
+        narrow = None
+        if epilogue.narrowed is not None:
+            narrow = self._allocate(o_tile, columns, state.dtype(epilogue.narrowed))
+        evict = Evict(state, epilogue, out, span(o_tile), columns, narrow)
         blocks = column_blocks(columns, state.machine.psum_bank_bytes // 4)
         width = 1
         for a, _ in o_tile:
@@ -152,6 +155,10 @@ class Convolution:
         final = state.shape(epilogue.result)
         support = merge(dim_atoms(final, range(len(final))))
         state.set(epilogue.result, Value(final, epilogue.dtype, support, [out]))
+        if narrow is not None and epilogue.narrowed is not None:
+            dtype = state.dtype(epilogue.narrowed)
+            state.set(epilogue.narrowed, Value(final, dtype, support, [narrow]))
+            state.done.add(cast(Operation, epilogue.narrowed.owner))
 
     # the input
 

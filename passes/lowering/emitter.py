@@ -121,10 +121,19 @@ class Emitter:
         """Append an instruction."""
         self.place(build(INSTRUCTION_OPS[opcode], dst, src, params, engine=engine))
         if engine in self.load_ns:
-            self.load_ns[engine] += self._ns(engine, (dst[0] or src[0]))
+            times = self._passes(opcode, src)
+            self.load_ns[engine] += self._ns(engine, (dst[0] or src[0]), times)
 
-    def _ns(self, engine: Engine, view: View | None) -> float:
-        n = prod(size for _, size in view.free) if view is not None else 1
+    def _passes(self, opcode: str, src: Sequence[View | None]) -> float:
+        """How often DVE reads each element (neuronir.dialects.nc.cost)."""
+        one = opcode == "tensor_tensor" and any(
+            v is not None and space_of(v.buffer) is Space.PSUM for v in src
+        )
+        two = opcode in ("tensor_tensor", "scalar_tensor_tensor", "copy_predicated") and not one
+        return self.machine.dve_two_input_cycles if two else 1.0
+
+    def _ns(self, engine: Engine, view: View | None, times: float) -> float:
+        n = times * prod(size for _, size in view.free) if view is not None else 1.0
         m = self.machine
         if engine is Engine.ACT:
             return (max(n, m.act_min_cycles) + m.act_overhead_cycles) / m.act_ghz

@@ -29,6 +29,7 @@ class Epilogue:
     Values have the shape and numbering of the product. `result` is the last one's SSA value,
     `dtype` its type. Order: scale by a scalar or by a factor along one dimension, bias, residual,
     function. `affine` gathers constant factors and offsets along one dimension on the way.
+    `narrowed` is the result of a cast of `result`, which has other users too: both are stored.
     """
 
     result: SSAValue
@@ -40,6 +41,7 @@ class Epilogue:
     func: Activation = Activation.COPY
     ops: list[Operation] = field(default_factory=list)
     affine: tuple[int, np.ndarray, np.ndarray] | None = None
+    narrowed: SSAValue | None = None
 
 
 def find_epilogue(state: Lowering, product: SSAValue) -> Epilogue:
@@ -62,6 +64,7 @@ def find_epilogue(state: Lowering, product: SSAValue) -> Epilogue:
         found.dtype = state.dtype(current)
         if found.func is not Activation.COPY and op.name == "hlo.convert":
             break
+    found.narrowed = _cast_beside(state, current)
     if found.affine is not None:
         dimension, factor, offset = found.affine
         if not np.all(factor == 1.0):
@@ -69,6 +72,21 @@ def find_epilogue(state: Lowering, product: SSAValue) -> Epilogue:
         if np.any(offset != 0.0):
             found.biases = [rename_dims(vector_value(offset), shape, [dimension])]
     return found
+
+
+def _cast_beside(state: Lowering, value: SSAValue) -> SSAValue | None:
+    """The only cast to a smaller float among several uses of an fp32 value."""
+    if value.has_one_use() or state.dtype(value) is not DType.F32:
+        return None
+    casts = [
+        use.operation
+        for use in value.uses
+        if use.operation.name == "hlo.convert" and use.operation not in state.streamed
+    ]
+    if len(casts) != 1:
+        return None
+    dtype = state.dtype(casts[0].results[0])
+    return casts[0].results[0] if dtype.is_float and dtype.size == 2 else None
 
 
 def _take(state: Lowering, e: Epilogue, op: Operation, index: int, shape: tuple[int, ...]) -> bool:

@@ -1,6 +1,7 @@
 """Eviction of PSUM: results gather in a bank and leave it by one instruction with what follows."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from xdsl.ir import SSAValue
@@ -20,15 +21,22 @@ class Evict:
     """Hands out PSUM for results and evicts them into `out` with the epilogue.
 
     `rows` are the partitions of one result; `columns` the atoms that lie along the free axis of one
-    (the moving side).
+    (the moving side). `narrow`, laid out like `out`, takes the results in another type as well.
     """
 
     def __init__(
-        self, state: Lowering, epilogue: Epilogue, out: Form, rows: int, columns: Sequence[Atom]
+        self,
+        state: Lowering,
+        epilogue: Epilogue,
+        out: Form,
+        rows: int,
+        columns: Sequence[Atom],
+        narrow: Form | None = None,
     ) -> None:
         self.state = state
         self.epilogue = epilogue
         self.out = out
+        self.narrow = narrow
         self.rows = rows
         self.columns = columns
         self.bank = state.machine.psum_bank_bytes // 4
@@ -42,6 +50,7 @@ class Evict:
             tuple[AluOp, Form]
         ] = []  # vectors along the columns that PSUM can't take
         self.row_bias: Value | None = None
+        self.column_bias: tuple[Value, np.ndarray] | None = None
         self._classify()
 
     def _along_columns(self, value: Value) -> bool:
@@ -73,11 +82,26 @@ class Evict:
         along = any(
             a.stride < c.end and c.stride < a.end for a in value.support for c in self.columns
         )
+        if not along and self._takes_column(value):
+            return
         if not along:
             count = self.out.partitions
             self.bias = self.state.converter.ensure(value, self.out.partition, count)
         else:
             self.row_bias = value
+
+    def _takes_column(self, value: Value) -> bool:
+        """A constant bias along the partitions goes into PSUM where a residual follows: then one
+        instruction of DVE adds that and nothing else, which takes half the time."""
+        if self.epilogue.residual is None or self.factor is not None or self.epilogue.scale != 1.0:
+            return False
+        vector = _row_array(value)
+        one = len(self.out.partition) == 1 and len(value.support) == 1
+        inside = one and covered(value.support, self.out.partition[0][0])
+        if vector is None or not inside:
+            return False
+        self.column_bias = value, vector
+        return True
 
     def reserve(self, number: int, rows: int, size: int) -> View:
         """PSUM for a result of [rows, size] that belongs at element `number` of the product."""
@@ -103,6 +127,8 @@ class Evict:
         assert self.psum is not None
         if self.row_bias is not None:
             self._add_row(number, rows, partition, offset - self.first, atoms, size)
+        if self.column_bias is not None:
+            self._add_column(number, rows, partition, offset - self.first, size)
         self.used[partition] = (rows, offset - self.first + size)
 
     def _add_row(
@@ -130,6 +156,19 @@ class Evict:
         dims = [(form.stride(a) or 0, a.size) for a in atoms]
         state.emitter.matmul(target, stationary, form.at(number, 1, dims), True)
 
+    def _add_column(self, number: int, rows: int, partition: int, column: int, size: int) -> None:
+        """Accumulate a bias along the partitions: one more matmul, of the bias's row and ones."""
+        assert self.column_bias is not None and self.psum is not None
+        value, vector = self.column_bias
+        constants, n = self.state.constants, self.state.machine.partitions
+        buffer, row, base = constants.row(vector)
+        selector, at = constants.row_selector()
+        first = base + value.support[0].digit(number)
+        stationary = View(buffer, 0, n, ((1, rows),), first, (), 0, "bf16")
+        moving = View(selector, 0, n, ((0, size),), at + row, (), 0, "bf16")
+        target = View(self.psum, partition, rows, ((1, size),), column)
+        self.state.emitter.matmul(target, stationary, moving, True)
+
     def _bias_offset(self, number: int) -> int:
         form = self.bias or self.factor
         return 0 if form is None else form.locate(number)[1]
@@ -148,7 +187,8 @@ class Evict:
         for start, rows, n in groups:
             src = View(self.psum, start, rows, ((1, n),))
             dst = View(self.out.buffer, start, rows, ((1, n),), self.first, (), 0, self.out.dtype)
-            self._evict(dst, src, start, rows)
+            narrow = None if self.narrow is None else replace(dst, buffer=self.narrow.buffer)
+            self._evict(dst, narrow, src, start, rows)
         self.psum = None
         self.used = {}
 
@@ -160,37 +200,47 @@ class Evict:
         first = start if form.partition else 0
         return View(form.buffer, first, rows, ((1, 1),), offset, (), 0, form.dtype)
 
-    def _evict(self, dst: View, src: View, start: int, rows: int) -> None:
-        e, emitter = self.epilogue, self.state.emitter
+    def _evict(self, dst: View, narrow: View | None, src: View, start: int, rows: int) -> None:
+        e = self.epilogue
         if self.row_terms:
-            self._evict_terms(dst, src)
+            self._evict_terms(dst, narrow, src)
             return
         bias: View | float = self._along_partitions(self.bias, start, rows) or 0.0
         scale: View | float = self._along_partitions(self.factor, start, rows) or e.scale
         if e.residual is not None:
-            self._evict_residual(dst, src, scale, bias)
+            self._evict_residual(dst, narrow, src, scale, bias)
             return
+        self._apply(dst, src, scale, bias)
+        if narrow is not None:
+            self.state.emitter.copy(narrow, dst)
+
+    def _apply(self, dst: View, src: View, scale: View | float, bias: View | float) -> None:
+        """dst = func(src * scale + bias), on the engine that has had less work where both can."""
+        func, emitter = self.epilogue.func, self.state.emitter
         plain = bias == 0.0 and scale == 1.0
-        simple = e.func is Activation.COPY or (e.func is Activation.RELU and scale == 1.0)
+        simple = func is Activation.COPY or (func is Activation.RELU and scale == 1.0)
         if not simple or emitter.lighter() is Engine.ACT:
-            emitter.activation(dst, src, e.func, scale, bias)
-        elif e.func is Activation.RELU:
+            emitter.activation(dst, src, func, scale, bias)
+        elif func is Activation.RELU:
             emitter.tensor_scalar(dst, src, AluOp.ADD, bias, AluOp.MAX, 0.0)
         elif plain:
             emitter.copy(dst, src, Engine.DVE)
         else:
             emitter.tensor_scalar(dst, src, AluOp.MULTIPLY, scale, AluOp.ADD, bias)
 
-    def _evict_terms(self, dst: View, src: View) -> None:
+    def _work(self, src: View) -> View:
+        """Room for an intermediate result in fp32."""
+        buffer = self.state.emitter.sbuf(self.out.partitions, src.free[0][1], DType.F32)
+        return View(buffer, src.start, src.partitions, src.free)
+
+    def _evict_terms(self, dst: View, narrow: View | None, src: View) -> None:
         """dst = func(src * scale * factor + offset +- residual), with vectors along the columns."""
         e, emitter = self.epilogue, self.state.emitter
         n = src.free[0][1]
         terms = list(self.row_terms)
         if e.residual is not None:
             terms.append((e.residual[0], self._spread(e.residual[1])))
-        work = View(
-            emitter.sbuf(self.out.partitions, n, DType.F32), src.start, src.partitions, src.free
-        )
+        work = self._work(src)
         if e.scale != 1.0:
             emitter.tensor_scalar(work, src, AluOp.MULTIPLY, e.scale)
             src = work
@@ -198,9 +248,16 @@ class Evict:
             emitter.tensor_tensor(op, work, src, _flat_view(form, self.out, self.number, dst, n))
             src = work
         emitter.activation(dst, work, e.func)
+        if narrow is not None:
+            emitter.copy(narrow, dst)
 
     def _evict_residual(
-        self, dst: View, src: View, scale: View | float, bias: View | float
+        self,
+        dst: View,
+        narrow: View | None,
+        src: View,
+        scale: View | float,
+        bias: View | float,
     ) -> None:
         """dst = func(src * scale + bias +- residual); the bias comes last where both are there."""
         e, state = self.epilogue, self.state
@@ -208,24 +265,29 @@ class Evict:
         op, value = e.residual
         form = state.converter.ensure(value, self.out.partition, self.out.partitions)
         other = _flat_view(form, self.out, self.number, dst, src.free[0][1])
-        left = bias
+        left = bias if scale != 1.0 else 0.0
+        final = e.func is Activation.COPY and left == 0.0
+        total = dst if final else self._work(src)
         if scale == 1.0 and bias == 0.0:
-            state.emitter.tensor_tensor(op, dst, src, other)
+            state.emitter.tensor_tensor(op, total, src, other)
         else:
             first, number = (AluOp.MULTIPLY, scale) if scale != 1.0 else (AluOp.ADD, bias)
-            if scale == 1.0:
-                left = 0.0
             view = number if isinstance(number, View) else None
             imm = {} if isinstance(number, View) else {"imm0": number}
             state.emitter.emit(
                 "scalar_tensor_tensor",
-                [dst],
+                [total],
                 [src, view, other],
                 {"op0": first, "op1": op, **imm},
                 Engine.DVE,
             )
-        if e.func is not Activation.COPY or left != 0.0:
-            state.emitter.activation(dst, dst, e.func, 1.0, left)
+        simple = e.func in (Activation.COPY, Activation.RELU)
+        if narrow is not None and simple and not final:
+            self._apply(narrow, total, 1.0, left)  # first: products wait for it
+        if not final:
+            self._apply(dst, total, 1.0, left)
+        if narrow is not None and (final or not simple):
+            state.emitter.copy(narrow, dst)
 
 
 def _flat_view(form: Form, out: Form, number: int, dst: View, n: int) -> View:
