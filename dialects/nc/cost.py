@@ -86,7 +86,8 @@ def _pe(i: Instruction, m: Machine) -> Cost:
     assert moving is not None  # the opcode table says so
     k = moving.partitions
     if i.opcode == "transpose":
-        columns, rows, passes = moving.elements, k, 1
+        columns, rows = moving.elements, k
+        passes = m.fp32_transpose_passes if moving.dtype == DType.F32 else 1
         flops, transposed = 0, 2 * k * k * columns
     else:
         stationary = i.src[0]

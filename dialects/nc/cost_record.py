@@ -17,8 +17,8 @@ class Cost:
     rate of their type. `table` is the activation function set that must be loaded ("" for any).
 
     DMA: `bytes` that the engines move (the wider side), `hbm_read_bytes` and `hbm_write_bytes`,
-    `descriptors` of `descriptor_ns` each over at most `parallel` DMA engines; `software_ns` is the
-    time in which POOL makes descriptors.
+    `descriptors` of `descriptor_ns` each over at most `parallel` DMA engines, of each of which its
+    queue can use the part `share`; `software_ns` is the time in which POOL makes descriptors.
     """
 
     issue_ns: float
@@ -36,6 +36,7 @@ class Cost:
     descriptors: int = 0
     descriptor_ns: float = 0.0
     parallel: int = 1
+    share: float = 1.0
     software_ns: float = 0.0
 
     @property

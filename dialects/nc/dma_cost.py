@@ -31,7 +31,9 @@ def dma_cost(i: Instruction, m: Machine) -> Cost:
     """The cost of `dma`, `dma_gather` and `dma_scatter`.
 
     A descriptor is a contiguous piece of the finer side. A DMA engine takes
-    max(dma_descriptor_ns, bytes / rate) for each; the pieces are spread over all DMA engines.
+    max(dma_descriptor_ns, bytes / rate) for each; the pieces are spread over all DMA engines. The
+    descriptors of one queue follow each other no sooner than dma_queue_descriptor_ns, in which
+    time an engine serves other queues. Descriptors that lie in one burst of HBM count as one.
     """
     dst, src = i.dst[0], i.src[0]
     assert dst is not None and src is not None  # the opcode table says so
@@ -57,18 +59,35 @@ def dma_cost(i: Instruction, m: Machine) -> Cost:
     # HBM serves all engines together, so a copy from HBM to HBM may be bound by it.
     share = m.hbm_gbps / m.dma_engines
     per_piece = max(width / m.dma_engine_gbps, (reads + writes) / share) / pieces
-    per_piece = max(m.dma_descriptor_ns, per_piece)
+    together = _together(i, pieces, width // pieces, m)
+    per_piece = max(m.dma_descriptor_ns / together, per_piece)
+    in_queue = max(m.dma_queue_descriptor_ns / together, per_piece)
     serial = accumulates and i.opcode == "dma_scatter"
     parallel = 1 if serial else min(m.dma_engines, pieces)
     software_ns = software * m.dma_software_descriptor_ns
     return Cost(
         max(m.dma_issue_ns, software_ns),
-        software_ns + m.dma_fixed_ns + -(-pieces // parallel) * per_piece,
+        software_ns + m.dma_fixed_ns + -(-pieces // parallel) * in_queue,
         bytes=width,
         hbm_read_bytes=reads,
         hbm_write_bytes=writes,
         descriptors=pieces,
         descriptor_ns=per_piece,
         parallel=parallel,
+        share=per_piece / in_queue,
         software_ns=software_ns,
     )
+
+
+def _together(i: Instruction, pieces: int, size: int, m: Machine) -> int:
+    """How many descriptors of `size` bytes lie in one burst of HBM, 1 where they are far apart.
+
+    They do where HBM's side is contiguous and only that of the partitions is in pieces.
+    """
+    if i.opcode != "dma" or not 0 < size < m.dma_burst_bytes:
+        return 1
+    together = m.dma_burst_bytes // size
+    for ap in (*i.dst, *i.src):
+        if ap is not None and ap.space == Space.HBM:
+            together = min(together, pieces // runs(ap, m.dma_max_descriptor_bytes))
+    return max(1, together)

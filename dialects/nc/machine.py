@@ -38,6 +38,7 @@ class Machine:
     matmul_overhead_cycles: int
     stationary_load_divisor: int  # columns of the stationary operand loaded per PE cycle
     fp32_passes: int
+    fp32_transpose_passes: int
     pe_latency_cycles: int  # start to first result visible
     # vector, scalar and gpsimd engines
     act_min_cycles: int
@@ -72,7 +73,9 @@ class Machine:
     dma_fixed_ns: float  # trigger to first byte, and completion
     dma_completion_ns: float  # the part of dma_fixed_ns that comes after the last byte
     dma_issue_ns: float  # between the starts of two transfers of one queue
-    dma_descriptor_ns: float  # one engine, a descriptor of any size
+    dma_descriptor_ns: float  # one engine, from one descriptor of any size to the next
+    dma_queue_descriptor_ns: float  # the same of one queue alone on the engine
+    dma_burst_bytes: int  # descriptors that lie in one such piece of HBM take the time of one
     dma_descriptor_bytes: int  # of a descriptor itself
     dma_max_descriptor_bytes: int
     dma_software_descriptor_ns: float  # made by POOL at run time

@@ -2,7 +2,8 @@
 
 Each queue (ring) is first in, first out. The queues with work share the engines equally, which is
 what round-robin arbitration at packet borders comes to; a transfer of few descriptors cannot use
-more engines than it has descriptors. A descriptor of a transfer keeps one engine busy for
+more engines than it has descriptors, and of each no more than `Cost.share`, since the descriptors
+of one queue follow each other slowly. A descriptor of a transfer keeps one engine busy for
 `Cost.descriptor_ns`, so all together never move more than the engines' sustained rate.
 """
 
@@ -20,7 +21,7 @@ class Transfer:
     op: Op
     begin: float  # when its first byte may move
     remaining: float
-    parallel: int
+    parallel: float  # engines that it can keep busy
     record: int = -1  # its place among the recorded intervals
     started: float = -1.0  # when its first byte moved
 
@@ -105,5 +106,5 @@ class DmaEngines:
                     transfer.started += by
 
 
-def _parallel(transfer: Transfer) -> int:
+def _parallel(transfer: Transfer) -> float:
     return transfer.parallel

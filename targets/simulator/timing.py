@@ -166,7 +166,7 @@ class TimingRun:
             c = op.cost
             pieces = -(-c.descriptors // c.parallel) * c.parallel
             begin = start + tick(c.software_ns) + self._lead_ns
-            transfer = Transfer(op, begin, tick(pieces * c.descriptor_ns), c.parallel)
+            transfer = Transfer(op, begin, tick(pieces * c.descriptor_ns), c.parallel * c.share)
             if self.recording:
                 transfer.record = self.recording.add(stream.index, op.number, start, end, end)
                 self._record_flow(stream, transfer.record)

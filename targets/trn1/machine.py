@@ -49,6 +49,9 @@ PROVENANCE: dict[str, str] = {
     "stationary (32 cycles of load); fp32 AO-transpose_matmul 2,389 = 4 x 597 agrees",
     "stationary_load_divisor": f"{_ARCH} (128 columns load in about 32 cycles)",
     "fp32_passes": f"{_ISA} nc_matmul (fp32 takes 4x)",
+    "fp32_transpose_passes": "inferred: a transpose is a product with an identity (a mode for it "
+    "only came with v3), and an operand of 0 and 1 halves the passes (is_onezero); the counters of "
+    "AO-matmul_add_rmsnorm count 2 for a transpose",
     "pe_latency_cycles": "inferred: MM_INIT_LATENCY 64 (public) + 128 rows of systolic fill",
     "act_min_cycles": f"{_ISA} (MIN_II about 64)",
     "act_overhead_cycles": "fitted: 45 (AO-bmm evictions) to 115 (AO-adamw) per instruction; kept "
@@ -88,8 +91,11 @@ PROVENANCE: dict[str, str] = {
     "for completion; CS-vadd-fd200 bounds two round trips and start-up by 19 us",
     "dma_completion_ns": "assumed: see dma_fixed_ns",
     "dma_issue_ns": "fitted: CS-vadd-rc1, 1.07 us for three one-row transfers",
-    "dma_descriptor_ns": "fitted: NKI-mm-0, 99 ns a row and engine; the plot of nki-dma-intro "
-    "gives 107 ns on Trn2",
+    "dma_descriptor_ns": "fitted: NKI-mm-0, 99 ns a row and engine where two inputs load at once",
+    "dma_queue_descriptor_ns": "fitted: NKI-mm-2, one stream of 1 KiB rows at 100 GB/s; the plot "
+    "of nki-dma-intro has the same floor, 2450 B a row at the full rate (Trn2)",
+    "dma_burst_bytes": "fitted: CS-vadd-fd2, at most 0.34 us for three [128, 2] fp32 tiles that "
+    "are contiguous in HBM",
     "dma_descriptor_bytes": "public: aws-neuron-driver udma/udma.h",
     "dma_max_descriptor_bytes": "public: aws-neuron-driver udma/udma.h",
     "dma_software_descriptor_ns": "assumed: 28 POOL cycles a descriptor; not public",
@@ -133,6 +139,7 @@ TRN1 = Machine(
     matmul_overhead_cycles=51,
     stationary_load_divisor=4,
     fp32_passes=4,
+    fp32_transpose_passes=2,
     pe_latency_cycles=192,
     act_min_cycles=64,
     act_overhead_cycles=60,
@@ -166,6 +173,8 @@ TRN1 = Machine(
     dma_completion_ns=700.0,
     dma_issue_ns=350.0,
     dma_descriptor_ns=99.0,
+    dma_queue_descriptor_ns=160.0,
+    dma_burst_bytes=64,
     dma_descriptor_bytes=16,
     dma_max_descriptor_bytes=64 * KIB,
     dma_software_descriptor_ns=20.0,

@@ -1,50 +1,51 @@
 """The timing model against published measurements of the hardware."""
 
-from collections.abc import Callable
-
 import pytest
 
-from neuronir.dialects.nc.machine import get_machine
-from neuronir.targets.simulator.report import Report, build_report
-from neuronir.targets.simulator.timing import simulate_timing
-from tests.timing.kernels import Kernel, adamw, published, rope, silu
+from benchmarks.calibration.measure import Row, simulate, summary
+from benchmarks.calibration.published import KERNELS, Published
 
-OVERHEAD = get_machine("trn1").program_overhead_ns / 1e3
-
-# Kernels whose streams are well determined by what was published. In the others the vendor's
-# compiler chose an order and an engine split that is not known.
-_DETERMINED = {
-    "CS-vadd-fd200",
-    "CS-vadd-256k-fd1000",
-    "CS-vadd-256k-fd2000",
-    "NKI-mm-3",
-    "AO-bmm",
-    "AO-transpose_matmul",
-    "AC-3_mamba-7",
-    "AC-4_conv1d-6",
-}
-_KERNELS = [entry for entry in published() if entry[0] in _DETERMINED]
+# Where the vendor's compiler chose an order that was not published and leaves engines idle.
+_LOOSE = {"AO-rope"}
+# Seconds to compile: thousands of instructions without a loop.
+_LARGE = {"NKI-mm-3", "AO-rmsnorm_matmul", "AO-swiglu", "AO-transpose_matmul", "AO-bmm"}
+_QUICK = [k for k in KERNELS if k.name not in _LARGE]
 
 
-def report_of(make: Callable[[], Kernel]) -> Report:
-    """The report of a kernel."""
-    return build_report(simulate_timing(make().program()))
+def check(row: Row) -> None:
+    """Within 15 % of the published time."""
+    if row.kernel.name not in _LOOSE:
+        assert abs(row.error) <= 0.15, f"{row.kernel.name}: {row.simulated_us} us"
 
 
-@pytest.mark.parametrize(("name", "make", "latency"), _KERNELS, ids=[k[0] for k in _KERNELS])
-def test_latency_is_within_15_percent(
-    name: str, make: Callable[[], Kernel], latency: float
-) -> None:
-    assert report_of(make)["total_time_us"] + OVERHEAD == pytest.approx(latency, rel=0.15)
+@pytest.mark.parametrize("kernel", _QUICK, ids=[k.name for k in _QUICK])
+def test_latency_is_within_15_percent(kernel: Published) -> None:
+    check(simulate(kernel))
+
+
+@pytest.mark.slow
+def test_all_kernels_agree_with_what_was_published() -> None:
+    rows = [simulate(kernel) for kernel in KERNELS]
+    for row in rows:
+        check(row)
+    found = summary(rows)
+    assert found.mape <= 8
+    assert found.median <= 5
+    assert found.spearman >= 0.98
 
 
 @pytest.mark.parametrize(
-    ("make", "vector_us"),
-    [(adamw, 1800.0), (silu, 985.0), (rope, 3104.0)],
-    ids=["AO-adamw", "AO-silu", "AO-rope"],
+    ("name", "vector_us"),
+    [("AO-adamw", 1800.0), ("AO-silu", 985.0), ("AO-rope", 3104.0), ("NKI-mamba2", 1604.0)],
 )
-def test_vector_engine_time_is_within_15_percent(
-    make: Callable[[], Kernel], vector_us: float
-) -> None:
-    report = report_of(make)
-    assert report["resource_us"]["vector"] == pytest.approx(vector_us, rel=0.15)
+def test_vector_engine_time_is_within_15_percent(name: str, vector_us: float) -> None:
+    kernel = next(k for k in KERNELS if k.name.startswith(name))
+    busy = simulate(kernel).report["resource_us"]["vector"]
+    assert busy == pytest.approx(vector_us, rel=0.15)
+
+
+def test_kernels_move_the_bytes_that_were_counted() -> None:
+    counted = {"AO-adamw": (358_612_992, 89_653_248), "AO-silu": (117_440_512, 117_440_512)}
+    for name, (read, written) in counted.items():
+        report = simulate(next(k for k in KERNELS if k.name == name)).report
+        assert (report["hbm_read_bytes"], report["hbm_write_bytes"]) == (read, written)

@@ -136,3 +136,21 @@ def test_accumulating_scatter_is_serial() -> None:
     )
     assert cost(adding, TRN1).parallel == 1
     assert cost(plain, TRN1).parallel == 16
+
+
+def test_rows_of_a_few_bytes_share_an_access_where_hbm_is_contiguous() -> None:
+    near = AccessPattern(Space.HBM, DType.F32, Affine(0), 0, 128, ((1, 2),), 8)
+    assert cost(dma(sbuf(0, 2), near), TRN1).descriptor_ns == TRN1.dma_descriptor_ns / 8
+    assert cost(dma(near, sbuf(0, 2)), TRN1).descriptor_ns == TRN1.dma_descriptor_ns / 8
+    far = cost(dma(sbuf(0, 2), hbm(0, 2)), TRN1)
+    assert far.descriptor_ns == TRN1.dma_descriptor_ns
+    row = AccessPattern(Space.HBM, DType.F32, Affine(0), 0, 128, ((1, 64),), 256)
+    assert cost(dma(sbuf(0, 64), row), TRN1).descriptor_ns == TRN1.dma_descriptor_ns
+
+
+def test_a_transpose_in_fp32_takes_two_passes() -> None:
+    def transpose(dtype: DType) -> Instruction:
+        return Instruction("transpose", Engine.PE, (psum(0, 128),), (sbuf(0, 128, dtype=dtype),))
+
+    single, half = (cost(transpose(t), TRN1) for t in (DType.F32, DType.BF16))
+    assert single.issue_ns == pytest.approx(2 * half.issue_ns)

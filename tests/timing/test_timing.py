@@ -84,6 +84,14 @@ def test_a_short_transfer_does_not_queue_behind_another_queue() -> None:
     assert alone < latency < 2 * alone
 
 
+def test_two_streams_of_short_rows_overlap() -> None:
+    rows: list[Item] = [dma(sbuf(0, 64), hbm(0, 64), queue) for queue in (0, 0, 1, 1)]
+    alone = run({Engine.DMA0: [*rows[:2]]}).total_ns - TRN1.dma_fixed_ns
+    both = run({Engine.DMA0: [*rows[:2]], Engine.DMA1: [*rows[2:]]}).total_ns - TRN1.dma_fixed_ns
+    assert alone == pytest.approx(2 * 8 * TRN1.dma_queue_descriptor_ns, abs=1)
+    assert both == pytest.approx(4 * 8 * TRN1.dma_descriptor_ns, abs=1)
+
+
 def test_one_row_uses_one_engine() -> None:
     row = dma(sbuf(0, 8192, 1), hbm(0, 8192, 1))
     result = run({Engine.DMA0: [row]})
