@@ -23,8 +23,6 @@ def rows_first(machine: Machine, value: Value, source: Form, wanted: Partition) 
     dense_steps = sum((a.size - 1) * s for a, s in wanted) + 1 == count
     if not wanted or not dense_steps or not value.dtype.is_float or value.dtype.size > 4:
         return None
-    if value.may_be_special():
-        return None
     atoms = [
         a
         for a in dim_atoms(value.shape, range(len(value.shape)))

@@ -4,8 +4,14 @@ from xdsl.ir import Operation
 
 from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.passes.lowering.epilogue import COMPOSITES
+from neuronir.passes.lowering.norms import lower_norm
 from neuronir.passes.lowering.pointwise import Pointwise
+from neuronir.passes.lowering.softmax import lower_softmax
 from neuronir.passes.lowering.state import Lowering
+
+DIRECT = {"softmax": lower_softmax, "layer_norm": lower_norm, "rms_norm": lower_norm}
+"""Composites for which there are better instructions than those of their ops one by one; the rule
+gives False where it does not hold."""
 
 
 def lower_composite(state: Lowering, op: Operation) -> None:
@@ -23,6 +29,9 @@ def lower_composite(state: Lowering, op: Operation) -> None:
             assert src is not None
             state.emitter.activation(out, src, func)
         work.finish(op)
+        return
+    lower = DIRECT.get(kind)
+    if lower is not None and lower(state, op):
         return
     block = op.regions[0].block
     for argument, operand_ssa in zip(block.args, op.operands, strict=True):

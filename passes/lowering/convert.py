@@ -13,7 +13,6 @@ from xdsl.ir import SSAValue
 
 from neuronir.dialects.hlo.resources import intern
 from neuronir.dialects.nc.enums import AluOp, DType, Space
-from neuronir.dialects.nc.ops import View
 from neuronir.dialects.nc.records import space_of
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.lowering.by_rows import rows_first
@@ -32,24 +31,22 @@ from neuronir.passes.lowering.layout import (
     tile_width,
 )
 from neuronir.passes.lowering.natural import widest
-from neuronir.passes.lowering.transpose import Transposer
+from neuronir.passes.lowering.spread import Spreader
 from neuronir.passes.lowering.values import Partition, Value, new_value
 from neuronir.passes.lowering.views import (
     chunks,
     dma_reaches,
     dma_views,
     in_parts,
-    packed,
     plan,
 )
 
 
-class Converter(Transposer):
+class Converter(Spreader):
     """Finds or makes copies of values."""
 
     def __init__(self, emitter: Emitter, constants: Constants) -> None:
-        super().__init__(emitter)
-        self.constants = constants
+        super().__init__(emitter, constants)
         self.homes: dict[Value, int] = {}
 
     # loops
@@ -265,48 +262,6 @@ class Converter(Transposer):
         buffer, offset = self.constants.place(data, value.dtype)
         name = value.dtype.name.lower()
         return Form(buffer, wanted, dense(free), 0, offset, name, 1 if wanted else max(copies, 1))
-
-    def _broadcast_rows(
-        self, flat: np.ndarray, free: tuple[Atom, ...], value: Value, copies: int
-    ) -> Form:
-        """A float32 vector on all partitions: its row block times a column of the identity."""
-        numbers = digits_of([(a.size, a.stride) for a in free])
-        rows, partition, column = self.constants.row(flat[numbers].astype(np.float32))
-        selector, base = self.constants.row_selector()
-        n = self.machine.partitions
-        stationary = View(selector, 0, n, ((0, n),), base + partition, (), 0, "bf16")
-        bank = self.machine.psum_bank_bytes // 4
-        size = int(numbers.size)
-        target = self.emitter.sbuf(n, size, DType.F32)
-        for low in range(0, size, bank):
-            width = min(bank, size - low)
-            psum = self.emitter.psum(n, width)
-            out = View(psum, 0, n, ((1, width),))
-            moving = View(rows, 0, n, ((1, width),), column + low, (), 0, "bf16")
-            self.emitter.matmul(out, stationary, moving, False)
-            self.emitter.copy(View(target, 0, n, ((1, width),), low), out)
-        return Form(target, (), dense(free), copies=n)
-
-    def _replicate(self, value: Value, forms: Sequence[Form], copies: int) -> Form | None:
-        """Spread a value that lies on one partition over all, by a matmul with ones (K = 1)."""
-        form = next((f for f in forms if not f.partition and not f.start), None)
-        if form is None or not value.dtype.is_float or space_of(form.buffer) is Space.PSUM:
-            return None
-        n = self.machine.partitions
-        dtype = value.dtype
-        ones, base = self.constants.keep(f"ones.{dtype.name}", np.ones((1, n), dtype.numpy), dtype)
-        stationary = View(ones, 0, 1, ((1, n),), base, (), 0, dtype.name.lower())
-        target = self.emitter.sbuf(n, form.elements, dtype)
-        result = Form(target, (), dense([a for a, _ in form.free]), copies=n)
-        dims = plan([result, form], [a for a, _ in form.free])
-        assert dims is not None
-        for piece in chunks(dims, 1, 3, self.machine.psum_bank_bytes // 4):
-            psum = self.emitter.psum(n, piece.elements)
-            out = View(psum, 0, n, ((1, piece.elements),))
-            self.emitter.matmul(out, stationary, piece.view(form, 1), False)
-            shaped = View(psum, 0, n, packed([d.size for d in piece.dims]))
-            self.emitter.copy(replace(piece.view(result, 0), partitions=n), shaped)
-        return result
 
     def _make_mixed(self, value: Value, partition: Partition) -> Form:
         """A copy for partition atoms along some of which the value is constant: they repeat."""

@@ -1,21 +1,26 @@
 """Writing nc ops: buffers, instructions with their source, and loads that balance the engines."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import IntEnum
-from math import prod
 
 from xdsl.dialects.builtin import MemRefType, StringAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.dialects.hlo.flops import FLOPS
 from neuronir.dialects.nc.attributes import HBM, PSUM, SBUF
+from neuronir.dialects.nc.cost import cost
 from neuronir.dialects.nc.dialect import INSTRUCTION_OPS
 from neuronir.dialects.nc.enums import Activation, AluOp, DType, Engine, Space
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.ops import InstructionOp, View, build
-from neuronir.dialects.nc.records import element_type_of, space_of
+from neuronir.dialects.nc.records import element_type_of, instruction_record, space_of
 from neuronir.dialects.nc.structure import AddressOfOp, AllocOp, VariableOp
+
+_NOWHERE: Mapping[SSAValue, int] = defaultdict(int)
+"""Addresses and index values for costs, which depend on neither."""
 
 
 class Emitter:
@@ -29,6 +34,7 @@ class Emitter:
         self.variables: list[VariableOp] = []
         self.source: Operation | None = None
         self.load_ns = {Engine.ACT: 0.0, Engine.DVE: 0.0, Engine.POOL: 0.0}
+        self._loads: list[dict[Engine, float]] = []
         self._names: dict[str, int] = {}
 
     # buffers
@@ -73,10 +79,13 @@ class Emitter:
         """Begin the body of a loop."""
         self.ops = []
         self.scopes.append(self.ops)
+        self._loads.append(self.load_ns)
+        self.load_ns = dict.fromkeys(self.load_ns, 0.0)
 
     def leave(self) -> list[Operation]:
         """End the body of the innermost loop; gives its ops."""
         body = self.scopes.pop()
+        self.load_ns = self._loads.pop()
         self.ops = self.scopes[-1]
         return body
 
@@ -105,7 +114,7 @@ class Emitter:
             if metadata is not None and isinstance(op, InstructionOp):
                 op.attributes["metadata"] = metadata
             if isinstance(op, InstructionOp):
-                op.attributes["hlo.opcode"] = StringAttr(self.source.name.removeprefix("hlo."))
+                op.attributes["hlo.opcode"] = StringAttr(_opcode(self.source))
                 if (flops := self.source.attributes.get(FLOPS)) is not None:
                     op.attributes[FLOPS] = flops
         self.ops.append(op)
@@ -119,27 +128,33 @@ class Emitter:
         engine: Engine | None = None,
     ) -> None:
         """Append an instruction."""
-        self.place(build(INSTRUCTION_OPS[opcode], dst, src, params, engine=engine))
+        op = build(INSTRUCTION_OPS[opcode], dst, src, params, engine=engine)
+        self.place(op)
         if engine in self.load_ns:
-            times = self._passes(opcode, src)
-            self.load_ns[engine] += self._ns(engine, (dst[0] or src[0]), times)
+            self.load_ns[engine] += self._ns(op)
 
-    def _passes(self, opcode: str, src: Sequence[View | None]) -> float:
-        """How often DVE reads each element (neuronir.dialects.nc.cost)."""
-        one = opcode == "tensor_tensor" and any(
-            v is not None and space_of(v.buffer) is Space.PSUM for v in src
-        )
-        two = opcode in ("tensor_tensor", "scalar_tensor_tensor", "copy_predicated") and not one
-        return self.machine.dve_two_input_cycles if two else 1.0
+    def _ns(self, op: InstructionOp) -> float:
+        """What an instruction occupies its engine for, in ns."""
+        record = instruction_record(op, _NOWHERE, _NOWHERE)
+        return cost(record, self.machine).issue_ns
 
-    def _ns(self, engine: Engine, view: View | None, times: float) -> float:
-        n = times * prod(size for _, size in view.free) if view is not None else 1.0
-        m = self.machine
-        if engine is Engine.ACT:
-            return (max(n, m.act_min_cycles) + m.act_overhead_cycles) / m.act_ghz
-        if engine is Engine.DVE:
-            return (max(n, m.dve_min_cycles) + m.dve_overhead_cycles) / m.dve_ghz
-        return (n + m.pool_overhead_cycles) / m.pool_ghz
+    def cheapest(self, *ways: Callable[[], None]) -> None:
+        """Emit one of several ways of computing the same: that with the least sum of its own time
+        and of the time of the busiest of ACT, DVE and POOL after it."""
+        before = dict(self.load_ns)
+        found: list[tuple[float, list[Operation], dict[Engine, float]]] = []
+        for way in ways:
+            self.load_ns = dict(before)
+            self.ops, kept = [], self.ops
+            try:
+                way()
+                after = self.load_ns
+                own = sum(after.values()) - sum(before.values())
+                found.append((own + max(after.values()), self.ops, after))
+            finally:
+                self.ops, self.load_ns = kept, before
+        _, ops, self.load_ns = min(found, key=lambda item: item[0])
+        self.ops.extend(ops)
 
     def lighter(self) -> Engine:
         """ACT or DVE, whichever has had less work so far."""
@@ -243,6 +258,11 @@ class Emitter:
     def dma(self, dst: View, src: View) -> None:
         """A transfer; the ordered phase chooses its queue."""
         self.emit("dma", [dst], [src])
+
+
+def _opcode(op: Operation) -> str:
+    """The opcode of an hlo op, or the kind of a composite."""
+    return op.kind.data if isinstance(op, CompositeOp) else op.name.removeprefix("hlo.")
 
 
 def view_dtype(view: View) -> DType:

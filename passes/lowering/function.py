@@ -51,6 +51,7 @@ from neuronir.passes.lowering.movement import (
     lower_transpose,
 )
 from neuronir.passes.lowering.reduce import lower_reduce
+from neuronir.passes.lowering.special import mark_special, reaches_products
 from neuronir.passes.lowering.state import Lowering, Rule
 from neuronir.passes.lowering.streaming import copy_in_hbm, lower_group
 from neuronir.passes.lowering.streaming_groups import SEED_SHARE, Group, find_groups, in_order
@@ -182,38 +183,17 @@ class LoweringFault(Exception):
         super().__init__(f"lowering '{source_name(op)}' ({op.name}): {text}")
 
 
-_FINITE_RESULTS = {
-    "hlo.compare",
-    "hlo.exponential",
-    "hlo.tanh",
-    "hlo.logistic",
-    "hlo.erf",
-    "hlo.reduce",
-    "hlo.reduce_window",
-    "hlo.composite",
-}
-"""Ops that map the infinities of masks and padding to numbers: exp(-inf) = 0, a maximum of which
-some element is a number."""
-
-
-def mark_special(state: Lowering, op: Operation) -> None:
-    """Note in the results whether the program itself put infinities or NaN into them."""
-    if op.name in _FINITE_RESULTS:
-        return
-    if any(state.values[v].may_be_special() for v in op.operands if v in state.values):
-        for result in op.results:
-            if result in state.values:
-                state.values[result].special = True
-
-
 def lower_function(function: HloFunc, machine: Machine) -> ModuleOp:
     """The nc module (virtual phase) of an hlo entry function without calls and loops."""
     state = Lowering(machine)
     state.lower = lower_op
     block = function.body.block
     attrs = function.arg_attrs.data if function.arg_attrs else []
+    products = reaches_products(block)
     for i, arg in enumerate(block.args):
         _parameter(state, i, arg, attrs[i] if i < len(attrs) else None)
+        if arg in state.values and arg not in products:
+            state.values[arg].special = state.values[arg].dtype.is_float
     assert block.last_op is not None
     leaves = _leaves(block.last_op.operands[0])
     for i, ssa in enumerate(leaves):

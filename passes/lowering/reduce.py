@@ -111,7 +111,7 @@ def reduce_value(
     out_shape = tuple(shape[d] for d in kept)
     axes = merge(dim_atoms(shape, dims))
     value = full_value(state, value)
-    partition = _layout(state, value, axes, kept)
+    partition = reduction_layout(state, value, axes, kept)
     form = state.converter.ensure(value, partition, span(partition))
     on_partitions = [
         a for a, _ in form.partition if any(x.stride < a.end and a.stride < x.end for x in axes)
@@ -164,7 +164,7 @@ def full_value(state: Lowering, value: Value) -> Value:
     return state.converter.expanded(value)
 
 
-def _layout(
+def reduction_layout(
     state: Lowering, value: Value, axes: tuple[Atom, ...], kept: list[int]
 ) -> tuple[tuple[Atom, int], ...]:
     """The layout that a reduction works in: one that is there with the reduced factors on the free

@@ -47,7 +47,8 @@ class NcOrder(ModulePass):
     """Give every instruction an engine and a place in that engine's stream.
 
     `window`: how many places an instruction may move ahead of the first one not yet started.
-    `unroll`: loops of at most this many instructions in all are written out.
+    `unroll`: loops of at most this many instructions in all are written out; where loops are
+    pipelined, innermost ones of 32 rounds or more are not.
     `pipeline`: whether the rounds of the other innermost loops are overlapped.
     `sbuf`: bytes per partition to plan with, in place of the machine's.
     """
@@ -70,7 +71,7 @@ class NcOrder(ModulePass):
             block = func.body.block
             fold_constants(block)
             drop_barriers(block)
-            unroll_small_loops(block, self.unroll)
+            unroll_small_loops(block, self.unroll, self.pipeline)
             assign_engines(block, machine, queues)
             hoist_buffers(block)
             if self.pipeline:

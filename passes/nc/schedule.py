@@ -166,6 +166,7 @@ def list_schedule(
             free = banks.take(i, oldest)
             if free is None:
                 starved.append(i)
+                lane.free = max(lane.free, at)  # what else was ready at `at` can't start before
                 continue
             at = max(at, free)
         for port in w.ports:

@@ -11,6 +11,9 @@ from neuronir.passes.nc.rewrite import Linear, copy_with
 
 # Loops inside a loop that stays are written out up to this size, so that the body can be pipelined.
 _BODY = 500
+# Rounds from which on overlapping them beats writing them out: the schedule of a long block takes
+# what begins the longest chain first, so the ends of all rounds come last.
+_MANY = 32
 
 
 def expanded_size(block: Block) -> int:
@@ -24,14 +27,19 @@ def expanded_size(block: Block) -> int:
     return size
 
 
-def unroll_small_loops(block: Block, limit: int) -> None:
-    """Write out the loops of at most `limit` instructions in all, and remove the empty ones."""
+def unroll_small_loops(block: Block, limit: int, pipeline: bool) -> None:
+    """Write out the loops of at most `limit` instructions in all, and remove the empty ones; with
+    `pipeline` innermost loops of many rounds stay."""
     for loop in [op for op in block.ops if isinstance(op, scf.ForOp)]:
-        size = trip_count(loop) * expanded_size(loop.body.block)
-        if size <= limit:
+        body = loop.body.block
+        rounds, size = trip_count(loop), expanded_size(body)
+        innermost = not any(isinstance(op, scf.ForOp) for op in body.ops)
+        if pipeline and size and innermost and rounds >= _MANY:
+            continue
+        if rounds * size <= limit:
             unroll_loop(loop)
         else:
-            unroll_small_loops(loop.body.block, min(limit, _BODY))
+            unroll_small_loops(body, min(limit, _BODY), pipeline)
 
 
 def drop_barriers(block: Block) -> None:

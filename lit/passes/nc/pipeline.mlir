@@ -2,7 +2,7 @@
 // RUN: neuron-opt %s -p 'nc-order{unroll=0 pipeline=false},nc-allocate' | filecheck %s --check-prefix=ALLOC
 // RUN: neuron-opt %s -p 'nc-order{unroll=0 pipeline=false},nc-allocate,nc-synchronise,nc-verify-machine' | filecheck %s --check-prefix=SYNC
 // RUN: neuron-opt %s -p 'nc-order{unroll=0}' | filecheck %s --check-prefix=PIPE
-// RUN: neuron-opt %s -p nc-order | filecheck %s --check-prefix=UNROLL
+// RUN: neuron-opt %s -p 'nc-order{pipeline=false}' | filecheck %s --check-prefix=UNROLL
 
 builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
   nc.variable "x" : "input" memref<2048x64xbf16, #nc.space<"hbm">> index 0

@@ -1,0 +1,67 @@
+"""Infinities in arguments stay where they are: PE transposes would spoil their neighbours."""
+
+import numpy as np
+import pytest
+
+from tests.differential.stages import failures
+from tests.lowering.helpers import Array, entry
+
+CASES = {
+    "a transpose": (
+        "a = f32[64,96] parameter(0)",
+        "t = f32[96,64] transpose(a), dimensions={1,0}",
+    ),
+    "an addition of a transpose": (
+        "a = f32[64,300] parameter(0)",
+        "b = f32[300,64] parameter(1)",
+        "c = f32[64,300] transpose(b), dimensions={1,0}",
+        "d = f32[64,300] add(a, c)",
+    ),
+    "a mask of scores, keys first": (
+        "q = f32[2,60,32] parameter(1)",
+        "k = f32[2,70,32] parameter(2)",
+        "v = f32[2,70,32] parameter(3)",
+        "m = f32[70,60] parameter(0)",
+        "s = f32[2,60,70] dot(q, k), lhs_batch_dims={0}, lhs_contracting_dims={2}, "
+        "rhs_batch_dims={0}, rhs_contracting_dims={2}",
+        "t = f32[60,70] transpose(m), dimensions={1,0}",
+        "b = f32[2,60,70] broadcast(t), dimensions={1,2}",
+        "x = f32[2,60,70] add(s, b)",
+        "e = f32[2,60,70] exponential(x)",
+        "o = f32[2,60,32] dot(e, v), lhs_batch_dims={0}, lhs_contracting_dims={2}, "
+        "rhs_batch_dims={0}, rhs_contracting_dims={1}",
+    ),
+    "a table of rows, reduced": (
+        "a = f32[200,40] parameter(0)",
+        "i = s32[33,1] parameter(1)",
+        "g = f32[33,40] gather(a, i), offset_dims={1}, collapsed_slice_dims={0}, "
+        "start_index_map={0}, index_vector_dim=1, slice_sizes={1,40}",
+        "t = f32[40,33] transpose(g), dimensions={1,0}",
+        "u = f32[40,33] tanh(t)",
+        "r = (f32[40,33], f32[40,33]) tuple(t, u)",
+    ),
+}
+
+
+def _args(lines: tuple[str, ...]) -> list[Array]:
+    from neuronir.dialects.hlo.interpreter import entry_signature
+    from neuronir.frontends.hlo_text import import_hlo_text
+
+    rng = np.random.default_rng(0)
+    out = []
+    for shape, dtype in entry_signature(import_hlo_text(entry(*lines), "t.hlo")):
+        if np.dtype(dtype).kind == "i":
+            out.append(rng.integers(0, 200, shape).astype(dtype))
+            continue
+        x = rng.standard_normal(shape).astype(dtype)
+        if not out:
+            x[rng.random(shape) < 0.05] = -np.inf
+        out.append(x)
+    return out
+
+
+@pytest.mark.parametrize("cast", ["none", "matmult"])
+@pytest.mark.parametrize("case", CASES)
+def test_infinities_of_arguments(case: str, cast: str) -> None:
+    lines = CASES[case]
+    assert failures(entry(*lines), _args(lines), cast, None, ("virtual", "binary")) == []

@@ -1,0 +1,33 @@
+"""The list scheduler on hand-made work."""
+
+from neuronir.dialects.nc.enums import Engine
+from neuronir.passes.nc.psum import PsumDemand
+from neuronir.passes.nc.schedule import Work, list_schedule
+from neuronir.targets.trn1.machine import TRN1
+
+
+def test_nothing_starts_early_beside_what_waits_for_a_bank() -> None:
+    """4 and 5 get ready together; 4, the more urgent one, has to wait for the only bank."""
+    works = [
+        Work(Engine.DVE, 100.0, 100.0),
+        Work(Engine.PE, 10.0, 10.0),
+        Work(Engine.DVE, 2000.0, 2000.0),
+        Work(Engine.ACT, 1000.0, 1000.0),
+        Work(Engine.PE, 10.0, 10.0),
+        Work(Engine.PE, 10.0, 10.0),
+        Work(Engine.ACT, 5000.0, 5000.0),
+    ]
+    predecessors = [{}, {}, {}, {1: True, 2: True}, {0: True}, {0: True}, {4: True}]
+    psum = PsumDemand(
+        first={1: [0], 4: [1]},
+        touches={1: [0], 3: [0], 4: [1], 6: [1]},
+        uses={0: 2, 1: 2},
+        size={0: 1, 1: 1},
+        rank={0: 1, 1: 4},
+        peak=1,
+        banks=1,
+    )
+    start = list_schedule(works, predecessors, TRN1, window=100, psum=psum)
+    for j, found in enumerate(predecessors):
+        assert all(start[j] >= start[i] + works[i].issue for i in found)
+    assert start[4] >= start[3] + works[3].latency
