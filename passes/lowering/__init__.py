@@ -11,4 +11,13 @@ def _lower_hlo_to_nc() -> type[ModulePass]:
     return LowerHloToNc
 
 
-PASSES: dict[str, Callable[[], type[ModulePass]]] = {"lower-hlo-to-nc": _lower_hlo_to_nc}
+def _hlo_split_batch() -> type[ModulePass]:
+    from neuronir.passes.lowering.split_batch import HloSplitBatch
+
+    return HloSplitBatch
+
+
+PASSES: dict[str, Callable[[], type[ModulePass]]] = {
+    "hlo-split-batch": _hlo_split_batch,
+    "lower-hlo-to-nc": _lower_hlo_to_nc,
+}

@@ -36,6 +36,8 @@ from neuronir.passes.lowering.views import numbers_of
 
 WEIGHT_PIECE_BYTES = 32768
 """Bytes per partition above which an operand that is not on the chip is brought in by pieces."""
+CONSTANT_PIECE_BYTES = 20480
+"""The same of constants: several fit into the ring of the weight stream, so that it flows."""
 
 
 @dataclass(frozen=True)
@@ -302,12 +304,14 @@ class Dot:
         on_chip = any(not f.hbm for f in self.state.converter.source_forms(value))
         total = value.size * value.dtype.size // self.limit
         dims = self.dims.free[which]
-        if on_chip or total <= WEIGHT_PIECE_BYTES or not dims or value.lazy is not None:
+        limit = WEIGHT_PIECE_BYTES if value.array is None else CONSTANT_PIECE_BYTES
+        if on_chip or total <= limit or not dims or value.lazy is not None:
             return [(value, 0)]
         if self.state.converter.home(value) < self.state.emitter.depth:
             return [(value, 0)]  # it stays for all rounds of a loop
         d = max(dims, key=lambda i: value.shape[i])
-        count = -(-total // WEIGHT_PIECE_BYTES)
+        count = -(-total // limit)
+        unit = tile_width(value.shape[d], unit)
         step = -(-value.shape[d] // count)
         step = max(unit, step // unit * unit)
         nb = len(self.dims.batch[0])
@@ -318,8 +322,18 @@ class Dot:
             starts = [0] * len(value.shape)
             limits = list(value.shape)
             starts[d], limits[d] = low, min(low + step, value.shape[d])
-            out.append((slice_value(value, starts, limits, [1] * len(starts)), low * stride))
+            out.append((self._piece(value, starts, limits), low * stride))
         return out
+
+    def _piece(self, value: Value, starts: list[int], limits: list[int]) -> Value:
+        """A rectangle of an operand; the same one again for a constant, which is placed once."""
+        key = (value, tuple(starts), tuple(limits))
+        known = self.state.pieces.get(key)
+        if known is None:
+            known = slice_value(value, starts, limits, [1] * len(starts))
+            if value.array is not None:
+                self.state.pieces[key] = known
+        return known
 
     def _block(
         self,

@@ -7,15 +7,15 @@ rounds. What is needed whole is made outside of the loop, once.
 """
 
 from xdsl.dialects.builtin import IndexType
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, SSAValue
 
-from neuronir.dialects.hlo.control_flow import CompositeOp, TupleOp
+from neuronir.dialects.hlo.control_flow import TupleOp
 from neuronir.dialects.hlo.linear import DotOp
 from neuronir.passes.lowering.convert import hbm_form
 from neuronir.passes.lowering.emitter import view_dtype
 from neuronir.passes.lowering.layout import Form
 from neuronir.passes.lowering.state import Lowering
-from neuronir.passes.lowering.streaming_dims import WHOLE, Tiling, tiled_type, tiling_of_region
+from neuronir.passes.lowering.streaming_dims import WHOLE, tiled_copy, tiled_type
 from neuronir.passes.lowering.streaming_groups import Group
 from neuronir.passes.lowering.streaming_loop import make_loop
 from neuronir.passes.lowering.streaming_panels import pack_left
@@ -108,7 +108,7 @@ def _round(
     for v, argument in zip(inputs, block.args, strict=True):
         state.set(argument, tile_value(state.value(v), _dim(group, v), tile, sources[v]))
     for op in group.ops:
-        block.add_op(_tiled(op, group.tiling, tile.rows, mapping))
+        block.add_op(tiled_copy(op, group.tiling, tile.rows, mapping))
     block.add_op(TupleOp.create(operands=[mapping[v] for v in targets], result_types=[]))
     direct = frozenset(mapping[v] for v in packed if v is not None)
     lower_block(state, block, stream=group.nested, direct=direct)
@@ -120,28 +120,3 @@ def _round(
 
 def _dim(group: Group, ssa: SSAValue) -> int:
     return group.tiling.get(ssa, WHOLE)
-
-
-def _tiled(
-    op: Operation, tiling: Tiling, rows: int, mapping: dict[SSAValue, SSAValue]
-) -> Operation:
-    """A copy of `op` with the types of a tile."""
-    copy = op.clone(mapping)
-    copy.location = op.location
-    _retype(op, copy, tiling, rows)
-    if isinstance(op, CompositeOp):
-        result = op.results[0]
-        inside = tiling_of_region(op, result, tiling[result]) or {}
-        old, new = op.regions[0].block, copy.regions[0].block
-        for a, b in zip(old.args, new.args, strict=True):
-            b._type = tiled_type(a, inside.get(a, WHOLE), rows)
-        for before, after in zip(old.ops, new.ops, strict=True):
-            after.location = before.location
-            _retype(before, after, inside, rows)
-    mapping.update(zip(op.results, copy.results, strict=True))
-    return copy
-
-
-def _retype(old: Operation, new: Operation, tiling: Tiling, rows: int) -> None:
-    for before, after in zip(old.results, new.results, strict=True):
-        after._type = tiled_type(before, tiling.get(before, WHOLE), rows)

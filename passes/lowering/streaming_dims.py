@@ -8,11 +8,11 @@ dimensions of dots), or it needs an operand whole, or it can't be tiled so.
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import DenseArrayBase, TensorType, i64
 from xdsl.ir import Operation, SSAValue
 
 from neuronir.dialects.hlo.control_flow import CompositeOp
-from neuronir.dialects.hlo.data_movement import BroadcastOp, TransposeOp
+from neuronir.dialects.hlo.data_movement import BroadcastOp, SliceOp, TransposeOp
 from neuronir.dialects.hlo.linear import DotOp
 from neuronir.dialects.hlo.reduction import ReduceOp
 from neuronir.passes.lowering.demand import ints, shape_of
@@ -46,6 +46,8 @@ def spread(op: Operation, value: SSAValue, dim: int) -> Tiling | None:
         return _renamed(op, value, dim)
     if op.name == "hlo.reshape":
         return _reshaped(op, value, dim)
+    if isinstance(op, SliceOp):
+        return _sliced(op, dim)
     if isinstance(op, ReduceOp):
         return _reduced(op, value, dim)
     if isinstance(op, DotOp):
@@ -96,6 +98,14 @@ def _reshaped(op: Operation, value: SSAValue, dim: int) -> Tiling | None:
     return None
 
 
+def _sliced(op: SliceOp, dim: int) -> Tiling | None:
+    """slice: along a dimension that it keeps."""
+    source, result = op.operands[0], op.results[0]
+    if shape_of(source)[dim] != shape_of(result)[dim]:
+        return None
+    return {source: dim, result: dim}
+
+
 def _reduced(op: ReduceOp, value: SSAValue, dim: int) -> Tiling | None:
     if len(op.operands) != 2:
         return None
@@ -114,8 +124,6 @@ def _reduced(op: ReduceOp, value: SSAValue, dim: int) -> Tiling | None:
 def _dot(op: DotOp, value: SSAValue, dim: int) -> Tiling | None:
     lhs, rhs = op.operands
     result = op.results[0]
-    if lhs is rhs:
-        return None
     batch = (ints(op.lhs_batch_dims), ints(op.rhs_batch_dims))
     free = []
     for which, contracted in enumerate((op.lhs_contracting_dims, op.rhs_contracting_dims)):
@@ -134,10 +142,14 @@ def _dot(op: DotOp, value: SSAValue, dim: int) -> Tiling | None:
         else:
             return None
     if place < nb:
-        return {lhs: batch[0][place], rhs: batch[1][place], result: place}
-    if place < nb + nl:
-        return {lhs: free[0][place - nb], rhs: WHOLE, result: place}
-    return {lhs: WHOLE, rhs: free[1][place - nb - nl], result: place}
+        left, right = batch[0][place], batch[1][place]
+    elif place < nb + nl:
+        left, right = free[0][place - nb], WHOLE
+    else:
+        left, right = WHOLE, free[1][place - nb - nl]
+    if lhs is rhs and left != right:
+        return None
+    return {lhs: left, rhs: right, result: place}
 
 
 def _composite(op: CompositeOp, value: SSAValue, dim: int) -> Tiling | None:
@@ -207,3 +219,34 @@ def tiled_type(ssa: SSAValue, dim: int, rows: int) -> TensorType:
     shape = list(type_.get_shape())
     shape[dim] = rows
     return TensorType(type_.element_type, shape)
+
+
+def tiled_copy(
+    op: Operation, tiling: Tiling, rows: int, mapping: dict[SSAValue, SSAValue]
+) -> Operation:
+    """A copy of `op` with the types of a tile of `rows`; `mapping` is from values to those of the
+    copies."""
+    copy = op.clone(mapping)
+    copy.location = op.location
+    _retype(op, copy, tiling, rows)
+    if isinstance(op, CompositeOp):
+        result = op.results[0]
+        inside = tiling_of_region(op, result, tiling[result]) or {}
+        old, new = op.regions[0].block, copy.regions[0].block
+        for a, b in zip(old.args, new.args, strict=True):
+            b._type = tiled_type(a, inside.get(a, WHOLE), rows)
+        for before, after in zip(old.ops, new.ops, strict=True):
+            after.location = before.location
+            _retype(before, after, inside, rows)
+    mapping.update(zip(op.results, copy.results, strict=True))
+    return copy
+
+
+def _retype(old: Operation, new: Operation, tiling: Tiling, rows: int) -> None:
+    for before, after in zip(old.results, new.results, strict=True):
+        dim = tiling.get(before, WHOLE)
+        after._type = tiled_type(before, dim, rows)
+        if isinstance(new, SliceOp) and dim != WHOLE:
+            limits = list(ints(new.limit_indices))
+            limits[dim] = rows
+            new.properties["limit_indices"] = DenseArrayBase.from_list(i64, limits)

@@ -37,21 +37,22 @@ def small(kilobytes: int) -> Machine:
 def virtual(text: str, machine: Machine, cast: str = "none") -> ModuleOp:
     """The nc module of an HLO program."""
     module = import_hlo_text(text, "test")
-    _run(module, pipelines.to_target("trn1", auto_cast=cast))
+    run_passes(module, pipelines.to_target("trn1", auto_cast=cast))
     module.attributes["nc.machine"] = StringAttr(machine.name)
-    _run(module, "lower-hlo-to-nc")
+    run_passes(module, "lower-hlo-to-nc")
     module.verify()
     return module
 
 
-def _run(module: ModuleOp, passes: str) -> None:
+def run_passes(module: ModuleOp, passes: str) -> None:
+    """Run a pass string."""
     for spec in parse_pipeline(passes):
         PASSES[spec.name]().from_spec(spec).apply(Context(), module)
 
 
 def execute(module: ModuleOp, machine: Machine, args: Sequence[Array]) -> list[Array]:
     """Run through all phases, as decoded, with the race checker."""
-    _run(module, "nc-order,nc-allocate,nc-synchronise")
+    run_passes(module, "nc-order,nc-allocate,nc-synchronise")
     program: Program = program_from_module(module, machine)
     inputs = sorted((v for v in program.variables if v.kind == "input"), key=lambda v: v.index)
     options = functional.Options(races=True)
