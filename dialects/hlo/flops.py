@@ -27,7 +27,10 @@ def useful_flops(op: Operation) -> int:
 
 
 def note_flops(root: Operation) -> None:
-    """Note the FLOPs of each dot and convolution, before it is cut into tiles."""
+    """Note the FLOPs of each dot and convolution, before it is cut into tiles or padded with zeros;
+    what is noted stays."""
     for op in root.walk():
+        if FLOPS in op.attributes:
+            continue
         if flops := useful_flops(op):
             op.attributes[FLOPS] = IntegerAttr(flops, i64)

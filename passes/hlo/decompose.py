@@ -14,6 +14,7 @@ from neuronir.passes.hlo.decompositions import (
     argmax,
     dots,
     elementary,
+    groups,
     normalization,
     precision,
     rounding,
@@ -33,6 +34,7 @@ def decompositions() -> Mapping[str, Rule]:
         rounding,
         transcendental,
         elementary,
+        groups,
         normalization,
         windows,
         argmax,
@@ -60,10 +62,11 @@ class HloDecomposePass(ModulePass):
     popcnt, count_leading_zeros, shifts by the width or more. Larger ones: batch_norm_*, cumulative
     reduce_window (by doubling), select_and_scatter, reductions of (value, index) pairs,
     optimization_barrier; dots of integers (exact products of bf16 digits), and batches of dots that
-    are too small for a tensor engine (multiplications and a sum). Narrow floats take transcendental
-    functions in f32. `keep` lists opcodes to leave alone because the target has them. Pooling
-    windows, other dots, convolution, reverse and sort are never touched, nor are the regions of
-    reducers; those of composites are rewritten like the program.
+    are too small for a tensor engine (multiplications and a sum); grouped convolutions (groups by
+    batch become groups of features, and small groups one filter with zeros between them). Narrow
+    floats take transcendental functions in f32. `keep` lists opcodes to leave alone because the
+    target has them. Pooling windows, other dots, other convolutions, reverse and sort are never
+    touched, nor are the regions of reducers; those of composites are rewritten like the program.
     """
 
     name = "hlo-decompose"

@@ -10,6 +10,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from neuronir.dialects.hlo.constants import constant_array
+from neuronir.dialects.hlo.flops import FLOPS
 from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.values import (
     element,
@@ -98,6 +99,8 @@ def fold(conv: Operation) -> bool:
         return False
     emitter = Emitter(conv)
     result = emitter.like(conv, [conv.operands[0], emitter.constant(scaled)], conv.results[0].type)
+    if FLOPS in conv.attributes:
+        emitter.created[-1].attributes[FLOPS] = conv.attributes[FLOPS]
     if np.any(after.offset != 0.0):
         bias = emitter.constant(after.offset)
         dimension = integer(conv, "output_feature_dim")

@@ -29,6 +29,7 @@ from neuronir.passes.lowering.layout import (
     atom,
     dense,
     dim_atoms,
+    divisor,
     merge,
     row_major,
     split_at,
@@ -62,6 +63,7 @@ class Numbers:
     lhs_dilation: tuple[int, ...]
     rhs_dilation: tuple[int, ...]
     reversal: tuple[bool, ...]
+    groups: int = 1
 
 
 def numbers_of_op(op: ConvolutionOp) -> Numbers:
@@ -87,18 +89,18 @@ def numbers_of_op(op: ConvolutionOp) -> Numbers:
         ints(op.lhs_dilation),
         ints(op.rhs_dilation),
         tuple(bool(r) for r in ints(op.window_reversal)),
+        one(op.feature_group_count),
     )
 
 
 def lower_convolution(state: Lowering, op: Operation) -> None:
     """Lower a convolution and what can be fused into its eviction."""
     assert isinstance(op, ConvolutionOp)
-    groups = (op.feature_group_count, op.batch_group_count)
-    if any(int(cast(IntegerAttr, g).value.data) != 1 for g in groups):
+    if int(cast(IntegerAttr, op.batch_group_count).value.data) != 1:
         raise NeuronError(
             "NCC_EVRF001",
-            f"{source_name(op)}: grouped convolution is not supported on {state.machine.name}",
-            help="feature_group_count and batch_group_count of 1 are",
+            f"{source_name(op)}: a convolution by batch groups is not lowered as it is",
+            help="hlo-decompose turns them into feature groups",
         )
     dtype = state.dtype(op.operands[0])
     if not dtype.is_float:
@@ -129,10 +131,10 @@ class Convolution:
         self._dilate()
         if not self._fold():
             self._pad_where_no_tap_covers()
-        partition = inner_tile(dim_atoms(self.image.shape, [self.n.feature]), self.limit)[0]
+        partition = self._features(self.image.shape, self.n.feature)
         x = state.converter.ensure(self.image, partition, span(partition))
         epilogue = find_epilogue(state, self.op.results[0])
-        o_tile = inner_tile(dim_atoms(self.shape, [self.n.o_feature]), self.limit)[0]
+        o_tile = self._features(self.shape, self.n.o_feature)
         strides = row_major(self.shape)
         dims = [self.n.o_batch, *self.n.o_spatial]
         dims = self._memory_order(x, dims)
@@ -147,7 +149,7 @@ class Convolution:
         for a, _ in o_tile:
             width *= a.size
         for piece, first in self._weight_pieces(width):
-            k_tile = inner_tile(dim_atoms(piece.shape, [self.n.k_in]), self.limit)[0]
+            k_tile = self._features(piece.shape, self.n.k_in, 1)
             w = state.converter.ensure(piece, k_tile, span(k_tile))
             self._matmuls(x, w, piece, blocks, evict, first, width)
         evict.flush()
@@ -162,6 +164,18 @@ class Convolution:
 
     # the input
 
+    def _features(self, shape: Sequence[int], d: int, groups: int | None = None) -> Partition:
+        """The layout of a feature dimension: a tile on partitions, which no group crosses."""
+        groups = self.n.groups if groups is None else groups
+        if self.n.groups == 1 or shape[d] == 1:
+            return inner_tile(dim_atoms(shape, [d]), self.limit)[0]
+        width = group_tile(shape[d] // groups, self.limit)
+        if width == 1:
+            return ()
+        if width == shape[d]:
+            return dense(dim_atoms(shape, [d]))
+        return ((tile(shape[d], row_major(shape)[d], width)[1], 1),)
+
     def _dilate(self) -> None:
         """Spread the input's elements where it is dilated; the window then has no dilation."""
         if all(d == 1 for d in self.n.lhs_dilation):
@@ -174,7 +188,7 @@ class Convolution:
         self._padded(low, high, interior)
 
     def _padded(self, low: list[int], high: list[int], interior: list[int]) -> None:
-        partition = inner_tile(dim_atoms(self.image.shape, [self.n.feature]), self.limit)[0]
+        partition = self._features(self.image.shape, self.n.feature)
         self.image = padded(self.state, self.image, low, high, interior, 0.0, partition)
         zeros = (0,) * len(self.n.spatial)
         ones = (1,) * len(self.n.spatial)
@@ -194,7 +208,7 @@ class Convolution:
                 low[d], high[d] = n.low[i], n.high[i]
                 needed = True
         if needed:
-            partition = inner_tile(dim_atoms(self.image.shape, [n.feature]), self.limit)[0]
+            partition = self._features(self.image.shape, n.feature)
             self.image = padded(self.state, self.image, low, high, [0] * rank, 0.0, partition)
             self.n = replace(
                 n,
@@ -223,7 +237,8 @@ class Convolution:
         )
         k_order = (*n.k_spatial, n.k_in, n.k_out)
         fits = (
-            features <= FEW_FEATURES
+            n.groups == 1
+            and features <= FEW_FEATURES
             and taps > 1
             and features * taps <= self.limit
             and rows_last
@@ -375,8 +390,11 @@ class Convolution:
         n = self.n
         w_order = row_major(weights.shape)
         o_order = row_major(self.shape)
-        features, out_features = self.image.shape[n.feature], weights.shape[n.k_out]
+        features, out_features = weights.shape[n.k_in], weights.shape[n.k_out]
         k_width = tile_width(features, self.limit)
+        if n.groups > 1:
+            k_width = group_tile(features, self.limit)
+        outs = self.shape[n.o_feature] // n.groups  # of one group
         column = w.stride(atom(out_features, w_order[n.k_out])) if out_features > 1 else 1
         if column is None:
             w_tile = atom(min(width, out_features), w_order[n.k_out])
@@ -410,7 +428,8 @@ class Convolution:
                             count,
                             [(column, rows)],
                         )
-                        moving = x.at(base + k * x_order[n.feature], count, dims)
+                        feature = (first + low) // outs * features + k
+                        moving = x.at(base + feature * x_order[n.feature], count, dims)
                         self.state.emitter.matmul(dst, stationary, moving, started)
                         started = True
                 evict.filled(number, rows, parts)
@@ -496,6 +515,12 @@ class Convolution:
             stride *= size
         shaped = tuple(dst) or ((1, 1),)
         return replace(target, free=shaped, offset=target.offset + offset), src or [(1, 1)], base
+
+
+def group_tile(size: int, limit: int) -> int:
+    """A tile of a group's features that divides them, as tiles of all features run through."""
+    width = tile_width(size, limit)
+    return width if size % width == 0 else divisor(size, limit)
 
 
 def _scaled(a: Atom, old: int, new: int) -> Atom:

@@ -38,3 +38,70 @@ def test_a_block_with_a_bias_and_a_residual(cast: str, more: str) -> None:
     shapes = ((1, 6, 6, 32), (3, 3, 32, 160), (1, 6, 6, 160), (1, 1, 160, 40))
     args = [rng.standard_normal(s).astype(np.float32) for s in shapes]
     assert not failures(_residual_block(cast, more), args, cast, phases=PHASES)
+
+
+KINDS = (
+    # image, filter, result, window, labels, groups
+    ("2,9,9,24", "3,3,1,24", "2,9,9,24", "3x3 pad=1_1x1_1", "b01f_01io->b01f", "f24"),
+    (
+        "1,10,10,144",
+        "3,3,1,288",
+        "1,5,5,288",
+        "3x3 stride=2x2 pad=0_1x0_1",
+        "b01f_01io->b01f",
+        "f144",
+    ),
+    ("2,64,8,8", "128,2,3,3", "2,128,6,6", "3x3", "bf01_oi01->bf01", "f32"),
+    ("1,4,4,400", "1,1,200,400", "1,4,4,400", "1x1", "b01f_01io->b01f", "f2"),
+    ("1,4,4,262", "2,2,131,262", "1,3,3,262", "2x2", "b01f_01io->b01f", "f2"),
+    ("1,7,7,26", "3,3,2,39", "1,5,5,39", "3x3", "b01f_01io->b01f", "f13"),
+    ("1,12,131", "5,1,131", "1,8,131", "5", "b0f_0io->b0f", "f131"),
+    ("6,9,9,4", "3,3,4,12", "2,7,7,12", "3x3", "b01f_01io->b01f", "b3"),
+    ("16,9,9,2", "7,7,2,16", "1,3,3,16", "7x7", "b01f_01io->b01f", "b16"),
+    ("2,5,5,8", "3,3,8,4", "2,9,9,4", "3x3 pad=1_1x1_1 lhs_dilate=2x2", "b01f_01io->b01f", "f1"),
+    ("2,5,5,8", "3,3,8,4", "2,11,11,8", "3x3 pad=2_2x2_2 lhs_dilate=2x2", "b01f_01oi->b01f", "f2"),
+    ("2,9,9,8", "3,3,8,4", "2,5,5,4", "3x3 rhs_dilate=2x2", "b01f_01io->b01f", "f1"),
+    ("2,9,9,2", "3,4,2,4", "2,7,6,4", "3x4 rhs_reversal=1x1", "b01f_01io->b01f", "f1"),
+    ("9,2,5,9", "3,3,5,40", "7,2,40,7", "3x3", "0bf1_01io->0bf1", "f1"),
+    ("2,30,3", "5,3,8", "2,13,8", "5 stride=2", "b0f_0io->b0f", "f1"),
+    ("1,4,5,6,3", "3,3,3,3,8", "1,2,3,4,8", "3x3x3", "b012f_012io->b012f", "f1"),
+    ("1,6,6,6,8", "3,3,3,1,8", "1,4,4,4,8", "3x3x3", "b012f_012io->b012f", "f8"),
+)
+
+
+def _one(kind: tuple[str, ...], constant: bool) -> tuple[str, list[np.ndarray]]:
+    image, filter_, result, window, labels, group = kind
+    name = {"f": "feature_group_count", "b": "batch_group_count"}[group[0]]
+    rng = np.random.default_rng(1)
+    args = [
+        rng.standard_normal([int(n) for n in s.split(",")]).astype(np.float32)
+        for s in (image, filter_)
+    ]
+    lines = [f"x = f32[{image}] parameter(0)"]
+    if constant:
+        lines.append(f"w = f32[{filter_}] constant({_nested(args.pop())})")
+    else:
+        lines.append(f"w = f32[{filter_}] parameter(1)")
+    lines.append(
+        f"c = f32[{result}] convolution(x, w), window={{size={window}}}, dim_labels={labels}, "
+        f"{name}={group[1:]}"
+    )
+    return entry(*lines), args
+
+
+def _nested(array: np.ndarray) -> str:
+    if array.ndim == 0:
+        return repr(float(array))
+    return "{" + ",".join(_nested(a) for a in array) + "}"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_groups(kind: tuple[str, ...]) -> None:
+    text, args = _one(kind, False)
+    assert not failures(text, args, phases=PHASES)
+
+
+@pytest.mark.parametrize("kind", [KINDS[0], KINDS[5], KINDS[7]])
+def test_groups_of_a_constant_filter(kind: tuple[str, ...]) -> None:
+    text, args = _one(kind, True)
+    assert not failures(text, args, "matmult", phases=("binary",))

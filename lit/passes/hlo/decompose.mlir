@@ -1,6 +1,6 @@
 // RUN: neuron-opt %s -p hlo-decompose | filecheck %s
 // RUN: neuron-opt %s -p 'hlo-decompose{keep="clamp","power"}' | filecheck %s --check-prefix=KEEP
-// RUN: not neuron-opt %s -p 'hlo-decompose{keep="convolution"}' 2>&1 | filecheck %s --check-prefix=BAD
+// RUN: not neuron-opt %s -p 'hlo-decompose{keep="reverse"}' 2>&1 | filecheck %s --check-prefix=BAD
 
 // CHECK-LABEL: func.func @main
 // CHECK:         hlo.maximum
@@ -10,7 +10,7 @@
 // CHECK:         func.return
 // KEEP:          hlo.clamp
 // KEEP:          hlo.power
-// BAD:           [NIR_PASS_OPTION] hlo-decompose: nothing to keep under the name convolution
+// BAD:           [NIR_PASS_OPTION] hlo-decompose: nothing to keep under the name reverse
 func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   %low = hlo.constant dense<-1.0> : tensor<f32>
   %high = hlo.constant dense<1.0> : tensor<f32>

@@ -1,0 +1,23 @@
+// RUN: neuron-opt %s -p hlo-decompose | filecheck %s
+
+// Small groups become one filter with zeros between them; a part of the batch for each group of
+// outputs becomes features first.
+
+// CHECK-LABEL: func.func @features
+// CHECK:         %[[W:.*]] = hlo.constant dense<{{.*}}[2.000000e+00, 0.000000e+00], [0.000000e+00, 3.000000e+00]{{.*}}> : tensor<1x1x2x2xf32>
+// CHECK:         hlo.convolution %x, %[[W]] {{.*}} : (tensor<1x4x4x2xf32>, tensor<1x1x2x2xf32>) -> tensor<1x4x4x2xf32>
+// CHECK-NOT:     feature_group_count
+func.func @features(%x: tensor<1x4x4x2xf32>) -> tensor<1x4x4x2xf32> {
+  %w = hlo.constant dense<[[[[2.0, 3.0]]]]> : tensor<1x1x1x2xf32>
+  %c = hlo.convolution %x, %w window_strides = [1, 1], padding = [0, 0, 0, 0], lhs_dilation = [1, 1], rhs_dilation = [1, 1], window_reversal = [0, 0], input_batch_dim = 0, input_feature_dim = 3, input_spatial_dims = [1, 2], kernel_input_feature_dim = 2, kernel_output_feature_dim = 3, kernel_spatial_dims = [0, 1], output_batch_dim = 0, output_feature_dim = 3, output_spatial_dims = [1, 2], feature_group_count = 2 : (tensor<1x4x4x2xf32>, tensor<1x1x1x2xf32>) -> tensor<1x4x4x2xf32>
+  func.return %c : tensor<1x4x4x2xf32>
+}
+
+// CHECK-LABEL: func.func @batch
+// CHECK:         %[[X:.*]] = hlo.reshape {{.*}} -> tensor<1x4x4x6xf32>
+// CHECK:         hlo.select
+// CHECK:         hlo.convolution %[[X]], {{.*}} : (tensor<1x4x4x6xf32>, tensor<1x1x6x4xf32>) -> tensor<1x4x4x4xf32>
+func.func @batch(%x: tensor<2x4x4x3xf32>, %w: tensor<1x1x3x4xf32>) -> tensor<1x4x4x4xf32> {
+  %c = hlo.convolution %x, %w window_strides = [1, 1], padding = [0, 0, 0, 0], lhs_dilation = [1, 1], rhs_dilation = [1, 1], window_reversal = [0, 0], input_batch_dim = 0, input_feature_dim = 3, input_spatial_dims = [1, 2], kernel_input_feature_dim = 2, kernel_output_feature_dim = 3, kernel_spatial_dims = [0, 1], output_batch_dim = 0, output_feature_dim = 3, output_spatial_dims = [1, 2], batch_group_count = 2 : (tensor<2x4x4x3xf32>, tensor<1x1x3x4xf32>) -> tensor<1x4x4x4xf32>
+  func.return %c : tensor<1x4x4x4xf32>
+}
