@@ -5,6 +5,9 @@ import os
 from hypothesis import settings
 
 from neuronir.cache import FOLDER_VARIABLE
+from neuronir.threads import one_thread
+
+one_thread()
 
 # Deterministic and without a deadline: a loaded machine must not fail a test.
 settings.register_profile("neuronir", derandomize=True, deadline=None, print_blob=True)

@@ -3,6 +3,8 @@
 import sys
 from importlib import import_module
 
+from neuronir.threads import one_thread
+
 _INTERRUPTED = 130
 
 
@@ -13,6 +15,7 @@ def neuron_opt() -> int:
 
 def neuron_sim() -> int:
     """Start neuron-sim."""
+    one_thread()
     return _start("neuron_sim")
 
 
