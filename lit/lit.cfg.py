@@ -13,7 +13,7 @@ root = os.path.dirname(here)
 sys.path.append(root)  # an uninstalled checkout works too; appended, so that lit stays lit
 
 config.name = "NeuronIR"
-config.suffixes = [".mlir", ".hlo", ".test"]
+config.suffixes = [".mlir", ".hlo", ".onnxtxt", ".test"]
 config.excludes = ["Inputs", "tools"]
 config.test_source_root = here
 config.test_exec_root = os.path.join(root, "build", "lit")

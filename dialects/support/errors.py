@@ -39,6 +39,11 @@ class NeuronError(Exception):
         self.excerpt = excerpt
         super().__init__(self.render())
 
+    def place(self, message: str, location: SourceLocation | str) -> None:
+        """Say more exactly what is wrong and where, once a caller knows."""
+        self.message, self.location = message, location
+        self.args = (self.render(),)
+
     def render(self) -> str:
         """The message as the command-line programs print it, on one or a few lines."""
         where = f"{self.location}: " if self.location else ""

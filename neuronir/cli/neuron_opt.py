@@ -6,7 +6,7 @@ import tempfile
 import traceback
 from argparse import Namespace
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from io import StringIO
 
@@ -20,6 +20,7 @@ from neuronir import __version__
 from neuronir._xdsl import one_line, print_module
 from neuronir.cli import neuron_opt_lists as lists
 from neuronir.cli import neuron_opt_reproducer as reproducer
+from neuronir.cli.bindings_args import bindings_of
 from neuronir.cli.neuron_opt_args import build_parser, loaded_files, normalise
 from neuronir.cli.neuron_opt_dumps import Dumper, DumpOptions, names
 from neuronir.cli.neuron_opt_input import Chunk, parse, read_input, split
@@ -165,10 +166,10 @@ def _main(words: list[str]) -> int:
         write_stdout(answer)
         return OK
     _check_format(args, registry)
-    text, name, kind = read_input(args.input, args.frontend)
-    job = _make_job(args, registry, text, name)
+    chunk = replace(read_input(args.input, args.frontend), bindings=bindings_of(args))
+    job = _make_job(args, registry, chunk.text, chunk.name)
     statistics.reset()
-    outputs, status = _run(job, text, name, kind)
+    outputs, status = _run(job, chunk)
     _report(job)
     if outputs and (status == OK or args.output is None):
         result = "// -----\n".join(outputs)
@@ -233,12 +234,12 @@ def _make_job(args: Namespace, registry: Registry, text: str, name: str) -> Job:
     return Job(args, registry, passes, verify_each, engine)
 
 
-def _run(job: Job, text: str, name: str, kind: str) -> tuple[list[str], int]:
+def _run(job: Job, whole: Chunk) -> tuple[list[str], int]:
     """All chunks; the texts of those that worked, and the worst exit status."""
     outputs: list[str] = []
     status = OK
-    for chunk in split(text, name, kind, parts=job.args.split_input_file):
-        if job.args.split_input_file and not chunk.text.strip():
+    for chunk in split(whole, parts=job.args.split_input_file):
+        if job.args.split_input_file and not chunk.text.strip() and chunk.model is None:
             continue
         job.engine.emitted.clear()
         failure: RunFailure | None = None
@@ -253,7 +254,7 @@ def _run(job: Job, text: str, name: str, kind: str) -> tuple[list[str], int]:
                 job.reproduce(chunk, failure)
         if job.args.verify_diagnostics and not (failure and failure.internal):
             try:
-                problems = check_expectations(chunk.text, name, job.engine.emitted)
+                problems = check_expectations(chunk.text, whole.name, job.engine.emitted)
             except ValueError as error:
                 raise UsageError(f"--verify-diagnostics: {error}") from error
             for problem in problems:

@@ -4,7 +4,9 @@ import argparse
 import re
 from collections.abc import Container, Sequence
 
+from neuronir.cli.bindings_args import add_bindings
 from neuronir.cli.program import Parser, UsageError
+from neuronir.frontends.models import FRONTENDS
 
 # Options whose value may be left out; argparse would otherwise take the input file as the value.
 _OPTIONAL_VALUE = {
@@ -82,9 +84,10 @@ def _add_io(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "-f",
         "--frontend",
-        choices=["mlir", "hlo"],
+        choices=["mlir", "hlo", *FRONTENDS],
         help="what the input is; otherwise by its extension",
     )
+    add_bindings(group)
     group.add_argument(
         "--split-input-file",
         action="store_true",

@@ -23,21 +23,33 @@ from neuronir.cli.neuron_opt_run import RunFailure
 from neuronir.diagnostics.diagnostic import Diagnostic
 from neuronir.diagnostics.output import input_error
 from neuronir.dialects.support.errors import NeuronError, SourceLocation
+from neuronir.frontends.bindings import Bindings
+from neuronir.frontends.models import FRONTENDS, Model, kind_of_file, read_model
 
 _SPLIT = re.compile(r"^// -----[^\S\n]*\n?", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """A part of the input, with empty lines in front so that its lines keep their numbers."""
+    """A part of the input, with empty lines in front so that its lines keep their numbers.
+
+    `kind` is `mlir`, `hlo`, or that of a `model`, imported with `bindings`.
+    """
 
     text: str
     name: str
     kind: str
+    model: Model | None = None
+    bindings: Bindings = Bindings()
 
 
-def read_input(path: str, frontend: str | None) -> tuple[str, str, str]:
-    """The text, the name to show, and the kind (`mlir` or `hlo`) of the input."""
+def read_input(path: str, frontend: str | None) -> Chunk:
+    """The input, its kind by `frontend`, else by the file's name and its opening."""
+    kind = frontend or kind_of_file(path)
+    if kind in FRONTENDS:
+        if path == "-":
+            raise NeuronError("NIR_INPUT", f"a model of kind '{kind}' cannot be read from stdin")
+        return Chunk("", path, kind, read_model(path, kind))
     try:
         data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
         text = data.decode()
@@ -54,14 +66,15 @@ def read_input(path: str, frontend: str | None) -> tuple[str, str, str]:
         # HLO text always opens with its module header; comments may come before.
         opening = re.sub(r"\A(?:\s+|//[^\n]*\n|/\*.*?\*/)*", "", text[:4096], flags=re.DOTALL)
         suffix = "hlo" if opening.startswith("HloModule") else "mlir"
-    return text, name, frontend or suffix
+    return Chunk(text, name, frontend or suffix)
 
 
-def split(text: str, name: str, kind: str, *, parts: bool) -> Iterator[Chunk]:
+def split(whole: Chunk, *, parts: bool) -> Iterator[Chunk]:
     """The whole input, or the parts between `// -----` lines."""
-    if not parts:
-        yield Chunk(text, name, kind)
+    if not parts or whole.model is not None:
+        yield whole
         return
+    text, name, kind = whole.text, whole.name, whole.kind
     start = line = 0
     for match in [*_SPLIT.finditer(text), None]:
         end = match.start() if match else len(text)
@@ -85,6 +98,11 @@ def _no_collection() -> Iterator[None]:
 
 def parse(chunk: Chunk, ctx: Context, *, implicit_module: bool = True) -> ModuleOp:
     """The module of a chunk; RunFailure says where it is wrong."""
+    if chunk.model is not None:
+        try:
+            return chunk.model.module(chunk.bindings)
+        except NeuronError as error:
+            raise RunFailure(Diagnostic.from_error(error)) from error
     if chunk.kind == "hlo":
         from neuronir.frontends.hlo_text import import_hlo_text
 

@@ -46,7 +46,7 @@ def _main(words: list[str], messages: Messages) -> int:
         check_framework(args.framework)
         from neuronir.cli.neuronx_cc_operators import operator_names
 
-        write_stdout("".join(f"{name}\n" for name in operator_names()))
+        write_stdout("".join(f"{name}\n" for name in operator_names(args.framework)))
         return OK
     if args.command is None:
         raise UsageError("a command is missing: compile or list-operators")

@@ -8,6 +8,7 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from neuronir.cli.bindings_args import add_bindings
 from neuronir.cli.program import Parser, UsageError
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.driver.phases import PHASES
@@ -58,14 +59,14 @@ def build_parser() -> Parser:
     operators = commands.add_parser(
         "list-operators", help="list the operators that can be compiled", allow_abbrev=False
     )
-    operators.add_argument("--framework", required=True, metavar="XLA")
+    operators.add_argument("--framework", required=True, metavar="NAME", help=", ".join(FRAMEWORKS))
     return parser
 
 
 def _add_compile(p: argparse.ArgumentParser) -> None:
-    p.description = "Compile HLO text to a NEFF-style binary for neuron-sim."
-    p.add_argument("model", nargs="+", metavar="MODEL", help="HLO text; - reads stdin")
-    p.add_argument("--framework", required=True, metavar="XLA", help="XLA is the only one")
+    p.description = "Compile a model to a NEFF-style binary for neuron-sim."
+    p.add_argument("model", nargs="+", metavar="MODEL", help="HLO text (- reads stdin), or .onnx")
+    p.add_argument("--framework", required=True, metavar="NAME", help=", ".join(FRAMEWORKS))
     p.add_argument("--target", required=True, metavar="NAME", help="trn1, inf1 or a plugin's")
     p.add_argument("--output", "-o", metavar="FILE", help="default: file.neff")
     g = p.add_argument_group("precision")
@@ -81,6 +82,12 @@ def _add_compile(p: argparse.ArgumentParser) -> None:
     g.add_argument("--neuroncore-pipeline-cores", type=int, default=1)
     g = p.add_argument_group("NeuronIR's own")
     g.add_argument("--weights", metavar="FILE.npz", help="bind these entry parameters as constants")
+    add_bindings(g)
+    g.add_argument(
+        "--report",
+        choices=("unsupported",),
+        help="compile nothing: list what of the model is not supported",
+    )
     g.add_argument("--dump-phases-to", metavar="DIR", help="write the IR after each phase")
     g.add_argument("--cache-dir", metavar="DIR", help="folder of the persistent cache")
     g.add_argument("--no-cache", action="store_true", help="compile anew, and keep nothing")
@@ -183,9 +190,20 @@ def check(args: argparse.Namespace) -> None:
         )
 
 
+FRAMEWORKS = ("XLA", "ONNX")
+
+
 def check_framework(name: str) -> None:
-    """Only XLA is a framework here."""
-    if name.upper() != "XLA":
+    """Refuse what is no framework of ours by name."""
+    if name.upper() == "MXNET":
         raise NeuronError(
-            "NIR_ARG001", f"--framework {name} is not supported", help="use --framework XLA"
+            "NIR_ARG001",
+            "--framework MXNET is not supported: MXNet was retired in 2023 and is not read here",
+            help="export the model to ONNX (mxnet.onnx.export_model) and use --framework ONNX",
+        )
+    if name.upper() not in FRAMEWORKS:
+        raise NeuronError(
+            "NIR_ARG001",
+            f"--framework {name} is not supported",
+            help="use --framework " + " or ".join(FRAMEWORKS),
         )

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from neuronir.cache import Cache, find_cache
+from neuronir.cli.bindings_args import bindings_of
 from neuronir.cli.neuronx_cc_args import ALIASES, remarks
 from neuronir.cli.neuronx_cc_messages import Messages
 from neuronir.cli.program import INTERNAL, OK, USER_ERROR
@@ -23,7 +24,15 @@ if TYPE_CHECKING:
 
 STATUS = "Compiler status PASS"
 
-_OF_RESULT = ("target", "framework", "auto_cast", "auto_cast_type", "optlevel")
+_OF_RESULT = (
+    "target",
+    "framework",
+    "auto_cast",
+    "auto_cast_type",
+    "optlevel",
+    "input_shape",
+    "io_config",
+)
 """The options that decide what comes out, and so belong to the key in the cache."""
 
 
@@ -55,8 +64,8 @@ def _cached(args: Namespace, messages: Messages) -> int:
     cache = _cache(args)
     if cache is None:
         return _compile(args, messages)
-    files = [args.model[0], *([args.weights] if args.weights else [])]
     try:
+        files = [args.model[0], *_further_files(args)]
         entry = cache.entry(files, {name: str(getattr(args, name)) for name in _OF_RESULT})
     except OSError:
         return _compile(args, messages)  # it says which file cannot be read, and why
@@ -89,6 +98,18 @@ def _cache(args: Namespace) -> Cache | None:
     return find_cache(args.cache_dir)
 
 
+def _further_files(args: Namespace) -> list[str]:
+    """The files beside the model that decide what comes out; OSError where one cannot be read."""
+    files = [args.weights] if args.weights else []
+    if args.io_config and Path(args.io_config).is_file():
+        files.append(args.io_config)
+    if args.framework.upper() == "ONNX":
+        from neuronir.frontends.onnx.reader import external_files, read_onnx
+
+        files += external_files(read_onnx(args.model[0]))
+    return files
+
+
 def _compile(args: Namespace, messages: Messages) -> int:
     """Compile, write the result and say what was asked for; the exit status."""
     from neuronir.cli.neuron_opt_reports import statistics_report, timing_report
@@ -104,6 +125,8 @@ def _compile(args: Namespace, messages: Messages) -> int:
         compile_from=args.compile_from,
         compile_to=args.compile_to,
         dump_phases_to=args.dump_phases_to,
+        bindings=bindings_of(args),
+        framework=args.framework,
         progress=messages.phase,
     )
     statistics.reset()

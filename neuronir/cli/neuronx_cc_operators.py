@@ -7,7 +7,16 @@ _STRUCTURE = ("call", "constant", "get_tuple_element", "parameter", "tuple", "wh
 """What holds a program together: inlined, unrolled or folded before the lowering."""
 
 
-def operator_names() -> list[str]:
+def operator_names(framework: str) -> list[str]:
+    """The names of a framework's operators that can be compiled, sorted."""
+    if framework.upper() == "ONNX":
+        from neuronir.frontends.onnx.unsupported import importable
+
+        return importable()
+    return xla_operators()
+
+
+def xla_operators() -> list[str]:
     """Names as XlaBuilder spells them (`DynamicSlice`), sorted.
 
     They are the opcodes with a rule in the lowering, those with a decomposition into such, and what

@@ -1,12 +1,13 @@
 """Run the phases of a compile one after the other, with checks at their borders."""
 
 import hashlib
+import json
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.passes import ModulePass
 
 from neuronir import __version__
@@ -24,6 +25,8 @@ from neuronir.driver.options import CompileOptions
 from neuronir.driver.phases import PHASES, phase_number, pipeline_of
 from neuronir.driver.reproducer import write_reproducer
 from neuronir.driver.weights import bind_weights, entry_function
+from neuronir.frontends.graph.module import OUTPUT_NAMES
+from neuronir.frontends.models import Model, kind_of_framework, named_values
 from neuronir.pipeline import parse_pipeline
 from neuronir.registry import Registry
 from neuronir.targets.encoding.encoding import Encoding, check_registers
@@ -70,15 +73,25 @@ def encoding_of(target: TargetLike) -> Encoding:
 
 def compile_file(path: str, target: str, options: CompileOptions | None = None) -> CompiledResult:
     """Compile the model in a file (HLO text, or IR with `compile_from`)."""
-    get_target(target)  # a misspelt target is known before anything is read
+    options = options or CompileOptions()
+    chosen = get_target(target)  # a misspelt target is known before anything is read
+    kind = None if options.framework is None else kind_of_framework(options.framework)
     try:
-        text, name, kind = read_input(path, None)
+        chunk = read_input(path, kind if options.compile_from == PHASES[0] else None)
     except NeuronError as error:
         if "is not text" not in error.message:
             raise
-        what = "models are read as HLO text; HloModuleProto (.pb) is not read"
+        what = "models are read as HLO text or ONNX; HloModuleProto (.pb) is not read"
         raise NeuronError(error.code, error.message, help=what) from error
-    return compile_text(text, target, options, name=name, kind=kind)
+    return _Compile(chunk, chosen, options).run()
+
+
+def compile_model(
+    model: Model, target: str, options: CompileOptions | None = None
+) -> CompiledResult:
+    """Compile a model that a frontend has read."""
+    chunk = Chunk("", model.name, "model", model)
+    return _Compile(chunk, get_target(target), options or CompileOptions()).run()
 
 
 def compile_text(
@@ -97,7 +110,7 @@ class _Compile:
     """One compile."""
 
     def __init__(self, chunk: Chunk, target: TargetLike, options: CompileOptions) -> None:
-        self.chunk = chunk
+        self.chunk = _bound(chunk, options)
         self.target = target
         self.options = options
         if target.machine.name != target.name:
@@ -154,7 +167,7 @@ class _Compile:
             # A dump of this phase says already what it was made from.
             if self.first == 0 and "neuronir.input" not in module.attributes:
                 self.stamp(module)
-            if self.options.weights:
+            if self.options.weights and self.chunk.model is None:
                 if self.first > 0:
                     raise NeuronError(
                         "NIR_DRV006",
@@ -180,7 +193,9 @@ class _Compile:
 
     def stamp(self, module: ModuleOp) -> None:
         """Note in the module what it was made from: nothing about paths or times."""
-        module.attributes["neuronir.input"] = StringAttr(_digest([self.chunk.text.encode()]))
+        model = self.chunk.model
+        digest = _digest([self.chunk.text.encode()]) if model is None else model.digest
+        module.attributes["neuronir.input"] = StringAttr(digest)
         count = len(entry_function(module).body.block.args)
         module.attributes["neuronir.arguments"] = StringAttr(str(count))
         if self.options.weights:
@@ -256,11 +271,24 @@ class _Compile:
             for key, name in known.items()
             if isinstance(attr := module.attributes.get(name), StringAttr)
         }
+        names = module.attributes.get(OUTPUT_NAMES)
+        if isinstance(names, ArrayAttr):
+            listed = [name.data for name in names if isinstance(name, StringAttr)]
+            found["outputs"] = json.dumps(listed)
         return {
             "compiler": f"NeuronIR {__version__}",
             "options": self.options.text(),
             **found,
         }
+
+
+def _bound(chunk: Chunk, options: CompileOptions) -> Chunk:
+    """The input with what the options bind; weights of a model are values of its inputs."""
+    if chunk.model is None:
+        return chunk
+    values = named_values(chunk.model, dict(options.weights))
+    bindings = replace(options.bindings, values={**options.bindings.values, **values})
+    return replace(chunk, bindings=bindings)
 
 
 def _digest(pieces: Sequence[Buffer]) -> str:

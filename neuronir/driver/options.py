@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from neuronir.dialects.support.npz import Array
 from neuronir.driver.phases import PHASES
+from neuronir.frontends.bindings import Bindings
 
 Progress = Callable[[str], AbstractContextManager[object]]
 
@@ -21,8 +22,9 @@ class CompileOptions:
 
     `weights` are arrays by parameter name (`argN` or the HLO parameter's name); they become
     constants. `compile_from` is the phase that the input is in, `compile_to` the one to stop after.
-    `dump_phases_to` is a folder for the IR after each phase. `progress` is entered round each
-    phase with its name.
+    `dump_phases_to` is a folder for the IR after each phase. `bindings` are shapes of inputs that a
+    model leaves open, `framework` its kind where the file's name does not tell. `progress` is
+    entered round each phase with its name.
     """
 
     auto_cast: str = "matmult"
@@ -32,6 +34,8 @@ class CompileOptions:
     compile_from: str = PHASES[0]
     compile_to: str = PHASES[-1]
     dump_phases_to: str | None = None
+    bindings: Bindings = Bindings()
+    framework: str | None = None
     progress: Progress = no_progress
 
     def text(self) -> str:

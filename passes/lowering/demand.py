@@ -131,6 +131,8 @@ def _walk(
                     out.partitions[wanted] += 1
         elif isinstance(op, ReduceOp):
             out.reductions += 1
+            if all(n == 1 for n in shape_of(op.results[0])):
+                continue  # a full reduction takes any layout
             for a in dim_atoms(shape_of(value), ints(op.dimensions)):
                 parts = back(a)
                 if parts is not None:

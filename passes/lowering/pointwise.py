@@ -8,6 +8,7 @@ from neuronir.dialects.nc.enums import DType, Space
 from neuronir.dialects.nc.ops import View
 from neuronir.dialects.nc.records import space_of
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.passes.lowering.cover import elements_of
 from neuronir.passes.lowering.layout import Form
 from neuronir.passes.lowering.natural import refined, widest
 from neuronir.passes.lowering.state import Lowering, span, union
@@ -43,7 +44,12 @@ def choose_partition(state: Lowering, op: Operation, operands: Sequence[Value]) 
     ):
         return chosen
     support = union([v.support for v in operands])
-    return state.default_partition(support, want.free)
+    avoid = list(want.free)
+    chosen = state.default_partition(support, avoid)
+    while not chosen and avoid and elements_of(support) > state.machine.partitions:
+        avoid.pop()  # the furthest reduction's: all on one partition is worse
+        chosen = state.default_partition(support, avoid)
+    return chosen
 
 
 class Pointwise:

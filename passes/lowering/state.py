@@ -112,13 +112,7 @@ class Lowering:
         """A layout for a value that nobody has laid out: its outermost factors on partitions, so
         that each partition holds one contiguous run; atoms of `avoid` stay on the free axis."""
         limit = self.machine.partitions
-        cuts = {c for a in avoid for c in (a.stride, a.end)}
-        atoms: list[Atom] = []
-        for s in support:
-            for a in split_at(s, cuts) or (s,):
-                if not any(v.stride < a.end and a.stride < v.end for v in avoid):
-                    atoms.append(a)
-        atoms = list(merge(atoms))
+        atoms = _apart(support, avoid)
         if not atoms:
             return ()
         whole = max(atoms, key=lambda a: a.size)
@@ -166,6 +160,15 @@ class Lowering:
     def shape(self, ssa: SSAValue) -> tuple[int, ...]:
         """The static shape of a tensor value."""
         return shape_of(ssa)
+
+
+def _apart(support: Sequence[Atom], avoid: Sequence[Atom]) -> list[Atom]:
+    """The factors of `support` that none of `avoid` meets, neighbours joined."""
+    cuts = {c for a in avoid for c in (a.stride, a.end)}
+    parts = [a for s in support for a in split_at(s, cuts) or (s,)]
+    return list(
+        merge(a for a in parts if not any(v.stride < a.end and a.stride < v.end for v in avoid))
+    )
 
 
 def union(supports: Sequence[Sequence[Atom]]) -> tuple[Atom, ...]:

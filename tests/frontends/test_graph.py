@@ -427,5 +427,5 @@ def test_known_shapes_leave_nothing_behind() -> None:
     dims = b.concatenate([b.constant(np.array([3])), b.constant(np.array([2]))], 0)
     made = module.finish([b.reshape(x, b.known_ints(dims, "the shape"))], ["y"])
     assert [op.name for op in made.walk() if op.name.startswith("hlo.")] == ["hlo.reshape"]
-    with pytest.raises(NeuronError, match="depends on data"):
+    with pytest.raises(NeuronError, match="depends on the data of 'x'"):
         b.known_ints(x, "the shape")

@@ -197,3 +197,25 @@ def test_layout(case: str) -> None:
     text = entry(*CASES[case])
     wrong = failures(text, _arguments(text))
     assert not wrong, "\n".join(wrong)
+
+
+def test_a_full_reduction_of_more_than_one_partition_holds() -> None:
+    """What is reduced to one number lies on all partitions: 264 KB do not fit in one."""
+    text = """HloModule m
+
+f {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] maximum(a, b)
+}
+
+ENTRY e {
+  a = f32[64,8,129] parameter(0)
+  b = f32[64,8,129] tanh(a)
+  z = f32[] constant(-inf)
+  m = f32[] reduce(b, z), dimensions={0,1,2}, to_apply=f
+  n = f32[64,8,129] broadcast(m), dimensions={}
+  ROOT s = f32[64,8,129] subtract(b, n)
+}
+"""
+    assert failures(text, _arguments(text)) == []

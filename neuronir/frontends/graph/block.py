@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import NoReturn
 
-from xdsl.dialects.builtin import DictionaryAttr, LocationAttr, UnknownLoc
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.dialects.builtin import DictionaryAttr, LocationAttr, NameLoc, UnknownLoc
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region, SSAValue
 
 from neuronir.dialects.hlo.resources import Array
 from neuronir.dialects.support.errors import NeuronError
@@ -20,6 +20,21 @@ LARGEST_KNOWN = 1 << 16
 def refuse(message: str, help: str | None = None) -> NoReturn:
     """An operator that cannot be imported as it is given (NIR_IMP001)."""
     raise NeuronError("NIR_IMP001", message, help=help)
+
+
+class NeedsValue(NeuronError):
+    """A value has to be known at compile time and depends on `inputs` of the graph (NIR_IMP002):
+    shapes follow from it."""
+
+    def __init__(self, what: str, inputs: Sequence[str]) -> None:
+        self.inputs = tuple(inputs)
+        named = ", ".join(f"'{name}'" for name in inputs)
+        super().__init__(
+            "NIR_IMP002",
+            f"{what} must be known at compile time, but depends on "
+            + (f"the data of {named}" if inputs else "data"),
+            help="bind the input's value by --weights, or make it a constant of the model",
+        )
 
 
 class BlockBuilder(Builder):
@@ -59,15 +74,11 @@ class BlockBuilder(Builder):
         return known_value(value, self._known, LARGEST_KNOWN)
 
     def need_known(self, value: SSAValue, what: str) -> Array:
-        """The array of a value that has to follow from constants; NIR_IMP002 if it depends on
+        """The array of a value that has to follow from constants; NeedsValue if it depends on
         data, because then shapes do."""
         array = self.known(value)
         if array is None:
-            raise NeuronError(
-                "NIR_IMP002",
-                f"{what} depends on data: it must be known at compile time",
-                help="make it a constant of the model, or bind the inputs' shapes",
-            )
+            raise NeedsValue(what, _sources(value))
         return array
 
     def known_ints(self, value: SSAValue, what: str) -> tuple[int, ...]:
@@ -82,6 +93,25 @@ class BlockBuilder(Builder):
         """End the block with hlo.return of a value; the region that holds it."""
         self.block.add_op(OP_CLASSES["hlo.return"].create(operands=[value]))
         return Region(self.block)
+
+
+def _sources(value: SSAValue) -> list[str]:
+    """Names of the block arguments that a value depends on, in the order of the arguments."""
+    found: dict[int, str] = {}
+    seen: set[SSAValue] = set()
+    stack = [value]
+    while stack:
+        top = stack.pop()
+        if top in seen:
+            continue
+        seen.add(top)
+        if isinstance(top, BlockArgument):
+            location = top.location
+            if isinstance(location, NameLoc):
+                found[top.index] = location.desc.data
+        elif isinstance(top, OpResult):
+            stack.extend(top.op.operands)
+    return [found[i] for i in sorted(found)]
 
 
 def erase_unused(block: Block) -> int:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from xdsl.dialects.builtin import i32
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from neuronir.frontends.graph.block import BlockBuilder, refuse
 from neuronir.passes.hlo.support.build import OP_CLASSES
@@ -46,6 +46,19 @@ def _inside(
         )
         result.append(inner.insert(op).results[0])
     return result
+
+
+def rehearse(
+    b: BlockBuilder, types: Sequence[Attribute], captured: Sequence[SSAValue]
+) -> tuple[BlockBuilder, list[SSAValue], list[SSAValue]]:
+    """(builder, values of these types, captured values) to build a body only to look at it:
+    nothing of it stays."""
+    scratch = b.region([*types, *(value.type for value in captured)])
+    arguments: list[SSAValue] = list(scratch.block.args)
+    carried = _split(b, captured)
+    outside = arguments[len(types) :]
+    inner = _inside(b, scratch, captured, carried, [outside[i] for i in carried])
+    return scratch, arguments[: len(types)], inner
 
 
 def while_loop(

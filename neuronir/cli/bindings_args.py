@@ -1,0 +1,27 @@
+"""The options that bind what a model leaves open: shapes of inputs, and what goes in and out."""
+
+from argparse import Namespace, _ArgumentGroup
+
+from neuronir.frontends.bindings import Bindings, merged, parse_io_config, parse_shapes
+
+
+def add_bindings(group: _ArgumentGroup) -> None:
+    """Add --input-shape and --io-config."""
+    group.add_argument(
+        "--input-shape",
+        action="append",
+        default=[],
+        metavar="NAME=1x128",
+        help="the shape of an input, or the size of a symbolic dimension",
+    )
+    group.add_argument(
+        "--io-config",
+        metavar="JSON",
+        help="shapes and types of inputs, and the outputs: a file, or the JSON text itself",
+    )
+
+
+def bindings_of(args: Namespace) -> Bindings:
+    """The bindings that the options give."""
+    given = Bindings(parse_shapes(args.input_shape))
+    return given if args.io_config is None else merged(given, parse_io_config(args.io_config))

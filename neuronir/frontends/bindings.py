@@ -1,0 +1,111 @@
+"""Shapes and types of a model's inputs: what the user binds, and what follows."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.output import input_error
+
+if TYPE_CHECKING:
+    from neuronir.dialects.support.npz import Array
+
+
+@dataclass(frozen=True)
+class Bindings:
+    """What the user says about inputs and outputs.
+
+    `shapes` by input name (or, with one number, by the name of a symbolic dimension), `dtypes` by
+    input name, `values` of inputs that become constants (they stay parameters, which nothing
+    reads), `outputs` the values to compute (None: those of the model).
+    """
+
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    dtypes: Mapping[str, str] = field(default_factory=dict)
+    outputs: Sequence[str] | None = None
+    values: Mapping[str, "Array"] = field(default_factory=dict)
+
+
+def parse_shapes(texts: Sequence[str]) -> dict[str, tuple[int, ...]]:
+    """Shapes from `NAME=1x128` (`NAME=` is a scalar); NIR_ARG003 if one is malformed."""
+    shapes: dict[str, tuple[int, ...]] = {}
+    for text in texts:
+        name, equals, dims = text.rpartition("=")
+        parts = dims.split("x") if dims else []
+        if not equals or not name or not all(p.isdecimal() for p in parts):
+            raise NeuronError(
+                "NIR_ARG003",
+                f"--input-shape '{text}' is malformed",
+                help="write NAME=1x128",
+            )
+        if name in shapes:
+            raise NeuronError("NIR_ARG003", f"--input-shape gives '{name}' twice")
+        shapes[name] = tuple(int(p) for p in parts)
+    return shapes
+
+
+def parse_io_config(text: str) -> Bindings:
+    """Bindings from `--io-config`: JSON text, or the name of a file that holds it.
+
+    The form is {"inputs": {"name": [[dims], "dtype"]}, "outputs": ["name"]}; both are optional.
+    """
+    if not text.lstrip().startswith("{"):
+        try:
+            text = Path(text).read_text()
+        except (OSError, UnicodeDecodeError) as error:
+            raise (
+                input_error(text, error)
+                if isinstance(error, OSError)
+                else NeuronError("NIR_ARG003", f"--io-config: '{text}' is not text")
+            ) from error
+    try:
+        config = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise NeuronError("NIR_ARG003", f"--io-config is not JSON: {error}") from error
+    if not isinstance(config, dict) or set(config) - {"inputs", "outputs"}:
+        _malformed("it must be an object with 'inputs' and 'outputs'")
+    shapes, dtypes = _inputs(config.get("inputs", {}))
+    outputs = config.get("outputs")
+    if outputs is not None and not (
+        isinstance(outputs, list) and all(isinstance(name, str) for name in outputs) and outputs
+    ):
+        _malformed("'outputs' must be a list of names")
+    return Bindings(shapes, dtypes, outputs)
+
+
+def _inputs(inputs: Any) -> tuple[dict[str, tuple[int, ...]], dict[str, str]]:
+    if not isinstance(inputs, dict):
+        _malformed("'inputs' must be an object of names")
+    shapes: dict[str, tuple[int, ...]] = {}
+    dtypes: dict[str, str] = {}
+    for name, entry in inputs.items():
+        if not (isinstance(entry, list) and len(entry) == 2 and isinstance(entry[1], str)):
+            _malformed(f"input '{name}' must be [[dimensions], \"dtype\"]")
+        dims, dtypes[name] = entry
+        if not isinstance(dims, list) or any(type(n) is not int or n < 0 for n in dims):
+            _malformed(f"the dimensions of input '{name}' must be numbers")
+        shapes[name] = tuple(dims)
+    return shapes, dtypes
+
+
+def _malformed(what: str) -> None:
+    raise NeuronError(
+        "NIR_ARG003",
+        f"--io-config: {what}",
+        help='for example {"inputs": {"x": [[1, 128], "float32"]}, "outputs": ["y"]}',
+    )
+
+
+def merged(first: Bindings, second: Bindings) -> Bindings:
+    """Both bindings; a name that both bind must have one shape."""
+    for name in first.shapes.keys() & second.shapes.keys():
+        if first.shapes[name] != second.shapes[name]:
+            raise NeuronError("NIR_ARG003", f"two shapes are given for input '{name}'")
+    return Bindings(
+        {**first.shapes, **second.shapes},
+        {**first.dtypes, **second.dtypes},
+        second.outputs if first.outputs is None else first.outputs,
+        {**first.values, **second.values},
+    )

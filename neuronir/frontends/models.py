@@ -1,0 +1,87 @@
+"""Models that are files of a framework: which frontend reads which.
+
+A frontend is a module with a function `read_model(path) -> Model`; it is imported when a model of
+its kind is read, because it needs a package that others do without.
+"""
+
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Protocol, cast
+
+from xdsl.dialects.builtin import ModuleOp
+
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.npz import Array
+from neuronir.frontends.bindings import Bindings
+
+
+class Model(Protocol):
+    """A model that has been read and can be imported."""
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+
+    @property
+    def digest(self) -> str:
+        """Identifies its content."""
+
+    def input_names(self) -> list[str]:
+        """The names of its inputs, in order."""
+
+    def module(self, bindings: Bindings) -> ModuleOp:
+        """Its hlo module; NeuronError says what cannot be imported."""
+
+
+@dataclass(frozen=True)
+class Frontend:
+    """A kind of model: its name on the command line, its suffixes, and the module that reads it."""
+
+    framework: str
+    suffixes: tuple[str, ...]
+    reader: str
+
+
+FRONTENDS: dict[str, Frontend] = {
+    "onnx": Frontend("ONNX", (".onnx", ".onnxtxt"), "neuronir.frontends.onnx.model"),
+}
+"""By the kind that `--frontend` names."""
+
+
+def kind_of_file(path: str) -> str | None:
+    """The kind of a model by its file's suffix, None if it is text."""
+    suffix = Path(path).suffix.lower()
+    return next((kind for kind, f in FRONTENDS.items() if suffix in f.suffixes), None)
+
+
+def kind_of_framework(framework: str) -> str | None:
+    """The kind of the models of a framework, None if they are text."""
+    wanted = framework.upper()
+    return next((kind for kind, f in FRONTENDS.items() if f.framework == wanted), None)
+
+
+def read_model(path: str, kind: str) -> Model:
+    """Read a model of a kind; NeuronError says what is wrong with the file."""
+    reader = import_module(FRONTENDS[kind].reader)
+    return cast(Model, reader.read_model(path))
+
+
+def named_values(model: Model, values: dict[str, Array]) -> dict[str, Array]:
+    """Arrays by input name, from arrays under `argN` or the input's name (NIR_DRV003)."""
+    names = model.input_names()
+    found: dict[str, Array] = {}
+    for given, array in values.items():
+        name = given
+        if given not in names and given.startswith("arg") and given[3:].isdecimal():
+            name = names[int(given[3:])] if int(given[3:]) < len(names) else given
+        if name not in names:
+            raise NeuronError(
+                "NIR_DRV003",
+                f"--weights: the model has no input '{given}'",
+                help="its inputs: " + ", ".join(names),
+            )
+        if name in found:
+            raise NeuronError("NIR_DRV003", f"--weights: input '{name}' is bound twice")
+        found[name] = array
+    return found

@@ -1,0 +1,140 @@
+"""The inputs of an ONNX graph with all dimensions known."""
+
+import onnx
+from onnx import TensorProto, ValueInfoProto
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute
+
+from neuronir.dialects.hlo.attributes import tensor_type
+from neuronir.dialects.support.dtypes import element_type
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.frontends.bindings import Bindings
+from neuronir.frontends.onnx.node import type_of
+
+Dim = int | str | None
+"""A size, a symbol, or nothing known."""
+
+
+def graph_inputs(graph: onnx.GraphProto) -> list[ValueInfoProto]:
+    """The inputs that a user gives: those without an initializer."""
+    initialised = {t.name for t in graph.initializer}
+    initialised |= {t.values.name for t in graph.sparse_initializer}
+    return [value for value in graph.input if value.name not in initialised]
+
+
+def _declared(value: ValueInfoProto) -> list[Dim] | None:
+    """The declared dimensions, None if not even the rank is."""
+    kind = value.type.WhichOneof("value")
+    if kind != "tensor_type":
+        named = {"sequence_type": "a sequence", "optional_type": "optional", "map_type": "a map"}
+        what = named.get(kind or "", "of no type")
+        raise NeuronError(
+            "NIR_ONNX005", f"input '{value.name}' is {what}; only tensors can be given"
+        )
+    tensor = value.type.tensor_type
+    if not tensor.HasField("shape"):
+        return None
+    dims: list[Dim] = []
+    for dim in tensor.shape.dim:
+        if dim.HasField("dim_value"):
+            dims.append(dim.dim_value if dim.dim_value >= 0 else None)
+        else:
+            dims.append(dim.dim_param or None)
+    return dims
+
+
+def input_types(graph: onnx.GraphProto, bindings: Bindings) -> dict[str, TensorType[Attribute]]:
+    """The type of each input, with symbolic dimensions bound.
+
+    NIR_ONNX006 names all that is still unbound, NIR_ONNX007 what does not fit.
+    """
+    inputs = {value.name: value for value in graph_inputs(graph)}
+    declared = {name: _declared(value) for name, value in inputs.items()}
+    symbols = _symbols(declared, bindings)
+    found: dict[str, TensorType[Attribute]] = {}
+    unbound: list[str] = []
+    for name, value in inputs.items():
+        number = value.type.tensor_type.elem_type
+        element = _element(name, number)
+        _check_dtype(name, element, bindings)
+        dims = _resolved(name, declared[name], symbols, bindings)
+        if dims is None or any(not isinstance(d, int) for d in dims):
+            shown = "unknown rank" if dims is None else "x".join(str(d or "?") for d in dims)
+            unbound.append(f"'{name}' ({shown})")
+            continue
+        found[name] = tensor_type([int(d or 0) for d in dims], element)
+    if unbound:
+        first = next(iter(inputs))
+        raise NeuronError(
+            "NIR_ONNX006",
+            "the model has inputs of unknown shape: " + ", ".join(unbound),
+            help=f"bind all of them, for example --input-shape {first}=1x128, or by --io-config",
+        )
+    return found
+
+
+def _element(name: str, number: int) -> Attribute:
+    if number == TensorProto.STRING:
+        raise NeuronError("NIR_ONNX005", f"input '{name}' holds strings; only numbers can be given")
+    return type_of(number)
+
+
+def _symbols(declared: dict[str, list[Dim] | None], bindings: Bindings) -> dict[str, int]:
+    """The size of each symbolic dimension that a binding decides."""
+    sizes: dict[str, int] = {}
+    names = {d for dims in declared.values() for d in dims or () if isinstance(d, str)}
+    for name, shape in bindings.shapes.items():
+        if name not in declared:
+            if name in names and len(shape) == 1:
+                _settle(sizes, name, shape[0])
+                continue
+            known = ", ".join(f"'{n}'" for n in declared) or "none"
+            raise NeuronError(
+                "NIR_ONNX007", f"the model has no input '{name}'", help=f"its inputs: {known}"
+            )
+        dims = declared[name]
+        if dims is None:
+            continue
+        fits = len(dims) == len(shape)
+        if not fits or any(isinstance(d, int) and d != n for d, n in zip(dims, shape, strict=True)):
+            shown = "x".join(str(d if d is not None else "?") for d in dims)
+            raise NeuronError(
+                "NIR_ONNX007",
+                f"shape {'x'.join(map(str, shape))} does not fit input '{name}', which is {shown}",
+            )
+        for d, n in zip(dims, shape, strict=True):
+            if isinstance(d, str):
+                _settle(sizes, d, n)
+    return sizes
+
+
+def _settle(sizes: dict[str, int], symbol: str, size: int) -> None:
+    if sizes.setdefault(symbol, size) != size:
+        raise NeuronError(
+            "NIR_ONNX007",
+            f"the symbolic dimension '{symbol}' is bound to {sizes[symbol]} and to {size}",
+        )
+
+
+def _resolved(
+    name: str, dims: list[Dim] | None, symbols: dict[str, int], bindings: Bindings
+) -> list[Dim] | None:
+    if name in bindings.shapes:
+        return list(bindings.shapes[name])
+    if dims is None:
+        return None
+    return [symbols.get(d, d) if isinstance(d, str) else d for d in dims]
+
+
+def _check_dtype(name: str, element: Attribute, bindings: Bindings) -> None:
+    given = bindings.dtypes.get(name)
+    if given is None:
+        return
+    try:
+        wanted = element_type(given)
+    except (NeuronError, TypeError) as error:
+        raise NeuronError("NIR_ONNX007", f"input '{name}': unknown type '{given}'") from error
+    if wanted != element:
+        raise NeuronError(
+            "NIR_ONNX007", f"input '{name}' has type {element}, --io-config says '{given}'"
+        )

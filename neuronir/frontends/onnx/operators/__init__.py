@@ -1,0 +1,38 @@
+"""One small function for each ONNX operator, by family."""
+
+from neuronir.frontends.onnx import refused
+from neuronir.frontends.onnx.operators import (
+    activations,
+    constants,
+    control_flow,
+    elementwise,
+    indexing,
+    linear,
+    normalization,
+    random,
+    recurrent,
+    reduction,
+    resizing,
+    shaping,
+    training,
+    windows,
+)
+
+ALL = (
+    activations,
+    constants,
+    control_flow,
+    elementwise,
+    indexing,
+    linear,
+    normalization,
+    random,
+    recurrent,
+    reduction,
+    refused,
+    resizing,
+    shaping,
+    training,
+    windows,
+)
+"""The modules whose import registers operators, and reasons for those that are refused."""

@@ -1,0 +1,223 @@
+"""Reading an ONNX file: the protobuf, and the tensors that lie in files beside it."""
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.output import input_error
+
+try:
+    import onnx
+    import onnx.parser
+    from onnx import numpy_helper
+    from onnx.helper import tensor_dtype_to_np_dtype
+except ImportError as missing:
+    raise NeuronError(
+        "NIR_ONNX000",
+        "reading ONNX models needs the package onnx",
+        help="pip install 'neuronir[onnx]'",
+    ) from missing
+
+Array = NDArray[Any]
+OLDEST_OPSET = 1
+TEXT_SUFFIX = ".onnxtxt"
+
+
+class OnnxFile:
+    """A model as it was read; `tensor` gives arrays, those in external files memory-mapped.
+
+    `name` is what messages call the model. `digest` identifies its content, external files by
+    their names only: their content is hashed when it becomes a constant.
+    """
+
+    def __init__(
+        self, model: "onnx.ModelProto", name: str, folder: Path | None, data: bytes
+    ) -> None:
+        self.model = model
+        self.name = name
+        self.digest = hashlib.sha256(data).hexdigest()
+        self._folder = folder
+        self._mapped: dict[Path, Array] = {}
+
+    def tensor(self, proto: "onnx.TensorProto", what: str) -> Array:
+        """The array of a tensor, read-only; not copied where the file holds plain bytes."""
+        if proto.data_type == onnx.TensorProto.STRING:
+            raise NeuronError("NCC_ESPP004", f"{what} holds strings, which are not supported")
+        if proto.data_type not in onnx.TensorProto.DataType.values() or proto.data_type == 0:
+            raise NeuronError("NIR_ONNX001", f"{what} has an unknown element type")
+        if any(n < 0 for n in proto.dims):
+            raise NeuronError("NIR_ONNX001", f"{what} has negative dimensions {list(proto.dims)}")
+        try:
+            dtype = np.dtype(tensor_dtype_to_np_dtype(proto.data_type))
+            if proto.data_location == onnx.TensorProto.EXTERNAL:
+                return self._external(proto, dtype, what)
+            packed = dtype.itemsize * 8 != _bits(proto.data_type)
+            if proto.HasField("raw_data") and not packed:
+                return _from_bytes(np.frombuffer(proto.raw_data, np.uint8), dtype, proto, what)
+            array = numpy_helper.to_array(proto)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            text = " ".join(str(error).split())
+            raise NeuronError("NIR_ONNX001", f"{what} cannot be read: {text}") from error
+        array = np.asarray(array)
+        array.flags.writeable = False
+        return array
+
+    def external(self) -> set[Path]:
+        """The external files of the initializers of the main graph."""
+        return {
+            self._folder / entry.value
+            for tensor in self.model.graph.initializer
+            for entry in tensor.external_data
+            if entry.key == "location" and self._folder is not None
+        }
+
+    def _external(self, proto: "onnx.TensorProto", dtype: "np.dtype[Any]", what: str) -> Array:
+        entries = {entry.key: entry.value for entry in proto.external_data}
+        location = entries.get("location", "")
+        raw = self._map(location, what)
+        offset, length = (_number(entries.get(k), k, what) for k in ("offset", "length"))
+        count = int(np.prod(proto.dims, dtype=object)) if proto.dims else 1
+        needed = -(-count * _bits(proto.data_type) // 8)
+        if length is not None and length != needed:
+            raise NeuronError(
+                "NIR_ONNX002",
+                f"{what} needs {needed} bytes, its external data says {length}",
+            )
+        start = offset or 0
+        if start + needed > raw.size:
+            raise NeuronError(
+                "NIR_ONNX002",
+                f"{what} needs bytes {start} to {start + needed} of '{location}', which has "
+                f"{raw.size}",
+                help="the file is truncated or belongs to another model",
+            )
+        part = raw[start : start + needed]
+        if dtype.itemsize * 8 != _bits(proto.data_type):
+            plain = onnx.TensorProto()
+            plain.data_type = proto.data_type
+            plain.dims.extend(proto.dims)
+            plain.raw_data = part.tobytes()
+            return np.asarray(numpy_helper.to_array(plain))
+        return _from_bytes(part, dtype, proto, what)
+
+    def _map(self, location: str, what: str) -> Array:
+        """The bytes of an external file, which has to lie in the model's folder."""
+        folder = self._folder
+        if folder is None:
+            raise NeuronError(
+                "NIR_ONNX002",
+                f"{what} lies in the file '{location}', but the model was not read from a file",
+                help="give the path of the model",
+            )
+        root = folder.resolve()
+        path = Path(location)
+        inside = location and not path.is_absolute() and "\0" not in location
+        found = (root / path).resolve() if inside else None
+        if found is None or not found.is_relative_to(root) or found == root:
+            raise NeuronError(
+                "NIR_ONNX003",
+                f"{what} lies in '{location}', which is outside of the model's folder",
+                help="external data must lie beside the model or in folders below it",
+            )
+        if found not in self._mapped:
+            if not found.is_file():
+                raise NeuronError("NIR_ONNX002", f"{what} lies in '{location}', which is no file")
+            try:
+                empty = found.stat().st_size == 0
+                mapped = np.empty(0, np.uint8) if empty else np.memmap(found, np.uint8, mode="r")
+            except OSError as error:
+                raise input_error(str(found), error) from error
+            self._mapped[found] = mapped.view(np.ndarray)
+        return self._mapped[found]
+
+
+def _number(text: str | None, key: str, what: str) -> int | None:
+    if text is None or text == "":
+        return None
+    if not text.isdecimal():
+        raise NeuronError("NIR_ONNX002", f"{what}: external data has {key} '{text}'")
+    return int(text)
+
+
+def _bits(data_type: int) -> int:
+    """Bits of one element as ONNX stores it."""
+    name = str(onnx.TensorProto.DataType.Name(data_type))
+    if name.endswith("INT4") or name.startswith("FLOAT4"):
+        return 4
+    if name.endswith("INT2"):
+        return 2
+    return 8 * int(np.dtype(tensor_dtype_to_np_dtype(data_type)).itemsize)
+
+
+def _from_bytes(raw: Array, dtype: "np.dtype[Any]", proto: "onnx.TensorProto", what: str) -> Array:
+    count = int(np.prod(proto.dims, dtype=object)) if proto.dims else 1
+    if raw.size != count * dtype.itemsize:
+        raise NeuronError(
+            "NIR_ONNX001",
+            f"{what} of shape {list(proto.dims)} needs {count * dtype.itemsize} bytes and has "
+            f"{raw.size}",
+            help="the file is damaged",
+        )
+    array: Array = raw.view(dtype).reshape(tuple(proto.dims))
+    array.flags.writeable = False
+    return array
+
+
+def read_onnx(path: str) -> OnnxFile:
+    """Read and check a file; NIR_ONNX001 if it is damaged or no ONNX model.
+
+    A file named `.onnxtxt` holds ONNX's text (`onnx.printer`), any other the protobuf.
+    """
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise input_error(path, error) from error
+    if path.endswith(TEXT_SUFFIX):
+        try:
+            data = onnx.parser.parse_model(data.decode()).SerializeToString()
+        except (onnx.parser.ParseError, UnicodeDecodeError) as error:
+            text = " ".join(str(error).split())
+            raise NeuronError("NIR_ONNX001", f"'{path}' is no ONNX text: {text}") from error
+    return parse_onnx(data, path, Path(path).parent)
+
+
+def parse_onnx(data: bytes, name: str = "<model>", folder: Path | None = None) -> OnnxFile:
+    """The model of a protobuf's bytes; external data is looked for in `folder`."""
+    try:
+        model = onnx.ModelProto.FromString(data)
+    except Exception as error:  # protobuf's DecodeError has different homes in its versions
+        raise NeuronError(
+            "NIR_ONNX001",
+            f"'{name}' is truncated or no ONNX model: it is not a protobuf of the ONNX format",
+        ) from error
+    check_model(model, name)
+    return OnnxFile(model, name, folder, data)
+
+
+def check_model(model: "onnx.ModelProto", name: str) -> None:
+    """The version and the form of a model."""
+    if not model.HasField("graph") or not model.opset_import:
+        raise NeuronError(
+            "NIR_ONNX001", f"'{name}' is no ONNX model, or damaged: it has no graph or no opset"
+        )
+    if not model.graph.output:
+        raise NeuronError("NIR_ONNX001", f"'{name}' has no outputs: there is nothing to compile")
+    newest = onnx.defs.onnx_opset_version()
+    plain = ("", "ai.onnx")
+    used = any(node.domain in plain for node in model.graph.node)
+    for entry in model.opset_import:
+        if used and entry.domain in plain and not OLDEST_OPSET <= entry.version <= newest:
+            raise NeuronError(
+                "NIR_ONNX004",
+                f"'{name}' uses opset {entry.version}; {OLDEST_OPSET} to {newest} are known",
+                help="install a newer onnx package, or convert it with onnx.version_converter",
+            )
+
+
+def external_files(file: OnnxFile) -> list[str]:
+    """Paths of the external files that a model's tensors lie in, sorted."""
+    return sorted(str(path) for path in file.external())

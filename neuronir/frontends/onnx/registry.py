@@ -1,0 +1,58 @@
+"""The operators that can be imported, and why others cannot."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import SSAValue
+
+from neuronir.frontends.onnx.node import Node
+
+Result = SSAValue | Sequence[SSAValue | None]
+Function = Callable[[Node], Result]
+
+
+@dataclass(frozen=True)
+class Operator:
+    """How an operator is imported from version `since` of its domain on."""
+
+    since: int
+    function: Function
+
+
+OPERATORS: dict[tuple[str, str], list[Operator]] = {}
+"""(domain, name) to versions, the oldest first. The domain of ONNX itself is ""."""
+
+REFUSED: dict[tuple[str, str], str] = {}
+"""(domain, name) to the reason why an operator cannot be imported at all."""
+
+
+def operator(*names: str, since: int = 1, domain: str = "") -> Callable[[Function], Function]:
+    """Register the function of operators; it gives one value or one for each output."""
+
+    def register(function: Function) -> Function:
+        for name in names:
+            versions = OPERATORS.setdefault((domain, name), [])
+            versions.append(Operator(since, function))
+            versions.sort(key=lambda entry: entry.since)
+        return function
+
+    return register
+
+
+def refused(domain: str, name: str) -> str | None:
+    """Why an operator is refused in every model, None if it is not."""
+    return REFUSED.get((domain, name))
+
+
+def find(domain: str, name: str, version: int) -> Function | None:
+    """The function of an operator in a version of its domain."""
+    found = None
+    for entry in OPERATORS.get((domain, name), ()):
+        if entry.since <= version:
+            found = entry.function
+    return found
+
+
+def plain_domain(domain: str) -> str:
+    """`ai.onnx` is another spelling of the empty domain."""
+    return "" if domain == "ai.onnx" else domain

@@ -1,0 +1,132 @@
+"""What of a model cannot be imported, found before anything else is done."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import onnx
+
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.frontends.onnx.functions import FunctionKey, has_schema_function, model_functions
+from neuronir.frontends.onnx.graphs import free_names, node_name, ordered, subgraphs
+from neuronir.frontends.onnx.refused import DATA, DATA_DEPENDENT
+from neuronir.frontends.onnx.registry import OPERATORS, REFUSED, find, plain_domain
+
+
+@dataclass
+class Use:
+    """How a model uses one operator: how often, in which nodes, and why it cannot be imported
+    (None if it can)."""
+
+    name: str
+    count: int = 0
+    nodes: list[str] = field(default_factory=list)
+    reason: str | None = None
+
+
+def operators_used(model: onnx.ModelProto) -> list[Use]:
+    """The operators of a model, of its functions and subgraphs, in the order of their names."""
+    opsets = {plain_domain(o.domain): int(o.version) for o in model.opset_import}
+    functions = model_functions(model)
+    uses: dict[str, Use] = {}
+    called: set[FunctionKey] = set()
+    for node, versions in _walk(model.graph, opsets, functions, called):
+        domain = plain_domain(node.domain)
+        name = f"{domain}.{node.op_type}" if domain else str(node.op_type)
+        use = uses.setdefault(name, Use(name))
+        use.count += 1
+        use.nodes.append(node_name(node))
+        use.reason = use.reason or why_not(str(node.op_type), domain, versions.get(domain, 1))
+    for name in _shaped_by_data(model.graph):
+        uses[name].reason = uses[name].reason or DATA
+    return [uses[name] for name in sorted(uses)]
+
+
+def _shaped_by_data(graph: onnx.GraphProto) -> Iterator[str]:
+    """Operators of the main graph whose result has a shape that inputs' data decide.
+
+    Shape and Size end the dependence: they give numbers whatever the data.
+    """
+    initialised = {t.name for t in graph.initializer}
+    data = {value.name for value in graph.input if value.name not in initialised}
+    for node in ordered(graph.node, None):
+        if node.op_type in ("Shape", "Size"):
+            continue
+        inner = [name for sub in subgraphs(node) for name in free_names(sub)]
+        if any(name in data for name in (*node.input, *inner)):
+            data.update(name for name in node.output if name)
+        decides = DATA_DEPENDENT.get(node.op_type)
+        if decides is not None and not node.domain:
+            if any(name in data for name in list(node.input)[decides]):
+                yield str(node.op_type)
+
+
+def _walk(
+    graph: onnx.GraphProto | onnx.FunctionProto,
+    opsets: dict[str, int],
+    functions: dict[FunctionKey, onnx.FunctionProto],
+    called: set[FunctionKey],
+) -> Iterator[tuple[onnx.NodeProto, dict[str, int]]]:
+    """Nodes with the opsets that hold for them; the body of a function counts once."""
+    for node in graph.node:
+        key = (node.domain, node.op_type, node.overload)
+        function = functions.get(key)
+        if function is None:
+            yield node, opsets
+        elif key not in called:
+            called.add(key)
+            own = {plain_domain(o.domain): int(o.version) for o in function.opset_import}
+            yield from _walk(function, {**opsets, **own}, functions, called)
+        for inner in subgraphs(node):
+            yield from _walk(inner, opsets, functions, called)
+
+
+def why_not(name: str, domain: str, version: int) -> str | None:
+    """Why an operator cannot be imported, None if it can."""
+    if find(domain, name, version) is not None:
+        return None
+    reason = REFUSED.get((domain, name))
+    if reason is not None:
+        return reason
+    if has_schema_function(name, domain, version):
+        return None
+    if (domain, name) in OPERATORS:
+        return f"opset {version} has no such operator"
+    if domain and domain not in ("ai.onnx.ml", "ai.onnx.preview.training"):
+        return f"the domain '{domain}' is not known"
+    return "it is not supported"
+
+
+def check_supported(model: onnx.ModelProto, name: str) -> None:
+    """NCC_EUOC002 lists all operators that cannot be imported, with the reasons."""
+    bad = [use for use in operators_used(model) if use.reason is not None]
+    if not bad:
+        return
+    lines = [f"  {line}" for line in describe(bad)]
+    noun = "operator is" if len(bad) == 1 else "operators are"
+    raise NeuronError(
+        "NCC_EUOC002",
+        f"{len(bad)} {noun} not supported:\n" + "\n".join(lines),
+        location=name,
+        help="neuronx-cc list-operators --framework ONNX prints the supported operators",
+    )
+
+
+def describe(uses: list[Use]) -> list[str]:
+    """One line for each operator: how often, where first, and why not."""
+    lines = []
+    for use in uses:
+        where = f"'{use.nodes[0]}'" + (f" and {use.count - 1} more" if use.count > 1 else "")
+        lines.append(f"{use.name} ({where}): {use.reason}")
+    return lines
+
+
+def importable() -> list[str]:
+    """Names of all operators that can be imported, sorted; those of other domains with it."""
+    names = {f"{domain}.{name}" if domain else name for domain, name in OPERATORS}
+    for schema in onnx.defs.get_all_schemas():
+        domain = plain_domain(schema.domain)
+        if schema.deprecated or (domain, schema.name) in REFUSED:
+            continue
+        if has_schema_function(schema.name, domain, schema.since_version):
+            names.add(f"{domain}.{schema.name}" if domain else schema.name)
+    return sorted(names)
