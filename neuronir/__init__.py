@@ -1,3 +1,25 @@
-"""NeuronIR: an open compiler and simulator for AWS NeuronCores."""
+"""NeuronIR: an open compiler and simulator for AWS NeuronCores.
+
+    executable = neuronir.compile("model.onnx", target="trn1")
+    executable.save("model.neff")
+    executable = neuronir.load("model.neff")
+
+`compile`, `load` and `Executable` are those of `neuronir.api`, which is imported when one of them
+is first used: the programs start without it.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from neuronir.api import Executable, compile, load
 
 __version__ = "0.1.0"
+__all__ = ["Executable", "__version__", "compile", "load"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("Executable", "compile", "load"):
+        from neuronir import api
+
+        return getattr(api, name)
+    raise AttributeError(f"module 'neuronir' has no attribute '{name}'")

@@ -30,6 +30,7 @@ _OF_RESULT = (
     "auto_cast",
     "auto_cast_type",
     "optlevel",
+    "native_int64",
     "input_shape",
     "io_config",
 )
@@ -127,6 +128,7 @@ def _compile(args: Namespace, messages: Messages) -> int:
         dump_phases_to=args.dump_phases_to,
         bindings=bindings_of(args),
         framework=args.framework,
+        narrow_integers=True if args.native_int64 == "disabled" else None,
         progress=messages.phase,
     )
     statistics.reset()

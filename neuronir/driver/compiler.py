@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
 from xdsl.passes import ModulePass
 
 from neuronir import __version__
@@ -25,8 +25,9 @@ from neuronir.driver.options import CompileOptions
 from neuronir.driver.phases import PHASES, phase_number, pipeline_of
 from neuronir.driver.reproducer import write_reproducer
 from neuronir.driver.weights import bind_weights, entry_function
-from neuronir.frontends.graph.module import OUTPUT_NAMES
+from neuronir.frontends.graph.module import INPUT_NAMES, OUTPUT_NAMES
 from neuronir.frontends.models import Model, kind_of_framework, named_values
+from neuronir.passes.hlo.narrow_int64 import WIDE_INPUTS, WIDE_OUTPUTS
 from neuronir.pipeline import parse_pipeline
 from neuronir.registry import Registry
 from neuronir.targets.encoding.encoding import Encoding, check_registers
@@ -208,7 +209,10 @@ class _Compile:
     def pipeline(self, phase: str) -> str:
         """The pass string of a phase, with the options filled in."""
         o = self.options
-        return pipeline_of(self.target, phase, o.auto_cast, o.auto_cast_type, o.optlevel)
+        narrow = o.narrow_integers
+        if narrow is None:
+            narrow = self.chunk.model is not None
+        return pipeline_of(self.target, phase, o.auto_cast, o.auto_cast_type, o.optlevel, narrow)
 
     def passes(
         self,
@@ -271,10 +275,16 @@ class _Compile:
             for key, name in known.items()
             if isinstance(attr := module.attributes.get(name), StringAttr)
         }
-        names = module.attributes.get(OUTPUT_NAMES)
-        if isinstance(names, ArrayAttr):
-            listed = [name.data for name in names if isinstance(name, StringAttr)]
-            found["outputs"] = json.dumps(listed)
+        for key, name in (("inputs", INPUT_NAMES), ("outputs", OUTPUT_NAMES)):
+            names = module.attributes.get(name)
+            if isinstance(names, ArrayAttr):
+                listed = [text.data for text in names if isinstance(text, StringAttr)]
+                found[key] = json.dumps(listed)
+        for key, name in (("wide_inputs", WIDE_INPUTS), ("wide_outputs", WIDE_OUTPUTS)):
+            wide = module.attributes.get(name)
+            if isinstance(wide, DictionaryAttr):
+                types = {k: v.data for k, v in wide.data.items() if isinstance(v, StringAttr)}
+                found[key] = json.dumps(types)
         return {
             "compiler": f"NeuronIR {__version__}",
             "options": self.options.text(),

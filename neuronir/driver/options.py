@@ -23,7 +23,9 @@ class CompileOptions:
     `weights` are arrays by parameter name (`argN` or the HLO parameter's name); they become
     constants. `compile_from` is the phase that the input is in, `compile_to` the one to stop after.
     `dump_phases_to` is a folder for the IR after each phase. `bindings` are shapes of inputs that a
-    model leaves open, `framework` its kind where the file's name does not tell. `progress` is
+    model leaves open, `framework` its kind where the file's name does not tell. With
+    `narrow_integers` 64-bit integers are computed in 32 bits, which is the default (None) for
+    models of frameworks whose indices always have 64, and not for HLO. `progress` is
     entered round each phase with its name.
     """
 
@@ -36,6 +38,7 @@ class CompileOptions:
     dump_phases_to: str | None = None
     bindings: Bindings = Bindings()
     framework: str | None = None
+    narrow_integers: bool | None = None
     progress: Progress = no_progress
 
     def text(self) -> str:

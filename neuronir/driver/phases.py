@@ -19,7 +19,19 @@ _PASSES = {
 _ORDER_OPTIONS = {1: "{window=64}", 2: "", 3: "{window=1536}"}
 
 
-def pipeline_of(target: TargetLike, phase: str, cast: str, cast_type: str, optlevel: int) -> str:
+NARROW = "hlo-constant-fold,hlo-dce,hlo-narrow-int64"
+"""What comes first in phase `hlo` where 64-bit integers are to be computed in 32 bits: what
+follows from constants is computed in 64 bits still."""
+
+
+def pipeline_of(
+    target: TargetLike,
+    phase: str,
+    cast: str,
+    cast_type: str,
+    optlevel: int,
+    narrow: bool = False,
+) -> str:
     """The pass string that makes `phase` from the phase before it, empty where there is none.
 
     A target's own pipelines, by phase name, come first; `hlo-auto-cast` without options in them
@@ -28,9 +40,13 @@ def pipeline_of(target: TargetLike, phase: str, cast: str, cast_type: str, optle
     if phase in ("parsed", "binary"):
         return ""
     text = target.pipelines.get(phase)
-    if text is None and phase == "hlo":
-        # The lowering takes straight-line programs, so loops are unrolled for every target.
-        return to_target(target.name, auto_cast=cast, cast_type=cast_type, unroll=True)
+    if phase == "hlo":
+        if text is None:
+            # The lowering takes straight-line programs, so loops are unrolled for every target.
+            text = to_target(target.name, auto_cast=cast, cast_type=cast_type, unroll=True)
+        else:
+            text = _with_precision(text, cast, cast_type)
+        return f"{NARROW},{text}" if narrow else text
     if text is None:
         text = _PASSES[phase] + (_ORDER_OPTIONS[optlevel] if phase == "ordered" else "")
     return _with_precision(text, cast, cast_type)

@@ -15,6 +15,7 @@ _PASSES = {
     "hlo-fold-conditional": ("fold_conditional", "HloFoldConditionalPass"),
     "hlo-fold-scales": ("fold_scales", "HloFoldScalesPass"),
     "hlo-auto-cast": ("auto_cast", "HloAutoCastPass"),
+    "hlo-narrow-int64": ("narrow_int64", "HloNarrowInt64Pass"),
     "hlo-decompose": ("decompose", "HloDecomposePass"),
     "hlo-verify-supported": ("verify_supported", "HloVerifySupportedPass"),
     "hlo-find-composites": ("find_composites", "HloFindCompositesPass"),

@@ -16,6 +16,7 @@ from neuronir.dialects.nc.instruction import Program, Variable
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.targets.simulator.execute import Prepared, RegisterLoad, Warnings, prepare
+from neuronir.targets.simulator.integers import narrowed, widened
 from neuronir.targets.simulator.memory import Memory, Uninitialized
 from neuronir.targets.simulator.races import RaceChecker
 from neuronir.targets.simulator.walker import DmaMode, Env, Node, Order, Walker
@@ -70,7 +71,8 @@ def run(
     machine: Machine,
     options: Options | None = None,
 ) -> Result:
-    """Run `program` on `inputs` (by argument number; pred as bool).
+    """Run `program` on `inputs` (by argument number; pred as bool; 64-bit integers that the program
+    computes in 32 bits as either).
 
     Raises NeuronError NIR_SIM0xx on an uninitialised read, an access out of range, a deadlock, a
     data race (if asked for), misuse of PSUM or another broken rule, naming the instruction, its
@@ -120,7 +122,7 @@ def write_inputs(program: Program, inputs: Sequence[Array], memory: Memory) -> N
             "NIR_SIM008", f"the program takes {len(variables)} inputs, {len(inputs)} are given"
         )
     for i, (variable, value) in enumerate(zip(variables, inputs, strict=True)):
-        array = np.asarray(value)
+        array = narrowed(program, variable, np.asarray(value))
         wanted = variable.dtype.numpy
         if variable.dtype == DType.BOOL and array.dtype == np.bool_:
             array = array.astype(np.uint8)
@@ -135,7 +137,10 @@ def write_inputs(program: Program, inputs: Sequence[Array], memory: Memory) -> N
 
 def read_outputs(program: Program, memory: Memory) -> list[Array]:
     """Copies of the outputs by result number; NIR_SIM001 where one was not written as a whole."""
-    return [_read_output(variable, memory) for variable in _of_kind(program, "output")]
+    return [
+        widened(program, variable, _read_output(variable, memory))
+        for variable in _of_kind(program, "output")
+    ]
 
 
 def _read_output(variable: Variable, memory: Memory) -> Array:

@@ -18,8 +18,8 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from neuronir.frontends.graph.block import BlockBuilder, erase_unused
 
-OUTPUT_NAMES = "hlo.output_names"
-"""Attribute of the module: the model's names of the flat results, in order."""
+INPUT_NAMES, OUTPUT_NAMES = "hlo.input_names", "hlo.output_names"
+"""Attributes of the module: the model's names of the parameters and flat results, in order."""
 
 
 class ModuleBuilder:
@@ -61,6 +61,7 @@ class ModuleBuilder:
             [function],
             {
                 "hlo.module_name": StringAttr(self.name),
+                INPUT_NAMES: ArrayAttr([a.data["hlo.name"] for a in self._arguments]),
                 OUTPUT_NAMES: ArrayAttr([StringAttr(name) for name in names]),
             },
         )

@@ -1,0 +1,152 @@
+"""hlo-narrow-int64: 64-bit integers become 32-bit ones, for machines that have no others."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects.builtin import (
+    DictionaryAttr,
+    IntegerType,
+    ModuleOp,
+    Signedness,
+    StringAttr,
+    TensorType,
+    TupleType,
+    i32,
+    i64,
+)
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
+
+from neuronir.dialects.hlo.attributes import tensor_type, tuple_type
+from neuronir.dialects.hlo.constants import constant_array, constant_value
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.location import file_line_col, source_name
+from neuronir.passes.hlo.support.walk import entry, functions
+from neuronir.passes.statistics import record
+
+U32 = IntegerType(32, Signedness.UNSIGNED)
+U64 = IntegerType(64, Signedness.UNSIGNED)
+_NARROW: dict[Attribute, Attribute] = {i64: i32, U64: U32}
+_NUMPY: dict[Attribute, type[np.integer[Any]]] = {i32: np.int32, U32: np.uint32}
+
+WIDE_INPUTS, WIDE_OUTPUTS = "hlo.wide_inputs", "hlo.wide_outputs"
+"""Module attributes: the 64-bit types (`int64`) of arguments and flat results, by number."""
+
+_BITS = frozenset(
+    f"hlo.{name}"
+    for name in "bitcast_convert count_leading_zeros popcnt shift_right_logical rng "
+    "rng_bit_generator rng_get_and_update_state custom_call".split()
+)
+"""What these compute depends on the width."""
+
+
+def _narrow(type_: Attribute) -> Attribute:
+    if isinstance(type_, TensorType):
+        small = _NARROW.get(type_.element_type)
+        return type_ if small is None else tensor_type(type_.get_shape(), small)
+    if isinstance(type_, TupleType):
+        parts = [_narrow(t) for t in type_.types.data]
+        return type_ if parts == list(type_.types.data) else tuple_type(parts)
+    return type_
+
+
+def _is_wide(type_: Attribute) -> bool:
+    return _narrow(type_) != type_
+
+
+def _wide_leaves(types: list[Attribute]) -> DictionaryAttr:
+    """The 64-bit types among flat types, by number."""
+    found: dict[str, Attribute] = {}
+    for i, type_ in enumerate(types):
+        if isinstance(type_, TensorType) and type_.element_type in _NARROW:
+            name = "int64" if type_.element_type == i64 else "uint64"
+            found[str(i)] = StringAttr(name)
+    return DictionaryAttr(found)
+
+
+def _leaves(type_: Attribute) -> list[Attribute]:
+    if isinstance(type_, TupleType):
+        return [leaf for t in type_.types.data for leaf in _leaves(t)]
+    return [type_]
+
+
+def _refuse(op: Operation, why: str) -> NeuronError:
+    return NeuronError(
+        "NCC_ESPP004",
+        f"'{source_name(op)}' ({op.name}): {why}",
+        location=file_line_col(op),
+        help="the machine has no 64-bit integers: cast to 32 bits where values are larger",
+    )
+
+
+def _check(op: Operation) -> None:
+    """NCC_ESPP004 where the result would not be that of 64 bits, though all values fit in 32."""
+    wide = any(_is_wide(t) for t in (*op.operand_types, *op.result_types))
+    if wide and op.name in _BITS:
+        raise _refuse(op, "it depends on the 64 bits of its integers")
+    if wide and op.name == "hlo.convert":
+        operand = op.operands[0].type
+        if isinstance(operand, TensorType) and operand.element_type == U32:
+            raise _refuse(op, "an unsigned 32-bit number need not fit a signed one")
+
+
+def _retype(value: SSAValue) -> int:
+    small = _narrow(value.type)
+    if small == value.type:
+        return 0
+    new = Rewriter.replace_value_with_new_type(value, small)
+    new.name_hint = value.name_hint
+    if isinstance(new, BlockArgument) and isinstance(value, BlockArgument):
+        new.location = value.location
+    return 1
+
+
+def _constant(op: Operation) -> None:
+    type_ = op.results[0].type
+    if not isinstance(type_, TensorType) or type_.element_type not in _NARROW:
+        return
+    small = _NARROW[type_.element_type]
+    array = constant_array(op)
+    narrowed = array.astype(_NUMPY[small])
+    if not np.array_equal(narrowed.astype(array.dtype), array):
+        raise _refuse(op, "the constant does not fit in 32 bits")
+    op.properties["value"] = constant_value(narrowed, tensor_type(type_.get_shape(), small))
+
+
+@dataclass(frozen=True)
+class HloNarrowInt64Pass(ModulePass):
+    """Compute 64-bit integers in 32 bits.
+
+    Signed ones become s32, unsigned ones u32, in all functions and regions; the types of the
+    entry's arguments and results are kept in module attributes, so that whoever runs the program
+    can check that inputs fit and give results their type. Sums and products that exceed 32 bits
+    wrap. A constant that does not fit, and ops whose result depends on the width (logical shifts,
+    bit casts, random bits), are errors.
+    """
+
+    name = "hlo-narrow-int64"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        main = entry(op)
+        if main is not None:
+            inputs = _wide_leaves(list(main.function_type.inputs.data))
+            results = [leaf for t in main.function_type.outputs.data for leaf in _leaves(t)]
+            for name, found in ((WIDE_INPUTS, inputs), (WIDE_OUTPUTS, _wide_leaves(results))):
+                if found.data and name not in op.attributes:
+                    op.attributes[name] = found
+        count = 0
+        for function in functions(op):
+            for inner in function.walk():
+                _check(inner)
+            for inner in list(function.walk()):
+                if inner.name == "hlo.constant":
+                    _constant(inner)
+                count += sum(_retype(result) for result in list(inner.results))
+                for region in inner.regions:
+                    for block in region.blocks:
+                        count += sum(_retype(argument) for argument in list(block.args))
+            function.update_function_type()
+        record(self.name, "narrowed", count)
