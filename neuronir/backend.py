@@ -45,7 +45,7 @@ class NeuronBackendRep(BackendRep):
 
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Array, ...]:
         """The outputs of the graph, from arrays in the order of its inputs."""
-        names = self._model.input_names()
+        names = self._model.input_names(Bindings())
         arrays = [_array(value) for value in inputs]
         if len(arrays) != len(names):
             raise NeuronError(

@@ -19,9 +19,10 @@ def add_bindings(group: _ArgumentGroup) -> None:
         metavar="JSON",
         help="shapes and types of inputs, and the outputs: a file, or the JSON text itself",
     )
+    group.add_argument("--signature", metavar="NAME", help="which signature of a SavedModel")
 
 
 def bindings_of(args: Namespace) -> Bindings:
     """The bindings that the options give."""
-    given = Bindings(parse_shapes(args.input_shape))
+    given = Bindings(parse_shapes(args.input_shape), signature=args.signature)
     return given if args.io_config is None else merged(given, parse_io_config(args.io_config))

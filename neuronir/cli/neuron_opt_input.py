@@ -43,16 +43,17 @@ class Chunk:
     bindings: Bindings = Bindings()
 
 
-def read_input(path: str, frontend: str | None) -> Chunk:
-    """The input, its kind by `frontend`, else by the file's name and its opening."""
-    kind = frontend or kind_of_file(path)
+def read_input(path: str, frontend: str | None, *, text: bool = False) -> Chunk:
+    """The input, its kind by `frontend`, else by the file's name and its opening; with `text` it
+    can only be HLO text or MLIR."""
+    kind = frontend or (None if text else kind_of_file(path))
     if kind in FRONTENDS:
         if path == "-":
             raise NeuronError("NIR_INPUT", f"a model of kind '{kind}' cannot be read from stdin")
         return Chunk("", path, kind, read_model(path, kind))
     try:
         data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
-        text = data.decode()
+        source = data.decode()
     except OSError as error:
         raise input_error(path, error) from error
     except UnicodeDecodeError as error:
@@ -64,9 +65,9 @@ def read_input(path: str, frontend: str | None) -> Chunk:
     suffix = Path(path).suffix.lstrip(".")
     if frontend is None and suffix not in ("mlir", "hlo"):
         # HLO text always opens with its module header; comments may come before.
-        opening = re.sub(r"\A(?:\s+|//[^\n]*\n|/\*.*?\*/)*", "", text[:4096], flags=re.DOTALL)
+        opening = re.sub(r"\A(?:\s+|//[^\n]*\n|/\*.*?\*/)*", "", source[:4096], flags=re.DOTALL)
         suffix = "hlo" if opening.startswith("HloModule") else "mlir"
-    return Chunk(text, name, frontend or suffix)
+    return Chunk(source, name, frontend or suffix)
 
 
 def split(whole: Chunk, *, parts: bool) -> Iterator[Chunk]:

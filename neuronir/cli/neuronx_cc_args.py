@@ -65,7 +65,12 @@ def build_parser() -> Parser:
 
 def _add_compile(p: argparse.ArgumentParser) -> None:
     p.description = "Compile a model to a NEFF-style binary for neuron-sim."
-    p.add_argument("model", nargs="+", metavar="MODEL", help="HLO text (- reads stdin), or .onnx")
+    p.add_argument(
+        "model",
+        nargs="+",
+        metavar="MODEL",
+        help="HLO text (- reads stdin), .onnx, a frozen graph, a SavedModel's folder",
+    )
     p.add_argument("--framework", required=True, metavar="NAME", help=", ".join(FRAMEWORKS))
     p.add_argument("--target", required=True, metavar="NAME", help="trn1, inf1 or a plugin's")
     p.add_argument("--output", "-o", metavar="FILE", help="default: file.neff")
@@ -190,7 +195,7 @@ def check(args: argparse.Namespace) -> None:
         )
 
 
-FRAMEWORKS = ("XLA", "ONNX")
+FRAMEWORKS = ("XLA", "ONNX", "TENSORFLOW")
 
 
 def check_framework(name: str) -> None:

@@ -33,6 +33,7 @@ _OF_RESULT = (
     "native_int64",
     "input_shape",
     "io_config",
+    "signature",
 )
 """The options that decide what comes out, and so belong to the key in the cache."""
 
@@ -66,7 +67,7 @@ def _cached(args: Namespace, messages: Messages) -> int:
     if cache is None:
         return _compile(args, messages)
     try:
-        files = [args.model[0], *_further_files(args)]
+        files = [*_model_files(args), *_further_files(args)]
         entry = cache.entry(files, {name: str(getattr(args, name)) for name in _OF_RESULT})
     except OSError:
         return _compile(args, messages)  # it says which file cannot be read, and why
@@ -104,11 +105,21 @@ def _further_files(args: Namespace) -> list[str]:
     files = [args.weights] if args.weights else []
     if args.io_config and Path(args.io_config).is_file():
         files.append(args.io_config)
+    return files
+
+
+def _model_files(args: Namespace) -> list[str]:
+    """The files that the model lies in; OSError where one cannot be read."""
+    path: str = args.model[0]
     if args.framework.upper() == "ONNX":
         from neuronir.frontends.onnx.reader import external_files, read_onnx
 
-        files += external_files(read_onnx(args.model[0]))
-    return files
+        return [path, *external_files(read_onnx(path))]
+    if args.framework.upper() == "TENSORFLOW":
+        from neuronir.frontends.tensorflow.files import files_of
+
+        return files_of(path)
+    return [path]
 
 
 def _compile(args: Namespace, messages: Messages) -> int:

@@ -13,6 +13,10 @@ def operator_names(framework: str) -> list[str]:
         from neuronir.frontends.onnx.unsupported import importable
 
         return importable()
+    if framework.upper() == "TENSORFLOW":
+        from neuronir.frontends.tensorflow import operator_names as tensorflow_operators
+
+        return tensorflow_operators()
     return xla_operators()
 
 

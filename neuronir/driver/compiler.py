@@ -78,11 +78,12 @@ def compile_file(path: str, target: str, options: CompileOptions | None = None) 
     chosen = get_target(target)  # a misspelt target is known before anything is read
     kind = None if options.framework is None else kind_of_framework(options.framework)
     try:
-        chunk = read_input(path, kind if options.compile_from == PHASES[0] else None)
+        text = options.framework is not None and kind is None
+        chunk = read_input(path, kind if options.compile_from == PHASES[0] else None, text=text)
     except NeuronError as error:
         if "is not text" not in error.message:
             raise
-        what = "models are read as HLO text or ONNX; HloModuleProto (.pb) is not read"
+        what = "with --framework XLA models are read as HLO text; HloModuleProto (.pb) is not read"
         raise NeuronError(error.code, error.message, help=what) from error
     return _Compile(chunk, chosen, options).run()
 
@@ -296,7 +297,7 @@ def _bound(chunk: Chunk, options: CompileOptions) -> Chunk:
     """The input with what the options bind; weights of a model are values of its inputs."""
     if chunk.model is None:
         return chunk
-    values = named_values(chunk.model, dict(options.weights))
+    values = named_values(chunk.model, dict(options.weights), options.bindings)
     bindings = replace(options.bindings, values={**options.bindings.values, **values})
     return replace(chunk, bindings=bindings)
 

@@ -19,13 +19,15 @@ class Bindings:
 
     `shapes` by input name (or, with one number, by the name of a symbolic dimension), `dtypes` by
     input name, `values` of inputs that become constants (they stay parameters, which nothing
-    reads), `outputs` the values to compute (None: those of the model).
+    reads), `outputs` the values to compute (None: those of the model), `signature` that of a
+    SavedModel (None: the usual one).
     """
 
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     dtypes: Mapping[str, str] = field(default_factory=dict)
     outputs: Sequence[str] | None = None
     values: Mapping[str, "Array"] = field(default_factory=dict)
+    signature: str | None = None
 
 
 def parse_shapes(texts: Sequence[str]) -> dict[str, tuple[int, ...]]:

@@ -27,7 +27,7 @@ class Model(Protocol):
     def digest(self) -> str:
         """Identifies its content."""
 
-    def input_names(self) -> list[str]:
+    def input_names(self, bindings: Bindings) -> list[str]:
         """The names of its inputs, in order."""
 
     def module(self, bindings: Bindings) -> ModuleOp:
@@ -45,12 +45,15 @@ class Frontend:
 
 FRONTENDS: dict[str, Frontend] = {
     "onnx": Frontend("ONNX", (".onnx", ".onnxtxt"), "neuronir.frontends.onnx.model"),
+    "tensorflow": Frontend("TENSORFLOW", (".pb", ".pbtxt"), "neuronir.frontends.tensorflow.saved"),
 }
 """By the kind that `--frontend` names."""
 
 
 def kind_of_file(path: str) -> str | None:
-    """The kind of a model by its file's suffix, None if it is text."""
+    """The kind of a model by its file's suffix, None if it is text. A folder is a SavedModel."""
+    if Path(path).is_dir():
+        return "tensorflow"
     suffix = Path(path).suffix.lower()
     return next((kind for kind, f in FRONTENDS.items() if suffix in f.suffixes), None)
 
@@ -67,9 +70,9 @@ def read_model(path: str, kind: str) -> Model:
     return cast(Model, reader.read_model(path))
 
 
-def named_values(model: Model, values: dict[str, Array]) -> dict[str, Array]:
+def named_values(model: Model, values: dict[str, Array], bindings: Bindings) -> dict[str, Array]:
     """Arrays by input name, from arrays under `argN` or the input's name (NIR_DRV003)."""
-    names = model.input_names()
+    names = model.input_names(bindings) if values else []
     found: dict[str, Array] = {}
     for given, array in values.items():
         name = given

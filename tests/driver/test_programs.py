@@ -151,7 +151,7 @@ def test_every_option_is_accepted_explained_or_refused(
         (["--neuroncore-pipeline-cores", "4"], "--neuroncore-pipeline-cores 4"),
         (["--no-such-option"], "--no-such-option"),
         (["--target", "trn2"], "trn2"),
-        (["--framework", "TENSORFLOW"], "TENSORFLOW"),
+        (["--framework", "MXNET"], "MXNET"),
         (["--verbose", "loud"], "loud"),
     ]
     for options, text in refused:

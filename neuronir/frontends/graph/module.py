@@ -16,6 +16,10 @@ from xdsl.dialects.func import FuncOp
 from xdsl.dialects.func import ReturnOp as FuncReturnOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
+from neuronir.dialects.hlo.attributes import tensor_type
+from neuronir.dialects.hlo.resources import Array
+from neuronir.dialects.support.dtypes import element_type
+from neuronir.dialects.support.errors import NeuronError
 from neuronir.frontends.graph.block import BlockBuilder, erase_unused
 
 INPUT_NAMES, OUTPUT_NAMES = "hlo.input_names", "hlo.output_names"
@@ -39,6 +43,14 @@ class ModuleBuilder:
             argument.name_hint = name
         self._arguments.append(DictionaryAttr({"hlo.name": StringAttr(name)}))
         return argument
+
+    def bound(self, name: str, type_: Attribute, array: Array) -> SSAValue:
+        """The constant that stands for an input whose value is given (NIR_IMP005)."""
+        wanted = tensor_type(array.shape, element_type(array.dtype))
+        if type_ != wanted:
+            raise NeuronError("NIR_IMP005", f"the value of input '{name}' is {wanted}, not {type_}")
+        with self.builder.at(NameLoc(StringAttr(name), UnknownLoc())):
+            return self.builder.constant(array)
 
     def finish(self, results: Sequence[SSAValue], names: Sequence[str]) -> ModuleOp:
         """The module whose entry gives the results (a tuple, if there are several).

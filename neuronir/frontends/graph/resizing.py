@@ -15,6 +15,8 @@ from neuronir.frontends.graph.linear import dot
 from neuronir.passes.hlo.support.values import element, shape
 
 Numbers = npt.NDArray[np.float64]
+LARGEST_MATRIX = 1 << 24
+"""Weights of one dimension take at most this many numbers."""
 
 
 @dataclass(frozen=True)
@@ -77,10 +79,10 @@ def nearest(
         refuse(f"the rounding '{rounding}' is not known", ", ".join(ROUND))
     old = shape(value)[axis]
     chosen = np.clip(ROUND[rounding](samples.places(old)), 0, old - 1).astype(np.int32)
-    return _pick(b, value, axis, chosen)
+    return pick(b, value, axis, chosen)
 
 
-def _pick(b: BlockBuilder, value: SSAValue, axis: int, chosen: npt.NDArray[np.int32]) -> SSAValue:
+def pick(b: BlockBuilder, value: SSAValue, axis: int, chosen: npt.NDArray[np.int32]) -> SSAValue:
     """The elements at known places: by repeating, by a strided slice, or by a gather."""
     dims = shape(value)
     old, new = dims[axis], chosen.size
@@ -122,15 +124,22 @@ def interpolate(
     beyond = (places < 0) | (places > old - 1) if outside is not None else None
     if beyond is not None:
         matrix[beyond] = 0
-    weights = b.constant(matrix.astype(np_dtype(element(value))))
-    result = dot(b, value, weights, ([axis], [1]))
-    order = list(range(len(shape(value)) - 1))
-    order.insert(axis, len(order))
-    result = b.transpose(result, order)
+    result = weighted(b, value, axis, matrix)
     if beyond is None or not bool(beyond.any()) or outside is None:
         return result
     fill = b.constant(np.where(beyond, outside, 0).astype(np_dtype(element(value))))
     return b.binary("add", result, b.broadcast(fill, shape(result), [axis]))
+
+
+def weighted(b: BlockBuilder, value: SSAValue, axis: int, matrix: Numbers) -> SSAValue:
+    """Each new element of an axis is a weighted sum of the old ones: row i of the matrix."""
+    if matrix.size > LARGEST_MATRIX:
+        refuse(f"a dimension of {matrix.shape[1]} is too large to be resized to {matrix.shape[0]}")
+    weights = b.constant(matrix.astype(np_dtype(element(value))))
+    result = dot(b, value, weights, ([axis], [1]))
+    order = list(range(len(shape(value)) - 1))
+    order.insert(axis, len(order))
+    return b.transpose(result, order)
 
 
 def _weights(
@@ -150,7 +159,7 @@ def _weights(
         first = math.floor(place) - reach + 1
         taps = np.arange(first, first + 2 * reach)
         distance = np.abs(taps - place) / stretch
-        weight = _hat(distance) if cubic is None else _cubic(distance, cubic)
+        weight = _hat(distance) if cubic is None else keys_kernel(distance, cubic)
         if exclude_outside or antialias:
             weight = np.where((taps >= 0) & (taps < old), weight, 0) if exclude_outside else weight
             weight = weight / weight.sum()
@@ -162,7 +171,7 @@ def _hat(distance: Numbers) -> Numbers:
     return np.maximum(0, 1 - distance)
 
 
-def _cubic(x: Numbers, a: float) -> Numbers:
+def keys_kernel(x: Numbers, a: float) -> Numbers:
     """Keys' convolution kernel."""
     near = (a + 2) * x**3 - (a + 3) * x**2 + 1
     far = a * x**3 - 5 * a * x**2 + 8 * a * x - 4 * a

@@ -11,13 +11,11 @@ from xdsl.dialects.builtin import (
     ModuleOp,
     NameLoc,
     StringAttr,
-    TensorType,
     UnknownLoc,
 )
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from neuronir.dialects.support.dtypes import np_dtype
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.frontends.bindings import Bindings
 from neuronir.frontends.graph.block import BlockBuilder
@@ -81,7 +79,7 @@ class Importer:
         for name, type_ in types.items():
             argument = made.input(name, type_)
             bound = self._bindings.values.get(name)
-            scope.values[name] = argument if bound is None else _bound(made, name, type_, bound)
+            scope.values[name] = argument if bound is None else made.bound(name, type_, bound)
         self._nodes(graph, made.builder, scope)
         names = list(self._bindings.outputs or [value.name for value in graph.output])
         results = [self._read(made.builder, scope, name, "the model's output") for name in names]
@@ -253,19 +251,6 @@ class _Naming:
         else:
             return
         raise named from error
-
-
-def _bound(made: ModuleBuilder, name: str, type_: TensorType[Attribute], array: Array) -> SSAValue:
-    """The constant that stands for an input whose value is given."""
-    wanted, dtype = tuple(type_.get_shape()), np_dtype(type_.element_type)
-    if array.shape != wanted or array.dtype != dtype:
-        raise NeuronError(
-            "NIR_ONNX007",
-            f"the value of input '{name}' is {array.dtype}{list(array.shape)}, the input is "
-            f"{dtype}{list(wanted)}",
-        )
-    with made.builder.at(NameLoc(StringAttr(name), UnknownLoc())):
-        return made.builder.constant(array)
 
 
 def _opsets(entries: Sequence[onnx.OperatorSetIdProto]) -> dict[str, int]:

@@ -26,7 +26,7 @@ class OnnxModel:
         """The hash of its file; the content of external files is hashed with the constants."""
         return self.file.digest
 
-    def input_names(self) -> list[str]:
+    def input_names(self, bindings: Bindings) -> list[str]:
         """The names of its inputs, in order."""
         return [value.name for value in graph_inputs(self.file.model.graph)]
 

@@ -1,0 +1,92 @@
+"""What of a model cannot be imported, found before anything is built."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.frontends.tensorflow.graph import Library, Node, Table
+from neuronir.frontends.tensorflow.model import Model
+from neuronir.frontends.tensorflow.registry import WRITES, why_not
+
+
+@dataclass
+class Use:
+    """How a model uses one operator: how often, in which nodes, and why it cannot be imported
+    (None if it can)."""
+
+    name: str
+    count: int = 0
+    nodes: list[str] = field(default_factory=list)
+    reason: str | None = None
+
+
+def operators_used(model: Model) -> list[Use]:
+    """The operators of what is compiled, and of the functions that it calls, by name."""
+    uses: dict[str, Use] = {}
+    given = model.given
+    for node in _walk(model.needed(), model.table, model.library, set()):
+        if node.op == "_Arg" or node.op in model.library or node.name in given:
+            continue
+        use = uses.setdefault(node.op, Use(node.op, reason=why_not(node.op)))
+        use.count += 1
+        use.nodes.append(node.name)
+    return [uses[name] for name in sorted(uses)]
+
+
+def _walk(
+    nodes: Iterable[Node], table: Table, library: Library, called: set[str]
+) -> Iterator[Node]:
+    """Nodes, those of the functions that they call once each, and what writes variables beside
+    them: a function's effects do not show in what its results depend on."""
+    listed = list(nodes)
+    names = {node.name for node in listed}
+    yield from listed
+    for node in table.reachable(names):
+        if node.op in WRITES and node.name not in names:
+            yield node
+    for node in listed:
+        for name in _functions_of(node, library):
+            if name not in called:
+                called.add(name)
+                function = library.get(name)
+                body = function.table
+                inner = body.reachable((ref[0] for ref in function.results), control=False)
+                inside = {n.name for n in inner}
+                yield from (n for n in body if n.op in WRITES and n.name not in inside)
+                yield from _walk(inner, body, library, called)
+
+
+def _functions_of(node: Node, library: Library) -> list[str]:
+    found = [node.op] if node.op in library else []
+    for name in sorted(node.attrs):
+        value = node.attrs[name]
+        kind = value.WhichOneof("value")
+        if kind == "func":
+            found.append(value.func.name)
+        elif kind == "list":
+            found += [func.name for func in value.list.func]
+    return [name for name in found if name in library]
+
+
+def check_supported(model: Model) -> None:
+    """NCC_EUOC002 lists all operators that cannot be imported, with the reasons."""
+    bad = [use for use in operators_used(model) if use.reason is not None]
+    if not bad:
+        return
+    lines = [f"  {line}" for line in describe(bad)]
+    noun = "operator is" if len(bad) == 1 else "operators are"
+    raise NeuronError(
+        "NCC_EUOC002",
+        f"{len(bad)} {noun} not supported:\n" + "\n".join(lines),
+        location=model.file,
+        help="neuronx-cc list-operators --framework TENSORFLOW prints the supported operators",
+    )
+
+
+def describe(uses: Iterable[Use]) -> list[str]:
+    """One line for each operator: how often, where first, and why not."""
+    lines = []
+    for use in uses:
+        where = f"'{use.nodes[0]}'" + (f" and {use.count - 1} more" if use.count > 1 else "")
+        lines.append(f"{use.name} ({where}): {use.reason}")
+    return lines
