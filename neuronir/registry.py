@@ -139,7 +139,9 @@ class Registry:
             for part, text in parts.items():
                 # The driver says in the module which machine it is for; here the pass has to know.
                 bound = re.sub(
-                    r"\b(hlo-split-batch|lower-hlo-to-nc)(?!\{)", rf"\1{{target={name}}}", text
+                    r"\b(hlo-tile-batch|hlo-split-batch|lower-hlo-to-nc)(?!\{)",
+                    rf"\1{{target={name}}}",
+                    text,
                 )
                 named[name if part == "default" else f"{name}:{part}"] = bound
         return named

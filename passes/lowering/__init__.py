@@ -17,7 +17,14 @@ def _hlo_split_batch() -> type[ModulePass]:
     return HloSplitBatch
 
 
+def _hlo_tile_batch() -> type[ModulePass]:
+    from neuronir.passes.lowering.tile_batch import HloTileBatch
+
+    return HloTileBatch
+
+
 PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "hlo-split-batch": _hlo_split_batch,
+    "hlo-tile-batch": _hlo_tile_batch,
     "lower-hlo-to-nc": _lower_hlo_to_nc,
 }

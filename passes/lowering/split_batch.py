@@ -68,7 +68,7 @@ def split_block(block: Block, machine: Machine, strands: int) -> None:
         return
     record(HloSplitBatch.name, "strands", count)
     record(HloSplitBatch.name, "ops", len(region.tilings))
-    _split(block, region, interleaved(list(region.tilings), count, machine), count)
+    split(block, region, interleaved(list(region.tilings), count, machine), count)
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ def _leaves(op: Operation) -> Iterator[SSAValue]:
             yield v
 
 
-def _split(
+def split(
     block: Block, region: BatchRegion, order: list[tuple[int, Operation]], strands: int
 ) -> None:
     """Replace the ops of the region by copies for each strand, in that order; what they need whole

@@ -8,13 +8,13 @@ dimensions of dots), or it needs an operand whole, or it can't be tiled so.
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from xdsl.dialects.builtin import DenseArrayBase, TensorType, i64
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, TensorType, i64
 from xdsl.ir import Operation, SSAValue
 
 from neuronir.dialects.hlo.control_flow import CompositeOp
-from neuronir.dialects.hlo.data_movement import BroadcastOp, SliceOp, TransposeOp
-from neuronir.dialects.hlo.linear import DotOp
-from neuronir.dialects.hlo.reduction import ReduceOp
+from neuronir.dialects.hlo.data_movement import BroadcastOp, PadOp, SliceOp, TransposeOp
+from neuronir.dialects.hlo.linear import ConvolutionOp, DotOp
+from neuronir.dialects.hlo.reduction import ReduceOp, ReduceWindowOp
 from neuronir.passes.lowering.demand import ints, shape_of
 from neuronir.passes.lowering.layout import row_major
 
@@ -54,7 +54,45 @@ def spread(op: Operation, value: SSAValue, dim: int) -> Tiling | None:
         return _dot(op, value, dim)
     if isinstance(op, CompositeOp):
         return _composite(op, value, dim)
+    if isinstance(op, ConvolutionOp):
+        return _convolution(op, value, dim)
+    if isinstance(op, ReduceWindowOp):
+        return _windowed(op, value, dim)
+    if isinstance(op, PadOp):
+        return _padded(op, value, dim)
     return None
+
+
+def _convolution(op: ConvolutionOp, value: SSAValue, dim: int) -> Tiling | None:
+    """convolution: along the batch."""
+    image, weights = op.operands
+    batch, out = int(op.input_batch_dim.value.data), int(op.output_batch_dim.value.data)
+    alone = int(cast(IntegerAttr, op.batch_group_count).value.data) == 1 and image is not weights
+    place = batch if value is image else out if value is op.results[0] else None
+    if not alone or dim != place:
+        return None
+    return {image: batch, weights: WHOLE, op.results[0]: out}
+
+
+def _windowed(op: ReduceWindowOp, value: SSAValue, dim: int) -> Tiling | None:
+    """reduce_window: along a dimension on which the window does not move over several elements."""
+    if len(op.operands) != 2 or value is op.operands[1]:
+        return None
+    pads = ints(op.padding)
+    still = ints(op.window_dimensions)[dim] == ints(op.window_strides)[dim] == 1
+    if not still or any(pads[2 * dim : 2 * dim + 2]) or ints(op.base_dilations)[dim] != 1:
+        return None
+    return {op.operands[0]: dim, op.operands[1]: WHOLE, op.results[0]: dim}
+
+
+def _padded(op: PadOp, value: SSAValue, dim: int) -> Tiling | None:
+    """pad: along a dimension that is not padded."""
+    if value is op.operands[1]:
+        return None
+    edges = (op.edge_padding_low, op.edge_padding_high, op.interior_padding)
+    if any(ints(p)[dim] for p in edges):
+        return None
+    return {op.operands[0]: dim, op.operands[1]: WHOLE, op.results[0]: dim}
 
 
 def _elementwise(op: Operation, value: SSAValue, dim: int) -> Tiling | None:
