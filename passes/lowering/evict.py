@@ -13,6 +13,7 @@ from neuronir.passes.lowering.constants import splits
 from neuronir.passes.lowering.cover import covered
 from neuronir.passes.lowering.epilogue import Epilogue
 from neuronir.passes.lowering.layout import Atom, Form, split_at
+from neuronir.passes.lowering.row_parts import parts_selector, row_parts
 from neuronir.passes.lowering.state import Lowering
 from neuronir.passes.lowering.values import Value
 
@@ -147,6 +148,14 @@ class Evict:
             index = _row_index(value, number, atoms)
             moving = View(buffer, 0, n, index[1], base + index[0], (), 0, "bf16")
             state.emitter.matmul(target, stationary, moving, True)
+            return
+        products = self.out.elements * self.out.partitions // (rows * size)
+        parts = row_parts(state, value, products, size)
+        if parts is not None:
+            ones_of_parts = parts_selector(state, rows)
+            dims = [(parts.stride(a) or 0, a.size) for a in atoms]
+            moving = parts.at(number, ones_of_parts.partitions, dims)
+            state.emitter.matmul(target, ones_of_parts, moving, True)
             return
         form = state.converter.ensure(value, (), 1)
         ones, at = state.constants.keep(

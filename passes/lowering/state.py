@@ -53,6 +53,7 @@ class Lowering:
         self.written: set[int] = set()
         self.streamed: set[Operation] = set()  # ops of groups that are lowered tile by tile
         self.pieces: dict[tuple[Value, tuple[int, ...], tuple[int, ...]], Value] = {}
+        self.row_parts: dict[Form, Form] = {}
         self._demands: dict[SSAValue, Demand] = {}
 
     def value(self, ssa: SSAValue) -> Value:
