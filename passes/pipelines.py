@@ -21,6 +21,7 @@ def to_target(
     return ",".join(
         (
             UNROLL if unroll else SIMPLIFY,
+            "hlo-fold-conditional{select=true}",
             "hlo-find-composites",
             'hlo-decompose{keep="logistic"}',
             _CLEAN,

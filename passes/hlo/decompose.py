@@ -15,6 +15,7 @@ from neuronir.passes.hlo.decompositions import (
     dots,
     elementary,
     groups,
+    hyperbolic,
     normalization,
     precision,
     rounding,
@@ -35,6 +36,7 @@ def decompositions() -> Mapping[str, Rule]:
         transcendental,
         elementary,
         groups,
+        hyperbolic,
         normalization,
         windows,
         argmax,
@@ -57,7 +59,8 @@ class HloDecomposePass(ModulePass):
     Floating point: floor, ceil, round_nearest_even, round_nearest_afz (adding and subtracting
     2^mantissa), power (products for small integer exponents, else exp(y * log|x|) with the rules of
     IEEE pow), exponential_minus_one and log_plus_one without cancellation, logistic, cbrt, tan,
-    atan2, sine and cosine (range reduction), is_finite, sign, clamp, remainder, reduce_precision,
+    atan2, sine and cosine (range reduction), asin and acos (by atan2), hyperbolic functions and
+    their inverses (without cancellation), is_finite, sign, clamp, remainder, reduce_precision,
     comparisons in total order. Integers: divide and remainder (a quotient in f32, corrected),
     popcnt, count_leading_zeros, shifts by the width or more. Larger ones: batch_norm_*, cumulative
     reduce_window (by doubling), select_and_scatter, reductions of (value, index) pairs,

@@ -3,13 +3,15 @@
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation
+from xdsl.dialects.builtin import ModuleOp, TupleType, i1
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from neuronir.passes.hlo.inline import move_block
+from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.evaluate import known_value
-from neuronir.passes.hlo.support.walk import functions, replace
+from neuronir.passes.hlo.support.values import element, shape
+from neuronir.passes.hlo.support.walk import functions, has_effect, replace
 from neuronir.passes.statistics import record
 
 
@@ -25,37 +27,78 @@ def taken_branch(op: Operation) -> int | None:
     return index if 0 <= index < len(op.regions) else len(op.regions) - 1
 
 
-def fold_block(block: Block) -> int:
+def fold_block(block: Block, select: bool) -> int:
     """Fold the conditionals of a block, including those inside branches that it takes."""
     count = 0
     op = block.first_op
     while op is not None:
         following = op.next_op
-        branch = taken_branch(op) if op.name == "hlo.conditional" else None
-        if branch is not None:
-            body = op.regions[branch].block
-            first = body.first_op if body.first_op is not body.last_op else None
-            value = move_block(body, [op.operands[1 + branch]], op)
-            replace(op, value)
-            count += 1
-            following = first if first is not None and first.parent is block else following
-        else:
+        value: SSAValue | None = None
+        before = op.prev_op
+        if op.name == "hlo.conditional":
+            branch = taken_branch(op)
+            if branch is not None:
+                value = move_block(op.regions[branch].block, [op.operands[1 + branch]], op)
+            elif select and _is_pure(op):
+                value = _chosen(op)
+        if value is None:
             for region in op.regions:
                 for inner in region.blocks:
-                    count += fold_block(inner)
+                    count += fold_block(inner, select)
+        else:
+            replace(op, value)
+            count += 1
+            # Go on with what was moved here.
+            following = block.first_op if before is None else before.next_op
         op = following
     return count
+
+
+def _is_pure(op: Operation) -> bool:
+    return not any(has_effect(o) for r in op.regions for o in r.block.ops if o.next_op is not None)
+
+
+def _chosen(op: Operation) -> SSAValue:
+    """All branches in place of the op, and elementwise choices between their results."""
+    selector = op.operands[0]
+    results = [
+        move_block(region.block, [operand], op)
+        for region, operand in zip(op.regions, op.operands[1:], strict=True)
+    ]
+    emitter = Emitter(op)
+    value = results[-1]
+    for i in reversed(range(len(results) - 1)):
+        pred = selector
+        if element(selector) != i1:
+            pred = emitter.compare_number(selector, i, "EQ")
+        value = _choice(emitter, pred, results[i], value)
+    return value
+
+
+def _choice(emitter: Emitter, pred: SSAValue, one: SSAValue, other: SSAValue) -> SSAValue:
+    if isinstance(one.type, TupleType):
+        parts = [
+            _choice(emitter, pred, emitter.tuple_element(one, i), emitter.tuple_element(other, i))
+            for i in range(len(one.type.types.data))
+        ]
+        return emitter.tuple(parts)
+    return emitter.select(emitter.broadcast(pred, shape(one), ()), one, other)
 
 
 @dataclass(frozen=True)
 class HloFoldConditionalPass(ModulePass):
     """Replace a conditional whose predicate or index follows from constants by the branch taken.
 
-    An index out of range takes the last branch, as HLO defines.
+    An index out of range takes the last branch, as HLO defines. With `select`, one that depends on
+    data becomes all its branches and elementwise choices between their results, for machines
+    that do not branch; branches with effects stay.
     """
 
     name = "hlo-fold-conditional"
+    select: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        folded = sum(fold_block(block) for f in functions(op) for block in f.body.blocks)
+        folded = sum(
+            fold_block(block, self.select) for f in functions(op) for block in f.body.blocks
+        )
         record(self.name, "folded", folded)

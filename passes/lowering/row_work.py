@@ -113,8 +113,13 @@ class Rows:
 
     def along(self, form: Form, chunk: Chunk) -> View:
         """A vector along the rows, which lies alike on all partitions, for each of some rows."""
+        form = replace(form, free=join(form.free))
         dims = [(0, d.size) for d in chunk.dims]
-        dims += [(form.stride(d.atom) or 0, d.size) for d in self.dims]
+        for d in self.dims:
+            stride = form.stride(d.atom)
+            if stride is None:
+                raise ValueError("a vector along rows has no stride along a dimension of the rows")
+            dims.append((stride, d.size))
         return form.at(self.first, chunk.partitions, dims)
 
     def number(self, form: Form, chunk: Chunk, which: int = 0, width: int = 1) -> View:

@@ -52,7 +52,8 @@ def test_rounding_is_exact(opcode: str) -> None:
 
 @pytest.mark.parametrize(
     ("opcode", "tolerance"),
-    [("exponential-minus-one", 1e-6), ("log-plus-one", 1e-6), ("cbrt", 1e-6), ("sign", 0.0)],
+    [("exponential-minus-one", 1e-6), ("log-plus-one", 1e-6), ("cbrt", 1e-6), ("sign", 0.0)]
+    + [(name, 1e-6) for name in ("sinh", "cosh", "asinh", "acosh", "atanh", "asin", "acos")],
 )
 def test_functions_are_accurate(opcode: str, tolerance: float) -> None:
     x = f32_values()

@@ -26,38 +26,57 @@ def pool(
     dilations: Sequence[int] | None = None,
 ) -> SSAValue:
     """Reduce each position of a window over the spatial dimensions by an opcode (add, maximum);
-    padding takes no part."""
-    full = _full(len(shape(value)), layout, window, strides, padding, dilations)
-    return _reduce_window(b, value, opcode, full)
+    padding takes no part.
 
-
-Window = tuple[list[int], list[int], list[int], list[int]]
-"""Window, padding, strides and dilations over all dimensions of a tensor."""
-
-
-def _full(
-    rank: int,
-    layout: Layout,
-    window: Sequence[int],
-    strides: Sequence[int],
-    padding: Pairs,
-    dilations: Sequence[int] | None,
-) -> Window:
-    sizes, pads, steps, gaps = [1] * rank, [0] * (2 * rank), [1] * rank, [1] * rank
-    for i, d in enumerate(layout.spatial):
-        sizes[d], steps[d] = window[i], strides[i]
-        pads[2 * d : 2 * d + 2] = padding[i]
-        gaps[d] = 1 if dilations is None else dilations[i]
-    return sizes, pads, steps, gaps
-
-
-def _reduce_window(b: BlockBuilder, value: SSAValue, opcode: str, window: Window) -> SSAValue:
+    Dimensions whose window has gaps are reduced by combining its places one by one.
+    """
     neutral = neutral_element(opcode, element(value))
     if neutral is None:
         refuse(f"pooling by {opcode} of {element(value)} is not supported")
     start = b.scalar(neutral, element(value))
+    rank = len(shape(value))
+    sizes, pads, steps = [1] * rank, [0] * (2 * rank), [1] * rank
+    for i, d in enumerate(layout.spatial):
+        gap = 1 if dilations is None else dilations[i]
+        if gap != 1 and window[i] > 1:
+            value = _with_gaps(b, value, opcode, d, window[i], strides[i], padding[i], gap, start)
+            continue
+        sizes[d], steps[d] = window[i], strides[i]
+        pads[2 * d : 2 * d + 2] = padding[i]
     region = binary_region(opcode, element(value))
-    return b.op("reduce_window", [value, start], [region], **window_properties(*window))
+    properties = window_properties(sizes, pads, steps)
+    if all(n == 1 for n in (*sizes, *steps)) and not any(pads):
+        return value
+    return b.op("reduce_window", [value, start], [region], **properties)
+
+
+def _with_gaps(
+    b: BlockBuilder,
+    value: SSAValue,
+    opcode: str,
+    axis: int,
+    window: int,
+    stride: int,
+    padding: tuple[int, int],
+    gap: int,
+    start: SSAValue,
+) -> SSAValue:
+    """Pooling along one dimension by a window with gaps: its places are slices, combined."""
+    rank = len(shape(value))
+    low, high = [0] * rank, [0] * rank
+    low[axis], high[axis] = padding
+    value = b.pad(value, start, low, high)
+    dims = shape(value)
+    places = (dims[axis] - (window - 1) * gap - 1) // stride + 1
+    result: SSAValue | None = None
+    for k in range(window):
+        starts, limits, steps = [0] * rank, list(dims), [1] * rank
+        starts[axis], steps[axis] = k * gap, stride
+        limits[axis] = starts[axis] + (places - 1) * stride + 1
+        part = b.slice(value, starts, limits, steps)
+        result = part if result is None else b.binary(opcode, result, part)
+    assert result is not None
+    return result
 
 
 def max_pool(
