@@ -2,11 +2,11 @@
 
 Features lie on partitions; a tap is a shifted, strided view of the input, so nothing is unfolded in
 memory. Padding costs nothing: a tap that falls outside for some outputs is a matmul over the others
-only. With few features, the taps along the last spatial dimension join them on partitions.
+only. With few features, taps join them on partitions (conv_planes.py, conv_rows.py).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product as combinations
 from typing import cast
 
@@ -18,8 +18,11 @@ from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.nc.ops import View
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.location import source_name
+from neuronir.passes.lowering.conv_numbers import Operands, numbers_of_op
+from neuronir.passes.lowering.conv_planes import packed_taps
+from neuronir.passes.lowering.conv_rows import joined_taps
 from neuronir.passes.lowering.cover import remaining
-from neuronir.passes.lowering.demand import inner_tile, ints
+from neuronir.passes.lowering.demand import inner_tile
 from neuronir.passes.lowering.dot import WEIGHT_PIECE_BYTES, column_blocks
 from neuronir.passes.lowering.epilogue import find_epilogue
 from neuronir.passes.lowering.evict import Evict
@@ -38,59 +41,7 @@ from neuronir.passes.lowering.layout import (
 )
 from neuronir.passes.lowering.padding import padded
 from neuronir.passes.lowering.state import Lowering, span
-from neuronir.passes.lowering.values import Partition, Value, new_value, reshape, slice_value
-
-FEW_FEATURES = 16
-"""Features up to which taps are packed with them on partitions: one eighth of the array."""
-
-
-@dataclass(frozen=True)
-class Numbers:
-    """Dimension numbers and windows of a convolution; spatial tuples go by spatial dimension."""
-
-    batch: int
-    feature: int
-    spatial: tuple[int, ...]
-    k_in: int
-    k_out: int
-    k_spatial: tuple[int, ...]
-    o_batch: int
-    o_feature: int
-    o_spatial: tuple[int, ...]
-    strides: tuple[int, ...]
-    low: tuple[int, ...]
-    high: tuple[int, ...]
-    lhs_dilation: tuple[int, ...]
-    rhs_dilation: tuple[int, ...]
-    reversal: tuple[bool, ...]
-    groups: int = 1
-
-
-def numbers_of_op(op: ConvolutionOp) -> Numbers:
-    """The dimension numbers of `op` as plain numbers."""
-    pads = ints(op.padding)
-
-    def one(attr: object) -> int:
-        return int(cast(IntegerAttr, attr).value.data)
-
-    return Numbers(
-        one(op.input_batch_dim),
-        one(op.input_feature_dim),
-        ints(op.input_spatial_dims),
-        one(op.kernel_input_feature_dim),
-        one(op.kernel_output_feature_dim),
-        ints(op.kernel_spatial_dims),
-        one(op.output_batch_dim),
-        one(op.output_feature_dim),
-        ints(op.output_spatial_dims),
-        ints(op.window_strides),
-        pads[0::2],
-        pads[1::2],
-        ints(op.lhs_dilation),
-        ints(op.rhs_dilation),
-        tuple(bool(r) for r in ints(op.window_reversal)),
-        one(op.feature_group_count),
-    )
+from neuronir.passes.lowering.values import Partition, Value, slice_value
 
 
 def lower_convolution(state: Lowering, op: Operation) -> None:
@@ -129,7 +80,12 @@ class Convolution:
         """Choose how the input is laid out and emit piece by piece."""
         state = self.state
         self._dilate()
-        if not self._fold():
+        outputs = [self.shape[d] for d in self.n.o_spatial]
+        operands = Operands(self.image, self.weights, self.n)
+        packed = packed_taps(state, operands, outputs) or joined_taps(state, operands, outputs)
+        if packed is not None:
+            self.image, self.weights, self.n = packed.image, packed.weights, packed.numbers
+        else:
             self._pad_where_no_tap_covers()
         partition = self._features(self.image.shape, self.n.feature)
         x = state.converter.ensure(self.image, partition, span(partition))
@@ -220,100 +176,6 @@ class Convolution:
                 ),
             )
 
-    def _fold(self) -> bool:
-        """Join the taps of the last spatial dimension with few features: rows of the image go on
-        partitions, windows along a row are overlapping views, and PE transposes bring
-        (tap, feature) to the partitions."""
-        n, image, weights = self.n, self.image, self.weights
-        if not image.dtype.is_float or len(n.spatial) != 2:
-            return False
-        h, w = n.spatial
-        features = image.shape[n.feature]
-        taps = weights.shape[n.k_spatial[1]]
-        order = row_major(image.shape)
-        kernel = row_major(weights.shape)
-        rows_last = (
-            order[n.feature] == 1 and order[w] == features and order[h] == features * image.shape[w]
-        )
-        k_order = (*n.k_spatial, n.k_in, n.k_out)
-        fits = (
-            n.groups == 1
-            and features <= FEW_FEATURES
-            and taps > 1
-            and features * taps <= self.limit
-            and rows_last
-            and n.rhs_dilation[1] == 1
-            and not n.reversal[1]
-            and k_order == tuple(sorted(k_order))
-            and kernel[n.k_spatial[1]] == features * kernel[n.k_in]
-        )
-        if not fits or not any(
-            self._range(0, t) == (0, self.shape[n.o_spatial[0]])
-            for t in range(weights.shape[n.k_spatial[0]])
-        ):
-            return False
-        state = self.state
-        width = tile_width(image.shape[h], self.limit)
-        rows: Partition = (
-            (
-                tile(image.shape[h], order[h], width)[1]
-                if width < image.shape[h]
-                else atom(width, order[h]),
-                1,
-            ),
-        )
-        rank = len(image.shape)
-        low, high = [0] * rank, [0] * rank
-        low[w], high[w] = n.low[1], n.high[1]
-        image = padded(state, image, low, high, [0] * rank, 0.0, rows)
-        order = row_major(image.shape)
-        width_unit = atom(image.shape[h], order[h])
-        rows = (
-            (
-                tile(width_unit.size, width_unit.stride, width)[1]
-                if width < width_unit.size
-                else width_unit,
-                1,
-            ),
-        )
-        form = state.converter.ensure(image, rows, width)
-        column = form.stride(atom(image.shape[w], order[w]))
-        channel = form.stride(atom(features, 1)) if features > 1 else 1
-        if column is None or channel is None:
-            return False
-        outputs = self.shape[n.o_spatial[1]]
-        shape = [image.shape[n.batch], image.shape[h], outputs, taps * features]
-        new = row_major(shape)
-        partition = tuple((_scaled(a, order[h], new[1]), s) for a, s in form.partition)
-        free: list[tuple[Atom, int]] = []
-        for a, stride in form.free:
-            if a.stride >= order[h]:
-                base = new[0] if a.stride >= order[n.batch] and image.shape[n.batch] > 1 else new[1]
-                old = order[n.batch] if base == new[0] and a.stride >= order[n.batch] else order[h]
-                free.append((_scaled(a, old, base), stride))
-        free.append((atom(outputs, new[2]), column * n.strides[1]))
-        free.append((atom(taps, features), column))
-        if features > 1:
-            free.append((atom(features, 1), channel))
-        unfolded = new_value(shape, image.dtype)
-        unfolded.forms.append(Form(form.buffer, partition, tuple(free), 0, form.offset, form.dtype))
-        self.image = unfolded
-        kernel_rows = weights.shape[n.k_spatial[0]]
-        self.weights = reshape(weights, [kernel_rows, 1, taps * features, weights.shape[n.k_out]])
-        self.n = replace(
-            n,
-            batch=0,
-            feature=3,
-            spatial=(1, 2),
-            k_in=2,
-            k_out=3,
-            k_spatial=(0, 1),
-            strides=(n.strides[0], 1),
-            low=(n.low[0], 0),
-            high=(n.high[0], 0),
-        )
-        return True
-
     # the output
 
     def _memory_order(self, x: Form, dims: list[int]) -> list[int]:
@@ -370,12 +232,8 @@ class Convolution:
         """The outputs [first, end) along spatial dimension i whose tap lies inside the input."""
         n = self.n
         taps = self.weights.shape[n.k_spatial[i]]
-        t = taps - 1 - tap if n.reversal[i] else tap
-        shift = t * n.rhs_dilation[i] - n.low[i]
         size = self.image.shape[n.spatial[i]]
-        first = max(0, -(shift // n.strides[i]))
-        last = (size - 1 - shift) // n.strides[i]
-        return first, max(first, min(self.shape[n.o_spatial[i]], last + 1))
+        return n.range(i, tap, taps, size, self.shape[n.o_spatial[i]])
 
     def _matmuls(
         self,
@@ -521,7 +379,3 @@ def group_tile(size: int, limit: int) -> int:
     """A tile of a group's features that divides them, as tiles of all features run through."""
     width = tile_width(size, limit)
     return width if size % width == 0 else divisor(size, limit)
-
-
-def _scaled(a: Atom, old: int, new: int) -> Atom:
-    return Atom(a.size, a.stride // old * new, a.unit // old * new, a.extent)

@@ -105,3 +105,21 @@ def test_groups(kind: tuple[str, ...]) -> None:
 def test_groups_of_a_constant_filter(kind: tuple[str, ...]) -> None:
     text, args = _one(kind, True)
     assert not failures(text, args, "matmult", phases=("binary",))
+
+
+LARGE = (
+    ("1,128,128,3", "7,7,3,8", "1,64,64,8", "7x7 stride=2x2 pad=3_3x3_3", "b01f_01io->b01f", "f1"),
+    ("2,3,120,90", "8,3,3,3", "2,8,120,90", "3x3 pad=1_1x1_1", "bf01_oi01->bf01", "f1"),
+    ("1,200,99,4", "5,5,4,8", "1,100,98,8", "5x5 stride=2x1 pad=2_1x3_0", "b01f_01io->b01f", "f1"),
+    ("1,128,130,2", "3,5,2,8", "1,122,61,8", "3x5 stride=1x2 rhs_dilate=3x2 rhs_reversal=1x1",
+     "b01f_01io->b01f", "f1"),
+    ("1,256,128,1", "8,4,1,8", "1,66,50,8", "8x4 stride=4x3 pad=6_6x12_13",
+     "b01f_01io->b01f", "f1"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("cast", ["none", "matmult"])
+@pytest.mark.parametrize("kind", LARGE)
+def test_taps_packed_with_few_features(kind: tuple[str, ...], cast: str) -> None:
+    text, args = _one(kind, False)
+    assert not failures(text, args, cast, phases=PHASES)
