@@ -148,6 +148,7 @@ class Source:
     line: int = 0
     opcode: str = ""  # of the HLO instruction or composite
     flops: int = 0  # useful FLOPs of the HLO instruction (counted once)
+    group: str = ""  # "a + b": the HLO instructions that were lowered together, where several
 
 
 @dataclass(slots=True)

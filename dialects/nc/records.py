@@ -133,6 +133,10 @@ def instruction_record(
     )
 
 
+GROUP = "hlo.group"
+"""Attribute of instructions: "a + b" where HLO ops were lowered together."""
+
+
 def source_of(op: Operation) -> Source:
     """Where `op` comes from: the location names the HLO instruction, `metadata` the rest."""
     name, file, line = "", "", 0
@@ -148,7 +152,8 @@ def source_of(op: Operation) -> Source:
         line = line_attr.value.data if isinstance(line_attr, IntegerAttr) else 0
     flops = op.attributes.get("hlo.flops")
     useful = flops.value.data if isinstance(flops, IntegerAttr) else 0
-    return Source(name, framework, file, line, _text(op.attributes.get("hlo.opcode")), useful)
+    opcode, group = (_text(op.attributes.get(key)) for key in ("hlo.opcode", GROUP))
+    return Source(name, framework, file, line, opcode, useful, group)
 
 
 def _text(attr: Attribute | None) -> str:

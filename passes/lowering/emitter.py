@@ -33,6 +33,7 @@ class Emitter:
         self.head: list[Operation] = []
         self.variables: list[VariableOp] = []
         self.source: Operation | None = None
+        self.unit: list[InstructionOp] | None = None  # placed for the unit that is being lowered
         self.load_ns = {Engine.ACT: 0.0, Engine.DVE: 0.0, Engine.POOL: 0.0}
         self._loads: list[dict[Engine, float]] = []
         self._names: dict[str, int] = {}
@@ -117,6 +118,8 @@ class Emitter:
                 op.attributes["hlo.opcode"] = StringAttr(_opcode(self.source))
                 if (flops := self.source.attributes.get(FLOPS)) is not None:
                     op.attributes[FLOPS] = flops
+                if self.unit is not None:
+                    self.unit.append(op)
         self.ops.append(op)
 
     def emit(

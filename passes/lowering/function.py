@@ -32,6 +32,7 @@ from neuronir.passes.lowering.elementwise import (
     lower_select,
     lower_unary,
 )
+from neuronir.passes.lowering.fused import Fusing
 from neuronir.passes.lowering.indexing import (
     lower_dynamic_slice,
     lower_dynamic_update_slice,
@@ -132,11 +133,14 @@ def lower_block(
     units = [op for op in block.ops if op is not block.last_op]
     groups = find_groups(block, state.machine, direct) if stream else []
     state.streamed.update(op for group in groups for op in group.ops)
+    fusing = Fusing(state)
     for unit in in_order(units, groups):
         if isinstance(unit, Group):
-            lower_group(state, unit)
+            with fusing.unit(unit.ops):
+                lower_group(state, unit)
         elif unit not in state.done:
-            lower_op(state, unit)
+            with fusing.unit([unit]):
+                lower_op(state, unit)
 
 
 def lower_op(state: Lowering, op: Operation) -> None:

@@ -178,7 +178,7 @@ def sources_json(sources: list[Source]) -> bytes:
 def sources_from(data: bytes, path: str | None) -> list[Source]:
     """The rows of a source map."""
     rows = parse_json(data, "sources.json", path)
-    types = [str, str, str, int, str, int]
+    types = [str, str, str, int, str, int, str]
     if not isinstance(rows, list) or not all(
         isinstance(row, list) and [type(cell) for cell in row] == types for row in rows
     ):

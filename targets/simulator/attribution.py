@@ -6,10 +6,11 @@ on the round.
 """
 
 from bisect import bisect_right
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from neuronir.dialects.nc.enums import Engine, Space
-from neuronir.dialects.nc.instruction import ARGUMENT, AccessPattern
+from neuronir.dialects.nc.instruction import ARGUMENT, AccessPattern, Source
 from neuronir.targets.simulator.timing_code import (
     TRANSFER,
     CallTo,
@@ -197,3 +198,35 @@ def shares(code: ProgramCode, usage: Usage) -> list[OpShare]:
         for name, time in resource_times(op, code.machine.dma_engines).items():
             row.time_ns[name] = row.time_ns.get(name, 0.0) + count * time
     return [table[source] for source in sorted(table)]
+
+
+def members_of(group: str) -> list[str]:
+    """The HLO ops of a group, that which it was lowered for first."""
+    return group.split(" + ")
+
+
+def group_names(sources: Sequence[Source]) -> dict[str, str]:
+    """The group of each HLO op by its name: those that were lowered with it, else itself."""
+    names: dict[str, str] = {}
+    for source in sources:
+        if source.group or source.name not in names:
+            names[source.name] = source.group or source.name
+    return names
+
+
+def merged(
+    table: Sequence[OpShare], name_of: Callable[[int], str]
+) -> list[tuple[list[int], OpShare]]:
+    """The shares of all sources with one name, added up, with the numbers of the sources."""
+    found: dict[str, tuple[list[int], OpShare]] = {}
+    for row in table:
+        numbers, total = found.setdefault(name_of(row.source), ([], OpShare(row.source)))
+        numbers.append(row.source)
+        total.instructions += row.instructions
+        total.flops += row.flops
+        total.transpose_flops += row.transpose_flops
+        total.read += row.read
+        total.written += row.written
+        for name, time in row.time_ns.items():
+            total.time_ns[name] = total.time_ns.get(name, 0.0) + time
+    return list(found.values())

@@ -35,6 +35,8 @@ class DmaEngines:
         self.now = 0.0
         self.next = inf
         self._rates: list[tuple[Transfer, float]] = []
+        self._unused = 1.0  # the part of the engines that no transfer uses
+        self._idle = 0.0
 
     def submit(self, queue: int, transfer: Transfer, now: float) -> None:
         """Put a transfer into a queue at time `now` (never before the last call's time)."""
@@ -57,6 +59,7 @@ class DmaEngines:
     def _advance(self, now: float) -> None:
         elapsed = now - self.now
         if elapsed > 0:
+            self._idle += elapsed * self._unused
             for transfer, rate in self._rates:
                 left = transfer.remaining - elapsed * rate
                 transfer.remaining = round(left * TICKS) / TICKS
@@ -85,6 +88,11 @@ class DmaEngines:
             self._rates.append((transfer, rate))
             end = now + ceil(max(0.0, transfer.remaining) / rate * TICKS) / TICKS
             self.next = min(self.next, end)
+        self._unused = left / self.engines
+
+    def idle(self, now: float) -> float:
+        """For how long until `now` the engines had nothing to do; those in part, in part."""
+        return self._idle + max(0.0, now - self.now) * self._unused
 
     def state(self, now: float) -> tuple[object, ...]:
         """What the future depends on, in times relative to `now`."""

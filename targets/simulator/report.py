@@ -1,127 +1,34 @@
 """report.json: what a run took, what bounds it, and where the time and the bytes went.
 
-Names follow the public profiler. `FIELDS`, `OP_FIELDS` and `LOOP_FIELDS` list every key with its
-unit; docs/report.md is made of them.
+Names follow the public profiler. report_fields.py lists every key with its unit.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
+from neuronir.dialects.nc.instruction import Source
 from neuronir.dialects.nc.machine import Machine
 from neuronir.targets.simulator.attribution import (
     ENGINES,
     OpShare,
     Usage,
     bytes_by_kind,
+    group_names,
+    members_of,
+    merged,
     resource_times,
     shares,
     usage_of,
 )
 from neuronir.targets.simulator.loops import loop_loads
+from neuronir.targets.simulator.losses import find_losses, waiting_streams
 from neuronir.targets.simulator.timing import TimingResult
 from neuronir.targets.simulator.timing_code import TRANSFER
 
 Report = dict[str, Any]
 
+_TOP_LOSSES = 5
+_TIMES = ("tensor", "vector", "scalar", "gpsimd", "dma")
 _KINDS = ("input", "output", "constant", "scratch", "spill", "other")
-
-
-@dataclass(frozen=True)
-class Field:
-    """A key of the report."""
-
-    name: str
-    unit: str
-    meaning: str
-
-
-_BUSY = "busy (issuing, waits not counted), of total_time_us"
-
-FIELDS: tuple[Field, ...] = (
-    Field("machine", "name", "the machine of the program"),
-    Field("total_time_us", "us", "first instruction to last result"),
-    Field(
-        "launch_overhead_us",
-        "us",
-        "start-up and tear-down of a run on hardware, fitted; not in total_time_us",
-    ),
-    Field(
-        "roofline_us",
-        "us",
-        "no run of these instructions can be faster: the largest of roofline_compute_us, "
-        "roofline_dma_us and the loads in resource_us",
-    ),
-    Field("roofline_compute_us", "us", "executed matmul and transpose FLOPs at the peak rate"),
-    Field("roofline_dma_us", "us", "bytes moved by DMA at the sustained rate of all engines"),
-    Field("roofline_hbm_us", "us", "the larger of roofline_compute_us and HBM bytes at HBM's peak"),
-    Field("roofline_percent", "%", "roofline_us of total_time_us"),
-    Field("bound_by", "name", "the busiest resource, or `latency` where none is half busy"),
-    Field("busiest_resource", "name", "the resource with the largest load in resource_us"),
-    Field("resource_us", "us by name", "load of each engine, of dma, and of the shared ports"),
-    Field("mfu_estimated_percent", "%", "executed matmul FLOPs of the bf16 peak; no transposes"),
-    Field("hfu_estimated_percent", "%", "the same with transposes, fp32 counted by its passes"),
-    Field("mbu_estimated_percent", "%", "HBM bytes of HBM's peak bandwidth"),
-    Field("tensor_engine_active_time_percent", "%", _BUSY),
-    Field("vector_engine_active_time_percent", "%", _BUSY),
-    Field("scalar_engine_active_time_percent", "%", _BUSY),
-    Field("gpsimd_engine_active_time_percent", "%", _BUSY),
-    Field("dma_active_time_percent", "%", "descriptor time over all DMA engines"),
-    Field("tensor_engine_instruction_count", "instructions", "executed"),
-    Field("vector_engine_instruction_count", "instructions", "executed"),
-    Field("scalar_engine_instruction_count", "instructions", "executed"),
-    Field("gpsimd_engine_instruction_count", "instructions", "executed"),
-    Field("sync_engine_instruction_count", "instructions", "executed"),
-    Field("instruction_count", "instructions", "executed, transfers included"),
-    Field("walked_instruction_count", "instructions", "simulated one by one, not extrapolated"),
-    Field("matmul_flops", "FLOP", "executed, 2 per multiply and add"),
-    Field("transpose_flops", "FLOP", "executed by transposes on the tensor engine"),
-    Field("hbm_read_bytes", "bytes", "all reads of HBM by DMA"),
-    Field("hbm_write_bytes", "bytes", "all writes of HBM by DMA"),
-    Field("bytes_by_kind", "bytes", "read and written, by kind of variable"),
-    Field("spill_save_bytes", "bytes", "written to spill variables"),
-    Field("spill_reload_bytes", "bytes", "read from spill variables"),
-    Field("dma_transfer_count", "transfers", "executed"),
-    Field("dma_descriptor_count", "descriptors", "executed"),
-    Field("dma_bytes", "bytes", "moved by DMA engines, also inside SBUF"),
-    Field("dma_ring_bytes", "bytes", "descriptors in HBM that the loader writes"),
-    Field("average_dma_size", "bytes", "dma_bytes of a transfer"),
-    Field("average_descriptor_size", "bytes", "dma_bytes of a descriptor"),
-    Field("port_stall_us", "us", "waits of ACT, DVE and POOL for a port that another held"),
-    Field("act_table_load_count", "loads", "changes of the activation function set"),
-    Field("act_table_load_us", "us", "time of those"),
-    Field("barriers", "barriers", "at which all engines meet"),
-    Field("semaphore_count", "semaphores", "used by the program"),
-    Field("ops", "table", "one row for each HLO op with instructions, largest share first"),
-    Field("loops", "table", "one row for each innermost loop"),
-    Field("assumed_numbers", "names", "numbers of the machine that are assumptions"),
-)
-
-OP_FIELDS: tuple[Field, ...] = (
-    Field("name", "name", "the HLO instruction"),
-    Field("opcode", "name", "its opcode or composite"),
-    Field("framework_op", "name", "the framework op of its metadata"),
-    Field("source", "file:line", "the source line of its metadata"),
-    Field("tensor_us", "us", "time on the tensor engine"),
-    Field("vector_us", "us", "time on the vector engine"),
-    Field("scalar_us", "us", "time on the scalar engine, without table loads"),
-    Field("gpsimd_us", "us", "time on the gpsimd engine"),
-    Field("dma_us", "us", "descriptor time over all DMA engines"),
-    Field("instructions", "instructions", "executed"),
-    Field("flops", "FLOP", "executed by matmuls"),
-    Field("useful_flops", "FLOP", "of the HLO instruction itself, counted once"),
-    Field("transpose_flops", "FLOP", "executed by transposes on the tensor engine"),
-    Field("hbm_read_bytes", "bytes", "read"),
-    Field("hbm_write_bytes", "bytes", "written"),
-    Field("share_percent", "%", "of the load of the busiest resource"),
-)
-
-LOOP_FIELDS: tuple[Field, ...] = (
-    Field("function", "name", "the function that holds the loop"),
-    Field("trip_counts", "rounds", "of the loops around it and of itself, outermost first"),
-    Field("busiest_resource", "name", "what bounds a round"),
-    Field("round_us", "us by name", "load of each resource in one round"),
-    Field("ops", "names", "the HLO ops in it"),
-)
 
 
 def build_report(result: TimingResult, usage: Usage | None = None) -> Report:
@@ -145,6 +52,7 @@ def build_report(result: TimingResult, usage: Usage | None = None) -> Report:
     busiest = max(loads, key=lambda name: loads[name])
     roofline = max(peak_ns, dma_ns, loads[busiest])
     check_roofline(roofline, total)
+    idle = _idle_by_source(result, busiest, usage)
     spill = kinds.get("spill")
     issued = dict.fromkeys(ENGINES.values(), 0)
     for op, n in zip(code.ops, counts, strict=True):
@@ -197,7 +105,9 @@ def build_report(result: TimingResult, usage: Usage | None = None) -> Report:
         "act_table_load_us": result.table_loads * machine.act_table_load_ns / 1e3,
         "barriers": result.barriers,
         "semaphore_count": code.semaphores,
-        "ops": _op_rows(result, table, busiest),
+        "losses": _loss_rows(result, usage, busiest),
+        "ops": _op_rows(result, table, busiest, idle),
+        "groups": _group_rows(result, table, busiest, idle),
         "loops": _loop_rows(result),
         "assumed_numbers": assumed_numbers(machine),
     }
@@ -236,37 +146,106 @@ def _loads(result: TimingResult, usage: Usage) -> dict[str, float]:
     return loads
 
 
-def _op_rows(result: TimingResult, table: list[OpShare], busiest: str) -> list[Report]:
+def _idle_by_source(result: TimingResult, busiest: str, usage: Usage) -> dict[int, float]:
+    """For how many ns the busiest resource stood still before instructions of each source."""
+    streams = waiting_streams(result, busiest, usage)
+    found: dict[int, float] = {}
+    for wait, ns in result.idle.sums().items():
+        if wait.stream in streams:
+            found[wait.source] = found.get(wait.source, 0.0) + ns
+    return found
+
+
+def _share(row: OpShare, busiest: str, whole: float) -> Report:
+    """What ops and groups say alike."""
+    return {
+        **{f"{name}_us": row.time_ns.get(name, 0.0) / 1e3 for name in _TIMES},
+        "instructions": row.instructions,
+        "flops": row.flops,
+        "transpose_flops": row.transpose_flops,
+        "hbm_read_bytes": row.read,
+        "hbm_write_bytes": row.written,
+        "share_percent": _percent(row.time_ns.get(busiest, 0.0), whole),
+        "bound": max(_TIMES, key=lambda name: row.time_ns.get(name, 0.0)),
+    }
+
+
+def _op_rows(
+    result: TimingResult, table: list[OpShare], busiest: str, idle: dict[int, float]
+) -> list[Report]:
     sources = result.program.sources
     whole = sum(row.time_ns.get(busiest, 0.0) for row in table)
+    names = group_names(sources)
     rows = []
-    for row in table:
-        source = sources[row.source] if row.source < len(sources) else None
+    for numbers, row in merged(table, lambda n: sources[n].name if n < len(sources) else ""):
+        source = max((sources[n] for n in numbers if n < len(sources)), key=_said, default=None)
         rows.append(
             {
                 "name": source.name if source else "",
                 "opcode": source.opcode if source else "",
                 "framework_op": source.framework if source else "",
                 "source": f"{source.file}:{source.line}" if source and source.file else "",
-                **{
-                    f"{name}_us": row.time_ns.get(name, 0.0) / 1e3
-                    for name in ("tensor", "vector", "scalar", "gpsimd", "dma")
-                },
-                "instructions": row.instructions,
-                "flops": row.flops,
+                **_share(row, busiest, whole),
                 "useful_flops": source.flops if source else 0,
-                "transpose_flops": row.transpose_flops,
-                "hbm_read_bytes": row.read,
-                "hbm_write_bytes": row.written,
-                "share_percent": _percent(row.time_ns.get(busiest, 0.0), whole),
+                "idle_us": sum(idle.get(n, 0.0) for n in numbers) / 1e3,
+                "group": members_of(names.get(source.name, ""))[0] if source else "",
             }
         )
     rows.sort(key=_rank)
     return rows
 
 
+def _said(source: Source) -> tuple[bool, bool, int]:
+    """Of two sources of one name, the one that says more."""
+    return (bool(source.opcode), bool(source.framework), source.flops)
+
+
+def _group_rows(
+    result: TimingResult, table: list[OpShare], busiest: str, idle: dict[int, float]
+) -> list[Report]:
+    sources = result.program.sources
+    whole = sum(row.time_ns.get(busiest, 0.0) for row in table)
+    names = group_names(sources)
+    useful = {source.name: source.flops for source in sorted(sources, key=_said)}
+    rows = []
+    grouped = merged(table, lambda n: names.get(sources[n].name, "") if n < len(sources) else "")
+    for numbers, row in grouped:
+        held = [sources[n].name for n in numbers if n < len(sources)]
+        label = names.get(held[0], "") if held else ""
+        members = list(dict.fromkeys([*members_of(label), *held]))
+        rows.append(
+            {
+                "name": members[0],
+                "ops": members,
+                **_share(row, busiest, whole),
+                "useful_flops": sum(useful.get(name, 0) for name in members),
+                "idle_us": sum(idle.get(n, 0.0) for n in numbers) / 1e3,
+            }
+        )
+    rows.sort(key=_rank)
+    return rows
+
+
+def _loss_rows(result: TimingResult, usage: Usage, busiest: str) -> list[Report]:
+    sources = result.program.sources
+    rows = []
+    for loss in find_losses(result, usage, busiest)[:_TOP_LOSSES]:
+        worst = loss.worst()
+        rows.append(
+            {
+                "us": loss.ns / 1e3,
+                "percent": _percent(loss.ns, result.total_ns),
+                "what": loss.what,
+                "advice": loss.advice,
+                "worst_op": sources[worst].name if worst < len(sources) else "",
+                "ops": len(loss.by_source),
+            }
+        )
+    return rows
+
+
 def _rank(row: Report) -> tuple[float, float]:
-    times = sum(float(row[f"{n}_us"]) for n in ("tensor", "vector", "scalar", "gpsimd", "dma"))
+    times = sum(float(row[f"{n}_us"]) for n in _TIMES)
     return (-float(row["share_percent"]), -times)
 
 
@@ -282,17 +261,3 @@ def _loop_rows(result: TimingResult) -> list[Report]:
         }
         for loop in loop_loads(result.code)
     ]
-
-
-def fields_markdown() -> str:
-    """The tables of docs/report.md."""
-    parts = []
-    for title, fields in (
-        ("report.json", FIELDS),
-        ("A row of `ops`", OP_FIELDS),
-        ("A row of `loops`", LOOP_FIELDS),
-    ):
-        lines = [f"## {title}", "", "| key | unit | meaning |", "|---|---|---|"]
-        lines += [f"| `{f.name}` | {f.unit} | {f.meaning} |" for f in fields]
-        parts.append("\n".join(lines))
-    return "\n\n".join(parts) + "\n"

@@ -33,6 +33,7 @@ class Snapshot:
     counters: list[tuple[int, float, float, int]]
     barriers: int
     log: int
+    idle: int
 
 
 @dataclass(slots=True, eq=False)
@@ -125,6 +126,7 @@ class Steady:
             [(s.executed, s.active, s.port_stall, s.table_loads) for s in run.streams],
             run.barriers,
             len(run.wait_log),
+            len(run.idle),
         )
 
     def _repeats(self, leader: Stream, earlier: list[Snapshot], last: Snapshot) -> bool:
@@ -214,6 +216,7 @@ class Steady:
         heapify(run.heap)
         run.shift_dma(by)
         run.barriers += rounds * (last.barriers - middle.barriers)
+        run.idle.repeat(middle.idle, last.idle, rounds)
         if run.total > run.now:
             run.total += by
         run.now += by

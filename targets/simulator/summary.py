@@ -1,10 +1,12 @@
 """The one-screen summary of a report."""
 
+from textwrap import wrap
 from typing import TextIO
 
 from neuronir.targets.simulator.report import Report
 
-_TOP = 10
+_TOP = 5
+_WIDTH = 100
 _BAR = 30
 
 _ENGINES = (
@@ -36,6 +38,15 @@ def summary_text(report: Report) -> str:
     if rows:
         lines += ["", "  HBM bytes        read       written"]
         lines += [f"  {kind:<9} {read:>12}  {written:>12}" for kind, read, written in rows]
+    losses = report["losses"]
+    if losses:
+        lines += ["", f"  largest losses of {report['busiest_resource']}"]
+        for row in losses:
+            lead = f"  {row['percent']:5.1f} %  {_us(row['us']):>10}  "
+            rest = " " * len(lead)
+            for text in _words(row):
+                lines += wrap(text, _WIDTH, initial_indent=lead, subsequent_indent=rest)
+                lead = rest
     ops = report["ops"][:_TOP]
     if ops:
         lines += ["", f"  top ops by share of {report['busiest_resource']}"]
@@ -65,6 +76,11 @@ def _bound(report: Report) -> str:
 def _figures(report: Report) -> list[tuple[str, str]]:
     return [
         (
+            "rooflines",
+            f"compute {_us(report['roofline_compute_us'])}, bytes {_us(report['roofline_dma_us'])} "
+            f"by DMA, {_us(report['roofline_hbm_us'])} with compute at HBM's peak",
+        ),
+        (
             "instructions",
             f"{report['instruction_count']:,} "
             f"({report['walked_instruction_count']:,} walked, the rest repeat)",
@@ -92,6 +108,12 @@ def _bytes(report: Report) -> list[tuple[str, str, str]]:
         (kind, _size(row["read"]), _size(row["written"]))
         for kind, row in report["bytes_by_kind"].items()
     ]
+
+
+def _words(row: Report) -> tuple[str, str]:
+    """What happened, with how many ops; and what helps."""
+    count = "" if row["ops"] == 1 else f"{row['ops']:,} ops, most in "
+    return f"{row['what']} ({count}{row['worst_op'] or '-'})", f"{row['advice']}"
 
 
 def _name(row: Report) -> str:
@@ -139,6 +161,12 @@ def _rich(report: Report, file: TextIO) -> None:
         for kind, read, written in _bytes(report):
             sizes.add_row(kind, read, written)
         console.print(sizes)
+    if report["losses"]:
+        losses = Table(f"loss of {report['busiest_resource']}", "time", "what and why", box=None)
+        for row in report["losses"]:
+            words = "\n".join(_words(row)).replace("[", r"\[")
+            losses.add_row(f"{row['percent']:.1f} %", _us(row["us"]), words)
+        console.print(losses)
     if report["ops"]:
         ops = Table(f"share of {report['busiest_resource']}", "op", "time", box=None)
         for row in report["ops"][:_TOP]:

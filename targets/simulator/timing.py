@@ -13,6 +13,7 @@ from neuronir.dialects.nc.instruction import Program
 from neuronir.dialects.nc.machine import Machine, get_machine
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.targets.simulator.dma_timing import DmaEngines, Transfer
+from neuronir.targets.simulator.idle import Cause, IdleLog, Wait
 from neuronir.targets.simulator.steady import Steady
 from neuronir.targets.simulator.timing_code import (
     BARRIER,
@@ -56,6 +57,8 @@ class TimingResult:
     barriers: int
     walked: int
     recording: Recording | None
+    idle: IdleLog
+    dma_idle_ns: float  # of the DMA engines, those idle in part in part
 
 
 def simulate_timing(
@@ -95,6 +98,7 @@ class TimingRun:
         self.barriers = 0
         self.walked = 0
         self.wait_log: list[int] = []
+        self.idle = IdleLog()
         self._meeting = sum(entry.has_barrier for entry in code.entries)
         self._arrived: list[Stream] = []
         self._dma_event = -1.0
@@ -140,6 +144,8 @@ class TimingRun:
             self.barriers,
             self.walked,
             self.recording,
+            self.idle,
+            self.dma.idle(self.total),
         )
 
     def _port(self, stream: Stream, op: Op, time: float) -> float:
@@ -153,6 +159,8 @@ class TimingRun:
         """Start `op` at `start`: occupy its engine and ports, and tell who waits for it."""
         self.walked += 1
         stream.executed += 1
+        if start > stream.free:
+            self._log_idle(stream, op, start)
         if stream.stalled >= 0:
             stream.port_stall += start - stream.stalled
             stream.stalled = -1.0
@@ -186,10 +194,25 @@ class TimingRun:
         if op.updates:
             self._update(op, result, place)
 
+    def _log_idle(self, stream: Stream, op: Op, start: float) -> None:
+        """Log the time from the end of the last instruction of the stream to the start of `op`."""
+        source = op.instruction.source
+        if op.kind == TRANSFER:
+            lost = self.dma.idle(start) - stream.idle
+            if lost > 0:
+                self.idle.add(Wait(stream.index, source, stream.cause, stream.maker), lost)
+            return
+        ready = stream.stalled if stream.stalled >= 0 else start
+        if ready > stream.free:
+            wait = Wait(stream.index, source, stream.cause, stream.maker)
+            self.idle.add(wait, ready - stream.free)
+        if start > ready:
+            self.idle.add(Wait(stream.index, source, Cause.PORT, -1), start - ready)
+
     def _update(self, op: Op, time: float, place: int) -> None:
         for number, amount in op.updates:
             semaphore = self.semaphores[number]
-            semaphore.add(time, amount, place)
+            semaphore.add(time, amount, place, op.number)
             if semaphore.waiters:
                 value = semaphore.values[-1]
                 ready = [s for s in semaphore.waiters if s.need <= value]
@@ -223,8 +246,11 @@ class TimingRun:
         if op is None:
             stream.done = True
             stream.finish = stream.free
+            stream.idle = self.dma.idle(self.now)
             return
         stream.needs = self.needs_of(stream, op)
+        if op.kind == TRANSFER:
+            stream.idle = self.dma.idle(self.now)
         self._resolve(stream)
 
     def needs_of(self, stream: Stream, op: Op) -> list[tuple[int, int]]:
@@ -285,19 +311,25 @@ class TimingRun:
         op = stream.op
         assert op is not None
         time = stream.free
+        cause, maker = Cause.PROGRAM, -1
         if op.table and op.table != stream.table:
             time += self.table_ns
+            cause = Cause.TABLE
         if stream.pending:
-            time = self._after_results(stream, op, time)
+            visible = self._after_results(stream, op, time)
+            if visible > time:
+                time, cause = visible, Cause.RESULT
         for number, need in stream.needs:
             semaphore = self.semaphores[number]
             if semaphore.values[-1] < need:
                 stream.parked, stream.need = number, need
                 semaphore.waiters.append(stream)
                 return
-            seen = semaphore.times[semaphore.reached(need)] + self.semaphore_ns
+            at = semaphore.reached(need)
+            seen = semaphore.times[at] + self.semaphore_ns
             if seen > time:
-                time = seen
+                time, cause, maker = seen, Cause.SEMAPHORE, semaphore.makers[at]
+        stream.cause, stream.maker = cause, maker
         if op.table and op.table != stream.table:
             stream.table = op.table
             stream.table_loads += 1
@@ -325,6 +357,7 @@ class TimingRun:
     def _arrive(self, stream: Stream, time: float) -> None:
         """At a barrier: when the last stream has come, all go on together."""
         stream.in_barrier = True
+        stream.cause = Cause.BARRIER
         stream.free = time
         self._arrived.append(stream)
         if len(self._arrived) < self._meeting:

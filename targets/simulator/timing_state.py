@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from neuronir.dialects.nc.enums import Engine
 from neuronir.dialects.nc.instruction import ARGUMENT, Affine
+from neuronir.targets.simulator.idle import Cause
 from neuronir.targets.simulator.timing_code import Code, Op
 
 ENV = 64
@@ -34,6 +35,9 @@ class Stream:
     parked: int = -1  # the semaphore that it is parked on
     need: int = 0  # the value that it is parked for
     stalled: float = -1.0  # when `op` first met a busy port, -1 if it has not
+    cause: Cause = Cause.PROGRAM  # what `op` waits for last, and the op that lets it go on
+    maker: int = -1
+    idle: float = 0.0  # the idle time of the DMA engines when the transfer `op` was fetched
     pending: list[tuple[float, Op]] = field(default_factory=list)
     table: str = ""
     done: bool = False
@@ -49,19 +53,24 @@ class Stream:
 class Semaphore:
     """When a counter reached which value; increments are seen in the order of their issue."""
 
-    __slots__ = ("causes", "times", "values", "waiters")
+    __slots__ = ("causes", "makers", "times", "values", "waiters")
 
     def __init__(self) -> None:
         self.times: list[float] = [0.0]
         self.values: list[int] = [0]
         self.causes: list[int] = [-1]
+        self.makers: list[int] = [-1]
         self.waiters: list[Stream] = []
 
-    def add(self, time: float, amount: int, cause: int) -> None:
-        """Add `amount` at `time`, or when the last addition is seen if that is later."""
+    def add(self, time: float, amount: int, cause: int, maker: int) -> None:
+        """Add `amount` at `time`, or when the last addition is seen if that is later.
+
+        `maker` is the number of the op that adds, `cause` the place of its recorded interval.
+        """
         self.times.append(max(time, self.times[-1]))
         self.values.append(self.values[-1] + amount)
         self.causes.append(cause)
+        self.makers.append(maker)
 
     def reached(self, value: int) -> int:
         """The place in `times` at which the counter has reached `value`; it must have been."""
@@ -74,6 +83,7 @@ class Semaphore:
         self.times[future:] = [now + by, *(t + by for t in self.times[future:])]
         self.values[future:] = [last + amount, *(v + amount for v in self.values[future:])]
         self.causes.insert(future, -1)
+        self.makers.insert(future, self.makers[future - 1])
 
 
 class Recording:

@@ -18,12 +18,13 @@ from neuronir.dialects.nc.instruction import (
     Source,
     Variable,
 )
-from neuronir.targets.simulator.report import (
+from neuronir.targets.simulator.report import build_report, check_roofline
+from neuronir.targets.simulator.report_fields import (
     FIELDS,
+    GROUP_FIELDS,
     LOOP_FIELDS,
+    LOSS_FIELDS,
     OP_FIELDS,
-    build_report,
-    check_roofline,
     fields_markdown,
 )
 from neuronir.targets.simulator.summary import print_summary, summary_text
@@ -64,6 +65,11 @@ def test_every_key_is_listed() -> None:
     assert list(report) == [f.name for f in FIELDS] or set(report) == {f.name for f in FIELDS}
     for row in report["ops"]:
         assert set(row) == {f.name for f in OP_FIELDS}
+    for row in report["groups"]:
+        assert set(row) == {f.name for f in GROUP_FIELDS}
+    assert 0 < len(report["losses"]) <= 5
+    for row in report["losses"]:
+        assert set(row) == {f.name for f in LOSS_FIELDS}
     loops = build_report(simulate_timing(program(pipeline(20))))["loops"]
     for row in loops:
         assert set(row) == {f.name for f in LOOP_FIELDS}

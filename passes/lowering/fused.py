@@ -1,0 +1,55 @@
+"""Which HLO ops are lowered together: their instructions say so, for the report."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Operation
+
+from neuronir.dialects.nc.records import GROUP
+from neuronir.dialects.support.location import source_name
+from neuronir.passes.lowering.state import VIEWS, Lowering
+
+
+class Fusing:
+    """Names the groups of a function: the ops of each unit of lowering, and what it took along."""
+
+    def __init__(self, state: Lowering) -> None:
+        self.state = state
+        self._claimed: set[Operation] = set()
+
+    @contextmanager
+    def unit(self, ops: Sequence[Operation]) -> Iterator[None]:
+        """Lower `ops` as one; units inside of a unit belong to it."""
+        emitter = self.state.emitter
+        if emitter.unit is not None:
+            yield
+            return
+        placed = emitter.unit = []
+        try:
+            yield
+        finally:
+            emitter.unit = None
+        self._claimed.update(ops)
+        taken = (op for op in self._taken(ops) if op.name not in VIEWS)
+        names = [source_name(op) for op in (*ops, *taken)]
+        label = " + ".join(dict.fromkeys(filter(None, names)))
+        if " + " in label:
+            group = StringAttr(label)
+            for instruction in placed:
+                instruction.attributes[GROUP] = group
+
+    def _taken(self, ops: Sequence[Operation]) -> list[Operation]:
+        """Neighbours, near and far, that the lowering of `ops` has done as well."""
+        found: list[Operation] = []
+        queue = list(ops)
+        while queue:
+            op = queue.pop()
+            near = [v.owner for v in op.operands if isinstance(v.owner, Operation)]
+            near += [use.operation for result in op.results for use in result.uses]
+            for other in near:
+                if other in self.state.done and other not in self._claimed:
+                    self._claimed.add(other)
+                    found.append(other)
+                    queue.append(other)
+        return found

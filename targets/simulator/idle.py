@@ -1,0 +1,73 @@
+"""Where engines stood still, and whom they waited for.
+
+An engine's idle time before an instruction is logged with what let the instruction start at last.
+For a DMA queue it is the time, as far as the DMA engines had nothing else to move, in which its
+next transfer was held back.
+"""
+
+from array import array
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Cause(Enum):
+    """What an instruction waited for."""
+
+    PROGRAM = "program"  # nothing: it follows the one before
+    SEMAPHORE = "semaphore"  # an instruction of another engine, or a transfer
+    RESULT = "result"  # the result of an earlier instruction of its engine
+    TABLE = "table"  # its activation function set
+    PORT = "port"  # a memory port that another engine held
+    BARRIER = "barrier"
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Who waited: the stream and the source of the instruction; and for what.
+
+    `maker` is the number of the op that let it go on, -1 where there is none.
+    """
+
+    stream: int
+    source: int
+    cause: Cause
+    maker: int
+
+
+class IdleLog:
+    """Idle times in ns in the order of their end; compact, as there is one for each instruction."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[Wait, int] = {}
+        self._waits: list[Wait] = []
+        self._keys = array("i")
+        self._times = array("d")
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def add(self, wait: Wait, time: float) -> None:
+        """Log an idle time."""
+        number = self._numbers.get(wait)
+        if number is None:
+            number = self._numbers[wait] = len(self._waits)
+            self._waits.append(wait)
+        self._keys.append(number)
+        self._times.append(time)
+
+    def repeat(self, begin: int, end: int, times: int) -> None:
+        """Log the entries from `begin` to `end` again, `times` times as long."""
+        for number, time in self._sums(begin, end).items():
+            self._keys.append(number)
+            self._times.append(times * time)
+
+    def sums(self) -> dict[Wait, float]:
+        """All in all, by wait."""
+        return {self._waits[n]: time for n, time in self._sums(0, len(self._keys)).items()}
+
+    def _sums(self, begin: int, end: int) -> dict[int, float]:
+        found: dict[int, float] = {}
+        for at in range(begin, end):
+            number = self._keys[at]
+            found[number] = found.get(number, 0.0) + self._times[at]
+        return found

@@ -1,0 +1,227 @@
+"""The largest losses of a run against its roofline, in words.
+
+What bounds a run is its busiest resource. It loses time where it stands still (idle.py says whom it
+waited for) and where it works below its rate: on overheads, on small pieces, on work that another
+way of compiling or another type would not need. Losses of one kind add up over all ops with the
+same opcodes.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from neuronir.dialects.nc.enums import DType
+from neuronir.dialects.nc.instruction import Source
+from neuronir.dialects.nc.machine import Machine
+from neuronir.targets.simulator.attribution import ENGINES, Usage
+from neuronir.targets.simulator.idle import Cause, Wait
+from neuronir.targets.simulator.timing import TimingResult
+from neuronir.targets.simulator.timing_code import TRANSFER, Op
+
+
+@dataclass(slots=True)
+class Loss:
+    """Time lost in ns, by op (source number); `what` and `advice` are sentences."""
+
+    what: str
+    advice: str
+    ns: float = 0.0
+    by_source: dict[int, float] = field(default_factory=dict)
+
+    def add(self, source: int, ns: float) -> None:
+        """Add what one op lost."""
+        self.ns += ns
+        self.by_source[source] = self.by_source.get(source, 0.0) + ns
+
+    def worst(self) -> int:
+        """The op that lost most."""
+        return max(sorted(self.by_source), key=lambda source: self.by_source[source])
+
+
+def waiting_streams(result: TimingResult, resource: str, usage: Usage) -> list[int]:
+    """The streams whose idle time is that of `resource`.
+
+    Of a port that is the busier of the engines that share it, of dma the queue with most to move.
+    """
+    streams = result.streams
+    if resource == "dma":
+        moved = dict.fromkeys((s.index for s in streams if s.engine.is_dma), 0.0)
+        by_engine = {s.engine: s.index for s in streams}
+        for op, count in zip(result.code.ops, usage.counts, strict=True):
+            if op.kind == TRANSFER:
+                moved[by_engine[op.instruction.engine]] += count * op.cost.dma_load_ns
+        return [max(sorted(moved), key=lambda i: moved[i])] if moved else []
+    wanted = {"psum_port": ("vector", "scalar"), "sbuf_port": ("vector", "gpsimd")}
+    names = wanted.get(resource, (resource,))
+    found = [s for s in streams if ENGINES.get(s.engine) in names]
+    return [max(found, key=lambda s: s.active).index] if found else []
+
+
+def find_losses(result: TimingResult, usage: Usage, resource: str) -> list[Loss]:
+    """All losses of `resource`, largest first."""
+    losses: dict[tuple[str, str], Loss] = {}
+    for (what, advice), source, ns in (
+        *_idle(result, resource, waiting_streams(result, resource, usage)),
+        *_work(result.code.ops, usage, resource, result.machine),
+    ):
+        losses.setdefault((what, advice), Loss(what, advice)).add(source, ns)
+    return sorted(losses.values(), key=lambda loss: -loss.ns)
+
+
+_Entry = tuple[tuple[str, str], int, float]
+
+
+def _idle(result: TimingResult, resource: str, streams: Sequence[int]) -> Iterator[_Entry]:
+    sources, ops = result.program.sources, result.code.ops
+    for wait, ns in result.idle.sums().items():
+        if wait.stream in streams:
+            yield _why(wait, resource, sources, ops), wait.source, ns
+    for index in streams:
+        stream, last = result.streams[index], _last_source(result, index)
+        end = result.total_ns - stream.finish
+        words = f"{resource} has nothing to do after its last instruction"
+        if stream.engine.is_dma:
+            end = result.dma_idle_ns - stream.idle
+            words = "dma has little or nothing to move after the last transfer of its busiest queue"
+        if end > 0:
+            yield (words, "only less to do at the end of the program helps"), last, end
+
+
+def _last_source(result: TimingResult, index: int) -> int:
+    """The source of the last instruction in the text of a stream."""
+    steps = result.streams[index].frames[0].code.steps
+    return next((s.instruction.source for s in reversed(steps) if isinstance(s, Op)), 0)
+
+
+def _why(
+    wait: Wait, resource: str, sources: Sequence[Source], ops: Sequence[Op]
+) -> tuple[str, str]:
+    """What happened and what helps, of an idle time."""
+    mine = _kind(sources, wait.source)
+    match wait.cause:
+        case Cause.TABLE:
+            return (
+                f"{resource} loads activation function sets for {mine}",
+                "put activations of one set next to each other, or use functions of one set",
+            )
+        case Cause.RESULT:
+            return (
+                f"{resource} waits for its own result of the instruction before, in {mine}",
+                "work on more elements at once, or mix independent work between the steps",
+            )
+        case Cause.PORT:
+            return (
+                f"{resource} waits in {mine} for a memory port that another engine holds",
+                "move one of the two to another engine, or its operand to another memory",
+            )
+        case Cause.BARRIER:
+            return (f"{resource} waits at barriers in {mine}", "drop the barriers")
+        case Cause.SEMAPHORE:
+            pass
+        case _:
+            return (
+                f"{resource} has nothing to move until the next transfer, of {mine}, starts",
+                "more transfers under way at once, on several queues, keep the engines busy",
+            )
+    maker = ops[wait.maker] if 0 <= wait.maker < len(ops) else None
+    if maker is None:
+        return (f"{resource} waits for other engines in {mine}", "overlap more independent work")
+    theirs = _kind(sources, maker.instruction.source)
+    if maker.kind == TRANSFER:
+        if resource == "dma":
+            return (
+                f"transfers of {mine} wait for other transfers, of {theirs}",
+                "what goes through HBM could stay in SBUF, or be prefetched",
+            )
+        return (
+            f"{resource} waits in {mine} for transfers of {theirs}",
+            "load earlier (more room in SBUF, more buffers) or less (bind weights, smaller types)",
+        )
+    engine = ENGINES.get(maker.instruction.engine, "another engine")
+    if resource == "dma":
+        return (
+            f"transfers of {mine} wait until {engine} is done with {theirs}",
+            "buffers are full or results late: keep less in SBUF, use smaller tiles, speed up "
+            f"{engine}",
+        )
+    return (
+        f"{resource} waits in {mine} for {engine} to finish {theirs}",
+        "the two take turns: more independent work (batch, strands, smaller tiles) would overlap",
+    )
+
+
+def _kind(sources: Sequence[Source], number: int) -> str:
+    source = sources[number] if number < len(sources) else None
+    if source is None or not (source.opcode or source.name):
+        return "ops without a name"
+    return source.opcode or source.name.rstrip("0123456789").rstrip(".")
+
+
+def _work(ops: Sequence[Op], usage: Usage, resource: str, machine: Machine) -> Iterator[_Entry]:
+    """What the resource does below its rate, by the costs of its instructions."""
+    for op, count in zip(ops, usage.counts, strict=True):
+        if not count:
+            continue
+        found: Mapping[tuple[str, str], float] = {}
+        name = ENGINES.get(op.instruction.engine)
+        if resource == "dma" and op.kind == TRANSFER:
+            found = _transfer(op, machine)
+        elif resource == "tensor" == name:
+            found = _tensor(op, machine)
+        elif resource == name:
+            found = _vector(op, resource)
+        for words, ns in found.items():
+            if ns > 0:
+                yield words, op.instruction.source, count * ns
+
+
+def _transfer(op: Op, machine: Machine) -> dict[tuple[str, str], float]:
+    c = op.cost
+    lost = (c.dma_load_ns - c.bytes / machine.dma_engine_gbps) / machine.dma_engines
+    full = machine.dma_descriptor_ns * machine.dma_engine_gbps / 1024
+    words = (
+        "dma moves rows that are too short for its rate",
+        f"rows of {full:.1f} KiB and more reach it: pack what is read together side by side",
+    )
+    return {words: lost}
+
+
+def _tensor(op: Op, machine: Machine) -> dict[tuple[str, str], float]:
+    c, i = op.cost, op.instruction
+    if i.opcode == "transpose":
+        words = (
+            "tensor transposes operands",
+            "keep them in the layout of their use: swap the sides of the product, or store "
+            "weights transposed",
+        )
+        return {words: c.issue_ns}
+    moving = i.src[-1]
+    assert moving is not None
+    single = any(ap is not None and ap.dtype == DType.F32 for ap in i.src)
+    passes = machine.fp32_passes if single else 1
+    issue, work, peak = c.issue_ns / passes, c.work_ns / passes, c.peak_ns / passes
+    return {
+        (
+            "tensor computes products in fp32",
+            f"bf16 (--auto-cast matmult) takes 1 pass in place of {machine.fp32_passes}",
+        ): c.issue_ns - issue,
+        (
+            "tensor loads stationary operands and starts products",
+            f"products of {machine.matmul_max_moving} columns have least of it: larger batches or "
+            "tiles",
+        ): issue - work,
+        (
+            "tensor uses a part of its rows and columns",
+            f"products over fewer than {machine.pe_rows} rows or {machine.pe_columns} columns "
+            "leave the rest idle: join small products, pad less",
+        ): work - peak,
+    }
+
+
+def _vector(op: Op, resource: str) -> dict[tuple[str, str], float]:
+    c = op.cost
+    return {
+        (
+            f"{resource} starts instructions",
+            "instructions of more elements have less of it: larger tiles, fewer steps",
+        ): c.issue_ns - c.work_ns
+    }
