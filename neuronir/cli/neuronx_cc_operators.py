@@ -3,7 +3,7 @@
 from neuronir.passes.hlo.decompose import decompositions
 from neuronir.passes.lowering.function import RULES
 
-_STRUCTURE = ("call", "constant", "get_tuple_element", "parameter", "tuple", "while")
+_STRUCTURE = ("call", "conditional", "constant", "get_tuple_element", "parameter", "tuple", "while")
 """What holds a program together: inlined, unrolled or folded before the lowering."""
 
 

@@ -21,6 +21,7 @@ from neuronir.passes.hlo.decompositions import (
     rounding,
     total_order,
     transcendental,
+    triangular,
     windows,
 )
 from neuronir.passes.hlo.support.walk import Rule, blocks, rewrite_block
@@ -39,6 +40,7 @@ def decompositions() -> Mapping[str, Rule]:
         hyperbolic,
         normalization,
         windows,
+        triangular,
         argmax,
         dots,
         precision,
@@ -64,8 +66,9 @@ class HloDecomposePass(ModulePass):
     comparisons in total order. Integers: divide and remainder (a quotient in f32, corrected),
     popcnt, count_leading_zeros, shifts by the width or more. Larger ones: batch_norm_*, cumulative
     reduce_window (by doubling), select_and_scatter, reductions of (value, index) pairs,
-    optimization_barrier; dots of integers (exact products of bf16 digits), and batches of dots that
-    are too small for a tensor engine (multiplications and a sum); grouped convolutions (groups by
+    optimization_barrier; cholesky and triangular_solve of matrices up to 64 (column by column);
+    dots of integers (exact products of bf16 digits), and batches of dots that are too small for a
+    tensor engine (multiplications and a sum); grouped convolutions (groups by
     batch become groups of features, and small groups one filter with zeros between them). Narrow
     floats take transcendental functions in f32. `keep` lists opcodes to leave alone because the
     target has them. Pooling windows, other dots, other convolutions, reverse and sort are never

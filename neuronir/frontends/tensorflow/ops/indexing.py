@@ -12,7 +12,8 @@ from neuronir.dialects.hlo.attributes import i64_attr, tensor_type, tuple_type
 from neuronir.dialects.support.dtypes import is_float, np_dtype
 from neuronir.frontends.graph import indexing as I
 from neuronir.frontends.graph.block import refuse
-from neuronir.frontends.graph.reductions import axis_from
+from neuronir.frontends.graph.broadcasting import along
+from neuronir.frontends.graph.reductions import axis_from, reduce
 from neuronir.frontends.tensorflow.node import Op
 from neuronir.frontends.tensorflow.ops.sources import read
 from neuronir.frontends.tensorflow.registry import op
@@ -120,8 +121,24 @@ def _segments(o: Op, opcode: str, count: int) -> SSAValue:
         assert neutral is not None
         start = neutral
     rest = dims[len(numbers) :]
+    if opcode == "multiply":
+        return _segment_products(o, count)
     whole = b.fill(start, tensor((count, *rest), o.element()))
     return I.scatter_nd(b, whole, b.reshape(o[1], (*numbers, 1)), o[0], opcode)
+
+
+def _segment_products(o: Op, count: int) -> SSAValue:
+    """Of each segment the product of all elements, those of others counting as one: no scatter
+    multiplies on the machine."""
+    b, numbers = o.b, o.dims(1)
+    inner = int(np.prod(numbers, dtype=np.int64))
+    rest = o.dims()[len(numbers) :]
+    values = b.reshape(o[0], (inner, *rest))
+    dims = (count, inner, *rest)
+    wide = along(b, values, dims, *range(1, len(dims)))
+    number = along(b, b.reshape(o[1], (inner,)), dims, 1)
+    own = b.compare(number, b.iota(dims, 0, o.element(1)), "EQ")
+    return reduce(b, b.select(own, wide, b.fill_like(1, wide)), "multiply", [1])
 
 
 @op("OneHot")

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import i64
+from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
 from neuronir.frontends.graph import convolution as C
@@ -61,7 +61,9 @@ def max_pool_with_argmax(o: Op) -> list[SSAValue]:
     count = 1
     for n in counted:
         count *= n
-    numbers = b.reshape(b.iota((count,), 0, i64), counted)
+    if count >= 1 << 31:
+        refuse(f"{count} places are too many to be counted")
+    numbers = b.reshape(b.iota((count,), 0, i32), counted)
     if counted != dims:
         numbers = b.broadcast(b.reshape(numbers, dims[1:]), dims, range(1, len(dims)))
     places = W.max_pool_indices(b, o[0], layout, numbers, padding=padding, **sizes)

@@ -1,0 +1,35 @@
+"""Random bits by arithmetic on counters: the same on every machine and in every run."""
+
+from xdsl.dialects.builtin import f32
+from xdsl.ir import SSAValue
+
+from neuronir.dialects.support.dtypes import from_hlo_name
+from neuronir.frontends.graph.block import BlockBuilder
+
+U32 = from_hlo_name("u32")
+_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
+_PARITY = 0x1BD11BDA
+
+
+def threefry(b: BlockBuilder, count: int, key: tuple[int, int]) -> SSAValue:
+    """`count` random u32 numbers: the first words of threefry-2x32 with 20 rounds, of the counters
+    (i, 0) (Salmon et al., Parallel random numbers: as easy as 1, 2, 3)."""
+    keys = (*key, key[0] ^ key[1] ^ _PARITY)
+    x = b.binary_number("add", b.iota((count,), 0, U32), keys[0])
+    y = b.fill_like(keys[1], x)
+    for group in range(5):
+        for amount in _ROTATIONS[group % 2]:
+            x = b.binary("add", x, y)
+            left = b.binary_number("shift_left", y, amount)
+            right = b.binary_number("shift_right_logical", y, 32 - amount)
+            y = b.binary("xor", b.binary("or", left, right), x)
+        x = b.binary_number("add", x, keys[(group + 1) % 3])
+        y = b.binary_number("add", y, (keys[(group + 2) % 3] + group + 1) % (1 << 32))
+    return x
+
+
+def unit_interval(b: BlockBuilder, bits: SSAValue) -> SSAValue:
+    """Random u32 numbers as f32 in [0, 1): the upper 23 bits are the mantissa of 1 to 2, less 1."""
+    mantissa = b.binary_number("shift_right_logical", bits, 9)
+    one = b.binary_number("or", mantissa, 0x3F800000)
+    return b.binary_number("subtract", b.bitcast(one, f32), 1)
