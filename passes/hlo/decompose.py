@@ -19,6 +19,7 @@ from neuronir.passes.hlo.decompositions import (
     normalization,
     precision,
     rounding,
+    sorting,
     total_order,
     transcendental,
     triangular,
@@ -44,6 +45,7 @@ def decompositions() -> Mapping[str, Rule]:
         argmax,
         dots,
         precision,
+        sorting,
         total_order,
     )
     for family in families:

@@ -127,10 +127,21 @@ class Evict:
             size *= a.size
         assert self.psum is not None
         if self.row_bias is not None:
-            self._add_row(number, rows, partition, offset - self.first, atoms, size)
+            self._add_rows(number, rows, partition, offset - self.first, atoms)
         if self.column_bias is not None:
             self._add_column(number, rows, partition, offset - self.first, size)
         self.used[partition] = (rows, offset - self.first + size)
+
+    def _add_rows(
+        self, number: int, rows: int, partition: int, column: int, atoms: Sequence[Atom]
+    ) -> None:
+        """Accumulate a bias along the columns, cut where it goes on or repeats."""
+        assert self.row_bias is not None
+        parts = _cut_at(atoms, self.row_bias.support)
+        inner = parts[-self.state.machine.max_free_dims :]
+        size = elements_of(inner)
+        for i, outer in enumerate(numbers_of(parts[: len(parts) - len(inner)])):
+            self._add_row(number + outer, rows, partition, column + i * size, inner, size)
 
     def _add_row(
         self, number: int, rows: int, partition: int, column: int, atoms: Sequence[Atom], size: int
@@ -153,7 +164,7 @@ class Evict:
         parts = row_parts(state, value, products, size)
         if parts is not None:
             ones_of_parts = parts_selector(state, rows)
-            dims = [(parts.stride(a) or 0, a.size) for a in atoms]
+            dims = _strides(parts, atoms)
             moving = parts.at(number, ones_of_parts.partitions, dims)
             state.emitter.matmul(target, ones_of_parts, moving, True)
             return
@@ -162,7 +173,7 @@ class Evict:
             "ones.F32", np.ones((1, state.machine.partitions), np.float32), DType.F32
         )
         stationary = View(ones, 0, 1, ((1, rows),), at, (), 0, "f32")
-        dims = [(form.stride(a) or 0, a.size) for a in atoms]
+        dims = _strides(form, atoms)
         state.emitter.matmul(target, stationary, form.at(number, 1, dims), True)
 
     def _add_column(self, number: int, rows: int, partition: int, column: int, size: int) -> None:
@@ -320,6 +331,29 @@ def _flat_view(form: Form, out: Form, number: int, dst: View, n: int) -> View:
     _, offset = form.locate(number)
     flat = tuple(dims) or ((1, 1),)
     return View(form.buffer, dst.start, dst.partitions, flat, offset, (), 0, form.dtype)
+
+
+def _cut_at(atoms: Sequence[Atom], support: Sequence[Atom]) -> list[Atom]:
+    """Atoms cut where those of a value begin and end."""
+    cuts = {c for a in support for c in (a.stride, a.end)}
+    out: list[Atom] = []
+    for a in atoms:
+        parts = split_at(a, cuts)
+        if parts is None:
+            raise NeuronError("NIR_LOW003", "a bias has a factor across the columns of a product")
+        out.extend(parts)
+    return out
+
+
+def _strides(form: Form, atoms: Sequence[Atom]) -> list[tuple[int, int]]:
+    """(stride, size) dims of a bias along the columns of a product."""
+    out: list[tuple[int, int]] = []
+    for a in atoms:
+        step = form.stride(a)
+        if step is None:
+            raise NeuronError("NIR_LOW003", "a bias has a factor across its layout")
+        out.append((step, a.size))
+    return out
 
 
 def _row_array(value: Value) -> np.ndarray | None:

@@ -9,10 +9,18 @@ from neuronir.passes.hlo.support.values import element, string
 from neuronir.passes.hlo.support.walk import Rule
 
 
-def _key(x: SSAValue, e: Emitter) -> SSAValue:
+def key_of(x: SSAValue, e: Emitter) -> SSAValue:
     """s32 numbers in the order of the values: the bits, of negative ones all but the sign
     inverted."""
-    bits = e.bitcast(e.convert(x, f32), i32)
+    return _flipped(e.bitcast(e.convert(x, f32), i32), e)
+
+
+def from_key(key: SSAValue, e: Emitter) -> SSAValue:
+    """The f32 number with that key."""
+    return e.bitcast(_flipped(key, e), f32)
+
+
+def _flipped(bits: SSAValue, e: Emitter) -> SSAValue:
     sign = e.binary_number("shift_right_arithmetic", bits, 31)
     return e.binary("xor", bits, e.binary_number("and", sign, 0x7FFFFFFF))
 
@@ -24,7 +32,7 @@ def compare(op: Operation, e: Emitter) -> SSAValue | None:
         return None
     if np_dtype(element(lhs)).itemsize > 4:
         return None
-    return e.compare(_key(lhs, e), _key(rhs, e), string(op, "direction"))
+    return e.compare(key_of(lhs, e), key_of(rhs, e), string(op, "direction"))
 
 
 RULES: dict[str, Rule] = {"compare": compare}

@@ -1,0 +1,385 @@
+"""sort by ranks, or large ones by a bitonic network; topk by taking the best k times."""
+
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+from xdsl.dialects.builtin import TensorType, f32, i1, i32
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
+
+from neuronir.dialects.hlo.attributes import i64_array, i64_attr
+from neuronir.dialects.support.dtypes import byte_size, is_float, is_integer, is_pred, is_unsigned
+from neuronir.passes.hlo.decompositions.total_order import from_key, key_of
+from neuronir.passes.hlo.support.build import Emitter
+from neuronir.passes.hlo.support.values import (
+    constant,
+    element,
+    integer,
+    ints,
+    producer,
+    shape,
+    string,
+    tensor,
+)
+from neuronir.passes.hlo.support.walk import Rule
+
+_POINTWISE = frozenset(
+    f"hlo.{name}"
+    for name in (
+        "abs add and bitcast_convert compare convert divide exponential floor is_finite log "
+        "maximum minimum multiply negate not or remainder select shift_left "
+        "shift_right_arithmetic shift_right_logical sign subtract xor"
+    ).split()
+)
+_EXACT_INDEX = 2**24
+"""Indices below this are exact in f32, which DVE compares."""
+_LARGEST = 2**31 - 1
+_MOST_PAIRS = 2**20
+"""Pairs of elements (of all rows) up to which each is compared with each: that many f32 take a
+quarter of SBUF, and the work of 128 partitions is less than a network's."""
+
+
+@dataclass(frozen=True)
+class _Order:
+    """What decides about the order: the arrays compared, and the comparator where the first of them
+    is not a key (s32, ascending) that decides alone."""
+
+    comparator: Block | None
+
+
+def sort(op: Operation, e: Emitter) -> SSAValue | None:
+    """A stable sort, equal elements ordered by their index: each element's place is the number of
+    those before it, and the elements are gathered in that order; or, where the pairs are too many,
+    log2(n) (log2(n) + 1) / 2 steps of comparisons at a distance."""
+    axis, block = integer(op, "dimension"), op.regions[0].block
+    dims = shape(op.operands[0])
+    if dims[axis] > _EXACT_INDEX or any(byte_size(element(v)) > 4 for v in op.operands):
+        return None
+    if any(inner.name not in _POINTWISE for inner in _body(block)):
+        return None
+    if dims[axis] < 2 or 0 in dims:
+        return _results(e, list(op.operands))
+    last = [d for d in range(len(dims)) if d != axis] + [axis]
+    rows = tuple(dims[d] for d in last)
+    arrays = [e.transpose(v, last) for v in op.operands]
+    key = _key(block, arrays, e)
+    order = _Order(None if key is not None else block)
+    back = [last.index(d) for d in range(len(dims))]
+    if prod(rows) * rows[-1] <= _MOST_PAIRS:
+        places = _ranked(arrays if key is None else [key], order, e)
+        out = [
+            e.convert(places, element(a)) if _counts(v, axis) else _taken(a, places, e)
+            for a, v in zip(arrays, op.operands, strict=True)
+        ]
+        return _results(e, [e.transpose(v, back) for v in out])
+    carried = [] if key is None else [key]
+    index = e.iota(rows, len(rows) - 1, f32)
+    counted = {i for i, v in enumerate(op.operands) if _counts(v, axis)}
+    carried += [a for i, a in enumerate(arrays) if i not in counted or key is None]
+    done = _network(carried, index, rows[-1], order, e)
+    moved = done[1 if key is not None else 0 : -1]
+    out = []
+    for i, array in enumerate(arrays):
+        if i in counted and key is not None:
+            out.append(e.convert(done[-1], element(array)))
+        else:
+            out.append(moved.pop(0))
+    return _results(e, [e.transpose(v, back) for v in out])
+
+
+def _ranked(arrays: list[SSAValue], order: _Order, e: Emitter) -> SSAValue:
+    """The indices (f32) of the elements of each row in sorted order."""
+    rows = shape(arrays[0])
+    last, n = len(rows) - 1, rows[-1]
+    wide = (*rows, n)
+    mine = [e.broadcast(a, wide, range(last + 1)) for a in arrays]
+    others = [e.broadcast(a, wide, [*range(last), last + 1]) for a in arrays]
+    index, other = (e.iota(wide, d, f32) for d in (last, last + 1))
+    before = _before([*others, other], [*mine, index], n, n, order, e)
+    rank = e.reduce(e.convert(before, f32), 0, [last + 1], "add")
+    here = e.compare(e.broadcast(rank, wide, [*range(last), last + 1]), index, "EQ")
+    return e.reduce(e.select(here, other, e.fill_like(0, other)), 0, [last + 1], "add")
+
+
+def _taken(array: SSAValue, places: SSAValue, e: Emitter) -> SSAValue:
+    """The elements of each row that the places name."""
+    front = range(len(shape(array)) - 1)
+    last = len(front)
+    properties = {
+        "offset_dims": i64_array(()),
+        "collapsed_slice_dims": i64_array((last,)),
+        "operand_batching_dims": i64_array(front),
+        "start_indices_batching_dims": i64_array(front),
+        "start_index_map": i64_array((last,)),
+        "index_vector_dim": i64_attr(last + 1),
+        "slice_sizes": i64_array([1] * (last + 1)),
+    }
+    type_ = tensor(shape(places), element(array))
+    return e.emit("gather", [array, e.convert(places, i32)], type_, properties)
+
+
+def _results(e: Emitter, values: list[SSAValue]) -> SSAValue:
+    return values[0] if len(values) == 1 else e.tuple(values)
+
+
+def _counts(value: SSAValue, axis: int) -> bool:
+    """Whether an integer operand is the index along the axis, as argsort's."""
+    if not is_integer(element(value)) or byte_size(element(value)) < 4:
+        return False
+    spread = producer(value, "broadcast")
+    if spread is not None:
+        inner = spread.operands[0]
+        made = producer(inner, "iota")
+        if made is None:
+            return False
+        return ints(spread, "dimensions")[integer(made, "iota_dimension")] == axis
+    made = producer(value, "iota")
+    if made is not None:
+        return integer(made, "iota_dimension") == axis
+    array = constant(value)
+    if array is None:
+        return False
+    along = [-1 if d == axis else 1 for d in range(array.ndim)]
+    wanted = np.arange(array.shape[axis]).reshape(along)
+    return bool(np.all(array == wanted))
+
+
+def _network(
+    arrays: list[SSAValue], index: SSAValue, n: int, order: _Order, e: Emitter
+) -> list[SSAValue]:
+    """The arrays, and the index after them, sorted along their last dimension of `n`."""
+    size = 1 << (n - 1).bit_length()
+    carried = [*arrays, index]
+    front = shape(index)[:-1]
+    if size > n:
+        edges = [0] * len(front)
+        fills = [_LARGEST if order.comparator is None and i == 0 else 0 for i in range(len(arrays))]
+        carried = [
+            e.pad(a, e.scalar(f, element(a)), [*edges, 0], [*edges, size - n])
+            for a, f in zip(arrays, fills, strict=True)
+        ]
+        carried.append(e.iota((*front, size), len(front), f32))
+    step = 2
+    while step <= size:
+        distance = step // 2
+        while distance:
+            carried = _stage(carried, size, step, distance, n, order, e)
+            distance //= 2
+        step *= 2
+    starts, limits = [0] * (len(front) + 1), [*front, n]
+    return [e.slice(a, starts, limits) for a in carried]
+
+
+def _stage(
+    carried: list[SSAValue], size: int, step: int, distance: int, n: int, order: _Order, e: Emitter
+) -> list[SSAValue]:
+    """Exchange elements `distance` apart, so that blocks of `step` rise and fall in turn."""
+    front = shape(carried[0])[:-1]
+    groups = size // (2 * distance)
+    split = (*front, groups, 2, distance)
+    half = (*front, groups, distance)
+    pairs = []
+    for array in carried:
+        wide = e.reshape(array, split)
+        sides = []
+        for side in (0, 1):
+            starts = [0] * len(split)
+            limits = list(split)
+            starts[-2], limits[-2] = side, side + 1
+            sides.append(e.reshape(e.slice(wide, starts, limits), half))
+        pairs.append((sides[0], sides[1]))
+    swap = _before([p[1] for p in pairs], [p[0] for p in pairs], n, size, order, e)
+    if step < size:
+        falling = (np.arange(groups) * 2 * distance // step % 2).astype(np.bool_)
+        mask = e.broadcast(e.constant(falling), half, [len(front)])
+        swap = e.binary("xor", swap, mask)
+    out = []
+    for a, b in pairs:
+        one = (*front, groups, 1, distance)
+        first = e.reshape(e.select(swap, b, a), one)
+        second = e.reshape(e.select(swap, a, b), one)
+        joined = e.concatenate([first, second], len(front) + 1)
+        out.append(e.reshape(joined, (*front, size)))
+    return out
+
+
+def _before(
+    a: list[SSAValue], b: list[SSAValue], n: int, size: int, order: _Order, e: Emitter
+) -> SSAValue:
+    """Whether a comes before b; the index decides about equals, and comes last of the arrays."""
+    earlier = e.compare(a[-1], b[-1], "LT")
+    if order.comparator is None:  # padding has the largest key and the largest indices
+        equal = e.binary("and", e.compare(a[0], b[0], "EQ"), earlier)
+        return e.binary("or", e.compare(a[0], b[0], "LT"), equal)
+    mixed = [v for pair in zip(a[:-1], b[:-1], strict=True) for v in pair]
+    other = [v for pair in zip(b[:-1], a[:-1], strict=True) for v in pair]
+    less = _inlined(order.comparator, mixed, e)
+    more = _inlined(order.comparator, other, e)
+    less = e.binary("or", less, e.binary("and", e.unary("not", more), earlier))
+    if size == n:
+        return less
+    padding = [e.compare_number(v[-1], n, "GE") for v in (a, b)]
+    both = e.binary("and", e.compare_number(a[-1], n, "LT"), padding[1])
+    same = e.unary("not", e.binary("xor", *padding))
+    return e.binary("or", both, e.binary("and", same, less))
+
+
+def _body(block: Block) -> list[Operation]:
+    return [op for op in block.ops if op is not block.last_op and op.name != "hlo.constant"]
+
+
+def _inlined(
+    block: Block, args: list[SSAValue], e: Emitter, wanted: SSAValue | None = None
+) -> SSAValue:
+    """What a region of scalar operations computes for each element of `args`."""
+    assert block.last_op is not None
+    dims = shape(args[0])
+    values: dict[SSAValue, SSAValue] = dict(zip(block.args, args, strict=True))
+    target = block.last_op.operands[0] if wanted is None else wanted
+
+    def value_of(ssa: SSAValue) -> SSAValue:
+        if ssa not in values:
+            array = constant(ssa)
+            assert isinstance(ssa, OpResult) and isinstance(ssa.type, TensorType)
+            if array is not None:
+                values[ssa] = e.fill(array, tensor(dims, ssa.type.element_type))
+            else:
+                operands = [value_of(v) for v in ssa.op.operands]
+                type_ = tensor(dims, ssa.type.element_type)
+                values[ssa] = e.like(ssa.op, operands, type_)
+        return values[ssa]
+
+    return value_of(target)
+
+
+def _key(block: Block, arrays: list[SSAValue], e: Emitter) -> SSAValue | None:
+    """s32 numbers in whose order the comparator puts elements; None where it does not compare one
+    function of each side."""
+    assert block.last_op is not None
+    root = block.last_op.operands[0]
+    compare = producer(root, "compare")
+    if compare is None or string(compare, "direction") not in ("LT", "GT"):
+        return None
+    lhs, rhs = compare.operands
+    sides = [_arguments(v) for v in (lhs, rhs)]
+    if any(len({i % 2 for i in side}) != 1 for side in sides):
+        return None
+    first = min(sides[0]) % 2
+    if min(sides[1]) % 2 == first or not _alike(lhs, rhs):
+        return None
+    falling = (string(compare, "direction") == "GT") != (first == 1)
+    args = [a for a in arrays for _ in (0, 1)]
+    value = _inlined(block, args, e, lhs)
+    type_ = element(value)
+    if is_float(type_):
+        if byte_size(type_) > 4:
+            return None
+        wide = e.convert(value, f32)
+        if string(compare, "compare_type") != "TOTALORDER":  # both zeros are equal
+            zero = e.fill_like(0, wide)
+            wide = e.select(e.compare(wide, zero, "EQ"), zero, wide)
+        key = key_of(wide, e)
+    elif is_unsigned(type_) and byte_size(type_) == 4:
+        key = e.binary_number("xor", e.bitcast(value, i32), -(2**31))
+    elif is_integer(type_) or is_pred(type_):
+        key = e.convert(value, i32)
+    else:
+        return None
+    return e.unary("not", key) if falling else key
+
+
+def _arguments(value: SSAValue) -> set[int]:
+    """The numbers of the block arguments that a value depends on."""
+    if isinstance(value, BlockArgument):
+        return {value.index}
+    if not isinstance(value, OpResult):
+        return set()
+    return {i for operand in value.op.operands for i in _arguments(operand)}
+
+
+def _alike(a: SSAValue, b: SSAValue) -> bool:
+    """Whether b computes of the other side's arguments what a computes of its own."""
+    if isinstance(a, BlockArgument) and isinstance(b, BlockArgument):
+        return a.index // 2 == b.index // 2
+    if a is b:
+        return True
+    if not isinstance(a, OpResult) or not isinstance(b, OpResult) or a.op.name != b.op.name:
+        return False
+    ours, theirs = constant(a), constant(b)
+    if ours is not None and theirs is not None:
+        return bool(np.array_equal(ours, theirs, equal_nan=ours.dtype.kind not in "iub"))
+    if a.op.properties != b.op.properties or len(a.op.operands) != len(b.op.operands):
+        return False
+    return all(_alike(x, y) for x, y in zip(a.op.operands, b.op.operands, strict=True))
+
+
+def topk(op: Operation, e: Emitter) -> SSAValue | None:
+    """The k best of each row: k times the best and the first of its places; where k is large, a
+    sort."""
+    x = op.operands[0]
+    if byte_size(element(x)) > 4 or 0 in shape(x):
+        return None
+    k, largest = integer(op, "k"), bool(integer(op, "largest"))
+    dims = shape(x)
+    n = dims[-1]
+    if n > _EXACT_INDEX:
+        return None
+    key = _sort_key(x, e)
+    if key is None:
+        return None
+    key = e.unary("not", key) if not largest else key
+    index = e.iota(dims, len(dims) - 1, f32)
+    steps = (n - 1).bit_length()
+    last = len(dims) - 1
+    if 3 * k > 2 * steps * (steps + 1):
+        starts, limits = [0] * len(dims), [*dims[:-1], k]
+        down = e.unary("not", key)
+        if prod(dims) * n <= _MOST_PAIRS:
+            places = e.slice(_ranked([down], _Order(None), e), starts, limits)
+            return e.tuple([_taken(x, places, e), e.convert(places, i32)])
+        done = _network([down], index, n, _Order(None), e)
+        keys, places = (e.slice(v, starts, limits) for v in done)
+        keys = e.unary("not", keys)
+    else:
+        columns: list[tuple[SSAValue, SSAValue]] = []
+        free = e.fill(True, tensor(dims, i1))
+        least = -(2**31)
+        rest = key
+        for _ in range(k):
+            best = e.reduce(rest, least, [last], "maximum")
+            wide = e.broadcast(best, dims, range(last))
+            same = e.binary("and", e.compare(rest, wide, "EQ"), free)
+            place = e.reduce(
+                e.select(same, index, e.fill_like(n, index)), np.inf, [last], "minimum"
+            )
+            here = e.compare(index, e.broadcast(place, dims, range(last)), "NE")
+            free = e.binary("and", free, here)
+            rest = e.select(here, rest, e.fill_like(least, rest))
+            one = (*dims[:-1], 1)
+            columns.append((e.reshape(best, one), e.reshape(place, one)))
+        keys = e.concatenate([c[0] for c in columns], last)
+        places = e.concatenate([c[1] for c in columns], last)
+    keys = e.unary("not", keys) if not largest else keys
+    return e.tuple([_from_sort_key(keys, element(x), e), e.convert(places, i32)])
+
+
+def _sort_key(x: SSAValue, e: Emitter) -> SSAValue | None:
+    """s32 numbers in the order of x, floats in total order."""
+    type_ = element(x)
+    if is_float(type_):
+        return key_of(x, e)
+    if is_unsigned(type_) and byte_size(type_) == 4:
+        return e.binary_number("xor", e.bitcast(x, i32), -(2**31))
+    return e.convert(x, i32) if is_integer(type_) or is_pred(type_) else None
+
+
+def _from_sort_key(key: SSAValue, type_: Attribute, e: Emitter) -> SSAValue:
+    """The value with that key."""
+    if is_float(type_):
+        return e.convert(from_key(key, e), type_)
+    if is_unsigned(type_) and byte_size(type_) == 4:
+        return e.bitcast(e.binary_number("xor", key, -(2**31)), type_)
+    return e.convert(key, type_)
+
+
+RULES: dict[str, Rule] = {"sort": sort, "topk": topk}
