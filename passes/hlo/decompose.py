@@ -70,11 +70,13 @@ class HloDecomposePass(ModulePass):
     reduce_window (by doubling), select_and_scatter, reductions of (value, index) pairs,
     optimization_barrier; cholesky and triangular_solve of matrices up to 64 (column by column);
     dots of integers (exact products of bf16 digits), and batches of dots that are too small for a
-    tensor engine (multiplications and a sum); grouped convolutions (groups by
-    batch become groups of features, and small groups one filter with zeros between them). Narrow
-    floats take transcendental functions in f32. `keep` lists opcodes to leave alone because the
-    target has them. Pooling windows, other dots, other convolutions, reverse and sort are never
-    touched, nor are the regions of reducers; those of composites are rewritten like the program.
+    tensor engine (multiplications and a sum); grouped convolutions (groups by batch become groups
+    of features, and small groups one filter with zeros between them); sort (a place for each
+    element by comparing all pairs, or a bitonic network; s32 keys where the comparator compares one
+    function of both sides) and topk (the best, k times). Narrow floats take transcendental
+    functions in f32. `keep` lists opcodes to leave alone because the target has them. Pooling
+    windows, other dots, other convolutions and reverse are never touched, nor are the regions of
+    reducers; those of composites are rewritten like the program.
     """
 
     name = "hlo-decompose"

@@ -97,6 +97,11 @@ def _within(a: Atom, whole: Atom) -> bool:
     return whole.stride <= a.stride and a.end <= whole.end
 
 
+def _divides(a: Atom, whole: Atom) -> bool:
+    """Whether `a` is a factor of `whole`; digits that do not divide it run on beyond it."""
+    return _within(a, whole) and (a.ragged or whole.end % a.end == 0 == a.stride % whole.stride)
+
+
 def _meet(a: Atom, b: Atom) -> bool:
     return a.stride < b.end and b.stride < a.end
 
@@ -263,8 +268,8 @@ class Dot:
                 for a, s in want
                 for b in ((a,) if a.ragged else split_at(a, cuts) or (a,))
             ]
-            inner = tuple((a, s) for a, s in parts if any(_within(a, m) for m in mine))
-            rest = [(a, s) for a, s in parts if not any(_within(a, m) for m in mine)]
+            inner = tuple((a, s) for a, s in parts if any(_divides(a, m) for m in mine))
+            rest = [(a, s) for a, s in parts if not any(_divides(a, m) for m in mine)]
             if inner and is_dense(inner) and span(inner) <= self.limit:
                 if not rest:
                     return inner, None
@@ -353,7 +358,7 @@ class Dot:
         batch = {a for p in stationary.batch for a in (p.other,)}
         k_atoms = [a for a, _ in k_s if not any(_within(a, b) for b in batch)]
         rounds = _rounds([p.mine for p in k], k_atoms)
-        blocks = column_blocks(_columns(m, moving.free), self.bank)
+        blocks = column_blocks(evict.cut(_columns(m, moving.free)), self.bank)
         pairs_s = stationary.free
         for t, width, dims in self._tiles(partition, [p.mine for p in pairs_s]):
             s_strides = _strides(s, [(moved(a, pairs_s), n) for a, n in dims])
@@ -405,7 +410,7 @@ class Dot:
                     for a, s in form.partition
                     for b in ((a,) if a.ragged else split_at(a, cuts) or (a,))
                 ]
-                if all(any(_within(a, p.mine) for p in pairs) for a, _ in parts):
+                if all(any(_divides(a, p.mine) for p in pairs) for a, _ in parts):
                     found = tuple((moved(a, pairs), s) for a, s in parts)
                     if is_dense(found) and found[-1][0].stride == atoms[-1].stride:
                         return found

@@ -10,12 +10,13 @@ from neuronir.dialects.nc.enums import Activation, AluOp, DType, Engine
 from neuronir.dialects.nc.ops import View
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.lowering.constants import splits
-from neuronir.passes.lowering.cover import covered
+from neuronir.passes.lowering.cover import covered, elements_of
 from neuronir.passes.lowering.epilogue import Epilogue
 from neuronir.passes.lowering.layout import Atom, Form, split_at
 from neuronir.passes.lowering.row_parts import parts_selector, row_parts
 from neuronir.passes.lowering.state import Lowering
 from neuronir.passes.lowering.values import Value
+from neuronir.passes.lowering.views import numbers_of
 
 
 class Evict:
@@ -103,6 +104,10 @@ class Evict:
             return False
         self.column_bias = value, vector
         return True
+
+    def cut(self, atoms: Sequence[Atom]) -> list[Atom]:
+        """The columns of results in factors along which a bias goes on or repeats."""
+        return list(atoms) if self.row_bias is None else _cut_at(atoms, self.row_bias.support)
 
     def reserve(self, number: int, rows: int, size: int) -> View:
         """PSUM for a result of [rows, size] that belongs at element `number` of the product."""
