@@ -38,7 +38,9 @@ TARGET = "trn1"
 class Measurement:
     """What was measured of one model; `max_rel` is the error over the largest |reference|.
 
-    `hlo_ops` counts what the lowering takes, `nc_ops` what it ends in.
+    `hlo_ops` counts what the lowering takes, `nc_ops` what it ends in. `transpose_percent` is of
+    the tensor engine's time, `weight_row_bytes` of a descriptor that reads a constant; `load_us` is
+    by engine and port.
     """
 
     name: str
@@ -58,6 +60,9 @@ class Measurement:
     spill_bytes: int
     scratch_bytes: int
     barriers: int
+    transpose_percent: float = 0.0
+    weight_row_bytes: float = 0.0
+    load_us: dict[str, float] = field(default_factory=dict)
     phases_s: dict[str, float] = field(default_factory=dict)
     run_s: float = 0.0
     rss_gib: float = 0.0
@@ -185,6 +190,9 @@ def measure(model: Model, cast: str, weights: bool, check: bool = True) -> Measu
         spill_bytes=report["spill_save_bytes"] + report["spill_reload_bytes"],
         scratch_bytes=scratch["read"] + scratch["written"],
         barriers=report["barriers"],
+        transpose_percent=100 * report["transpose_us"] / (report["resource_us"]["tensor"] or 1.0),
+        weight_row_bytes=report["average_constant_row_size"],
+        load_us=report["resource_us"],
         phases_s={step.name: round(step.seconds, 3) for step in result.timer.children},
     )
     if check:

@@ -36,10 +36,11 @@ OTHER = "other"
 
 @dataclass(slots=True)
 class Traffic:
-    """HBM bytes read and written."""
+    """HBM bytes read and written, and the descriptors that read them."""
 
     read: int = 0
     written: int = 0
+    read_descriptors: int = 0
 
 
 @dataclass(slots=True)
@@ -142,7 +143,9 @@ class _Walk:
                 accumulated = c.hbm_read_bytes - src.bytes
             entry.read += times * accumulated
         if src.space == Space.HBM:
-            self._entry(src, env).read += times * (c.hbm_read_bytes - accumulated)
+            entry = self._entry(src, env)
+            entry.read += times * (c.hbm_read_bytes - accumulated)
+            entry.read_descriptors += times * c.descriptors
 
     def _entry(self, ap: AccessPattern, env: list[int]) -> Traffic:
         address = value_of(ap.address.const, ap.address.terms, env)
@@ -165,6 +168,7 @@ def bytes_by_kind(code: ProgramCode, usage: Usage) -> dict[str, Traffic]:
         total = kinds.setdefault(kind, Traffic())
         total.read += traffic.read
         total.written += traffic.written
+        total.read_descriptors += traffic.read_descriptors
     return kinds
 
 

@@ -10,6 +10,7 @@ from neuronir.dialects.nc.machine import Machine
 from neuronir.targets.simulator.attribution import (
     ENGINES,
     OpShare,
+    Traffic,
     Usage,
     bytes_by_kind,
     group_names,
@@ -22,7 +23,7 @@ from neuronir.targets.simulator.attribution import (
 from neuronir.targets.simulator.loops import loop_loads
 from neuronir.targets.simulator.losses import find_losses, waiting_streams
 from neuronir.targets.simulator.timing import TimingResult
-from neuronir.targets.simulator.timing_code import TRANSFER
+from neuronir.targets.simulator.timing_code import TRANSFER, ProgramCode
 
 Report = dict[str, Any]
 
@@ -85,6 +86,7 @@ def build_report(result: TimingResult, usage: Usage | None = None) -> Report:
         "walked_instruction_count": result.walked,
         "matmul_flops": flops,
         "transpose_flops": transposes,
+        "transpose_us": _transpose_ns(code, usage) / 1e3,
         "hbm_read_bytes": read,
         "hbm_write_bytes": written,
         "bytes_by_kind": {
@@ -100,6 +102,7 @@ def build_report(result: TimingResult, usage: Usage | None = None) -> Report:
         "dma_ring_bytes": descriptors * machine.dma_descriptor_bytes,
         "average_dma_size": moved / transfer_count if transfer_count else 0.0,
         "average_descriptor_size": moved / descriptors if descriptors else 0.0,
+        "average_constant_row_size": _row_size(kinds.get("constant")),
         "port_stall_us": result.port_stall_ns / 1e3,
         "act_table_load_count": result.table_loads,
         "act_table_load_us": result.table_loads * machine.act_table_load_ns / 1e3,
@@ -127,6 +130,22 @@ def assumed_numbers(machine: Machine) -> list[str]:
     return sorted(
         name for name, text in machine.provenance.items() if text.split(":")[0] == "assumed"
     )
+
+
+def _transpose_ns(code: ProgramCode, usage: Usage) -> float:
+    """Time of the tensor engine in transposes."""
+    return sum(
+        n * op.cost.issue_ns
+        for op, n in zip(code.ops, usage.counts, strict=True)
+        if op.instruction.opcode == "transpose"
+    )
+
+
+def _row_size(traffic: Traffic | None) -> float:
+    """Bytes that a descriptor reads of the constants."""
+    if traffic is None or not traffic.read_descriptors:
+        return 0.0
+    return traffic.read / traffic.read_descriptors
 
 
 def _percent(part: float, whole: float) -> float:
