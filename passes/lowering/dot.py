@@ -352,7 +352,7 @@ class Dot:
         """The matmuls of one pair of operand pieces."""
         s_dims, m_dims = self.dims.contracting[first], self.dims.contracting[1 - first]
         k = pairs_of(stationary.value.shape, s_dims, moving.value.shape, m_dims)
-        k_s, k_m = self._contraction(stationary, moving, k)
+        k_s, k_m = self.layouts(stationary, moving, k)
         s = self.state.converter.ensure(stationary.value, k_s, span(k_s))
         m = self.state.converter.ensure(moving.value, k_m, span(k_m))
         batch = {a for p in stationary.batch for a in (p.other,)}
@@ -377,9 +377,7 @@ class Dot:
                         )
                     evict.filled(base + local, width, columns)
 
-    def _contraction(
-        self, stationary: Side, moving: Side, k: list[Pair]
-    ) -> tuple[Partition, Partition]:
+    def layouts(self, stationary: Side, moving: Side, k: list[Pair]) -> tuple[Partition, Partition]:
         """The tile of the contraction that lies on partitions, for both operands."""
         inner = self._inner(stationary, moving, k)
         count = product([a for a, _ in inner])

@@ -21,11 +21,11 @@ from neuronir.dialects.nc.structure import ReturnOp as NcReturn
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.location import source_name
 from neuronir.passes.lowering import empty
+from neuronir.passes.lowering.attention import lower_product
 from neuronir.passes.lowering.by_rows import rows_first
 from neuronir.passes.lowering.composite import lower_composite
 from neuronir.passes.lowering.convert import hbm_form
 from neuronir.passes.lowering.convolution import lower_convolution
-from neuronir.passes.lowering.dot import lower_dot
 from neuronir.passes.lowering.elementwise import (
     lower_binary,
     lower_convert,
@@ -73,7 +73,7 @@ RULES: dict[str, Rule] = {
     "hlo.convert": lower_convert,
     "hlo.select": lower_select,
     "hlo.reduce": lower_reduce,
-    "hlo.dot": lower_dot,
+    "hlo.dot": lower_product,
     "hlo.convolution": lower_convolution,
     "hlo.composite": lower_composite,
     "hlo.gather": lower_gather,

@@ -4,23 +4,13 @@ from xdsl.ir import Operation, SSAValue
 
 from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.dialects.nc.enums import Activation, AluOp, DType, Engine, Space
+from neuronir.passes.lowering.attention_match import PLAIN
 from neuronir.passes.lowering.demand import ints
 from neuronir.passes.lowering.layout import Form
 from neuronir.passes.lowering.reduce import full_value
 from neuronir.passes.lowering.row_work import Rows, rows_of
 from neuronir.passes.lowering.state import Lowering
 from neuronir.passes.lowering.values import new_value
-
-PLAIN = (
-    "hlo.broadcast",
-    "hlo.constant",
-    "hlo.divide",
-    "hlo.exponential",
-    "hlo.reduce",
-    "hlo.reshape",
-    "hlo.subtract",
-)
-"""Ops of a softmax that does nothing else, such as guarding rows that are masked as a whole."""
 
 
 def lower_softmax(state: Lowering, op: CompositeOp) -> bool:

@@ -11,6 +11,7 @@ from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.records import dtype_of
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.location import source_name
+from neuronir.passes.lowering.attention_match import Attention
 from neuronir.passes.lowering.constants import Constants
 from neuronir.passes.lowering.convert import Converter
 from neuronir.passes.lowering.cover import covered, in_order_of, remaining
@@ -54,6 +55,7 @@ class Lowering:
         self.streamed: set[Operation] = set()  # ops of groups that are lowered tile by tile
         self.pieces: dict[tuple[Value, tuple[int, ...], tuple[int, ...]], Value] = {}
         self.row_parts: dict[Form, Form] = {}
+        self.attentions: dict[Operation, Attention] = {}  # under way, by the dot that ends them
         self._demands: dict[SSAValue, Demand] = {}
 
     def value(self, ssa: SSAValue) -> Value:

@@ -18,7 +18,13 @@ from neuronir.dialects.nc.machine import Machine
 from neuronir.passes.lowering.demand import shape_of
 from neuronir.passes.lowering.layout import divisor
 from neuronir.passes.lowering.streaming_dims import ELEMENTWISE, WHOLE, Tiling, spread
-from neuronir.passes.lowering.streaming_size import VIEWS, nbytes, peak_bytes, tile_bytes
+from neuronir.passes.lowering.streaming_size import (
+    VIEWS,
+    attention_inside,
+    nbytes,
+    peak_bytes,
+    tile_bytes,
+)
 
 SEED_SHARE, BIG_SHARE = 4, 16
 """A group begins at a value of more than this share of SBUF, and grows along values of that."""
@@ -69,7 +75,7 @@ def find_groups(
     operands of dots that lie in HBM with their contraction on partitions."""
     capacity = machine.sbuf_usable_partition_bytes
     if (
-        peak_bytes([op for op in block.ops if op is not block.last_op])
+        peak_bytes([op for op in block.ops if op is not block.last_op], machine)
         <= capacity * machine.partitions
     ):
         return []
@@ -312,6 +318,8 @@ class _Finder:
             if isinstance(op, DotOp) and tiling.get(op.operands[1], WHOLE) != WHOLE:
                 if tiling.get(op.operands[0], WHOLE) == WHOLE:
                     limit = self.machine.matmul_max_moving
+        if any(tiling.get(v, WHOLE) != WHOLE for v in attention_inside(ops, self.machine)):
+            limit = max(limit, self.machine.matmul_max_moving)
         for v, d in tiling.items():
             large = nbytes(v) * BIG_SHARE >= self.total
             if large and d != WHOLE and d == len(shape_of(v)) - 1 and v.owner not in ops:

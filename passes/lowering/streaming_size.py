@@ -16,6 +16,7 @@ from neuronir.dialects.hlo.data_movement import BroadcastOp, GatherOp
 from neuronir.dialects.hlo.linear import ConvolutionOp, DotOp
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.records import dtype_of
+from neuronir.passes.lowering.attention_match import match_attention
 from neuronir.passes.lowering.demand import shape_of
 from neuronir.passes.lowering.elementwise import ACTIVATIONS
 from neuronir.passes.lowering.epilogue import COMPOSITES
@@ -99,11 +100,12 @@ def _peak(
     return best
 
 
-def peak_bytes(ops: Sequence[Operation]) -> int:
+def peak_bytes(ops: Sequence[Operation], machine: Machine) -> int:
     """Bytes that are live at once in program order, views not counted; a parameter counts from its
-    first use, constant tables that gathers read in HBM take nothing, and a product is what it has
-    become when it is evicted."""
-    steps = _steps(ops)
+    first use, constant tables that gathers read in HBM and the inside of attention take nothing,
+    and a product is what it has become when it is evicted."""
+    inside = attention_inside(ops, machine)
+    steps = _steps(op for op in ops if not inside.intersection(op.results) or op.name == "hlo.dot")
     users: dict[SSAValue, list[_Step]] = {}
     for step in steps:
         for v in dict.fromkeys(step.operands):
@@ -125,7 +127,8 @@ def peak_bytes(ops: Sequence[Operation]) -> int:
         )
         for step in steps
     ]
-    return _peak(renamed, lambda v: 0 if v in tables else nbytes(v), lambda step: 0)
+    free = tables | inside
+    return _peak(renamed, lambda v: 0 if v in free else nbytes(v), lambda step: 0)
 
 
 def _follow(
@@ -152,6 +155,12 @@ def _follow(
     evicted.update(dict.fromkeys(chain, chain[-1]))
 
 
+def attention_inside(ops: Sequence[Operation], machine: Machine) -> set[SSAValue]:
+    """Values that are never whole, because attention is worked on by blocks."""
+    found = (match_attention(op, machine) for op in ops)
+    return {v for a in found if a is not None for v in a.inside()}
+
+
 def tile_bytes(
     ops: Sequence[Operation],
     tiling: Tiling,
@@ -162,7 +171,8 @@ def tile_bytes(
     """Bytes per partition of what a group needs whole, and of the tiles of a round, a tile being
     that `share` of the tiled dimension; operands `direct` of dots need no copy for PE."""
     n = machine.partitions
-    steps = _steps(ops)
+    inside = attention_inside(ops, machine)
+    steps = _steps(op for op in ops if not inside.intersection(op.results) or op.name == "hlo.dot")
     known = set(tiling)
     inner = {v for step in steps if step.inside for v in step.results if v not in known}
     whole: dict[SSAValue, int] = {}
@@ -173,7 +183,7 @@ def tile_bytes(
                 whole[v] = max(whole.get(v, 0), nbytes(v) if repeated else -(-nbytes(v) // n))
 
     def tile(v: SSAValue) -> int:
-        if tiling.get(v, WHOLE) == WHOLE and v not in inner:
+        if v in inside or (tiling.get(v, WHOLE) == WHOLE and v not in inner):
             return 0
         return int(nbytes(v) * share / n) + 1
 

@@ -11,6 +11,11 @@ from neuronir.dialects.nc.machine import Machine
 from neuronir.passes.nc.dependence import Predecessors
 from neuronir.passes.nc.psum import PsumDemand, PsumState
 
+PLACE_NS = 50.0
+"""What a place in program order counts against the length of the chain behind an instruction: else
+the beginnings of independent work all come first, and their ends, which free what they hold, last.
+"""
+
 
 @dataclass(slots=True)
 class Work:
@@ -95,10 +100,11 @@ def list_schedule(
 ) -> list[float]:
     """Start times (ns) of the instructions of a block, consistent with their dependences.
 
-    An instruction starts at most `window` places before the first one, in program order, that has
-    not been started: that keeps live ranges near to those of the program. `fixed` gives start times
-    of instructions that the schedule takes as they are (the weight stream). `psum` keeps the
-    schedule within the banks.
+    Of what is ready the most urgent goes first: that with the longest chain of work behind it, less
+    its place in program order. An instruction starts at most `window` places before the first one,
+    in program order, that has not been started: that keeps live ranges near to those of the
+    program. `fixed` gives start times of instructions that the schedule takes as they are (the
+    weight stream). `psum` keeps the schedule within the banks.
     """
     n = len(works)
     given = fixed or {}
@@ -113,6 +119,7 @@ def list_schedule(
     tail = [0.0] * n
     for i in range(n - 1, -1, -1):
         tail[i] = max((d + tail[j] for j, d in successors[i]), default=works[i].latency)
+    urgency = [PLACE_NS * i - tail[i] for i in range(n)]
     tables = [w.table for w in works]
     lanes = {w.engine: _Lane(tables) for w in works}
     switch = 2 * machine.act_table_load_ns
@@ -130,7 +137,7 @@ def list_schedule(
         if i >= oldest + window:
             heappush(held, i)
         else:
-            heappush(lanes[works[i].engine].later, (ready[i], -tail[i], i))
+            heappush(lanes[works[i].engine].later, (ready[i], urgency[i], i))
 
     def finish(i: int, at: float) -> None:
         start[i] = at
@@ -152,11 +159,11 @@ def list_schedule(
             oldest += 1
         while held and held[0] < oldest + window:
             i = heappop(held)
-            heappush(lanes[works[i].engine].later, (ready[i], -tail[i], i))
+            heappush(lanes[works[i].engine].later, (ready[i], urgency[i], i))
         if starved and banks is not None and banks.changed(oldest):
             again, starved = starved, []
             for i in again:
-                heappush(lanes[works[i].engine].later, (ready[i], -tail[i], i))
+                heappush(lanes[works[i].engine].later, (ready[i], urgency[i], i))
         number = min(lanes, key=lambda e: (lanes[e].next_start(), e))
         lane = lanes[number]
         at = lane.next_start()
