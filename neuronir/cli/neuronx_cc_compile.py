@@ -3,6 +3,7 @@
 The compiler is imported only where it runs: an answer from the cache needs none of it.
 """
 
+import sys
 import traceback
 from argparse import Namespace
 from contextlib import suppress
@@ -49,6 +50,8 @@ def compile_model(args: Namespace, messages: Messages) -> int:
     args.auto_cast = "matmult" if args.auto_cast == "matmul" else args.auto_cast
     args.optlevel = 1 if args.enable_experimental_O1 else args.optlevel
     args.output = args.output or ("file.neff" if args.compile_to == PHASES[-1] else "file.mlir")
+    if args.report:
+        return _report(args)
     try:
         _check_output(args.output)
         status = _cached(args, messages)
@@ -59,6 +62,25 @@ def compile_model(args: Namespace, messages: Messages) -> int:
     if status == OK:
         messages.write_log(args.logfile)
     return status
+
+
+def _report(args: Namespace) -> int:
+    """Print what of the model is not supported; 1 where something is not."""
+    from neuronir.cli.neuron_opt_run import RunFailure
+    from neuronir.dialects.support.output import write_stdout
+    from neuronir.driver.check import check_model
+    from neuronir.driver.options import CompileOptions
+
+    options = CompileOptions(bindings=bindings_of(args), framework=args.framework)
+    try:
+        report = check_model(args.model[0], [args.target], options)
+    except RunFailure as failure:
+        print(failure.diagnostic.render({}, args.model[0]), file=sys.stderr)
+        return USER_ERROR
+    bad = [o for o in report.operators if o.why]
+    lines = [f"{o.name} ({o.count}): {o.why[args.target]}" for o in bad]
+    write_stdout("".join(f"{line}\n" for line in lines) or "all operators are supported\n")
+    return USER_ERROR if bad else OK
 
 
 def _cached(args: Namespace, messages: Messages) -> int:

@@ -8,6 +8,11 @@ from neuronir.threads import one_thread
 _INTERRUPTED = 130
 
 
+def neuron_check() -> int:
+    """Start neuron-check."""
+    return _start("neuron_check")
+
+
 def neuron_opt() -> int:
     """Start neuron-opt."""
     return _start("neuron_opt")

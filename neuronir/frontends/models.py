@@ -4,7 +4,7 @@ A frontend is a module with a function `read_model(path) -> Model`; it is import
 its kind is read, because it needs a package that others do without.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Protocol, cast
@@ -14,6 +14,17 @@ from xdsl.dialects.builtin import ModuleOp
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.npz import Array
 from neuronir.frontends.bindings import Bindings
+
+
+@dataclass
+class Use:
+    """How a model uses one operator: how often, in which nodes, and why it cannot be imported
+    (None if it can)."""
+
+    name: str
+    count: int = 0
+    nodes: list[str] = field(default_factory=list)
+    reason: str | None = None
 
 
 class Model(Protocol):
@@ -29,6 +40,9 @@ class Model(Protocol):
 
     def input_names(self, bindings: Bindings) -> list[str]:
         """The names of its inputs, in order."""
+
+    def operators(self) -> list[Use]:
+        """The operators that it uses, by name, with the reasons why some cannot be imported."""
 
     def module(self, bindings: Bindings) -> ModuleOp:
         """Its hlo module; NeuronError says what cannot be imported."""

@@ -27,6 +27,7 @@ _TIMEOUT_S = 120
 _PROGRAMS = {
     "neuron-opt": "neuronir.cli.neuron_opt",
     "neuronx-cc": "neuronir.cli.neuronx_cc",
+    "neuron-check": "neuronir.cli.neuron_check",
     "neuron-sim": "neuronir.cli.neuron_sim",
 }
 

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import ModuleOp
 
 from neuronir.frontends.bindings import Bindings
+from neuronir.frontends.models import Use
 from neuronir.frontends.onnx import import_onnx
 from neuronir.frontends.onnx.inputs import graph_inputs
 from neuronir.frontends.onnx.reader import OnnxFile, read_onnx
+from neuronir.frontends.onnx.unsupported import operators_used
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,10 @@ class OnnxModel:
     def input_names(self, bindings: Bindings) -> list[str]:
         """The names of its inputs, in order."""
         return [value.name for value in graph_inputs(self.file.model.graph)]
+
+    def operators(self) -> list[Use]:
+        """The operators that it uses."""
+        return operators_used(self.file.model)
 
     def module(self, bindings: Bindings) -> ModuleOp:
         """Its hlo module."""

@@ -198,8 +198,24 @@ def parse_onnx(data: bytes, name: str = "<model>", folder: Path | None = None) -
     return OnnxFile(model, name, folder, data)
 
 
+def _all_text(message: Any) -> bool:
+    """Whether all strings of a protobuf are UTF-8; its Python classes give others as bytes."""
+    for field, value in message.ListFields():
+        if field.type == field.TYPE_STRING:
+            values = [value] if isinstance(value, (str, bytes)) else value
+            if any(isinstance(text, bytes) for text in values):
+                return False
+        elif field.type == field.TYPE_MESSAGE:
+            parts = [value] if hasattr(value, "ListFields") else value
+            if not all(_all_text(part) for part in parts):
+                return False
+    return True
+
+
 def check_model(model: "onnx.ModelProto", name: str) -> None:
     """The version and the form of a model."""
+    if not _all_text(model):
+        raise NeuronError("NIR_ONNX001", f"'{name}' is damaged: a name in it is no UTF-8 text")
     if not model.HasField("graph") or not model.opset_import:
         raise NeuronError(
             "NIR_ONNX001", f"'{name}' is no ONNX model, or damaged: it has no graph or no opset"

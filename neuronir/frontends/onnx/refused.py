@@ -21,7 +21,8 @@ _REASONS = {
     "int8 quantised models are not supported: compile the float model": "QuantizeLinear "
     "DequantizeLinear DynamicQuantizeLinear QLinearConv QLinearMatMul ConvInteger MatMulInteger",
     "images are decoded on the host": "ImageDecoder",
-    "it draws from a distribution that data gives": "Multinomial",
+    "random numbers are not drawn on the device: make them an input": "RandomNormal RandomUniform "
+    "RandomNormalLike RandomUniformLike Bernoulli Multinomial",
     "complex numbers are not supported": "DFT STFT",
     "its samples lie where data says": "DeformConv MaxRoiPool",
 }

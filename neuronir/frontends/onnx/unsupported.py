@@ -1,26 +1,18 @@
 """What of a model cannot be imported, found before anything else is done."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 import onnx
 
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.frontends.models import Use
 from neuronir.frontends.onnx.functions import FunctionKey, has_schema_function, model_functions
 from neuronir.frontends.onnx.graphs import free_names, node_name, ordered, subgraphs
 from neuronir.frontends.onnx.refused import DATA, DATA_DEPENDENT
 from neuronir.frontends.onnx.registry import OPERATORS, REFUSED, find, plain_domain
 
-
-@dataclass
-class Use:
-    """How a model uses one operator: how often, in which nodes, and why it cannot be imported
-    (None if it can)."""
-
-    name: str
-    count: int = 0
-    nodes: list[str] = field(default_factory=list)
-    reason: str | None = None
+NOT_SUPPORTED = "it is not supported"
+"""The reason for an operator that could be, but is not."""
 
 
 def operators_used(model: onnx.ModelProto) -> list[Use]:
@@ -93,7 +85,7 @@ def why_not(name: str, domain: str, version: int) -> str | None:
         return f"opset {version} has no such operator"
     if domain and domain not in ("ai.onnx.ml", "ai.onnx.preview.training"):
         return f"the domain '{domain}' is not known"
-    return "it is not supported"
+    return NOT_SUPPORTED
 
 
 def check_supported(model: onnx.ModelProto, name: str) -> None:

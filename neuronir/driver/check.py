@@ -1,0 +1,118 @@
+"""Which operators of a model can be compiled for which targets, without compiling it."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
+from xdsl.ir import Operation
+
+from neuronir.cli.neuron_opt_input import Chunk, parse, read_input
+from neuronir.dialects.support.location import METADATA, source_name
+from neuronir.driver.options import CompileOptions
+from neuronir.driver.phases import pipeline_of
+from neuronir.frontends.models import kind_of_framework
+from neuronir.passes.hlo.legality import legality
+from neuronir.passes.hlo.support.walk import entry
+from neuronir.passes.hlo.verify_supported import HloVerifySupportedPass, find_problems, program_ops
+from neuronir.pipeline import parse_pipeline
+from neuronir.registry import Registry
+from neuronir.targets.registry import get_target
+
+
+@dataclass
+class Operator:
+    """One operator of a model: how often, in which nodes, and why it cannot be compiled, by
+    target (a target without a reason takes it)."""
+
+    name: str
+    count: int
+    nodes: list[str] = field(default_factory=list)
+    why: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class Report:
+    """What the check of a model found, and the targets that it was checked for."""
+
+    model: str
+    targets: list[str]
+    operators: list[Operator]
+
+    def supported(self, target: str) -> bool:
+        """Whether a target takes all operators."""
+        return not any(target in operator.why for operator in self.operators)
+
+
+def check_model(
+    path: str, targets: Sequence[str] = ("trn1", "inf1"), options: CompileOptions | None = None
+) -> Report:
+    """Read a model and judge each operator: whether it can be imported, and what it becomes when
+    the program is simplified for a target.
+
+    What only the lowering finds (a size that does not fit) is not seen. NeuronError where the file
+    cannot be read, or where an operator is malformed.
+    """
+    options = options or CompileOptions()
+    kind = None if options.framework is None else kind_of_framework(options.framework)
+    chunk = replace(read_input(path, kind), bindings=options.bindings)
+    operators = _imported(chunk)
+    if operators is not None and any(operator.why for operator in operators):
+        for operator in operators:
+            operator.why = {target: operator.why[""] for target in targets if operator.why}
+        return Report(chunk.name, list(targets), operators)
+    registry = Registry.discover()
+    module = parse(chunk, registry.context())
+    if operators is None:
+        operators = _of_module(module)
+    by_name = {operator.name: operator for operator in operators}
+    for target in targets:
+        one = module.clone() if target != targets[-1] else module
+        for bad, reason in _problems(one, target, registry, chunk.model is not None):
+            name = operator_of(bad)
+            operator = by_name.setdefault(name, Operator(name, 1))
+            operator.why.setdefault(target, f"'{source_name(bad)}': {reason}")
+    return Report(chunk.name, list(targets), sorted(by_name.values(), key=lambda o: o.name))
+
+
+def _imported(chunk: Chunk) -> list[Operator] | None:
+    """The operators of a framework's model, with reasons under "" where they cannot be imported."""
+    if chunk.model is None:
+        return None
+    return [
+        Operator(use.name, use.count, use.nodes, {} if use.reason is None else {"": use.reason})
+        for use in chunk.model.operators()
+    ]
+
+
+def _of_module(module: ModuleOp) -> list[Operator]:
+    """The opcodes of the program, counted."""
+    main = entry(module)
+    found: Counter[str] = Counter()
+    for function in (main,) if main is not None else ():
+        for block in function.body.blocks:
+            found.update(operator_of(op) for op in program_ops(block) if op.name[:4] == "hlo.")
+    return [Operator(name, count) for name, count in sorted(found.items())]
+
+
+def operator_of(op: Operation) -> str:
+    """The framework's operator that an op stems from; of HLO, its opcode."""
+    metadata = op.attributes.get(METADATA)
+    if isinstance(metadata, DictionaryAttr) and "source_file" not in metadata.data:
+        name = metadata.data.get("op_type")
+        if isinstance(name, StringAttr) and "op_name" in metadata.data:
+            return name.data
+    return op.name.removeprefix("hlo.").replace("_", "-")
+
+
+def _problems(
+    module: ModuleOp, target: str, registry: Registry, narrow: bool
+) -> Iterable[tuple[Operation, str]]:
+    """What a target does not take of a module, which is simplified for it."""
+    text = pipeline_of(get_target(target), "hlo", "none", "bf16", 2, narrow)
+    ctx = registry.context()
+    for one in parse_pipeline(text, registry.passes, registry.pipelines):
+        if not isinstance(one, HloVerifySupportedPass):
+            one.apply(ctx, module)
+    table = legality(target)
+    return [(op, f"[{p.code}] {p.reason}") for op, p in find_problems(module, table)]
