@@ -1,6 +1,7 @@
 """`python -m benchmarks.calibration [NAMES ...]`: simulated against published times, in Markdown.
 
-`--emit DIR` writes the kernels' programs instead, for neuronx-cc with `--compile-from ordered`.
+`--virtual` leaves engines, queues and order to nc-order. `--emit DIR` writes the kernels' programs
+instead, for neuronx-cc with `--compile-from`.
 """
 
 import argparse
@@ -33,20 +34,22 @@ def main(argv: Sequence[str] | None = None) -> int:
         description="Simulated times of published kernels against those measured on hardware.",
     )
     parser.add_argument("names", nargs="*", help="parts of names of kernels; default all")
+    parser.add_argument("--virtual", action="store_true", help="let nc-order schedule the kernels")
     parser.add_argument("--emit", type=Path, metavar="DIR", help="write the programs there instead")
     args = parser.parse_args(argv)
+    phase = "virtual" if args.virtual else "ordered"
     chosen = [k for k in KERNELS if not args.names or any(n in k.name for n in args.names)]
     if not chosen:
         parser.error(f"no kernel is named so; there are {', '.join(k.name for k in KERNELS)}")
     if args.emit:
         args.emit.mkdir(parents=True, exist_ok=True)
         for kernel in chosen:
-            (args.emit / f"{kernel.name}.mlir").write_text(kernel.make().text())
+            (args.emit / f"{kernel.name}.mlir").write_text(kernel.make().text(phase))
         return 0
     print("| kernel | published us | simulated us | error % | bound by |\n|---|---|---|---|---|")
     rows = []
     for kernel in chosen:
-        rows.append(simulate(kernel))
+        rows.append(simulate(kernel, phase))
         print(line(rows[-1]), flush=True)
     found = summary(rows)
     print(

@@ -99,7 +99,7 @@ class Kernel:
 
     queues: dict[str, int] = field(default_factory=dict)
     _head: list[str] = field(default_factory=list)
-    _body: list[str] = field(default_factory=list)
+    _body: list[tuple[str, str]] = field(default_factory=list)  # line, engine
     _depth: int = 2
     _names: int = 0
     _inputs: int = 0
@@ -109,14 +109,14 @@ class Kernel:
         self._names += 1
         return f"{prefix}{self._names}"
 
-    def _say(self, line: str) -> None:
-        self._body.append("  " * self._depth + line)
+    def _say(self, line: str, engine: str = "") -> None:
+        self._body.append(("  " * self._depth + line, engine))
 
     def _variable(self, kind: str, number: int, rows: int, columns: int, dtype: str) -> Tensor:
         name = f"{kind}{number}"
         shape = f'memref<{rows}x{columns}x{dtype}, #nc.space<"hbm">>'
         self._head.append(f'  nc.variable "{name}" : "{kind}" {shape} index {number}')
-        self._body.append(f"    %{name} = nc.address_of @{name} : {shape}")
+        self._say(f"%{name} = nc.address_of @{name} : {shape}")
         return Tensor(name, columns)
 
     def input(self, rows: int, columns: int, dtype: str = "f32") -> Tensor:
@@ -178,7 +178,7 @@ class Kernel:
 
         values = ", ".join(f"{name} = {_literal(value)}" for name, value in parameters.items())
         given = f" {{{values}}}" if values else ""
-        self._say(f"nc.{opcode} ({text(dst)}) = ({text(src)}){given} on {engine}")
+        self._say(f"nc.{opcode} ({text(dst)}) = ({text(src)}){given}", engine)
 
     def load(self, dst: View, src: View) -> None:
         """HBM to SBUF."""
@@ -241,16 +241,18 @@ class Kernel:
         """dst = 0."""
         self.emit("memset", engine, [dst], value=0.0)
 
-    def text(self) -> str:
-        """The module."""
+    def text(self, phase: str = "ordered") -> str:
+        """The module; in the virtual phase without engines and queues, for nc-order to choose."""
+        chosen = phase == "ordered"
+        body = [f"{line} on {e}" if e and chosen else line for line, e in self._body]
         return "\n".join(
             [
-                'builtin.module attributes {nc.machine = "trn1", neuronir.phase = "ordered"} {',
+                f'builtin.module attributes {{nc.machine = "trn1", neuronir.phase = "{phase}"}} {{',
                 *self._head,
                 '  nc.func "main" {',
                 "    %zero = arith.constant 0 : index",
                 "    %one = arith.constant 1 : index",
-                *self._body,
+                *body,
                 "    nc.return",
                 "  }",
                 "}",

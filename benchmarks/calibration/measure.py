@@ -33,13 +33,13 @@ class Summary:
     spearman: float
 
 
-def simulate(kernel: Published) -> Row:
-    """Compile a kernel from its ordered phase and time it.
+def simulate(kernel: Published, phase: str = "ordered") -> Row:
+    """Compile a kernel from a phase, `ordered` or `virtual`, and time it.
 
     The start-up and tear-down of a run on hardware are added, where the published time has them.
     """
-    options = CompileOptions(compile_from="ordered")
-    text = kernel.make().text()
+    options = CompileOptions(compile_from=phase)
+    text = kernel.make().text(phase)
     result = compile_text(text, "trn1", options, name=f"{kernel.name}.mlir", kind="mlir")
     assert result.program is not None
     report = build_report(simulate_timing(result.program))

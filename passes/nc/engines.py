@@ -1,7 +1,7 @@
 """Which engine or DMA queue runs each instruction."""
 
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
-from xdsl.ir import Block, Operation
+from xdsl.ir import Block, Operation, SSAValue
 
 from neuronir.dialects.nc.enums import Engine, Space
 from neuronir.dialects.nc.machine import Machine
@@ -21,12 +21,17 @@ _LOCAL = (8, 9, 10, 11)
 
 
 class QueueAllotter:
-    """Deals transfers out to DMA queues, round robin among those of their kind."""
+    """Deals transfers out to DMA queues among those of their kind.
+
+    Arguments and results have a queue each, in turn: that one array is faster by several queues has
+    not been measured. The rest goes round robin.
+    """
 
     def __init__(self, machine: Machine, variables: dict[str, VariableOp]) -> None:
         self.queues = machine.dma_queues
         self.variables = variables
         self.next: dict[tuple[int, ...], int] = {}
+        self.own: dict[SSAValue | str, Engine] = {}
 
     def queue(self, op: InstructionOp) -> Engine:
         """The queue for a transfer that has none."""
@@ -40,9 +45,16 @@ class QueueAllotter:
             choice = _LOCAL
         else:
             choice = _STORE if to_hbm else _LOAD
+        value = dst if to_hbm else src
+        array: SSAValue | str = value
+        if isinstance(value.owner, AddressOfOp):
+            array = value.owner.variable.root_reference.data
+        if choice in (_LOAD, _STORE) and array in self.own:
+            return self.own[array]
         turn = self.next.get(choice, 0)
         self.next[choice] = turn + 1
-        return Engine(Engine.DMA0 + choice[turn % len(choice)] % self.queues)
+        queue = self.own[array] = Engine(Engine.DMA0 + choice[turn % len(choice)] % self.queues)
+        return queue
 
     def _kind(self, owner: Operation | Block) -> str:
         if not isinstance(owner, AddressOfOp):
