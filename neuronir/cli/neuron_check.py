@@ -25,7 +25,9 @@ def build_parser() -> Parser:
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"neuron-check {__version__}")
-    parser.add_argument("model", metavar="MODEL", help="HLO text, or .onnx")
+    parser.add_argument(
+        "model", metavar="MODEL", help="HLO text, .onnx, a frozen graph, a SavedModel"
+    )
     parser.add_argument("--framework", metavar="NAME", help="where the file's name does not tell")
     parser.add_argument(
         "--target", action="append", metavar="NAME", help="check this target (default: trn1, inf1)"

@@ -81,7 +81,7 @@ def _imported(chunk: Chunk) -> list[Operator] | None:
         return None
     return [
         Operator(use.name, use.count, use.nodes, {} if use.reason is None else {"": use.reason})
-        for use in chunk.model.operators()
+        for use in chunk.model.operators(chunk.bindings)
     ]
 
 

@@ -27,6 +27,15 @@ class Use:
     reason: str | None = None
 
 
+def describe(uses: list[Use]) -> list[str]:
+    """One line for each operator: how often, where first, and why not."""
+    lines = []
+    for use in uses:
+        where = f"'{use.nodes[0]}'" + (f" and {use.count - 1} more" if use.count > 1 else "")
+        lines.append(f"{use.name} ({where}): {use.reason}")
+    return lines
+
+
 class Model(Protocol):
     """A model that has been read and can be imported."""
 
@@ -41,7 +50,7 @@ class Model(Protocol):
     def input_names(self, bindings: Bindings) -> list[str]:
         """The names of its inputs, in order."""
 
-    def operators(self) -> list[Use]:
+    def operators(self, bindings: Bindings) -> list[Use]:
         """The operators that it uses, by name, with the reasons why some cannot be imported."""
 
     def module(self, bindings: Bindings) -> ModuleOp:

@@ -6,7 +6,7 @@ from xdsl.dialects.builtin import i1
 from xdsl.ir import Attribute, SSAValue
 
 from neuronir.dialects.support.errors import NeuronError
-from neuronir.frontends.graph.block import BlockBuilder
+from neuronir.frontends.graph.block import BlockBuilder, refuse
 from neuronir.passes.hlo.support.values import element, shape
 
 
@@ -49,6 +49,8 @@ def together(b: BlockBuilder, *values: SSAValue) -> list[SSAValue]:
 
 def need_one_type(*values: SSAValue) -> Attribute:
     """The element type that all values have (NIR_IMP004)."""
+    if not values:
+        refuse("it has no inputs")
     first = element(values[0])
     for value in values[1:]:
         if element(value) != first:
@@ -66,6 +68,8 @@ def binary(b: BlockBuilder, opcode: str, lhs: SSAValue, rhs: SSAValue) -> SSAVal
 
 def fold(b: BlockBuilder, opcode: str, values: Sequence[SSAValue]) -> SSAValue:
     """A binary op between all values, from the first on."""
+    if not values:
+        refuse("it has no inputs")
     result = values[0]
     for value in values[1:]:
         result = binary(b, opcode, result, value)

@@ -143,7 +143,7 @@ def _swap_groups(b: BlockBuilder, kernel: SSAValue, weights: Layout, groups: int
     if groups == 1:
         return kernel
     outer, inner = weights.second, weights.first
-    if dims[outer] % groups:
+    if groups < 1 or dims[outer] % groups:
         refuse(f"{dims[outer]} features do not divide into {groups} groups")
     split = [*dims[:outer], groups, dims[outer] // groups, *dims[outer + 1 :]]
     kernel = b.reshape(kernel, split)

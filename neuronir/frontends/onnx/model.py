@@ -32,7 +32,7 @@ class OnnxModel:
         """The names of its inputs, in order."""
         return [value.name for value in graph_inputs(self.file.model.graph)]
 
-    def operators(self) -> list[Use]:
+    def operators(self, bindings: Bindings) -> list[Use]:
         """The operators that it uses."""
         return operators_used(self.file.model)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import onnx
 
 from neuronir.dialects.support.errors import NeuronError
-from neuronir.frontends.models import Use
+from neuronir.frontends.models import Use, describe
 from neuronir.frontends.onnx.functions import FunctionKey, has_schema_function, model_functions
 from neuronir.frontends.onnx.graphs import free_names, node_name, ordered, subgraphs
 from neuronir.frontends.onnx.refused import DATA, DATA_DEPENDENT
@@ -101,15 +101,6 @@ def check_supported(model: onnx.ModelProto, name: str) -> None:
         location=name,
         help="neuronx-cc list-operators --framework ONNX prints the supported operators",
     )
-
-
-def describe(uses: list[Use]) -> list[str]:
-    """One line for each operator: how often, where first, and why not."""
-    lines = []
-    for use in uses:
-        where = f"'{use.nodes[0]}'" + (f" and {use.count - 1} more" if use.count > 1 else "")
-        lines.append(f"{use.name} ({where}): {use.reason}")
-    return lines
 
 
 def importable() -> list[str]:

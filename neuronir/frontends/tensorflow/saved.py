@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import ModuleOp
 
 from neuronir.frontends.bindings import Bindings
-from neuronir.frontends.tensorflow import import_tensorflow, load_tensorflow
+from neuronir.frontends.models import Use
+from neuronir.frontends.tensorflow import import_tensorflow, load_tensorflow, operators_used
 from neuronir.frontends.tensorflow.files import File, read_file
 
 
@@ -28,6 +29,10 @@ class TensorFlowModel:
     def input_names(self, bindings: Bindings) -> list[str]:
         """The names of its inputs, in order."""
         return load_tensorflow(self.file, bindings).input_names
+
+    def operators(self, bindings: Bindings) -> list[Use]:
+        """The operators that it uses."""
+        return operators_used(load_tensorflow(self.file, bindings))
 
     def module(self, bindings: Bindings) -> ModuleOp:
         """Its hlo module."""

@@ -1,23 +1,12 @@
 """What of a model cannot be imported, found before anything is built."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.frontends.models import Use, describe
 from neuronir.frontends.tensorflow.graph import Library, Node, Table
 from neuronir.frontends.tensorflow.model import Model
 from neuronir.frontends.tensorflow.registry import WRITES, why_not
-
-
-@dataclass
-class Use:
-    """How a model uses one operator: how often, in which nodes, and why it cannot be imported
-    (None if it can)."""
-
-    name: str
-    count: int = 0
-    nodes: list[str] = field(default_factory=list)
-    reason: str | None = None
 
 
 def operators_used(model: Model) -> list[Use]:
@@ -81,12 +70,3 @@ def check_supported(model: Model) -> None:
         location=model.file,
         help="neuronx-cc list-operators --framework TENSORFLOW prints the supported operators",
     )
-
-
-def describe(uses: Iterable[Use]) -> list[str]:
-    """One line for each operator: how often, where first, and why not."""
-    lines = []
-    for use in uses:
-        where = f"'{use.nodes[0]}'" + (f" and {use.count - 1} more" if use.count > 1 else "")
-        lines.append(f"{use.name} ({where}): {use.reason}")
-    return lines

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from xdsl.ir import SSAValue
 
+from neuronir.dialects.hlo.resources import Array
 from neuronir.dialects.support.dtypes import is_pred
 from neuronir.frontends.graph import padding as P
 from neuronir.frontends.graph.block import refuse
@@ -239,8 +240,10 @@ def reverse(o: Op) -> SSAValue:
 @op("Roll")
 def roll(o: Op) -> SSAValue:
     """Elements moved along dimensions; what leaves comes in again at the other end."""
-    value, axes = o[0], o.ints(2, "the axes")
-    for axis, by in zip(axes, o.ints(1, "the shift"), strict=True):
+    value, axes, shifts = o[0], o.ints(2, "the axes"), o.ints(1, "the shift")
+    if len(axes) != len(shifts):
+        refuse(f"{len(shifts)} shifts do not fit {len(axes)} axes")
+    for axis, by in zip(axes, shifts, strict=True):
         d = axis_from(axis, len(o.dims()))
         n = o.dims()[d]
         if n and by % n:
@@ -249,11 +252,19 @@ def roll(o: Op) -> SSAValue:
     return value
 
 
+def _number(o: Op, index: int) -> Array:
+    """A finite scalar that has to be known."""
+    array = o.array(index, "the bounds")
+    if array.size != 1 or array.dtype.kind in "bc" or not np.isfinite(array.astype(np.float64)):
+        refuse("the bounds must be finite scalars")
+    return array.reshape(())
+
+
 @op("Range")
 def range_(o: Op) -> SSAValue:
     """Numbers from a start by a step to below a limit."""
     need_one_type(*o.tensors())
-    start, limit, step = (o.array(i, "the bounds").reshape(()) for i in range(3))
+    start, limit, step = (_number(o, i) for i in range(3))
     if float(step) == 0:
         refuse("the step must not be zero")
     count = max(0, int(np.ceil((float(limit) - float(start)) / float(step))))
@@ -267,7 +278,7 @@ def range_(o: Op) -> SSAValue:
 @op("LinSpace")
 def linspace(o: Op) -> SSAValue:
     """Numbers evenly from a start to a stop."""
-    start, stop = (o.array(i, "the bounds").reshape(()) for i in range(2))
+    start, stop = (_number(o, i) for i in range(2))
     count = o.integer(2, "the count")
     if not 1 <= count <= LARGEST_RANGE:
         refuse(f"{count} numbers cannot be made")

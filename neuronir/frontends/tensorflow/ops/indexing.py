@@ -83,6 +83,7 @@ def tensor_scatter(o: Op) -> SSAValue:
     return I.scatter_nd(b, o[0], o[1], updates, combine)
 
 
+MOST_SEGMENTS = 1 << 20
 _SEGMENTS = {"Sum": "add", "Max": "maximum", "Min": "minimum", "Prod": "multiply"}
 
 
@@ -98,7 +99,10 @@ def sorted_segments(o: Op) -> SSAValue:
     """Elements of one segment number combined; the numbers must be known, for they say how many."""
     numbers = o.ints(1, "the segment numbers")
     opcode = _SEGMENTS[o.type.removeprefix("Segment")]
-    result = _segments(o, opcode, max(numbers, default=-1) + 1)
+    count = max(numbers, default=-1) + 1
+    if count > MOST_SEGMENTS:
+        refuse(f"{count} segments are too many")
+    result = _segments(o, opcode, count)
     missing = sorted(set(range(shape(result)[0])) - set(numbers))
     if missing and opcode in ("maximum", "minimum"):  # an empty segment is zero
         empty = np.isin(np.arange(shape(result)[0]), missing)

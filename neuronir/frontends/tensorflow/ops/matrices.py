@@ -56,9 +56,9 @@ class _Bands:
         if len(ks) not in (1, 2):
             refuse("k must be one or two numbers")
         self.lower, self.upper = ks[0], ks[-1]
-        if self.lower > self.upper or not -rows < self.lower or not self.upper < columns:
-            if rows and columns:
-                refuse(f"diagonals {self.lower} to {self.upper} lie outside of {rows} x {columns}")
+        outside = self.lower > self.upper or self.lower <= -rows or self.upper >= columns
+        if outside and not (self.lower == self.upper == 0):  # of an empty matrix, too
+            refuse(f"diagonals {self.lower} to {self.upper} lie outside of {rows} x {columns}")
         self.rows, self.columns = rows, columns
         align = o.text("align", "LEFT_LEFT")
         if align.count("_") != 1 or set(align.split("_")) - {"LEFT", "RIGHT"}:
