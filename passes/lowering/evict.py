@@ -1,6 +1,6 @@
 """Eviction of PSUM: results gather in a bank and leave it by one instruction with what follows."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +14,7 @@ from neuronir.passes.lowering.cover import covered, elements_of
 from neuronir.passes.lowering.epilogue import Epilogue
 from neuronir.passes.lowering.layout import Atom, Form, split_at
 from neuronir.passes.lowering.row_parts import parts_selector, row_parts
+from neuronir.passes.lowering.runs import Run, runs
 from neuronir.passes.lowering.state import Lowering
 from neuronir.passes.lowering.values import Value
 from neuronir.passes.lowering.views import numbers_of
@@ -258,10 +259,15 @@ class Evict:
         buffer = self.state.emitter.sbuf(self.out.partitions, src.free[0][1], DType.F32)
         return View(buffer, src.start, src.partitions, src.free)
 
+    def _beside(self, form: Form, dst: View, src: View) -> Iterator[tuple[Run, View]]:
+        """The runs of what is evicted, and the elements of `form` that belong to each."""
+        for run in runs(form, self.out, self.number, src.free[0][1]):
+            at = (run.dims, run.offset, (), 0, form.dtype)
+            yield run, View(form.buffer, dst.start, dst.partitions, *at)
+
     def _evict_terms(self, dst: View, narrow: View | None, src: View) -> None:
         """dst = func(src * scale * factor + offset +- residual), with vectors along the columns."""
         e, emitter = self.epilogue, self.state.emitter
-        n = src.free[0][1]
         terms = list(self.row_terms)
         if e.residual is not None:
             terms.append((e.residual[0], self._spread(e.residual[1])))
@@ -270,7 +276,8 @@ class Evict:
             emitter.tensor_scalar(work, src, AluOp.MULTIPLY, e.scale)
             src = work
         for op, form in terms:
-            emitter.tensor_tensor(op, work, src, _flat_view(form, self.out, self.number, dst, n))
+            for run, other in self._beside(form, dst, src):
+                emitter.tensor_tensor(op, _part(work, run), _part(src, run), other)
             src = work
         emitter.activation(dst, work, e.func)
         if narrow is not None:
@@ -289,20 +296,21 @@ class Evict:
         assert e.residual is not None
         op, value = e.residual
         form = state.converter.ensure(value, self.out.partition, self.out.partitions)
-        other = _flat_view(form, self.out, self.number, dst, src.free[0][1])
         left = bias if scale != 1.0 else 0.0
         final = e.func is Activation.COPY and left == 0.0
         total = dst if final else self._work(src)
-        if scale == 1.0 and bias == 0.0:
-            state.emitter.tensor_tensor(op, total, src, other)
-        else:
-            first, number = (AluOp.MULTIPLY, scale) if scale != 1.0 else (AluOp.ADD, bias)
-            view = number if isinstance(number, View) else None
-            imm = {} if isinstance(number, View) else {"imm0": number}
+        first, number = (AluOp.MULTIPLY, scale) if scale != 1.0 else (AluOp.ADD, bias)
+        view = number if isinstance(number, View) else None
+        imm = {} if isinstance(number, View) else {"imm0": number}
+        for run, other in self._beside(form, dst, src):
+            target, source = _part(total, run), _part(src, run)
+            if scale == 1.0 and bias == 0.0:
+                state.emitter.tensor_tensor(op, target, source, other)
+                continue
             state.emitter.emit(
                 "scalar_tensor_tensor",
-                [total],
-                [src, view, other],
+                [target],
+                [source, view, other],
                 {"op0": first, "op1": op, **imm},
                 Engine.DVE,
             )
@@ -315,27 +323,9 @@ class Evict:
             state.emitter.copy(narrow, dst)
 
 
-def _flat_view(form: Form, out: Form, number: int, dst: View, n: int) -> View:
-    """The elements of `form` that stand at `n` consecutive elements of `out` from `number` on."""
-    cuts = {c for a in form.atoms() for c in (a.stride, a.end)}
-    dims: list[tuple[int, int]] = []
-    covered_so_far = 1
-    for whole, _ in sorted(out.free, key=lambda item: item[1]):
-        for a in reversed((whole,) if whole.ragged else split_at(whole, cuts) or (whole,)):
-            if covered_so_far >= n:
-                break
-            step = form.stride(a)
-            if step is None:
-                raise NeuronError("NIR_LOW003", "a product and its residual have other layouts")
-            size = min(a.size, -(-n // covered_so_far))
-            if dims and dims[0][0] * dims[0][1] == step:
-                dims[0] = (dims[0][0], dims[0][1] * size)
-            elif size > 1:
-                dims.insert(0, (step, size))
-            covered_so_far *= size
-    _, offset = form.locate(number)
-    flat = tuple(dims) or ((1, 1),)
-    return View(form.buffer, dst.start, dst.partitions, flat, offset, (), 0, form.dtype)
+def _part(view: View, run: Run) -> View:
+    """The elements of a run in a view of consecutive ones."""
+    return replace(view, free=((1, run.count),), offset=view.offset + run.start)
 
 
 def _cut_at(atoms: Sequence[Atom], support: Sequence[Atom]) -> list[Atom]:

@@ -86,6 +86,14 @@ CASES: dict[str, tuple[str, ...]] = {
         "e = f32[25800,1] parameter(2)",
         "f = f32[1] dot(s, e), lhs_contracting_dims={0}, rhs_contracting_dims={0}",
     ),
+    "a residual that repeats in other pieces than the columns of a product are evicted in": (
+        "a = f32[3,3,63,1] parameter(0)",
+        "b = f32[1,1] parameter(1)",
+        "c = f32[3,3,63,1] dot(a, b), lhs_contracting_dims={3}, rhs_contracting_dims={0}",
+        "d = f32[3,63] parameter(2)",
+        "e = f32[3,3,63,1] broadcast(d), dimensions={1,2}",
+        "f = f32[3,3,63,1] add(c, e)",
+    ),
     "every third element of a transpose": (
         "a = f32[7,18] parameter(0)",
         "b = f32[18,7] transpose(a), dimensions={1,0}",
