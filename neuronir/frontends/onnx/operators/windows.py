@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from xdsl.dialects.builtin import i64
+from xdsl.dialects.builtin import i32, i64
 from xdsl.ir import SSAValue
 
 from neuronir.dialects.hlo.attributes import tensor_type
@@ -185,7 +185,7 @@ def _max_pool(n: Node) -> list[SSAValue]:
         padding=padding,
         dilations=window.dilations,
     )
-    return [result, indices]
+    return [result, n.b.convert(indices, i64)]
 
 
 def _flat_places(n: Node) -> SSAValue:
@@ -200,7 +200,7 @@ def _flat_places(n: Node) -> SSAValue:
     weight[1], weight[0] = step, step * dims[1]
     places: SSAValue | None = None
     for d, w in enumerate(weight):
-        along_dim = n.b.binary_number("multiply", n.b.iota(dims, d, i64), w)
+        along_dim = n.b.binary_number("multiply", n.b.iota(dims, d, i32), w)
         places = along_dim if places is None else n.b.binary("add", places, along_dim)
     assert places is not None
     return places
