@@ -3,11 +3,12 @@
 The image goes to HBM as planes, one for each feature and each phase of the strides, with the
 padding around it. There the elements that a tap takes for all outputs are one run, so that a row of
 the moving operand, (tap, feature), is one contiguous piece: the loads are few large descriptors,
-and the convolution becomes one of a single tap, with taps * features contracted.
+and the convolution becomes one of a single tap, with taps * features contracted; or of a few along
+a row, where that takes no more matmuls but fewer rows.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
@@ -55,11 +56,32 @@ class _Axis:
     dilation: int
     low: int
     reversed: bool
+    together: int = 0
+
+    @property
+    def shifts(self) -> int:
+        """Places of a plane's element that an output needs."""
+        return (self.taps - 1) * self.dilation // self.stride + 1
+
+    @property
+    def sets(self) -> int:
+        """How many sets of taps there are: `together` shifts of all phases lie on partitions."""
+        return -(-self.shifts // self.together) if self.together else 1
+
+    @property
+    def packed(self) -> int:
+        """Taps of one set."""
+        return self.together * self.stride if self.sets > 1 else self.taps
+
+    @property
+    def reach(self) -> int:
+        """Elements along it that one run has."""
+        return self.outputs + (self.sets - 1) * self.together
 
     @property
     def extent(self) -> int:
         """Elements of a plane along it."""
-        return self.outputs + (self.taps - 1) * self.dilation // self.stride
+        return self.outputs - 1 + max(self.shifts, self.sets * self.together)
 
     def place(self, tap: int) -> tuple[int, int]:
         """(phase, first element in its plane) of a tap."""
@@ -85,7 +107,7 @@ def rows_layout(shape: Sequence[int], rows: int, stride: int, machine: Machine) 
 
 
 def packed_taps(state: Lowering, operands: Operands, outputs: Sequence[int]) -> Operands | None:
-    """The same convolution with a single tap; None where that does not fit or is not worth it.
+    """The same convolution with few taps; None where that does not fit or is not worth it.
     `outputs` are the result's sizes by spatial dimension."""
     n, image, weights = operands.numbers, operands.image, operands.weights
     if n.groups != 1 or len(n.spatial) != 2 or not image.dtype.is_float:
@@ -102,6 +124,8 @@ def packed_taps(state: Lowering, operands: Operands, outputs: Sequence[int]) -> 
         )
         for i, d in enumerate(n.spatial)
     ]
+    if weights.array is not None and n.rhs_dilation[1] == 1:
+        axes[1] = _fewest(state.machine, axes, image.shape[n.feature])
     if not _worthwhile(state.machine, image, axes, n):
         return None
     partition = rows_layout(image.shape, n.spatial[0], axes[0].stride, state.machine)
@@ -112,12 +136,39 @@ def packed_taps(state: Lowering, operands: Operands, outputs: Sequence[int]) -> 
     if maker.strides is None:
         return None
     packed = maker.packed()
-    flat = _in_order(weights, n)
+    flat = _in_order(weights, n) if axes[1].sets == 1 else _in_sets(weights, n, axes[1])
     numbers = Numbers(
         0, 3, (1, 2), 2, 3, (0, 1), n.o_batch, n.o_feature, n.o_spatial,
-        (1, 1), (0, 0), (0, 0), (1, 1), (1, 1), (False, False),
+        (1, 1), (0, 0), (0, 0), (1, 1), (1, max(1, axes[1].together)), (False, False),
     )  # fmt: skip
     return Operands(packed, flat, numbers)
+
+
+def _fewest(machine: Machine, axes: Sequence[_Axis], features: int) -> _Axis:
+    """The columns' taps in sets, of as few matmuls and then as few rows as there can be."""
+    rows, columns = axes
+
+    def cost(axis: _Axis) -> tuple[int, int]:
+        packed = rows.taps * axis.packed * features
+        return axis.sets * -(-packed // machine.partitions), packed
+
+    choices = [columns]
+    choices += [replace(columns, together=g) for g in range(1, columns.shifts)]
+    return min(choices, key=cost)
+
+
+def _in_sets(weights: Value, n: Numbers, columns: _Axis) -> Value:
+    """A constant filter as [1, sets, rows * packed * features, outputs], zeros where taps end."""
+    assert weights.array is not None
+    array = weights.array.transpose((*n.k_spatial, n.k_in, n.k_out))
+    if columns.reversed:
+        array = np.flip(array, 1)
+    rows, taps, features, outputs = array.shape
+    wide = np.zeros((rows, columns.sets * columns.packed, features, outputs), array.dtype)
+    wide[:, :taps] = array
+    split = wide.reshape(rows, columns.sets, columns.packed, features, outputs)
+    flat = split.transpose(1, 0, 2, 3, 4).reshape(1, columns.sets, -1, outputs)
+    return constant_value(np.ascontiguousarray(flat), weights.dtype)
 
 
 def _worthwhile(machine: Machine, image: Value, axes: Sequence[_Axis], n: Numbers) -> bool:
@@ -127,7 +178,7 @@ def _worthwhile(machine: Machine, image: Value, axes: Sequence[_Axis], n: Number
     if features > FEW_FEATURES or taps == 1:
         return False
     batch = image.shape[n.batch]
-    tiles = -(-taps * features // machine.partitions)
+    tiles = -(-axes[0].taps * axes[1].packed * features // machine.partitions)
     run = axes[0].outputs * axes[1].extent
     room = machine.sbuf_usable_partition_bytes // SBUF_SHARE
     if tiles * batch * run * image.dtype.size > room:
@@ -208,14 +259,14 @@ class _Planes:
         self._zeros(memory)
         for b in range(self.batch):
             self._store(memory, b)
-        total = self.rows.taps * self.columns.taps * self.features
+        total = self.rows.taps * self.columns.packed * self.features
         width = tile_width(total, machine.partitions)
         tiles = -(-total // width)
         size = self.rows.outputs * self.pitch
         buffer = self.state.emitter.sbuf(width, tiles * self.batch * size, dtype)
         for b in range(self.batch):
             self._load(memory, buffer, b, width)
-        shape = [self.batch, self.rows.outputs, self.columns.outputs, total]
+        shape = [self.batch, self.rows.outputs, self.columns.reach, total]
         order = row_major(shape)
         free: list[tuple[Atom, int]] = []
         inner = atom(total, 1)
@@ -306,19 +357,25 @@ class _Planes:
                          (outer * self.rows.stride + k) * row),
                 )  # fmt: skip
 
+    def _column(self, tap: int) -> tuple[int, int]:
+        """(phase, first element) of a tap along a row; sets of taps are in the order of places."""
+        if self.columns.sets == 1:
+            return self.columns.place(tap)
+        return tap % self.columns.stride, tap // self.columns.stride
+
     def _load(self, memory: SSAValue, buffer: SSAValue, b: int, width: int) -> None:
         """Load the run of each (tap, feature), by strips of outputs, so that products can
         start."""
         bases = [
             self._plane(b, up[0], left[0], feature) + up[1] * self.pitch + left[1]
             for up in map(self.rows.place, range(self.rows.taps))
-            for left in map(self.columns.place, range(self.columns.taps))
+            for left in map(self._column, range(self.columns.packed))
             for feature in range(self.features)
         ]
         strip = max(1, -(-RUN_BYTES // (self.pitch * self.image.dtype.size)))
         for low in range(0, self.rows.outputs, strip):
             rows = min(strip, self.rows.outputs - low)
-            run = (rows - 1) * self.pitch + self.columns.outputs
+            run = (rows - 1) * self.pitch + self.columns.reach
             for start, count, step in _runs(bases, width):
                 place = (start // width * self.batch + b) * self.rows.outputs + low
                 self.state.emitter.dma(

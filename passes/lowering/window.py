@@ -131,6 +131,10 @@ MOST_PIECES = 16
 """Instructions for borders beyond which shifted views are combined instead: where a window is not
 much smaller than what it moves over."""
 
+PIECE_ELEMENTS = 4096
+"""Elements of an operand that one instruction reduces: few enough that it need not wait for all of
+what makes the operand, nor what reads the result for all of that."""
+
 
 def _steps(
     state: Lowering, value: Value, windows: Mapping[int, Window], alu: AluOp
@@ -250,7 +254,7 @@ def _segment(
     count = prod(n for _, n in taps)
     room = machine.max_free_dims - len(taps)
     engine = engine_for(alu, value.dtype, machine.has_pool)
-    for piece in chunks(walk, out.partitions, room, max(1, machine.max_free_sbuf // count)):
+    for piece in chunks(walk, out.partitions, room, max(1, PIECE_ELEMENTS // count)):
         moving = [(d.strides[1], d.size) for d in piece.dims]
         source = src.at(piece.number, piece.partitions, [*moving, *taps])
         params = {"op": alu, "axes": len(taps)}

@@ -121,5 +121,6 @@ LARGE = (
 @pytest.mark.parametrize("cast", ["none", "matmult"])
 @pytest.mark.parametrize("kind", LARGE)
 def test_taps_packed_with_few_features(kind: tuple[str, ...], cast: str) -> None:
-    text, args = _one(kind, False)
-    assert not failures(text, args, cast, phases=PHASES)
+    for constant in (False, True):
+        text, args = _one(kind, constant)
+        assert not failures(text, args, cast, phases=PHASES)
