@@ -24,7 +24,7 @@ from neuronir.passes.lowering.conv_rows import joined_taps
 from neuronir.passes.lowering.cover import remaining
 from neuronir.passes.lowering.demand import inner_tile
 from neuronir.passes.lowering.dot import WEIGHT_PIECE_BYTES, column_blocks
-from neuronir.passes.lowering.epilogue import find_epilogue
+from neuronir.passes.lowering.epilogue import Epilogue, find_epilogue
 from neuronir.passes.lowering.evict import Evict
 from neuronir.passes.lowering.layout import (
     Atom,
@@ -33,6 +33,7 @@ from neuronir.passes.lowering.layout import (
     dense,
     dim_atoms,
     divisor,
+    join,
     merge,
     row_major,
     split_at,
@@ -95,7 +96,7 @@ class Convolution:
         dims = [self.n.o_batch, *self.n.o_spatial]
         dims = self._memory_order(x, dims)
         columns = [atom(self.shape[d], strides[d]) for d in dims if self.shape[d] > 1]
-        out = self._allocate(o_tile, columns, epilogue.dtype)
+        out = self._allocate(o_tile, columns, epilogue.dtype, reusable(epilogue))
         narrow = None
         if epilogue.narrowed is not None:
             narrow = self._allocate(o_tile, columns, state.dtype(epilogue.narrowed))
@@ -109,6 +110,9 @@ class Convolution:
             w = state.converter.ensure(piece, k_tile, span(k_tile))
             self._matmuls(x, w, piece, blocks, evict, first, width)
         evict.flush()
+        if epilogue.residual is not None:  # what was written over is gone
+            before = epilogue.residual[1]
+            before.forms = [f for f in before.forms if f.buffer is not out.buffer]
         state.done.update(epilogue.ops)
         final = state.shape(epilogue.result)
         support = merge(dim_atoms(final, range(len(final))))
@@ -192,7 +196,14 @@ class Convolution:
 
         return sorted(dims, key=lambda d: -distance(d))
 
-    def _allocate(self, o_tile: Partition, columns: list[Atom], dtype: DType) -> Form:
+    def _allocate(
+        self,
+        o_tile: Partition,
+        columns: list[Atom],
+        dtype: DType,
+        reused: Sequence[Form] = (),
+    ) -> Form:
+        """Room for the result: one of `reused`, where it is laid out like it, else a new buffer."""
         whole = merge(dim_atoms(self.shape, range(len(self.shape))))
         free = remaining(whole, [a for a, _ in o_tile])
         assert free is not None
@@ -206,8 +217,12 @@ class Convolution:
         size = 1
         for a in [*outer, *columns]:
             size *= a.size
-        buffer = self.state.emitter.sbuf(span(o_tile), size, dtype)
-        return Form(buffer, o_tile, dense([*outer, *columns]))
+        order = dense([*outer, *columns])
+        for form in reused:
+            same = join(form.partition) == join(o_tile) and join(form.free) == join(order)
+            if same and not (form.hbm or form.start or form.offset or form.indices or form.dtype):
+                return replace(form, partition=o_tile, free=order)
+        return Form(self.state.emitter.sbuf(span(o_tile), size, dtype), o_tile, order)
 
     def _weight_pieces(self, width: int) -> list[tuple[Value, int]]:
         """The filter by pieces of output features, where it is large; with each one's first."""
@@ -379,3 +394,11 @@ def group_tile(size: int, limit: int) -> int:
     """A tile of a group's features that divides them, as tiles of all features run through."""
     width = tile_width(size, limit)
     return width if size % width == 0 else divisor(size, limit)
+
+
+def reusable(epilogue: Epilogue) -> list[Form]:
+    """The copies of a residual that the result may be written over."""
+    if epilogue.residual is None or not epilogue.last_use:
+        return []
+    value = epilogue.residual[1]
+    return list(value.forms) if value.dtype is epilogue.dtype else []

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.dialects.nc.enums import Activation, AluOp, DType
@@ -29,7 +29,8 @@ class Epilogue:
     Values have the shape and numbering of the product. `result` is the last one's SSA value,
     `dtype` its type. Order: scale by a scalar or by a factor along one dimension, bias, residual,
     function. `affine` gathers constant factors and offsets along one dimension on the way.
-    `narrowed` is the result of a cast of `result`, which has other users too: both are stored.
+    `last_use`: nothing else needs the residual afterwards. `narrowed` is the result of a cast of
+    `result`, which has other users too: both are stored.
     """
 
     result: SSAValue
@@ -38,6 +39,7 @@ class Epilogue:
     factor: Value | None = None
     biases: list[Value] = field(default_factory=list)
     residual: tuple[AluOp, Value] | None = None
+    last_use: bool = False
     func: Activation = Activation.COPY
     ops: list[Operation] = field(default_factory=list)
     affine: tuple[int, np.ndarray, np.ndarray] | None = None
@@ -107,7 +109,11 @@ def _take(state: Lowering, e: Epilogue, op: Operation, index: int, shape: tuple[
         biases = DType.F32.name in state.machine.matmul_dtypes
         if biases and _take_affine(e, op.name, other, shape):
             return True
-        return _take_operand(e, op.name, other, shape, biases)
+        if not _take_operand(e, op.name, other, shape, biases):
+            return False
+        if e.residual is not None and e.residual[1] is other:
+            e.last_use = _last_use(state, op.operands[1 - index], op)
+        return True
     if op.name == "hlo.multiply" and op.operands[0] is not op.operands[1]:
         other = state.available(op.operands[1 - index])
         if other is not None and _take_affine(e, op.name, other, shape):
@@ -179,6 +185,23 @@ def _constant_vector(value: Value, shape: tuple[int, ...]) -> tuple[int, np.ndar
         if n > 1 and value.support == (atom(n, stride),) and root.array.size == n:
             return d, np.ascontiguousarray(root.array).reshape(-1)
     return None
+
+
+def _last_use(state: Lowering, value: SSAValue, op: Operation) -> bool:
+    """Whether all other uses of a computed value are lowered, and not to views that are read
+    later."""
+    if isinstance(value, BlockArgument) or state.emitter.depth:
+        return False
+    if state.values[value].source is not None or state.values[value].lazy is not None:
+        return False
+    return all(use.operation is op or _copied(state, use.operation) for use in value.uses)
+
+
+def _copied(state: Lowering, op: Operation) -> bool:
+    if op in state.done and not any(r in state.values for r in op.results):
+        return True  # fused into what came before
+    found = [state.values.get(r) for r in op.results]
+    return bool(found) and all(v and v.source is None and v.lazy is None for v in found)
 
 
 def _one_dimension(value: Value, shape: tuple[int, ...]) -> bool:

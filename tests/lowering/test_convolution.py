@@ -124,3 +124,21 @@ def test_taps_packed_with_few_features(kind: tuple[str, ...], cast: str) -> None
     for constant in (False, True):
         text, args = _one(kind, constant)
         assert not failures(text, args, cast, phases=PHASES)
+
+
+def test_a_residual_that_is_read_again_is_not_written_over() -> None:
+    """The first block's result may replace the residual only where nothing needs that later."""
+    lines = (
+        "x = f32[1,6,6,64] parameter(0)",
+        "w = f32[1,1,64,64] parameter(1)",
+        "r = f32[1,6,6,64] convolution(x, w), window={size=1x1}, dim_labels=b01f_01io->b01f",
+        "c = f32[1,6,6,64] convolution(r, w), window={size=1x1}, dim_labels=b01f_01io->b01f",
+        "d = f32[1,6,6,64] add(c, r)",
+        "e = f32[1,6,6,64] convolution(d, w), window={size=1x1}, dim_labels=b01f_01io->b01f",
+        "f = f32[1,6,6,64] add(e, d)",
+        "v = f32[1,3,6,64] slice(r), slice={[0:1], [0:3], [0:6], [0:64]}",
+        "t = (f32[1,6,6,64], f32[1,3,6,64]) tuple(f, v)",
+    )
+    rng = np.random.default_rng(0)
+    args = [rng.standard_normal(s).astype(np.float32) / 8 for s in ((1, 6, 6, 64), (1, 1, 64, 64))]
+    assert not failures(entry(*lines), args, phases=PHASES)
