@@ -119,20 +119,23 @@ def compile(
     io_config: str | Mapping[str, Any] | None = None,
     weights: Mapping[str, Array] | None = None,
     framework: str | None = None,
+    signature: str | None = None,
 ) -> Executable:
     """Compile a model for a target.
 
-    `model` is a path (HLO text, .onnx), HLO text, or an `onnx.ModelProto`. `input_shapes` binds
-    symbolic dimensions, `io_config` too (JSON text, a path, or the object itself), `weights` makes
-    inputs constants; the other options are those of `neuronx-cc compile`. NeuronError says what
-    cannot be compiled.
+    `model` is a path (HLO text, .onnx, a frozen graph, a SavedModel's folder), HLO text, an
+    `onnx.ModelProto` or a `tensorflow.GraphDef`. `input_shapes` binds symbolic dimensions,
+    `io_config` too (JSON text, a path, or the object itself), `weights` makes inputs constants,
+    `signature` is that of a SavedModel; the other options are those of `neuronx-cc compile`.
+    NeuronError says what cannot be compiled.
     """
     from neuronir.cli.neuron_opt_run import RunFailure
     from neuronir.driver import CompileOptions
     from neuronir.driver.compiler import CompiledResult, compile_file, compile_model, compile_text
     from neuronir.frontends.bindings import Bindings, merged, parse_io_config
 
-    bindings = Bindings({k: tuple(v) for k, v in (input_shapes or {}).items()})
+    shapes = {k: tuple(v) for k, v in (input_shapes or {}).items()}
+    bindings = Bindings(shapes, signature=signature)
     if io_config is not None:
         text = io_config if isinstance(io_config, str) else json.dumps(io_config)
         bindings = merged(bindings, parse_io_config(text))
@@ -146,7 +149,11 @@ def compile(
     )
     result: CompiledResult
     try:
-        if hasattr(model, "SerializeToString"):
+        if getattr(getattr(model, "DESCRIPTOR", None), "full_name", "") == "tensorflow.GraphDef":
+            from neuronir.frontends.tensorflow.saved import parse_model
+
+            result = compile_model(parse_model(model.SerializeToString()), target, options)
+        elif hasattr(model, "SerializeToString"):
             from neuronir.frontends.onnx.model import OnnxModel
             from neuronir.frontends.onnx.reader import parse_onnx
 
@@ -160,7 +167,7 @@ def compile(
             raise NeuronError(
                 "NIR_API002",
                 f"a model of type {type(model).__name__} cannot be compiled",
-                help="give a path, HLO text, or an onnx.ModelProto",
+                help="give a path, HLO text, an onnx.ModelProto or a tensorflow.GraphDef",
             )
     except RunFailure as failure:
         raise as_error(failure) from failure

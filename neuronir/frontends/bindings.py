@@ -110,4 +110,5 @@ def merged(first: Bindings, second: Bindings) -> Bindings:
         {**first.dtypes, **second.dtypes},
         second.outputs if first.outputs is None else first.outputs,
         {**first.values, **second.values},
+        second.signature if first.signature is None else first.signature,
     )

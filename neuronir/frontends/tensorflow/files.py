@@ -67,14 +67,19 @@ def read_file(path: str) -> File:
         index = place.parent / f"{VARIABLES}.index"  # it holds the checksums of the variables
         whole = data + (_read(index) if index.is_file() else b"")
         return File(path, meta.graph_def, _digest(whole), meta.signature_def, place.parent)
-    graph = _parse("GraphDef", data, text, path)
+    return parse_graph(data, path, text=text)
+
+
+def parse_graph(data: bytes, name: str, *, text: bool = False) -> File:
+    """A frozen graph from its bytes, or from its text form."""
+    graph = _parse("GraphDef", data, text, name)
     if not graph.node:
         raise NeuronError(
             "NIR_TF001",
-            f"'{path}' is no GraphDef: it has no nodes",
+            f"'{name}' is no GraphDef: it has no nodes",
             help="give a frozen graph (.pb, .pbtxt) or a SavedModel's folder",
         )
-    return File(path, graph, _digest(data))
+    return File(name, graph, _digest(data))
 
 
 def _digest(data: bytes) -> str:

@@ -7,7 +7,7 @@ from xdsl.dialects.builtin import ModuleOp
 from neuronir.frontends.bindings import Bindings
 from neuronir.frontends.models import Use
 from neuronir.frontends.tensorflow import import_tensorflow, load_tensorflow, operators_used
-from neuronir.frontends.tensorflow.files import File, read_file
+from neuronir.frontends.tensorflow.files import File, parse_graph, read_file
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,11 @@ class TensorFlowModel:
     def module(self, bindings: Bindings) -> ModuleOp:
         """Its hlo module."""
         return import_tensorflow(self.file, bindings)
+
+
+def parse_model(data: bytes, name: str = "<graph>") -> TensorFlowModel:
+    """A frozen graph from the bytes of its GraphDef."""
+    return TensorFlowModel(parse_graph(data, name))
 
 
 def read_model(path: str) -> TensorFlowModel:

@@ -19,15 +19,19 @@ LONGEST_SUM = 4096
 """No case adds up more terms than this."""
 
 
-def module_of(case: Stored) -> ModuleOp:
-    """The module of a stored graph, verified."""
-    graph = parse_binary("GraphDef", case.graph, case.name)
-    bindings = Bindings(
+def bindings_of(case: Stored) -> Bindings:
+    """The inputs and outputs of a case."""
+    return Bindings(
         {name: array.shape for name, array in case.inputs},
         {name: array.dtype.name for name, array in case.inputs},
         [name for name, _ in case.outputs],
     )
-    module = import_tensorflow(File(case.name, graph), bindings)
+
+
+def module_of(case: Stored) -> ModuleOp:
+    """The module of a stored graph, verified."""
+    graph = parse_binary("GraphDef", case.graph, case.name)
+    module = import_tensorflow(File(case.name, graph), bindings_of(case))
     module.verify()
     return module
 

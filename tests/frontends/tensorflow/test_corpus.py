@@ -6,12 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from xdsl.dialects.builtin import ModuleOp
 
 from neuronir.dialects.hlo.interpreter import interpret
 from neuronir.dialects.support.npz import load_npz, numbered
 from neuronir.frontends.bindings import Bindings
-from neuronir.frontends.tensorflow import import_tensorflow, read_file
+from neuronir.frontends.tensorflow.saved import TensorFlowModel, read_model
 from tests.corpus import CORPUS, corpus_dir
 from tests.differential.stages import judge
 
@@ -23,8 +22,8 @@ KERAS_INPUT = {"lenet": "keras_tensor_4", "sepconv_bn": "keras_tensor_12"}
 Array = NDArray[Any]
 
 
-def model_of(name: str) -> tuple[ModuleOp, list[Array], dict[str, Array]]:
-    """A module of the corpus, its arguments and reference outputs."""
+def source_of(name: str) -> tuple[TensorFlowModel, Bindings, list[Array], dict[str, Array]]:
+    """A model of the corpus, what it leaves open, its arguments and reference outputs."""
     base = name.split(".")[0].removesuffix("_savedmodel")
     stored = load_npz(corpus_dir() / "tf" / f"{base}.ref.npz")
     args = numbered(stored, "arg")
@@ -39,14 +38,14 @@ def model_of(name: str) -> tuple[ModuleOp, list[Array], dict[str, Array]]:
     else:
         shapes = {n: a.shape for n, a in zip(about["inputs"], args, strict=True)}
         bindings = Bindings(shapes, outputs=about["outputs"])
-    module = import_tensorflow(read_file(str(FOLDER / name)), bindings)
-    module.verify()
-    return module, args, reference
+    return read_model(str(FOLDER / name)), bindings, args, reference
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_interpreter_matches_tensorflow(name: str) -> None:
-    module, args, reference = model_of(name)
+    model, bindings, args, reference = source_of(name)
+    module = model.module(bindings)
+    module.verify()
     with np.errstate(all="ignore"):
         report = judge(module, interpret(module, args), args, reference)
     assert report.ok, report.render()
