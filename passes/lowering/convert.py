@@ -394,6 +394,22 @@ class Converter(Spreader):
                 else:
                     self.emitter.dma(memory_view, chip_view)
 
+    def in_order(self, value: Value, form: Form) -> Form:
+        """A copy of a form with its free factors in the order of the element numbers, which is the
+        first that will be found from now on."""
+        free = remaining(value.support, [a for a, _ in form.partition])
+        dims = None
+        if free is not None:
+            buffer = self.emitter.sbuf(form.partitions, elements_of(free), value.dtype)
+            result = Form(buffer, form.partition, dense(free), copies=form.copies)
+            dims = plan([result, form], free)
+        if dims is None:
+            raise NeuronError("NIR_LOW003", "a factor lies across the layout of a value")
+        for piece in chunks(dims, form.partitions, 4, self.machine.max_free_psum):
+            self.emitter.copy(piece.view(result, 0), piece.view(form, 1))
+        value.forms.insert(0, result)
+        return result
+
     def to_sbuf(self, form: Form) -> Form:
         """A copy of a PSUM form in SBUF, same layout."""
         dtype = view_dtype(form.at(0, 1, ()))

@@ -360,7 +360,10 @@ class Dot:
         rounds = _rounds([p.mine for p in k], k_atoms)
         blocks = column_blocks(evict.cut(_columns(m, moving.free)), self.bank)
         pairs_s = stationary.free
-        for t, width, dims in self._tiles(partition, [p.mine for p in pairs_s]):
+        tiles = self._tiles(partition, [p.mine for p in pairs_s])
+        if any(_walk(s, [(moved(a, pairs_s), n) for a, n in t[2]]) is None for t in tiles):
+            s = self.state.converter.in_order(stationary.value, s)
+        for t, width, dims in tiles:
             s_strides = _strides(s, [(moved(a, pairs_s), n) for a, n in dims])
             for b in numbers_of([p.mine for p in stationary.batch]):
                 for c, columns in blocks:
@@ -449,16 +452,23 @@ def _columns(form: Form, pairs: Sequence[Pair]) -> list[Atom]:
 
 
 def _strides(form: Form, atoms: Sequence[tuple[Atom, int]]) -> list[tuple[int, int]]:
-    """(stride, size) dims of an operand along atoms, cut where its form is."""
+    """`_walk`, which there has to be."""
+    found = _walk(form, atoms)
+    if found is None:
+        raise NeuronError("NIR_LOW003", "an operand of a dot has a factor across its layout")
+    return found
+
+
+def _walk(form: Form, atoms: Sequence[tuple[Atom, int]]) -> list[tuple[int, int]] | None:
+    """(stride, size) dims of an operand along atoms, cut where its form is; None where a factor
+    lies across them."""
     cuts = {c for a in form.atoms() for c in (a.stride, a.end)}
     out: list[tuple[int, int]] = []
     for whole, n in atoms:
         for a in (whole,) if whole.ragged or n != whole.size else split_at(whole, cuts) or (whole,):
             stride = form.stride(a)
             if stride is None:
-                raise NeuronError(
-                    "NIR_LOW003", "an operand of a dot has a factor across its layout"
-                )
+                return None
             size = n if a is whole else a.size
             if out and out[-1][0] == stride * size:
                 out[-1] = (stride, out[-1][1] * size)

@@ -94,6 +94,14 @@ CASES: dict[str, tuple[str, ...]] = {
         "e = f32[3,3,63,1] broadcast(d), dimensions={1,2}",
         "f = f32[3,3,63,1] add(c, e)",
     ),
+    "rows of a product whose operand does not lie in their order": (
+        "a = f32[65,63,4] parameter(0)",
+        "b = f32[2,4] parameter(1)",
+        "c = f32[2,65,63] dot(b, a), lhs_contracting_dims={1}, rhs_contracting_dims={2}",
+        "d = f32[65,2,1] parameter(2)",
+        "e = f32[65,63,1] dot(c, d), lhs_batch_dims={1}, lhs_contracting_dims={0}, "
+        "rhs_batch_dims={0}, rhs_contracting_dims={1}",
+    ),
     "every third element of a transpose": (
         "a = f32[7,18] parameter(0)",
         "b = f32[18,7] transpose(a), dimensions={1,0}",
