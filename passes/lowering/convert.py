@@ -182,6 +182,8 @@ class Converter(Spreader):
         widest = max(atoms, key=lambda a: a.size)
         width = tile_width(widest.size, self.machine.partitions)
         inner = tile(widest.size, widest.stride, width)[1]
+        if value.scalar is not None and not inner.ragged:  # rows of neighbours, which DMA likes
+            inner = atom(width, widest.stride * (widest.size // width))
         free = remaining(atoms, [inner]) or ()
         target = Form(
             self.emitter.sbuf(width, elements_of(free), value.dtype), ((inner, 1),), dense(free)
