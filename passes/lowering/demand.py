@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
 from neuronir.dialects.hlo.control_flow import CompositeOp
-from neuronir.dialects.hlo.data_movement import BroadcastOp, ReshapeOp, TransposeOp
+from neuronir.dialects.hlo.data_movement import BroadcastOp, ReshapeOp, SliceOp, TransposeOp
 from neuronir.dialects.hlo.linear import ConvolutionOp, DotOp
 from neuronir.dialects.hlo.reduction import ReduceOp
 from neuronir.dialects.nc.enums import DType
@@ -32,10 +32,13 @@ class Demand:
     halo: tuple[tuple[int, int], ...] | None = None
 
     def best(self) -> Partition | None:
-        """The layout with most votes."""
-        if not self.partitions:
-            return None
-        return max(self.partitions.items(), key=lambda item: item[1])[0]
+        """The layout with most votes of those that take nothing that is wanted on the free axis."""
+        found = [
+            (layout, votes)
+            for layout, votes in self.partitions.items()
+            if not any(a.stride < f.end and f.stride < a.end for a, _ in layout for f in self.free)
+        ]
+        return max(found, key=lambda item: item[1])[0] if found else None
 
 
 def ints(attr: object) -> tuple[int, ...]:
@@ -134,6 +137,13 @@ def _walk(
             if all(n == 1 for n in shape_of(op.results[0])):
                 continue  # a full reduction takes any layout
             for a in dim_atoms(shape_of(value), ints(op.dimensions)):
+                parts = back(a)
+                if parts is not None:
+                    out.free.extend(b for b, _ in parts)
+        elif isinstance(op, SliceOp):
+            shape = shape_of(value)
+            cut = [d for d, n in enumerate(shape_of(op.results[0])) if n != shape[d]]
+            for a in dim_atoms(shape, cut):
                 parts = back(a)
                 if parts is not None:
                     out.free.extend(b for b, _ in parts)

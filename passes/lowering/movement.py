@@ -25,16 +25,19 @@ from neuronir.passes.lowering.layout import (
     dim_atoms,
     join,
     merge,
+    row_major,
     split_at,
 )
 from neuronir.passes.lowering.memory import contiguous_in_hbm, holds
 from neuronir.passes.lowering.natural import divides, in_dimensions
 from neuronir.passes.lowering.state import Lowering, span
 from neuronir.passes.lowering.values import (
+    Partition,
     Parts,
     Value,
     constant_value,
     new_value,
+    rename,
     rename_dims,
     reshape,
     scalar_value,
@@ -132,13 +135,38 @@ def place_layout(
     shape = state.shape(result)
     support = merge(dim_atoms(shape, range(len(shape))))
     avoid = dim_atoms(shape, cut)
-    want = state.demand(result).best()
+    want = _layout_of(state, sources, shape, cut) or state.demand(result).best()
     if want is None or any(a.stride < v.end and v.stride < a.end for a, _ in want for v in avoid):
         want = state.default_partition(support, avoid)
     if not divides([a for a, _ in want], shape):
         rest = [d for d in range(len(shape)) if d not in cut]
         want = in_dimensions(shape, rest, state.machine.partitions)
     return state.allocate(support, want, state.dtype(result))
+
+
+def _layout_of(
+    state: Lowering, sources: Sequence[Value], shape: Sequence[int], cut: Sequence[int]
+) -> Partition | None:
+    """The layout of the largest piece that is on the chip, in the numbering of the result, if none
+    of the dimensions `cut` is on partitions."""
+    for piece in sorted(sources, key=lambda v: -v.size):
+        value = piece.lazy[0] if piece.lazy is not None and not piece.forms else piece
+        if value.scalar is not None or value.array is not None or value.shape != piece.shape:
+            continue
+        pairs = [(d, d) for d, n in enumerate(shape) if d not in cut and n > 1]
+        old, new = row_major(value.shape), row_major(shape)
+        for form in state.converter.source_forms(value):
+            if not form.usable:
+                continue
+            cuts = {c for s, n in zip(old, value.shape, strict=True) for c in (s, s * n)}
+            parts = [
+                (rename(b, value.shape, old, new, pairs), s * (b.stride // a.stride))
+                for a, s in form.partition
+                for b in ((a,) if a.ragged else split_at(a, cuts) or (a,))
+            ]
+            if all(a is not None for a, _ in parts):
+                return join([(a, s) for a, s in parts if a is not None])
+    return None
 
 
 def copy_into(

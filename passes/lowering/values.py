@@ -167,7 +167,7 @@ def rename_dims(
                 return None
             out: list[tuple[Atom, int]] = []
             for part in parts:
-                new = _rename(part, from_shape, from_strides, to_strides, pairs)
+                new = rename(part, from_shape, from_strides, to_strides, pairs)
                 if new is None:
                     return None
                 out.append((new, part.stride // a.stride))
@@ -189,13 +189,15 @@ def rename_dims(
     return restride(source, shape, merge(support), forward, inverse, dtype)
 
 
-def _rename(
+def rename(
     a: Atom,
     from_shape: Sequence[int],
     from_strides: Sequence[int],
     to_strides: Sequence[int],
     pairs: Sequence[tuple[int, int]],
 ) -> Atom | None:
+    """An atom in another shape, where dimension d is dimension i of its own for each of `pairs`
+    (i, d); None where it lies in none of them."""
     for i, d in pairs:
         low, high = from_strides[i], from_strides[i] * from_shape[i]
         whole = high % a.reach == 0  # else its digits run on from one position of d to the next
