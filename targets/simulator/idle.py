@@ -6,23 +6,22 @@ next transfer was held back.
 """
 
 from array import array
-from dataclasses import dataclass
-from enum import Enum
+from enum import IntEnum
+from typing import NamedTuple
 
 
-class Cause(Enum):
+class Cause(IntEnum):
     """What an instruction waited for."""
 
-    PROGRAM = "program"  # nothing: it follows the one before
-    SEMAPHORE = "semaphore"  # an instruction of another engine, or a transfer
-    RESULT = "result"  # the result of an earlier instruction of its engine
-    TABLE = "table"  # its activation function set
-    PORT = "port"  # a memory port that another engine held
-    BARRIER = "barrier"
+    PROGRAM = 0  # nothing: it follows the one before
+    SEMAPHORE = 1  # an instruction of another engine, or a transfer
+    RESULT = 2  # the result of an earlier instruction of its engine
+    TABLE = 3  # its activation function set
+    PORT = 4  # a memory port that another engine held
+    BARRIER = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
+class Wait(NamedTuple):
     """Who waited: the stream and the source of the instruction; and for what.
 
     `maker` is the number of the op that let it go on, -1 where there is none.
@@ -34,19 +33,23 @@ class Wait:
     maker: int
 
 
+Key = tuple[int, int, Cause, int]
+"""A Wait while it is logged: plain tuples are made faster."""
+
+
 class IdleLog:
     """Idle times in ns in the order of their end; compact, as there is one for each instruction."""
 
     def __init__(self) -> None:
-        self._numbers: dict[Wait, int] = {}
-        self._waits: list[Wait] = []
+        self._numbers: dict[Key, int] = {}
+        self._waits: list[Key] = []
         self._keys = array("i")
         self._times = array("d")
 
     def __len__(self) -> int:
         return len(self._keys)
 
-    def add(self, wait: Wait, time: float) -> None:
+    def add(self, wait: Key, time: float) -> None:
         """Log an idle time."""
         number = self._numbers.get(wait)
         if number is None:
@@ -63,7 +66,8 @@ class IdleLog:
 
     def sums(self) -> dict[Wait, float]:
         """All in all, by wait."""
-        return {self._waits[n]: time for n, time in self._sums(0, len(self._keys)).items()}
+        found = self._sums(0, len(self._keys))
+        return {Wait(*self._waits[n]): time for n, time in found.items()}
 
     def _sums(self, begin: int, end: int) -> dict[int, float]:
         found: dict[int, float] = {}

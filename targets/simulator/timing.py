@@ -13,7 +13,7 @@ from neuronir.dialects.nc.instruction import Program
 from neuronir.dialects.nc.machine import Machine, get_machine
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.targets.simulator.dma_timing import DmaEngines, Transfer
-from neuronir.targets.simulator.idle import Cause, IdleLog, Wait
+from neuronir.targets.simulator.idle import Cause, IdleLog
 from neuronir.targets.simulator.steady import Steady
 from neuronir.targets.simulator.timing_code import (
     BARRIER,
@@ -200,14 +200,14 @@ class TimingRun:
         if op.kind == TRANSFER:
             lost = self.dma.idle(start) - stream.idle
             if lost > 0:
-                self.idle.add(Wait(stream.index, source, stream.cause, stream.maker), lost)
+                self.idle.add((stream.index, source, stream.cause, stream.maker), lost)
             return
         ready = stream.stalled if stream.stalled >= 0 else start
         if ready > stream.free:
-            wait = Wait(stream.index, source, stream.cause, stream.maker)
+            wait = (stream.index, source, stream.cause, stream.maker)
             self.idle.add(wait, ready - stream.free)
         if start > ready:
-            self.idle.add(Wait(stream.index, source, Cause.PORT, -1), start - ready)
+            self.idle.add((stream.index, source, Cause.PORT, -1), start - ready)
 
     def _update(self, op: Op, time: float, place: int) -> None:
         for number, amount in op.updates:
