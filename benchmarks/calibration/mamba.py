@@ -121,10 +121,9 @@ def channels_outside() -> Kernel:
     return k
 
 
-def long_sequence() -> Kernel:
-    """Tutorial version 3, 4096 channels, 8192 steps: scans of 512 steps carry on from the last."""
+def long_sequence(steps: int = 8192) -> Kernel:
+    """Tutorial version 3, 4096 channels: scans of 512 steps carry on from the last."""
     k = Kernel()
-    steps = 8192
     delta, u, a, out = _arguments(k, 4096, steps)
     scan = _Scan(k, steps, through_sbuf=False)
     x, y, total = (k.sbuf(steps) for _ in range(3))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from statistics import fmean, median
 
 from benchmarks.calibration.published import Published
+from neuronir.dialects.nc.instruction import Program
 from neuronir.driver import CompileOptions, compile_text
 from neuronir.targets.simulator.report import Report, build_report
 from neuronir.targets.simulator.timing import simulate_timing
@@ -33,16 +34,21 @@ class Summary:
     spearman: float
 
 
+def compiled(kernel: Published, phase: str = "ordered") -> Program:
+    """The binary of a kernel, from its text in the `ordered` or the `virtual` phase."""
+    text = kernel.make().text(phase)
+    options = CompileOptions(compile_from=phase)
+    program = compile_text(text, "trn1", options, name=f"{kernel.name}.mlir", kind="mlir").program
+    assert program is not None
+    return program
+
+
 def simulate(kernel: Published, phase: str = "ordered") -> Row:
-    """Compile a kernel from a phase, `ordered` or `virtual`, and time it.
+    """Compile a kernel and time it.
 
     The start-up and tear-down of a run on hardware are added, where the published time has them.
     """
-    options = CompileOptions(compile_from=phase)
-    text = kernel.make().text(phase)
-    result = compile_text(text, "trn1", options, name=f"{kernel.name}.mlir", kind="mlir")
-    assert result.program is not None
-    report = build_report(simulate_timing(result.program))
+    report = build_report(simulate_timing(compiled(kernel, phase)))
     total = float(report["total_time_us"])
     if kernel.instructions:
         return Row(kernel, total / kernel.instructions, report)

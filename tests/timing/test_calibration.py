@@ -1,9 +1,12 @@
 """The timing model against published measurements of the hardware."""
 
+from pathlib import Path
+
 import pytest
 
-from benchmarks.calibration.measure import Row, simulate, summary
+from benchmarks.calibration.measure import Row, compiled, simulate, summary
 from benchmarks.calibration.published import KERNELS, Published
+from neuronir.targets.simulator.timing import simulate_timing
 
 # Where the vendor's compiler chose an order that was not published and leaves engines idle.
 _LOOSE = {"AO-rope"}
@@ -32,6 +35,25 @@ def test_all_kernels_agree_with_what_was_published() -> None:
     assert found.mape <= 8
     assert found.median <= 5
     assert found.spearman >= 0.98
+    documented = written()
+    for row in rows:
+        assert row.simulated_us == pytest.approx(documented[row.kernel.name], rel=0.01)
+
+
+def written() -> dict[str, float]:
+    """The simulated times in docs/accuracy.md."""
+    page = (Path(__file__).parents[2] / "docs" / "accuracy.md").read_text()
+    cells = [[c.strip() for c in line.split("|")] for line in page.splitlines()]
+    names = {k.name for k in KERNELS}
+    return {c[1]: float(c[3].replace(",", "")) for c in cells if len(c) > 4 and c[1] in names}
+
+
+@pytest.mark.parametrize("name", ["CS-vadd-fd2", "AO-silu", "NKI-mamba2", "AC-4_attention"])
+def test_extrapolated_kernels_equal_walked_ones(name: str) -> None:
+    program = compiled(next(k for k in KERNELS if k.name.startswith(name)))
+    jumped = simulate_timing(program)
+    assert jumped.walked < sum(s.executed for s in jumped.streams)
+    assert jumped.total_ns == simulate_timing(program, extrapolate=False).total_ns
 
 
 @pytest.mark.parametrize(
