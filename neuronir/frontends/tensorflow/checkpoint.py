@@ -41,8 +41,9 @@ class Checkpoint:
         self._shards = max(1, int(header.num_shards))
         self._mapped: dict[int, Array] = {}
 
-    def __contains__(self, name: str) -> bool:
-        return name.encode() in self._entries
+    def names(self) -> list[str]:
+        """The names of all tensors, sorted."""
+        return [name.decode(errors="replace") for name in sorted(self._entries)]
 
     def tensor(self, name: str) -> Array:
         """The array of a name, read-only; its bytes stay in the file until they are used."""

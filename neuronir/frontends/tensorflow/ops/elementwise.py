@@ -31,7 +31,6 @@ PLAIN = {
     "BitwiseAnd": "and",
     "BitwiseOr": "or",
     "BitwiseXor": "xor",
-    "Complex": "complex",
     "Div": "divide",
     "LeftShift": "shift_left",
     "LogicalAnd": "and",

@@ -234,7 +234,7 @@ def array_size(o: Op) -> SSAValue:
 @op("TensorArrayConcatV3", outputs="value lengths")
 def array_concat(o: Op) -> Sequence[Value]:
     """The elements joined along their first dimension."""
-    return _joined(o, _list(o, 2).filled(o.b))
+    return _joined(o, _list(o, 1).filled(o.b))
 
 
 @op("TensorArraySplitV3")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from xdsl.dialects.builtin import i1
 from xdsl.ir import SSAValue
 
-from neuronir.dialects.support.dtypes import byte_size, from_hlo_name, is_complex, is_float, is_pred
+from neuronir.dialects.support.dtypes import byte_size, from_hlo_name, is_float, is_pred
 from neuronir.frontends.graph import activations as A
 from neuronir.frontends.graph.block import BlockBuilder, refuse
 from neuronir.frontends.graph.broadcasting import as_pred, broadcast_to
@@ -21,7 +21,6 @@ PLAIN = {
     "Asin": "asin",
     "Asinh": "asinh",
     "Atanh": "atanh",
-    "ComplexAbs": "abs",
     "Cos": "cosine",
     "Cosh": "cosh",
     "Erf": "erf",
@@ -109,8 +108,6 @@ def cast(o: Op) -> SSAValue:
     wanted = o.dtype("DstT")
     if is_pred(wanted):
         return as_pred(o.b, o[0])
-    if is_complex(o.element()) and not is_complex(wanted):
-        return o.b.convert(o.b.op("real", [o[0]]), wanted)
     return o.b.convert(o[0], wanted)
 
 
@@ -121,18 +118,6 @@ def bitcast(o: Op) -> SSAValue:
     if i1 in (wanted, o.element()) or byte_size(wanted) != byte_size(o.element()):
         refuse("types of different width are not supported")
     return o.b.bitcast(o[0], wanted)
-
-
-@op("Real")
-def real(o: Op) -> SSAValue:
-    """The real part."""
-    return o.b.op("real", [o[0]]) if is_complex(o.element()) else o[0]
-
-
-@op("Imag")
-def imag(o: Op) -> SSAValue:
-    """The imaginary part."""
-    return o.b.op("imag", [o[0]]) if is_complex(o.element()) else o.b.fill_like(0, o[0])
 
 
 @op("ClipByValue")
