@@ -19,11 +19,13 @@ class Transfer:
     """A transfer in flight; `remaining` is engine time in ns, summed over engines."""
 
     op: Op
+    stream: int  # that of its queue
     begin: float  # when its first byte may move
     remaining: float
     parallel: float  # engines that it can keep busy
     record: int = -1  # its place among the recorded intervals
     started: float = -1.0  # when its first byte moved
+    slow: float = 0.0  # the idle time of the engines while it moved
 
 
 class DmaEngines:
@@ -37,6 +39,7 @@ class DmaEngines:
         self._rates: list[tuple[Transfer, float]] = []
         self._unused = 1.0  # the part of the engines that no transfer uses
         self._idle = 0.0
+        self._slow: dict[int, float] = {}  # of that, while transfers of a queue moved
 
     def submit(self, queue: int, transfer: Transfer, now: float) -> None:
         """Put a transfer into a queue at time `now` (never before the last call's time)."""
@@ -59,10 +62,15 @@ class DmaEngines:
     def _advance(self, now: float) -> None:
         elapsed = now - self.now
         if elapsed > 0:
-            self._idle += elapsed * self._unused
+            unused = elapsed * self._unused
+            self._idle += unused
             for transfer, rate in self._rates:
                 left = transfer.remaining - elapsed * rate
                 transfer.remaining = round(left * TICKS) / TICKS
+                if unused > 0:
+                    transfer.slow += unused
+                    queue = int(transfer.op.instruction.engine)
+                    self._slow[queue] = self._slow.get(queue, 0.0) + unused
         self.now = now
 
     def _plan(self) -> None:
@@ -90,9 +98,16 @@ class DmaEngines:
             self.next = min(self.next, end)
         self._unused = left / self.engines
 
-    def idle(self, now: float) -> float:
-        """For how long until `now` the engines had nothing to do; those in part, in part."""
-        return self._idle + max(0.0, now - self.now) * self._unused
+    def idle(self, now: float, queue: int) -> float:
+        """For how long until `now` the engines had nothing to do while nothing of `queue` moved.
+
+        Where a part of them had, that part counts.
+        """
+        waiting = self.queues.get(queue)
+        head = waiting[0] if waiting else None
+        moves = any(transfer is head for transfer, _ in self._rates)
+        going = 0.0 if moves else max(0.0, now - self.now) * self._unused
+        return self._idle - self._slow.get(queue, 0.0) + going
 
     def state(self, now: float) -> tuple[object, ...]:
         """What the future depends on, in times relative to `now`."""

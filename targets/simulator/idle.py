@@ -19,6 +19,7 @@ class Cause(IntEnum):
     TABLE = 3  # its activation function set
     PORT = 4  # a memory port that another engine held
     BARRIER = 5
+    SLOW = 6  # not at all: a transfer that moves leaves engines idle
 
 
 class Wait(NamedTuple):

@@ -64,7 +64,7 @@ def find_losses(result: TimingResult, usage: Usage, resource: str) -> list[Loss]
         *_work(result.code.ops, usage, resource, result.machine),
     ):
         losses.setdefault((what, advice), Loss(what, advice)).add(source, ns)
-    return sorted(losses.values(), key=lambda loss: -loss.ns)
+    return sorted((loss for loss in losses.values() if loss.ns >= 1), key=lambda loss: -loss.ns)
 
 
 _Entry = tuple[tuple[str, str], int, float]
@@ -80,7 +80,7 @@ def _idle(result: TimingResult, resource: str, streams: Sequence[int]) -> Iterat
         end = result.total_ns - stream.finish
         words = f"{resource} has nothing to do after its last instruction"
         if stream.engine.is_dma:
-            end = result.dma_idle_ns - stream.idle
+            end = stream.idle
             words = "dma has little or nothing to move after the last transfer of its busiest queue"
         if end > 0:
             yield (words, "only less to do at the end of the program helps"), last, end
@@ -112,6 +112,12 @@ def _why(
             return (
                 f"{resource} waits in {mine} for a memory port that another engine holds",
                 "move one of the two to another engine, or its operand to another memory",
+            )
+        case Cause.SLOW:
+            return (
+                f"transfers of {mine} leave DMA engines idle while they move",
+                "one queue keeps all engines busy with 16 rows or more of 2.7 KiB: longer rows, or "
+                "several arrays at once",
             )
         case Cause.BARRIER:
             return (f"{resource} waits at barriers in {mine}", "drop the barriers")

@@ -94,7 +94,11 @@ OP_FIELDS: tuple[Field, ...] = (
     Field("hbm_read_bytes", "bytes", "read"),
     Field("hbm_write_bytes", "bytes", "written"),
     Field("share_percent", "%", "of the load of the busiest resource"),
-    Field("idle_us", "us", "for which the busiest resource stood still before its instructions"),
+    Field(
+        "idle_us",
+        "us",
+        "for which the busiest resource stood still before, or in, its instructions",
+    ),
     Field("bound", "name", "the engine, or dma, that it keeps busy longest"),
     Field("group", "name", "the row of `groups` that it belongs to"),
 )

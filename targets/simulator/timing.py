@@ -58,7 +58,6 @@ class TimingResult:
     walked: int
     recording: Recording | None
     idle: IdleLog
-    dma_idle_ns: float  # of the DMA engines, those idle in part in part
 
 
 def simulate_timing(
@@ -133,6 +132,9 @@ class TimingRun:
             self._issue(stream, op, time)
             self._fetch(stream)
         self._check_finished()
+        for stream in self.streams:
+            if stream.engine.is_dma:
+                stream.idle = self.dma.idle(self.total, int(stream.engine)) - stream.idle
         return TimingResult(
             self.code.program,
             self.machine,
@@ -145,7 +147,6 @@ class TimingRun:
             self.walked,
             self.recording,
             self.idle,
-            self.dma.idle(self.total),
         )
 
     def _port(self, stream: Stream, op: Op, time: float) -> float:
@@ -174,7 +175,9 @@ class TimingRun:
             c = op.cost
             pieces = -(-c.descriptors // c.parallel) * c.parallel
             begin = start + tick(c.software_ns) + self._lead_ns
-            transfer = Transfer(op, begin, tick(pieces * c.descriptor_ns), c.parallel * c.share)
+            transfer = Transfer(
+                op, stream.index, begin, tick(pieces * c.descriptor_ns), c.parallel * c.share
+            )
             if self.recording:
                 transfer.record = self.recording.add(stream.index, op.number, start, end, end)
                 self._record_flow(stream, transfer.record)
@@ -198,7 +201,7 @@ class TimingRun:
         """Log the time from the end of the last instruction of the stream to the start of `op`."""
         source = op.instruction.source
         if op.kind == TRANSFER:
-            lost = self.dma.idle(start) - stream.idle
+            lost = self.dma.idle(start, int(stream.engine)) - stream.idle
             if lost > 0:
                 self.idle.add((stream.index, source, stream.cause, stream.maker), lost)
             return
@@ -232,6 +235,9 @@ class TimingRun:
             return  # overtaken by a later plan
         self._dma_event = -1.0
         for transfer in self.dma.step(time):
+            if transfer.slow > 0:
+                source = transfer.op.instruction.source
+                self.idle.add((transfer.stream, source, Cause.SLOW, -1), transfer.slow)
             done = time + self._tail_ns
             self.total = max(self.total, done)
             if self.recording:
@@ -246,11 +252,12 @@ class TimingRun:
         if op is None:
             stream.done = True
             stream.finish = stream.free
-            stream.idle = self.dma.idle(self.now)
+            if stream.engine.is_dma:
+                stream.idle = self.dma.idle(self.now, int(stream.engine))
             return
         stream.needs = self.needs_of(stream, op)
         if op.kind == TRANSFER:
-            stream.idle = self.dma.idle(self.now)
+            stream.idle = self.dma.idle(self.now, int(stream.engine))
         self._resolve(stream)
 
     def needs_of(self, stream: Stream, op: Op) -> list[tuple[int, int]]:

@@ -67,6 +67,13 @@ def test_short_rows_are_a_loss() -> None:
     assert loss["us"] == pytest.approx(50 * 8 * (99 - 64 / 17) / 1e3, rel=1e-3)
 
 
+def test_one_queue_of_short_rows_leaves_engines_idle() -> None:
+    _, found = losses({Engine.DMA0: [dma(sbuf(0, 64), hbm(0, 64)) for _ in range(50)]})
+    loss = found["transfers of dot leave DMA engines idle while they move"]
+    lost = 50 * 8 * (TRN1.dma_queue_descriptor_ns - TRN1.dma_descriptor_ns)
+    assert loss["us"] == pytest.approx(lost / 1e3, rel=1e-3)
+
+
 def test_table_loads_are_a_loss() -> None:
     funcs = [Activation.EXP, Activation.GELU] * 20
     items: list[Item] = [act(sbuf(0, 64), sbuf(1024 * i, 64), f) for i, f in enumerate(funcs, 1)]
