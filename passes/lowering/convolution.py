@@ -18,6 +18,7 @@ from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.nc.ops import View
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.location import source_name
+from neuronir.passes.lowering.conv_bands import Split, bands, on_both, split_image
 from neuronir.passes.lowering.conv_numbers import Operands, numbers_of_op
 from neuronir.passes.lowering.conv_planes import packed_taps
 from neuronir.passes.lowering.conv_rows import joined_taps
@@ -43,6 +44,7 @@ from neuronir.passes.lowering.layout import (
 from neuronir.passes.lowering.padding import padded
 from neuronir.passes.lowering.state import Lowering, span
 from neuronir.passes.lowering.values import Partition, Value, slice_value
+from neuronir.passes.lowering.views import numbers_of
 
 
 def lower_convolution(state: Lowering, op: Operation) -> None:
@@ -75,6 +77,7 @@ class Convolution:
         self.image = state.value(op.operands[0])
         self.weights = state.value(op.operands[1])
         self.shape = state.shape(op.results[0])
+        self.split: Split | None = None
         self.limit = min(state.machine.partitions, state.machine.pe_columns)
 
     def lower(self) -> None:
@@ -88,26 +91,44 @@ class Convolution:
             self.image, self.weights, self.n = packed.image, packed.weights, packed.numbers
         else:
             self._pad_where_no_tap_covers()
-        partition = self._features(self.image.shape, self.n.feature)
-        x = state.converter.ensure(self.image, partition, span(partition))
         epilogue = find_epilogue(state, self.op.results[0])
         o_tile = self._features(self.shape, self.n.o_feature)
         strides = row_major(self.shape)
+        banded = None
+        if packed is None:
+            operands = Operands(self.image, self.weights, self.n)
+            banded = bands(state, operands, self.shape, epilogue)
+            self.split = split_image(state, self.image, self.op)
+        if banded is not None:
+            operands, o_tile = banded.operands, banded.partition
+            self.image, self.weights, self.n = operands.image, operands.weights, operands.numbers
+        if self.split is not None:
+            x = self.split.form
+        else:
+            partition = self._features(self.image.shape, self.n.feature)
+            x = state.converter.ensure(self.image, partition, span(partition))
         dims = [self.n.o_batch, *self.n.o_spatial]
-        dims = self._memory_order(x, dims)
-        columns = [atom(self.shape[d], strides[d]) for d in dims if self.shape[d] > 1]
+        if self.split is None:
+            dims = self._memory_order(x, dims)
+        atoms = {d: atom(self.shape[d], strides[d]) for d in dims if self.shape[d] > 1}
+        if banded is not None:
+            atoms[self.n.o_spatial[0]] = banded.rows
+        columns = [a for a in atoms.values() if a.size > 1]
         out = self._allocate(o_tile, columns, epilogue.dtype, reusable(epilogue))
         narrow = None
         if epilogue.narrowed is not None:
             narrow = self._allocate(o_tile, columns, state.dtype(epilogue.narrowed))
         evict = Evict(state, epilogue, out, span(o_tile), columns, narrow)
-        blocks = column_blocks(columns, state.machine.psum_bank_bytes // 4)
+        blocks = self._blocks(columns)
         width = 1
         for a, _ in o_tile:
             width *= a.size
         for piece, first in self._weight_pieces(width):
             k_tile = self._features(piece.shape, self.n.k_in, 1)
-            w = state.converter.ensure(piece, k_tile, span(k_tile))
+            kept = piece
+            if self.split is not None:
+                kept, k_tile = on_both(piece, k_tile, self.image.shape[self.n.feature])
+            w = state.converter.ensure(kept, k_tile, span(k_tile))
             self._matmuls(x, w, piece, blocks, evict, first, width)
         evict.flush()
         if epilogue.residual is not None:  # what was written over is gone
@@ -250,6 +271,31 @@ class Convolution:
         size = self.image.shape[n.spatial[i]]
         return n.range(i, tap, taps, size, self.shape[n.o_spatial[i]])
 
+    def _blocks(self, columns: list[Atom]) -> list[tuple[int, list[Atom]]]:
+        """The columns of each matmul: (first element, atoms); none crosses a band of the image."""
+        bank = self.state.machine.psum_bank_bytes // 4
+        if self.split is None:
+            return column_blocks(columns, bank)
+        d = self.n.o_spatial[0]
+        row, rows = row_major(self.shape)[d], self.shape[d] // 2
+        image = [a for a in columns if a.end <= 2 * rows * row]  # of one image: a run of the result
+        short = [atom(rows, row) if a == atom(2 * rows, row) else a for a in image]
+        blocks = column_blocks([a for a in short if a.size > 1], bank)
+        starts = numbers_of([a for a in columns if a not in image])
+        return [
+            (start + band * rows * row + c, part)
+            for start in starts
+            for band in (0, 1)
+            for c, part in blocks
+        ]
+
+    def _band(self, number: int) -> int:
+        """The band of the image that the output element `number` reads."""
+        if self.split is None:
+            return 0
+        d = self.n.o_spatial[0]
+        return number // row_major(self.shape)[d] % self.shape[d] // (self.shape[d] // 2)
+
     def _matmuls(
         self,
         x: Form,
@@ -297,7 +343,10 @@ class Convolution:
                     for k in range(0, features, k_width):
                         count = min(k_width, features - k)
                         stationary = w.at(
-                            k_tap + k * w_order[n.k_in] + low * w_order[n.k_out],
+                            self._band(c) * weights.size
+                            + k_tap
+                            + k * w_order[n.k_in]
+                            + low * w_order[n.k_out],
                             count,
                             [(column, rows)],
                         )
@@ -374,7 +423,10 @@ class Convolution:
                 base += begin * x_order[e]
                 step = 1
             if count > 1:
-                unit = x.stride(atom(self.image.shape[e], x_order[e]))
+                extent = self.image.shape[e]
+                if self.split is not None and e == n.spatial[0]:
+                    extent //= 2
+                unit = x.stride(atom(extent, x_order[e]))
                 if unit is None:
                     raise NeuronError("NIR_LOW003", "the image of a convolution is cut up")
                 move = unit * step

@@ -142,3 +142,41 @@ def test_a_residual_that_is_read_again_is_not_written_over() -> None:
     rng = np.random.default_rng(0)
     args = [rng.standard_normal(s).astype(np.float32) / 8 for s in ((1, 6, 6, 64), (1, 1, 64, 64))]
     assert not failures(entry(*lines), args, phases=PHASES)
+
+
+BANDS = (
+    # image, window, rows and columns of the result
+    ("1,12,12", "3x3 pad=1_1x1_1", "12,12"),
+    ("2,14,10", "3x3 pad=1_1x1_1", "14,10"),
+    ("1,13,12", "3x3 stride=2x2 pad=1_2x1_1", "7,6"),
+    ("3,16,11", "3x3 stride=2x1 pad=0_1x1_1", "8,11"),
+    ("1,16,11", "3x3 pad=2_2x1_1 rhs_dilate=2x1", "16,11"),
+    ("1,50,40", "3x3 pad=1_1x1_1 rhs_reversal=1x1", "50,40"),
+)
+
+
+@pytest.mark.parametrize("cast", ["none", "matmult"])
+@pytest.mark.parametrize(("image", "window", "size"), BANDS)
+def test_bands_of_rows_with_half_the_features(
+    image: str, window: str, size: str, cast: str
+) -> None:
+    rng = np.random.default_rng(2)
+    batch = image.split(",")[0]
+    filter_ = rng.standard_normal((3, 3, 64, 64)).astype(np.float16).astype(np.float32)
+    shape = f"{batch},{size}"
+    lines = (
+        f"x = f32[{image},64] parameter(0)",
+        f"w = f32[3,3,64,64] constant({_nested(filter_)})",
+        "v = f32[1,1,64,160] parameter(1)",
+        "b = f32[64] parameter(2)",
+        f"c = f32[{shape},64] convolution(x, w), window={{size={window}}}, "
+        "dim_labels=b01f_01io->b01f",
+        f"bb = f32[{shape},64] broadcast(b), dimensions={{3}}",
+        f"d = f32[{shape},64] add(c, bb)",
+        f"t = f32[{shape},64] tanh(d)",
+        f"r = f32[{shape},160] convolution(t, v), window={{size=1x1}}, dim_labels=b01f_01io->b01f",
+    )
+    dims = [int(n) for n in image.split(",")]
+    shapes = ([*dims, 64], [1, 1, 64, 160], [64])
+    args = [rng.standard_normal(s).astype(np.float32) for s in shapes]
+    assert not failures(entry(*lines), args, cast, phases=PHASES)
