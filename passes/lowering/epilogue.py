@@ -38,6 +38,7 @@ class Epilogue:
     scale: float = 1.0
     factor: Value | None = None
     biases: list[Value] = field(default_factory=list)
+    sharing: int = 1  # ops that use the bias: a mask is that of all layers
     residual: tuple[AluOp, Value] | None = None
     last_use: bool = False
     func: Activation = Activation.COPY
@@ -109,6 +110,7 @@ def _take(state: Lowering, e: Epilogue, op: Operation, index: int, shape: tuple[
         biases = DType.F32.name in state.machine.matmul_dtypes
         if biases and _take_affine(e, op.name, other, shape):
             return True
+        e.sharing = sum(1 for _ in op.operands[1 - index].uses)
         if not _take_operand(e, op.name, other, shape, biases):
             return False
         if e.residual is not None and e.residual[1] is other:

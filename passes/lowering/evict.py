@@ -167,6 +167,7 @@ class Evict:
             state.emitter.matmul(target, stationary, moving, True)
             return
         products = self.out.elements * self.out.partitions // (rows * size)
+        products *= self.epilogue.sharing
         parts = row_parts(state, value, products, size)
         if parts is not None:
             ones_of_parts = parts_selector(state, rows)

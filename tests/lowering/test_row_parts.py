@@ -42,3 +42,31 @@ def test_parts_add_up_to_the_bias() -> None:
 def test_a_bias_of_few_products_stays_in_fp32() -> None:
     text = MASKED.replace("16,", "2,")
     assert narrow_biases(virtual(text, TRN1)) == 0
+
+
+def test_a_bias_that_many_dots_share_is_split() -> None:
+    """The mask of all layers: each of them alone has few products."""
+    lines = [
+        line
+        for i in range(8)
+        for line in (
+            f"  q{i} = f32[2,128,64] parameter({2 * i})",
+            f"  k{i} = f32[2,64,128] parameter({2 * i + 1})",
+            f"  s{i} = f32[2,128,128] dot(q{i}, k{i}), lhs_batch_dims={{0}}, rhs_batch_dims={{0}}, "
+            "lhs_contracting_dims={2}, rhs_contracting_dims={1}",
+            f"  r{i} = f32[2,128,128] add(s{i}, b)",
+        )
+    ]
+    results = ", ".join(f"r{i}" for i in range(8))
+    text = "\n".join(
+        [
+            "HloModule m",
+            "ENTRY main {",
+            "  m = f32[128] parameter(16)",
+            "  b = f32[2,128,128] broadcast(m), dimensions={2}",
+            *lines,
+            f"  ROOT r = ({', '.join(['f32[2,128,128]'] * 8)}) tuple({results})",
+            "}",
+        ]
+    )
+    assert narrow_biases(virtual(text, TRN1)) == 16
