@@ -46,7 +46,14 @@ def _key(i: Instruction) -> _Key:
         for ap in i.dst + i.src
     )
     p = i.params
-    functions = (p.get("func"), p.get("op"), p.get("op0"), p.get("op1"), p.get("accumulate"))
+    functions = (
+        p.get("func"),
+        p.get("op"),
+        p.get("op0"),
+        p.get("op1"),
+        p.get("accumulate"),
+        p.get("reuse"),
+    )
     zero = i.opcode == "memset" and p.get("value") == 0
     engine = Engine.DMA0 if i.engine.is_dma else i.engine
     return (i.opcode, engine, shapes, functions, zero)
@@ -81,7 +88,7 @@ def _ports(i: Instruction, m: Machine) -> frozenset[Port]:
 
 
 def _pe(i: Instruction, m: Machine) -> Cost:
-    """A matmul streams its moving columns; loading the stationary is not quite hidden."""
+    """A matmul streams its moving columns; loading another stationary is not quite hidden."""
     moving = i.src[-1]
     assert moving is not None  # the opcode table says so
     k = moving.partitions
@@ -97,8 +104,10 @@ def _pe(i: Instruction, m: Machine) -> Cost:
         passes = m.fp32_passes if single else 1
         flops, transposed = 2 * k * columns * rows, 0
     work = max(min(m.matmul_min_cycles, columns), rows)
-    load = -(-columns // m.stationary_load_divisor)
-    issue = passes * (work + load + m.matmul_overhead_cycles) / m.pe_ghz
+    overhead = m.matmul_overhead_cycles + -(-columns // m.stationary_load_divisor)
+    if i.params.get("reuse"):
+        overhead = m.matmul_reuse_cycles
+    issue = passes * (work + overhead) / m.pe_ghz
     return Cost(
         issue,
         issue + m.pe_latency_cycles / m.pe_ghz,

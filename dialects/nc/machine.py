@@ -35,7 +35,8 @@ class Machine:
     pe_columns: int
     matmul_max_moving: int  # free elements of the moving operand
     matmul_min_cycles: int
-    matmul_overhead_cycles: int
+    matmul_overhead_cycles: int  # of a matmul that loads another stationary, beside the load
+    matmul_reuse_cycles: int  # of one whose stationary is there
     stationary_load_divisor: int  # columns of the stationary operand loaded per PE cycle
     fp32_passes: int
     fp32_transpose_passes: int

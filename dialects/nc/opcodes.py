@@ -63,9 +63,10 @@ _SPECS = (
         _PE,
         ("dst",),
         ("stationary", "moving"),
-        (_b("accumulate"),),
+        (_b("accumulate"), _b("reuse")),
         "dst[M, N] (PSUM) = or += stationary[K, M]^T @ moving[K, N]; K on partitions; products "
-        "and sums in fp32. A stationary with free dims multiplies out to M in order.",
+        "and sums in fp32. A stationary with free dims multiplies out to M in order. With `reuse` "
+        "the stationary is the one that the matmul before it on PE has loaded.",
     ),
     OpSpec(
         2,

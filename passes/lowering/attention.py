@@ -19,7 +19,8 @@ from neuronir.dialects.nc.ops import View
 from neuronir.passes.lowering.attention_match import Attention, match_attention
 from neuronir.passes.lowering.constants import ROW_PARTS
 from neuronir.passes.lowering.cover import remaining
-from neuronir.passes.lowering.dot import Dot, lower_dot, pairs_of
+from neuronir.passes.lowering.dot import Dot, lower_dot
+from neuronir.passes.lowering.dot_sides import pairs_of
 from neuronir.passes.lowering.layout import (
     Atom,
     Form,

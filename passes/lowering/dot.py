@@ -5,9 +5,7 @@ users want on partitions is the stationary one.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
-from typing import cast
 
 from xdsl.ir import Operation
 
@@ -15,7 +13,20 @@ from neuronir.dialects.hlo.linear import DotOp
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.location import source_name
 from neuronir.passes.lowering.cover import remaining
-from neuronir.passes.lowering.demand import Demand, inner_tile, ints
+from neuronir.passes.lowering.demand import Demand, inner_tile
+from neuronir.passes.lowering.dot_sides import (
+    Pair,
+    Side,
+    dims_of,
+    divides,
+    flipped,
+    meet,
+    moved,
+    pairs_of,
+    product,
+    translate,
+    within,
+)
 from neuronir.passes.lowering.epilogue import Epilogue, find_epilogue
 from neuronir.passes.lowering.evict import Evict
 from neuronir.passes.lowering.layout import (
@@ -24,6 +35,7 @@ from neuronir.passes.lowering.layout import (
     atom,
     dense,
     dim_atoms,
+    divisor,
     merge,
     row_major,
     split_at,
@@ -38,114 +50,11 @@ WEIGHT_PIECE_BYTES = 32768
 """Bytes per partition above which an operand that is not on the chip is brought in by pieces."""
 CONSTANT_PIECE_BYTES = 20480
 """The same of constants: several fit into the ring of the weight stream, so that it flows."""
-
-
-@dataclass(frozen=True)
-class Pair:
-    """One factor, numbered as in an operand (`mine`) and as in the product or other operand.
-
-    `period` is its size where neither side is a piece: digits of a whole product's numbers wrap
-    there.
-    """
-
-    mine: Atom
-    other: Atom
-    period: int
-
-
-def pairs_of(
-    a_shape: Sequence[int], a_dims: Sequence[int], b_shape: Sequence[int], b_dims: Sequence[int]
-) -> list[Pair]:
-    """Matching dimensions, outermost first, with a's sizes; joined where both are contiguous."""
-    a_strides, b_strides = row_major(a_shape), row_major(b_shape)
-    out: list[Pair] = []
-    for x, y in zip(a_dims, b_dims, strict=True):
-        if a_shape[x] == 1:
-            continue
-        a, b = atom(a_shape[x], a_strides[x]), atom(a_shape[x], b_strides[y])
-        if out and out[-1].mine.stride == a.end and out[-1].other.stride == b.end:
-            size = out[-1].mine.size * a.size
-            period = out[-1].period * b_shape[y]
-            out[-1] = Pair(atom(size, a.stride), atom(size, b.stride), period)
-        else:
-            out.append(Pair(a, b, b_shape[y]))
-    return out
-
-
-def moved(part: Atom, pairs: Sequence[Pair]) -> Atom:
-    """`part`, a part of one of the pairs' `mine`, in the other numbering."""
-    for p in pairs:
-        if _within(part, p.mine):
-            base, scale = p.mine.stride, p.other.stride
-            return Atom(
-                part.size, part.stride // base * scale, part.unit // base * scale, part.extent
-            )
-    raise NeuronError("NIR_LOW003", "a factor of a dot lies across dimensions")
-
-
-def translate(number: int, pairs: Sequence[Pair]) -> int:
-    """The element number on the other side that has the digits of `number` on mine."""
-    return sum(number // p.mine.stride % p.period * p.other.stride for p in pairs)
-
-
-def flipped(pairs: Sequence[Pair]) -> list[Pair]:
-    """The pairs seen from the other side."""
-    return [Pair(p.other, p.mine, p.period) for p in pairs]
-
-
-def _within(a: Atom, whole: Atom) -> bool:
-    return whole.stride <= a.stride and a.end <= whole.end
-
-
-def _divides(a: Atom, whole: Atom) -> bool:
-    """Whether `a` is a factor of `whole`; digits that do not divide it run on beyond it."""
-    return _within(a, whole) and (a.ragged or whole.end % a.end == 0 == a.stride % whole.stride)
-
-
-def _meet(a: Atom, b: Atom) -> bool:
-    return a.stride < b.end and b.stride < a.end
-
-
-def product(atoms: Sequence[Atom]) -> int:
-    """Positions of all atoms together."""
-    n = 1
-    for a in atoms:
-        n *= a.size
-    return n
-
-
-@dataclass
-class Side:
-    """An operand: its value, and its free and batch factors (mine = product, other = operand)."""
-
-    value: Value
-    free: list[Pair]
-    batch: list[Pair]
-
-    def number(self, number: int) -> int:
-        """The operand's element number for a number of the product."""
-        return translate(number, self.free) + translate(number, self.batch)
-
-
-@dataclass(frozen=True)
-class Dims:
-    """Dimension numbers of a dot."""
-
-    batch: tuple[tuple[int, ...], tuple[int, ...]]
-    contracting: tuple[tuple[int, ...], tuple[int, ...]]
-    free: tuple[tuple[int, ...], tuple[int, ...]]
-
-
-def dims_of(op: DotOp) -> Dims:
-    """The dimension numbers of `op` with the free ones spelled out."""
-    batch = (ints(op.lhs_batch_dims), ints(op.rhs_batch_dims))
-    contracting = (ints(op.lhs_contracting_dims), ints(op.rhs_contracting_dims))
-    ranks = [len(cast(Sequence[int], op.operands[i].type.get_shape())) for i in (0, 1)]  # type: ignore[attr-defined]
-    free = tuple(
-        tuple(d for d in range(ranks[i]) if d not in batch[i] and d not in contracting[i])
-        for i in (0, 1)
-    )
-    return Dims(batch, contracting, cast("tuple[tuple[int, ...], tuple[int, ...]]", free))
+PART_BYTES = 12288
+"""Bytes per partition of a part of the contraction of a moving operand that is brought in."""
+REUSE = 2
+"""Blocks of columns that are computed for a stationary while it is loaded. They share a buffer of
+as many banks: several such are under way, and transposes need banks too."""
 
 
 def lower_dot(state: Lowering, op: Operation) -> None:
@@ -173,6 +82,7 @@ class Dot:
         self.out_shape = state.shape(op.results[0])
         self.limit = min(state.machine.partitions, state.machine.pe_columns)
         self.bank = state.machine.psum_bank_bytes // 4
+        self.pieces: dict[tuple[Value, tuple[int, ...], tuple[int, ...]], Value] = {}
 
     def side(self, which: int, value: Value) -> Side:
         """Operand number `which`, or a piece of it, with its factors."""
@@ -196,8 +106,9 @@ class Dot:
         out = self._allocate(sides[first], sides[second], partition, packed, epilogue)
         evict = Evict(state, epilogue, out, span(partition), [p.mine for p in sides[second].free])
         width = product([a for a, _ in partition])
+        m_pieces = self._pieces(second, values[second], self.bank * REUSE)
         for s_value, s_base in self._pieces(first, values[first], width):
-            for m_value, m_base in self._pieces(second, values[second], self.bank):
+            for m_value, m_base in m_pieces:
                 self._block(
                     self.side(first, s_value),
                     self.side(second, m_value),
@@ -219,10 +130,10 @@ class Dot:
         if want:
             inner = want[-1][0]
             for which, mine in ((1, right), (0, left)):
-                if any(_within(inner, a) for a in mine):
+                if any(within(inner, a) for a in mine):
                     return which if self._worthwhile(sides[which], sides[1 - which]) else 1 - which
-        in_right = any(_meet(f, a) for f in demand.free for a in right)
-        in_left = any(_meet(f, a) for f in demand.free for a in left)
+        in_right = any(meet(f, a) for f in demand.free for a in right)
+        in_left = any(meet(f, a) for f in demand.free for a in left)
         if in_right != in_left:
             return 0 if in_right else 1
         m, n = product(left), product(right)
@@ -268,15 +179,15 @@ class Dot:
                 for a, s in want
                 for b in ((a,) if a.ragged else split_at(a, cuts) or (a,))
             ]
-            inner = tuple((a, s) for a, s in parts if any(_divides(a, m) for m in mine))
-            rest = [(a, s) for a, s in parts if not any(_divides(a, m) for m in mine)]
+            inner = tuple((a, s) for a, s in parts if any(divides(a, m) for m in mine))
+            rest = [(a, s) for a, s in parts if not any(divides(a, m) for m in mine)]
             if inner and is_dense(inner) and span(inner) <= self.limit:
                 if not rest:
                     return inner, None
                 whole = span(inner) == product(mine)
                 a, step = rest[0]
                 beside = a.size == 2 and step == span(inner) == self.limit // 2
-                beside = beside and any(_within(a, p.mine) for p in stationary.batch)
+                beside = beside and any(within(a, p.mine) for p in stationary.batch)
                 if len(rest) == 1 and whole and beside:
                     return inner, a
         return inner_tile(tuple(mine), self.limit)[0], None
@@ -296,7 +207,7 @@ class Dot:
         columns = [p.mine for p in moving.free]
         cuts = {c for a in columns for c in (a.stride, a.end)}
         parts = [b for a in free for b in ((a,) if a.ragged else split_at(a, cuts) or (a,))]
-        inner = [a for a in parts if any(_within(a, c) for c in columns)]
+        inner = [a for a in parts if any(within(a, c) for c in columns)]
         outer = [a for a in parts if a not in inner]
         rows = span(layout) if layout else 1
         elements = product(outer) * product(inner)
@@ -306,15 +217,14 @@ class Dot:
     def _pieces(self, which: int, value: Value, unit: int) -> list[tuple[Value, int]]:
         """An operand that has to be brought in, cut along its largest free dimension; with the
         number of the product at which each piece begins."""
-        on_chip = any(not f.hbm for f in self.state.converter.source_forms(value))
         total = value.size * value.dtype.size // self.limit
         dims = self.dims.free[which]
         limit = WEIGHT_PIECE_BYTES if value.array is None else CONSTANT_PIECE_BYTES
-        if on_chip or total <= limit or not dims or value.lazy is not None:
+        if total <= limit or not dims or not self._brought_in(value) or self._stays(value):
             return [(value, 0)]
-        if self.state.converter.home(value) < self.state.emitter.depth:
-            return [(value, 0)]  # it stays for all rounds of a loop
         d = max(dims, key=lambda i: value.shape[i])
+        if value.array is None and d != len(value.shape) - 1:  # its rows in HBM stay as long
+            limit = PART_BYTES
         count = -(-total // limit)
         unit = tile_width(value.shape[d], unit)
         step = -(-value.shape[d] // count)
@@ -331,14 +241,28 @@ class Dot:
         return out
 
     def _piece(self, value: Value, starts: list[int], limits: list[int]) -> Value:
-        """A rectangle of an operand; the same one again for a constant, which is placed once."""
+        """A rectangle of an operand, always the same one; in later dots too where it is a
+        constant or stays."""
         key = (value, tuple(starts), tuple(limits))
-        known = self.state.pieces.get(key)
+        shared = value.array is not None or self._stays(value)
+        pieces = self.state.pieces if shared else self.pieces
+        known = pieces.get(key)
         if known is None:
             known = slice_value(value, starts, limits, [1] * len(starts))
-            if value.array is not None:
-                self.state.pieces[key] = known
+            if value.array is None:
+                known = self._by_itself(known)
+            pieces[key] = known
         return known
+
+    def _by_itself(self, view: Value) -> Value:
+        """A rectangle that is loaded from HBM without the rest of what it is a part of."""
+        converter = self.state.converter
+        forms = [f for f in converter.source_forms(view) if f.hbm]
+        if not forms:
+            return view
+        alone = Value(view.shape, view.dtype, view.support, forms, special=view.may_be_special())
+        converter.homes[alone] = converter.home(view)
+        return alone
 
     def _block(
         self,
@@ -354,11 +278,11 @@ class Dot:
         k = pairs_of(stationary.value.shape, s_dims, moving.value.shape, m_dims)
         k_s, k_m = self.layouts(stationary, moving, k)
         s = self.state.converter.ensure(stationary.value, k_s, span(k_s))
-        m = self.state.converter.ensure(moving.value, k_m, span(k_m))
         batch = {a for p in stationary.batch for a in (p.other,)}
-        k_atoms = [a for a, _ in k_s if not any(_within(a, b) for b in batch)]
+        k_atoms = [a for a, _ in k_s if not any(within(a, b) for b in batch)]
         rounds = _rounds([p.mine for p in k], k_atoms)
-        blocks = column_blocks(evict.cut(_columns(m, moving.free)), self.bank)
+        parts = self._parts(1 - first, moving.value, k_m, len(rounds))
+        blocks = column_blocks(evict.cut(_columns(parts[0][1], moving.free)), self.bank)
         pairs_s = stationary.free
         tiles = self._tiles(partition, [p.mine for p in pairs_s])
         if any(_walk(s, [(moved(a, pairs_s), n) for a, n in t[2]]) is None for t in tiles):
@@ -366,19 +290,75 @@ class Dot:
         for t, width, dims in tiles:
             s_strides = _strides(s, [(moved(a, pairs_s), n) for a, n in dims])
             for b in numbers_of([p.mine for p in stationary.batch]):
-                for c, columns in blocks:
-                    m_strides = _strides(m, [(moved(a, moving.free), a.size) for a in columns])
-                    local = t + b + c
-                    target = evict.reserve(base + local, width, product(columns))
-                    s_number, m_number = stationary.number(local), moving.number(local)
+                for group in self._groups(blocks):
+                    targets = evict.open(
+                        [(base + t + b + c, width, product(columns)) for c, columns in group]
+                    )
                     for i, (kn, rows) in enumerate(rounds):
-                        self.state.emitter.matmul(
-                            target,
-                            s.at(s_number + kn, rows, s_strides),
-                            m.at(m_number + translate(kn, k), rows, m_strides),
-                            i > 0,
-                        )
-                    evict.filled(base + local, width, columns)
+                        side, m = parts[i * len(parts) // len(rounds)]
+                        pairs = pairs_of(stationary.value.shape, s_dims, side.value.shape, m_dims)
+                        for target, (c, columns) in zip(targets, group, strict=True):
+                            local = t + b + c
+                            m_strides = _strides(
+                                m, [(moved(a, side.free), a.size) for a in columns]
+                            )
+                            m_number = side.number(local) + translate(kn, pairs)
+                            self.state.emitter.matmul(
+                                target,
+                                s.at(stationary.number(local) + kn, rows, s_strides),
+                                m.at(m_number, rows, m_strides),
+                                i > 0,
+                            )
+                    for c, columns in group:
+                        evict.filled(base + t + b + c, width, columns)
+
+    def _groups(self, blocks: list[tuple[int, list[Atom]]]) -> list[list[tuple[int, list[Atom]]]]:
+        """Blocks of columns that are computed together; small ones share a bank, so they come one
+        after the other."""
+        small = any(2 * product(columns) <= self.bank for _, columns in blocks)
+        size = 1 if small else REUSE
+        return [blocks[i : i + size] for i in range(0, len(blocks), size)]
+
+    def _parts(
+        self, which: int, value: Value, partition: Partition, rounds: int
+    ) -> list[tuple[Side, Form]]:
+        """The moving operand, in equal parts of its contraction where it has to be brought in and
+        is large: products begin when the first part is there."""
+        count = self._part_count(which, value, partition, rounds)
+        d = self.dims.contracting[which][0] if count > 1 else 0
+        out: list[tuple[Side, Form]] = []
+        for i in range(count):
+            part = value
+            if count > 1:
+                starts, limits = [0] * len(value.shape), list(value.shape)
+                step = value.shape[d] // count
+                starts[d], limits[d] = i * step, (i + 1) * step
+                part = self._piece(value, starts, limits)
+            form = self.state.converter.ensure(part, partition, span(partition))
+            out.append((self.side(which, part), form))
+        return out
+
+    def _part_count(self, which: int, value: Value, partition: Partition, rounds: int) -> int:
+        dims = self.dims.contracting[which]
+        if not self._brought_in(value) or len(dims) != 1 or len(partition) != 1:
+            return 1
+        tile_atom = partition[0][0]
+        stride = row_major(value.shape)[dims[0]]
+        inner = not tile_atom.ragged and tile_atom.stride == stride
+        if not inner or tile_atom.size * rounds != value.shape[dims[0]]:
+            return 1
+        total = value.size * value.dtype.size // self.limit
+        return rounds // divisor(rounds, max(1, PART_BYTES * rounds // max(total, 1)))
+
+    def _brought_in(self, value: Value) -> bool:
+        """Whether an operand is in HBM or a constant, and not on the chip yet."""
+        if value.lazy is not None or value.scalar is not None:
+            return False
+        return all(f.hbm for f in self.state.converter.source_forms(value))
+
+    def _stays(self, value: Value) -> bool:
+        """Whether an operand is used in a loop that is around this dot, in each of its rounds."""
+        return self.state.converter.home(value) < self.state.emitter.depth
 
     def layouts(self, stationary: Side, moving: Side, k: list[Pair]) -> tuple[Partition, Partition]:
         """The tile of the contraction that lies on partitions, for both operands."""
@@ -411,7 +391,7 @@ class Dot:
                     for a, s in form.partition
                     for b in ((a,) if a.ragged else split_at(a, cuts) or (a,))
                 ]
-                if all(any(_divides(a, p.mine) for p in pairs) for a, _ in parts):
+                if all(any(divides(a, p.mine) for p in pairs) for a, _ in parts):
                     found = tuple((moved(a, pairs), s) for a, s in parts)
                     if is_dense(found) and found[-1][0].stride == atoms[-1].stride:
                         return found
@@ -481,9 +461,9 @@ def _rest(mine: Sequence[Atom], atoms: Sequence[Atom]) -> list[Atom]:
     out: list[Atom] = []
     cuts = {c for a in atoms for c in (a.stride, a.end)}
     for m in mine:
-        if any(a.ragged and _within(a, m) for a in atoms):
+        if any(a.ragged and within(a, m) for a in atoms):
             continue
-        out.extend(b for b in split_at(m, cuts) or (m,) if not any(_within(b, a) for a in atoms))
+        out.extend(b for b in split_at(m, cuts) or (m,) if not any(within(b, a) for a in atoms))
     return out
 
 

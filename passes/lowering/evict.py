@@ -46,6 +46,7 @@ class Evict:
         self.psum: SSAValue | None = None
         self.first = 0  # element offset in `out` of the buffer's first column
         self.number = 0
+        self.waiting: list[tuple[SSAValue, int, int]] = []  # banks of results under way
         self.used: dict[int, tuple[int, int]] = {}  # start partition -> (rows, columns)
         self.bias: Form | None = None
         self.factor: Form | None = None
@@ -125,18 +126,37 @@ class Evict:
             self.number = number
         return View(self.psum, partition, rows, ((1, size),), offset - self.first)
 
+    def open(self, results: Sequence[tuple[int, int, int]]) -> list[View]:
+        """PSUM for results (number, rows, size) that are computed together; several have a bank
+        each, and `filled` is called for them in the same order."""
+        if len(results) == 1:
+            return [self.reserve(*results[0])]
+        views: list[View] = []
+        for number, rows, size in results:
+            self.flush()
+            views.append(self.reserve(number, rows, size))
+            assert self.psum is not None
+            self.waiting.append((self.psum, self.first, self.number))
+            self.psum = None
+        return views
+
     def filled(self, number: int, rows: int, atoms: Sequence[Atom]) -> None:
         """A result is complete but for a bias that runs along its columns."""
         partition, offset = self.out.locate(number)
         size = 1
         for a in atoms:
             size *= a.size
+        alone = bool(self.waiting)
+        if alone:
+            self.psum, self.first, self.number = self.waiting.pop(0)
         assert self.psum is not None
         if self.row_bias is not None:
             self._add_rows(number, rows, partition, offset - self.first, atoms)
         if self.column_bias is not None:
             self._add_column(number, rows, partition, offset - self.first, size)
         self.used[partition] = (rows, offset - self.first + size)
+        if alone:
+            self.flush()
 
     def _add_rows(
         self, number: int, rows: int, partition: int, column: int, atoms: Sequence[Atom]

@@ -35,6 +35,7 @@ from neuronir.passes.nc.liveness import (
 )
 from neuronir.passes.nc.pipeline import PIPELINED, pipeline_loops
 from neuronir.passes.nc.psum import PsumDemand
+from neuronir.passes.nc.reuse import mark_reuse
 from neuronir.passes.nc.rewrite import fold_constants, hoist_buffers, reorder
 from neuronir.passes.nc.schedule import list_schedule, work_of
 from neuronir.passes.nc.streams import Ring, place_streams
@@ -78,6 +79,7 @@ class NcOrder(ModulePass):
                 pipeline_loops(func, kinds, machine, capacity)
             listing = list_function(func, kinds, placed=False)
             order_function(listing, machine, self.window, capacity)
+            record(self.name, "matmuls that reuse their stationary", mark_reuse(block))
         op.attributes["neuronir.phase"] = StringAttr("ordered")
 
 

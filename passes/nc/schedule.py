@@ -101,10 +101,11 @@ def list_schedule(
     """Start times (ns) of the instructions of a block, consistent with their dependences.
 
     Of what is ready the most urgent goes first: that with the longest chain of work behind it, less
-    its place in program order. An instruction starts at most `window` places before the first one,
-    in program order, that has not been started: that keeps live ranges near to those of the
-    program. `fixed` gives start times of instructions that the schedule takes as they are (the
-    weight stream). `psum` keeps the schedule within the banks.
+    its place in program order; on PE the first in program order, so that products which share a
+    stationary stay together and end one after the other. An instruction starts at most `window`
+    places before the first one, in program order, that has not been started: that keeps live
+    ranges near to those of the program. `fixed` gives start times of instructions that the schedule
+    takes as they are (the weight stream). `psum` keeps the schedule within the banks.
     """
     n = len(works)
     given = fixed or {}
@@ -119,7 +120,9 @@ def list_schedule(
     tail = [0.0] * n
     for i in range(n - 1, -1, -1):
         tail[i] = max((d + tail[j] for j, d in successors[i]), default=works[i].latency)
-    urgency = [PLACE_NS * i - tail[i] for i in range(n)]
+    urgency = [
+        float(i) if works[i].engine == Engine.PE else PLACE_NS * i - tail[i] for i in range(n)
+    ]
     tables = [w.table for w in works]
     lanes = {w.engine: _Lane(tables) for w in works}
     switch = 2 * machine.act_table_load_ns

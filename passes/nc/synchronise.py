@@ -30,6 +30,7 @@ from neuronir.passes.nc.listing import (
     require_phase,
     variables,
 )
+from neuronir.passes.nc.reuse import mark_reuse
 from neuronir.passes.nc.semaphores import allot_semaphores
 from neuronir.passes.statistics import record
 
@@ -46,6 +47,7 @@ class NcSynchronise(ModulePass):
         machine = machine_of(op)
         kinds = variables(op)
         for func in functions(op):
+            mark_reuse(func.body.block)  # spilling may have put a reload between two matmuls
             synchronise_function(list_function(func, kinds, placed=True), machine)
         op.attributes["neuronir.phase"] = StringAttr("synchronised")
 

@@ -62,6 +62,8 @@ class Prepared:
         self.gathers, self.scatters = opcode == "dma_gather", opcode == "dma_scatter"
         self.accumulates = opcode == "matmul" and bool(instruction.params.get("accumulate", 0))
         self.on_pe = opcode in ("matmul", "transpose")
+        self.loads = opcode == "matmul"
+        self.reuses = self.loads and bool(instruction.params.get("reuse", 0))
         self.keeps = (
             self.accumulates
             or opcode == "copy_predicated"
@@ -105,6 +107,8 @@ class Prepared:
             src.append(entry.array)
         if self.gathers:
             self._check_rows(self.sources[0], tuple(src), env)
+        if self.on_pe:
+            self._load_stationary(src[0], env)
         dst: list[np.ndarray[tuple[int, ...], np.dtype[np.generic]] | None] = []
         entries: list[tuple[Operand, Entry]] = []
         for operand in self.targets:
@@ -129,6 +133,16 @@ class Prepared:
                     self._mark_rows(entry, tuple(src), operand)
                 else:
                     operand.mark(entry)
+
+    def _load_stationary(
+        self, array: np.ndarray[tuple[int, ...], np.dtype[np.generic]] | None, env: Env
+    ) -> None:
+        loaded = array.tobytes() if self.loads and array is not None else None
+        if self.reuses and loaded != self.memory.stationary:
+            raise self._error(
+                "NIR_SIM011", "reuses a stationary that the matmul before it did not load", env
+            )
+        self.memory.stationary = loaded
 
     def _moved(self, operand: Operand, table: bool) -> int:
         if not table or operand is not (self.sources[0] if self.gathers else self.targets[0]):

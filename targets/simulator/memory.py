@@ -39,6 +39,7 @@ class Memory:
         psum_bytes: int | None = None,
     ) -> None:
         self.partitions = machine.partitions
+        self.stationary: bytes | None = None  # what the last matmul loaded into PE
         self.pitch = {
             Space.SBUF: sbuf_bytes or machine.sbuf_partition_bytes,
             Space.PSUM: psum_bytes or machine.psum_partition_bytes,

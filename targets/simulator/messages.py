@@ -4,7 +4,8 @@ NIR_SIM001 reads what nothing has written (or leaves an output unwritten); 002 t
 outside its memory; 003 data make it fail (an index outside its table); 004 deadlock; 006 a
 malformed program or instruction; 008 inputs that do not fit; 009 against a rule of the machine
 (memories, partitions, banks, tiles, read-only variables); 010 accumulates into PSUM that no matmul
-has started; 020 data race (for bytes or for a semaphore); 030 an nc module that cannot be run.
+has started; 011 reuses another stationary than is loaded; 020 data race (for bytes or for a
+semaphore); 030 an nc module that cannot be run.
 """
 
 from collections.abc import Sequence
