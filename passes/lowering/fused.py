@@ -10,6 +10,9 @@ from neuronir.dialects.nc.records import GROUP
 from neuronir.dialects.support.location import source_name
 from neuronir.passes.lowering.state import VIEWS, Lowering
 
+# Views, and casts: those that the compiler puts in bear the name of the op that they are for.
+_SILENT = (*VIEWS, "hlo.convert")
+
 
 class Fusing:
     """Names the groups of a function: the ops of each unit of lowering, and what it took along."""
@@ -31,7 +34,7 @@ class Fusing:
         finally:
             emitter.unit = None
         self._claimed.update(ops)
-        taken = (op for op in self._taken(ops) if op.name not in VIEWS)
+        taken = (op for op in self._taken(ops) if op.name not in _SILENT)
         names = [source_name(op) for op in (*ops, *taken)]
         label = " + ".join(dict.fromkeys(filter(None, names)))
         if " + " in label:
