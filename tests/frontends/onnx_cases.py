@@ -137,8 +137,8 @@ def _drops(model: onnx.ModelProto) -> bool:
 def mismatch(case: Case, found: Iterable[Array], wanted: Iterable[Any]) -> str | None:
     """How results differ from those that a case wants, None if they agree.
 
-    Floats agree within the case's tolerances; narrow ones also within two steps of their own type
-    times the largest result: both sides round what comes between, in orders of their own.
+    Floats agree within the case's tolerances, or within one step of their own type times the
+    largest result (docs/numerics.md); narrow ones within two, as both round what comes between.
     """
     found, wanted = list(found), [backend._array(w) for w in wanted]
     if len(found) != len(wanted):
@@ -151,7 +151,7 @@ def mismatch(case: Case, found: Iterable[Array], wanted: Iterable[Any]) -> str |
                 return f"result {i} differs"
             continue
         narrow = right.dtype.itemsize < 4
-        step = 2 * float(ml_dtypes.finfo(right.dtype).eps) if narrow else 0.0
+        step = float(ml_dtypes.finfo(right.dtype).eps) * (2 if narrow else 1)
         a, b = got.astype(np.float64), right.astype(np.float64)
         finite = np.abs(b[np.isfinite(b)])
         atol = case.atol + step * float(finite.max(initial=0))

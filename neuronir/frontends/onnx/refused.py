@@ -23,7 +23,6 @@ _REASONS = {
     "images are decoded on the host": "ImageDecoder",
     "random numbers are not drawn on the device: make them an input": "RandomNormal RandomUniform "
     "RandomNormalLike RandomUniformLike Bernoulli Multinomial",
-    "complex numbers are not supported": "DFT STFT",
     "its samples lie where data says": "DeformConv MaxRoiPool",
 }
 _LEARNED_NAMES = (

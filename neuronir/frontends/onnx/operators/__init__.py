@@ -14,6 +14,7 @@ from neuronir.frontends.onnx.operators import (
     resizing,
     sampling,
     shaping,
+    signal,
     training,
     windows,
 )
@@ -32,6 +33,7 @@ ALL = (
     resizing,
     sampling,
     shaping,
+    signal,
     training,
     windows,
 )
