@@ -17,7 +17,7 @@ from xdsl.ir import Operation, SSAValue
 from neuronir.dialects.nc.enums import Activation, AluOp, DType, Engine
 from neuronir.dialects.nc.ops import View
 from neuronir.passes.lowering.attention_match import Attention, match_attention
-from neuronir.passes.lowering.constants import ROW_PARTS
+from neuronir.passes.lowering.constant_chunk import ROW_PARTS
 from neuronir.passes.lowering.cover import remaining
 from neuronir.passes.lowering.dot import Dot, lower_dot
 from neuronir.passes.lowering.dot_sides import pairs_of

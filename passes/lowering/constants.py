@@ -2,30 +2,33 @@
 
 The stream is cut into chunks of whole constants in the order of their first use; each chunk is one
 DMA of 128 long rows (hardware.md section 2.5: rows of 4 KiB or more). Constants used all through
-the program (identity matrices, rows to be broadcast) lie in resident chunks.
+the program (identity matrices, rows to be broadcast) lie in resident chunks. Layers that share
+their instructions have chunks of their own (layer_constants.py).
 """
 
 from collections.abc import Sequence
 
 import numpy as np
 from xdsl.dialects.builtin import MemRefType, i8
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from neuronir.dialects.hlo.resources import intern
-from neuronir.dialects.nc.attributes import HBM, SBUF
-from neuronir.dialects.nc.dma import DmaOp
+from neuronir.dialects.nc.attributes import HBM
 from neuronir.dialects.nc.enums import DType
-from neuronir.dialects.nc.ops import View, build
-from neuronir.dialects.nc.structure import AddressOfOp, AllocOp, VariableOp
+from neuronir.dialects.nc.structure import AddressOfOp, VariableOp
+from neuronir.passes.lowering.constant_chunk import (
+    CHUNK_BYTES,
+    ROW_PARTS,
+    ConstantChunk,
+    as_bytes,
+    bf16_parts,
+)
 from neuronir.passes.lowering.emitter import Emitter
+from neuronir.passes.lowering.layer_constants import LayerConstants
+from neuronir.passes.lowering.layered import Layered
 
-CHUNK_BYTES = 8192
-"""Bytes per partition at which a chunk of the stream is closed: twice the row that saturates a DMA
-engine (hardware.md section 2.5)."""
 ROW_BYTES = 4096
 """Bytes per partition of a block of rows."""
-ROW_PARTS = 3
-"""bfloat16 numbers that add up to a float32 one: 3 x 8 bits of fraction."""
 
 
 def splits(vector: np.ndarray) -> bool:
@@ -33,78 +36,38 @@ def splits(vector: np.ndarray) -> bool:
     return bool(np.isfinite(vector.astype(DType.BF16.numpy).astype(np.float32)).all())
 
 
-class _Chunk:
-    """A chunk under way: the pieces so far and its ops, which are completed when it is closed."""
-
-    def __init__(self, emitter: Emitter, role: str, ops: list[Operation | None]) -> None:
-        self.emitter = emitter
-        self.pieces: list[tuple[int, np.ndarray]] = []
-        self.used = 0
-        self.ops = ops
-        self.place = len(ops)
-        self.alloc = AllocOp.make(self._type(1), role)
-        self.source = emitter.source
-        ops.append(self.alloc)
-        ops.append(None)
-
-    def _type(self, size: int) -> MemRefType[Attribute]:
-        partitions = self.emitter.machine.partitions
-        return MemRefType(i8, [partitions, size], memory_space=SBUF)
-
-    def add(self, rows: np.ndarray) -> int:
-        """Append [partitions, bytes] rows; gives the byte offset."""
-        offset = -(-self.used // 4) * 4
-        self.pieces.append((offset, rows))
-        self.used = offset + rows.shape[1]
-        return offset
-
-    def close(self) -> None:
-        """Fix the size of the chunk."""
-        # the buffer's type is only known now; nothing has looked at it yet
-        self.alloc.buffer._type = self._type(self.used)
-
-    def load(self, memory: SSAValue, offset: int) -> None:
-        """Complete its DMA, from byte `offset` of the constants in HBM."""
-        partitions = self.emitter.machine.partitions
-        free = ((1, self.used),)
-        dma = build(
-            DmaOp,
-            [View(self.alloc.buffer, 0, partitions, free)],
-            [View(memory, 0, partitions, free, offset, (), self.used)],
-        )
-        if self.source is not None:
-            dma.location = self.source.location
-            self.alloc.location = self.source.location
-        self.ops[self.place + 1] = dma
-
-    def fill(self, data: np.ndarray) -> None:
-        """Write its rows into [partitions, used] bytes."""
-        for offset, rows in self.pieces:
-            data[: rows.shape[0], offset : offset + rows.shape[1]] = rows
-
-
 class Constants:
     """Places constants and tells where they lie in SBUF."""
 
     def __init__(self, emitter: Emitter) -> None:
         self.emitter = emitter
-        self.stream: _Chunk | None = None
+        self.stream: ConstantChunk | None = None
         self.resident: list[Operation | None] = []
-        self._resident: _Chunk | None = None
+        self._resident: ConstantChunk | None = None
         self._rows: np.ndarray | None = None
-        self._row_chunk: _Chunk | None = None
+        self._row_chunk: ConstantChunk | None = None
         self._next_row = (0, 0)
-        self._chunks: list[_Chunk] = []
+        self.layers: LayerConstants | None = None
+        self._chunks: list[
+            ConstantChunk | LayerConstants
+        ] = []  # closed, in the order of their bytes
+        self._offsets: list[int] = []
+        self._size = 0
+        self._address: AddressOfOp | None = None
         self._known: dict[str, tuple[SSAValue, int]] = {}
-        self._row_places: dict[bytes, tuple[SSAValue, int, int]] = {}
+        self._row_places: dict[bytes, tuple[SSAValue, int, int, int]] = {}
 
     def place(self, array: np.ndarray, dtype: DType) -> tuple[SSAValue, int]:
         """Put [partitions, elements] into the stream; gives the buffer and the element offset."""
-        rows = _bytes(array, dtype)
+        if self.layers is not None:
+            if isinstance(array, Layered):
+                return self.layers.place(array, dtype)
+            return self._keep(array, dtype)  # the same in all layers
+        rows = as_bytes(array, dtype)
         if self.stream is not None and self.stream.used + rows.shape[1] > CHUNK_BYTES:
             self._close_stream()
         if self.stream is None:
-            self.stream = _Chunk(self.emitter, "stream", self.emitter.scopes[0])  # type: ignore[arg-type]
+            self.stream = ConstantChunk(self.emitter, "stream", self.emitter.scopes[0])  # type: ignore[arg-type]
         offset = self.stream.add(rows)
         buffer = self.stream.alloc.buffer
         if self.stream.used >= CHUNK_BYTES:
@@ -114,23 +77,29 @@ class Constants:
     def keep(self, name: str, array: np.ndarray, dtype: DType) -> tuple[SSAValue, int]:
         """A resident constant, by name."""
         if name not in self._known:
-            if self._resident is None:
-                self._resident = _Chunk(self.emitter, "constant", self.resident)
-            offset = self._resident.add(_bytes(array, dtype))
-            self._known[name] = (self._resident.alloc.buffer, offset // dtype.size)
+            self._known[name] = self._keep(array, dtype)
         return self._known[name]
+
+    def _keep(self, array: np.ndarray, dtype: DType) -> tuple[SSAValue, int]:
+        if self._resident is None:
+            self._resident = ConstantChunk(self.emitter, "constant", self.resident)
+        offset = self._resident.add(as_bytes(array, dtype))
+        return self._resident.alloc.buffer, offset // dtype.size
 
     def identity(self, dtype: DType) -> tuple[SSAValue, int]:
         """The identity matrix of the machine's partitions."""
         n = self.emitter.machine.partitions
         return self.keep(f"identity.{dtype.name}", np.eye(n, dtype=dtype.numpy), dtype)
 
-    def row(self, vector: np.ndarray) -> tuple[SSAValue, int, int]:
-        """Put a finite float32 vector into a block of rows; gives (buffer, partition, element).
+    def row(self, vector: np.ndarray) -> tuple[SSAValue, int, int, int]:
+        """Put a finite float32 vector into a block of rows; gives (buffer, partition, element,
+        partitions of the block that may be read).
 
         It takes three partitions, as bfloat16 numbers whose sum it is (8 bits of the fraction
         each), so that the tensor engine can spread it in one pass instead of fp32's four.
         """
+        if self.layers is not None and isinstance(vector, Layered):
+            return self.layers.row(vector)
         key = vector.tobytes()
         if key in self._row_places:
             return self._row_places[key]
@@ -143,16 +112,13 @@ class Constants:
             self._close_rows()
             width = max(ROW_BYTES // DType.BF16.size, vector.size)
             self._rows = np.zeros((machine.partitions, width), DType.BF16.numpy)
-            self._row_chunk = _Chunk(self.emitter, "constant", self.resident)
+            self._row_chunk = ConstantChunk(self.emitter, "constant", self.resident)
             partition, column = 0, 0
         assert self._rows is not None and self._row_chunk is not None
-        rest = vector.astype(np.float32)
-        for k in range(ROW_PARTS):
-            part = rest.astype(DType.BF16.numpy)
+        for k, part in enumerate(bf16_parts(vector)):
             self._rows[partition + k, column : column + vector.size] = part
-            rest = rest - part.astype(np.float32)
         self._next_row = (partition, column + vector.size)
-        place = (self._row_chunk.alloc.buffer, partition, column)
+        place = (self._row_chunk.alloc.buffer, partition, column, machine.partitions)
         self._row_places[key] = place
         return place
 
@@ -165,7 +131,7 @@ class Constants:
 
     def _close_rows(self) -> None:
         if self._row_chunk is not None and self._rows is not None:
-            self._row_chunk.add(_bytes(self._rows, DType.BF16))
+            self._row_chunk.add(as_bytes(self._rows, DType.BF16))
             self._close(self._row_chunk)
         self._row_chunk = None
 
@@ -174,9 +140,34 @@ class Constants:
             self._close(self.stream)
             self.stream = None
 
-    def _close(self, chunk: _Chunk) -> None:
+    def _close(self, chunk: ConstantChunk) -> None:
         chunk.close()
-        self._chunks.append(chunk)
+        self._append(chunk, chunk.size)
+
+    def _append(self, part: ConstantChunk | LayerConstants, size: int) -> None:
+        self._chunks.append(part)
+        self._offsets.append(self._size)
+        self._size += size
+
+    def begin_layers(self, layers: int) -> None:
+        """From now on Layered arrays are placed in the body of the loop that is open."""
+        self._close_stream()
+        self.layers = LayerConstants(self.emitter, layers)
+
+    def end_layers(self, round_: SSAValue | None) -> None:
+        """Load what has been placed since in each round, or forget it where there is no loop."""
+        layers = self.layers
+        self.layers = None
+        if layers is not None and round_ is not None:
+            stride = layers.finish(self._memory(), self._size, round_)
+            self._append(layers, stride * layers.layers)
+
+    def _memory(self) -> SSAValue:
+        """The variable that all chunks lie in; its size is known at the end."""
+        if self._address is None:
+            type_ = MemRefType(i8, [1], memory_space=HBM)
+            self._address = AddressOfOp.make(VariableOp.make("constants", "constant", type_))
+        return self._address.buffer
 
     def finish(self) -> None:
         """Close what is open and write all chunks into one variable, in the order of their use."""
@@ -186,27 +177,20 @@ class Constants:
             self._close(self._resident)
         if not self._chunks:
             return
-        partitions = self.emitter.machine.partitions
-        data = np.zeros(sum(c.used for c in self._chunks) * partitions, np.uint8)
+        data = np.zeros(self._size, np.uint8)
+        memory = self._memory()
+        for part, offset in zip(self._chunks, self._offsets, strict=True):
+            if isinstance(part, ConstantChunk):
+                part.fill(data[offset : offset + part.size].reshape(part.partitions, part.used))
+                part.load(memory, offset)
+            else:
+                part.fill(data[offset : offset + part.stride * part.layers])
         type_ = MemRefType(i8, [data.size], memory_space=HBM)
-        offsets: list[int] = []
-        offset = 0
-        for chunk in self._chunks:
-            offsets.append(offset)
-            size = chunk.used * partitions
-            chunk.fill(data[offset : offset + size].reshape(partitions, chunk.used))
-            offset += size
+        memory._type = type_  # only known now; nothing has looked at it yet
         variable = VariableOp.make("constants", "constant", type_, value=intern(data))
         self.emitter.variables.append(variable)
-        address = AddressOfOp.make(variable)
-        self.emitter.head.append(address)
-        for chunk, first in zip(self._chunks, offsets, strict=True):
-            chunk.load(address.buffer, first)
-
-
-def _bytes(array: np.ndarray, dtype: DType) -> np.ndarray:
-    data = np.ascontiguousarray(array.astype(dtype.numpy, copy=False))
-    return data.view(np.uint8).reshape(array.shape[0], -1)
+        assert self._address is not None
+        self.emitter.head.append(self._address)
 
 
 def digits_of(atoms: Sequence[tuple[int, int]]) -> np.ndarray:

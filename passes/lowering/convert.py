@@ -19,6 +19,7 @@ from neuronir.passes.lowering.by_rows import rows_first
 from neuronir.passes.lowering.constants import Constants, digits_of, splits
 from neuronir.passes.lowering.cover import covered, elements_of, in_order_of, positions, remaining
 from neuronir.passes.lowering.emitter import Emitter, view_dtype
+from neuronir.passes.lowering.layered import Layered
 from neuronir.passes.lowering.layout import (
     Atom,
     Form,
@@ -60,6 +61,8 @@ class Converter(Spreader):
 
     def home(self, value: Value) -> int:
         """The depth of loops at which copies of `value` are made."""
+        if isinstance(value.array, Layered):
+            return self.emitter.depth
         if value.array is not None or value.scalar is not None:
             return 0
         if value.lazy is not None and not value.forms:
@@ -240,7 +243,7 @@ class Converter(Spreader):
         free = remaining(value.support, [a for a, _ in wanted])
         if free is None:
             raise NeuronError("NIR_LOW001", f"no layout for a constant of shape {value.shape}")
-        flat = np.ascontiguousarray(value.array).reshape(-1)
+        flat = value.array.reshape(-1)
         if not wanted and copies > 1 and value.dtype is DType.F32 and splits(flat):
             return self._broadcast_rows(flat, free, value, copies)
         steps = digits_of([(a.size, s) for a, s in wanted])

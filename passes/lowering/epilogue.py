@@ -185,7 +185,7 @@ def _constant_vector(value: Value, shape: tuple[int, ...]) -> tuple[int, np.ndar
         return None
     for d, (stride, n) in enumerate(zip(row_major(shape), shape, strict=True)):
         if n > 1 and value.support == (atom(n, stride),) and root.array.size == n:
-            return d, np.ascontiguousarray(root.array).reshape(-1)
+            return d, root.array.reshape(-1)
     return None
 
 

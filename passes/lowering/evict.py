@@ -178,12 +178,11 @@ class Evict:
         target = View(self.psum, partition, rows, ((1, size),), column)
         root = _row_array(value)
         if root is not None and value.dtype is DType.F32:
-            buffer, row, base = state.constants.row(root)
+            buffer, row, base, height = state.constants.row(root)
             selector, at = state.constants.row_selector()
-            n = state.machine.partitions
-            stationary = View(selector, 0, n, ((0, rows),), at + row, (), 0, "bf16")
+            stationary = View(selector, 0, height, ((0, rows),), at + row, (), 0, "bf16")
             index = _row_index(value, number, atoms)
-            moving = View(buffer, 0, n, index[1], base + index[0], (), 0, "bf16")
+            moving = View(buffer, 0, height, index[1], base + index[0], (), 0, "bf16")
             state.emitter.matmul(target, stationary, moving, True)
             return
         products = self.out.elements * self.out.partitions // (rows * size)
@@ -207,12 +206,12 @@ class Evict:
         """Accumulate a bias along the partitions: one more matmul, of the bias's row and ones."""
         assert self.column_bias is not None and self.psum is not None
         value, vector = self.column_bias
-        constants, n = self.state.constants, self.state.machine.partitions
-        buffer, row, base = constants.row(vector)
+        constants = self.state.constants
+        buffer, row, base, height = constants.row(vector)
         selector, at = constants.row_selector()
         first = base + value.support[0].digit(number)
-        stationary = View(buffer, 0, n, ((1, rows),), first, (), 0, "bf16")
-        moving = View(selector, 0, n, ((0, size),), at + row, (), 0, "bf16")
+        stationary = View(buffer, 0, height, ((1, rows),), first, (), 0, "bf16")
+        moving = View(selector, 0, height, ((0, size),), at + row, (), 0, "bf16")
         target = View(self.psum, partition, rows, ((1, size),), column)
         self.state.emitter.matmul(target, stationary, moving, True)
 
@@ -379,7 +378,7 @@ def _row_array(value: Value) -> np.ndarray | None:
         return None
     if root.array.size != int(np.prod([a.size for a in value.support])):
         return None
-    vector = np.ascontiguousarray(root.array).reshape(-1).astype(np.float32)
+    vector = root.array.reshape(-1).astype(np.float32)
     return vector if splits(vector) else None
 
 

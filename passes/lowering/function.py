@@ -1,5 +1,6 @@
 """Lowering a whole function: parameters, the rule of each op, and the results."""
 
+from collections.abc import Sequence
 from typing import cast
 
 import numpy as np
@@ -39,6 +40,7 @@ from neuronir.passes.lowering.indexing import (
     lower_gather,
     lower_scatter,
 )
+from neuronir.passes.lowering.layers import CannotLoop, lower_layers
 from neuronir.passes.lowering.layout import row_major
 from neuronir.passes.lowering.movement import (
     lower_bitcast_convert,
@@ -52,12 +54,14 @@ from neuronir.passes.lowering.movement import (
     lower_transpose,
 )
 from neuronir.passes.lowering.reduce import lower_reduce
+from neuronir.passes.lowering.repetition import Repetition, find_repetitions
 from neuronir.passes.lowering.special import mark_special, reaches_products
 from neuronir.passes.lowering.state import Lowering, Rule
 from neuronir.passes.lowering.streaming import copy_in_hbm, lower_group
 from neuronir.passes.lowering.streaming_groups import SEED_SHARE, Group, find_groups, in_order
 from neuronir.passes.lowering.values import Value, constant_value, new_value
 from neuronir.passes.lowering.window import lower_reduce_window
+from neuronir.passes.statistics import record
 
 RULES: dict[str, Rule] = {
     "hlo.broadcast": lower_broadcast,
@@ -133,11 +137,21 @@ def lower_block(
     units = [op for op in block.ops if op is not block.last_op]
     groups = find_groups(block, state.machine, direct) if stream else []
     state.streamed.update(op for group in groups for op in group.ops)
+    inside: dict[Operation, Repetition] = {}
+    for found in state.layers:
+        if not any(op in state.streamed for layer in found.layers for op in layer):
+            inside.update({op: found for layer in found.layers for op in layer})
     fusing = Fusing(state)
     for unit in in_order(units, groups):
         if isinstance(unit, Group):
             with fusing.unit(unit.ops):
                 lower_group(state, unit)
+        elif unit in inside:
+            if unit is inside[unit].last:
+                try:
+                    lower_layers(state, inside[unit], state.least_layers)
+                except LoweringFault as fault:  # a rule that wants plain arrays
+                    raise CannotLoop(inside[unit], "a rule takes one layer only") from fault
         elif unit not in state.done:
             with fusing.unit([unit]):
                 lower_op(state, unit)
@@ -187,10 +201,30 @@ class LoweringFault(Exception):
         super().__init__(f"lowering '{source_name(op)}' ({op.name}): {text}")
 
 
-def lower_function(function: HloFunc, machine: Machine) -> ModuleOp:
-    """The nc module (virtual phase) of an hlo entry function without calls and loops."""
+def lower_function(function: HloFunc, machine: Machine, layers: int = 0) -> ModuleOp:
+    """The nc module (virtual phase) of an hlo entry function without calls and loops.
+
+    Repeated layers of at least `layers` instructions in all become loops, with 0 none.
+    """
+    chosen = find_repetitions(function.body.block) if layers else []
+    while True:
+        try:
+            return _lower_function(function, machine, chosen, layers)
+        except CannotLoop as why:
+            number = chosen.index(why.found)
+            chosen[number : number + 1] = [] if why.instead is None else [why.instead]
+            left = 0 if why.instead is None else len(why.instead.layers)
+            reason = f"layers written out ({why})" if not left else "first layers written out"
+            record("lower-hlo-to-nc", reason, len(why.found.layers) - left)
+
+
+def _lower_function(
+    function: HloFunc, machine: Machine, layers: Sequence[Repetition], least: int
+) -> ModuleOp:
     state = Lowering(machine)
     state.lower = lower_op
+    state.layers = layers
+    state.least_layers = least
     block = function.body.block
     attrs = function.arg_attrs.data if function.arg_attrs else []
     products = reaches_products(block)
@@ -203,6 +237,7 @@ def lower_function(function: HloFunc, machine: Machine) -> ModuleOp:
     for i, ssa in enumerate(leaves):
         state.results.setdefault(ssa, []).append(i)
     lower_block(state, block, stream=True)
+    state.layers = ()
     for i, ssa in enumerate(leaves):
         if i not in state.written:
             _result(state, i, ssa)

@@ -20,11 +20,14 @@ class LowerHloToNc(ModulePass):
     The entry function, without calls and loops (hlo-inline, hlo-unroll-while), becomes the `main`
     function of an nc program at the virtual phase: layouts are chosen, dots and convolutions become
     tiles of matmuls, constants go into the weight stream. The target is the option, or else the
-    module attribute `nc.machine`.
+    module attribute `nc.machine`. Equal layers that follow each other become one loop, in which the
+    addresses of constants move with the round, if that replaces at least `layers` instructions in
+    all (0: none do).
     """
 
     name = "lower-hlo-to-nc"
     target: str = ""
+    layers: int = 2000
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         attr = op.attributes.get("nc.machine")
@@ -39,7 +42,7 @@ class LowerHloToNc(ModulePass):
         if main is None:
             raise NeuronError("NIR_LOW006", "the module has no function @main")
         note_flops(main)
-        lowered = lower_function(main, get_machine(name))
+        lowered = lower_function(main, get_machine(name), self.layers)
         for key, value in lowered.attributes.items():
             op.attributes[key] = value
         for function in list(op.ops):

@@ -8,7 +8,7 @@ import numpy as np
 
 from neuronir.dialects.nc.enums import AluOp, DType, Engine
 from neuronir.dialects.nc.ops import View
-from neuronir.passes.lowering.constants import ROW_PARTS
+from neuronir.passes.lowering.constant_chunk import ROW_PARTS
 from neuronir.passes.lowering.layout import Form, dense
 from neuronir.passes.lowering.state import Lowering
 from neuronir.passes.lowering.values import Value

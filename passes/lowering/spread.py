@@ -67,7 +67,7 @@ class Spreader(Transposer):
 
     def _product_of(self, value: Value) -> Put | None:
         if value.array is not None:
-            flat = np.ascontiguousarray(value.array).reshape(-1)
+            flat = value.array.reshape(-1)
             return self._row_product(flat) if splits(flat) else None
         form = self.ensure(value, (), 1)
         if form.start or join(form.free) != join(dense(value.support)):
@@ -85,13 +85,13 @@ class Spreader(Transposer):
     def _row_product(self, vector: np.ndarray) -> Put:
         """Spread a constant float32 vector, which is put into a row block: its rows times a column
         of the identity."""
-        rows, partition, column = self.constants.row(vector.astype(np.float32))
+        rows, partition, column, height = self.constants.row(vector.astype(np.float32))
         selector, base = self.constants.row_selector()
         n = self.machine.partitions
-        stationary = View(selector, 0, n, ((0, n),), base + partition, (), 0, "bf16")
+        stationary = View(selector, 0, height, ((0, n),), base + partition, (), 0, "bf16")
 
         def put(out: View, low: int) -> None:
-            moving = View(rows, 0, n, out.free, column + low, (), 0, "bf16")
+            moving = View(rows, 0, height, out.free, column + low, (), 0, "bf16")
             self.emitter.matmul(out, stationary, moving, False)
 
         return put

@@ -30,6 +30,7 @@ from neuronir.passes.lowering.layout import (
     tile,
     tile_width,
 )
+from neuronir.passes.lowering.repetition import Repetition
 from neuronir.passes.lowering.values import Partition, Value
 
 Rule = Callable[["Lowering", Operation], None]
@@ -56,6 +57,8 @@ class Lowering:
         self.pieces: dict[tuple[Value, tuple[int, ...], tuple[int, ...]], Value] = {}
         self.row_parts: dict[Form, Form] = {}
         self.attentions: dict[Operation, Attention] = {}  # under way, by the dot that ends them
+        self.layers: Sequence[Repetition] = ()
+        self.least_layers = 0  # instructions that they must have in all to become a loop
         self._demands: dict[SSAValue, Demand] = {}
 
     def value(self, ssa: SSAValue) -> Value:

@@ -26,6 +26,8 @@ from neuronir.passes.nc.listing import (
 from neuronir.passes.nc.liveness import (
     Life,
     deep_lifetimes,
+    fixed_in_ring,
+    lifetimes,
     peak,
     rounded,
     stream_buffers,
@@ -35,7 +37,7 @@ from neuronir.passes.nc.memory_map import out_of_memory
 from neuronir.passes.nc.order import write_order
 from neuronir.passes.nc.pack import Item, Packing, pack
 from neuronir.passes.nc.spill import spill
-from neuronir.passes.nc.streams import place_streams
+from neuronir.passes.nc.streams import Slot, place_streams
 from neuronir.passes.statistics import record
 
 _HBM_ALIGNMENT = 64
@@ -148,14 +150,15 @@ def allocate_sbuf(
     order that they have.
     """
     streams = stream_buffers(order, buffers)
+    fixed = fixed_in_ring(buffers)
     kept: set[int] = set()
     while True:
         ring = _with_ring(order, buffers, capacity, streams, frozenset(kept))
         if isinstance(ring, tuple):
             return ring
-        if ring < 0 and kept >= set(streams):
+        if ring < 0 and kept >= {*streams, *fixed}:
             break
-        kept.update(streams if ring < 0 or len(kept) >= _OUTSIDE_RING else [ring])
+        kept.update([*streams, *fixed] if ring < 0 or len(kept) >= _OUTSIDE_RING else [ring])
     lives, length = deep_lifetimes(order, buffers)
     keys = [k for k in lives if buffers[k].space == Space.SBUF]
     required, place = peak(lives, buffers, keys, length)
@@ -182,10 +185,18 @@ def _with_ring(
     moved = {order[p].index for p in ringed.values()}
     rest = [n for n in order if n.index not in moved]
     lives, length = deep_lifetimes(rest, buffers)
-    keys = [k for k in lives if buffers[k].space == Space.SBUF and k not in ringed]
+    fixed = {k: end for k, (_, end) in fixed_in_ring(buffers).items() if k not in kept}
+    keys = [
+        k for k in lives if buffers[k].space == Space.SBUF and k not in ringed and k not in fixed
+    ]
     total = sum(rounded(buffers[k].size) for k in ringed)
-    wanted = min(total, capacity // 2)
+    wanted = max([min(total, capacity // 2), *fixed.values()])
+    # What lives only after the loops that have places in the ring may lie there too.
+    end = max((lives[k].last for k in fixed), default=length)
+    late = [k for k in keys if lives[k].first > end]
+    keys = [k for k in keys if lives[k].first <= end]
     packing: Packing | None = None
+    items: list[Item] = []
     for slack in _SLACKS:
         items = _items(lives, buffers, keys, slack, length)
         bound = peak({i.key: Life(i.first, i.last) for i in items}, buffers, keys, length)[0]
@@ -196,10 +207,23 @@ def _with_ring(
             break
     if packing is None or packing.height > capacity:
         return -1
+    after: list[Slot] = []
+    if late:
+        kept_free = sum(sorted((rounded(buffers[k].size) for k in ringed), reverse=True)[:2])
+        placed = [(i, packing.offsets[i.key]) for i in items if i.last > end]
+        others = pack(_items(lives, buffers, late, 0, length), 0, placed=placed)
+        if others.height + kept_free > capacity:
+            return -1
+        packing.offsets.update(others.offsets)
+        uses = lifetimes(rest, buffers)
+        for k, offset in others.offsets.items():
+            begin = offset - packing.height
+            slot = Slot(begin, begin + rounded(buffers[k].size), uses[k].first, uses[k].last, k)
+            after.append(slot)
     record("nc-allocate", "sbuf bytes per partition", packing.height)
-    if not ringed:
+    if not ringed and not fixed:
         return list(order), packing.offsets
-    ring = place_streams(order, buffers, capacity - packing.height, kept)
+    ring = place_streams(order, buffers, capacity - packing.height, kept, after)
     if isinstance(ring, int):
         return ring
     record("nc-allocate", "ring bytes per partition", min(total, capacity - packing.height))

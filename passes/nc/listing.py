@@ -36,6 +36,9 @@ LOOP = 1000
 """In the patterns of accesses the round number of loop i is the symbol LOOP + i: unlike levels,
 these tell loops apart that follow each other."""
 
+RING = "nc.ring"
+"""The attribute of a stream buffer that has a fixed place in the ring: the byte it begins at."""
+
 _PARTIAL = ("copy_predicated", "dma_scatter")
 
 # A function argument is known to its callers only; this many bytes bound what it may add.
@@ -56,6 +59,7 @@ class Buffer:
     address: int = -1
     op: Operation | None = None
     loop: int = -1  # the loop in whose body it is allocated
+    ring: int = -1  # of a stream buffer with a fixed place in the ring: its byte there
 
 
 @dataclass(slots=True)
@@ -217,6 +221,7 @@ class _Reader:
 
     def allocation(self, op: AllocOp) -> None:
         type_ = cast(MemRefType, op.buffer.type)
+        ring = op.attributes.get(RING)
         buffer = Buffer(
             len(self.buffers),
             op.buffer,
@@ -227,6 +232,7 @@ class _Reader:
             address=op.address.value.data if op.address is not None else -1,
             op=op,
             loop=self.around[-1] if self.around else -1,
+            ring=ring.value.data if isinstance(ring, IntegerAttr) else -1,
         )
         self.add(buffer)
 

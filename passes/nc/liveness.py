@@ -103,15 +103,27 @@ def peak(
     return best, where
 
 
+def clipped(lives: dict[int, Life], first: int, last: int) -> dict[int, Life]:
+    """The parts of lifetimes from place `first` to place `last`."""
+    return {
+        k: Life(max(life.first, first), min(life.last, last))
+        for k, life in lives.items()
+        if life.first <= last and life.last >= first
+    }
+
+
 def stream_buffers(order: Sequence[Node], buffers: Sequence[Buffer]) -> dict[int, int]:
     """Stream buffers that one DMA of this block fills with constants or inputs: key -> place.
 
-    A buffer that is used otherwise is allocated like any other.
+    A buffer that is used otherwise is allocated like any other. One with a fixed place in the ring
+    may be filled again in a loop, which loads it ahead for its next round.
     """
     writers: dict[int, list[int]] = {}
     for place, node in enumerate(order):
         for access in node.accesses:
-            if access.write and buffers[access.buffer].role == "stream":
+            buffer = buffers[access.buffer]
+            again = node.record is None and buffer.ring >= 0
+            if access.write and buffer.role == "stream" and not again:
                 writers.setdefault(access.buffer, []).append(place)
     out: dict[int, int] = {}
     for key, places in writers.items():
@@ -121,6 +133,11 @@ def stream_buffers(order: Sequence[Node], buffers: Sequence[Buffer]) -> dict[int
         if len(places) == 1 and steady and node.record and node.record.opcode == "dma":
             out[key] = places[0]
     return out
+
+
+def fixed_in_ring(buffers: Iterable[Buffer]) -> dict[int, tuple[int, int]]:
+    """The buffers with a fixed place in the ring: key -> (first byte, end)."""
+    return {b.key: (b.ring, b.ring + rounded(b.size)) for b in buffers if b.ring >= 0}
 
 
 def usable_sbuf(machine: Machine, override: int) -> int:

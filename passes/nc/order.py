@@ -1,6 +1,6 @@
 """nc-order: engines, and the order in which each of them runs its instructions."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from xdsl.context import Context
@@ -11,7 +11,7 @@ from xdsl.passes import ModulePass
 
 from neuronir.dialects.nc.enums import Space
 from neuronir.dialects.nc.machine import Machine
-from neuronir.dialects.nc.structure import AddressOfOp, AllocOp
+from neuronir.dialects.nc.structure import AddressOfOp, AllocOp, FuncOp, VariableOp
 from neuronir.passes.nc.dependence import Shared, dependences
 from neuronir.passes.nc.engines import QueueAllotter, assign_engines
 from neuronir.passes.nc.inline import inline_calls
@@ -27,13 +27,16 @@ from neuronir.passes.nc.listing import (
     variables,
 )
 from neuronir.passes.nc.liveness import (
+    clipped,
     deep_lifetimes,
+    fixed_in_ring,
     peak,
     rounded,
     stream_buffers,
     usable_sbuf,
 )
 from neuronir.passes.nc.pipeline import PIPELINED, pipeline_loops
+from neuronir.passes.nc.prefetch import PREFETCHED, has_stream, prefetch_loop
 from neuronir.passes.nc.psum import PsumDemand
 from neuronir.passes.nc.reuse import mark_reuse
 from neuronir.passes.nc.rewrite import fold_constants, hoist_buffers, reorder
@@ -50,6 +53,7 @@ class NcOrder(ModulePass):
     `window`: how many places an instruction may move ahead of the first one not yet started.
     `unroll`: loops of at most this many instructions in all are written out; where loops are
     pipelined, innermost ones of 32 rounds or more are not.
+    `prefetch`: whether loops over layers load ahead for their next round.
     `pipeline`: whether the rounds of the other innermost loops are overlapped.
     `sbuf`: bytes per partition to plan with, in place of the machine's.
     """
@@ -57,6 +61,7 @@ class NcOrder(ModulePass):
     name = "nc-order"
     window: int = 384
     unroll: int = 2000
+    prefetch: bool = True
     pipeline: bool = True
     sbuf: int = 0
 
@@ -75,12 +80,37 @@ class NcOrder(ModulePass):
             unroll_small_loops(block, self.unroll, self.pipeline)
             assign_engines(block, machine, queues)
             hoist_buffers(block)
+            if self.prefetch:
+                prefetch_loops(func, kinds, machine, self.window, capacity)
+                hoist_buffers(block)
             if self.pipeline:
                 pipeline_loops(func, kinds, machine, capacity)
             listing = list_function(func, kinds, placed=False)
             order_function(listing, machine, self.window, capacity)
             record(self.name, "matmuls that reuse their stationary", mark_reuse(block))
         op.attributes["neuronir.phase"] = StringAttr("ordered")
+
+
+def prefetch_loops(
+    func: FuncOp,
+    kinds: Mapping[str, VariableOp],
+    machine: Machine,
+    window: int,
+    capacity: int,
+) -> None:
+    """Order the body of every loop with stream buffers, and let it load ahead."""
+    loops = [op for op in func.body.block.ops if isinstance(op, scf.ForOp) and has_stream(op)]
+    for op in loops:
+        listing = list_function(func, kinds, placed=False)
+        loop = next(n for n in listing.nodes if n.op is op)
+        narrow = window
+        while narrow:
+            body = _order_block(listing, loop.body, (loop.loop,), machine, narrow)
+            if prefetch_loop(listing, loop, body, capacity):
+                break
+            narrow //= 2
+        else:
+            record("nc-order", "loops that do not load ahead")
 
 
 def order_function(listing: Listing, machine: Machine, window: int, capacity: int) -> None:
@@ -90,14 +120,26 @@ def order_function(listing: Listing, machine: Machine, window: int, capacity: in
     """
     buffers = listing.buffers
     streams = stream_buffers(listing.nodes, buffers)
-    room = sum(sorted((rounded(buffers[k].size) for k in streams), reverse=True)[:2])
+    fixed = fixed_in_ring(buffers)
+    two = sum(sorted((rounded(buffers[k].size) for k in streams), reverse=True)[:2])
+    room = max([two, *(end for _, end in fixed.values())])  # for the loops that load ahead
+    cut = frozenset[int]()
+    ring = [n.index for n in listing.nodes if any(a.buffer in fixed for a in n.accesses)]
     while True:
-        order = _order_block(listing, listing.nodes, (), machine, max(window, 1))
+        order = _order_block(listing, listing.nodes, (), machine, max(window, 1), cut)
         lives, length = deep_lifetimes(order, buffers)
-        keys = [k for k in lives if k not in streams and buffers[k].space == Space.SBUF]
-        needed = peak(lives, buffers, keys, length)[0]
-        if needed + room <= capacity or window <= 1:
+        ringed = {*streams, *fixed}
+        keys = [k for k in lives if k not in ringed and buffers[k].space == Space.SBUF]
+        end = max((lives[k].last for k in fixed), default=length)
+        early = clipped({k: lives[k] for k in keys}, 0, end)
+        late = clipped({k: lives[k] for k in keys}, end + 1, length)
+        needed = peak(early, buffers, list(early), length)[0]
+        later = peak(late, buffers, list(late), length)[0]
+        if max(needed + room, later + two) <= capacity or window <= 1:
             break
+        if ring and not cut:  # keep what follows from moving to where the ring is needed
+            cut = frozenset([max(ring)])
+            continue
         window //= 2
     order = ring_order(order, buffers, max(capacity - needed, room))
     record("nc-order", "instructions", length)
@@ -105,9 +147,17 @@ def order_function(listing: Listing, machine: Machine, window: int, capacity: in
 
 
 def _order_block(
-    listing: Listing, nodes: Sequence[Node], around: tuple[int, ...], machine: Machine, window: int
+    listing: Listing,
+    nodes: Sequence[Node],
+    around: tuple[int, ...],
+    machine: Machine,
+    window: int,
+    cut: frozenset[int] = frozenset(),
 ) -> list[Node]:
-    """The nodes of a block in order; a loop stays where it is and its body is ordered likewise."""
+    """The nodes of a block in order; a loop stays where it is and its body is ordered likewise.
+
+    Nothing moves across the end of the nodes `cut`.
+    """
     out: list[Node] = []
     segment: list[Node] = []
     touched: dict[int, int] = {}
@@ -123,9 +173,11 @@ def _order_block(
     for node in nodes:
         if node.record is not None:
             segment.append(node)
+            if node.index in cut:
+                flush()
             continue
         flush()
-        if PIPELINED not in node.op.attributes:
+        if not {PIPELINED, PREFETCHED} & set(node.op.attributes):
             body = _order_block(listing, node.body, (*around, node.loop), machine, window)
             node = replace(node, body=body)
         out.append(node)

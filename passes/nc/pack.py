@@ -35,8 +35,15 @@ _ORDERS: tuple[Callable[[Item], tuple[int, ...]], ...] = (
 )
 
 
-def pack(items: Sequence[Item], goal: int, rounds: int = 12) -> Packing:
+def pack(
+    items: Sequence[Item],
+    goal: int,
+    rounds: int = 12,
+    placed: Sequence[tuple[Item, int]] = (),
+) -> Packing:
     """Place the items, no two at once in the same bytes; stops at a height of at most `goal`.
+
+    Those of `placed` have their offsets already.
 
     Each item goes to the lowest gap that it fits, in several orders; the best is then improved a
     bounded number of times by placing first whatever reached highest.
@@ -45,7 +52,7 @@ def pack(items: Sequence[Item], goal: int, rounds: int = 12) -> Packing:
     best_order: list[Item] = []
     for key in _ORDERS:
         order = sorted(items, key=key)
-        packing = _place(order)
+        packing = _place(order, placed)
         if best is None or packing.height < best.height:
             best, best_order = packing, order
         if best.height <= goal:
@@ -57,7 +64,7 @@ def pack(items: Sequence[Item], goal: int, rounds: int = 12) -> Packing:
         sizes = {i.key: i.size for i in items}
         top = max(order, key=lambda i: (packing.offsets[i.key] + sizes[i.key], -i.key))
         order = [top, *(i for i in order if i is not top)]
-        packing = _place(order)
+        packing = _place(order, placed)
         if packing.height < best.height:
             best = packing
         if best.height <= goal:
@@ -65,16 +72,19 @@ def pack(items: Sequence[Item], goal: int, rounds: int = 12) -> Packing:
     return best
 
 
-def _place(order: Sequence[Item]) -> Packing:
+def _place(order: Sequence[Item], placed: Sequence[tuple[Item, int]] = ()) -> Packing:
     """Greedy placement, each item in the lowest gap among those that live when it does."""
-    n = len(order)
+    given = len(placed)
+    n = given + len(order)
     first: _Ints = np.empty(n, np.int64)
     last: _Ints = np.empty(n, np.int64)
     low: _Ints = np.empty(n, np.int64)
     high: _Ints = np.empty(n, np.int64)
     offsets: dict[int, int] = {}
     height = 0
-    for k, item in enumerate(order):
+    for k, (item, begin) in enumerate(placed):
+        first[k], last[k], low[k], high[k] = item.first, item.last, begin, begin + item.size
+    for k, item in enumerate(order, given):
         begin = 0
         if k:
             at = np.nonzero((first[:k] <= item.last) & (last[:k] >= item.first))[0]

@@ -21,6 +21,7 @@ from neuronir.passes.nc.carried import Analysis
 from neuronir.passes.nc.listing import Listing, Node, list_function
 from neuronir.passes.nc.liveness import deep_lifetimes, rounded
 from neuronir.passes.nc.modulo import Edge, load, modulo_schedule
+from neuronir.passes.nc.prefetch import PREFETCHED
 from neuronir.passes.nc.rewrite import Linear, copy_with
 from neuronir.passes.nc.schedule import Work, work_of
 from neuronir.passes.statistics import record
@@ -68,6 +69,8 @@ def pipeline_loops(
     for loop in listing.loops:
         body = loop.body
         if not body or len(body) > _LONGEST_BODY or any(n.record is None for n in body):
+            continue
+        if PREFETCHED in loop.op.attributes:
             continue
         if any(n.op.results for n in body):
             record("nc-order", "loops not pipelined (registers)")

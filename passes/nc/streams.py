@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from neuronir.passes.nc.listing import Buffer, Node
-from neuronir.passes.nc.liveness import lifetimes, rounded, stream_buffers
+from neuronir.passes.nc.liveness import fixed_in_ring, lifetimes, rounded, stream_buffers
 
 
 @dataclass(slots=True)
@@ -16,22 +16,29 @@ class Ring:
 
 
 @dataclass(slots=True)
-class _Slot:
+class Slot:
+    """Bytes of the ring that a buffer has between the places of its first and last use."""
+
     begin: int
     end: int
-    first: int  # places of the first and the last use
+    first: int
     last: int
     key: int
 
 
 def place_streams(
-    order: Sequence[Node], buffers: Sequence[Buffer], capacity: int, keep: frozenset[int]
+    order: Sequence[Node],
+    buffers: Sequence[Buffer],
+    capacity: int,
+    keep: frozenset[int],
+    taken: Sequence[Slot] = (),
 ) -> Ring | int:
     """Move the DMAs of stream buffers (but for those in `keep`) to their earliest places.
 
     The ring is filled in the order of first uses and wraps around; a buffer takes the place of
-    others after their last use. Where `capacity` bytes are too few, the key of the buffer that
-    is most in the way (it lives longest): the caller may keep it out of the ring.
+    others after their last use. Those of loops that load ahead have fixed places, and what is
+    `taken` by other buffers for a time is left to them. Where `capacity` bytes are too few, the key
+    of the buffer that is most in the way (it lives longest): the caller may keep it elsewhere.
     """
     written = {k: p for k, p in stream_buffers(order, buffers).items() if k not in keep}
     moved = {order[place].index for place in written.values()}
@@ -43,25 +50,36 @@ def place_streams(
     for key in written:
         if key not in uses:  # never read: it still has to be somewhere
             return key
-    live: list[_Slot] = []  # by address
+    fixed = {k: begin for k, (begin, _) in fixed_in_ring(buffers).items() if k not in keep}
+    sequence += [k for k in fixed if k not in written]  # filled inside a loop only
+    sequence.sort(key=lambda k: (uses[k].first, k))
     offsets: dict[int, int] = {}
+    live: list[Slot] = []  # by address
     head = 0
     earliest = 0  # place in `rest` before which the next DMA may stand
     for key in sequence:
         size = rounded(buffers[key].size)
-        first = uses[key].first
-        found = _slot(live, head, size, capacity, first)
+        first, last = uses[key].first, uses[key].last
+        busy = [*live, *(s for s in taken if s.first <= last)]
+        if key in fixed:
+            # the buffers of one loop take turns as it was planned there
+            others = [s for s in busy if s.first != first]
+            found = fixed_slot(others, fixed[key], size, capacity, first)
+        else:
+            found = next_slot(busy, head, size, capacity, first)
         if found is None:
             blockers = [(uses[key].last - first, key)]
             blockers += [(s.last - s.first, s.key) for s in live if s.last >= first]
-            return max(blockers)[1]
+            return max(b for b in blockers if b[1] in written or b[1] in fixed)[1]
         begin, after = found
-        earliest = max(earliest, after)
-        live = [s for s in live if s.end <= begin or s.begin >= begin + size]
-        live.append(_Slot(begin, begin + size, first, uses[key].last, key))
+        if key not in fixed:
+            live = [s for s in live if s.end <= begin or s.begin >= begin + size]
+        live.append(Slot(begin, begin + size, first, last, key))
         offsets[key] = begin
         head = begin + size
-        before.setdefault(earliest, []).append(dma[key])
+        if key in dma:
+            earliest = max(earliest, after)
+            before.setdefault(earliest, []).append(dma[key])
     out: list[Node] = []
     for place, node in enumerate(rest):
         out += before.get(place, ())
@@ -69,8 +87,19 @@ def place_streams(
     return Ring(out, offsets)
 
 
-def _slot(
-    live: Sequence[_Slot], head: int, size: int, capacity: int, first: int
+def fixed_slot(
+    live: Sequence[Slot], begin: int, size: int, capacity: int, first: int
+) -> tuple[int, int] | None:
+    """(address, place from which it is free) at a fixed address."""
+    if begin + size > capacity:
+        return None
+    ends = [s.last + 1 for s in live if s.begin < begin + size and begin < s.end]
+    after = max(ends, default=0)
+    return (begin, after) if after <= first else None
+
+
+def next_slot(
+    live: Sequence[Slot], head: int, size: int, capacity: int, first: int
 ) -> tuple[int, int] | None:
     """(address, place from which it is free) of the next room at or after `head`, around once."""
     if size > capacity:

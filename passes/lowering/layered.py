@@ -1,0 +1,84 @@
+"""Arrays of which every layer of a repetition has its own: numpy works on all of them at once."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+Array = np.ndarray[Any, Any]
+
+
+class LayersDiffer(Exception):
+    """Layers that look alike cannot share their instructions; the text says why."""
+
+
+class Layered(NDArrayOperatorsMixin):
+    """One array a layer, alike in shape and type, that behaves as one array.
+
+    numpy functions and operators give a Layered of the results. What has to be one number or one
+    decision for all layers raises LayersDiffer where they disagree, and so does every way to take
+    one plain array out unnoticed.
+    """
+
+    def __init__(self, arrays: Sequence[Array]) -> None:
+        self.arrays = list(arrays)
+
+    @staticmethod
+    def of(arrays: Sequence[Array]) -> Array:
+        """The arrays as one, for code that knows of plain arrays only."""
+        return cast(Array, Layered(arrays))
+
+    def __array__(self, *_: object, **__: object) -> Array:
+        raise LayersDiffer("an operation takes one plain array")
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **more: Any) -> Any:
+        return self._each(lambda i: getattr(ufunc, method)(*_pick(inputs, i), **_pick(more, i)))
+
+    def __array_function__(self, func: Any, _: Any, args: Any, more: Any) -> Any:
+        return self._each(lambda i: func(*_pick(args, i), **_pick(more, i)))
+
+    def _each(self, apply: Callable[[int], Any]) -> Any:
+        found = [apply(i) for i in range(len(self.arrays))]
+        if isinstance(found[0], np.ndarray) and found[0].ndim:
+            return Layered(found)
+        first = found[0]
+        if any(other != first for other in found[1:]):
+            raise LayersDiffer("a choice depends on the numbers of a layer")
+        return first
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if name in ("data", "flat", "base", "ctypes", "tobytes", "tolist"):
+            raise LayersDiffer(f"an operation takes the {name} of one plain array")
+        found = getattr(self.arrays[0], name)
+        if not callable(found):
+            if isinstance(found, np.ndarray):
+                return self._each(lambda i: getattr(self.arrays[i], name))
+            return found  # shape, dtype and the like
+        return lambda *args, **more: self._each(
+            lambda i: getattr(self.arrays[i], name)(*_pick(args, i), **_pick(more, i))
+        )
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._each(lambda i: self.arrays[i][_pick(index, i)])
+
+    def __len__(self) -> int:
+        return len(self.arrays[0])
+
+
+def layers_of(array: object) -> list[Array] | None:
+    """The array of each layer; None for a plain array."""
+    return array.arrays if isinstance(array, Layered) else None
+
+
+def _pick(value: Any, layer: int) -> Any:
+    """`value` with the array of one layer in place of every Layered in it."""
+    if isinstance(value, Layered):
+        return value.arrays[layer]
+    if isinstance(value, (tuple, list)):
+        return type(value)(_pick(v, layer) for v in value)
+    if isinstance(value, dict):
+        return {k: _pick(v, layer) for k, v in value.items()}
+    return value

@@ -1,0 +1,337 @@
+"""Finding the repeated layers of a program: equal pieces of a block of which each feeds the next.
+
+Only structure counts, never names. Ops are numbered by what they do (properties, types, regions);
+the distance at which these numbers repeat is the length of a layer, and the place where fewest
+values cross is where layers are cut. From the last layer on backwards the layers are then compared
+op by op through their operands, so that what lies between their ops does not matter. Constants, and
+views of them, belong to whoever reads them: where they differ they are what the layers differ in.
+"""
+
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
+
+LEAVES = ("hlo.constant", "hlo.iota")
+VIEWS = ("hlo.broadcast", "hlo.reshape", "hlo.transpose", "hlo.slice")
+
+_IGNORED = ("metadata", "hlo.name", "sharding", "frontend_attributes", "backend_config")
+"""Attributes that say where an op came from, not what it does."""
+
+_PERIODS = 6
+_CUTS = 8
+_SHORTEST = 4  # ops of a layer
+LEAST_LAYERS = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Repetition:
+    """Layers: of each its ops, and the values that it hands on to the next, both in one order.
+
+    `inputs` are what the first layer takes in their place; `outside` what every layer reads.
+    `leaves` are the operands that come from constants: of (op, operand number) the value in each
+    layer.
+    """
+
+    layers: list[list[Operation]]
+    carried: list[list[SSAValue]]
+    inputs: list[SSAValue]
+    outside: list[SSAValue]
+    leaves: dict[tuple[int, int], list[SSAValue]]
+
+    def rest(self) -> "Repetition | None":
+        """All but the first layer; None where too few are left."""
+        if len(self.layers) <= LEAST_LAYERS:
+            return None
+        leaves = {slot: values[1:] for slot, values in self.leaves.items()}
+        inputs = self.carried[0]
+        return Repetition(self.layers[1:], self.carried[1:], inputs, self.outside, leaves)
+
+    @cached_property
+    def last(self) -> Operation:
+        """The op after which all layers are complete."""
+        block = self.layers[-1][0].parent
+        assert block is not None
+        mine = set(self.layers[-1])
+        return next(op for op in reversed(list(block.ops)) if op in mine)
+
+
+class _Numbers:
+    """Small numbers for ops that do the same."""
+
+    def __init__(self) -> None:
+        self.attributes: dict[Attribute, int] = {}
+        self.known: dict[int, tuple[Attribute, int]] = {}  # by identity: most are shared
+        self.keys: dict[Hashable, int] = {}
+
+    def attribute(self, attribute: Attribute) -> int:
+        seen = self.known.get(id(attribute))
+        if seen is None:
+            number = self.attributes.setdefault(attribute, len(self.attributes))
+            seen = self.known[id(attribute)] = (attribute, number)
+        return seen[1]
+
+    def number(self, key: Hashable) -> int:
+        return self.keys.setdefault(key, len(self.keys))
+
+    def of(self, op: Operation) -> int:
+        """The number of an op of the block, its operands left out."""
+        regions = [self._inside(block, {}) for region in op.regions for block in region.blocks]
+        if any(r is None for r in regions):  # it reads what is around it: like no other
+            return self.number(("alone", id(op)))
+        return self.number((self._what(op), tuple(regions)))
+
+    def _what(self, op: Operation) -> Hashable:
+        given = [(k, self.attribute(v)) for k, v in op.properties.items()]
+        given += [(k, self.attribute(v)) for k, v in op.attributes.items() if k not in _IGNORED]
+        types = tuple(self.attribute(r.type) for r in op.results)
+        return op.name, tuple(sorted(given)), types, len(op.operands)
+
+    def _inside(self, block: Block, names: dict[SSAValue, int]) -> Hashable | None:
+        for argument in block.args:
+            names[argument] = len(names)
+        out: list[Hashable] = [tuple(self.attribute(a.type) for a in block.args)]
+        for op in block.ops:
+            if any(v not in names for v in op.operands):
+                return None
+            inner = [self._inside(b, names) for r in op.regions for b in r.blocks]
+            if any(r is None for r in inner):
+                return None
+            out.append((self._what(op), tuple(names[v] for v in op.operands), tuple(inner)))
+            for result in op.results:
+                names[result] = len(names)
+        return tuple(out)
+
+
+class _Finder:
+    def __init__(self, block: Block) -> None:
+        self.numbers = _Numbers()
+        self.leaf: dict[SSAValue, int] = {}
+        self.ops: list[Operation] = []
+        tokens: list[int] = []
+        self.position = {op: i for i, op in enumerate(block.ops)}
+        for op in block.ops:
+            if op is block.last_op:
+                break
+            if not self._is_leaf(op):
+                self.ops.append(op)
+                tokens.append(self.numbers.of(op))
+        self.tokens = np.array(tokens, np.int64)
+        self.token = dict(zip(self.ops, tokens, strict=True))
+        self.place = {op: i for i, op in enumerate(self.ops)}
+
+    def _is_leaf(self, op: Operation) -> bool:
+        if op.name not in LEAVES and op.name not in VIEWS:
+            return False
+        if any(v not in self.leaf for v in op.operands):
+            return False
+        if op.name == "hlo.constant":
+            key: Hashable = ("constant", self.numbers.attribute(op.results[0].type))
+        else:
+            key = (self.numbers.of(op), tuple(self.leaf[v] for v in op.operands))
+        self.leaf[op.results[0]] = self.numbers.number(key)
+        return True
+
+    def find(self, low: int, high: int) -> list[Repetition]:
+        """The repetitions among the ops low to high, the longest first of all."""
+        for period, first, end in self._runs(low, high):
+            found = self._best(period, first, end)
+            if found is not None:
+                places = [self.place[op] for layer in found.layers for op in layer]
+                before, after = min(places), max(places) + 1
+                return [*self.find(low, before), found, *self.find(after, high)]
+        return []
+
+    def _runs(self, low: int, high: int) -> list[tuple[int, int, int]]:
+        """(period, first op, end) of stretches that repeat, the longest first."""
+        tokens = self.tokens[low:high]
+        latest: dict[int, int] = {}
+        distances: Counter[int] = Counter()
+        for i, token in enumerate(tokens.tolist()):
+            if token in latest:
+                distances[i - latest[token]] += 1
+            latest[token] = i
+        out: list[tuple[int, int, int]] = []
+        likely = [d for d, _ in distances.most_common(_PERIODS) if d >= _SHORTEST]
+        for period in likely:
+            equal = np.concatenate(([False], tokens[:-period] == tokens[period:], [False]))
+            edges = np.flatnonzero(equal[1:] != equal[:-1])
+            begins, ends = edges[::2], edges[1::2]
+            longest = int(np.argmax(ends - begins)) if begins.size else -1
+            if longest >= 0 and ends[longest] - begins[longest] >= period:
+                first, end = int(begins[longest]), int(ends[longest]) + period
+                out.append((period, low + first, low + end))
+        return sorted(out, key=lambda r: (-(r[2] - r[1] - r[0]), r[0]))
+
+    def _best(self, period: int, first: int, end: int) -> Repetition | None:
+        """The layers of a stretch, cut where fewest values cross."""
+        cuts = [c for c in range(end - period + 1, end + 1) if c - 2 * period >= first]
+        crossing = {c: self._crossing(c - period, period) for c in cuts}
+        best: Repetition | None = None
+        ranked = sorted((c for c in cuts if crossing[c]), key=lambda c: (len(crossing[c]), -c))
+        for cut in ranked[:_CUTS]:
+            if best is not None and len(crossing[cut]) > len(best.inputs):
+                break
+            found = self._layers(cut, period, crossing[cut])
+            if found is not None and (best is None or len(found.layers) > len(best.layers)):
+                best = found
+        return best
+
+    def _crossing(self, cut: int, period: int) -> list[SSAValue]:
+        """The results of the layer that ends at `cut` that the next one reads."""
+        return [
+            value
+            for op in self.ops[cut - period : cut]
+            for value in op.results
+            if any(cut <= self.place.get(u.operation, -1) < cut + period for u in value.uses)
+        ]
+
+    def _layers(self, end: int, period: int, inputs: list[SSAValue]) -> Repetition | None:
+        """The layers, the last of which ends at `end` and takes `inputs` from the one before."""
+        last = self.ops[end - period : end]
+        outputs: list[SSAValue] = []
+        for value in inputs:
+            assert isinstance(value, OpResult)
+            outputs.append(self.ops[self.place[value.op] + period].results[value.index])
+        matched = [_Match(self, last, inputs, inputs, outputs, outputs)]
+        if not matched[0].run():
+            return None
+        taken = set(last)
+        while True:
+            match = _Match(self, last, inputs, [], outputs, matched[0].inputs)
+            if not match.run() or taken & set(match.ops):
+                break
+            taken |= set(match.ops)
+            matched.insert(0, match)
+        return self._checked(matched)
+
+    def _checked(self, matched: list["_Match"]) -> Repetition | None:
+        """The layers of which only the next one, or for the last what follows, reads something."""
+        if matched and not self._closed(matched[-1], None):
+            matched = matched[:-1]
+        for i in range(len(matched) - 2, -1, -1):
+            if not self._closed(matched[i], matched[i + 1]):
+                matched = matched[i + 1 :]
+                break
+        if len(matched) < LEAST_LAYERS:
+            return None
+        if not self._closed(matched[-1], None):
+            return None
+        leaves = {slot: [m.leaves[slot] for m in matched] for slot in matched[-1].leaves}
+        return Repetition(
+            [m.ops for m in matched],
+            [m.outputs for m in matched],
+            matched[0].inputs,
+            list(matched[-1].outside),
+            leaves,
+        )
+
+    def _closed(self, match: "_Match", following: "_Match | None") -> bool:
+        """Whether the results of a layer are read by nobody but itself and the next one."""
+        mine = set(match.ops)
+        handed = set(match.outputs)
+        end = max(self.position[op] for op in match.ops)
+        for op in match.ops:
+            for value in op.results:
+                for use in value.uses:
+                    user = use.operation
+                    if user in mine:
+                        continue
+                    if value not in handed:
+                        return False
+                    if following is not None and user not in following.set:
+                        return False
+                    if following is None and self.position.get(user, end) < end:
+                        return False
+        return True
+
+
+class _Match:
+    """Comparing a layer with the last one, from what it hands on back to what it takes.
+
+    `own` are the inputs if they are known already.
+    """
+
+    def __init__(
+        self,
+        finder: _Finder,
+        last: Sequence[Operation],
+        inputs: Sequence[SSAValue],
+        own: Sequence[SSAValue],
+        outputs: Sequence[SSAValue],
+        own_outputs: Sequence[SSAValue],
+    ) -> None:
+        self.finder = finder
+        self.last = last
+        self.number = {op: i for i, op in enumerate(last)}
+        self.slot = {value: i for i, value in enumerate(inputs)}
+        self.taken: list[SSAValue | None] = list(own) or [None] * len(inputs)
+        self.pairs = list(zip(outputs, own_outputs, strict=True))
+        self.outputs = list(own_outputs)
+        self.found: dict[Operation, Operation] = {}
+        self.leaves: dict[tuple[int, int], SSAValue] = {}
+        self.outside: dict[SSAValue, None] = {}
+
+    @property
+    def ops(self) -> list[Operation]:
+        """The ops of the layer, in the order of the last one's."""
+        return [self.found[op] for op in self.last]
+
+    @property
+    def set(self) -> set[Operation]:
+        """The ops of the layer."""
+        return set(self.found.values())
+
+    @property
+    def inputs(self) -> list[SSAValue]:
+        """What the layer takes."""
+        return [v for v in self.taken if v is not None]
+
+    def run(self) -> bool:
+        """Whether the layer is like the last one."""
+        waiting = list(self.pairs)
+        while waiting:
+            theirs, mine = waiting.pop()
+            if not isinstance(theirs, OpResult) or not isinstance(mine, OpResult):
+                return False
+            op, copy = theirs.op, mine.op
+            if op not in self.number or theirs.index != mine.index:
+                return False
+            known = self.found.get(op)
+            if known is not None:
+                if known is not copy:
+                    return False
+                continue
+            if self.finder.token.get(copy) != self.finder.token[op]:
+                return False
+            self.found[op] = copy
+            for slot, (a, b) in enumerate(zip(op.operands, copy.operands, strict=True)):
+                if isinstance(a, OpResult) and a.op in self.number:
+                    waiting.append((a, b))
+                elif not self._border(self.number[op], slot, a, b):
+                    return False
+        full = len(self.found) == len(self.last) == len(set(self.found.values()))
+        return full and None not in self.taken
+
+    def _border(self, number: int, slot: int, a: SSAValue, b: SSAValue) -> bool:
+        """An operand that does not come from the layer itself."""
+        if a in self.slot:
+            taken = self.taken[self.slot[a]]
+            if taken is None:
+                taken = self.taken[self.slot[a]] = b
+            return taken is b and a.type == b.type
+        leaf = self.finder.leaf
+        if a in leaf:
+            self.leaves[number, slot] = b
+            return leaf.get(b) == leaf[a]
+        self.outside[a] = None
+        return a is b
+
+
+def find_repetitions(block: Block) -> list[Repetition]:
+    """The repeated layers of a block, in its order; each is repeated three times at least."""
+    finder = _Finder(block)
+    return finder.find(0, len(finder.ops))
