@@ -15,13 +15,13 @@ from xdsl.ir import Operation
 
 from neuronir.dialects.hlo.linear import ConvolutionOp
 from neuronir.dialects.nc.enums import DType
-from neuronir.dialects.nc.ops import View
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.location import source_name
 from neuronir.passes.lowering.conv_bands import Split, bands, on_both, split_image
 from neuronir.passes.lowering.conv_numbers import Operands, numbers_of_op
 from neuronir.passes.lowering.conv_planes import packed_taps
 from neuronir.passes.lowering.conv_rows import joined_taps
+from neuronir.passes.lowering.conv_taps import Taps
 from neuronir.passes.lowering.cover import remaining
 from neuronir.passes.lowering.demand import inner_tile
 from neuronir.passes.lowering.dot import WEIGHT_PIECE_BYTES, column_blocks
@@ -67,7 +67,7 @@ def lower_convolution(state: Lowering, op: Operation) -> None:
     Convolution(state, op).lower()
 
 
-class Convolution:
+class Convolution(Taps):
     """One convolution under way."""
 
     def __init__(self, state: Lowering, op: ConvolutionOp) -> None:
@@ -185,7 +185,7 @@ class Convolution:
         for i, d in enumerate(n.spatial):
             taps = range(self.weights.shape[n.k_spatial[i]])
             size = self.shape[n.o_spatial[i]]
-            if not any(self._range(i, t) == (0, size) for t in taps):
+            if not any(self.range_of(i, t) == (0, size) for t in taps):
                 low[d], high[d] = n.low[i], n.high[i]
                 needed = True
         if needed:
@@ -264,13 +264,6 @@ class Convolution:
 
     # the matmuls
 
-    def _range(self, i: int, tap: int) -> tuple[int, int]:
-        """The outputs [first, end) along spatial dimension i whose tap lies inside the input."""
-        n = self.n
-        taps = self.weights.shape[n.k_spatial[i]]
-        size = self.image.shape[n.spatial[i]]
-        return n.range(i, tap, taps, size, self.shape[n.o_spatial[i]])
-
     def _blocks(self, columns: list[Atom]) -> list[tuple[int, list[Atom]]]:
         """The columns of each matmul: (first element, atoms); none crosses a band of the image."""
         bank = self.state.machine.psum_bank_bytes // 4
@@ -288,13 +281,6 @@ class Convolution:
             for band in (0, 1)
             for c, part in blocks
         ]
-
-    def _band(self, number: int) -> int:
-        """The band of the image that the output element `number` reads."""
-        if self.split is None:
-            return 0
-        d = self.n.o_spatial[0]
-        return number // row_major(self.shape)[d] % self.shape[d] // (self.shape[d] // 2)
 
     def _matmuls(
         self,
@@ -324,12 +310,12 @@ class Convolution:
             rows = min(width, out_features - low)
             for c, parts in blocks:
                 number = c + (first + low) * o_order[n.o_feature]
-                ranges = self._block_ranges(c, parts)
+                ranges = self.block_ranges(c, parts)
                 size = 1
                 for a in parts:
                     size *= a.size
                 target = evict.reserve(number, rows, size)
-                jobs = [(tap, self._inside(tap, ranges)) for tap in taps]
+                jobs = [(tap, self.inside(tap, ranges)) for tap in taps]
                 inside = [(tap, r) for tap, r in jobs if r is not None]
                 inside.sort(key=lambda job: job[1] != ranges)
                 if not inside or inside[0][1] != ranges:
@@ -338,12 +324,12 @@ class Convolution:
                     )
                 started = False
                 for tap, r in inside:
-                    dst, dims, base = self._views(target, ranges, r, tap, x, x_order)
+                    dst, dims, base = self.views(target, ranges, r, tap, x, x_order)
                     k_tap = sum(t * w_order[d] for t, d in zip(tap, n.k_spatial, strict=True))
                     for k in range(0, features, k_width):
                         count = min(k_width, features - k)
                         stationary = w.at(
-                            self._band(c) * weights.size
+                            self.band_of(c) * weights.size
                             + k_tap
                             + k * w_order[n.k_in]
                             + low * w_order[n.k_out],
@@ -355,91 +341,6 @@ class Convolution:
                         self.state.emitter.matmul(dst, stationary, moving, started)
                         started = True
                 evict.filled(number, rows, parts)
-
-    def _block_ranges(self, number: int, parts: Sequence[Atom]) -> list[tuple[int, int, int]]:
-        """(output dimension, first, size) of a block, in its memory order."""
-        order = row_major(self.shape)
-        out: list[tuple[int, int, int]] = []
-        dims = [d for d in (self.n.o_batch, *self.n.o_spatial)]
-        seen: set[int] = set()
-        for a in parts:
-            for d in dims:
-                low, high = order[d], order[d] * self.shape[d]
-                if self.shape[d] > 1 and low <= a.stride and a.end <= high:
-                    out.append((d, number // order[d] % self.shape[d], a.size))
-                    seen.add(d)
-        for d in dims:
-            if d not in seen:
-                first = number // order[d] % self.shape[d]
-                out.insert(0, (d, first, 1))
-        return out
-
-    def _inside(
-        self, tap: tuple[int, ...], ranges: list[tuple[int, int, int]]
-    ) -> list[tuple[int, int, int]] | None:
-        """The part of a block for which a tap lies inside the input; None where there is none."""
-        out: list[tuple[int, int, int]] = []
-        for d, first, size in ranges:
-            if d in self.n.o_spatial:
-                i = self.n.o_spatial.index(d)
-                low, high = self._range(i, tap[i])
-                begin, end = max(first, low), min(first + size, high)
-                if end <= begin:
-                    return None
-                out.append((d, begin, end - begin))
-            else:
-                out.append((d, first, size))
-        return out
-
-    def _views(
-        self,
-        target: View,
-        ranges: list[tuple[int, int, int]],
-        part: list[tuple[int, int, int]],
-        tap: tuple[int, ...],
-        x: Form,
-        x_order: Sequence[int],
-    ) -> tuple[View, list[tuple[int, int]], int]:
-        """(destination, dims of the moving operand, its first element) of a tap's matmul."""
-        n = self.n
-        stride = 1
-        dst: list[tuple[int, int]] = []
-        src: list[tuple[int, int]] = []
-        offset = 0
-        base = 0
-        for (d, first, size), (_, begin, count) in zip(
-            reversed(ranges), reversed(part), strict=True
-        ):
-            offset += (begin - first) * stride
-            if d in n.o_spatial:
-                i = n.o_spatial.index(d)
-                taps = self.weights.shape[n.k_spatial[i]]
-                t = taps - 1 - tap[i] if n.reversal[i] else tap[i]
-                e = n.spatial[i]
-                base += (begin * n.strides[i] + t * n.rhs_dilation[i] - n.low[i]) * x_order[e]
-                step = n.strides[i]
-            else:
-                e = n.batch
-                base += begin * x_order[e]
-                step = 1
-            if count > 1:
-                extent = self.image.shape[e]
-                if self.split is not None and e == n.spatial[0]:
-                    extent //= 2
-                unit = x.stride(atom(extent, x_order[e]))
-                if unit is None:
-                    raise NeuronError("NIR_LOW003", "the image of a convolution is cut up")
-                move = unit * step
-                joins = dst and src[0][0] * src[0][1] == move and dst[0][0] * dst[0][1] == stride
-                if joins:
-                    dst[0] = (dst[0][0], dst[0][1] * count)
-                    src[0] = (src[0][0], src[0][1] * count)
-                else:
-                    dst.insert(0, (stride, count))
-                    src.insert(0, (move, count))
-            stride *= size
-        shaped = tuple(dst) or ((1, 1),)
-        return replace(target, free=shaped, offset=target.offset + offset), src or [(1, 1)], base
 
 
 def group_tile(size: int, limit: int) -> int:
