@@ -79,11 +79,11 @@ def compile_for(model: OnnxModel, target: str, bindings: Bindings) -> Executable
     from neuronir.api import as_error
     from neuronir.cli.neuron_opt_run import RunFailure
 
-    # Imported here first, so that what asks for the value of an input is seen as that.
-    model.module(bindings)
     try:
         result = compile_model(model, target, CompileOptions(auto_cast="none", bindings=bindings))
     except RunFailure as failure:
+        if isinstance(failure.__cause__, NeedsValue):
+            raise failure.__cause__ from failure
         raise as_error(failure) from failure
     assert result.program is not None
     return Executable(result.program, result.encoding)
