@@ -77,6 +77,13 @@ def test_sort(case: str, pairs: bool) -> None:
     assert failures(text, [x], "none", None, ("virtual", "binary")) == []
 
 
+def test_sort_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not all pairs at once."""
+    monkeypatch.setattr(sorting, "_PAIRS_AT_ONCE", 200)
+    text = _sort("s32", "3,19", 1, "LT", True)
+    assert failures(text, [_drawn("s32", (3, 19))], "none", None, ("virtual", "binary")) == []
+
+
 @pytest.mark.parametrize("case", ["downwards", "signed", "bytes"])
 def test_sort_by_a_network(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows too long to compare all pairs."""

@@ -34,9 +34,12 @@ _POINTWISE = frozenset(
 _EXACT_INDEX = 2**24
 """Indices below this are exact in f32, which DVE compares."""
 _LARGEST = 2**31 - 1
-_MOST_PAIRS = 2**20
-"""Pairs of elements (of all rows) up to which each is compared with each: that many f32 take a
-quarter of SBUF, and the work of 128 partitions is less than a network's."""
+_PAIRS_AT_ONCE = 2**20
+"""Pairs of elements (of all rows) that are compared at once: that many f32 take a quarter of SBUF.
+"""
+_MOST_PAIRS = 2**26
+"""Pairs up to which each element is compared with each, in 64 blocks: a network of all steps is
+longer than that, and moves what lies on other partitions at each."""
 
 
 @dataclass(frozen=True)
@@ -88,17 +91,35 @@ def sort(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def _ranked(arrays: list[SSAValue], order: _Order, e: Emitter) -> SSAValue:
-    """The indices (f32) of the elements of each row in sorted order."""
+    """The indices (f32) of the elements of each row in sorted order, by blocks of elements."""
     rows = shape(arrays[0])
     last, n = len(rows) - 1, rows[-1]
-    wide = (*rows, n)
-    mine = [e.broadcast(a, wide, range(last + 1)) for a in arrays]
-    others = [e.broadcast(a, wide, [*range(last), last + 1]) for a in arrays]
-    index, other = (e.iota(wide, d, f32) for d in (last, last + 1))
-    before = _before([*others, other], [*mine, index], n, n, order, e)
-    rank = e.reduce(e.convert(before, f32), 0, [last + 1], "add")
-    here = e.compare(e.broadcast(rank, wide, [*range(last), last + 1]), index, "EQ")
-    return e.reduce(e.select(here, other, e.fill_like(0, other)), 0, [last + 1], "add")
+    step = max(1, _PAIRS_AT_ONCE // prod(rows))
+    ranks: list[SSAValue] = []
+    indices: list[SSAValue] = []
+    for low in range(0, n, step):
+        size = min(step, n - low)
+        wide = (*rows[:-1], size, n)
+        starts, limits = [0] * last + [low], [*rows[:-1], low + size]
+        mine = [e.broadcast(e.slice(a, starts, limits), wide, range(last + 1)) for a in arrays]
+        others = [e.broadcast(a, wide, [*range(last), last + 1]) for a in arrays]
+        index, other = _counted(wide, last, low, e), e.iota(wide, last + 1, f32)
+        before = _before([*others, other], [*mine, index], n, n, order, e)
+        ranks.append(e.reduce(e.convert(before, f32), 0, [last + 1], "add"))
+    rank = e.concatenate(ranks, last)
+    for low in range(0, n, step):
+        wide = (*rows[:-1], min(step, n - low), n)
+        index, other = _counted(wide, last, low, e), e.iota(wide, last + 1, f32)
+        here = e.compare(e.broadcast(rank, wide, [*range(last), last + 1]), index, "EQ")
+        taken = e.select(here, other, e.fill_like(0, other))
+        indices.append(e.reduce(taken, 0, [last + 1], "add"))
+    return e.concatenate(indices, last)
+
+
+def _counted(dims: tuple[int, ...], dimension: int, low: int, e: Emitter) -> SSAValue:
+    """Counts along a dimension from `low` on."""
+    counts = e.iota(dims, dimension, f32)
+    return counts if low == 0 else e.binary_number("add", counts, low)
 
 
 def _taken(array: SSAValue, places: SSAValue, e: Emitter) -> SSAValue:
