@@ -18,6 +18,9 @@ from neuronir.frontends.tensorflow.node import Op
 from neuronir.frontends.tensorflow.registry import op
 from neuronir.passes.hlo.support.values import shape
 
+LARGEST_SIDE = 1 << 16
+"""Images are resized to at most this many rows and columns."""
+
 Places = npt.NDArray[np.float32]
 
 
@@ -25,7 +28,7 @@ def _sizes(o: Op, index: int = 1) -> tuple[int, int]:
     sizes = o.ints(index, "the new size")
     if len(o.dims()) != 4 or len(sizes) != 2 or min(sizes) < 1 or 0 in o.dims():
         refuse(f"size {list(sizes)} does not fit images of shape {list(o.dims())}")
-    if max(sizes) > S.LARGEST_MATRIX:
+    if max(sizes) > LARGEST_SIDE:
         refuse(f"size {list(sizes)} is too large")
     return sizes[0], sizes[1]
 

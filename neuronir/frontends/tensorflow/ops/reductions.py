@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
+from neuronir.dialects.support.dtypes import is_pred
 from neuronir.frontends.graph import reductions as R
 from neuronir.frontends.graph.block import BlockBuilder, refuse
 from neuronir.frontends.tensorflow.node import Op
@@ -28,6 +29,8 @@ def _register() -> None:
 
 
 def _reduced(o: Op, opcode: str) -> SSAValue:
+    if opcode in ("and", "or") and not is_pred(o.element()):
+        refuse(f"it takes predicates, not {o.element()}")
     return R.reduce(o.b, o[0], opcode, _axes(o), keep=_keep(o))
 
 
