@@ -71,7 +71,8 @@ def bands(
     banded = _copied(state, operands, first, count)
     if banded is None:
         return None
-    filter_ = _twice(weights, (*n.k_spatial, n.k_in, n.k_out))
+    axes = (*n.k_spatial, n.k_in, n.k_out)
+    filter_ = state.derived(weights, ("bands", axes), lambda: _twice(weights, axes))
     numbers = replace(
         n,
         batch=0,
@@ -190,8 +191,11 @@ def split_image(state: Lowering, image: Value, op: ConvolutionOp) -> Split | Non
     return None
 
 
-def on_both(weights: Value, partition: Partition, half: int) -> tuple[Value, Partition]:
+def on_both(
+    state: Lowering, weights: Value, partition: Partition, half: int
+) -> tuple[Value, Partition]:
     """A filter, and its layout, with a copy on each half of the partitions."""
     shape = (2, *weights.shape)
-    both = rename_dims(weights, shape, range(1, len(shape)))
+    dims = range(1, len(shape))
+    both = state.derived(weights, "both", lambda: rename_dims(weights, shape, dims))
     return both, ((atom(2, weights.size), half), *partition)

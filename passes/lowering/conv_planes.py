@@ -136,7 +136,12 @@ def packed_taps(state: Lowering, operands: Operands, outputs: Sequence[int]) -> 
     if maker.strides is None:
         return None
     packed = maker.packed()
-    flat = _in_order(weights, n) if axes[1].sets == 1 else _in_sets(weights, n, axes[1])
+    columns = axes[1]
+    flat = state.derived(
+        weights,
+        ("taps", n, columns),
+        lambda: _in_order(weights, n) if columns.sets == 1 else _in_sets(weights, n, columns),
+    )
     numbers = Numbers(
         0, 3, (1, 2), 2, 3, (0, 1), n.o_batch, n.o_feature, n.o_spatial,
         (1, 1), (0, 0), (0, 0), (1, 1), (1, max(1, axes[1].together)), (False, False),

@@ -7,6 +7,7 @@ only. With few features, taps join them on partitions (conv_planes.py, conv_rows
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import product as combinations
 from typing import cast
 
@@ -127,7 +128,8 @@ class Convolution(Taps):
             k_tile = self._features(piece.shape, self.n.k_in, 1)
             kept = piece
             if self.split is not None:
-                kept, k_tile = on_both(piece, k_tile, self.image.shape[self.n.feature])
+                half = self.image.shape[self.n.feature]
+                kept, k_tile = on_both(state, piece, k_tile, half)
             w = state.converter.ensure(kept, k_tile, span(k_tile))
             self._matmuls(x, w, piece, blocks, evict, first, width)
         evict.flush()
@@ -259,7 +261,8 @@ class Convolution(Taps):
             starts = [0] * len(weights.shape)
             limits = list(weights.shape)
             starts[d], limits[d] = low, min(low + step, weights.shape[d])
-            out.append((slice_value(weights, starts, limits, [1] * len(starts)), low))
+            cut = partial(slice_value, weights, starts, limits, [1] * len(starts))
+            out.append((self.state.derived(weights, (*starts, *limits), cut), low))
         return out
 
     # the matmuls

@@ -1,6 +1,6 @@
 """The state of a lowering: values by SSA value, the converter, and choices of layout."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import cast
 
 from xdsl.dialects.builtin import TensorType
@@ -59,11 +59,18 @@ class Lowering:
         self.attentions: dict[Operation, Attention] = {}  # under way, by the dot that ends them
         self.layers: Sequence[Repetition] = ()
         self.least_layers = 0  # instructions that they must have in all to become a loop
+        self._derived: dict[tuple[Value, Hashable], Value] = {}
         self._demands: dict[SSAValue, Demand] = {}
 
     def value(self, ssa: SSAValue) -> Value:
         """The value that has been made for `ssa`."""
         return self.values[ssa]
+
+    def derived(self, value: Value, key: Hashable, make: Callable[[], Value]) -> Value:
+        """What `make` makes of a value, once for each key: its copies on the chip are shared."""
+        if (value, key) not in self._derived:
+            self._derived[value, key] = make()
+        return self._derived[value, key]
 
     def available(self, ssa: SSAValue) -> Value | None:
         """The value of `ssa`, which is made now where that takes no instruction (constants and
