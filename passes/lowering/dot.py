@@ -50,11 +50,11 @@ WEIGHT_PIECE_BYTES = 32768
 """Bytes per partition above which an operand that is not on the chip is brought in by pieces."""
 CONSTANT_PIECE_BYTES = 20480
 """The same of constants: several fit into the ring of the weight stream, so that it flows."""
-PART_BYTES = 12288
+PART_BYTES = 8192
 """Bytes per partition of a part of the contraction of a moving operand that is brought in."""
-REUSE = 2
-"""Blocks of columns that are computed for a stationary while it is loaded. They share a buffer of
-as many banks: several such are under way, and transposes need banks too."""
+REUSE = 4
+"""Blocks of columns that are computed for a stationary while it is loaded: half of the banks, so
+that the others are evicted meanwhile."""
 
 
 def lower_dot(state: Lowering, op: Operation) -> None:
