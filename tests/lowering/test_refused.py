@@ -13,7 +13,10 @@ CASES = {
         ("a = c64[8] parameter(0)", "fft.1 = c64[8] fft(a), fft_type=FFT, fft_length={8}"),
         "NCC",
     ),
-    "cholesky": (("a = f32[4,4] parameter(0)", "c.1 = f32[4,4] cholesky(a), lower=true"), "NCC"),
+    "cholesky": (
+        ("a = f32[128,128] parameter(0)", "c.1 = f32[128,128] cholesky(a), lower=true"),
+        "NCC",
+    ),
 }
 
 
