@@ -1,5 +1,6 @@
 """nc-order: engines, and the order in which each of them runs its instructions."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -160,14 +161,17 @@ def _order_block(
     """
     out: list[Node] = []
     segment: list[Node] = []
-    touched: dict[int, int] = {}
-    for node in nodes:
-        for key in {a.buffer for a in node.accesses}:
-            touched[key] = touched.get(key, 0) + 1
+    to_come = Counter(key for node in nodes for key in {a.buffer for a in node.accesses})
+    before: set[int] = set()
 
     def flush() -> None:
         if segment:
-            out.extend(_order_segment(listing, segment, touched, around, machine, window))
+            touched = [{a.buffer for a in node.accesses} for node in segment]
+            to_come.subtract(key for keys in touched for key in keys)
+            after = {k for keys in touched for k in keys if to_come[k]}
+            outside = Outside(frozenset(before), frozenset(after))
+            out.extend(_order_segment(listing, segment, outside, around, machine, window))
+            before.update(*touched)
             segment.clear()
 
     for node in nodes:
@@ -177,6 +181,9 @@ def _order_block(
                 flush()
             continue
         flush()
+        passed = {a.buffer for a in node.accesses}
+        to_come.subtract(passed)
+        before.update(passed)
         if not {PIPELINED, PREFETCHED} & set(node.op.attributes):
             body = _order_block(listing, node.body, (*around, node.loop), machine, window)
             node = replace(node, body=body)
@@ -185,10 +192,18 @@ def _order_block(
     return out
 
 
+@dataclass(frozen=True)
+class Outside:
+    """Buffers that are touched before a segment of a block, and after it."""
+
+    before: frozenset[int]
+    after: frozenset[int]
+
+
 def _order_segment(
     listing: Listing,
     segment: Sequence[Node],
-    touched: dict[int, int],
+    outside: "Outside",
     around: tuple[int, ...],
     machine: Machine,
     window: int,
@@ -201,14 +216,10 @@ def _order_segment(
     ]
     shared: Shared = {LOOP + number: (0, 0) for number in around}
     predecessors = dependences(nodes, buffers, listing.bounds, placed=False, shared=shared)
-    mine: dict[int, int] = {}
-    for node in nodes:
-        for key in {a.buffer for a in node.accesses}:
-            mine[key] = mine.get(key, 0) + 1
-    elsewhere = frozenset(
-        k for k in mine if buffers[k].space == Space.PSUM and mine[k] != touched[k]
-    )
-    psum = PsumDemand.of(nodes, buffers, machine, elsewhere)
+    banks = {a.buffer for n in nodes for a in n.accesses if buffers[a.buffer].space == Space.PSUM}
+    elsewhere = outside.before & banks
+    lasting = (outside.after & banks) - elsewhere
+    psum = PsumDemand.of(nodes, buffers, machine, elsewhere, lasting)
     works = [work_of(node.record, machine) for node in nodes if node.record is not None]
     arrivals: dict[int, float] = {}
     clock = 0.0

@@ -32,10 +32,12 @@ class PsumDemand:
         buffers: Sequence[Buffer],
         machine: Machine,
         elsewhere: frozenset[int] = frozenset(),
+        lasting: frozenset[int] = frozenset(),
     ) -> "PsumDemand | None":
         """The demand of straight-line code.
 
-        Buffers `elsewhere` are also used outside of it: their banks are taken all the time. None
+        Buffers `elsewhere` are also used outside of it: their banks are taken all the time. Those
+        that are `lasting` are used after it too: their banks are taken from the first use on. None
         where program order itself needs more than there is (then buffers have to share banks, which
         only the allocation can tell).
         """
@@ -64,6 +66,9 @@ class PsumDemand:
         change: dict[int, int] = {}
         for key in uses:
             change[rank[key]] = change.get(rank[key], 0) + size[key]
+            if key in lasting:
+                uses[key] += 1  # which never comes
+                continue
             change[last[key] + 1] = change.get(last[key] + 1, 0) - size[key]
         peak = now = 0
         for place in sorted(change):

@@ -37,6 +37,16 @@ class _Use:
     writes: list[int] = field(default_factory=list)
     extents: list[tuple[int, int, int, int]] = field(default_factory=list)
     """(place, low byte, high byte, last partition + 1) of each write."""
+    written: int = 0
+    """Bytes of all writes."""
+
+    @property
+    def whole(self) -> bool:
+        """False where the writes leave gaps, which a store of the whole would read."""
+        if not self.extents:
+            return False
+        low, high, stop = self.written_before(1 << 62)
+        return self.written >= (high - low) * stop
 
     def written_before(self, place: int) -> tuple[int, int, int]:
         """The low byte, high byte and partitions that writes before `place` span."""
@@ -92,6 +102,7 @@ def _uses(order: Sequence[Node], buffers: Sequence[Buffer], streams: set[int]) -
                 if not use.writes or use.writes[-1] != place:
                     use.writes.append(place)
                 use.extents.append((place, access.low, access.high, access.stop))
+                use.written += access.pattern.bytes
     return uses
 
 
@@ -115,7 +126,11 @@ def _evictions(
                     cuts.setdefault(key, []).append(place)
             resident[key] = uses[key].next_after(place)
         while total > capacity:
-            others = [k for k in resident if k not in keys and isinstance(buffers[k].op, AllocOp)]
+            others = [
+                k
+                for k in resident
+                if k not in keys and isinstance(buffers[k].op, AllocOp) and uses[k].whole
+            ]
             if not others:
                 break
             victim = max(others, key=lambda k: (resident[k], buffers[k].size, -k))

@@ -76,6 +76,7 @@ def synchronise_function(listing: Listing, machine: Machine) -> None:
             innermost = node.inside[-1] if node.inside else -1
             own = counters.value(node.place, innermost, 0)
             waits.append((semaphore, Count(own.const - amount, own.rounds)))
+        waits = _merged(waits)
         _write(node, waits, signals.update.get(node.place), listing.loops)
         total += len(waits)
     record("nc-synchronise", "dependences", sum(len(d) for d in found_dependences))
@@ -90,6 +91,15 @@ def _flatten(nodes: Sequence[Node], out: list[Node], first_places: list[int]) ->
             _flatten(node.body, out, first_places)
         else:
             out.append(node)
+
+
+def _merged(waits: Sequence[tuple[int, Count]]) -> list[tuple[int, Count]]:
+    """One wait for all on the same semaphore that grow alike: the one for the largest count."""
+    most: dict[tuple[int, tuple[tuple[int, int], ...]], int] = {}
+    for semaphore, count in waits:
+        key = (semaphore, count.rounds)
+        most[key] = max(most.get(key, count.const), count.const)
+    return [(semaphore, Count(const, rounds)) for (semaphore, rounds), const in most.items()]
 
 
 def _write(
