@@ -1,6 +1,7 @@
 """What every test shares: hypothesis draws the same examples on every run."""
 
 import os
+import signal
 
 from hypothesis import settings
 
@@ -15,3 +16,7 @@ settings.load_profile("neuronir")
 
 # A test must compile, not read what an earlier one left in the user's cache.
 os.environ[FOLDER_VARIABLE] = ""
+
+# A shell may start background jobs with Ctrl-C ignored, which programs that tests start inherit.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
