@@ -203,7 +203,7 @@ class Outside:
 def _order_segment(
     listing: Listing,
     segment: Sequence[Node],
-    outside: "Outside",
+    outside: Outside,
     around: tuple[int, ...],
     machine: Machine,
     window: int,

@@ -38,7 +38,7 @@ class _Use:
     extents: list[tuple[int, int, int, int]] = field(default_factory=list)
     """(place, low byte, high byte, last partition + 1) of each write."""
     written: int = 0
-    """Bytes of all writes."""
+    """Bytes of all writes; of one whose place depends on a loop's round, all that it spans."""
 
     @property
     def whole(self) -> bool:
@@ -102,7 +102,8 @@ def _uses(order: Sequence[Node], buffers: Sequence[Buffer], streams: set[int]) -
                 if not use.writes or use.writes[-1] != place:
                     use.writes.append(place)
                 use.extents.append((place, access.low, access.high, access.stop))
-                use.written += access.pattern.bytes
+                spanned = (access.high - access.low) * (access.stop - access.start)
+                use.written += access.pattern.bytes if access.fixed else spanned
     return uses
 
 
@@ -114,6 +115,7 @@ def _evictions(
     resident: dict[int, int] = {}  # key -> next use
     total = 0
     cuts: dict[int, list[int]] = {}
+    whole = {k for k, use in uses.items() if use.whole and isinstance(buffers[k].op, AllocOp)}
     for place, node in enumerate(order):
         keys = {a.buffer for a in node.accesses if a.buffer in uses}
         for key in [k for k, following in resident.items() if following == 1 << 62]:
@@ -126,11 +128,7 @@ def _evictions(
                     cuts.setdefault(key, []).append(place)
             resident[key] = uses[key].next_after(place)
         while total > capacity:
-            others = [
-                k
-                for k in resident
-                if k not in keys and isinstance(buffers[k].op, AllocOp) and uses[k].whole
-            ]
+            others = [k for k in resident if k not in keys and k in whole]
             if not others:
                 break
             victim = max(others, key=lambda k: (resident[k], buffers[k].size, -k))

@@ -1,7 +1,13 @@
 """What keeps large programs within the machine's numbers: semaphores, banks, whole stores."""
 
+from types import SimpleNamespace
+from typing import Any
+
+from neuronir.dialects.nc.enums import DType, Space
+from neuronir.dialects.nc.instruction import AccessPattern, Affine
 from neuronir.passes.nc.counters import Count
-from neuronir.passes.nc.spill import _Use
+from neuronir.passes.nc.listing import Access
+from neuronir.passes.nc.spill import _Use, _uses
 from neuronir.passes.nc.synchronise import _merged
 
 
@@ -15,3 +21,12 @@ def test_a_buffer_with_gaps_is_not_stored_as_a_whole() -> None:
     assert use.whole
     use.written -= 4
     assert not use.whole
+
+
+def test_a_buffer_that_a_loop_fills_tile_by_tile_is_whole() -> None:
+    """Its access pattern is that of one round, its bytes are those of all rounds."""
+    tile = AccessPattern(Space.SBUF, DType.F32, Affine(0, ((0, 64),)), 0, 128, ((1, 16),))
+    write = Access(0, 0, True, False, 0, 1024, 0, 128, False, tile, False)
+    order: Any = [SimpleNamespace(accesses=[write])]
+    buffers: Any = [SimpleNamespace(space=Space.SBUF)]
+    assert _uses(order, buffers, set())[0].whole

@@ -30,7 +30,7 @@ def _schema(name: str, domain: str, version: int) -> Any:
     """The schema of an operator, None if there is none (onnx's stubs leave functions out)."""
     try:
         return onnx.defs.get_schema(name, version, domain)
-    except Exception:  # SchemaError, which has different homes in onnx's versions
+    except onnx.defs.SchemaError:
         return None
 
 
