@@ -12,13 +12,13 @@ def _lower_hlo_to_nc() -> type[ModulePass]:
 
 
 def _hlo_split_batch() -> type[ModulePass]:
-    from neuronir.passes.lowering.split_batch import HloSplitBatch
+    from neuronir.passes.lowering.batch.split_batch import HloSplitBatch
 
     return HloSplitBatch
 
 
 def _hlo_tile_batch() -> type[ModulePass]:
-    from neuronir.passes.lowering.tile_batch import HloTileBatch
+    from neuronir.passes.lowering.batch.tile_batch import HloTileBatch
 
     return HloTileBatch
 

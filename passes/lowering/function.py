@@ -21,28 +21,31 @@ from neuronir.dialects.nc.structure import FuncOp
 from neuronir.dialects.nc.structure import ReturnOp as NcReturn
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.location import source_name
-from neuronir.passes.lowering import empty
-from neuronir.passes.lowering.attention import lower_product
-from neuronir.passes.lowering.by_rows import rows_first
-from neuronir.passes.lowering.composite import lower_composite
-from neuronir.passes.lowering.convert import hbm_form
-from neuronir.passes.lowering.convolution import lower_convolution
-from neuronir.passes.lowering.elementwise import (
+from neuronir.passes.lowering.conversion.by_rows import rows_first
+from neuronir.passes.lowering.conversion.convert import hbm_form
+from neuronir.passes.lowering.conversion.special import mark_special, reaches_products
+from neuronir.passes.lowering.convolution.convolution import lower_convolution
+from neuronir.passes.lowering.fused import Fusing
+from neuronir.passes.lowering.layers.loop import CannotLoop, lower_layers
+from neuronir.passes.lowering.layers.repetition import Repetition, find_repetitions
+from neuronir.passes.lowering.layouts.layout import row_major
+from neuronir.passes.lowering.layouts.values import Value, constant_value, new_value
+from neuronir.passes.lowering.products.attention import lower_product
+from neuronir.passes.lowering.rules import empty
+from neuronir.passes.lowering.rules.composite import lower_composite
+from neuronir.passes.lowering.rules.elementwise import (
     lower_binary,
     lower_convert,
     lower_select,
     lower_unary,
 )
-from neuronir.passes.lowering.fused import Fusing
-from neuronir.passes.lowering.indexing import (
+from neuronir.passes.lowering.rules.indexing import (
     lower_dynamic_slice,
     lower_dynamic_update_slice,
     lower_gather,
     lower_scatter,
 )
-from neuronir.passes.lowering.layers import CannotLoop, lower_layers
-from neuronir.passes.lowering.layout import row_major
-from neuronir.passes.lowering.movement import (
+from neuronir.passes.lowering.rules.movement import (
     lower_bitcast_convert,
     lower_broadcast,
     lower_concatenate,
@@ -53,14 +56,11 @@ from neuronir.passes.lowering.movement import (
     lower_slice,
     lower_transpose,
 )
-from neuronir.passes.lowering.reduce import lower_reduce
-from neuronir.passes.lowering.repetition import Repetition, find_repetitions
-from neuronir.passes.lowering.special import mark_special, reaches_products
+from neuronir.passes.lowering.rules.reduce import lower_reduce
+from neuronir.passes.lowering.rules.window import lower_reduce_window
 from neuronir.passes.lowering.state import Lowering, Rule
-from neuronir.passes.lowering.streaming import copy_in_hbm, lower_group
-from neuronir.passes.lowering.streaming_groups import SEED_SHARE, Group, find_groups, in_order
-from neuronir.passes.lowering.values import Value, constant_value, new_value
-from neuronir.passes.lowering.window import lower_reduce_window
+from neuronir.passes.lowering.streaming.groups import SEED_SHARE, Group, find_groups, in_order
+from neuronir.passes.lowering.streaming.tile_loops import copy_in_hbm, lower_group
 from neuronir.passes.statistics import record
 
 RULES: dict[str, Rule] = {
@@ -316,8 +316,8 @@ def _result(state: Lowering, index: int, ssa: SSAValue) -> None:
 
 def store(state: Lowering, value: Value, target: object) -> None:
     """Write `value` to an HBM form, from a copy on the chip."""
-    from neuronir.passes.lowering.layout import Form
-    from neuronir.passes.lowering.reduce import full_value
+    from neuronir.passes.lowering.layouts.layout import Form
+    from neuronir.passes.lowering.rules.reduce import full_value
 
     assert isinstance(target, Form)
     converter = state.converter

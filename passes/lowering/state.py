@@ -11,13 +11,13 @@ from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.records import dtype_of
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.location import source_name
-from neuronir.passes.lowering.attention_match import Attention
-from neuronir.passes.lowering.constants import Constants
-from neuronir.passes.lowering.convert import Converter
-from neuronir.passes.lowering.cover import covered, in_order_of, remaining
-from neuronir.passes.lowering.demand import Demand, demand, shape_of
+from neuronir.passes.lowering.constants.bound import Constants
+from neuronir.passes.lowering.conversion.convert import Converter
 from neuronir.passes.lowering.emitter import Emitter
-from neuronir.passes.lowering.layout import (
+from neuronir.passes.lowering.layers.repetition import Repetition
+from neuronir.passes.lowering.layouts.cover import covered, in_order_of, remaining
+from neuronir.passes.lowering.layouts.demand import Demand, demand, shape_of
+from neuronir.passes.lowering.layouts.layout import (
     Atom,
     Form,
     atom,
@@ -30,8 +30,8 @@ from neuronir.passes.lowering.layout import (
     tile,
     tile_width,
 )
-from neuronir.passes.lowering.repetition import Repetition
-from neuronir.passes.lowering.values import Partition, Value
+from neuronir.passes.lowering.layouts.values import Partition, Value
+from neuronir.passes.lowering.products.attention_match import Attention
 
 Rule = Callable[["Lowering", Operation], None]
 

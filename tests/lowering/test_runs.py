@@ -4,8 +4,8 @@ import random
 from math import prod
 from typing import Any, cast
 
-from neuronir.passes.lowering.layout import Form, dense, dim_atoms
-from neuronir.passes.lowering.runs import runs
+from neuronir.passes.lowering.layouts.layout import Form, dense, dim_atoms
+from neuronir.passes.lowering.layouts.runs import runs
 
 
 def test_runs_are_the_elements_one_by_one() -> None:

@@ -8,7 +8,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from neuronir.driver import CompileOptions, compile_text
-from neuronir.passes.lowering.split_batch import HloSplitBatch
+from neuronir.passes.lowering.batch.split_batch import HloSplitBatch
 from neuronir.targets.trn1.machine import TRN1
 from tests.lowering.test_streaming import execute, run_passes
 from tests.oracle import random_array, run_xla

@@ -5,7 +5,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from neuronir.driver import CompileOptions, compile_text
-from neuronir.passes.lowering.streaming_size import peak_bytes
+from neuronir.passes.lowering.streaming.size import peak_bytes
 from neuronir.targets.trn1.machine import TRN1
 
 

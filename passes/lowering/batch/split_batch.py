@@ -1,0 +1,215 @@
+"""hlo-split-batch: strands of batch slices, one vector phase beside the other's matmuls.
+
+A network computes one layer's products, then its normalisations and softmaxes: the tensor engine
+and the vector engines take turns. Slices of the batch depend on each other nowhere, so the ops
+between the inputs and the results are copied for each slice, in the order in which two engines
+would run them (strands.py). Weights are used by all strands while they are on the chip, and
+intermediates are as many times smaller.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    IntegerAttr,
+    ModuleOp,
+    StringAttr,
+    TensorType,
+    i64,
+)
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from neuronir.dialects.hlo.control_flow import TupleOp
+from neuronir.dialects.hlo.data_movement import ConcatenateOp, SliceOp
+from neuronir.dialects.nc.machine import Machine, get_machine
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.passes.lowering.batch.strands import interleaved, worthwhile
+from neuronir.passes.lowering.layouts.demand import shape_of
+from neuronir.passes.lowering.streaming.dims import WHOLE, Tiling, spread, tiled_copy, tiled_type
+from neuronir.passes.statistics import record
+
+
+@dataclass(frozen=True)
+class HloSplitBatch(ModulePass):
+    """Compute the batch in strands whose tensor and vector phases overlap.
+
+    `strands`: how many; 0 for two where that is estimated to be faster. The target is the option,
+    or else the module attribute `nc.machine`; without either the module is left as it is.
+    """
+
+    name = "hlo-split-batch"
+    target: str = ""
+    strands: int = 0
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Split the entry function."""
+        attr = op.attributes.get("nc.machine")
+        name = self.target or (attr.data if isinstance(attr, StringAttr) else "")
+        if self.strands < 0:
+            raise NeuronError("NIR_LOW006", f"hlo-split-batch: {self.strands} strands")
+        if not name:
+            return
+        for function in op.ops:
+            if isinstance(function, FuncOp) and function.sym_name.data == "main":
+                split_block(function.body.block, get_machine(name), self.strands)
+
+
+def split_block(block: Block, machine: Machine, strands: int) -> None:
+    """Split the ops that work on slices of the results' batch."""
+    region = find_region(block)
+    count = strands or 2
+    if region is None or count < 2 or region.extent % count:
+        return
+    if not strands and not worthwhile(list(region.tilings), region.extent, machine):
+        return
+    record(HloSplitBatch.name, "strands", count)
+    record(HloSplitBatch.name, "ops", len(region.tilings))
+    split(block, region, interleaved(list(region.tilings), count, machine), count)
+
+
+@dataclass(frozen=True)
+class BatchRegion:
+    """Ops that work on slices of the batch, in order, each with the sliced dimensions of its
+    operands and results; and the size of the batch."""
+
+    tilings: dict[Operation, Tiling]
+    extent: int
+
+
+def find_region(block: Block) -> BatchRegion | None:
+    """The ops before the results that can be computed slice by slice along their first dimension.
+
+    From the results backwards: an op is among them where all users of its result are, and want the
+    same slices. What they need besides is computed whole.
+    """
+    last = block.last_op
+    assert last is not None
+    leaves = list(dict.fromkeys(_leaves(last)))
+    shapes = [shape_of(v) if isinstance(v.type, TensorType) else () for v in leaves]
+    extents = {shape[0] for shape in shapes if shape}
+    if len(extents) != 1 or not all(shapes):
+        return None
+    extent = extents.pop()
+    wanted: dict[SSAValue, int] = dict.fromkeys(leaves, 0)
+    found: list[tuple[Operation, Tiling]] = []
+    for op in reversed([o for o in block.ops if o is not last and not isinstance(o, TupleOp)]):
+        tiling = _tiling(op, wanted, extent)
+        if tiling is not None:
+            found.append((op, tiling))
+            for v, d in tiling.items():
+                if v.owner is not op and wanted.setdefault(v, d) != d:
+                    wanted[v] = WHOLE
+        for v in _outside(op) if tiling is not None else _used(op):
+            wanted[v] = WHOLE
+    return BatchRegion(dict(reversed(found)), extent) if found else None
+
+
+def _tiling(op: Operation, wanted: dict[SSAValue, int], extent: int) -> Tiling | None:
+    """The slices that an op works on for those that are wanted of its result."""
+    if len(op.results) != 1 or wanted.get(op.results[0], WHOLE) == WHOLE:
+        return None
+    tiling = spread(op, op.results[0], wanted[op.results[0]])
+    if tiling is None:
+        return None
+    if any(d != WHOLE and shape_of(v)[d] != extent for v, d in tiling.items()):
+        return None
+    return tiling
+
+
+def _used(op: Operation) -> Iterator[SSAValue]:
+    """Operands of an op and of the ops inside of it."""
+    for inner in op.walk():
+        yield from inner.operands
+
+
+def _outside(op: Operation) -> Iterator[SSAValue]:
+    """What the ops inside of an op use that comes from outside and is not an operand."""
+    inside = {v for inner in op.walk() for v in inner.results}
+    inside |= {v for inner in op.walk() for r in inner.regions for b in r.blocks for v in b.args}
+    operands = set(op.operands)
+    return (v for v in _used(op) if v not in inside and v not in operands)
+
+
+def _leaves(op: Operation) -> Iterator[SSAValue]:
+    for v in op.operands:
+        if isinstance(v.owner, TupleOp):
+            yield from _leaves(v.owner)
+        else:
+            yield v
+
+
+def split(
+    block: Block, region: BatchRegion, order: list[tuple[int, Operation]], strands: int
+) -> None:
+    """Replace the ops of the region by copies for each strand, in that order; what they need whole
+    keeps its place before its first user."""
+    rows = region.extent // strands
+    whole = [op for op in block.ops if op not in region.tilings]
+    place = {op: i for i, op in enumerate(block.ops)}
+    mappings: list[dict[SSAValue, SSAValue]] = [{} for _ in range(strands)]
+    slices: dict[tuple[int, SSAValue, int], SSAValue] = {}
+    out: list[Operation] = []
+    taken = 0
+    for strand, op in order:
+        while place[whole[taken]] < place[op]:
+            out.append(whole[taken])
+            taken += 1
+        tiling = region.tilings[op]
+        mapping = mappings[strand]
+        local = dict(mapping)
+        for v in op.operands:
+            d = tiling.get(v, WHOLE)
+            if d == WHOLE or v.owner in region.tilings:
+                continue
+            key = (strand, v, d)
+            if key not in slices:
+                cut = _slice(v, d, strand * rows, rows)
+                cut.location = op.location
+                out.append(cut)
+                slices[key] = cut.results[0]
+            local[v] = slices[key]
+        copy = tiled_copy(op, tiling, rows, local)
+        mapping.update(zip(op.results, copy.results, strict=True))
+        out.append(copy)
+    joined: dict[SSAValue, SSAValue] = {}
+    for op in region.tilings:
+        result = op.results[0]
+        if all(use.operation in region.tilings for use in result.uses):
+            continue
+        join = ConcatenateOp.create(
+            operands=[m[result] for m in mappings],
+            result_types=[result.type],
+            properties={"dimension": IntegerAttr(region.tilings[op][result], i64)},
+        )
+        join.location = op.location
+        out.append(join)
+        joined[result] = join.results[0]
+    out.extend(whole[taken:])
+    for op in list(block.ops):
+        op.detach()
+    block.add_ops(out)
+    for old, new in joined.items():
+        for use in list(old.uses):
+            if use.operation not in region.tilings:
+                use.operation.operands[use.index] = new
+    for op in reversed(list(region.tilings)):
+        op.drop_all_references()
+        op.erase(safe_erase=False)
+
+
+def _slice(value: SSAValue, dim: int, low: int, rows: int) -> Operation:
+    shape = shape_of(value)
+    starts = [low if d == dim else 0 for d in range(len(shape))]
+    limits = [low + rows if d == dim else n for d, n in enumerate(shape)]
+    properties = {
+        "start_indices": DenseArrayBase.from_list(i64, starts),
+        "limit_indices": DenseArrayBase.from_list(i64, limits),
+        "strides": DenseArrayBase.from_list(i64, [1] * len(shape)),
+    }
+    return SliceOp.create(
+        operands=[value], result_types=[tiled_type(value, dim, rows)], properties=properties
+    )

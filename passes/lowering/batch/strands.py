@@ -1,0 +1,104 @@
+"""The order of strands: copies of a program's ops on slices of its batch, beside each other.
+
+The tensor engine and the vector engines each run the ops of all strands one after the other; within
+a strand an op waits for the one before it. So one strand's products run beside another's softmax.
+Times are estimates by size alone, as they are before layouts are known.
+"""
+
+from collections.abc import Sequence
+from math import prod
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Operation
+
+from neuronir.dialects.hlo.control_flow import CompositeOp
+from neuronir.dialects.hlo.flops import useful_flops
+from neuronir.dialects.hlo.linear import DotOp
+from neuronir.dialects.nc.machine import Machine
+from neuronir.passes.lowering.layouts.demand import ints, shape_of
+from neuronir.passes.lowering.products.epilogue import COMPOSITES
+from neuronir.passes.lowering.streaming.size import VIEWS
+
+PASSES_OF_COMPOSITE = 4
+"""Times that a softmax or a normalisation goes over its data."""
+LEAST_GAIN = 0.1
+"""Of the time, that overlapping must be estimated to save."""
+
+
+def interleaved(
+    ops: Sequence[Operation], strands: int, machine: Machine
+) -> list[tuple[int, Operation]]:
+    """(strand, op) of all copies, by the time at which they could start."""
+    works = [(tensor_ns(op, machine) / strands, vector_ns(op, machine) / strands) for op in ops]
+    following = [0] * strands
+    ready = [0.0] * strands
+    tensor = vector = 0.0
+    out: list[tuple[int, Operation]] = []
+    while len(out) < strands * len(ops):
+        best = min(
+            (s for s in range(strands) if following[s] < len(ops)),
+            key=lambda s: (_start(works[following[s]], ready[s], tensor, vector), following[s], s),
+        )
+        work = works[following[best]]
+        start = _start(work, ready[best], tensor, vector)
+        if work[0]:
+            tensor = start + work[0]
+        elif work[1]:
+            vector = start + work[1]
+        ready[best] = start + (work[0] or work[1])
+        out.append((best, ops[following[best]]))
+        following[best] += 1
+    return out
+
+
+def _start(work: tuple[float, float], ready: float, tensor: float, vector: float) -> float:
+    if work[0]:
+        return max(ready, tensor)
+    return max(ready, vector) if work[1] else ready
+
+
+def worthwhile(ops: Sequence[Operation], extent: int, machine: Machine) -> bool:
+    """Whether two strands are estimated to be faster: their products cost PE no more, because
+    columns still fill its blocks, and the vector phases beside them are long enough to matter."""
+    tensor = sum(tensor_ns(op, machine) for op in ops)
+    vector = sum(vector_ns(op, machine) for op in ops)
+    wide = 2 * machine.matmul_max_moving
+    narrow = sum(tensor_ns(op, machine) for op in ops if _columns(op) < wide)
+    saved = min(tensor, vector) / 2
+    return narrow <= LEAST_GAIN * tensor and saved > LEAST_GAIN * (tensor + vector)
+
+
+def _columns(op: Operation) -> int:
+    """Columns of one operand of a dot for each tile of the other; batched dots are cut anyway."""
+    if not isinstance(op, DotOp) or ints(op.lhs_batch_dims):
+        return 1 << 30
+    contracted = ints(op.lhs_contracting_dims)
+    return prod(n for d, n in enumerate(shape_of(op.operands[0])) if d not in contracted)
+
+
+def tensor_ns(op: Operation, machine: Machine) -> float:
+    """Time on PE at its peak rate."""
+    return useful_flops(op) / machine.peak_flops_bf16 * 1e9
+
+
+def vector_ns(op: Operation, machine: Machine) -> float:
+    """Time on DVE, an element of each partition a cycle; nothing for products and what follows them
+    elementwise, which is computed as they are evicted."""
+    if op.name in VIEWS or not isinstance(op.results[0].type, TensorType) or _evicted(op):
+        return 0.0
+    passes = 1
+    if isinstance(op, CompositeOp) and op.kind.data not in COMPOSITES:
+        passes = PASSES_OF_COMPOSITE
+    size = max(prod(shape_of(v)) for v in (*op.operands, *op.results))
+    return passes * size / machine.partitions / machine.dve_ghz
+
+
+def _evicted(op: Operation) -> bool:
+    while not isinstance(op, DotOp):
+        owners = [v.owner for v in op.operands if v.has_one_use()]
+        made = [o for o in owners if isinstance(o, Operation) and o.name != "hlo.broadcast"]
+        composite = isinstance(op, CompositeOp) and op.kind.data not in COMPOSITES
+        if composite or op.name == "hlo.reduce" or len(made) != 1:
+            return False
+        op = made[0]
+    return True

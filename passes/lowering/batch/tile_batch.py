@@ -1,0 +1,160 @@
+"""hlo-tile-batch: the part of a convolutional network whose activations are large, by parts of the
+batch one after the other, so that no more than a part's activations are alive at once."""
+
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from neuronir.dialects.hlo.linear import ConvolutionOp
+from neuronir.dialects.nc.machine import Machine, get_machine
+from neuronir.dialects.support.dtypes import byte_size
+from neuronir.passes.lowering.batch.split_batch import BatchRegion, split
+from neuronir.passes.lowering.layouts.demand import shape_of
+from neuronir.passes.lowering.streaming.dims import WHOLE, Tiling, spread
+from neuronir.passes.statistics import record
+
+LARGE_SHARE = 5
+"""A value is large where it takes more than one in so many bytes of SBUF: a residual block keeps
+its input, its output and what is between them, and the filters of the next layers are on their
+way."""
+
+
+@dataclass(frozen=True)
+class HloTileBatch(ModulePass):
+    """Compute large activations of a convolutional network by parts of the batch.
+
+    Where a value with a batch dimension takes more than a fifth of SBUF, it and all that leads to
+    it, through ops that treat the parts of a batch alike, is written once for each part, one after
+    the other, in as many equal parts as make the largest value small enough. What other ops read is
+    put together again, and must itself be small: else nothing is changed. Filters are used by all
+    parts while they are on the chip. `parts`: how many; 0 for the fewest that fit. The target is
+    the option, or else the module attribute `nc.machine`; without either the module is left as it
+    is.
+    """
+
+    name = "hlo-tile-batch"
+    target: str = ""
+    parts: int = 0
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Tile the entry function."""
+        attr = op.attributes.get("nc.machine")
+        name = self.target or (attr.data if isinstance(attr, StringAttr) else "")
+        if not name:
+            return
+        for function in op.ops:
+            if isinstance(function, FuncOp) and function.sym_name.data == "main":
+                tile_block(function.body.block, get_machine(name), self.parts)
+
+
+def tile_block(block: Block, machine: Machine, parts: int) -> None:
+    """Write the ops that lead to large values once for each part of the batch."""
+    largest = machine.sbuf_usable_partition_bytes * machine.partitions // LARGE_SHARE
+    region = find_region(block, largest)
+    if region is None:
+        return
+    most = max(_bytes(op.results[0]) for op in region.tilings)
+    if not parts:
+        counts = (p for p in range(2, region.extent + 1) if region.extent % p == 0)
+        parts = next((p for p in counts if most <= p * largest), region.extent)
+    if parts < 2 or region.extent % parts or _joined_too_large(region, largest):
+        return
+    if not _in_one_piece(block, region):
+        return
+    order = [(part, op) for part in range(parts) for op in region.tilings]
+    split(block, region, order, parts)
+    record(HloTileBatch.name, "parts", parts)
+    record(HloTileBatch.name, "ops", len(region.tilings))
+
+
+def _bytes(value: SSAValue) -> int:
+    assert isinstance(value.type, TensorType)
+    return prod(shape_of(value)) * byte_size(value.type.element_type)
+
+
+def find_region(block: Block, largest: int) -> BatchRegion | None:
+    """The ops that lead to values of more than `largest` bytes with a batch dimension, and those
+    that read them."""
+    dims: Tiling = {}
+    extent = 0
+    for op in block.ops:
+        d = _batch_of_result(op, dims)
+        if d is None:
+            continue
+        extent = extent or shape_of(op.results[0])[d]
+        if shape_of(op.results[0])[d] == extent:
+            dims[op.results[0]] = d
+    large = {v for v in dims if _bytes(v) > largest}
+    wanted = {
+        v: d
+        for v, d in dims.items()
+        if v in large or any(o in large for o in getattr(v.owner, "operands", ()))
+    }
+    if extent < 2 or not wanted:
+        return None
+    found: dict[Operation, Tiling] = {}
+    for op in reversed(list(block.ops)):
+        result = op.results[0] if len(op.results) == 1 else None
+        if result is None or result not in wanted:
+            continue
+        tiling = spread(op, result, wanted[result])
+        if tiling is None:
+            continue
+        found[op] = tiling
+        for v, d in tiling.items():
+            if d != WHOLE and wanted.setdefault(v, d) != d:
+                return None
+    _with_casts(found, dims)
+    return BatchRegion({op: found[op] for op in block.ops if op in found}, extent)
+
+
+def _batch_of_result(op: Operation, dims: Tiling) -> int | None:
+    """The batch dimension of a result, from those of the operands; convolutions have their own."""
+    if len(op.results) != 1 or not isinstance(op.results[0].type, TensorType):
+        return None
+    if isinstance(op, ConvolutionOp):
+        return int(op.output_batch_dim.value.data)
+    known = next((v for v in op.operands if v in dims), None)
+    tiling = None if known is None else spread(op, known, dims[known])
+    d = WHOLE if tiling is None else tiling.get(op.results[0], WHOLE)
+    if tiling is None or d == WHOLE or any(tiling.get(v, e) != e for v, e in dims.items()):
+        return None
+    return d
+
+
+def _with_casts(found: dict[Operation, Tiling], dims: Tiling) -> None:
+    """What leaves the region as a smaller type is rounded inside of it."""
+    for op in tuple(found):
+        result = op.results[0]
+        for use in result.uses:
+            cast = use.operation
+            if cast.name != "hlo.convert" or cast in found or result not in dims:
+                continue
+            tiling = spread(cast, result, dims[result])
+            if tiling is not None and _bytes(cast.results[0]) < _bytes(result):
+                found[cast] = tiling
+
+
+def _joined_too_large(region: BatchRegion, largest: int) -> bool:
+    """Whether something large would be put together again."""
+    return any(
+        _bytes(op.results[0]) > largest
+        for op in region.tilings
+        if any(use.operation not in region.tilings for use in op.results[0].uses)
+    )
+
+
+def _in_one_piece(block: Block, region: BatchRegion) -> bool:
+    """Whether nothing between the region's ops depends on its results."""
+    left = len(region.tilings)
+    for op in block.ops:
+        if op in region.tilings:
+            left -= 1
+        elif left and any(v.owner in region.tilings for v in op.operands):
+            return False
+    return True

@@ -1,0 +1,97 @@
+"""A chunk of constants: what one DMA brings to SBUF."""
+
+import numpy as np
+from xdsl.dialects.builtin import MemRefType, i8
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from neuronir.dialects.nc.attributes import SBUF
+from neuronir.dialects.nc.dma import DmaOp
+from neuronir.dialects.nc.enums import DType
+from neuronir.dialects.nc.ops import View, build
+from neuronir.dialects.nc.structure import AllocOp
+from neuronir.passes.lowering.constants.layered import layers_of
+from neuronir.passes.lowering.emitter import Emitter
+
+CHUNK_BYTES = 8192
+"""Bytes per partition at which a chunk of the stream is closed: twice the row that saturates a DMA
+engine (hardware.md section 2.5)."""
+ROW_PARTS = 3
+"""bfloat16 numbers that add up to a float32 one: 3 x 8 bits of fraction."""
+
+
+class ConstantChunk:
+    """A chunk under way: the pieces so far and its ops, which are completed when it is closed.
+
+    `ops` is the body that it is loaded in. The pieces of a chunk of layers are Layered arrays.
+    """
+
+    def __init__(
+        self, emitter: Emitter, role: str, ops: list[Operation | None], partitions: int = 0
+    ) -> None:
+        self.partitions = partitions or emitter.machine.partitions
+        self.pieces: list[tuple[int, np.ndarray]] = []
+        self.used = 0
+        self.ops = ops
+        self.place = len(ops)
+        self.alloc = AllocOp.make(self._type(1), role)
+        self.source = emitter.source
+        ops.append(self.alloc)
+        ops.append(None)
+
+    def _type(self, size: int) -> MemRefType[Attribute]:
+        return MemRefType(i8, [self.partitions, size], memory_space=SBUF)
+
+    @property
+    def size(self) -> int:
+        """Bytes in HBM (of one layer)."""
+        return self.used * self.partitions
+
+    def add(self, rows: np.ndarray) -> int:
+        """Append [partitions, bytes] rows; gives the byte offset."""
+        offset = -(-self.used // 4) * 4
+        self.pieces.append((offset, rows))
+        self.used = offset + rows.shape[1]
+        return offset
+
+    def close(self) -> None:
+        """Fix the size of the chunk."""
+        # the buffer's type is only known now; nothing has looked at it yet
+        self.alloc.buffer._type = self._type(self.used)
+
+    def load(
+        self, memory: SSAValue, offset: int, round_: SSAValue | None = None, stride: int = 0
+    ) -> None:
+        """Complete its DMA, from byte `offset` of the constants in HBM (and `stride` a round)."""
+        free = ((1, self.used),)
+        indices = () if round_ is None else ((round_, stride),)
+        dma = build(
+            DmaOp,
+            [View(self.alloc.buffer, 0, self.partitions, free)],
+            [View(memory, 0, self.partitions, free, offset, indices, self.used)],
+        )
+        if self.source is not None:
+            dma.location = self.source.location
+            self.alloc.location = self.source.location
+        self.ops[self.place + 1] = dma
+
+    def fill(self, data: np.ndarray, layer: int = 0) -> None:
+        """Write its rows (those of one layer) into [partitions, used] bytes."""
+        for offset, rows in self.pieces:
+            layers = layers_of(rows)
+            mine = rows if layers is None else layers[layer]
+            data[: mine.shape[0], offset : offset + mine.shape[1]] = mine
+
+
+def bf16_parts(vector: np.ndarray) -> list[np.ndarray]:
+    """bfloat16 vectors whose sum is a finite float32 vector."""
+    rest = vector.astype(np.float32)
+    parts: list[np.ndarray] = []
+    for _ in range(ROW_PARTS):
+        parts.append(rest.astype(DType.BF16.numpy))
+        rest = rest - parts[-1].astype(np.float32)
+    return parts
+
+
+def as_bytes(array: np.ndarray, dtype: DType) -> np.ndarray:
+    """[partitions, elements] as [partitions, bytes]."""
+    return array.astype(dtype.numpy, order="C").reshape(array.shape[0], -1).view(np.uint8)

@@ -1,0 +1,1 @@
+"""Bringing values from one layout, type or memory into another."""

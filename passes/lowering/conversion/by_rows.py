@@ -1,0 +1,62 @@
+"""Loads whose wanted layout would be gathered from HBM in small pieces: rows, then PE transposes.
+
+A DMA engine takes as long for a descriptor of 4 bytes as for one of 1.6 KB (hardware.md section
+2.5), and PE transposes a tile of 128 x 128 in less than the time of two.
+"""
+
+from math import prod
+
+from neuronir.dialects.nc.machine import Machine
+from neuronir.passes.lowering.layouts.cover import covered, in_order_of, remaining
+from neuronir.passes.lowering.layouts.layout import Atom, Form, dense, dim_atoms, tile, tile_width
+from neuronir.passes.lowering.layouts.values import Partition, Value
+from neuronir.passes.lowering.layouts.views import dma_reaches, plan
+
+GAIN = 4
+"""How many times fewer descriptors make up for the transposes."""
+
+
+def rows_first(machine: Machine, value: Value, source: Form, wanted: Partition) -> Partition | None:
+    """The layout to load `value` in before it is transposed into `wanted`, or to transpose it into
+    before it is stored from there; None where the direct way is as good, or PE can't transpose."""
+    count = prod(a.size for a, _ in wanted)
+    dense_steps = sum((a.size - 1) * s for a, s in wanted) + 1 == count
+    if not wanted or not dense_steps or not value.dtype.is_float or value.dtype.size > 4:
+        return None
+    atoms = [
+        a
+        for a in dim_atoms(value.shape, range(len(value.shape)))
+        if covered(value.support, a) and not any(_touch(a, w) for w, _ in wanted)
+    ]
+    direct = descriptors(value, source, wanted)
+    limit = machine.partitions
+    if direct is None or direct <= GAIN * limit or not atoms:
+        return None
+    widest = max(atoms, key=lambda a: min(a.size, limit))
+    width = tile_width(widest.size, limit)
+    inner = widest if width == widest.size else tile(widest.size, widest.stride, width)[1]
+    rows: Partition = ((inner, 1),)
+    by_rows = descriptors(value, source, rows)
+    if by_rows is None or direct <= GAIN * (by_rows + limit):
+        return None
+    return rows
+
+
+def descriptors(value: Value, source: Form, wanted: Partition) -> int | None:
+    """Contiguous pieces of HBM that make up a layout; None where it can't be loaded at once."""
+    free = remaining(value.support, [a for a, _ in wanted])
+    if free is None:
+        return None
+    layout = Form(source.buffer, wanted, dense(in_order_of(list(free), source)))
+    if not dma_reaches(layout, source):
+        return None
+    run = 1
+    for d in reversed(plan([layout, source], [a for a, _ in layout.free]) or []):
+        if d.strides[1] != run or d.atom.ragged:
+            break
+        run *= d.size
+    return prod(a.size for a, _ in wanted) * prod(a.size for a in free) // run
+
+
+def _touch(a: Atom, b: Atom) -> bool:
+    return a.stride < b.end and b.stride < a.end

@@ -1,0 +1,456 @@
+"""Bringing values into the layout that an instruction needs.
+
+`Converter.ensure` gives a copy of a value with the wanted partition atoms: one that is there, a
+view of one, a constant in that layout, a load from HBM, PE transposes, a broadcast by PE, or, where
+all else fails, a trip through HBM.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from neuronir.dialects.hlo.resources import intern
+from neuronir.dialects.nc.enums import AluOp, DType, Space
+from neuronir.dialects.nc.records import space_of
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.passes.lowering.constants.bound import Constants, digits_of, splits
+from neuronir.passes.lowering.constants.layered import Layered
+from neuronir.passes.lowering.conversion.by_rows import rows_first
+from neuronir.passes.lowering.conversion.spread import Spreader
+from neuronir.passes.lowering.emitter import Emitter, view_dtype
+from neuronir.passes.lowering.layouts.cover import (
+    covered,
+    elements_of,
+    in_order_of,
+    positions,
+    remaining,
+)
+from neuronir.passes.lowering.layouts.layout import (
+    Atom,
+    Form,
+    atom,
+    dense,
+    join,
+    row_major,
+    split_at,
+    tile,
+    tile_width,
+)
+from neuronir.passes.lowering.layouts.natural import widest
+from neuronir.passes.lowering.layouts.values import Partition, Value, new_value
+from neuronir.passes.lowering.layouts.views import (
+    chunks,
+    dma_reaches,
+    dma_views,
+    in_parts,
+    plan,
+)
+
+
+class Converter(Spreader):
+    """Finds or makes copies of values."""
+
+    def __init__(self, emitter: Emitter, constants: Constants) -> None:
+        super().__init__(emitter, constants)
+        self.homes: dict[Value, int] = {}
+
+    # loops
+
+    def settle(self, value: Value) -> None:
+        """From now on copies of `value` are made at the present depth of loops, or where they were
+        made before: it is used as it is in loops that are opened later."""
+        if value.lazy is not None and not value.forms:
+            self.settle(value.lazy[0])
+        self.homes.setdefault(value.root(), self.emitter.depth)
+
+    def home(self, value: Value) -> int:
+        """The depth of loops at which copies of `value` are made."""
+        if isinstance(value.array, Layered):
+            return self.emitter.depth
+        if value.array is not None or value.scalar is not None:
+            return 0
+        if value.lazy is not None and not value.forms:
+            return self.home(value.lazy[0])
+        return self.homes.get(value.root(), self.emitter.depth)
+
+    # what is wanted
+
+    def ensure(self, value: Value, partition: Partition, copies: int = 1) -> Form:
+        """A copy of `value` in SBUF (or PSUM) with these partition atoms.
+
+        `partition` are (atom, step) pairs; those along which the value is constant ask for the same
+        data on all partitions; `copies` is how many partitions that takes.
+        """
+        found = self.effective(value, partition)
+        if found is None:
+            return self.ensure(self.expanded(value), partition, copies)
+        wanted, mixed = found
+        form = None if mixed else self.find(value, wanted, copies)
+        if form is not None:
+            return form
+        with self.emitter.outside(self.home(value)):
+            return self._ensure(value, partition, wanted, mixed, copies)
+
+    def _ensure(
+        self, value: Value, partition: Partition, wanted: Partition, mixed: bool, copies: int
+    ) -> Form:
+        if mixed:
+            form = self._make_mixed(value, partition)
+        else:
+            form = self._make(value, wanted, copies)
+        if form not in value.forms:
+            value.forms.append(form)
+        return form
+
+    def effective(self, value: Value, partition: Partition) -> tuple[Partition, bool] | None:
+        """The atoms along which the value varies, and whether it is constant along others; None
+        where it varies along an indivisible part of one."""
+        wanted: list[tuple[Atom, int]] = []
+        constant = False
+        for a, step in partition:
+            inside = covered(value.support, a)
+            if inside is None:
+                cuts = {c for s in value.support for c in (s.stride, s.end)}
+                parts = split_at(a, cuts)
+                if parts is None:
+                    return None
+                for b in parts:
+                    if covered(value.support, b):
+                        wanted.append((b, step * (b.stride // a.stride)))
+                    else:
+                        constant = True
+            elif inside:
+                wanted.append((a, step))
+            else:
+                constant = True
+        return tuple(wanted), constant and bool(wanted)
+
+    def find(self, value: Value, wanted: Partition, copies: int) -> Form | None:
+        """A copy that is there already, of the value or of what it is a view of."""
+        signature = join(wanted)
+        for form in value.forms:
+            if not form.hbm and _matches(form, signature, copies):
+                return form
+        if value.source is not None and value.from_source is not None and value.array is None:
+            for candidate in self.source_forms(value.source):
+                back = value.from_source(candidate)
+                if back is not None and not back.hbm and _matches(back, signature, copies):
+                    value.forms.append(back)
+                    return back
+        return None
+
+    def source_forms(self, value: Value) -> Iterator[Form]:
+        yield from value.forms
+        if value.source is not None and value.from_source is not None:
+            for candidate in self.source_forms(value.source):
+                form = value.from_source(candidate)
+                if form is not None:
+                    yield form
+
+    # how it is made
+
+    def _make(self, value: Value, wanted: Partition, copies: int) -> Form:
+        if value.scalar is not None:
+            return self._make_scalar(value, max(copies, 1))
+        if value.lazy is not None and not value.forms:
+            return self._make_lazy(value, wanted, copies)
+        if value.array is not None:
+            return self._make_constant(value, wanted, copies)
+        if value.source is not None:
+            form = self._through_source(value, wanted, copies)
+            if form is not None:
+                return form
+        forms = [f for f in self.source_forms(value) if not f.hbm]
+        if not wanted:
+            form = self._replicate(value, forms, copies)
+            if form is not None:
+                return form
+        for form in forms:
+            made = self._transpose(value, form, wanted)
+            if made is not None:
+                return made
+        source = self.in_hbm(value)
+        rows = rows_first(self.machine, value, source, wanted)
+        if rows is not None:
+            made = self._transpose(value, self._load(value, source, rows, 1), wanted)
+            if made is not None:
+                return made
+        return self._load(value, source, wanted, copies)
+
+    def expanded(self, value: Value) -> Value:
+        """A copy of a value that varies along all of its elements, for layouts that its own factors
+        do not divide."""
+        full = new_value(value.shape, value.dtype)
+        full.special = value.may_be_special()
+        cuts = {c for a in value.support for c in (a.stride, a.end)}
+        atoms = [b for a in full.support for b in split_at(a, cuts) or (a,)]
+        if not atoms:
+            atoms = [atom(1, 1)]
+        widest = max(atoms, key=lambda a: a.size)
+        width = tile_width(widest.size, self.machine.partitions)
+        inner = tile(widest.size, widest.stride, width)[1]
+        if value.scalar is not None and not inner.ragged:  # rows of neighbours, which DMA likes
+            inner = atom(width, widest.stride * (widest.size // width))
+        free = remaining(atoms, [inner]) or ()
+        target = Form(
+            self.emitter.sbuf(width, elements_of(free), value.dtype), ((inner, 1),), dense(free)
+        )
+        if value.scalar is not None:
+            for piece in chunks(plan([target], free) or [], width, 4, self.machine.max_free_sbuf):
+                self.emitter.memset(piece.view(target, 0), float(value.scalar))
+        else:
+            form = self.ensure(value, target.partition, width)
+            for piece in chunks(
+                plan([target, form], free) or [], width, 4, self.machine.max_free_psum
+            ):
+                self.emitter.copy(piece.view(target, 0), piece.view(form, 1))
+        full.forms.append(target)
+        return full
+
+    def _through_source(self, value: Value, wanted: Partition, copies: int) -> Form | None:
+        assert value.source is not None and value.to_source is not None
+        assert value.from_source is not None
+        asked: list[tuple[Atom, int]] = []
+        for a, step in wanted:
+            parts = value.to_source(a)
+            if parts is None:
+                return None
+            asked.extend((b, step * k) for b, k in parts)
+        form = value.from_source(self.ensure(value.source, tuple(asked), copies))
+        if form is None or not _matches(form, join(wanted), copies):
+            return None
+        return form
+
+    def _make_scalar(self, value: Value, copies: int) -> Form:
+        assert value.scalar is not None
+        buffer = self.emitter.sbuf(copies, 1, value.dtype)
+        form = Form(buffer, (), (), copies=copies)
+        self.emitter.memset(form.at(0, copies, ()), float(value.scalar))
+        return form
+
+    def _make_lazy(self, value: Value, wanted: Partition, copies: int) -> Form:
+        assert value.lazy is not None
+        source, scale, bias = value.lazy
+        form = self.ensure(source, wanted, copies)
+        buffer = self.emitter.sbuf(form.partitions, form.elements, value.dtype)
+        result = Form(buffer, form.partition, dense([a for a, _ in form.free]), copies=form.copies)
+        dims = plan([result, form], [a for a, _ in form.free])
+        assert dims is not None
+        for piece in chunks(dims, form.partitions, 4, self.machine.max_free_psum):
+            self.emitter.tensor_scalar(
+                piece.view(result, 0), piece.view(form, 1), AluOp.MULTIPLY, scale, AluOp.ADD, bias
+            )
+        return result
+
+    def _make_constant(self, value: Value, wanted: Partition, copies: int) -> Form:
+        assert value.array is not None
+        free = remaining(value.support, [a for a, _ in wanted])
+        if free is None:
+            raise NeuronError("NIR_LOW001", f"no layout for a constant of shape {value.shape}")
+        flat = value.array.reshape(-1)
+        if not wanted and copies > 1 and value.dtype is DType.F32 and splits(flat):
+            return self._broadcast_rows(flat, free, value, copies)
+        steps = digits_of([(a.size, s) for a, s in wanted])
+        rows = int(steps.max()) + 1
+        index = np.full(rows, -1, np.int64)
+        index[steps] = digits_of(
+            [(a.size, a.stride if covered(value.support, a) else 0) for a, _ in wanted]
+        )
+        columns = digits_of([(a.size, a.stride) for a in free])
+        numbers = index[:, None] + columns[None, :]
+        valid = np.broadcast_to((index >= 0)[:, None], numbers.shape) & (numbers < flat.size)
+        for a, _ in wanted:
+            tile_atom = next((b for b in free if b.ragged), None)
+            if a.ragged and tile_atom is not None:
+                low = index // a.stride % a.size
+                digit = digits_of([(b.size, 1 if b is tile_atom else 0) for b in free])
+                valid = valid & (low[:, None] + digit[None, :] * a.size < a.extent)
+        data = np.where(valid, flat[np.clip(numbers, 0, flat.size - 1)], np.zeros((), flat.dtype))
+        if not wanted and copies > 1:
+            data = np.broadcast_to(data, (copies, data.shape[1]))
+        buffer, offset = self.constants.place(data, value.dtype)
+        name = value.dtype.name.lower()
+        return Form(buffer, wanted, dense(free), 0, offset, name, 1 if wanted else max(copies, 1))
+
+    def _make_mixed(self, value: Value, partition: Partition) -> Form:
+        """A copy for partition atoms along some of which the value is constant: they repeat."""
+        for form in value.forms:
+            if join(form.partition) == join(partition):
+                return form
+        cuts = {c for s in value.support for c in (s.stride, s.end)}
+        partition = tuple(
+            (b, s * (b.stride // a.stride))
+            for a, s in partition
+            for b in ((a,) if a.ragged else split_at(a, cuts) or (a,))
+        )
+        if value.array is not None:
+            return self._make_constant(value, partition, 1)
+        source = self.in_hbm(value)
+        free = remaining(value.support, [a for a, _ in partition])
+        if free is None:
+            raise NeuronError("NIR_LOW001", f"no layout for a value of shape {value.shape}")
+        rows = sum((a.size - 1) * s for a, s in partition) + 1
+        target = self.emitter.sbuf(rows, elements_of(free), value.dtype)
+        result = Form(target, partition, dense(free))
+        self.transfer(result, source, load=True)
+        return result
+
+    def _load(self, value: Value, source: Form, wanted: Partition, copies: int) -> Form:
+        free = remaining(value.support, [a for a, _ in wanted])
+        if free is None:
+            raise NeuronError("NIR_LOW001", f"no layout for a value of shape {value.shape}")
+        rows = positions(wanted) if wanted else max(copies, 1)
+        if wanted:
+            rows = sum((a.size - 1) * s for a, s in wanted) + 1
+        ordered = in_order_of(list(free), source)
+        layout = Form(source.buffer, wanted, dense(ordered), copies=1 if wanted else rows)
+        ordered_free = sorted(source.free, key=lambda pair: -pair[0].stride)
+        source = replace(source, free=join(ordered_free))
+        if not dma_reaches(layout, source):
+            return self._load(value, self._in_order(value, source), wanted, copies)
+        single = len(list(dma_views(layout, source, self.machine.dma_max_dims - 1))) == 1
+        once = value.root().once and self.emitter.depth == 0
+        role = "stream" if single and once else None
+        target = self.emitter.sbuf(rows, elements_of(free), value.dtype, role)
+        form = replace(layout, buffer=target)
+        self.transfer(form, source, load=True)
+        return form
+
+    # HBM
+
+    def _in_order(self, value: Value, source: Form) -> Form:
+        """A copy in HBM in the order of the element numbers, which any layout can be loaded from,
+        of one in another order."""
+        atoms = [a for a, _ in source.free]
+        if not atoms or all(a.stride == s for a, s in source.free):
+            raise NeuronError("NIR_LOW001", f"no layout for a value of shape {value.shape}")
+        widest = max(atoms, key=lambda a: a.size)
+        width = tile_width(widest.size, self.machine.partitions)
+        inner = tile(widest.size, widest.stride, width)[1]
+        support = tuple(sorted(atoms, key=lambda a: -a.stride))
+        chip = self._load(replace(value, support=support), source, ((inner, 1),), 1)
+        sizes = [a.size for a in support]
+        buffer = self.emitter.variable("scratch", "scratch", sizes, value.dtype)
+        form = Form(buffer, (), join(dense(support)), hbm=True)
+        self.transfer(form, chip, load=False)
+        value.forms.insert(0, form)
+        return form
+
+    def in_hbm(self, value: Value) -> Form:
+        """The value's copy in HBM, which is written now if there is none."""
+        for form in self.source_forms(value):
+            if form.hbm:
+                return form
+        with self.emitter.outside(self.home(value)):
+            return self._into_hbm(value)
+
+    def _into_hbm(self, value: Value) -> Form:
+        if value.source is not None and value.from_source is not None:
+            for copy in (self.in_hbm, self._packed):
+                mapped = value.from_source(copy(value.source))
+                if mapped is not None:
+                    value.forms.append(mapped)
+                    return mapped
+        shape = value.shape
+        if value.array is not None or value.scalar is not None:
+            array = value.array if value.array is not None else np.full(shape, value.scalar)
+            buffer = self.hbm_constant(array, value.dtype, shape)
+        else:
+            source = next((f for f in self.source_forms(value) if not f.hbm), None)
+            if source is None and value.lazy is not None:  # it is computed now, in any layout
+                layout = widest(value.support, self.machine.partitions)
+                source = self.ensure(value, layout, positions(layout))
+            if source is None:
+                raise NeuronError("NIR_LOW002", f"a value of shape {value.shape} has no copy")
+            # what is written is what the value varies along: the rest of the array repeats
+            support = sorted(value.support, key=lambda a: -a.stride)
+            sizes = [a.size for a in support]
+            buffer = self.emitter.variable("scratch", "scratch", sizes, value.dtype)
+            form = Form(buffer, (), dense(support), hbm=True)
+            self.transfer(form, source, load=False)
+            value.forms.append(form)
+            return form
+        form = hbm_form(buffer, value)
+        value.forms.append(form)
+        return form
+
+    def _packed(self, value: Value) -> Form:
+        """A new row-major copy in HBM of what a value varies along, for views that no other copy
+        divides."""
+        layout = widest(value.support, self.machine.partitions)
+        chip = self.ensure(value, layout, positions(layout))
+        support = sorted(value.support, key=lambda a: -a.stride)
+        buffer = self.emitter.variable("scratch", "scratch", [a.size for a in support], value.dtype)
+        form = Form(buffer, (), dense(support), hbm=True)
+        self.transfer(form, chip, load=False)
+        value.forms.append(form)
+        return form
+
+    def hbm_constant(self, array: np.ndarray, dtype: DType, shape: Sequence[int]) -> SSAValue:
+        """A constant that stays in HBM (gather tables)."""
+        data = np.ascontiguousarray(array.astype(dtype.numpy, copy=False)).reshape(tuple(shape))
+        return self.emitter.variable("table", "constant", shape, dtype, value=intern(data))
+
+    def transfer(self, dst: Form, src: Form, load: bool) -> None:
+        """DMA between an HBM form and an SBUF form; from PSUM through SBUF first."""
+        chip, memory = (dst, src) if load else (src, dst)
+        if space_of(chip.buffer) is Space.PSUM:
+            chip = self.to_sbuf(chip)
+        for pair in dma_views(chip, memory, self.machine.dma_max_dims - 1):
+            for chip_view, memory_view in in_parts(*pair):
+                if load:
+                    self.emitter.dma(chip_view, memory_view)
+                else:
+                    self.emitter.dma(memory_view, chip_view)
+
+    def in_order(self, value: Value, form: Form) -> Form:
+        """A copy of a form with its free factors in the order of the element numbers, which is the
+        first that will be found from now on."""
+        free = remaining(value.support, [a for a, _ in form.partition])
+        dims = None
+        if free is not None:
+            buffer = self.emitter.sbuf(form.partitions, elements_of(free), value.dtype)
+            result = Form(buffer, form.partition, dense(free), copies=form.copies)
+            dims = plan([result, form], free)
+        if dims is None:
+            raise NeuronError("NIR_LOW003", "a factor lies across the layout of a value")
+        for piece in chunks(dims, form.partitions, 4, self.machine.max_free_psum):
+            self.emitter.copy(piece.view(result, 0), piece.view(form, 1))
+        value.forms.insert(0, result)
+        return result
+
+    def to_sbuf(self, form: Form) -> Form:
+        """A copy of a PSUM form in SBUF, same layout."""
+        dtype = view_dtype(form.at(0, 1, ()))
+        buffer = self.emitter.sbuf(form.partitions, form.elements, dtype)
+        result = Form(buffer, form.partition, dense([a for a, _ in form.free]), copies=form.copies)
+        dims = plan([result, form], [a for a, _ in form.free])
+        assert dims is not None
+        for piece in chunks(dims, form.partitions, 4, self.machine.max_free_psum):
+            self.emitter.copy(piece.view(result, 0), piece.view(form, 1))
+        return result
+
+
+def hbm_form(buffer: SSAValue, value: Value, strides: Sequence[int] | None = None) -> Form:
+    """The row-major (or given, in elements) copy of a value in an HBM buffer."""
+    steps = strides or row_major(value.shape)
+    free = tuple(
+        (a, s)
+        for a, s in zip(
+            (atom(n, r) for n, r in zip(value.shape, row_major(value.shape), strict=True)),
+            steps,
+            strict=True,
+        )
+        if a.size > 1
+    )
+    return Form(buffer, (), join(free), hbm=True)
+
+
+def _matches(form: Form, signature: Partition, copies: int) -> bool:
+    if form.start:
+        return False
+    if signature:
+        return join(form.partition) == signature
+    return not form.partition and form.copies >= copies

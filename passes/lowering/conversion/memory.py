@@ -1,0 +1,39 @@
+"""Values as row-major arrays in HBM, for accesses that no layout on the chip serves."""
+
+from neuronir.passes.lowering.conversion.convert import hbm_form
+from neuronir.passes.lowering.emitter import view_dtype
+from neuronir.passes.lowering.layouts.layout import Form
+from neuronir.passes.lowering.layouts.values import Value, new_value
+from neuronir.passes.lowering.state import Lowering
+
+
+def holds(form: Form, value: Value) -> bool:
+    """Whether the bytes of a copy are of the value's type: those of parameters may not be, whose
+    loads convert."""
+    return view_dtype(form.at(0, 1, ())) is value.dtype
+
+
+def contiguous_in_hbm(state: Lowering, value: Value) -> Form:
+    """A row-major copy of a value in HBM."""
+    for form in state.converter.source_forms(value):
+        if form.hbm and all(s == a.stride for a, s in form.free) and holds(form, value):
+            covered = 1
+            for a, _ in form.free:
+                covered *= a.size
+            if covered == value.size:
+                return form
+    if value.array is not None or (value.scalar is not None):
+        return state.converter.in_hbm(value)
+    fresh = new_value(value.shape, value.dtype)
+    buffer = state.emitter.variable("scratch", "scratch", value.shape, value.dtype)
+    target = hbm_form(buffer, fresh)
+    write_all(state, value, target)
+    value.forms.append(target)
+    return target
+
+
+def write_all(state: Lowering, value: Value, target: Form) -> None:
+    """Write a value to a row-major form in HBM."""
+    from neuronir.passes.lowering.function import store
+
+    store(state, value, target)

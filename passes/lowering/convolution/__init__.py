@@ -1,0 +1,1 @@
+"""Convolutions as matmuls over filter taps, and ways to pack few features."""

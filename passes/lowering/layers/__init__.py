@@ -1,0 +1,1 @@
+"""Repeated layers: found, lowered once, and run as a loop."""

@@ -1,0 +1,343 @@
+"""Repeated layers as one loop: a body for all, with the constants of each at base + layer * stride.
+
+One layer is lowered, the second, because it has a layer before it and one after it. What it takes
+from the layer before lies in buffers outside of the loop, and what it hands on is left in the same
+ones at its end; so both must be laid out alike, which a first try finds out. What all layers read
+is brought into the layouts that they want outside of the loop, once.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.dialects.builtin import IndexType, IntegerAttr, i64
+from xdsl.ir import Block, Operation, OpResult, SSAValue
+
+from neuronir.dialects.hlo.constants import ConstantOp, constant_array
+from neuronir.dialects.hlo.flops import FLOPS
+from neuronir.dialects.nc.enums import Space
+from neuronir.dialects.nc.ops import InstructionOp
+from neuronir.dialects.nc.records import space_of
+from neuronir.dialects.nc.structure import AllocOp
+from neuronir.passes.lowering.constants.layered import Layered, LayersDiffer
+from neuronir.passes.lowering.fused import Fusing
+from neuronir.passes.lowering.layers.repetition import Repetition
+from neuronir.passes.lowering.layouts.layout import Form
+from neuronir.passes.lowering.layouts.values import Value, constant_value, new_value
+from neuronir.passes.lowering.layouts.views import chunks, plan
+from neuronir.passes.lowering.state import VIEWS, Lowering
+from neuronir.passes.lowering.streaming.loop_op import make_loop
+from neuronir.passes.statistics import record
+
+_TEMPLATE = 1  # the layer that is lowered
+_TRIES = 3
+
+
+class CannotLoop(Exception):
+    """The layers of `found` cannot be one loop; the text says why.
+
+    `instead` is what may be: all but the first layer, or nothing.
+    """
+
+    def __init__(self, found: Repetition, why: str, instead: Repetition | None = None) -> None:
+        super().__init__(why)
+        self.found = found
+        self.instead = instead
+
+
+class FirstDiffers(Exception):
+    """The first layer takes something that the others never do (infinities or NaN)."""
+
+
+def lower_layers(state: Lowering, found: Repetition, least: int) -> None:
+    """Emit the loop over the layers; CannotLoop where they have to be written out, as layers of
+    fewer than `least` instructions in all are.
+
+    After CannotLoop the state is of no use any more.
+    """
+    try:
+        _Layers(state, found, least).lower()
+    except LayersDiffer as why:
+        raise CannotLoop(found, str(why)) from why
+    except FirstDiffers as why:
+        raise CannotLoop(found, "few layers, of which the first differs", found.rest()) from why
+
+
+class _Layers:
+    def __init__(self, state: Lowering, found: Repetition, least: int) -> None:
+        self.least = least
+        self.state = state
+        self.found = found
+        self.count = len(found.layers)
+        self.ops = found.layers[_TEMPLATE]
+        self.ahead: set[int] = set()
+        self.before = set(state.done)
+        self._note_carried()
+
+    def _note_carried(self) -> None:
+        """What layers hand on: results, and those of ops of the next one that go with them."""
+
+        def own(layer: int) -> list[SSAValue]:
+            return [self.found.layers[layer][i].results[0] for i in sorted(self.ahead)]
+
+        carried = self.found.carried
+        self.starts = [*self.found.inputs, *own(0)]
+        self.inputs = [*carried[_TEMPLATE - 1], *own(_TEMPLATE)]
+        self.outputs = [*carried[_TEMPLATE], *own(_TEMPLATE + 1)]
+
+    def _settle(self) -> list[Value]:
+        """Make what the first layer takes, and use it and what all layers read as it is."""
+        state, first = self.state, self.found.layers[0]
+        assert state.lower is not None
+        for i in sorted(self.ahead):
+            if first[i] not in state.done:
+                state.lower(state, first[i])
+        for ssa in (*self.found.outside, *self.starts):
+            state.converter.settle(state.value(ssa))
+        return [state.value(ssa) for ssa in self.starts]
+
+    def lower(self) -> None:
+        """Find the layout of what is carried, then emit."""
+        state = self.state
+        self._own_constants([_TEMPLATE])  # what is tried needs no other layer's
+        values = self._settle()
+        forms = [_chip_form(state, v) for v in values]
+        special = [False] * len(forms)
+        for _ in range(_TRIES):
+            exits = self._try(forms, special)
+            taken = self._taken()
+            if taken != self.ahead:
+                self._forget()
+                self.ahead = taken
+                self._note_carried()
+                values = self._settle()
+                forms = [_chip_form(state, v) for v in values]
+                special = [False] * len(forms)
+                continue
+            became = [state.value(v).may_be_special() for v in self.outputs]
+            size = sum(isinstance(op, InstructionOp) for op in state.emitter.scopes[-1])
+            self._forget()
+            same = all(_alike(a, b) for a, b in zip(forms, exits, strict=True))
+            if same and became == special:
+                break
+            forms, special = exits, [a or b for a, b in zip(special, became, strict=True)]
+        else:
+            raise LayersDiffer("a layer hands on what it takes in another layout")
+        firsts = {self.found.layers[0][i] for i in self.ahead}
+        if self.before & {op for layer in self.found.layers for op in layer} - firsts:
+            raise LayersDiffer("an op before the layers was lowered together with the first")
+        if size * self.count < self.least:
+            raise LayersDiffer("few instructions")
+        if any(v.may_be_special() and not s for v, s in zip(values, special, strict=True)):
+            raise FirstDiffers
+        self._own_constants(range(self.count))
+        exits = self._try(forms, special)
+        if self._taken() != self.ahead:
+            raise LayersDiffer("ops of two layers were lowered together")
+        if not all(_copies(c, e) for c, e in zip(self.carried, exits, strict=True)):
+            raise LayersDiffer("what a layer hands on cannot be copied")
+        self._emit(exits)
+
+    def _own_constants(self, layers: Sequence[int]) -> None:
+        """Give the layer constants of its own where those of the layers differ: of `layers`."""
+        self.chosen = layers
+        made: dict[tuple[SSAValue, ...], SSAValue] = {}
+        for (number, slot), leaves in sorted(self.found.leaves.items()):
+            op = self.ops[number]
+            op.operands[slot] = self._leaf(tuple(leaves), made, op)
+
+    def _leaf(
+        self,
+        leaves: tuple[SSAValue, ...],
+        made: dict[tuple[SSAValue, ...], SSAValue],
+        before: Operation,
+    ) -> SSAValue:
+        mine = leaves[_TEMPLATE]
+        if all(other is mine for other in leaves):
+            return mine
+        if leaves in made:
+            return made[leaves]
+        ops = [leaf.op for leaf in leaves if isinstance(leaf, OpResult)]
+        op = ops[_TEMPLATE]
+        if isinstance(op, ConstantOp):
+            if all(o.properties["value"] == op.properties["value"] for o in ops):
+                made[leaves] = mine
+                return mine
+            copy: Operation = op.clone()
+        else:
+            columns = zip(*(o.operands for o in ops), strict=True)
+            operands = [self._leaf(tuple(column), made, before) for column in columns]
+            if all(a is b for a, b in zip(operands, op.operands, strict=True)):
+                made[leaves] = mine
+                return mine
+            copy = op.clone(dict(zip(op.operands, operands, strict=True)))
+        copy.location = op.location
+        assert before.parent is not None
+        before.parent.insert_op_before(copy, before)
+        made[leaves] = result = copy.results[0]
+        if isinstance(copy, ConstantOp):
+            array = Layered.of([constant_array(ops[i]) for i in self.chosen])
+            value = constant_value(array, self.state.dtype(result))
+            if value.dtype.is_float:
+                value.special = not bool(
+                    (array == array).all() and (abs(array) < float("inf")).all()
+                )
+            self.state.set(result, value)
+        else:
+            assert self.state.lower is not None
+            self.state.lower(self.state, copy)
+        return result
+
+    def _try(self, forms: Sequence[Form], special: Sequence[bool]) -> list[Form]:
+        """Lower the body with inputs in these layouts; the layouts of its outputs."""
+        state = self.state
+        assert state.lower is not None
+        state.emitter.enter()
+        self.caches = [dict(cache) for cache in self._caches()]
+        state.constants.begin_layers(len(self.chosen))
+        self.carried: list[Form] = []
+        for ssa, form, unusual in zip(self.inputs, forms, special, strict=True):
+            value = new_value(state.shape(ssa), state.dtype(ssa))
+            value.special = unusual
+            with state.emitter.outside(0):
+                buffer = _buffer_like(state, form)
+            value.forms.append(_with_buffer(form, buffer))
+            self.carried.append(value.forms[0])
+            state.set(ssa, value)
+        done = set(state.done)
+        fusing = Fusing(state)
+        for i, op in enumerate(self.ops):
+            if op not in state.done and i not in self.ahead:
+                with fusing.unit([op]):
+                    state.lower(state, op)
+        self.done = state.done - done
+        return [_chip_form(state, state.value(v)) for v in self.outputs if v in state.values]
+
+    def _taken(self) -> set[int]:
+        """Numbers of the ops of the next layer that were lowered together with this one."""
+        following = self.found.layers[_TEMPLATE + 1]
+        layers = {op for layer in self.found.layers for op in layer}
+        views = {op for op in self.done - layers if op.name in VIEWS}
+        taken = self.done - set(self.ops) - views
+        found = {i for i, op in enumerate(following) if op in taken}
+        if len(found) != len(taken) or any(len(following[i].results) != 1 for i in found):
+            raise LayersDiffer("ops of two layers were lowered together")
+        return found
+
+    def _caches(self) -> list[dict[Any, Any]]:
+        """What the lowering remembers of forms; those of the body are of no use outside of it."""
+        return [self.state.pieces, self.state.row_parts]
+
+    def _restore(self) -> None:
+        for cache, before in zip(self._caches(), self.caches, strict=True):
+            cache.clear()
+            cache.update(before)
+
+    def _forget(self) -> None:
+        """Drop a body that did not fit."""
+        state = self.state
+        self._restore()
+        state.constants.end_layers(None)
+        state.emitter.leave()
+        state.done.difference_update(self.done)
+        for op in {*self.ops, *self.done}:
+            for result in op.results:
+                state.values.pop(result, None)
+        for form in self.carried:
+            owner = form.buffer.owner
+            assert isinstance(owner, Operation)
+            state.emitter.scopes[0].remove(owner)
+
+    def _emit(self, exits: Sequence[Form]) -> None:
+        """Put the loop around the body, and the first inputs into the carried buffers."""
+        state = self.state
+        emitter = state.emitter
+        body = Block(arg_types=[IndexType()])
+        state.constants.end_layers(body.args[0])
+        for carried, given in zip(self.carried, exits, strict=True):
+            if not self._rename(given.buffer, carried.buffer):
+                record("lower-hlo-to-nc", "layers: results copied for the next layer")
+                _copy(state, carried, given)
+        emitter.source = self.ops[0]
+        self._count_flops()
+        with emitter.outside(0):
+            for ssa, form in zip(self.starts, self.carried, strict=True):
+                value = state.value(ssa)
+                _copy(state, form, state.converter.ensure(value, form.partition, form.copies))
+        make_loop(emitter, self.count, body)
+        self._restore()
+        finals: list[tuple[SSAValue, Value]] = []
+        for ssa, form in zip(self.found.carried[-1], self.carried, strict=False):
+            value = new_value(state.shape(ssa), state.dtype(ssa))
+            value.forms.append(form)
+            value.special = state.value(self.outputs[len(finals)]).may_be_special()
+            finals.append((ssa, value))
+        for ssa, value in finals:
+            state.set(ssa, value)
+        for layer in self.found.layers:
+            state.done.update(layer)
+        record("lower-hlo-to-nc", "layers in loops", self.count)
+        record("lower-hlo-to-nc", "loops over layers")
+
+    def _count_flops(self) -> None:
+        """Let the instructions of the body stand for the products of all layers."""
+        for op in self.state.emitter.scopes[-1]:
+            flops = op.attributes.get(FLOPS)
+            if isinstance(flops, IntegerAttr):
+                op.attributes[FLOPS] = IntegerAttr(flops.value.data * self.count, i64)
+
+    def _rename(self, given: SSAValue, carried: SSAValue) -> bool:
+        """Let the body write its output where the input was, if that has been read by then."""
+        owner = given.owner
+        ops = self.state.emitter.scopes[-1]
+        if not isinstance(owner, AllocOp) or owner not in ops or given.type != carried.type:
+            return False
+        last_read = max((i for i, op in enumerate(ops) if carried in op.operands), default=-1)
+        first_use = min(i for i, op in enumerate(ops) if given in op.operands)
+        if first_use <= last_read:
+            return False
+        given.replace_all_uses_with(carried)
+        ops.remove(owner)
+        return True
+
+
+def _chip_form(state: Lowering, value: Value) -> Form:
+    """A copy of a value in SBUF, which is made now if there is none."""
+    converter = state.converter
+    for form in converter.source_forms(value):
+        if not form.hbm and space_of(form.buffer) is Space.SBUF and not form.start:
+            return form
+    partition = state.default_partition(value.support)
+    form = converter.ensure(value, partition)
+    return converter.to_sbuf(form) if space_of(form.buffer) is Space.PSUM else form
+
+
+def _alike(a: Form, b: Form) -> bool:
+    """Whether two forms differ in nothing but their buffer."""
+    return _with_buffer(a, b.buffer) == b and a.buffer.type == b.buffer.type
+
+
+def _with_buffer(form: Form, buffer: SSAValue) -> Form:
+    return Form(buffer, form.partition, form.free, form.start, form.offset, form.dtype, form.copies)
+
+
+def _buffer_like(state: Lowering, form: Form) -> SSAValue:
+    type_ = form.buffer.type
+    op = AllocOp.make(type_)  # type: ignore[arg-type]
+    state.emitter.place(op)
+    return op.buffer
+
+
+def _copies(target: Form, source: Form) -> bool:
+    """Whether one form can be copied to the other."""
+    same = target.partition == source.partition
+    return same and plan([target, source], [a for a, _ in target.free]) is not None
+
+
+def _copy(state: Lowering, target: Form, source: Form) -> None:
+    """target = source, which has the same partition atoms."""
+    dims = plan([target, source], [a for a, _ in target.free])
+    if dims is None or not _copies(target, source):
+        raise LayersDiffer("what the first layer takes cannot be laid out for the others")
+    limit = state.machine.max_free_psum
+    for piece in chunks(dims, target.partitions, 4, limit):
+        state.emitter.copy(piece.view(target, 0), piece.view(source, 1))

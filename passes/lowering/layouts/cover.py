@@ -1,0 +1,80 @@
+"""Which factors of a value a layout takes, and what remains for the free axis."""
+
+from collections.abc import Sequence
+
+from neuronir.passes.lowering.layouts.layout import Atom, Form, split_at
+from neuronir.passes.lowering.layouts.values import Partition
+
+
+def covered(support: Sequence[Atom], a: Atom) -> bool | None:
+    """Whether a value with `support` varies along `a`; None where it does along a part of it."""
+    for s in support:
+        if a.stride < s.end and s.stride < a.end:
+            if s.stride <= a.stride and a.end <= s.end:
+                return True
+            return None
+    return False
+
+
+def remaining(support: Sequence[Atom], partition: Sequence[Atom]) -> tuple[Atom, ...] | None:
+    """The atoms of `support` that `partition` leaves for the free axis, outermost first."""
+    out: list[Atom] = []
+    for s in support:
+        inside = [a for a in partition if s.stride <= a.stride and a.end <= s.end]
+        ragged = [a for a in inside if a.ragged]
+        cuts = {c for a in inside for c in (a.stride, a.end)}
+        if ragged:
+            a = ragged[0]
+            unit_end = a.unit * a.extent
+            whole = split_at(s, {a.unit, unit_end})
+            if whole is None:
+                return None
+            for part in whole:
+                if part.stride == a.unit and part.end == unit_end:
+                    width = a.size
+                    out.append(Atom(-(-a.extent // width), a.unit * width, a.unit, a.extent))
+                else:
+                    split = split_at(part, cuts)
+                    if split is None:
+                        return None
+                    out.extend(b for b in split if b not in inside)
+            continue
+        parts = split_at(s, cuts)
+        if parts is None:
+            return None
+        out.extend(
+            b for b in parts if not any(a.stride <= b.stride and b.end <= a.end for a in inside)
+        )
+    return tuple(out)
+
+
+def in_order_of(atoms: list[Atom], order: Form) -> list[Atom]:
+    """Sort atoms by how far apart `order` stores them, so that both are walked alike."""
+    cuts = {c for a in order.atoms() for c in (a.stride, a.end)}
+    parts: list[tuple[int, Atom]] = []
+    for a in atoms:
+        split = (a,) if a.ragged else split_at(a, cuts)
+        if split is None:
+            return atoms
+        for b in split:
+            stride = order.stride(b)
+            if stride is None or stride == 0:
+                return atoms
+            parts.append((stride, b))
+    return [b for _, b in sorted(parts, key=lambda item: -item[0])]
+
+
+def positions(pairs: Partition) -> int:
+    """Positions of all atoms of a layout together."""
+    n = 1
+    for a, _ in pairs:
+        n *= a.size
+    return n
+
+
+def elements_of(atoms: Sequence[Atom]) -> int:
+    """Elements of all atoms together."""
+    n = 1
+    for a in atoms:
+        n *= a.size
+    return n

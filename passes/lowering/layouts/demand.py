@@ -1,0 +1,196 @@
+"""What layout the users of a value want: contractions want their dimension on partitions, reduces
+want theirs on the free axis."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import cast
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Operation, SSAValue
+
+from neuronir.dialects.hlo.control_flow import CompositeOp
+from neuronir.dialects.hlo.data_movement import BroadcastOp, ReshapeOp, SliceOp, TransposeOp
+from neuronir.dialects.hlo.linear import ConvolutionOp, DotOp
+from neuronir.dialects.hlo.reduction import ReduceOp
+from neuronir.dialects.nc.enums import DType
+from neuronir.passes.lowering.layouts.layout import (
+    Atom,
+    dense,
+    dim_atoms,
+    divisor,
+    join,
+    tile,
+    tile_width,
+)
+from neuronir.passes.lowering.layouts.values import Partition, Parts, new_value, rename_dims
+
+MapBack = Callable[[Atom], Parts | None]
+DEPTH = 12
+"""How many ops downstream are looked at."""
+
+
+@dataclass
+class Demand:
+    """Wanted partition layouts with their votes, and atoms that are wanted on the free axis."""
+
+    partitions: Counter[Partition] = field(default_factory=Counter)
+    free: list[Atom] = field(default_factory=list)
+    reductions: int = 0
+    halo: tuple[tuple[int, int], ...] | None = None
+
+    def best(self) -> Partition | None:
+        """The layout with most votes of those that take nothing that is wanted on the free axis."""
+        found = [
+            (layout, votes)
+            for layout, votes in self.partitions.items()
+            if not any(a.stride < f.end and f.stride < a.end for a, _ in layout for f in self.free)
+        ]
+        return max(found, key=lambda item: item[1])[0] if found else None
+
+
+def ints(attr: object) -> tuple[int, ...]:
+    """The numbers of a dense array attribute."""
+    from xdsl.dialects.builtin import DenseArrayBase, IntegerType
+
+    return tuple(int(v) for v in cast(DenseArrayBase[IntegerType], attr).get_values())
+
+
+def shape_of(value: SSAValue) -> tuple[int, ...]:
+    """The static shape of a tensor value."""
+    return cast(TensorType, value.type).get_shape()
+
+
+def inner_tile(atoms: tuple[Atom, ...], limit: int) -> tuple[Partition, int]:
+    """The innermost factors of `atoms` (outermost first) of at most `limit` positions as partition
+    atoms with dense steps, and how many atoms are taken whole."""
+    taken: list[Atom] = []
+    count = 1
+    for a in reversed(atoms):
+        if count * a.size <= limit:
+            taken.insert(0, a)
+            count *= a.size
+            continue
+        room = limit // count
+        if count == 1:
+            width = tile_width(a.size, room)
+        else:
+            width = divisor(a.size, room)
+        if width > 1:
+            taken.insert(0, tile(a.size, a.stride, width)[1])
+        break
+    return dense(taken), count
+
+
+def contraction(op: DotOp, operand: int) -> tuple[tuple[Atom, ...], tuple[Atom, ...]]:
+    """(contracted, batch) atoms of an operand of a dot, outermost first."""
+    shape = shape_of(op.operands[operand])
+    k = ints(op.lhs_contracting_dims if operand == 0 else op.rhs_contracting_dims)
+    b = ints(op.lhs_batch_dims if operand == 0 else op.rhs_batch_dims)
+    return dim_atoms(shape, k), dim_atoms(shape, b)
+
+
+def packed_tile(k: tuple[Atom, ...], batch: tuple[Atom, ...], limit: int) -> Partition:
+    """The partition layout for a contraction: its inner tile; a tile of half the partitions takes
+    two of the batch, side by side (the PE has row tiles of 64: hardware.md section 2.4)."""
+    inner, count = inner_tile(k, limit)
+    whole = 1
+    for a in k:
+        whole *= a.size
+    if count == whole and 2 * count == limit and batch and batch[-1].size % 2 == 0:
+        two = tile(batch[-1].size, batch[-1].stride, 2)[1]
+        return ((two, count), *inner)
+    return inner
+
+
+def demand(value: SSAValue, limit: int) -> Demand:
+    """What the users of `value` want, in atoms of `value`."""
+    result = Demand()
+    _walk(value, lambda a: [(a, 1)], result, limit, DEPTH, set())
+    return result
+
+
+def _mapped(atoms: Partition, back: MapBack) -> Partition | None:
+    out: list[tuple[Atom, int]] = []
+    for a, step in atoms:
+        parts = back(a)
+        if parts is None:
+            return None
+        out.extend((b, step * k) for b, k in parts)
+    return join(out)
+
+
+def _walk(
+    value: SSAValue, back: MapBack, out: Demand, limit: int, depth: int, seen: set[Operation]
+) -> None:
+    for use in value.uses:
+        op = use.operation
+        if op in seen or depth == 0:
+            continue
+        seen.add(op)
+        if isinstance(op, DotOp):
+            k, batch = contraction(op, use.index)
+            wanted = _mapped(packed_tile(k, batch, limit), back)
+            if wanted:
+                out.partitions[wanted] += 1
+        elif isinstance(op, ConvolutionOp):
+            if use.index == 0:
+                shape = shape_of(value)
+                feature = int(op.input_feature_dim.value.data)
+                wanted = _mapped(inner_tile(dim_atoms(shape, [feature]), limit)[0], back)
+                if wanted:
+                    out.partitions[wanted] += 1
+        elif isinstance(op, ReduceOp):
+            out.reductions += 1
+            if all(n == 1 for n in shape_of(op.results[0])):
+                continue  # a full reduction takes any layout
+            for a in dim_atoms(shape_of(value), ints(op.dimensions)):
+                parts = back(a)
+                if parts is not None:
+                    out.free.extend(b for b, _ in parts)
+        elif isinstance(op, SliceOp):
+            shape = shape_of(value)
+            cut = [d for d, n in enumerate(shape_of(op.results[0])) if n != shape[d]]
+            for a in dim_atoms(shape, cut):
+                parts = back(a)
+                if parts is not None:
+                    out.free.extend(b for b, _ in parts)
+        elif isinstance(op, ReshapeOp):
+            _walk(op.results[0], back, out, limit, depth - 1, seen)
+        elif isinstance(op, BroadcastOp) or op.name == "hlo.transpose":
+            _walk(op.results[0], _through(op, back), out, limit, depth - 1, seen)
+        elif isinstance(op, CompositeOp) and op.kind.data in ("softmax", "layer_norm", "rms_norm"):
+            out.reductions += 1
+            last = dim_atoms(shape_of(value), [len(shape_of(value)) - 1])
+            for a in last:
+                parts = back(a)
+                if parts is not None:
+                    out.free.extend(b for b, _ in parts)
+        elif len(op.results) == 1 and isinstance(op.results[0].type, TensorType):
+            if shape_of(op.results[0]) == shape_of(value):
+                _walk(op.results[0], back, out, limit, depth - 1, seen)
+
+
+def _through(op: Operation, back: MapBack) -> MapBack:
+    source = new_value(shape_of(op.operands[0]), DType.F32)
+    if isinstance(op, BroadcastOp):
+        dims = ints(op.dimensions)
+    else:
+        permutation = ints(cast(TransposeOp, op).permutation)
+        dims = tuple(permutation.index(i) for i in range(len(permutation)))
+    view = rename_dims(source, shape_of(op.results[0]), dims)
+
+    def mapped(a: Atom) -> Parts | None:
+        assert view.to_source is not None
+        parts = view.to_source(a)
+        if parts is None:
+            return None
+        out: Parts = []
+        for b, k in parts:
+            deeper = back(b)
+            if deeper is None:
+                return None
+            out.extend((c, k * j) for c, j in deeper)
+        return out
+
+    return mapped

@@ -1,0 +1,1 @@
+"""Products of matrices, their eviction from PSUM, and attention."""

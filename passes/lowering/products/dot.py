@@ -1,0 +1,510 @@
+"""dot: tiles of matmuls that accumulate over the contraction in PSUM, evicted with what follows.
+
+Swapping the stationary and the moving operand transposes the product for free, so the side that the
+users want on partitions is the stationary one.
+"""
+
+from collections.abc import Sequence
+from math import prod
+
+from xdsl.ir import Operation
+
+from neuronir.dialects.hlo.linear import DotOp
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.location import source_name
+from neuronir.passes.lowering.layouts.cover import remaining
+from neuronir.passes.lowering.layouts.demand import Demand, inner_tile
+from neuronir.passes.lowering.layouts.layout import (
+    Atom,
+    Form,
+    atom,
+    dense,
+    dim_atoms,
+    divisor,
+    merge,
+    row_major,
+    split_at,
+    tile,
+    tile_width,
+)
+from neuronir.passes.lowering.layouts.values import Partition, Value, slice_value
+from neuronir.passes.lowering.layouts.views import numbers_of
+from neuronir.passes.lowering.products.epilogue import Epilogue, find_epilogue
+from neuronir.passes.lowering.products.evict import Evict
+from neuronir.passes.lowering.products.sides import (
+    Pair,
+    Side,
+    dims_of,
+    divides,
+    flipped,
+    meet,
+    moved,
+    pairs_of,
+    product,
+    translate,
+    within,
+)
+from neuronir.passes.lowering.state import Lowering, span
+
+WEIGHT_PIECE_BYTES = 32768
+"""Bytes per partition above which an operand that is not on the chip is brought in by pieces."""
+CONSTANT_PIECE_BYTES = 20480
+"""The same of constants: several fit into the ring of the weight stream, so that it flows."""
+PART_BYTES = 8192
+"""Bytes per partition of a part of the contraction of a moving operand that is brought in."""
+REUSE = 4
+"""Blocks of columns that are computed for a stationary while it is loaded: half of the banks, so
+that the others are evicted meanwhile."""
+
+
+def lower_dot(state: Lowering, op: Operation) -> None:
+    """Lower a dot and what can be fused into its eviction."""
+    assert isinstance(op, DotOp)
+    for operand in op.operands:
+        dtype = state.dtype(operand)
+        if dtype.name not in state.machine.matmul_dtypes:
+            raise NeuronError(
+                "NCC_EVRF035",
+                f"{source_name(op)}: dot of {dtype.name.lower()} operands is not a type of the "
+                f"tensor engine of {state.machine.name}",
+                help="supported: " + ", ".join(sorted(state.machine.matmul_dtypes)).lower(),
+            )
+    Dot(state, op).lower()
+
+
+class Dot:
+    """One dot under way."""
+
+    def __init__(self, state: Lowering, op: DotOp) -> None:
+        self.state = state
+        self.op = op
+        self.dims = dims_of(op)
+        self.out_shape = state.shape(op.results[0])
+        self.limit = min(state.machine.partitions, state.machine.pe_columns)
+        self.bank = state.machine.psum_bank_bytes // 4
+        self.pieces: dict[tuple[Value, tuple[int, ...], tuple[int, ...]], Value] = {}
+
+    def side(self, which: int, value: Value) -> Side:
+        """Operand number `which`, or a piece of it, with its factors."""
+        nb = len(self.dims.batch[0])
+        first = nb if which == 0 else nb + len(self.dims.free[0])
+        dims = range(first, first + len(self.dims.free[which]))
+        free = pairs_of(value.shape, self.dims.free[which], self.out_shape, dims)
+        batch = pairs_of(value.shape, self.dims.batch[which], self.out_shape, range(nb))
+        return Side(value, flipped(free), flipped(batch))
+
+    def lower(self) -> None:
+        """Choose the orientation and emit piece by piece."""
+        state = self.state
+        epilogue = find_epilogue(state, self.op.results[0])
+        demand = state.demand(epilogue.result)
+        values = [state.value(self.op.operands[i]) for i in (0, 1)]
+        sides = [self.side(i, values[i]) for i in (0, 1)]
+        first = self._stationary(sides, demand)
+        partition, packed = self._output_partition(sides[first], demand.best())
+        second = 1 - first
+        out = self._allocate(sides[first], sides[second], partition, packed, epilogue)
+        evict = Evict(state, epilogue, out, span(partition), [p.mine for p in sides[second].free])
+        width = product([a for a, _ in partition])
+        m_pieces = self._pieces(second, values[second], self.bank * REUSE)
+        for s_value, s_base in self._pieces(first, values[first], width):
+            for m_value, m_base in m_pieces:
+                self._block(
+                    self.side(first, s_value),
+                    self.side(second, m_value),
+                    first,
+                    partition,
+                    evict,
+                    s_base + m_base,
+                )
+        evict.flush()
+        state.done.update(epilogue.ops)
+        shape = state.shape(epilogue.result)
+        support = merge(dim_atoms(shape, range(len(shape))))
+        state.set(epilogue.result, Value(shape, epilogue.dtype, support, [out]))
+
+    def _stationary(self, sides: Sequence[Side], demand: Demand) -> int:
+        """Which operand is stationary: its free factors lie on partitions."""
+        left, right = ([p.mine for p in side.free] for side in sides)
+        want = demand.best()
+        if want:
+            inner = want[-1][0]
+            for which, mine in ((1, right), (0, left)):
+                if any(within(inner, a) for a in mine):
+                    return which if self._worthwhile(sides[which], sides[1 - which]) else 1 - which
+        in_right = any(meet(f, a) for f in demand.free for a in right)
+        in_left = any(meet(f, a) for f in demand.free for a in left)
+        if in_right != in_left:
+            return 0 if in_right else 1
+        m, n = product(left), product(right)
+        cost_left = -(-m // self.limit) * -(-n // self.bank)
+        cost_right = -(-n // self.limit) * -(-m // self.bank)
+        return 1 if cost_right < cost_left else 0
+
+    def _worthwhile(self, stationary: Side, moving: Side) -> bool:
+        """Whether it is cheaper on PE to have the stationary side's factors on partitions at once,
+        as the users want them, than to compute the other way round and transpose.
+
+        A matmul costs its moving columns and a fixed part (dialects/nc/cost.py), which short
+        columns do not outweigh.
+        """
+        machine = self.state.machine
+        fixed = machine.matmul_overhead_cycles + self.limit // machine.stationary_load_divisor
+        tiles = -(-product([p.mine for p in stationary.free]) // self.limit)
+        rows = product([p.mine for p in stationary.free])
+        columns = product([p.mine for p in moving.free])
+        batch = product([p.mine for p in stationary.batch])
+        depth = -(-self._depth() // self.limit)
+        direct = depth * tiles * (columns + fixed * -(-columns // self.bank))
+        across = -(-columns // self.limit)
+        other = depth * across * (rows + fixed * -(-rows // self.bank))
+        transposes = tiles * across * (self.limit + fixed)
+        return batch > 1 or direct <= other + transposes
+
+    def _depth(self) -> int:
+        """Elements of the contraction."""
+        shape = self.state.shape(self.op.operands[0])
+        return prod(shape[d] for d in self.dims.contracting[0])
+
+    def _output_partition(
+        self, stationary: Side, want: Partition | None
+    ) -> tuple[Partition, Atom | None]:
+        """The product's layout; the second is a batch factor of 2 beside it on partitions."""
+        mine = [p.mine for p in stationary.free]
+        if want:
+            cuts = {c for a in mine for c in (a.stride, a.end)}
+            cuts |= {c for p in stationary.batch for c in (p.mine.stride, p.mine.end)}
+            parts = [
+                (b, s * (b.stride // a.stride))
+                for a, s in want
+                for b in ((a,) if a.ragged else split_at(a, cuts) or (a,))
+            ]
+            inner = tuple((a, s) for a, s in parts if any(divides(a, m) for m in mine))
+            rest = [(a, s) for a, s in parts if not any(divides(a, m) for m in mine)]
+            if inner and is_dense(inner) and span(inner) <= self.limit:
+                if not rest:
+                    return inner, None
+                whole = span(inner) == product(mine)
+                a, step = rest[0]
+                beside = a.size == 2 and step == span(inner) == self.limit // 2
+                beside = beside and any(within(a, p.mine) for p in stationary.batch)
+                if len(rest) == 1 and whole and beside:
+                    return inner, a
+        return inner_tile(tuple(mine), self.limit)[0], None
+
+    def _allocate(
+        self,
+        stationary: Side,
+        moving: Side,
+        partition: Partition,
+        packed: Atom | None,
+        epilogue: Epilogue,
+    ) -> Form:
+        whole = merge(dim_atoms(self.out_shape, range(len(self.out_shape))))
+        layout = partition if packed is None else ((packed, span(partition)), *partition)
+        free = remaining(whole, [a for a, _ in layout])
+        assert free is not None
+        columns = [p.mine for p in moving.free]
+        cuts = {c for a in columns for c in (a.stride, a.end)}
+        parts = [b for a in free for b in ((a,) if a.ragged else split_at(a, cuts) or (a,))]
+        inner = [a for a in parts if any(within(a, c) for c in columns)]
+        outer = [a for a in parts if a not in inner]
+        rows = span(layout) if layout else 1
+        elements = product(outer) * product(inner)
+        buffer = self.state.emitter.sbuf(rows, elements, epilogue.dtype)
+        return Form(buffer, layout, dense([*outer, *inner]))
+
+    def _pieces(self, which: int, value: Value, unit: int) -> list[tuple[Value, int]]:
+        """An operand that has to be brought in, cut along its largest free dimension; with the
+        number of the product at which each piece begins."""
+        total = value.size * value.dtype.size // self.limit
+        dims = self.dims.free[which]
+        limit = WEIGHT_PIECE_BYTES if value.array is None else CONSTANT_PIECE_BYTES
+        if total <= limit or not dims or not self._brought_in(value) or self._stays(value):
+            return [(value, 0)]
+        d = max(dims, key=lambda i: value.shape[i])
+        if value.array is None and d != len(value.shape) - 1:  # its rows in HBM stay as long
+            limit = PART_BYTES
+        count = -(-total // limit)
+        unit = tile_width(value.shape[d], unit)
+        step = -(-value.shape[d] // count)
+        step = max(unit, step // unit * unit)
+        nb = len(self.dims.batch[0])
+        first = nb if which == 0 else nb + len(self.dims.free[0])
+        stride = row_major(self.out_shape)[first + dims.index(d)]
+        out: list[tuple[Value, int]] = []
+        for low in range(0, value.shape[d], step):
+            starts = [0] * len(value.shape)
+            limits = list(value.shape)
+            starts[d], limits[d] = low, min(low + step, value.shape[d])
+            out.append((self._piece(value, starts, limits), low * stride))
+        return out
+
+    def _piece(self, value: Value, starts: list[int], limits: list[int]) -> Value:
+        """A rectangle of an operand, always the same one; in later dots too where it is a
+        constant or stays."""
+        key = (value, tuple(starts), tuple(limits))
+        shared = value.array is not None or self._stays(value)
+        pieces = self.state.pieces if shared else self.pieces
+        known = pieces.get(key)
+        if known is None:
+            known = slice_value(value, starts, limits, [1] * len(starts))
+            if value.array is None:
+                known = self._by_itself(known)
+            pieces[key] = known
+        return known
+
+    def _by_itself(self, view: Value) -> Value:
+        """A rectangle that is loaded from HBM without the rest of what it is a part of."""
+        converter = self.state.converter
+        forms = [f for f in converter.source_forms(view) if f.hbm]
+        if not forms:
+            return view
+        alone = Value(view.shape, view.dtype, view.support, forms, special=view.may_be_special())
+        converter.homes[alone] = converter.home(view)
+        return alone
+
+    def _block(
+        self,
+        stationary: Side,
+        moving: Side,
+        first: int,
+        partition: Partition,
+        evict: Evict,
+        base: int,
+    ) -> None:
+        """The matmuls of one pair of operand pieces."""
+        s_dims, m_dims = self.dims.contracting[first], self.dims.contracting[1 - first]
+        k = pairs_of(stationary.value.shape, s_dims, moving.value.shape, m_dims)
+        k_s, k_m = self.layouts(stationary, moving, k)
+        s = self.state.converter.ensure(stationary.value, k_s, span(k_s))
+        batch = {a for p in stationary.batch for a in (p.other,)}
+        k_atoms = [a for a, _ in k_s if not any(within(a, b) for b in batch)]
+        rounds = _rounds([p.mine for p in k], k_atoms)
+        parts = self._parts(1 - first, moving.value, k_m, len(rounds))
+        blocks = column_blocks(evict.cut(_columns(parts[0][1], moving.free)), self.bank)
+        pairs_s = stationary.free
+        tiles = self._tiles(partition, [p.mine for p in pairs_s])
+        if any(_walk(s, [(moved(a, pairs_s), n) for a, n in t[2]]) is None for t in tiles):
+            s = self.state.converter.in_order(stationary.value, s)
+        for t, width, dims in tiles:
+            s_strides = _strides(s, [(moved(a, pairs_s), n) for a, n in dims])
+            for b in numbers_of([p.mine for p in stationary.batch]):
+                for group in self._groups(blocks):
+                    targets = evict.open(
+                        [(base + t + b + c, width, product(columns)) for c, columns in group]
+                    )
+                    for i, (kn, rows) in enumerate(rounds):
+                        side, m = parts[i * len(parts) // len(rounds)]
+                        pairs = pairs_of(stationary.value.shape, s_dims, side.value.shape, m_dims)
+                        for target, (c, columns) in zip(targets, group, strict=True):
+                            local = t + b + c
+                            m_strides = _strides(
+                                m, [(moved(a, side.free), a.size) for a in columns]
+                            )
+                            m_number = side.number(local) + translate(kn, pairs)
+                            self.state.emitter.matmul(
+                                target,
+                                s.at(stationary.number(local) + kn, rows, s_strides),
+                                m.at(m_number, rows, m_strides),
+                                i > 0,
+                            )
+                    for c, columns in group:
+                        evict.filled(base + t + b + c, width, columns)
+
+    def _groups(self, blocks: list[tuple[int, list[Atom]]]) -> list[list[tuple[int, list[Atom]]]]:
+        """Blocks of columns that are computed together; small ones share a bank, so they come one
+        after the other."""
+        small = any(2 * product(columns) <= self.bank for _, columns in blocks)
+        size = 1 if small else REUSE
+        return [blocks[i : i + size] for i in range(0, len(blocks), size)]
+
+    def _parts(
+        self, which: int, value: Value, partition: Partition, rounds: int
+    ) -> list[tuple[Side, Form]]:
+        """The moving operand, in equal parts of its contraction where it has to be brought in and
+        is large: products begin when the first part is there."""
+        count = self._part_count(which, value, partition, rounds)
+        d = self.dims.contracting[which][0] if count > 1 else 0
+        out: list[tuple[Side, Form]] = []
+        for i in range(count):
+            part = value
+            if count > 1:
+                starts, limits = [0] * len(value.shape), list(value.shape)
+                step = value.shape[d] // count
+                starts[d], limits[d] = i * step, (i + 1) * step
+                part = self._piece(value, starts, limits)
+            form = self.state.converter.ensure(part, partition, span(partition))
+            out.append((self.side(which, part), form))
+        return out
+
+    def _part_count(self, which: int, value: Value, partition: Partition, rounds: int) -> int:
+        dims = self.dims.contracting[which]
+        if not self._brought_in(value) or len(dims) != 1 or len(partition) != 1:
+            return 1
+        tile_atom = partition[0][0]
+        stride = row_major(value.shape)[dims[0]]
+        inner = not tile_atom.ragged and tile_atom.stride == stride
+        if not inner or tile_atom.size * rounds != value.shape[dims[0]]:
+            return 1
+        total = value.size * value.dtype.size // self.limit
+        return rounds // divisor(rounds, max(1, PART_BYTES * rounds // max(total, 1)))
+
+    def _brought_in(self, value: Value) -> bool:
+        """Whether an operand is in HBM or a constant, and not on the chip yet."""
+        if value.lazy is not None or value.scalar is not None:
+            return False
+        return all(f.hbm for f in self.state.converter.source_forms(value))
+
+    def _stays(self, value: Value) -> bool:
+        """Whether an operand is used in a loop that is around this dot, in each of its rounds."""
+        return self.state.converter.home(value) < self.state.emitter.depth
+
+    def layouts(self, stationary: Side, moving: Side, k: list[Pair]) -> tuple[Partition, Partition]:
+        """The tile of the contraction that lies on partitions, for both operands."""
+        inner = self._inner(stationary, moving, k)
+        count = product([a for a, _ in inner])
+        mirrored = tuple((moved(a, k), s) for a, s in inner)
+        half = count == product([p.mine for p in k]) and 2 * count == self.limit
+        if half and stationary.batch and moving.batch:
+            b_s, b_m = stationary.batch[-1].other, moving.batch[-1].other
+            if b_s.size % 2 == 0 and b_s.size == b_m.size:
+                two_s, two_m = (tile(b.size, b.stride, 2)[1] for b in (b_s, b_m))
+                return ((two_s, count), *inner), ((two_m, count), *mirrored)
+        return inner, mirrored
+
+    def _inner(self, stationary: Side, moving: Side, k: list[Pair]) -> Partition:
+        """The inner tile of the contraction: as an operand on the chip has it, else the largest."""
+        atoms = tuple(p.mine for p in k)
+        if not atoms:
+            return ()
+        sides = ((stationary, [Pair(p.mine, p.mine, p.period) for p in k]), (moving, flipped(k)))
+        for side, pairs in sides:
+            if side.value.array is not None:
+                continue
+            for form in self.state.converter.source_forms(side.value):
+                if form.hbm or form.start or not form.partition:
+                    continue
+                cuts = {c for p in pairs for c in (p.mine.stride, p.mine.end)}
+                parts = [
+                    (b, s * (b.stride // a.stride))
+                    for a, s in form.partition
+                    for b in ((a,) if a.ragged else split_at(a, cuts) or (a,))
+                ]
+                if all(any(divides(a, p.mine) for p in pairs) for a, _ in parts):
+                    found = tuple((moved(a, pairs), s) for a, s in parts)
+                    if is_dense(found) and found[-1][0].stride == atoms[-1].stride:
+                        return found
+        return inner_tile(atoms, self.limit)[0]
+
+    def _tiles(
+        self, partition: Partition, mine: Sequence[Atom]
+    ) -> list[tuple[int, int, list[tuple[Atom, int]]]]:
+        """(number, rows, stationary dims) of each tile of the product's partitions."""
+        atoms = [a for a, _ in partition]
+        rows = product(atoms)
+        ragged = next((a for a in atoms if a.ragged), None)
+        out: list[tuple[int, int, list[tuple[Atom, int]]]] = []
+        rest = _rest(mine, atoms)
+        for number in numbers_of([a for a in rest if not a.ragged]):
+            if ragged is None:
+                out.append((number, rows, [(a, a.size) for a in atoms]))
+                continue
+            whole = next(m for m in mine if m.stride <= ragged.unit < m.end)
+            extent = whole.end // ragged.unit
+            for low in range(0, extent, ragged.size):
+                n = min(ragged.size, extent - low)
+                plain = atom(ragged.size, ragged.stride)
+                out.append((number + low * ragged.unit, n, [(plain, n)]))
+        return out
+
+
+def _columns(form: Form, pairs: Sequence[Pair]) -> list[Atom]:
+    """The moving factors as atoms of the product, cut where the operand's copy has no one stride
+    along them."""
+    cuts = {c for a in form.atoms() for c in (a.stride, a.end)}
+    back = flipped(pairs)
+    out: list[Atom] = []
+    for p in pairs:
+        parts = (p.other,) if form.stride(p.other) is not None else split_at(p.other, cuts)
+        out.extend([moved(a, back) for a in parts] if parts else [p.mine])
+    return out
+
+
+def _strides(form: Form, atoms: Sequence[tuple[Atom, int]]) -> list[tuple[int, int]]:
+    """`_walk`, which there has to be."""
+    found = _walk(form, atoms)
+    if found is None:
+        raise NeuronError("NIR_LOW003", "an operand of a dot has a factor across its layout")
+    return found
+
+
+def _walk(form: Form, atoms: Sequence[tuple[Atom, int]]) -> list[tuple[int, int]] | None:
+    """(stride, size) dims of an operand along atoms, cut where its form is; None where a factor
+    lies across them."""
+    cuts = {c for a in form.atoms() for c in (a.stride, a.end)}
+    out: list[tuple[int, int]] = []
+    for whole, n in atoms:
+        for a in (whole,) if whole.ragged or n != whole.size else split_at(whole, cuts) or (whole,):
+            stride = form.stride(a)
+            if stride is None:
+                return None
+            size = n if a is whole else a.size
+            if out and out[-1][0] == stride * size:
+                out[-1] = (stride, out[-1][1] * size)
+            elif size > 1 or not out:
+                out.append((stride, size))
+    return out
+
+
+def _rest(mine: Sequence[Atom], atoms: Sequence[Atom]) -> list[Atom]:
+    out: list[Atom] = []
+    cuts = {c for a in atoms for c in (a.stride, a.end)}
+    for m in mine:
+        if any(a.ragged and within(a, m) for a in atoms):
+            continue
+        out.extend(b for b in split_at(m, cuts) or (m,) if not any(within(b, a) for a in atoms))
+    return out
+
+
+def _rounds(k: Sequence[Atom], atoms: Sequence[Atom]) -> list[tuple[int, int]]:
+    """(number, rows) of each tile of the contraction."""
+    ragged = next((a for a in atoms if a.ragged), None)
+    rows = product(atoms)
+    if ragged is None:
+        return [(n, rows) for n in numbers_of(_rest(k, atoms))]
+    out: list[tuple[int, int]] = []
+    for number in numbers_of(_rest(k, atoms)):
+        for low in range(0, ragged.extent, ragged.size):
+            out.append((number + low * ragged.unit, min(ragged.size, ragged.extent - low)))
+    return out
+
+
+def column_blocks(atoms: Sequence[Atom], limit: int) -> list[tuple[int, list[Atom]]]:
+    """Cut the moving factors into blocks of at most `limit` columns and three dims."""
+    inner: list[Atom] = []
+    count = 1
+    rest = list(atoms)
+    while rest and len(inner) < 3 and count * rest[-1].size <= limit:
+        count *= rest[-1].size
+        inner.insert(0, rest.pop())
+    cut: list[tuple[int, list[Atom]]] = [(0, inner)]
+    if rest and len(inner) < 3 and limit // count > 1:
+        a = rest.pop()
+        width = tile_width(a.size, limit // count)
+        cut = []
+        for low in range(0, a.size, width):
+            size = min(width, a.size - low)
+            part = [atom(size, a.stride), *inner] if size > 1 else list(inner)
+            cut.append((low * a.stride, part))
+    return [(n + c, part) for n in numbers_of(rest) for c, part in cut]
+
+
+def is_dense(pairs: Partition) -> bool:
+    """Whether the steps leave no partition out."""
+    step = 1
+    for a, s in reversed(pairs):
+        if s != step:
+            return False
+        step *= a.size
+    return True

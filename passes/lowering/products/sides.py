@@ -1,0 +1,121 @@
+"""The operands of a dot: their factors, as numbered in them, in the product and in each other."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from neuronir.dialects.hlo.linear import DotOp
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.passes.lowering.layouts.demand import ints
+from neuronir.passes.lowering.layouts.layout import Atom, atom, row_major
+from neuronir.passes.lowering.layouts.values import Value
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One factor, numbered as in an operand (`mine`) and as in the product or other operand.
+
+    `period` is its size where neither side is a piece: digits of a whole product's numbers wrap
+    there.
+    """
+
+    mine: Atom
+    other: Atom
+    period: int
+
+
+def pairs_of(
+    a_shape: Sequence[int], a_dims: Sequence[int], b_shape: Sequence[int], b_dims: Sequence[int]
+) -> list[Pair]:
+    """Matching dimensions, outermost first, with a's sizes; joined where both are contiguous."""
+    a_strides, b_strides = row_major(a_shape), row_major(b_shape)
+    out: list[Pair] = []
+    for x, y in zip(a_dims, b_dims, strict=True):
+        if a_shape[x] == 1:
+            continue
+        a, b = atom(a_shape[x], a_strides[x]), atom(a_shape[x], b_strides[y])
+        if out and out[-1].mine.stride == a.end and out[-1].other.stride == b.end:
+            size = out[-1].mine.size * a.size
+            period = out[-1].period * b_shape[y]
+            out[-1] = Pair(atom(size, a.stride), atom(size, b.stride), period)
+        else:
+            out.append(Pair(a, b, b_shape[y]))
+    return out
+
+
+def moved(part: Atom, pairs: Sequence[Pair]) -> Atom:
+    """`part`, a part of one of the pairs' `mine`, in the other numbering."""
+    for p in pairs:
+        if within(part, p.mine):
+            base, scale = p.mine.stride, p.other.stride
+            return Atom(
+                part.size, part.stride // base * scale, part.unit // base * scale, part.extent
+            )
+    raise NeuronError("NIR_LOW003", "a factor of a dot lies across dimensions")
+
+
+def translate(number: int, pairs: Sequence[Pair]) -> int:
+    """The element number on the other side that has the digits of `number` on mine."""
+    return sum(number // p.mine.stride % p.period * p.other.stride for p in pairs)
+
+
+def flipped(pairs: Sequence[Pair]) -> list[Pair]:
+    """The pairs seen from the other side."""
+    return [Pair(p.other, p.mine, p.period) for p in pairs]
+
+
+def within(a: Atom, whole: Atom) -> bool:
+    """Whether the digits of `a` are among those of `whole`."""
+    return whole.stride <= a.stride and a.end <= whole.end
+
+
+def divides(a: Atom, whole: Atom) -> bool:
+    """Whether `a` is a factor of `whole`; digits that do not divide it run on beyond it."""
+    return within(a, whole) and (a.ragged or whole.end % a.end == 0 == a.stride % whole.stride)
+
+
+def meet(a: Atom, b: Atom) -> bool:
+    """Whether two atoms have digits in common."""
+    return a.stride < b.end and b.stride < a.end
+
+
+def product(atoms: Sequence[Atom]) -> int:
+    """Positions of all atoms together."""
+    n = 1
+    for a in atoms:
+        n *= a.size
+    return n
+
+
+@dataclass
+class Side:
+    """An operand: its value, and its free and batch factors (mine = product, other = operand)."""
+
+    value: Value
+    free: list[Pair]
+    batch: list[Pair]
+
+    def number(self, number: int) -> int:
+        """The operand's element number for a number of the product."""
+        return translate(number, self.free) + translate(number, self.batch)
+
+
+@dataclass(frozen=True)
+class Dims:
+    """Dimension numbers of a dot."""
+
+    batch: tuple[tuple[int, ...], tuple[int, ...]]
+    contracting: tuple[tuple[int, ...], tuple[int, ...]]
+    free: tuple[tuple[int, ...], tuple[int, ...]]
+
+
+def dims_of(op: DotOp) -> Dims:
+    """The dimension numbers of `op` with the free ones spelled out."""
+    batch = (ints(op.lhs_batch_dims), ints(op.rhs_batch_dims))
+    contracting = (ints(op.lhs_contracting_dims), ints(op.rhs_contracting_dims))
+    ranks = [len(cast(Sequence[int], op.operands[i].type.get_shape())) for i in (0, 1)]  # type: ignore[attr-defined]
+    free = tuple(
+        tuple(d for d in range(ranks[i]) if d not in batch[i] and d not in contracting[i])
+        for i in (0, 1)
+    )
+    return Dims(batch, contracting, cast("tuple[tuple[int, ...], tuple[int, ...]]", free))

@@ -1,0 +1,1 @@
+"""Work on rows along the free axis: softmax and normalisations."""

@@ -1,0 +1,178 @@
+"""Rows of a value that lie on the free axis: what softmax and normalisations work on."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+from neuronir.dialects.nc.enums import DType, Space
+from neuronir.dialects.nc.ops import View
+from neuronir.dialects.nc.records import space_of
+from neuronir.passes.lowering.layouts.layout import (
+    Atom,
+    Form,
+    atom,
+    dense,
+    dim_atoms,
+    join,
+    merge,
+    row_major,
+    split_at,
+)
+from neuronir.passes.lowering.layouts.values import Value
+from neuronir.passes.lowering.layouts.views import Chunk, Dim, chunks, plan
+from neuronir.passes.lowering.rules.reduce import reduction_layout
+from neuronir.passes.lowering.state import Lowering, span
+
+_SOURCE, _NUMBER, _RESULT = range(3)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """`form` holds a value with its rows on the free axis.
+
+    `outer` are the atoms that number the rows of a partition, `inner` those of a row; `walk` and
+    `dims` say how to go along them in `form`, in numbers of a row each, and in results.
+    """
+
+    state: Lowering
+    form: Form
+    outer: tuple[Atom, ...]
+    inner: tuple[Atom, ...]
+    walk: tuple[Dim, ...]
+    dims: tuple[Dim, ...]
+    first: int = 0  # number of the first element, of a part of all rows
+
+    @property
+    def count(self) -> int:
+        """Rows of a partition."""
+        return prod(a.size for a in self.outer)
+
+    @property
+    def length(self) -> int:
+        """Elements of a row."""
+        return prod(d.size for d in self.dims)
+
+    @property
+    def partitions(self) -> int:
+        """Partitions that hold rows."""
+        return self.form.partitions
+
+    def numbers(self, width: int = 1, space: Space = Space.SBUF) -> Form:
+        """A new float32 buffer of `width` numbers a row."""
+        emitter, size = self.state.emitter, self.count * width
+        if space is Space.PSUM:
+            buffer = emitter.psum(self.partitions, size)
+        else:
+            buffer = emitter.sbuf(self.partitions, size, DType.F32)
+        return Form(buffer, self.form.partition, join(dense(self.outer, width)))
+
+    def result(self, dtype: DType) -> Form:
+        """A new buffer for a value of the same rows."""
+        atoms = (*self.outer, *self.inner)
+        buffer = self.state.emitter.sbuf(self.partitions, prod(a.size for a in atoms), dtype)
+        return Form(buffer, self.form.partition, join(dense(atoms)))
+
+    def each(self) -> Iterator[Chunk]:
+        """The rows one by one, on all partitions at once."""
+        yield from chunks(self.walk, self.partitions, 0, 1)
+
+    def groups(self, limit: int) -> Iterator[Chunk]:
+        """Several rows at a time, at most `limit` elements of a partition (one row at least)."""
+        room = 3 - len(self.dims)
+        yield from chunks(self.walk, self.partitions, room, max(1, limit // self.length))
+
+    def together(self) -> Iterator[Chunk]:
+        """All rows at a time, for work on their numbers."""
+        yield from chunks(self.walk, self.partitions, 3, self.state.machine.max_free_psum)
+
+    def source(self, chunk: Chunk) -> View:
+        """The elements of some rows."""
+        return self._elements(self.form, chunk, _SOURCE)
+
+    def of(self, form: Form, chunk: Chunk) -> View:
+        """The elements of some rows in a buffer made by `result`."""
+        return self._elements(form, chunk, _RESULT)
+
+    def pieces(self, chunk: Chunk, limit: int) -> Iterator[View]:
+        """The elements of one row, at most `limit` at a time."""
+        for piece in chunks(self.dims, chunk.partitions, 3, limit):
+            dims = [(d.strides[_SOURCE], d.size) for d in piece.dims]
+            yield self.form.at(chunk.number + piece.number, chunk.partitions, dims)
+
+    def parts(self, firsts: Sequence[int]) -> "list[Rows]":
+        """Parts of all rows, each from one of `firsts` elements on; rows of several parts must have
+        one dimension."""
+        if len(firsts) == 1:
+            return [self]
+        (d,) = self.dims
+        out: list[Rows] = []
+        for low, high in zip(firsts, [*firsts[1:], d.size], strict=True):
+            part = Dim(atom(high - low, d.atom.stride), d.strides)
+            out.append(replace(self, dims=(part,), first=low * d.atom.stride))
+        return out
+
+    def along(self, form: Form, chunk: Chunk) -> View:
+        """A vector along the rows, which lies alike on all partitions, for each of some rows."""
+        form = replace(form, free=join(form.free))
+        dims = [(0, d.size) for d in chunk.dims]
+        for d in self.dims:
+            stride = form.stride(d.atom)
+            if stride is None:
+                raise ValueError("a vector along rows has no stride along a dimension of the rows")
+            dims.append((stride, d.size))
+        return form.at(self.first, chunk.partitions, dims)
+
+    def number(self, form: Form, chunk: Chunk, which: int = 0, width: int = 1) -> View:
+        """Number `which` of the `width` numbers of each of some rows."""
+        dims = [(d.strides[_NUMBER] * width, d.size) for d in chunk.dims]
+        return _moved(form.at(chunk.number, chunk.partitions, dims), which)
+
+    def run(self, form: Form, chunk: Chunk, first: int, size: int) -> View:
+        """`size` numbers of one row, from number `first` on."""
+        return _moved(form.at(chunk.number, chunk.partitions, ((1, size),)), first)
+
+    def spread(self, form: Form, chunk: Chunk) -> View:
+        """The number of each of some rows, once for each element of the row."""
+        dims = [(d.strides[_NUMBER], d.size) for d in chunk.dims]
+        return form.at(chunk.number, chunk.partitions, dims + [(0, d.size) for d in self.dims])
+
+    def _elements(self, form: Form, chunk: Chunk, which: int) -> View:
+        dims = [(d.strides[which], d.size) for d in (*chunk.dims, *self.dims)]
+        return form.at(chunk.number + self.first, chunk.partitions, dims)
+
+
+def _moved(view: View, by: int) -> View:
+    return View(view.buffer, view.start, view.partitions, view.free, view.offset + by, view.indices)
+
+
+def rows_of(state: Lowering, value: Value, axes: Sequence[int]) -> Rows | None:
+    """The rows of `value` along the dimensions `axes`; None where a layout cuts them or they are
+    too long for one instruction."""
+    shape = value.shape
+    reduced = merge(dim_atoms(shape, axes))
+    kept = [d for d in range(len(shape)) if d not in axes]
+    partition = reduction_layout(state, value, reduced, kept)
+    if not partition or any(_meet(a, x) for a, _ in partition for x in reduced):
+        return None
+    form = state.converter.ensure(value, partition, span(partition))
+    cuts = {c for s, n in zip(row_major(shape), shape, strict=True) for c in (s, s * n)}
+    parts = [b for a, _ in form.free for b in ((a,) if a.ragged else split_at(a, cuts) or (a,))]
+    inner = [a for a in parts if any(x.stride <= a.stride and a.end <= x.end for x in reduced)]
+    outer = [a for a in parts if a not in inner]
+    if not inner or any(_meet(a, x) for a in outer for x in reduced):
+        return None
+    numbers = Form(form.buffer, form.partition, join(dense(outer)))
+    result = Form(form.buffer, form.partition, join(dense((*outer, *inner))))
+    walk = plan([form, numbers, result], outer)
+    dims = plan([form, numbers, result], inner)
+    psum = space_of(form.buffer) is Space.PSUM
+    limit = state.machine.max_free_psum if psum else state.machine.max_free_sbuf
+    if walk is None or not dims or len(dims) > 2 or any(d.atom.ragged for d in dims):
+        return None
+    if prod(d.size for d in dims) > limit:
+        return None
+    return Rows(state, form, tuple(outer), tuple(inner), tuple(walk), tuple(dims))
+
+
+def _meet(a: Atom, b: Atom) -> bool:
+    return a.stride < b.end and b.stride < a.end

@@ -1,0 +1,1 @@
+"""How single ops are lowered: elementwise, movement, reductions, windows, indexing."""

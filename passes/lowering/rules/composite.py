@@ -1,0 +1,41 @@
+"""Composites: one instruction where the machine has one, else the ops of the region."""
+
+from xdsl.ir import Operation
+
+from neuronir.dialects.hlo.control_flow import CompositeOp
+from neuronir.passes.lowering.products.epilogue import COMPOSITES
+from neuronir.passes.lowering.rows.norms import lower_norm
+from neuronir.passes.lowering.rows.softmax import lower_softmax
+from neuronir.passes.lowering.rules.pointwise import Pointwise
+from neuronir.passes.lowering.state import Lowering
+
+DIRECT = {"softmax": lower_softmax, "layer_norm": lower_norm, "rms_norm": lower_norm}
+"""Composites for which there are better instructions than those of their ops one by one; the rule
+gives False where it does not hold."""
+
+
+def lower_composite(state: Lowering, op: Operation) -> None:
+    """gelu, silu and erf are activations; others are lowered by what their region says."""
+    from neuronir.passes.lowering.function import lower_block
+
+    assert isinstance(op, CompositeOp)
+    kind = op.kind.data
+    func = COMPOSITES.get(kind)
+    if func is not None and func.name in state.machine.activations and len(op.operands) == 1:
+        dtype = state.dtype(op.results[0])
+        operand = state.value(op.operands[0])
+        work = Pointwise(state, op, [operand], dtype)
+        for out, (src,) in work.pieces(4):
+            assert src is not None
+            state.emitter.activation(out, src, func)
+        work.finish(op)
+        return
+    lower = DIRECT.get(kind)
+    if lower is not None and lower(state, op):
+        return
+    block = op.regions[0].block
+    for argument, operand_ssa in zip(block.args, op.operands, strict=True):
+        state.set(argument, state.value(operand_ssa))
+    lower_block(state, block)
+    assert block.last_op is not None
+    state.set(op.results[0], state.value(block.last_op.operands[0]))

@@ -1,0 +1,55 @@
+"""Arrays without elements: nothing is computed for them, and what is made from them is known."""
+
+import numpy as np
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Operation, SSAValue
+
+from neuronir.dialects.nc.enums import DType
+from neuronir.passes.lowering.layouts.values import Value, scalar_value
+from neuronir.passes.lowering.state import Lowering
+
+
+def empty_value(shape: tuple[int, ...], dtype: DType) -> Value:
+    """An array without elements."""
+    return Value(shape, dtype, (), array=np.zeros(shape, dtype.numpy))
+
+
+def _is_empty(ssa: SSAValue) -> bool:
+    return isinstance(ssa.type, TensorType) and 0 in ssa.type.get_shape()
+
+
+def lower_empty(state: Lowering, op: Operation) -> bool:
+    """Whether an op has been dealt with: its results are empty, or an empty operand decides them.
+
+    A sum of no products is 0, a reduction of nothing its initial value, and what nothing is
+    written into stays. concatenate and pad skip empty operands themselves.
+    """
+    if op.results and all(_is_empty(result) for result in op.results):
+        for result in op.results:
+            state.set(result, empty_value(state.shape(result), state.dtype(result)))
+        return True
+    if not any(_is_empty(operand) for operand in op.operands):
+        return False
+    if op.name in ("hlo.dot", "hlo.convolution"):
+        result = op.results[0]
+        state.set(result, scalar_value(state.shape(result), state.dtype(result), 0))
+    elif op.name in ("hlo.scatter", "hlo.dynamic_update_slice"):
+        state.set(op.results[0], state.value(op.operands[0]))
+    elif op.name in ("hlo.reduce", "hlo.reduce_window"):
+        half = len(op.operands) // 2
+        for result, initial in zip(op.results, op.operands[half:], strict=True):
+            broadcast_scalar(state, result, state.value(initial))
+    else:
+        return False
+    return True
+
+
+def broadcast_scalar(state: Lowering, result: SSAValue, value: Value) -> None:
+    """Set `result` to an array of which each element is the one of `value`."""
+    from neuronir.passes.lowering.layouts.values import rename_dims
+
+    shape = state.shape(result)
+    if value.scalar is not None:
+        state.set(result, scalar_value(shape, value.dtype, value.scalar))
+    else:
+        state.set(result, rename_dims(value, shape, []))

@@ -1,0 +1,248 @@
+"""gather, scatter, dynamic_slice and dynamic_update_slice: DMAs whose rows an index chooses.
+
+The dimensions of which a window does not take all are moved to the front, so that what an index
+chooses is some contiguous rows.
+"""
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+from xdsl.ir import Operation, SSAValue
+
+from neuronir.dialects.hlo.data_movement import (
+    DynamicSliceOp,
+    DynamicUpdateSliceOp,
+    GatherOp,
+    ScatterOp,
+)
+from neuronir.dialects.nc.enums import AluOp, DType
+from neuronir.dialects.nc.ops import View
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.location import source_name
+from neuronir.passes.lowering.conversion.convert import hbm_form
+from neuronir.passes.lowering.conversion.memory import contiguous_in_hbm, write_all
+from neuronir.passes.lowering.layouts.demand import ints
+from neuronir.passes.lowering.layouts.layout import dim_atoms, merge
+from neuronir.passes.lowering.layouts.values import (
+    Value,
+    constant_value,
+    new_value,
+    rename_dims,
+    reshape,
+    slice_value,
+)
+from neuronir.passes.lowering.layouts.views import plan
+from neuronir.passes.lowering.rules.movement import copy_into, place_layout
+from neuronir.passes.lowering.rules.reduce import reducer
+from neuronir.passes.lowering.rules.row_numbers import (
+    Windows,
+    as_vector,
+    batch_base,
+    components,
+    row_count,
+    row_numbers,
+    row_partition,
+    row_tiles,
+    scaled,
+)
+from neuronir.passes.lowering.state import Lowering
+
+
+def lower_gather(state: Lowering, op: Operation) -> None:
+    """gather: rows of a table in HBM by DMA, an index each; indices are clamped as HLO says."""
+    assert isinstance(op, GatherOp)
+    operand, indices = state.value(op.operands[0]), state.value(op.operands[1])
+    sizes = ints(op.slice_sizes)
+    collapsed, start_map = ints(op.collapsed_slice_dims), ints(op.start_index_map)
+    batching, index_batching = ints(op.operand_batching_dims), ints(op.start_indices_batching_dims)
+    vector_dim = int(op.index_vector_dim.value.data)
+    shape = operand.shape
+    lead = (*batching, *(d for d in start_map if d not in batching and sizes[d] < shape[d]))
+    limits = [n if d in lead else sizes[d] for d, n in enumerate(shape)]
+    if limits != list(shape):  # a dimension that no index moves is cut from its beginning
+        operand = slice_value(operand, [0] * len(shape), limits, [1] * len(shape))
+    index_shape = [n for i, n in enumerate(indices.shape) if i != vector_dim]
+    windows = Windows(operand.shape, lead, {d: sizes[d] for d in lead}, prod(index_shape))
+    columns = components(state, indices, vector_dim, len(start_map)) if lead else []
+    starts = {d: columns[j] for j, d in enumerate(start_map) if d in lead and columns}
+    base = batch_base(windows, index_shape, batching, index_batching, vector_dim)
+    number = row_numbers(state, windows, starts, base, clamp=True)
+    flat = gather_rows(state, operand, windows, number)
+    gone = {*collapsed, *batching}
+    order = [d for d in (*lead, *windows.rest) if d not in gone]
+    value = reshape(flat, (*index_shape, *(sizes[d] for d in order)))
+    offset = ints(op.offset_dims)
+    kept = [d for d in range(len(shape)) if d not in gone]
+    result_shape = state.shape(op.results[0])
+    places = [d for d in range(len(result_shape)) if d not in offset]
+    targets = [*places, *(offset[kept.index(d)] for d in order)]
+    state.set(op.results[0], rename_dims(value, result_shape, targets))
+
+
+def gather_rows(state: Lowering, operand: Value, windows: Windows, number: Value) -> Value:
+    """The rows of the given numbers, [count, row]."""
+    table = contiguous_in_hbm(state, _moved(operand, [*windows.lead, *windows.rest]))
+    count, row, dtype = windows.count, windows.row, operand.dtype
+    partition = row_partition(count, state.machine.partitions)
+    flat = new_value((count, row), dtype)
+    out = state.allocate(
+        merge(dim_atoms((count, row), range(2))),
+        tuple((scaled(a, row), s) for a, s in partition),
+        dtype,
+    )
+    chosen = state.converter.ensure(as_vector(number, count), partition, row_count(partition))
+    for first, size in row_tiles(partition, count):
+        dst = out.at(first * row, size, [(1, row)])
+        src = View(table.buffer, 0, 1, ((1, row),), table.offset)
+        state.emitter.emit(
+            "dma_gather",
+            [dst],
+            [src, chosen.at(first, size, ())],
+            {"row_stride": row * dtype.size, "rows": windows.rows},
+        )
+    flat.forms.append(out)
+    return flat
+
+
+def _moved(value: Value, order: Sequence[int]) -> Value:
+    """The dimensions in another order."""
+    if list(order) == list(range(len(value.shape))):
+        return value
+    shape = [value.shape[d] for d in order]
+    if value.array is not None:
+        return constant_value(np.ascontiguousarray(value.array.transpose(order)), value.dtype)
+    return rename_dims(value, shape, [list(order).index(i) for i in range(len(order))])
+
+
+def lower_scatter(state: Lowering, op: Operation) -> None:
+    """scatter: rows written (or combined) one after the other into a copy of the operand in HBM;
+    windows that do not fit are dropped."""
+    assert isinstance(op, ScatterOp)
+    if len(op.operands) != 3:
+        raise NeuronError("NCC_EVRF001", f"{source_name(op)}: scatter of several operands")
+    operand, indices, updates = (state.value(v) for v in op.operands)
+    shape = operand.shape
+    window, inserted = ints(op.update_window_dims), ints(op.inserted_window_dims)
+    scattered = ints(op.scatter_dims_to_operand_dims)
+    batching, index_batching = ints(op.input_batching_dims), ints(op.scatter_indices_batching_dims)
+    vector_dim = int(op.index_vector_dim.value.data)
+    gone = {*inserted, *batching}
+    kept = [d for d in range(len(shape)) if d not in gone]
+    extents = dict.fromkeys(range(len(shape)), 1)
+    extents.update((d, updates.shape[window[i]]) for i, d in enumerate(kept))
+    moving = [d for d in scattered if d not in batching]
+    moving += [d for d in kept if d not in moving and extents[d] < shape[d]]
+    lead = (*batching, *(d for d in moving if extents[d] < shape[d]))
+    index_shape = [n for i, n in enumerate(indices.shape) if i != vector_dim]
+    windows = Windows(shape, lead, {d: extents[d] for d in lead}, prod(index_shape))
+    columns = components(state, indices, vector_dim, len(scattered)) if scattered else []
+    starts = {d: columns[j] for j, d in enumerate(scattered) if d in lead}
+    base = batch_base(windows, index_shape, batching, index_batching, vector_dim)
+    number = row_numbers(state, windows, starts, base, clamp=False)
+    batch_dims = [d for d in range(len(updates.shape)) if d not in window]
+    order = [window[kept.index(d)] for d in (*lead, *windows.rest) if d in kept]
+    source = reshape(_moved(updates, [*batch_dims, *order]), (windows.count, windows.row))
+    combine = _combine(op, operand.dtype)
+    state.set(op.results[0], scatter_rows(state, operand, windows, number, source, combine))
+
+
+def scatter_rows(
+    state: Lowering, operand: Value, windows: Windows, number: Value, source: Value, combine: AluOp
+) -> Value:
+    """`operand` with rows [count, row] combined into those of the given numbers, in order."""
+    shape, dtype = operand.shape, operand.dtype
+    order = [*windows.lead, *windows.rest]
+    fresh = new_value([shape[d] for d in order], dtype)
+    buffer = state.emitter.variable("scratch", "scratch", fresh.shape, dtype)
+    target = hbm_form(buffer, fresh)
+    write_all(state, _moved(operand, order), target)
+    count, row = windows.count, windows.row
+    partition = row_partition(count, state.machine.partitions)
+    rows = tuple((scaled(a, row), s) for a, s in partition)
+    form = state.converter.ensure(source, rows, row_count(partition))
+    chosen = state.converter.ensure(as_vector(number, count), partition, row_count(partition))
+    dims = plan([form], dim_atoms((count, row), [1])) or []
+    free = [(d.strides[0], d.size) for d in dims]
+    for first, size in row_tiles(partition, count):
+        state.emitter.emit(
+            "dma_scatter",
+            [View(buffer, 0, 1, ((1, row),))],
+            [form.at(first * row, size, free), chosen.at(first, size, ())],
+            {"row_stride": row * dtype.size, "rows": windows.rows, "accumulate": combine},
+        )
+    fresh.forms.append(target)
+    return fresh if order == sorted(order) else rename_dims(fresh, shape, order)
+
+
+def _combine(op: ScatterOp, dtype: DType) -> AluOp:
+    block = op.regions[0].block
+    last = block.last_op
+    if last is not None and len(list(block.ops)) == 1 and last.operands[0] is block.args[1]:
+        return AluOp.BYPASS
+    alu = reducer(op, op.regions[0], dtype)
+    if alu not in (AluOp.ADD, AluOp.MAX, AluOp.MIN):
+        raise NeuronError(
+            "NCC_EVRF016",
+            f"{source_name(op)}: scatter with {alu.name.lower()} is not supported",
+            help="add, min, max and assignment are",
+        )
+    return alu
+
+
+def lower_dynamic_slice(state: Lowering, op: Operation) -> None:
+    """dynamic_slice: a slice where the indices are known, else rows that the indices choose."""
+    assert isinstance(op, DynamicSliceOp)
+    source = state.value(op.operands[0])
+    sizes = ints(op.slice_sizes)
+    windows, starts, known = _window(state, op.operands[1:], source.shape, sizes)
+    limits = [a + n for a, n in zip(known, sizes, strict=True)]
+    if not starts:
+        state.set(op.results[0], slice_value(source, known, limits, [1] * len(sizes)))
+        return
+    number = row_numbers(state, windows, starts, None, clamp=True)
+    flat = gather_rows(state, source, windows, number)
+    order = [*windows.lead, *windows.rest]
+    value = reshape(flat, [sizes[d] for d in order])
+    state.set(op.results[0], rename_dims(value, sizes, order))
+
+
+def lower_dynamic_update_slice(state: Lowering, op: Operation) -> None:
+    """dynamic_update_slice: the operand with the update written over it."""
+    assert isinstance(op, DynamicUpdateSliceOp)
+    source, update = state.value(op.operands[0]), state.value(op.operands[1])
+    shape = source.shape
+    windows, starts, known = _window(state, op.operands[2:], shape, update.shape)
+    if starts:
+        number = row_numbers(state, windows, starts, None, clamp=True)
+        rows = _moved(update, [*windows.lead, *windows.rest])
+        rows = reshape(rows, (windows.count, windows.row))
+        result = scatter_rows(state, source, windows, number, rows, AluOp.BYPASS)
+        state.set(op.results[0], result)
+        return
+    cut = [d for d in range(len(shape)) if update.shape[d] != shape[d]]
+    target = place_layout(state, op, [source, update], cut)
+    copy_into(state, target, shape, source, [0] * len(shape))
+    copy_into(state, target, shape, update, known)
+    value = new_value(shape, source.dtype)
+    value.forms.append(target)
+    state.set(op.results[0], value)
+
+
+def _window(
+    state: Lowering, indices: Sequence[SSAValue], shape: tuple[int, ...], sizes: Sequence[int]
+) -> tuple[Windows, dict[int, Value], list[int]]:
+    """The one window of a dynamic slice, the starts that are only known at run time (none: all are
+    known), and those that are known, clamped."""
+    known: list[int] = []
+    unknown = False
+    for ssa, n, size in zip(indices, shape, sizes, strict=True):
+        scalar = state.value(ssa).scalar
+        unknown |= scalar is None and n != size
+        known.append(max(0, min(int(scalar or 0), n - size)))
+    lead = tuple(d for d in range(len(shape)) if sizes[d] != shape[d])
+    windows = Windows(shape, lead, {d: sizes[d] for d in lead}, 1)
+    starts: dict[int, Value] = {}
+    for d in lead if unknown else ():
+        starts[d] = components(state, state.value(indices[d]), 0, 1)[0]
+    return windows, starts, known

@@ -1,0 +1,326 @@
+"""Ops that move data: views where a layout allows it, else copies, else a trip through HBM."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import cast
+
+import numpy as np
+from xdsl.ir import Operation
+
+from neuronir.dialects.hlo.data_movement import (
+    BroadcastOp,
+    ConcatenateOp,
+    PadOp,
+    ReverseOp,
+    SliceOp,
+    TransposeOp,
+)
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.passes.lowering.conversion.memory import contiguous_in_hbm, holds
+from neuronir.passes.lowering.layouts.demand import ints
+from neuronir.passes.lowering.layouts.layout import (
+    Atom,
+    Form,
+    dense,
+    dim_atoms,
+    join,
+    merge,
+    row_major,
+    split_at,
+)
+from neuronir.passes.lowering.layouts.natural import divides, in_dimensions
+from neuronir.passes.lowering.layouts.values import (
+    Partition,
+    Parts,
+    Value,
+    constant_value,
+    new_value,
+    rename,
+    rename_dims,
+    reshape,
+    scalar_value,
+    slice_value,
+)
+from neuronir.passes.lowering.layouts.views import chunks, plan
+from neuronir.passes.lowering.rules.empty import broadcast_scalar
+from neuronir.passes.lowering.state import Lowering, span
+
+
+def lower_reshape(state: Lowering, op: Operation) -> None:
+    """reshape: the numbering stays."""
+    source = state.value(op.operands[0])
+    shape = state.shape(op.results[0])
+    view = reshape(source, shape)
+    if source.array is not None:
+        view = constant_value(source.array.reshape(shape), source.dtype)
+    state.set(op.results[0], view)
+
+
+def lower_bitcast_convert(state: Lowering, op: Operation) -> None:
+    """bitcast_convert: the same bytes seen as another type; through HBM where the width changes."""
+    source = state.value(op.operands[0])
+    shape, dtype = state.shape(op.results[0]), state.dtype(op.results[0])
+    if source.scalar is not None or source.array is not None:
+        one = source.array if source.array is not None else np.full(source.shape, source.scalar)
+        array = np.ascontiguousarray(one.astype(source.dtype.numpy, copy=False))
+        value = constant_value(array.reshape(-1).view(dtype.numpy).reshape(shape), dtype)
+        value.special = dtype.is_float
+        state.set(op.results[0], value)
+        return
+    if dtype.size != source.dtype.size:
+        memory = contiguous_in_hbm(state, source)
+        value = new_value(shape, dtype)
+        whole = dense(value.support)
+        offset = memory.offset * source.dtype.size // dtype.size
+        name = dtype.name.lower()
+        value.forms.append(Form(memory.buffer, (), whole, 0, offset, name, 1, True))
+        value.special = dtype.is_float
+        state.set(op.results[0], value)
+        return
+    name = dtype.name.lower()
+    if not any(holds(form, source) for form in state.converter.source_forms(source)):
+        partition = state.default_partition(source.support)
+        state.converter.ensure(source, partition, span(partition))
+    value = Value(
+        shape,
+        dtype,
+        source.support,
+        source=source,
+        from_source=lambda form: replace(form, dtype=name) if holds(form, source) else None,
+        to_source=lambda a: None,  # PE transposes of numbers would not keep all bits
+        special=dtype.is_float,
+    )
+    state.set(op.results[0], value)
+
+
+def lower_transpose(state: Lowering, op: Operation) -> None:
+    """transpose: atoms are renumbered."""
+    source = state.value(op.operands[0])
+    permutation = ints(cast(TransposeOp, op).permutation)
+    if source.array is not None:
+        state.set(op.results[0], constant_value(source.array.transpose(permutation), source.dtype))
+        return
+    dims = [permutation.index(i) for i in range(len(permutation))]
+    state.set(op.results[0], rename_dims(source, state.shape(op.results[0]), dims))
+
+
+def lower_broadcast(state: Lowering, op: Operation) -> None:
+    """broadcast: a value that is constant along the new dimensions."""
+    source = state.value(op.operands[0])
+    shape = state.shape(op.results[0])
+    if source.scalar is not None:
+        state.set(op.results[0], scalar_value(shape, source.dtype, source.scalar))
+        return
+    state.set(op.results[0], rename_dims(source, shape, ints(cast(BroadcastOp, op).dimensions)))
+
+
+def lower_slice(state: Lowering, op: Operation) -> None:
+    """slice: a view of a rectangle."""
+    assert isinstance(op, SliceOp)
+    source = state.value(op.operands[0])
+    view = slice_value(source, ints(op.start_indices), ints(op.limit_indices), ints(op.strides))
+    if source.scalar is not None:
+        view = scalar_value(view.shape, source.dtype, source.scalar)
+    elif source.array is not None and view.array is not None:
+        view = constant_value(view.array, source.dtype)
+    state.set(op.results[0], view)
+
+
+def place_layout(
+    state: Lowering, op: Operation, sources: Sequence[Value], cut: Sequence[int]
+) -> Form:
+    """A new form for a result put together from pieces along the dimensions `cut`, which stay on
+    the free axis."""
+    result = op.results[0]
+    shape = state.shape(result)
+    support = merge(dim_atoms(shape, range(len(shape))))
+    avoid = dim_atoms(shape, cut)
+    want = _layout_of(state, sources, shape, cut) or state.demand(result).best()
+    if want is None or any(a.stride < v.end and v.stride < a.end for a, _ in want for v in avoid):
+        want = state.default_partition(support, avoid)
+    if not divides([a for a, _ in want], shape):
+        rest = [d for d in range(len(shape)) if d not in cut]
+        want = in_dimensions(shape, rest, state.machine.partitions)
+    return state.allocate(support, want, state.dtype(result))
+
+
+def _layout_of(
+    state: Lowering, sources: Sequence[Value], shape: Sequence[int], cut: Sequence[int]
+) -> Partition | None:
+    """The layout of the largest piece that is on the chip, in the numbering of the result, if none
+    of the dimensions `cut` is on partitions."""
+    for piece in sorted(sources, key=lambda v: -v.size):
+        value = piece.lazy[0] if piece.lazy is not None and not piece.forms else piece
+        if value.scalar is not None or value.array is not None or value.shape != piece.shape:
+            continue
+        pairs = [(d, d) for d, n in enumerate(shape) if d not in cut and n > 1]
+        old, new = row_major(value.shape), row_major(shape)
+        for form in state.converter.source_forms(value):
+            if not form.usable:
+                continue
+            cuts = {c for s, n in zip(old, value.shape, strict=True) for c in (s, s * n)}
+            parts = [
+                (rename(b, value.shape, old, new, pairs), s * (b.stride // a.stride))
+                for a, s in form.partition
+                for b in ((a,) if a.ragged else split_at(a, cuts) or (a,))
+            ]
+            if all(a is not None for a, _ in parts):
+                return join([(a, s) for a, s in parts if a is not None])
+    return None
+
+
+def copy_into(
+    state: Lowering,
+    target: Form,
+    shape: Sequence[int],
+    piece: Value,
+    starts: Sequence[int],
+    steps: Sequence[int] | None = None,
+) -> None:
+    """Copy `piece` to the rectangle of `target` (of `shape`) that begins at `starts`."""
+    whole = Value(tuple(shape), piece.dtype, merge(dim_atoms(shape, range(len(shape)))), [target])
+    steps = steps or [1] * len(shape)
+    limits = [a + (n - 1) * s + 1 for a, n, s in zip(starts, piece.shape, steps, strict=True)]
+    window = slice_value(whole, starts, limits, steps)
+    assert window.from_source is not None
+    out = window.from_source(target)
+    if out is None:
+        raise NeuronError("NIR_LOW004", "a layout cuts a piece")
+    count = out.partitions
+    if piece.scalar is not None:
+        dims = plan([out], [a for a, _ in out.free]) or []
+        for chunk in chunks(dims, count, 4, state.machine.max_free_sbuf):
+            state.emitter.memset(chunk.view(out, 0), float(piece.scalar))
+        return
+    form = state.converter.ensure(piece, join(out.partition), count)
+    dims = plan([out, form], [a for a, _ in out.free]) or []
+    for chunk in chunks(dims, count, 4, state.machine.max_free_psum):
+        state.emitter.copy(chunk.view(out, 0), chunk.view(form, 1))
+
+
+def lower_concatenate(state: Lowering, op: Operation) -> None:
+    """concatenate: each operand is copied to its place."""
+    assert isinstance(op, ConcatenateOp)
+    d = int(op.dimension.value.data)
+    shape = state.shape(op.results[0])
+    sources = [state.value(v) for v in op.operands]
+    target = place_layout(state, op, sources, [d])
+    low = 0
+    for piece in sources:
+        if piece.size == 0:
+            continue
+        starts = [0] * len(shape)
+        starts[d] = low
+        copy_into(state, target, shape, piece, starts)
+        low += piece.shape[d]
+    _finish(state, op, target)
+
+
+def lower_pad(state: Lowering, op: Operation) -> None:
+    """pad: the padding value everywhere, then the operand in its place (or a slice of it)."""
+    assert isinstance(op, PadOp)
+    source, value = state.value(op.operands[0]), state.value(op.operands[1])
+    low, high = ints(op.edge_padding_low), ints(op.edge_padding_high)
+    inner = ints(op.interior_padding)
+    shape = state.shape(op.results[0])
+    starts, limits, place = [], [], []
+    for n, lo, hi, i in zip(source.shape, low, high, inner, strict=True):
+        step = i + 1
+        first = max(0, -(lo // step)) if lo < 0 else 0
+        last = n
+        extent = (n - 1) * step + 1 + lo + hi
+        while last > first and lo + (last - 1) * step >= extent:
+            last -= 1
+        starts.append(first)
+        limits.append(last)
+        place.append(lo + first * step)
+    if any(b <= a for a, b in zip(starts, limits, strict=True)):
+        broadcast_scalar(state, op.results[0], value)
+        return
+    piece = slice_value(source, starts, limits, [1] * len(starts))
+    if starts == [0] * len(starts) and limits == list(source.shape):
+        piece = source
+    cut = [d for d in range(len(shape)) if low[d] or high[d] or inner[d]]
+    target = place_layout(state, op, [source], cut)
+    if value.scalar is None:
+        fill = rename_dims(value, shape, [])
+        copy_into(state, target, shape, fill, [0] * len(shape))
+    else:
+        copy_into(
+            state, target, shape, scalar_value(shape, value.dtype, value.scalar), [0] * len(shape)
+        )
+    copy_into(state, target, shape, piece, place, [i + 1 for i in inner])
+    _finish(state, op, target)
+
+
+def lower_reverse(state: Lowering, op: Operation) -> None:
+    """reverse: strides of the other sign."""
+    assert isinstance(op, ReverseOp)
+    source = state.value(op.operands[0])
+    shape = source.shape
+    dims = [d for d in ints(op.dimensions) if shape[d] > 1]
+    if source.array is not None:
+        flipped = source.array[
+            tuple(slice(None, None, -1 if d in dims else None) for d in range(len(shape)))
+        ]
+        state.set(op.results[0], constant_value(flipped.copy(), source.dtype))
+        return
+    mirrored = dim_atoms(shape, dims)
+    cuts = {c for a in mirrored for c in (a.stride, a.end)}
+
+    def forward(form: Form) -> Form | None:
+        if any(_touches(a, mirrored) for a, _ in form.partition):
+            return None
+        free: list[tuple[Atom, int]] = []
+        offset = form.offset
+        for whole, stride in form.free:
+            parts = (whole,) if whole.ragged else split_at(whole, cuts)
+            if parts is None or (whole.ragged and _touches(whole, mirrored)):
+                return None
+            for a in parts:
+                step = stride * (a.stride // whole.stride)
+                if _touches(a, mirrored):
+                    offset += (a.size - 1) * step
+                    step = -step
+                free.append((a, step))
+        return replace(form, free=tuple(free), offset=offset)
+
+    def back(a: Atom) -> Parts | None:
+        return None if _touches(a, mirrored) else [(a, 1)]
+
+    view = Value(
+        shape,
+        source.dtype,
+        source.support,
+        scalar=source.scalar,
+        source=source,
+        from_source=forward,
+        to_source=back,
+    )
+    state.set(op.results[0], view)
+
+
+def _touches(a: Atom, others: Sequence[Atom]) -> bool:
+    return any(a.stride < o.end and o.stride < a.end for o in others)
+
+
+def lower_iota(state: Lowering, op: Operation) -> None:
+    """iota: a constant vector, seen as a broadcast."""
+    from neuronir.dialects.hlo.constants import IotaOp
+
+    assert isinstance(op, IotaOp)
+    d = int(op.iota_dimension.value.data)
+    shape = state.shape(op.results[0])
+    dtype = state.dtype(op.results[0])
+    vector = constant_value(np.arange(shape[d]).astype(dtype.numpy), dtype)
+    if vector.scalar is not None:
+        state.set(op.results[0], scalar_value(shape, dtype, vector.scalar))
+        return
+    state.set(op.results[0], rename_dims(vector, shape, [d]))
+
+
+def _finish(state: Lowering, op: Operation, form: Form) -> None:
+    shape = state.shape(op.results[0])
+    value = new_value(shape, state.dtype(op.results[0]))
+    value.forms.append(form)
+    state.set(op.results[0], value)

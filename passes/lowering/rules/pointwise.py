@@ -1,0 +1,142 @@
+"""Walking the operands of an elementwise op and its result together."""
+
+from collections.abc import Sequence
+
+from xdsl.ir import Operation
+
+from neuronir.dialects.nc.enums import DType, Space
+from neuronir.dialects.nc.ops import View
+from neuronir.dialects.nc.records import space_of
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.passes.lowering.layouts.cover import elements_of
+from neuronir.passes.lowering.layouts.layout import Form
+from neuronir.passes.lowering.layouts.natural import refined, widest
+from neuronir.passes.lowering.layouts.values import Partition, Value
+from neuronir.passes.lowering.layouts.views import chunks, plan
+from neuronir.passes.lowering.state import Lowering, span, union
+
+MAX_DIMS = 3
+"""Free dims of an instruction with several operands (design.md section 3: at most four; two sources
+and a destination leave room for three each)."""
+
+
+def choose_partition(state: Lowering, op: Operation, operands: Sequence[Value]) -> Partition:
+    """The layout of an elementwise result: that of its largest operand on the chip, else what its
+    users want, else rows of contiguous elements."""
+    result = op.results[0]
+    best: Form | None = None
+    size = -1
+    for value in operands:
+        if value.array is not None or value.scalar is not None:
+            continue
+        extent = 1
+        for a in value.support:
+            extent *= a.size
+        wanted = next((f for f in state.converter.source_forms(value) if f.usable), None)
+        if wanted is not None and wanted.partition and extent > size:
+            best, size = wanted, extent
+    if best is not None:
+        return state.partition_of(best)
+    want = state.demand(result)
+    chosen = want.best()
+    if chosen is not None and not any(
+        a.stride < f.end and f.stride < a.end for a, _ in chosen for f in want.free
+    ):
+        return chosen
+    support = union([v.support for v in operands])
+    avoid = list(want.free)
+    chosen = state.default_partition(support, avoid)
+    while not chosen and avoid and elements_of(support) > state.machine.partitions:
+        avoid.pop()  # the furthest reduction's: all on one partition is worse
+        chosen = state.default_partition(support, avoid)
+    return chosen
+
+
+class Pointwise:
+    """One elementwise computation under way: its output form and its operands' forms."""
+
+    def __init__(
+        self,
+        state: Lowering,
+        op: Operation,
+        operands: Sequence[Value],
+        dtype: DType,
+        partition: Partition | None = None,
+    ) -> None:
+        self.state = state
+        self.dtype = dtype
+        if all(v.scalar is not None for v in operands):  # nothing varies: compute one element
+            one = operands[0]
+            form = state.converter.ensure(one, (), 1)
+            operands = [Value(one.shape, one.dtype, (), [form]), *operands[1:]]
+        for attempt in (False, True):
+            self.partition = (
+                self._refined(operands, state.shape(op.results[0]))
+                if attempt
+                else partition
+                if partition is not None
+                else choose_partition(state, op, [v for v in operands if v.scalar is None])
+            )
+            if self._lay_out(operands):
+                return
+        raise NeuronError("NIR_LOW004", "the layouts of the operands do not go together")
+
+    def _refined(self, operands: Sequence[Value], shape: tuple[int, ...]) -> Partition:
+        """A layout in factors along which each operand varies or does not."""
+        varying = [v for v in operands if v.scalar is None]
+        atoms = refined(varying, shape)
+        return widest(atoms or (), self.state.machine.partitions)
+
+    def _lay_out(self, operands: Sequence[Value]) -> bool:
+        """Bring the operands into the layout, and find how to walk them together."""
+        converter, count = self.state.converter, span(self.partition)
+        varying = [v for v in operands if v.scalar is None]
+        self.support = union([v.support for v in varying])
+        try:
+            self.forms: list[Form | None] = [
+                None if v.scalar is not None else converter.ensure(v, self.partition, count)
+                for v in operands
+            ]
+            present = [f for f in self.forms if f is not None]
+            largest = max(present, key=lambda f: f.elements * f.partitions)
+            self.out = self.state.allocate(self.support, self.partition, self.dtype, largest)
+        except NeuronError as error:
+            if error.code != "NIR_LOW001":  # this layout does not divide an operand
+                raise
+            return False
+        self.present = [self.out, *present]
+        dims = plan(self.present, [a for a, _ in self.out.free])
+        self.dims = dims or []
+        return dims is not None
+
+    def pieces(self, max_dims: int = MAX_DIMS) -> list[tuple[View, list[View | None]]]:
+        """(output, operands) of each instruction; None for scalars."""
+        limit = self.state.machine.max_free_sbuf
+        if any(space_of(f.buffer) is Space.PSUM for f in self.present):
+            limit = self.state.machine.max_free_psum
+        out: list[tuple[View, list[View | None]]] = []
+        for piece in chunks(self.dims, self.out.partitions, max_dims, limit):
+            views: list[View | None] = []
+            k = 1
+            for form in self.forms:
+                if form is None:
+                    views.append(None)
+                else:
+                    views.append(piece.view(form, k))
+                    k += 1
+            out.append((piece.view(self.out, 0), views))
+        return out
+
+    def per_partition(self, which: int) -> View | None:
+        """The [P,1] view of an operand that is constant along the free axis."""
+        form = self.forms[which]
+        if form is None or form.free and any(a.size > 1 for a, _ in form.free):
+            return None
+        if self.dims and any(d.atom.ragged for d in self.dims):
+            return None
+        return form.at(0, self.out.partitions, ())
+
+    def finish(self, op: Operation) -> None:
+        """Record the result."""
+        shape = self.state.shape(op.results[0])
+        self.state.set(op.results[0], Value(shape, self.dtype, self.support, [self.out]))

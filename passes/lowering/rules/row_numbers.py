@@ -1,0 +1,261 @@
+"""Row numbers: which rows of a table an index array chooses, computed on POOL, whose 32-bit
+integers are exact."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuronir.dialects.nc.enums import AluOp, DType, Engine
+from neuronir.passes.lowering.layouts.layout import (
+    Atom,
+    Form,
+    atom,
+    merge,
+    row_major,
+    tile,
+    tile_width,
+)
+from neuronir.passes.lowering.layouts.values import (
+    Partition,
+    Value,
+    constant_value,
+    new_value,
+    rename_dims,
+    reshape,
+    slice_value,
+)
+from neuronir.passes.lowering.layouts.views import Dim, chunks, plan
+from neuronir.passes.lowering.state import Lowering, union
+
+
+def row_partition(count: int, limit: int) -> Partition:
+    """Rows on partitions: the layout of a vector of `count` indices."""
+    if count == 1:
+        return ()
+    width = tile_width(count, limit)
+    return ((tile(count, 1, width)[1] if width < count else atom(count, 1), 1),)
+
+
+class Integers:
+    """Exact int32 arithmetic on vectors of indices, all in one layout."""
+
+    def __init__(self, state: Lowering, count: int) -> None:
+        self.state = state
+        self.count = count
+        self.partition = row_partition(count, state.machine.partitions)
+
+    def scalar(
+        self, value: Value, op0: AluOp, a: float, op1: AluOp = AluOp.BYPASS, b: float = 0.0
+    ) -> Value:
+        """(value op0 a) op1 b."""
+        form = self._form(value)
+        out = self._out()
+        for piece in chunks(self._walk([out, form], out), out.partitions, 4, 1 << 15):
+            self.state.emitter.tensor_scalar(
+                piece.view(out, 0), piece.view(form, 1), op0, a, op1, b, engine=Engine.POOL
+            )
+        return self._value(out)
+
+    def tensor(self, op: AluOp, lhs: Value, rhs: Value) -> Value:
+        """lhs op rhs."""
+        left, right = self._form(lhs), self._form(rhs)
+        out = self._out()
+        for piece in chunks(self._walk([out, left, right], out), out.partitions, 3, 1 << 15):
+            self.state.emitter.tensor_tensor(
+                op, piece.view(out, 0), piece.view(left, 1), piece.view(right, 2), Engine.POOL
+            )
+        return self._value(out)
+
+    def _form(self, value: Value) -> Form:
+        count = 1
+        for a, _ in self.partition:
+            count *= a.size
+        return self.state.converter.ensure(value, self.partition, count)
+
+    def _out(self) -> Form:
+        support = merge([atom(self.count, 1)])
+        return self.state.allocate(support, self.partition, DType.I32)
+
+    def _walk(self, forms: list[Form], out: Form) -> list[Dim]:
+        dims = plan(forms, [a for a, _ in out.free])
+        assert dims is not None
+        return dims
+
+    def _value(self, form: Form) -> Value:
+        value = new_value((self.count,), DType.I32)
+        value.forms.append(form)
+        return value
+
+
+def components(state: Lowering, indices: Value, vector_dim: int, n: int) -> list[Value]:
+    """The columns of an index array, each flattened to a vector of all index positions."""
+    shape = indices.shape
+    if indices.dtype is not DType.I32:
+        if indices.array is not None:
+            indices = constant_value(indices.array.astype(np.int32), DType.I32)
+        else:
+            indices = _as_int32(state, indices)
+    out: list[Value] = []
+    for j in range(n):
+        if vector_dim == len(shape):
+            out.append(reshape(indices, (prod(shape),)))
+            continue
+        starts = [0] * len(shape)
+        limits = list(shape)
+        starts[vector_dim], limits[vector_dim] = j, j + 1
+        column = slice_value(indices, starts, limits, [1] * len(shape)) if n > 1 else indices
+        if column.array is not None:
+            column = constant_value(np.ascontiguousarray(column.array), DType.I32)
+        out.append(reshape(column, (prod(shape) // n,)))
+    return out
+
+
+def _as_int32(state: Lowering, indices: Value) -> Value:
+    partition = state.default_partition(indices.support)
+    count = 1
+    for a, _ in partition:
+        count *= a.size
+    form = state.converter.ensure(indices, partition, count)
+    out = state.allocate(indices.support, partition, DType.I32)
+    dims = plan([out, form], [a for a, _ in out.free])
+    assert dims is not None
+    for piece in chunks(dims, out.partitions, 4, 1 << 15):
+        state.emitter.copy(piece.view(out, 0), piece.view(form, 1), Engine.POOL)
+    return Value(indices.shape, DType.I32, union([indices.support]), [out])
+
+
+def as_vector(value: Value, count: int) -> Value:
+    """A vector of `count` equal or given numbers as one that varies, for a form of its own."""
+    if value.scalar is None:
+        return value
+    return constant_value(np.full(count, value.scalar, np.int32), DType.I32)
+
+
+def scaled(a: Atom, factor: int) -> Atom:
+    """The atom of rows in the numbering of a table of `factor` elements a row."""
+    return Atom(a.size, a.stride * factor, a.unit * factor, a.extent)
+
+
+def row_count(partition: Partition) -> int:
+    """Rows that a layout holds at a time."""
+    return prod(a.size for a, _ in partition)
+
+
+def row_tiles(partition: Partition, count: int) -> list[tuple[int, int]]:
+    """(first, number) of the rows of each instruction."""
+    width = row_count(partition)
+    return [(low, min(width, count - low)) for low in range(0, count, width)]
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Windows of a tensor of `shape`: `lead` are the dimensions of which a window does not take
+    all, in the order of the row numbers; `extents` its sizes along them; `positions` how many
+    windows there are."""
+
+    shape: tuple[int, ...]
+    lead: tuple[int, ...]
+    extents: Mapping[int, int]
+    positions: int
+
+    @property
+    def rows(self) -> int:
+        """Rows of the whole tensor."""
+        return prod(self.shape[d] for d in self.lead)
+
+    @property
+    def rest(self) -> tuple[int, ...]:
+        """The dimensions of which a window takes all: they make up a row."""
+        return tuple(d for d in range(len(self.shape)) if d not in self.lead)
+
+    @property
+    def row(self) -> int:
+        """Elements of a row."""
+        return prod(self.shape[d] for d in self.rest)
+
+    @property
+    def per_window(self) -> int:
+        """Rows of a window."""
+        return prod(self.extents[d] for d in self.lead)
+
+    @property
+    def count(self) -> int:
+        """Rows of all windows."""
+        return self.positions * self.per_window
+
+    def offsets(self, base: Sequence[int] | NDArray[np.int64] | None = None) -> NDArray[np.int32]:
+        """The row number of each row of each window whose start is all zero, plus `base` of each
+        position."""
+        unit = row_major([self.shape[d] for d in self.lead])
+        inside = np.zeros(1, np.int64)
+        for d, step in zip(self.lead, unit, strict=True):
+            inside = (inside[:, None] + np.arange(self.extents[d]) * step).reshape(-1)
+        outer = np.zeros(self.positions, np.int64) if base is None else np.asarray(base)
+        return (outer[:, None] + inside[None, :]).reshape(-1).astype(np.int32)
+
+    def spread(self, column: Value) -> Value:
+        """A number of each position as one of each row."""
+        if column.scalar is not None or self.per_window == 1:
+            return column
+        shape = (self.positions, self.per_window)
+        return reshape(rename_dims(column, shape, [0]), (self.count,))
+
+
+def row_numbers(
+    state: Lowering,
+    windows: Windows,
+    starts: Mapping[int, Value],
+    base: NDArray[np.int64] | None,
+    clamp: bool,
+) -> Value:
+    """The number of each row of each window. `starts` are its first indices along some of the lead
+    dimensions, a vector of all positions each (0 along the others); `base` are further row numbers
+    of each position. With `clamp` starts are moved so that windows fit; without, the rows of
+    windows that do not fit are -1."""
+    exact = Integers(state, windows.count)
+    unit = dict(zip(windows.lead, row_major([windows.shape[d] for d in windows.lead]), strict=True))
+    total: Value | None = None
+    valid: Value | None = None
+    for d, start in starts.items():
+        room = float(windows.shape[d] - windows.extents[d])
+        column = as_vector(windows.spread(start), windows.count)
+        if clamp:
+            column = exact.scalar(column, AluOp.MAX, 0.0, AluOp.MIN, room)
+        else:
+            for alu, bound in ((AluOp.IS_GE, 0.0), (AluOp.IS_LE, room)):
+                one = exact.scalar(column, alu, bound)
+                valid = one if valid is None else exact.tensor(AluOp.MULTIPLY, valid, one)
+        if unit[d] != 1:
+            column = exact.scalar(column, AluOp.MULTIPLY, float(unit[d]))
+        total = column if total is None else exact.tensor(AluOp.ADD, total, column)
+    offsets = windows.offsets(base)
+    if total is None:
+        return as_vector(constant_value(offsets, DType.I32), windows.count)
+    if offsets.any():
+        total = exact.tensor(AluOp.ADD, total, constant_value(offsets, DType.I32))
+    if valid is None:
+        return total
+    shifted = exact.scalar(total, AluOp.ADD, 1.0)
+    masked = exact.tensor(AluOp.MULTIPLY, shifted, valid)
+    return exact.scalar(masked, AluOp.ADD, -1.0)
+
+
+def batch_base(
+    windows: Windows,
+    index_shape: Sequence[int],
+    batching: Sequence[int],
+    index_batching: Sequence[int],
+    vector_dim: int,
+) -> NDArray[np.int64] | None:
+    """The row numbers that batch dimensions add to each position."""
+    if not batching:
+        return None
+    unit = dict(zip(windows.lead, row_major([windows.shape[d] for d in windows.lead]), strict=True))
+    places = np.indices(tuple(index_shape)).reshape(len(index_shape), -1)
+    base = np.zeros(windows.positions, np.int64)
+    for d, i in zip(batching, index_batching, strict=True):
+        base += places[i if i < vector_dim else i - 1] * unit[d]
+    return base

@@ -1,0 +1,1 @@
+"""Tile loops around values that are too large for SBUF."""

@@ -1,0 +1,290 @@
+"""How a tile of one dimension of one value determines the tiles of its neighbours.
+
+A streamed group works on one tile of its rows at a time. The rows are a dimension of each value in
+it; an op passes the dimension on (elementwise ops, reductions of other dimensions, free and batch
+dimensions of dots), or it needs an operand whole, or it can't be tiled so.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, TensorType, i64
+from xdsl.ir import Operation, SSAValue
+
+from neuronir.dialects.hlo.control_flow import CompositeOp
+from neuronir.dialects.hlo.data_movement import BroadcastOp, PadOp, SliceOp, TransposeOp
+from neuronir.dialects.hlo.linear import ConvolutionOp, DotOp
+from neuronir.dialects.hlo.reduction import ReduceOp, ReduceWindowOp
+from neuronir.passes.lowering.layouts.demand import ints, shape_of
+from neuronir.passes.lowering.layouts.layout import row_major
+
+WHOLE = -1
+"""In place of a dimension: the value is needed whole for each tile."""
+Tiling = dict[SSAValue, int]
+"""The tiled dimension of each value, or WHOLE."""
+
+ELEMENTWISE = frozenset(
+    f"hlo.{name}"
+    for name in (
+        "abs exponential log sqrt rsqrt tanh logistic erf sine sign negate not copy add subtract "
+        "multiply divide maximum minimum compare and or xor shift_left shift_right_logical "
+        "shift_right_arithmetic convert select"
+    ).split()
+)
+
+
+def spread(op: Operation, value: SSAValue, dim: int) -> Tiling | None:
+    """The tiling of all operands and results of `op` where `value`, one of them, is tiled along
+    `dim`; None where the op can't work on such tiles."""
+    if len(op.results) != 1 or not isinstance(op.results[0].type, TensorType):
+        return None
+    if any(not isinstance(v.type, TensorType) for v in op.operands):
+        return None
+    if op.name in ELEMENTWISE:
+        return _elementwise(op, value, dim)
+    if isinstance(op, (BroadcastOp, TransposeOp)):
+        return _renamed(op, value, dim)
+    if op.name == "hlo.reshape":
+        return _reshaped(op, value, dim)
+    if isinstance(op, SliceOp):
+        return _sliced(op, dim)
+    if isinstance(op, ReduceOp):
+        return _reduced(op, value, dim)
+    if isinstance(op, DotOp):
+        return _dot(op, value, dim)
+    if isinstance(op, CompositeOp):
+        return _composite(op, value, dim)
+    if isinstance(op, ConvolutionOp):
+        return _convolution(op, value, dim)
+    if isinstance(op, ReduceWindowOp):
+        return _windowed(op, value, dim)
+    if isinstance(op, PadOp):
+        return _padded(op, value, dim)
+    return None
+
+
+def _convolution(op: ConvolutionOp, value: SSAValue, dim: int) -> Tiling | None:
+    """convolution: along the batch."""
+    image, weights = op.operands
+    batch, out = int(op.input_batch_dim.value.data), int(op.output_batch_dim.value.data)
+    alone = int(cast(IntegerAttr, op.batch_group_count).value.data) == 1 and image is not weights
+    place = batch if value is image else out if value is op.results[0] else None
+    if not alone or dim != place:
+        return None
+    return {image: batch, weights: WHOLE, op.results[0]: out}
+
+
+def _windowed(op: ReduceWindowOp, value: SSAValue, dim: int) -> Tiling | None:
+    """reduce_window: along a dimension on which the window does not move over several elements."""
+    if len(op.operands) != 2 or value is op.operands[1]:
+        return None
+    pads = ints(op.padding)
+    still = ints(op.window_dimensions)[dim] == ints(op.window_strides)[dim] == 1
+    if not still or any(pads[2 * dim : 2 * dim + 2]) or ints(op.base_dilations)[dim] != 1:
+        return None
+    return {op.operands[0]: dim, op.operands[1]: WHOLE, op.results[0]: dim}
+
+
+def _padded(op: PadOp, value: SSAValue, dim: int) -> Tiling | None:
+    """pad: along a dimension that is not padded."""
+    if value is op.operands[1]:
+        return None
+    edges = (op.edge_padding_low, op.edge_padding_high, op.interior_padding)
+    if any(ints(p)[dim] for p in edges):
+        return None
+    return {op.operands[0]: dim, op.operands[1]: WHOLE, op.results[0]: dim}
+
+
+def _elementwise(op: Operation, value: SSAValue, dim: int) -> Tiling | None:
+    shape = shape_of(op.results[0])
+    if shape_of(value) != shape:
+        return None
+    out: Tiling = {v: dim for v in op.results}
+    for v in op.operands:
+        out[v] = dim if shape_of(v) == shape else WHOLE
+    return out
+
+
+def _renamed(op: BroadcastOp | TransposeOp, value: SSAValue, dim: int) -> Tiling | None:
+    """broadcast and transpose: dimension i of the operand is dimension dims[i] of the result."""
+    source, result = op.operands[0], op.results[0]
+    if isinstance(op, BroadcastOp):
+        dims = list(ints(op.dimensions))
+    else:
+        permutation = ints(op.permutation)
+        dims = [permutation.index(i) for i in range(len(permutation))]
+    n = shape_of(value)[dim]
+    if value is result:
+        if dim not in dims:
+            return {result: dim, source: WHOLE}
+        i = dims.index(dim)
+        return {result: dim, source: i if shape_of(source)[i] == n else WHOLE}
+    if shape_of(result)[dims[dim]] != n:
+        return None
+    return {source: dim, result: dims[dim]}
+
+
+def _reshaped(op: Operation, value: SSAValue, dim: int) -> Tiling | None:
+    """reshape: a dimension of the same size that lies at the same stride of the numbering."""
+    source, result = op.operands[0], op.results[0]
+    other = result if value is source else source
+    mine, theirs = shape_of(value), shape_of(other)
+    stride = row_major(mine)[dim]
+    for d, (n, s) in enumerate(zip(theirs, row_major(theirs), strict=True)):
+        if n == mine[dim] and s == stride:
+            return {value: dim, other: d}
+    return None
+
+
+def _sliced(op: SliceOp, dim: int) -> Tiling | None:
+    """slice: along a dimension that it keeps."""
+    source, result = op.operands[0], op.results[0]
+    if shape_of(source)[dim] != shape_of(result)[dim]:
+        return None
+    return {source: dim, result: dim}
+
+
+def _reduced(op: ReduceOp, value: SSAValue, dim: int) -> Tiling | None:
+    if len(op.operands) != 2:
+        return None
+    source, initial = op.operands
+    reduced = ints(op.dimensions)
+    kept = [d for d in range(len(shape_of(source))) if d not in reduced]
+    if value is source:
+        if dim in reduced:
+            return None
+        return {source: dim, initial: WHOLE, op.results[0]: kept.index(dim)}
+    if value is op.results[0]:
+        return {source: kept[dim], initial: WHOLE, value: dim}
+    return None
+
+
+def _dot(op: DotOp, value: SSAValue, dim: int) -> Tiling | None:
+    lhs, rhs = op.operands
+    result = op.results[0]
+    batch = (ints(op.lhs_batch_dims), ints(op.rhs_batch_dims))
+    free = []
+    for which, contracted in enumerate((op.lhs_contracting_dims, op.rhs_contracting_dims)):
+        rank = len(shape_of(op.operands[which]))
+        taken = (*batch[which], *ints(contracted))
+        free.append([d for d in range(rank) if d not in taken])
+    nb, nl = len(batch[0]), len(free[0])
+    if value is result:
+        place = dim
+    else:
+        which = 0 if value is lhs else 1
+        if dim in batch[which]:
+            place = batch[which].index(dim)
+        elif dim in free[which]:
+            place = nb + free[which].index(dim) + (nl if which else 0)
+        else:
+            return None
+    if place < nb:
+        left, right = batch[0][place], batch[1][place]
+    elif place < nb + nl:
+        left, right = free[0][place - nb], WHOLE
+    else:
+        left, right = WHOLE, free[1][place - nb - nl]
+    if lhs is rhs and left != right:
+        return None
+    return {lhs: left, rhs: right, result: place}
+
+
+def _composite(op: CompositeOp, value: SSAValue, dim: int) -> Tiling | None:
+    inside = tiling_of_region(op, value, dim)
+    if inside is None:
+        return None
+    block = op.regions[0].block
+    assert block.last_op is not None
+    out: Tiling = {}
+    for operand, argument in zip(op.operands, block.args, strict=True):
+        found = inside.get(argument, WHOLE)
+        if out.setdefault(operand, found) != found:
+            return None
+    result = inside.get(block.last_op.operands[0], WHOLE)
+    if result == WHOLE:
+        return None
+    out[op.results[0]] = result
+    return out
+
+
+def tiling_of_region(op: CompositeOp, value: SSAValue, dim: int) -> Tiling | None:
+    """The tiling of the values in a composite's region."""
+    block = op.regions[0].block
+    last = block.last_op
+    assert last is not None
+    if value is op.results[0]:
+        anchor = last.operands[0]
+    else:
+        anchor = block.args[list(op.operands).index(value)]
+    return close([o for o in block.ops if o is not last], {anchor: dim})
+
+
+def close(ops: Sequence[Operation], known: Mapping[SSAValue, int]) -> Tiling | None:
+    """Spread tilings through `ops` until nothing changes; None where they contradict each other or
+    an op with a tiled operand can't be tiled."""
+    out: Tiling = dict(known)
+    pending = [v for v, d in out.items() if d != WHOLE]
+    members = set(ops)
+    while pending:
+        value = pending.pop()
+        neighbours = {use.operation for use in value.uses}
+        if isinstance(value.owner, Operation):
+            neighbours.add(value.owner)
+        for op in neighbours & members:
+            found = spread(op, value, out[value])
+            if found is None:
+                return None
+            for v, d in found.items():
+                if v not in out:
+                    out[v] = d
+                    if d != WHOLE:
+                        pending.append(v)
+                elif out[v] != d:
+                    return None
+    for op in members:
+        made = out.get(op.results[0]) if op.results else None
+        if made == WHOLE and any(out.get(v, WHOLE) != WHOLE for v in op.operands):
+            return None
+    return out
+
+
+def tiled_type(ssa: SSAValue, dim: int, rows: int) -> TensorType:
+    """The type of a tile of `rows` along `dim`."""
+    type_ = cast(TensorType, ssa.type)
+    if dim == WHOLE:
+        return type_
+    shape = list(type_.get_shape())
+    shape[dim] = rows
+    return TensorType(type_.element_type, shape)
+
+
+def tiled_copy(
+    op: Operation, tiling: Tiling, rows: int, mapping: dict[SSAValue, SSAValue]
+) -> Operation:
+    """A copy of `op` with the types of a tile of `rows`; `mapping` is from values to those of the
+    copies."""
+    copy = op.clone(mapping)
+    copy.location = op.location
+    _retype(op, copy, tiling, rows)
+    if isinstance(op, CompositeOp):
+        result = op.results[0]
+        inside = tiling_of_region(op, result, tiling[result]) or {}
+        old, new = op.regions[0].block, copy.regions[0].block
+        for a, b in zip(old.args, new.args, strict=True):
+            b._type = tiled_type(a, inside.get(a, WHOLE), rows)
+        for before, after in zip(old.ops, new.ops, strict=True):
+            after.location = before.location
+            _retype(before, after, inside, rows)
+    mapping.update(zip(op.results, copy.results, strict=True))
+    return copy
+
+
+def _retype(old: Operation, new: Operation, tiling: Tiling, rows: int) -> None:
+    for before, after in zip(old.results, new.results, strict=True):
+        dim = tiling.get(before, WHOLE)
+        after._type = tiled_type(before, dim, rows)
+        if isinstance(new, SliceOp) and dim != WHOLE:
+            limits = list(ints(new.limit_indices))
+            limits[dim] = rows
+            new.properties["limit_indices"] = DenseArrayBase.from_list(i64, limits)

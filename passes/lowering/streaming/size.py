@@ -1,0 +1,195 @@
+"""How much SBUF values take: in program order as a whole, and of a tile of a group.
+
+Composites that are not one instruction count with the values inside of them.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Operation, SSAValue
+
+from neuronir.dialects.hlo.constants import ConstantOp
+from neuronir.dialects.hlo.control_flow import CompositeOp
+from neuronir.dialects.hlo.data_movement import BroadcastOp, GatherOp
+from neuronir.dialects.hlo.linear import ConvolutionOp, DotOp
+from neuronir.dialects.nc.machine import Machine
+from neuronir.dialects.nc.records import dtype_of
+from neuronir.passes.lowering.layouts.demand import shape_of
+from neuronir.passes.lowering.products.attention_match import match_attention
+from neuronir.passes.lowering.products.epilogue import COMPOSITES
+from neuronir.passes.lowering.rules.elementwise import ACTIVATIONS
+from neuronir.passes.lowering.streaming.dims import WHOLE, Tiling
+
+VIEWS = ("hlo.constant", "hlo.broadcast", "hlo.reshape", "hlo.transpose", "hlo.iota")
+"""Ops whose results take no memory of their own."""
+
+ARITHMETIC = ("hlo.add", "hlo.subtract", "hlo.multiply", "hlo.maximum")
+"""Ops that an eviction from PSUM computes."""
+
+
+def nbytes(ssa: SSAValue) -> int:
+    """Bytes of a tensor value; 0 of anything else."""
+    if not isinstance(ssa.type, TensorType):
+        return 0
+    try:
+        size = dtype_of(ssa.type.element_type).size
+    except KeyError:
+        size = 4
+    return prod(ssa.type.get_shape()) * size
+
+
+@dataclass(frozen=True)
+class _Step:
+    """An op with its operands and results, those of composites' regions by their names outside."""
+
+    op: Operation
+    operands: tuple[SSAValue, ...]
+    results: tuple[SSAValue, ...]
+    inside: bool
+
+
+def _steps(ops: Iterable[Operation]) -> list[_Step]:
+    names: dict[SSAValue, SSAValue] = {}
+    out: list[_Step] = []
+
+    def walk(inner: Iterable[Operation], inside: bool) -> None:
+        for op in inner:
+            operands = tuple(names.get(v, v) for v in op.operands)
+            if isinstance(op, CompositeOp) and op.kind.data not in COMPOSITES:
+                block = op.regions[0].block
+                last = block.last_op
+                assert last is not None
+                names.update(zip(block.args, operands, strict=True))
+                if last.operands[0] not in names:
+                    names[last.operands[0]] = op.results[0]
+                walk([o for o in block.ops if o is not last], True)
+                continue
+            results = tuple(names.get(v, v) for v in op.results)
+            if op.name in VIEWS and operands:
+                names[op.results[0]] = operands[0]
+                results = ()
+            out.append(_Step(op, operands, results, inside))
+
+    walk(ops, False)
+    return out
+
+
+def _peak(
+    steps: Sequence[_Step], size: Callable[[SSAValue], int], extra: Callable[[_Step], int]
+) -> int:
+    """The most that is live at once: from the definition or the first use to the last use."""
+    first: dict[SSAValue, int] = {}
+    last: dict[SSAValue, int] = {}
+    for i, step in enumerate(steps):
+        if step.op.name in VIEWS:
+            continue
+        for v in (*step.operands, *step.results):
+            first.setdefault(v, i)
+            last[v] = i
+    change = [0] * (len(steps) + 1)
+    for v, i in first.items():
+        n = size(v)
+        change[i] += n
+        change[last[v] + 1] -= n
+    best = now = 0
+    for step, c in zip(steps, change, strict=False):
+        now += c
+        best = max(best, now + extra(step))
+    return best
+
+
+def peak_bytes(ops: Sequence[Operation], machine: Machine) -> int:
+    """Bytes that are live at once in program order, views not counted; a parameter counts from its
+    first use, constant tables that gathers read in HBM and the inside of attention take nothing,
+    and a product is what it has become when it is evicted."""
+    inside = attention_inside(ops, machine)
+    steps = _steps(op for op in ops if not inside.intersection(op.results) or op.name == "hlo.dot")
+    users: dict[SSAValue, list[_Step]] = {}
+    for step in steps:
+        for v in dict.fromkeys(step.operands):
+            users.setdefault(v, []).append(step)
+    evicted: dict[SSAValue, SSAValue] = {}
+    for step in steps:
+        if isinstance(step.op, (DotOp, ConvolutionOp)):
+            _follow(step.results[0], users, evicted)
+    tables = {
+        v
+        for v, found in users.items()
+        if isinstance(v.owner, ConstantOp) and all(isinstance(s.op, GatherOp) for s in found)
+    }
+    renamed = [
+        replace(
+            step,
+            operands=tuple(evicted.get(v, v) for v in step.operands),
+            results=tuple(evicted.get(v, v) for v in step.results),
+        )
+        for step in steps
+    ]
+    free = tables | inside
+    return _peak(renamed, lambda v: 0 if v in free else nbytes(v), lambda step: 0)
+
+
+def _follow(
+    product: SSAValue, users: dict[SSAValue, list[_Step]], evicted: dict[SSAValue, SSAValue]
+) -> None:
+    """Note what a product and the values after it become, as far as one eviction computes
+    (epilogue.py): arithmetic, then a function, then a convert."""
+    chain = [product]
+    plain = True
+    while True:
+        after = users.get(chain[-1], [])
+        if len(after) != 1 or len(after[0].results) != 1:
+            break
+        op, result = after[0].op, after[0].results[0]
+        if not isinstance(result.type, TensorType):
+            break
+        function = op.name in ACTIVATIONS or isinstance(op, CompositeOp)
+        if op.name != "hlo.convert" and not (plain and (function or op.name in ARITHMETIC)):
+            break
+        if prod(shape_of(result)) != prod(shape_of(product)):
+            break
+        chain.append(result)
+        plain = plain and not function
+    evicted.update(dict.fromkeys(chain, chain[-1]))
+
+
+def attention_inside(ops: Sequence[Operation], machine: Machine) -> set[SSAValue]:
+    """Values that are never whole, because attention is worked on by blocks."""
+    found = (match_attention(op, machine) for op in ops)
+    return {v for a in found if a is not None for v in a.inside()}
+
+
+def tile_bytes(
+    ops: Sequence[Operation],
+    tiling: Tiling,
+    share: float,
+    machine: Machine,
+    direct: frozenset[SSAValue],
+) -> tuple[int, int]:
+    """Bytes per partition of what a group needs whole, and of the tiles of a round, a tile being
+    that `share` of the tiled dimension; operands `direct` of dots need no copy for PE."""
+    n = machine.partitions
+    inside = attention_inside(ops, machine)
+    steps = _steps(op for op in ops if not inside.intersection(op.results) or op.name == "hlo.dot")
+    known = set(tiling)
+    inner = {v for step in steps if step.inside for v in step.results if v not in known}
+    whole: dict[SSAValue, int] = {}
+    for op in ops:
+        for v in op.operands:
+            if tiling.get(v, WHOLE) == WHOLE and shape_of(v):
+                repeated = isinstance(op, BroadcastOp)
+                whole[v] = max(whole.get(v, 0), nbytes(v) if repeated else -(-nbytes(v) // n))
+
+    def tile(v: SSAValue) -> int:
+        if v in inside or (tiling.get(v, WHOLE) == WHOLE and v not in inner):
+            return 0
+        return int(nbytes(v) * share / n) + 1
+
+    def copies(step: _Step) -> int:
+        if not isinstance(step.op, DotOp):
+            return 0
+        return sum(tile(v) for v in step.operands if v not in direct)
+
+    return sum(whole.values()), _peak(steps, tile, copies)

@@ -1,0 +1,122 @@
+"""Tile loops: a group of ops around values that do not fit in SBUF, worked on tile by tile.
+
+The ops of a group are copied at the size of one tile, with what they need as the arguments of a
+block, and lowered by the same rules as everything else, into the body of an `scf.for`. Tiles come
+from HBM at addresses that move with the round and go back the same way; nc-order overlaps the
+rounds. What is needed whole is made outside of the loop, once.
+"""
+
+from xdsl.dialects.builtin import IndexType
+from xdsl.ir import Block, SSAValue
+
+from neuronir.dialects.hlo.control_flow import TupleOp
+from neuronir.dialects.hlo.linear import DotOp
+from neuronir.passes.lowering.conversion.convert import hbm_form
+from neuronir.passes.lowering.emitter import view_dtype
+from neuronir.passes.lowering.layouts.layout import Form
+from neuronir.passes.lowering.layouts.values import Value, new_value
+from neuronir.passes.lowering.layouts.views import chunks, plan
+from neuronir.passes.lowering.state import Lowering
+from neuronir.passes.lowering.streaming.dims import WHOLE, tiled_copy, tiled_type
+from neuronir.passes.lowering.streaming.groups import Group
+from neuronir.passes.lowering.streaming.loop_op import make_loop
+from neuronir.passes.lowering.streaming.panels import pack_left
+from neuronir.passes.lowering.streaming.tiles import Tile, tile_form, tile_value
+
+
+def lower_group(state: Lowering, group: Group) -> None:
+    """Emit the loop over the tiles of a group, and a last shorter round where one is left over."""
+    state.emitter.source = group.ops[0]
+    packed = {pack_left(state, op) for op in group.ops if group.nested and isinstance(op, DotOp)}
+    sources = {v: _sources(state, group, v) for v in group.inputs()}
+    targets = {v: _target(state, v) for v in group.outputs()}
+    rounds, rest = divmod(group.extent, group.rows)
+    if rounds > 1:
+        body = Block(arg_types=[IndexType()])
+        state.emitter.enter()
+        _round(
+            state, group, Tile(group.rows, group.rows, 0, body.args[0]), sources, targets, packed
+        )
+        make_loop(state.emitter, rounds, body)
+    else:
+        _round(state, group, Tile(group.rows, group.rows), sources, targets, packed)
+    if rest:
+        _round(state, group, Tile(group.rows, rest, rounds), sources, targets, packed)
+    for ssa, form in targets.items():
+        value = new_value(state.shape(ssa), state.dtype(ssa))
+        value.forms.append(form)
+        state.set(ssa, value)
+    state.done.update(group.ops)
+
+
+def copy_in_hbm(state: Lowering, value: Value, target: Form) -> bool:
+    """Copy a value from one place of HBM to another; False where it lies in another order or type
+    there."""
+    for form in state.converter.source_forms(value):
+        if not form.hbm or view_dtype(form.at(0, 1, ())) is not value.dtype:
+            continue
+        dims = plan([target, form], [a for a, _ in target.free])
+        if dims is not None and len(dims) < state.machine.dma_max_dims:
+            for piece in chunks(dims, 1, state.machine.dma_max_dims - 1, 1 << 40):
+                state.emitter.dma(piece.view(target, 0), piece.view(form, 1))
+            return True
+    return False
+
+
+def _sources(state: Lowering, group: Group, ssa: SSAValue) -> list[Form]:
+    """The copies of an input that its tiles are seen in."""
+    value = state.value(ssa)
+    converter = state.converter
+    converter.settle(value)
+    if group.tiling.get(ssa, WHOLE) == WHOLE or value.scalar is not None:
+        return []
+    if value.lazy is not None and not value.forms:
+        value = value.lazy[0]
+    forms = list(converter.source_forms(value))
+    if not any(f.hbm for f in forms):
+        forms.append(converter.in_hbm(value))
+    return forms
+
+
+def _target(state: Lowering, ssa: SSAValue) -> Form:
+    """Where a result of the group goes: the output variable, or a scratch variable."""
+    shape, dtype = state.shape(ssa), state.dtype(ssa)
+    numbers = state.results.get(ssa)
+    if numbers and numbers[0] not in state.written:
+        index = numbers[0]
+        buffer = state.emitter.variable(f"out{index}", "output", shape, dtype, index=index)
+        state.written.add(index)
+    else:
+        buffer = state.emitter.variable("scratch", "scratch", shape, dtype)
+    return hbm_form(buffer, new_value(shape, dtype))
+
+
+def _round(
+    state: Lowering,
+    group: Group,
+    tile: Tile,
+    sources: dict[SSAValue, list[Form]],
+    targets: dict[SSAValue, Form],
+    packed: set[SSAValue | None],
+) -> None:
+    """Lower the ops of the group for one tile."""
+    from neuronir.passes.lowering.function import lower_block, store
+
+    inputs = list(sources)
+    block = Block(arg_types=[tiled_type(v, _dim(group, v), tile.rows) for v in inputs])
+    mapping: dict[SSAValue, SSAValue] = dict(zip(inputs, block.args, strict=True))
+    for v, argument in zip(inputs, block.args, strict=True):
+        state.set(argument, tile_value(state.value(v), _dim(group, v), tile, sources[v]))
+    for op in group.ops:
+        block.add_op(tiled_copy(op, group.tiling, tile.rows, mapping))
+    block.add_op(TupleOp.create(operands=[mapping[v] for v in targets], result_types=[]))
+    direct = frozenset(mapping[v] for v in packed if v is not None)
+    lower_block(state, block, stream=group.nested, direct=direct)
+    for v, form in targets.items():
+        target = tile_form(form, state.shape(v), _dim(group, v), tile)
+        assert target is not None
+        store(state, state.value(mapping[v]), target)
+
+
+def _dim(group: Group, ssa: SSAValue) -> int:
+    return group.tiling.get(ssa, WHOLE)
