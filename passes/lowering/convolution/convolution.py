@@ -2,7 +2,7 @@
 
 Features lie on partitions; a tap is a shifted, strided view of the input, so nothing is unfolded in
 memory. Padding costs nothing: a tap that falls outside for some outputs is a matmul over the others
-only. With few features, taps join them on partitions (conv_planes.py, conv_rows.py).
+only. With few features, taps join them on partitions (planes.py, rows.py).
 """
 
 from collections.abc import Sequence
