@@ -1,6 +1,6 @@
 """The least that a model can cost on a machine, from its hlo, whatever the compiler makes of it."""
 
-from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.builtin import ModuleOp, TensorType, TupleType
 from xdsl.ir import Attribute, SSAValue
 
 from neuronir.dialects.nc.machine import Machine
@@ -33,6 +33,8 @@ def _read(value: SSAValue) -> int:
 
 
 def _bytes(type_: Attribute) -> int:
+    if isinstance(type_, TupleType):
+        return sum(_bytes(leaf) for leaf in type_.types)
     if not isinstance(type_, TensorType):
         return 0
     size = 1
