@@ -9,6 +9,7 @@ from xdsl.passes import ModulePass
 
 from neuronir.dialects.nc.enums import Space
 from neuronir.dialects.nc.machine import Machine
+from neuronir.dialects.nc.machine_rules import violations
 from neuronir.dialects.nc.ops import InstructionOp
 from neuronir.dialects.nc.records import source_of
 from neuronir.dialects.support.errors import NeuronError
@@ -21,7 +22,6 @@ from neuronir.passes.nc.listing import (
     phase_of,
     variables,
 )
-from neuronir.passes.nc.machine_rules import violations
 
 _PLACED = ("allocated", "synchronised")
 

@@ -8,13 +8,13 @@ from neuronir.dialects.nc.enums import AluOp, Space
 from neuronir.dialects.nc.footprint import reads, writes
 from neuronir.dialects.nc.instruction import REGISTER, AccessPattern, Program
 from neuronir.dialects.nc.machine import Machine
+from neuronir.dialects.nc.machine_rules import crosses_bank, violations
 from neuronir.dialects.nc.semantics import Kernel, SemanticError, Tiles, kernel_of
 from neuronir.dialects.nc.semantics.transfer import row_numbers
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.targets.simulator.memory import Memory, OutOfRange
 from neuronir.targets.simulator.messages import describe, origin, simulation_error
 from neuronir.targets.simulator.operand import Entry, Operand
-from neuronir.targets.simulator.rules import check_instruction, crosses_bank
 from neuronir.targets.simulator.walker import Env, Node
 
 Run = Callable[[Env], None]
@@ -264,7 +264,7 @@ def prepare(
     """Make `node` ready to run; all that does not depend on data is checked here."""
     instruction = node.instruction
     if rules:
-        problem = check_instruction(instruction, machine)
+        problem = next(violations(instruction, machine), None)
         if problem is not None:
             raise simulation_error("NIR_SIM009", problem, instruction, program.sources)
     if instruction.opcode == "register_load":

@@ -97,9 +97,9 @@ def test_engines_reach_only_their_memories() -> None:
     psum = tile(0, 4, Space.PSUM)
     assert "pool cannot write PSUM" in fails("NIR_SIM009", memset(psum, Engine.POOL))
     text = fails("NIR_SIM009", copy(Engine.DVE, tile(0, 4), tile(0, 4, Space.HBM)))
-    assert "dve cannot read HBM (operand 'src'); it can read SBUF, PSUM" in text
+    assert "operand 'src': dve cannot read HBM, only SBUF and PSUM" in text
     text = fails("NIR_SIM009", memset(tile(0, 4, start=16, partitions=32)))
-    assert "32 partitions from 16; they may start at 0, 32, 64, 96" in text
+    assert "starts at partition 16; 32 partitions may start at 0, 32, 64, 96" in text
 
 
 def matmul(dst: AccessPattern, accumulate: int) -> Instruction:
@@ -112,7 +112,7 @@ def test_psum_misuse() -> None:
     ready.updates = (Update(0),)
     crossing = matmul(tile(1024, 512, Space.PSUM), 0)
     crossing.waits = (Wait(0, Affine(1)),)
-    assert "crosses a PSUM bank of 2048 bytes" in fails("NIR_SIM009", ready, crossing)
+    assert "lies in PSUM banks 0 and 1: it must be in one" in fails("NIR_SIM009", ready, crossing)
     zero = memset(tile(0, 512, Space.PSUM))
     zero.updates = (Update(0),)
     added = matmul(tile(0, 512, Space.PSUM), 1)
@@ -127,17 +127,17 @@ def test_limits_of_instructions() -> None:
         return Instruction("matmul", Engine.PE, (psum,), (stationary, moving), {"accumulate": 0})
 
     text = fails("NIR_SIM009", product(tile(0, 256), tile(0, 512)))
-    assert "the stationary operand has 256 columns of 128" in text
+    assert "operand 'stationary' has 256 columns; the limit is 128" in text
     text = fails("NIR_SIM009", product(tile(0, 128), tile(0, 600)))
-    assert "the moving operand has 600 columns of 512" in text
+    assert "operand 'moving' has 600 columns; the limit is 512" in text
     text = fails("NIR_SIM009", product(tile(0, 128, dtype=DType.BF16), tile(0, 512)))
-    assert "fp32 and tf32 go only with fp32 and tf32" in text
+    assert "fp32 and tf32 go only with each other" in text
     text = fails("NIR_SIM009", product(tile(0, 128, dtype=DType.I32), tile(0, 512)))
     assert "no matmul of i32" in text
     deep = AccessPattern(Space.SBUF, DType.F32, Affine(0), 0, 128, ((1, 1),) * 5)
-    assert "has 5 free dims; at most 4" in fails("NIR_SIM009", memset(deep))
+    assert "has 5 free dims; the limit is 4" in fails("NIR_SIM009", memset(deep))
     wide = Instruction("bn_stats", Engine.DVE, (tile(0, 6),), (tile(64, 600),))
-    assert "bn_stats takes 512 elements, not 600" in fails("NIR_SIM009", wide)
+    assert "bn_stats of 600 elements; the limit is 512" in fails("NIR_SIM009", wide)
 
 
 def test_constants_and_inputs_are_not_written() -> None:

@@ -1,4 +1,7 @@
-"""The limits of a machine that one instruction can break; each message names limit and offender."""
+"""The limits of a machine that one instruction can break; each message names limit and offender.
+
+The compiler checks nc modules with them, the simulator each instruction of a binary.
+"""
 
 from collections.abc import Iterator
 
@@ -29,6 +32,16 @@ _FP32 = frozenset({DType.F32, DType.F32R, DType.TF32})
 
 def violations(i: Instruction, m: Machine) -> Iterator[str]:
     """What is wrong with instruction `i` on machine `m`, one sentence for each limit."""
+    spec = OPCODES.get(i.opcode)
+    if spec is None:
+        yield f"there is no instruction '{i.opcode}'"
+        return
+    if len(i.dst) != len(spec.dst) or len(i.src) != len(spec.src):
+        yield f"{i.opcode} has the operands {', '.join(spec.dst + spec.src)}"
+        return
+    if i.engine not in spec.engines:
+        allowed = ", ".join(e.name.lower() for e in spec.engines[:6])
+        yield f"{i.engine.name.lower()} cannot run {i.opcode}; {allowed} can"
     if i.opcode in ("barrier", "register_load"):
         return
     if i.engine == Engine.POOL and not m.has_pool:
@@ -134,11 +147,17 @@ def _tensor_engine(i: Instruction, m: Machine) -> Iterator[str]:
             f"operand 'dst' spans {shape.high - shape.low} bytes; a PSUM bank has "
             f"{m.psum_bank_bytes}"
         )
-    elif not dst.address.terms:
+    elif not dst.address.terms and crosses_bank(dst, dst.address.const, m):
         first = (dst.address.const + shape.low) // m.psum_bank_bytes
-        last = (dst.address.const + shape.high - 1) // m.psum_bank_bytes
-        if first != last:
-            yield f"operand 'dst' lies in PSUM banks {first} and {last}: it must be in one"
+        yield f"operand 'dst' lies in PSUM banks {first} and {first + 1}: it must be in one"
+
+
+def crosses_bank(ap: AccessPattern, address: int, m: Machine) -> bool:
+    """Whether a PSUM access at `address` (bytes in a partition) touches more than one bank."""
+    shape = shape_of(ap)
+    return (address + shape.low) // m.psum_bank_bytes != (
+        address + shape.high - 1
+    ) // m.psum_bank_bytes
 
 
 def _vector(i: Instruction, m: Machine) -> Iterator[str]:
