@@ -42,6 +42,7 @@ from neuronir.passes.nc.psum import PsumDemand
 from neuronir.passes.nc.reuse import mark_reuse
 from neuronir.passes.nc.rewrite import fold_constants, hoist_buffers, reorder
 from neuronir.passes.nc.schedule import list_schedule, work_of
+from neuronir.passes.nc.steady import report_layers
 from neuronir.passes.nc.streams import Ring, place_streams
 from neuronir.passes.nc.unroll import drop_barriers, unroll_small_loops
 from neuronir.passes.statistics import record
@@ -87,6 +88,7 @@ class NcOrder(ModulePass):
             if self.pipeline:
                 pipeline_loops(func, kinds, machine, capacity)
             listing = list_function(func, kinds, placed=False)
+            report_layers(listing, machine, PREFETCHED)
             order_function(listing, machine, self.window, capacity)
             record(self.name, "matmuls that reuse their stationary", mark_reuse(block))
         op.attributes["neuronir.phase"] = StringAttr("ordered")

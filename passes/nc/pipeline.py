@@ -24,6 +24,7 @@ from neuronir.passes.nc.modulo import Edge, load, modulo_schedule
 from neuronir.passes.nc.prefetch import PREFETCHED
 from neuronir.passes.nc.rewrite import Linear, copy_with
 from neuronir.passes.nc.schedule import Work, work_of
+from neuronir.passes.nc.steady import report_steady
 from neuronir.passes.statistics import record
 
 PIPELINED = "nc.pipelined"
@@ -66,6 +67,7 @@ def pipeline_loops(
         return
     places = sum(1 for op in func.walk() if isinstance(op, InstructionOp))
     found = Analysis(listing, [-1] * places).run()
+    pipelined = 0
     for loop in listing.loops:
         body = loop.body
         if not body or len(body) > _LONGEST_BODY or any(n.record is None for n in body):
@@ -86,7 +88,8 @@ def pipeline_loops(
         if plan is None:
             record("nc-order", "loops not pipelined (too short or too large)")
             continue
-        _report(loop, plan)
+        pipelined += 1
+        _report(loop, plan, pipelined)
         _emit(listing, loop, plan)
 
 
@@ -192,11 +195,11 @@ def _copies(
     return copies if sbuf <= room[0] and banks <= room[1] else None
 
 
-def _report(loop: Node, plan: Plan) -> None:
-    name = source_of(loop.body[0].op).name or f"loop {loop.loop}"
+def _report(loop: Node, plan: Plan, number: int) -> None:
+    source = source_of(loop.body[0].op).name
+    name = f"pipelined loop {number}" + (f" ({source})" if source else "")
     record("nc-order", "loops pipelined")
-    record("nc-order", f"{name}: interval ns", round(plan.interval))
-    record("nc-order", f"{name}: load of {plan.busiest} ns", round(plan.bound))
+    report_steady(name, plan.interval, {plan.busiest: plan.bound})
     record("nc-order", f"{name}: stages", plan.last_stage + 1)
     record("nc-order", f"{name}: copies", plan.depth)
 
