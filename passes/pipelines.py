@@ -10,10 +10,16 @@ UNROLL = f'hlo-inline,hlo-fold-conditional,hlo-unroll-while{{mode="unroll"}},{_C
 
 
 def to_target(
-    target: str, *, auto_cast: str = "none", cast_type: str = "bf16", unroll: bool = False
+    target: str,
+    *,
+    auto_cast: str = "none",
+    cast_type: str = "bf16",
+    unroll: bool = False,
+    gathers: bool = True,
 ) -> str:
     """The pass specification from an imported module to what lowering for a target takes.
 
+    `unroll`: loops are written out. `gathers`: the machine's transfers take addresses at run time.
     Composites are found before decomposition, which would take them apart; types are judged last,
     when dead code is gone.
     """
@@ -23,6 +29,7 @@ def to_target(
             UNROLL if unroll else SIMPLIFY,
             "hlo-fold-conditional{select=true}",
             "hlo-find-composites",
+            *(() if gathers else ("hlo-gather-to-dot",)),
             'hlo-decompose{keep="logistic"}',
             _CLEAN,
             "hlo-fold-scales",
@@ -39,6 +46,6 @@ PIPELINES: dict[str, str] = {
     "hlo-to-trn1": to_target("trn1"),
     "hlo-to-trn1-matmult": to_target("trn1", auto_cast="matmult"),
     "hlo-to-trn1-all": to_target("trn1", auto_cast="all"),
-    "hlo-to-inf1": to_target("inf1", auto_cast="all", unroll=True),
+    "hlo-to-inf1": to_target("inf1", auto_cast="all", unroll=True, gathers=False),
 }
 """Pipeline name to pass specification."""

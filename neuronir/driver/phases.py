@@ -43,7 +43,13 @@ def pipeline_of(
     if phase == "hlo":
         if text is None:
             # The lowering takes straight-line programs, so loops are unrolled for every target.
-            text = to_target(target.name, auto_cast=cast, cast_type=cast_type, unroll=True)
+            text = to_target(
+                target.name,
+                auto_cast=cast,
+                cast_type=cast_type,
+                unroll=True,
+                gathers=target.machine.gather_in_dma,
+            )
         else:
             text = _with_precision(text, cast, cast_type)
         return f"{NARROW},{text}" if narrow else text

@@ -82,6 +82,7 @@ def lower_gather(state: Lowering, op: Operation) -> None:
 
 def gather_rows(state: Lowering, operand: Value, windows: Windows, number: Value) -> Value:
     """The rows of the given numbers, [count, row]."""
+    _need_addresses(state)
     table = contiguous_in_hbm(state, _moved(operand, [*windows.lead, *windows.rest]))
     count, row, dtype = windows.count, windows.row, operand.dtype
     partition = row_partition(count, state.machine.partitions)
@@ -103,6 +104,15 @@ def gather_rows(state: Lowering, operand: Value, windows: Windows, number: Value
         )
     flat.forms.append(out)
     return flat
+
+
+def _need_addresses(state: Lowering) -> None:
+    if not state.machine.gather_in_dma:
+        raise NeuronError(
+            "NCC_EVRF001",
+            f"{state.machine.name} has no transfers whose addresses are computed at run time",
+            help="slices and updates at constant places, and lookups of whole rows, do without",
+        )
 
 
 def _moved(value: Value, order: Sequence[int]) -> Value:
@@ -151,6 +161,7 @@ def scatter_rows(
     state: Lowering, operand: Value, windows: Windows, number: Value, source: Value, combine: AluOp
 ) -> Value:
     """`operand` with rows [count, row] combined into those of the given numbers, in order."""
+    _need_addresses(state)
     shape, dtype = operand.shape, operand.dtype
     order = [*windows.lead, *windows.rest]
     fresh = new_value([shape[d] for d in order], dtype)

@@ -291,6 +291,12 @@ def _across(state: Lowering, partial: Form, dtype: DType, alu: AluOp, size: int)
             )
             state.emitter.copy(View(target, 0, n, ((1, width),), low), out)
         return Form(target, (), partial.free, copies=n)
+    if not machine.has_pool:
+        raise NeuronError(
+            "NCC_EVRF001",
+            f"{machine.name} has no engine that reduces {dtype.name.lower()} over partitions",
+            help="a transpose before the reduce brings the dimension to the free axis",
+        )
     target = state.emitter.sbuf(rows, size, dtype)
     flat = ((1, size),)
     state.emitter.emit(

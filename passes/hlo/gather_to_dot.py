@@ -1,0 +1,126 @@
+"""hlo-gather-to-dot: lookups in tables as products, for machines that cannot compute addresses."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial, reduce
+from math import prod
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, bf16, f32, i1
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from neuronir.passes.hlo.support.build import Emitter
+from neuronir.passes.hlo.support.values import element, integer, ints, shape
+from neuronir.passes.hlo.support.walk import blocks, rewrite_block
+from neuronir.passes.statistics import record
+
+_LARGEST_TABLE = 1 << 24
+"""Rows that float32 numbers, as a vector engine compares them, still tell apart."""
+
+
+@dataclass(frozen=True)
+class HloGatherToDotPass(ModulePass):
+    """Rewrite `gather` of whole slices along one dimension as a product with rows of 0 and 1.
+
+    Where a machine's transfers take no addresses at run time, the index of a row is compared with
+    all row numbers, and the row of 0 and 1 that this gives chooses the row of the table in the
+    tensor engine. The result is exact: a float32 table is the sum of three bfloat16 tables (8 bits
+    of the significand each), and each result has one term that is not 0. Indices are clamped as HLO
+    says. Infinities or NaN in a table give NaN in the whole column, since 0 times such a number is
+    NaN. Other gathers stay, and are refused when they are lowered.
+    """
+
+    name = "hlo-gather-to-dot"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        count = 0
+        for block in tuple(blocks(op)):
+            count += rewrite_block(block, {"hlo.gather": (gather_to_dot,)}, inner=False)
+        record(self.name, "gathers rewritten", count)
+
+
+def gather_to_dot(op: Operation, e: Emitter) -> SSAValue | None:
+    """The product for a gather whose windows are whole but for one dimension, which is indexed."""
+    table, indices = op.operands
+    dims, sizes = shape(table), ints(op, "slice_sizes")
+    moved = [d for d in range(len(dims)) if sizes[d] != dims[d]]
+    start_map = ints(op, "start_index_map")
+    if len(moved) != 1 or ints(op, "operand_batching_dims") or moved[0] not in start_map:
+        return None
+    along = moved[0]
+    rows = dims[along]
+    if sizes[along] != 1 or rows > _LARGEST_TABLE:
+        return None
+    numbers, index_shape = _row_numbers(op, e, indices, start_map.index(along), rows)
+    order = (along, *(d for d in range(len(dims)) if d != along))
+    rest = [dims[d] for d in order[1:]]
+    matrix = e.reshape(e.transpose(table, order), (rows, prod(rest)))
+    count = prod(index_shape)
+    chosen = e.compare(
+        e.broadcast(numbers, (count, rows), (0,)),
+        e.iota((count, rows), 1, element(numbers)),
+        "EQ",
+    )
+    found = e.reshape(_product(e, chosen, matrix), (*index_shape, *rest))
+    collapsed = set(ints(op, "collapsed_slice_dims"))
+    if along not in collapsed:
+        found = e.reshape(found, (*index_shape, 1, *rest))
+        kept = list(order)
+    else:
+        kept = list(order[1:])
+    if collapsed - {along}:  # dimensions of one element
+        kept = [d for d in kept if d not in collapsed]
+        found = e.reshape(found, (*index_shape, *(sizes[d] for d in kept)))
+    return e.transpose(found, _places(op, index_shape, kept))
+
+
+def _row_numbers(
+    op: Operation, e: Emitter, indices: SSAValue, column: int, rows: int
+) -> tuple[SSAValue, tuple[int, ...]]:
+    """The index of each row as a clamped vector, and the shape that the indices have."""
+    vector_dim = integer(op, "index_vector_dim")
+    dims = shape(indices)
+    if vector_dim < len(dims):
+        starts, limits = [0] * len(dims), list(dims)
+        starts[vector_dim], limits[vector_dim] = column, column + 1
+        indices = e.slice(indices, starts, limits)
+    index_shape = tuple(n for d, n in enumerate(dims) if d != vector_dim)
+    flat = e.reshape(indices, (prod(index_shape),))
+    low = e.binary_number("maximum", flat, 0)
+    return e.binary_number("minimum", low, rows - 1), index_shape
+
+
+def _places(op: Operation, index_shape: Sequence[int], kept: Sequence[int]) -> list[int]:
+    """The permutation from (indices, kept dimensions in their order here) to the result."""
+    offset = ints(op, "offset_dims")
+    rank = len(index_shape) + len(kept)
+    free = [d for d in range(rank) if d not in offset]
+    targets = [*free, *(offset[sorted(kept).index(d)] for d in kept)]
+    return [targets.index(d) for d in range(rank)]
+
+
+def _product(e: Emitter, chosen: SSAValue, matrix: SSAValue) -> SSAValue:
+    """Rows of 0 and 1 times a table, exact in the type of the table."""
+    type_ = element(matrix)
+    if type_ == i1:
+        return e.compare_number(_product(e, chosen, e.convert(matrix, bf16)), 0, "NE")
+    if type_ != f32:
+        return _dot(e, e.convert(chosen, type_), matrix)
+    ones = e.convert(chosen, bf16)
+    terms = [e.convert(_dot(e, ones, digit), f32) for digit in _digits(e, matrix)]
+    return reduce(partial(e.binary, "add"), terms)
+
+
+def _dot(e: Emitter, chosen: SSAValue, matrix: SSAValue) -> SSAValue:
+    return e.op("dot", [chosen, matrix], lhs_contracting_dims=(1,), rhs_contracting_dims=(0,))
+
+
+def _digits(e: Emitter, matrix: SSAValue) -> list[SSAValue]:
+    """Three bfloat16 tables that add up to a float32 table."""
+    digits = [e.convert(matrix, bf16)]
+    rest = matrix
+    for _ in range(2):
+        rest = e.binary("subtract", rest, e.convert(digits[-1], f32))
+        digits.append(e.convert(rest, bf16))
+    return digits
