@@ -29,6 +29,8 @@ from neuronir.frontends.onnx.unsupported import NOT_SUPPORTED, operators_used
 from neuronir.passes.hlo.legality import TRN1
 
 Array = NDArray[Any]
+RANDOM = frozenset(("Bernoulli", "Multinomial", "RandomNormalLike", "RandomUniformLike"))
+"""Operators that have cases, which hold the numbers that one implementation drew."""
 RECORD = Path(__file__).with_name("onnx_cases.json")
 
 
@@ -96,7 +98,8 @@ def excluded(model: onnx.ModelProto) -> str | None:
             return f"the machine has no {name}"
     if _drops(model):
         return "Dropout in training mode: its results are random"
-    return None
+    drawn = sorted({use.name for use in operators_used(model)} & RANDOM)
+    return f"{drawn[0]}: its results are random" if drawn else None
 
 
 def _held(number: int) -> bool:

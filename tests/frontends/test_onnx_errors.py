@@ -1,6 +1,7 @@
 """What is wrong with an ONNX model is one error with a code and the node's name."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -157,3 +158,44 @@ def test_options() -> None:
     for bad in ("{", '{"input": {}}', '{"inputs": {"x": [1, 2]}}', '{"outputs": "y"}'):
         with pytest.raises(NeuronError, match="NIR_ARG003"):
             parse_io_config(bad)
+
+
+def test_ranks_that_cannot_be_joined() -> None:
+    inputs = [tensor("x", [2, 3]), tensor("z", [2])]
+    joined = graph_model([node("Concat", ["x", "z"], ["y"], axis=1)], inputs, ["y"])
+    with pytest.raises(NeuronError, match=r"NIR_IMP001.*'y' \(Concat\).*ranks \[1, 2\]"):
+        imported(joined)
+
+
+def test_what_shape_rules_refuse_names_the_node() -> None:
+    """An op that does not verify is a fault of the model, told with its node."""
+    weights = {"scale": np.ones((2, 3, 1), np.float32)}
+    normal = node("InstanceNormalization", ["x", "scale", "scale"], ["y"])
+    model = graph_model([normal], [tensor("x", [1, 2, 4, 4])], ["y"], weights)
+    with pytest.raises(NeuronError, match=r"NIR_IMP001.*node 'y' \(InstanceNormalization\)"):
+        imported(model)
+
+
+@pytest.mark.parametrize(
+    ("op", "inputs", "attributes"),
+    [
+        ("AveragePool", ["x"], {"kernel_shape": [1, 1], "pads": [2**31 - 10, 0, 0, 0]}),
+        ("MaxPool", ["x"], {"kernel_shape": [2**20, 2**20], "pads": [2**20] * 4}),
+        ("GatherND", ["x", "far"], {}),
+        ("Range", ["zero", "huge", "one"], {}),
+        ("MelWeightMatrix", ["huge", "huge", "one", "half", "one"], {}),
+    ],
+)
+def test_huge_sizes_are_refused(op: str, inputs: list[str], attributes: dict[str, Any]) -> None:
+    """No attribute or constant makes the importer allocate or loop without bounds."""
+    weights = {
+        "zero": np.array(0),
+        "one": np.array(1),
+        "half": np.array(0.5, np.float32),
+        "huge": np.array(2**40),
+    }
+    outputs = ["y", "places"] if op == "MaxPool" else ["y"]
+    given = [tensor("x", [1, 1, 8, 8]), tensor("far", [3, 2**31 - 1], TensorProto.INT64)]
+    model = graph_model([node(op, inputs, outputs, **attributes)], given, outputs, weights)
+    with pytest.raises(NeuronError, match="NIR_IMP001"):
+        imported(model)

@@ -8,7 +8,8 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from neuronir.dialects.support.dtypes import is_integer, is_unsigned
 from neuronir.frontends.graph.block import BlockBuilder, refuse
-from neuronir.frontends.graph.broadcasting import along, broadcast_to, select
+from neuronir.frontends.graph.broadcasting import along, broadcast_to, need_one_type, select
+from neuronir.frontends.graph.reductions import axis_from
 from neuronir.passes.hlo.support.build import OP_CLASSES, binary_region
 from neuronir.passes.hlo.support.values import element, shape, tensor
 
@@ -33,6 +34,15 @@ def strided_slice(
         high.append(limit if count else 0)
         stride.append(abs(step))
     return b.reverse(b.slice(value, low, high, stride), backwards)
+
+
+def joined(b: BlockBuilder, values: Sequence[SSAValue], axis: int) -> SSAValue:
+    """Values one after the other along an axis, which may count from the end."""
+    need_one_type(*values)
+    ranks = sorted({len(shape(value)) for value in values})
+    if len(ranks) > 1:
+        refuse(f"values of ranks {ranks} cannot be joined")
+    return b.concatenate(values, axis_from(axis, ranks[0]))
 
 
 def from_start(b: BlockBuilder, indices: SSAValue, size: int) -> SSAValue:
@@ -117,11 +127,18 @@ def gather_elements(b: BlockBuilder, value: SSAValue, indices: SSAValue, axis: i
     )
 
 
+def need_depth(places: Sequence[int], dims: int) -> int:
+    """The length of the index vectors in the last dimension, at most `dims`."""
+    if not places or places[-1] > dims:
+        refuse(f"indices of shape {list(places)} do not fit {dims} dimensions")
+    return places[-1]
+
+
 def gather_nd(b: BlockBuilder, value: SSAValue, indices: SSAValue, batch: int = 0) -> SSAValue:
     """The slices of value at the index vectors in the last dimension of indices; the first `batch`
     dimensions of both are walked together."""
     dims, places = shape(value), shape(indices)
-    depth = places[-1]
+    depth = need_depth(places, len(dims) - batch)
     indexed = list(range(batch, batch + depth))
     rest = range(batch + depth, len(dims))
     return b.op(
@@ -179,7 +196,7 @@ def scatter_nd(
     """value with slices `updates` at the index vectors in the last dimension of indices; updates
     that do not lie inside are dropped."""
     places = shape(indices)
-    depth = places[-1]
+    depth = need_depth(places, len(shape(value)))
     outer = len(places) - 1
     return b.op(
         "scatter",

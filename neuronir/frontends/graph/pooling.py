@@ -1,6 +1,7 @@
 """Pooling: windows that slide over spatial dimensions."""
 
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,11 @@ from neuronir.frontends.graph.reductions import wide, window_properties
 from neuronir.passes.hlo.rules.arithmetic import neutral_element
 from neuronir.passes.hlo.support.build import binary_region
 from neuronir.passes.hlo.support.values import element, shape, tensor
+
+MOST_PLACES = 1 << 26
+"""Places of windows whose elements are counted one by one."""
+MOST_TAPS = 1 << 12
+"""Elements of a window that are looked at one after the other."""
 
 
 def pool(
@@ -129,6 +135,8 @@ def average_pool(
         dilations=dilations,
     )
     places = shape(summed)
+    if prod(places[d] for d in layout.spatial) > MOST_PLACES:
+        refuse(f"its result of shape {list(places)} is too large")
     counts = np.ones([places[d] for d in layout.spatial], np.float32)
     for i, d in enumerate(layout.spatial):
         gap = 1 if dilations is None else dilations[i]
@@ -150,9 +158,11 @@ def _counts(
     size: int, places: int, window: int, stride: int, gap: int, shift: int, low: int, high: int
 ) -> NDArray[np.float32]:
     """How many elements of each window of one dimension count."""
-    starts = np.arange(places)[:, None] * stride - shift
-    at = starts + np.arange(window)[None, :] * gap
-    counted: NDArray[np.float32] = ((at >= -low) & (at < size + high)).sum(1, np.float32)
+    starts = np.arange(places, dtype=np.int64) * stride - shift
+    # Element k of a window lies at start + k * gap: those from the first inside to the last.
+    first = np.maximum(-((starts + low) // gap), 0)
+    after = np.minimum(-((starts - size - high) // gap), window)
+    counted: NDArray[np.float32] = np.maximum(after - first, 0).astype(np.float32)
     return counted
 
 
@@ -206,6 +216,8 @@ def max_pool_indices(
 
     `places` is an integer tensor like `value`, growing in row-major order within each window.
     """
+    if prod(window) > MOST_TAPS:
+        refuse(f"the indices of a window of {list(window)} elements are not supported")
     positions = max_pool(
         b,
         value,

@@ -1,10 +1,14 @@
 """Random bits by arithmetic on counters: the same on every machine and in every run."""
 
+import zlib
+from collections.abc import Sequence
+from math import pi, prod
+
 from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
 from neuronir.dialects.support.dtypes import from_hlo_name
-from neuronir.frontends.graph.block import BlockBuilder
+from neuronir.frontends.graph.block import BlockBuilder, refuse
 
 U32 = from_hlo_name("u32")
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
@@ -33,3 +37,28 @@ def unit_interval(b: BlockBuilder, bits: SSAValue) -> SSAValue:
     mantissa = b.binary_number("shift_right_logical", bits, 9)
     one = b.binary_number("or", mantissa, 0x3F800000)
     return b.binary_number("subtract", b.bitcast(one, f32), 1)
+
+
+def key_of(name: str, seed: int | None = None) -> tuple[int, int]:
+    """The key of an operator's random numbers: of its seed (32 bits), else of its node's name."""
+    return (zlib.crc32(name.encode()), 0) if seed is None else (seed % (1 << 32), 1)
+
+
+def uniform(b: BlockBuilder, dims: Sequence[int], key: tuple[int, int]) -> SSAValue:
+    """f32 numbers in [0, 1), multiples of 2^-23."""
+    if any(n < 0 for n in dims):
+        refuse(f"random numbers of shape {list(dims)} cannot be made")
+    return b.reshape(unit_interval(b, threefry(b, prod(dims), key)), dims)
+
+
+def normal(b: BlockBuilder, dims: Sequence[int], key: tuple[int, int]) -> SSAValue:
+    """f32 numbers of the standard normal distribution: Box and Muller's transform of two uniform
+    ones."""
+    both = uniform(b, (2, *dims), key)
+    rest = [0] * len(dims)
+    first, second = (b.reshape(b.slice(both, [i, *rest], [i + 1, *dims]), dims) for i in (0, 1))
+    # 1 - u lies in (0, 1], so that the logarithm is finite.
+    log = b.unary("log", b.binary("subtract", b.fill_like(1, first), first))
+    radius = b.unary("sqrt", b.binary_number("multiply", log, -2))
+    angle = b.unary("cosine", b.binary_number("multiply", second, 2 * pi))
+    return b.binary("multiply", radius, angle)

@@ -19,6 +19,7 @@ from xdsl.utils.exceptions import VerifyException
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.frontends.bindings import Bindings
 from neuronir.frontends.graph.block import BlockBuilder
+from neuronir.frontends.graph.checking import MALFORMED, Checker, malformed
 from neuronir.frontends.graph.module import ModuleBuilder
 from neuronir.frontends.onnx.functions import (
     FunctionKey,
@@ -66,6 +67,7 @@ class Importer:
         self._file = file
         self._bindings = bindings
         self._functions: dict[FunctionKey, FunctionProto] = model_functions(file.model)
+        self._checker = Checker()
 
     def module(self) -> ModuleOp:
         """The module; NeuronError says which node cannot be imported."""
@@ -105,6 +107,7 @@ class Importer:
         metadata = DictionaryAttr(described) if scope.named else b.metadata
         with b.at(location, metadata), self._naming(f"node '{name}' ({node.op_type})"):
             results = self._results(node, b, scope)
+            self._checker.check(b.block)
         for output, value in zip(node.output, results, strict=False):
             if output and value is not None:
                 scope.values[output] = value
@@ -242,12 +245,9 @@ class _Naming:
         elif isinstance(error, VerifyException):
             text = " ".join(str(error).split())
             named = NeuronError("NIR_IMP001", f"{self._node}: {text}", location=self._model)
-        elif isinstance(error, (ArithmeticError, LookupError, TypeError, ValueError)):
-            # What a malformed attribute or operand makes numpy or Python say.
-            text = f"{type(error).__name__} {' '.join(str(error).split())}".strip()
-            named = NeuronError(
-                "NIR_IMP001", f"{self._node}: it is malformed ({text})", location=self._model
-            )
+        elif isinstance(error, MALFORMED):
+            text = malformed(error)
+            named = NeuronError("NIR_IMP001", f"{self._node}: {text}", location=self._model)
         else:
             return
         raise named from error

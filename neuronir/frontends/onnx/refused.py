@@ -21,9 +21,6 @@ _REASONS = {
     "int8 quantised models are not supported: compile the float model": "QuantizeLinear "
     "DequantizeLinear DynamicQuantizeLinear QLinearConv QLinearMatMul ConvInteger MatMulInteger",
     "images are decoded on the host": "ImageDecoder",
-    "random numbers are not drawn on the device: make them an input": "RandomNormal RandomUniform "
-    "RandomNormalLike RandomUniformLike Bernoulli Multinomial",
-    "its samples lie where data says": "DeformConv MaxRoiPool",
 }
 _LEARNED_NAMES = (
     "TreeEnsemble TreeEnsembleClassifier TreeEnsembleRegressor SVMClassifier SVMRegressor "

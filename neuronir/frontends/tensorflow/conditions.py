@@ -10,6 +10,7 @@ import numpy as np
 from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
+from neuronir.dialects.support.errors import NeuronError
 from neuronir.frontends.graph.block import BlockBuilder, refuse
 from neuronir.frontends.graph.broadcasting import broadcast_to
 from neuronir.frontends.tensorflow.graph import BACK_EDGES, MERGES, Node, Ref, Table
@@ -84,6 +85,8 @@ class Conditions:
         node, live = self._table[ref[0]], self._live[ref[0]]
         if node.op not in SWITCHES:
             return live
+        if len(node.inputs) < 2:
+            raise NeuronError("NIR_TF002", f"node '{node.name}' ({node.op}) lacks an input")
         predicate = self._table.source(node.inputs[1])
         # The Switch of a loop lets pass what the loop carries.
         if self._table[predicate[0]].op == "LoopCond":

@@ -1,16 +1,16 @@
 """From a TensorFlow graph to an hlo module."""
 
 from collections.abc import Mapping, Sequence
-from math import prod
 
-from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, NameLoc, TensorType, UnknownLoc
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, NameLoc, UnknownLoc
+from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from neuronir.dialects.hlo.attributes import string_attr
 from neuronir.dialects.hlo.resources import Array
 from neuronir.dialects.support.errors import NeuronError
-from neuronir.frontends.graph.block import BlockBuilder, refuse
+from neuronir.frontends.graph.block import BlockBuilder
+from neuronir.frontends.graph.checking import MALFORMED, Checker, malformed
 from neuronir.frontends.graph.module import ModuleBuilder
 from neuronir.frontends.tensorflow.conditions import Conditions
 from neuronir.frontends.tensorflow.frames import EXITS, Frames
@@ -22,8 +22,6 @@ from neuronir.frontends.tensorflow.values import Value
 
 _DEEPEST = 64
 """Calls nested deeper than this are taken for recursion."""
-_LARGEST = 1 << 36
-"""Elements of a tensor: more than any machine's memory holds."""
 _MOST_NODES = 100_000
 """Functions that call functions can make a small file large without end."""
 
@@ -34,7 +32,7 @@ class Importer:
     def __init__(self, model: Model) -> None:
         self._model = model
         self._built = 0
-        self._checked: dict[Block, Operation] = {}
+        self.checker = Checker()
 
     def count(self) -> None:
         """Count one node that is built; NIR_TF002 if they become too many."""
@@ -65,22 +63,6 @@ class Importer:
     def variable(self, name: str) -> Array:
         """The value of a variable in the checkpoint."""
         return self._model.variable(name)
-
-    def check(self, block: Block) -> None:
-        """Verify the ops that were added to a block; VerifyException says what is wrong.
-
-        Their regions were verified when they were built.
-        """
-        last = self._checked.get(block)
-        op = block.first_op if last is None else last.next_op
-        while op is not None:
-            for result in op.results:
-                if isinstance(result.type, TensorType) and prod(result.type.get_shape()) > _LARGEST:
-                    refuse(f"its result {result.type} is too large")
-            op.verify_()
-            last, op = op, op.next_op
-        if last is not None:
-            self._checked[block] = last
 
     def fail(self, node: Node, code: str, message: str, help: str | None = None) -> NeuronError:
         """An error at a node."""
@@ -170,7 +152,7 @@ class Scope:
         try:
             with b.at(location, metadata):
                 results = self._results(node)
-            self.importer.check(b.block)
+            self.importer.checker.check(b.block)
         except NeuronError as error:
             if error.location is not None:
                 raise
@@ -178,6 +160,8 @@ class Scope:
         except VerifyException as error:
             reason = " ".join(str(error).split())
             raise self.importer.fail(node, "NIR_IMP001", reason) from error
+        except MALFORMED as error:
+            raise self.importer.fail(node, "NIR_IMP001", malformed(error)) from error
         for i, value in enumerate(results):
             self._values[node.name, i] = value
 

@@ -232,3 +232,25 @@ def test_a_variable_file_outside_of_the_folder_is_never_named() -> None:
 
     fields = parse_binary("BundleEntryProto", b"", "entry").DESCRIPTOR.fields
     assert not [f.name for f in fields if f.type == f.TYPE_STRING]
+
+
+def test_damage_that_fuzzing_found() -> None:
+    """Ranks, index vectors, windows and numbers of bits that no graph should have."""
+    flat = ints("s", 1, 2)
+    cast = node("i", "Cast", "s2", attrs=attr("DstT", "type: DT_FLOAT"))
+    joined = node("y", "ConcatV2", "x", "i", "axis")
+    casts = (ints("s2", 1, 2), cast, ints("axis", 1))
+    fails("NIR_IMP001", "ranks [1, 2]", nodes=(PLACEHOLDER, *casts, joined))
+
+    long = PLACEHOLDER.replace("size: 2", "size: 1000000").replace('"x"', '"z"')
+    index = node("i", "Cast", "z", attrs=attr("DstT", "type: DT_INT32"))
+    cut = node("y", "StridedSlice", "x", "i", "i", "s")
+    fails("NIR_IMP001", "3000000 indices", nodes=(PLACEHOLDER, long, flat, index, cut))
+
+    fake = node(
+        "y", "FakeQuantWithMinMaxArgs", "x", attrs=attr("num_bits", "i: 4611686018427387904")
+    )
+    fails("NIR_IMP001", "num_bits", nodes=(PLACEHOLDER, fake))
+
+    ways = (node("sw", "Switch", "x"), node("y", "Merge", "sw", "sw:1"))
+    fails("NIR_TF002", "'sw' (Switch) lacks an input", nodes=(PLACEHOLDER, *ways))

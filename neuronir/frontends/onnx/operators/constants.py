@@ -11,6 +11,9 @@ from neuronir.frontends.onnx.node import Node
 from neuronir.frontends.onnx.registry import operator
 from neuronir.passes.hlo.support.values import element, shape, size
 
+LARGEST_RANGE = 1 << 24
+"""Numbers that a Range may give."""
+
 
 @operator("Constant")
 def _constant(n: Node) -> SSAValue:
@@ -70,8 +73,10 @@ def _range(n: Node) -> SSAValue:
     if not delta:
         refuse("delta is zero")
     count = max(0, int(np.ceil((limit.astype("f8") - start.astype("f8")) / delta.astype("f8"))))
+    if count > LARGEST_RANGE:
+        refuse(f"{count} numbers are too many")
     first, step = start.item(), delta.item()
-    values = np.asarray([first + i * step for i in range(count)])
+    values = first + np.arange(count) * step
     return n.b.constant(values.astype(start.dtype))
 
 
@@ -90,14 +95,3 @@ def _size(n: Node) -> SSAValue:
 @operator("Identity")
 def _identity(n: Node) -> SSAValue:
     return n[0]
-
-
-@operator("Dropout")
-def _dropout(n: Node) -> list[SSAValue]:
-    """Nothing is dropped when a model runs; training mode is refused."""
-    ratio = float(n.scalar(1, 0.5)) if n.opset >= 12 else n.number("ratio", 0.5)
-    training = bool(n.scalar(2, False)) if n.opset >= 12 else False
-    if training and ratio != 0.0:
-        refuse("training mode drops elements at random", "export the model for inference")
-    kept = tensor_type(shape(n[0]), element_type("bool" if n.opset >= 10 else "float32"))
-    return [n[0], n.b.fill(1, kept)] if n.wants(1) else [n[0]]

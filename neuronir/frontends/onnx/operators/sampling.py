@@ -21,6 +21,9 @@ from neuronir.passes.hlo.support.values import element, shape
 _MODES = {"bilinear": "linear", "bicubic": "cubic"}
 """Names before opset 20."""
 
+LARGEST_MATRIX = 1 << 24
+"""Elements of a matrix of mel filters."""
+
 
 @operator("GridSample")
 def _grid_sample(n: Node) -> SSAValue:
@@ -122,6 +125,8 @@ def _mel_weight_matrix(n: Node) -> SSAValue:
     bins, length, rate = (int(n.scalar(i)) for i in range(3))
     low, high = float(n.scalar(3)), float(n.scalar(4))
     spectrum = length // 2 + 1
+    if not 0 <= bins * spectrum <= LARGEST_MATRIX:
+        refuse(f"a matrix of {spectrum} by {bins} is too large")
     first, last = (2595 * np.log10(1 + f / 700) for f in (low, high))
     mels = np.arange(bins + 2) * ((last - first) / (bins + 2)) + first
     hertz = 700 * (10 ** (mels / 2595) - 1)

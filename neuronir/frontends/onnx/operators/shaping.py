@@ -7,7 +7,7 @@ from xdsl.ir import SSAValue
 from neuronir.dialects.support.dtypes import element_type
 from neuronir.frontends.graph.block import refuse
 from neuronir.frontends.graph.broadcasting import broadcast_shape, broadcast_to
-from neuronir.frontends.graph.indexing import strided_slice, take, triangle
+from neuronir.frontends.graph.indexing import joined, strided_slice, take, triangle
 from neuronir.frontends.graph.padding import pad
 from neuronir.frontends.graph.reductions import axis_from, dims_from
 from neuronir.frontends.onnx.node import Node
@@ -93,8 +93,7 @@ def _tile(n: Node) -> SSAValue:
 
 @operator("Concat")
 def _concat(n: Node) -> SSAValue:
-    axis = axis_from(n.integer("axis", 1 if n.opset < 4 else 0), len(shape(n[0])))
-    return n.b.concatenate(n.all(), axis)
+    return joined(n.b, n.all(), n.integer("axis", 1 if n.opset < 4 else 0))
 
 
 @operator("Split")

@@ -1,6 +1,7 @@
 """Convolution and pooling: what slides over spatial dimensions."""
 
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 from xdsl.dialects.builtin import i32, i64
@@ -296,6 +297,8 @@ def _col2im(n: Node) -> SSAValue:
     b = n.b
     image, block = n.known_ints(1, "image_shape"), n.known_ints(2, "block_shape")
     count = len(image)
+    if not 0 < prod(block) <= pool.MOST_TAPS:
+        refuse(f"a window of {list(block)} elements is not supported")
     strides = n.ints("strides") or [1] * count
     dilations = n.ints("dilations") or [1] * count
     pads = n.ints("pads") or [0] * (2 * count)

@@ -12,6 +12,7 @@ from neuronir.dialects.support.dtypes import is_pred
 from neuronir.frontends.graph import padding as P
 from neuronir.frontends.graph.block import refuse
 from neuronir.frontends.graph.broadcasting import broadcast_shape, broadcast_to, need_one_type
+from neuronir.frontends.graph.indexing import joined
 from neuronir.frontends.graph.reductions import axis_from, dims_from
 from neuronir.frontends.tensorflow.node import Op
 from neuronir.frontends.tensorflow.registry import op
@@ -193,8 +194,7 @@ def concat(o: Op) -> SSAValue:
 def _concat(o: Op, values: list[SSAValue], axis: int) -> SSAValue:
     if not values:
         refuse("it has no inputs")
-    need_one_type(*values)
-    return o.b.concatenate(values, axis_from(axis, len(shape(values[0]))))
+    return joined(o.b, values, axis)
 
 
 @op("Pad", "PadV2")

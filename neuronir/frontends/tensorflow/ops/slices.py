@@ -11,6 +11,9 @@ from neuronir.frontends.tensorflow.node import Op
 from neuronir.frontends.tensorflow.registry import op
 from neuronir.passes.hlo.support.values import shape, size
 
+MOST_INDICES = 1 << 8
+"""Entries of an index vector that depends on data: more than any tensor has dimensions."""
+
 Entry = int | SSAValue
 """An index: a number, or a scalar that depends on data."""
 
@@ -53,6 +56,8 @@ def _entries(o: Op, value: SSAValue) -> list[Entry]:
     if isinstance(value, OpResult) and value.op.name == "hlo.concatenate":
         return [entry for part in value.op.operands for entry in _entries(o, part)]
     count = size(value)
+    if count > MOST_INDICES:
+        refuse(f"{count} indices are too many")
     flat = o.b.reshape(value, (count,))
     return [o.b.reshape(o.b.slice(flat, [i], [i + 1]), ()) for i in range(count)]
 
