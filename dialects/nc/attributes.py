@@ -83,26 +83,16 @@ class WaitSpec:
 
 @irdl_attr_definition
 class WaitAttr(Data[WaitSpec]):
-    """A wait: `#nc.wait<semaphore, const, operand*coefficient ...>`."""
+    """A wait as an attribute, spelled as `print_wait` does."""
 
     name = "nc.wait"
 
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> WaitSpec:
-        with parser.in_angle_brackets():
-            semaphore = parser.parse_integer()
-            parser.parse_punctuation(",")
-            const = parser.parse_integer()
-            terms: list[tuple[int, int]] = []
-            while parser.parse_optional_punctuation(",") is not None:
-                operand = parser.parse_integer()
-                parser.parse_punctuation(":")
-                terms.append((operand, parser.parse_integer()))
-            return WaitSpec(semaphore, const, tuple(terms))
+        return parse_wait(parser, None)
 
     def print_parameter(self, printer: Printer) -> None:
-        terms = "".join(f", {o}:{c}" for o, c in self.data.terms)
-        printer.print_string(f"<{self.data.semaphore}, {self.data.const}{terms}>")
+        print_wait(printer, self.data, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,14 +130,27 @@ def print_pattern(printer: Printer, pattern: Pattern, indices: Sequence[SSAValue
         text += f" * {pattern.partition_stride}"
     text += " | " + ", ".join(f"{size}:{stride}" for stride, size in pattern.free)
     printer.print_string(text + f" | {pattern.offset}")
-    for operand, coefficient in pattern.terms:
+    _print_terms(printer, pattern.terms, indices)
+    if pattern.dtype:
+        printer.print_string(f" as {pattern.dtype}")
+
+
+def print_wait(printer: Printer, wait: WaitSpec, indices: Sequence[SSAValue] | None) -> None:
+    """`<semaphore, const [+ coefficient * index]>`; without `indices` as in `print_pattern`."""
+    printer.print_string(f"<{wait.semaphore}, {wait.const}")
+    _print_terms(printer, wait.terms, indices)
+    printer.print_string(">")
+
+
+def _print_terms(
+    printer: Printer, terms: Sequence[tuple[int, int]], indices: Sequence[SSAValue] | None
+) -> None:
+    for operand, coefficient in terms:
         printer.print_string(f" + {coefficient} * ")
         if indices is None:
             printer.print_string(f"operand {operand}")
         else:
             printer.print_ssa_value(indices[operand])
-    if pattern.dtype:
-        printer.print_string(f" as {pattern.dtype}")
 
 
 def parse_pattern(parser: AttrParser, indices: list[SSAValue] | None) -> Pattern:
@@ -169,6 +172,23 @@ def parse_pattern(parser: AttrParser, indices: list[SSAValue] | None) -> Pattern
         size = parser.parse_integer()
     parser.parse_punctuation("|")
     offset = parser.parse_integer()
+    terms = _parse_terms(parser, indices)
+    dtype = ""
+    if parser.parse_optional_keyword("as") is not None:
+        dtype = parser.parse_identifier()
+    return Pattern(start, partitions, tuple(free), offset, terms, partition_stride, dtype)
+
+
+def parse_wait(parser: AttrParser, indices: list[SSAValue] | None) -> WaitSpec:
+    """Parse what `print_wait` prints; SSA index values are collected into `indices`."""
+    with parser.in_angle_brackets():
+        semaphore = parser.parse_integer()
+        parser.parse_punctuation(",")
+        const = parser.parse_integer()
+        return WaitSpec(semaphore, const, _parse_terms(parser, indices))
+
+
+def _parse_terms(parser: AttrParser, indices: list[SSAValue] | None) -> tuple[tuple[int, int], ...]:
     terms: list[tuple[int, int]] = []
     while parser.parse_optional_punctuation("+") is not None:
         coefficient = parser.parse_integer()
@@ -179,10 +199,7 @@ def parse_pattern(parser: AttrParser, indices: list[SSAValue] | None) -> Pattern
             terms.append((number_of(indices, parse_defined(parser)), coefficient))
         else:
             parser.raise_error("expected an index operand")
-    dtype = ""
-    if parser.parse_optional_keyword("as") is not None:
-        dtype = parser.parse_identifier()
-    return Pattern(start, partitions, tuple(free), offset, tuple(terms), partition_stride, dtype)
+    return tuple(terms)
 
 
 def parse_defined(parser: Parser) -> SSAValue:

@@ -40,7 +40,9 @@ from neuronir.dialects.nc.attributes import (
     number_of,
     parse_defined,
     parse_pattern,
+    parse_wait,
     print_pattern,
+    print_wait,
 )
 from neuronir.dialects.nc.enums import Engine
 from neuronir.dialects.nc.opcodes import OPCODES, OpSpec
@@ -167,7 +169,7 @@ class InstructionOp(IRDLOperation):
             parser.parse_punctuation("]")
 
         def wait() -> WaitAttr:
-            return WaitAttr(WaitAttr.parse_parameter(parser))
+            return WaitAttr(parse_wait(parser, indices))
 
         def update() -> UpdateAttr:
             return UpdateAttr(UpdateAttr.parse_parameter(parser))
@@ -236,7 +238,7 @@ class InstructionOp(IRDLOperation):
             printer.print_string(" wait ")
             with printer.in_square_brackets():
                 printer.print_list(
-                    self.waits.data, lambda w: cast(WaitAttr, w).print_parameter(printer)
+                    self.waits.data, lambda w: print_wait(printer, cast(WaitAttr, w).data, indices)
                 )
         if self.updates is not None and self.updates.data:
             printer.print_string(" update ")

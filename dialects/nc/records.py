@@ -76,7 +76,7 @@ def access_pattern(
     view: View, addresses: Mapping[SSAValue, int], symbols: Mapping[SSAValue, int]
 ) -> AccessPattern:
     """The absolute access of `view`: `addresses` are byte bases of buffers, `symbols` numbers of
-    index values (instruction.py)."""
+    index values (instruction.py), and of buffers whose byte base is known to callers only."""
     type_ = cast(MemRefType, view.buffer.type)
     dtype = DType[view.dtype.upper()] if view.dtype else dtype_of(type_.element_type)
     size = dtype.size
@@ -84,10 +84,15 @@ def access_pattern(
     for value, coefficient in view.indices:
         symbol = symbols[value]
         terms[symbol] = terms.get(symbol, 0) + coefficient * size
+    base = 0
+    if view.buffer in symbols:
+        terms[symbols[view.buffer]] = 1
+    else:
+        base = addresses[view.buffer]
     return AccessPattern(
         cast(SpaceAttr, type_.memory_space).value,
         dtype,
-        Affine(addresses[view.buffer] + view.offset * size, tuple(sorted(terms.items()))),
+        Affine(base + view.offset * size, tuple(sorted(terms.items()))),
         view.start,
         view.partitions,
         view.free,

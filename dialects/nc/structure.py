@@ -12,8 +12,9 @@ from xdsl.dialects.builtin import (
     SymbolRefAttr,
     i64,
 )
-from xdsl.ir import Attribute, Block, Region
+from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.irdl import (
+    BaseAttr,
     IRDLOperation,
     irdl_op_definition,
     opt_prop_def,
@@ -23,12 +24,16 @@ from xdsl.irdl import (
     traits_def,
     var_operand_def,
 )
+from xdsl.parser import Parser
+from xdsl.printer import Printer
 from xdsl.traits import (
     IsolatedFromAbove,
     IsTerminator,
     Pure,
     SymbolOpInterface,
 )
+
+from neuronir.dialects.nc.attributes import parse_defined
 
 
 @irdl_op_definition
@@ -129,9 +134,10 @@ class AllocOp(IRDLOperation):
 
 @irdl_op_definition
 class FuncOp(IRDLOperation):
-    """A function of the program, run by every engine; its arguments are index values.
+    """A function of the program, run by every engine.
 
-    `@main` is the entry and has no arguments.
+    Its arguments are index values and buffers (memrefs), which are passed by address. `@main` is
+    the entry and has no arguments.
     """
 
     name = "nc.func"
@@ -141,9 +147,9 @@ class FuncOp(IRDLOperation):
     assembly_format = "$sym_name $body attr-dict"
 
     @staticmethod
-    def make(name: str, arguments: int = 0) -> "FuncOp":
-        """An empty function with `arguments` index arguments."""
-        block = Block(arg_types=[IndexType()] * arguments)
+    def make(name: str, arguments: Sequence[Attribute] = ()) -> "FuncOp":
+        """An empty function with arguments of these types."""
+        block = Block(arg_types=arguments)
         return FuncOp.create(properties={"sym_name": StringAttr(name)}, regions=[Region(block)])
 
 
@@ -158,9 +164,37 @@ class ReturnOp(IRDLOperation):
 
 @irdl_op_definition
 class CallOp(IRDLOperation):
-    """Run a function with index arguments (base addresses, semaphore bases)."""
+    """Run a function: `nc.call @layer(%i, %weights)`.
+
+    An index argument is a round number, a base address or a semaphore base; a buffer stands for its
+    base address.
+    """
 
     name = "nc.call"
     callee = prop_def(FlatSymbolRefAttrConstr)
-    arguments = var_operand_def(IndexType)
-    assembly_format = "$callee `(` $arguments `)` attr-dict"
+    arguments = var_operand_def(BaseAttr(IndexType) | BaseAttr(MemRefType))
+
+    @staticmethod
+    def make(callee: str, arguments: Sequence[SSAValue]) -> "CallOp":
+        """A call of the function named `callee`."""
+        properties = {"callee": SymbolRefAttr(callee)}
+        return CallOp.create(operands=list(arguments), properties=properties)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> "CallOp":
+        """`@callee(%argument, ...)`: the types are those of the values."""
+        callee = parser.parse_symbol_name()
+        arguments = parser.parse_comma_separated_list(
+            parser.Delimiter.PAREN, lambda: parse_defined(parser)
+        )
+        call = CallOp.make(callee.data, arguments)
+        call.attributes = dict(parser.parse_optional_attr_dict())
+        return call
+
+    def print(self, printer: Printer) -> None:
+        """As `parse` reads it."""
+        printer.print_string(" ")
+        printer.print_attribute(self.callee)
+        with printer.in_parens():
+            printer.print_list(self.arguments, printer.print_ssa_value)
+        printer.print_op_attributes(self.attributes)

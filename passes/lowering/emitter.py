@@ -1,6 +1,5 @@
 """Writing nc ops: buffers, instructions with their source, and loads that balance the engines."""
 
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import IntEnum
@@ -19,8 +18,15 @@ from neuronir.dialects.nc.ops import InstructionOp, View, build
 from neuronir.dialects.nc.records import element_type_of, instruction_record, space_of
 from neuronir.dialects.nc.structure import AddressOfOp, AllocOp, VariableOp
 
-_NOWHERE: Mapping[SSAValue, int] = defaultdict(int)
-"""Addresses and index values for costs, which depend on neither."""
+
+class _Nowhere(dict[SSAValue, int]):
+    """Addresses and index values for costs, which depend on neither."""
+
+    def __missing__(self, key: SSAValue) -> int:
+        return 0
+
+
+_NOWHERE = _Nowhere()
 
 
 class Emitter:
@@ -63,16 +69,19 @@ class Emitter:
         self, name: str, kind: str, shape: Sequence[int], dtype: DType, **more: object
     ) -> SSAValue:
         """A new HBM variable and its buffer; a name that is taken gets a number."""
-        n = self._names.get(name, 0)
-        self._names[name] = n + 1
-        if n:
-            name = f"{name}.{n}"
+        name = self.unique(name)
         type_ = MemRefType(element_type_of(dtype), list(shape), memory_space=HBM)
         op = VariableOp.make(name, kind, type_, **more)  # type: ignore[arg-type]
         self.variables.append(op)
         address = AddressOfOp.make(op)
         self.head.append(address)
         return address.buffer
+
+    def unique(self, name: str) -> str:
+        """`name` for a variable or function; one that is taken gets a number."""
+        n = self._names.get(name, 0)
+        self._names[name] = n + 1
+        return f"{name}.{n}" if n else name
 
     # loops
 

@@ -61,6 +61,7 @@ from neuronir.passes.lowering.rules.window import lower_reduce_window
 from neuronir.passes.lowering.state import Lowering, Rule
 from neuronir.passes.lowering.streaming.groups import SEED_SHARE, Group, find_groups, in_order
 from neuronir.passes.lowering.streaming.tile_loops import copy_in_hbm, lower_group
+from neuronir.passes.nc.bodies import take_out
 from neuronir.passes.statistics import record
 
 RULES: dict[str, Rule] = {
@@ -254,6 +255,7 @@ def _lower_function(
     module = ModuleOp([*state.emitter.variables, main])
     module.attributes["nc.machine"] = StringAttr(machine.name)
     module.attributes["neuronir.phase"] = StringAttr("virtual")
+    take_out(module)
     return module
 
 

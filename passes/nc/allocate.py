@@ -12,6 +12,7 @@ from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.structure import AllocOp, FuncOp, VariableOp
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.nc.banks import allocate_banks
+from neuronir.passes.nc.bodies import bodies_in_place
 from neuronir.passes.nc.listing import (
     Buffer,
     Listing,
@@ -80,8 +81,9 @@ class NcAllocate(ModulePass):
         require_phase(op, self.name, "ordered")
         machine = machine_of(op)
         capacity = usable_sbuf(machine, self.sbuf)
-        for func in functions(op):
-            self._allocate(op, func, machine, capacity)
+        with bodies_in_place(op):
+            for func in functions(op):
+                self._allocate(op, func, machine, capacity)
         kinds = variables(op)
         place_variables(list(kinds.values()), machine)
         op.attributes["neuronir.phase"] = StringAttr("allocated")

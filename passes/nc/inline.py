@@ -6,6 +6,7 @@ from xdsl.ir import SSAValue
 from neuronir.dialects.nc.ops import InstructionOp
 from neuronir.dialects.nc.structure import CallOp, FuncOp, ReturnOp
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.passes.nc.bodies import check_arguments
 from neuronir.passes.nc.listing import functions
 
 ENTRY = "main"
@@ -41,6 +42,7 @@ def _inline(
             raise NeuronError(
                 "NIR_NC009", f"nc.call of @{call.callee.root_reference.data}, which does not exist"
             )
+        check_arguments(call, callee)
         _inline(callee, known, done, (*inside, name))
         parent = call.parent
         if parent is None:

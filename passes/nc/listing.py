@@ -199,6 +199,13 @@ class _Reader:
     def read(self) -> Listing:
         block = self.func.body.block
         for i, argument in enumerate(block.args):
+            if isinstance(argument.type, MemRefType):
+                raise NeuronError(
+                    "NIR_NC009",
+                    f"nc.func @{self.func.sym_name.data} takes a buffer: it must be the whole body "
+                    "of one loop",
+                    help="nc-order writes other calls out at their place",
+                )
             self.symbols[argument] = ARGUMENT + i
             self.bounds[ARGUMENT + i] = _ANY_ARGUMENT
         nodes = self.block(block, 0)

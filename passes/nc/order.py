@@ -13,6 +13,7 @@ from xdsl.passes import ModulePass
 from neuronir.dialects.nc.enums import Space
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.structure import AddressOfOp, AllocOp, FuncOp, VariableOp
+from neuronir.passes.nc.bodies import bodies_in_place
 from neuronir.passes.nc.dependence import Shared, dependences
 from neuronir.passes.nc.engines import QueueAllotter, assign_engines
 from neuronir.passes.nc.inline import inline_calls
@@ -73,25 +74,36 @@ class NcOrder(ModulePass):
         machine = machine_of(op)
         kinds = variables(op)
         capacity = usable_sbuf(machine, self.sbuf)
-        queues = QueueAllotter(machine, kinds)
-        inline_calls(op)
-        for func in functions(op):
-            block = func.body.block
-            fold_constants(block)
-            drop_barriers(block)
-            unroll_small_loops(block, self.unroll, self.pipeline)
-            assign_engines(block, machine, queues)
-            hoist_buffers(block)
-            if self.prefetch:
-                prefetch_loops(func, kinds, machine, self.window, capacity)
-                hoist_buffers(block)
-            if self.pipeline:
-                pipeline_loops(func, kinds, machine, capacity)
-            listing = list_function(func, kinds, placed=False)
-            report_layers(listing, machine, PREFETCHED)
-            order_function(listing, machine, self.window, capacity)
-            record(self.name, "matmuls that reuse their stationary", mark_reuse(block))
+        with bodies_in_place(op):
+            inline_calls(op)
+            queues = QueueAllotter(machine, kinds)
+            for func in functions(op):
+                self._order(func, kinds, machine, capacity, queues)
         op.attributes["neuronir.phase"] = StringAttr("ordered")
+
+    def _order(
+        self,
+        func: FuncOp,
+        kinds: Mapping[str, VariableOp],
+        machine: Machine,
+        capacity: int,
+        queues: QueueAllotter,
+    ) -> None:
+        block = func.body.block
+        fold_constants(block)
+        drop_barriers(block)
+        unroll_small_loops(block, self.unroll, self.pipeline)
+        assign_engines(block, machine, queues)
+        hoist_buffers(block)
+        if self.prefetch:
+            prefetch_loops(func, kinds, machine, self.window, capacity)
+            hoist_buffers(block)
+        if self.pipeline:
+            pipeline_loops(func, kinds, machine, capacity)
+        listing = list_function(func, kinds, placed=False)
+        report_layers(listing, machine, PREFETCHED)
+        order_function(listing, machine, self.window, capacity)
+        record(self.name, "matmuls that reuse their stationary", mark_reuse(block))
 
 
 def prefetch_loops(

@@ -18,6 +18,7 @@ from neuronir.dialects.nc.attributes import (
 )
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.ops import InstructionOp
+from neuronir.passes.nc.bodies import bodies_in_place
 from neuronir.passes.nc.carried import Analysis
 from neuronir.passes.nc.clocks import ENGINES, find_waits
 from neuronir.passes.nc.counters import Count, Counters
@@ -46,9 +47,10 @@ class NcSynchronise(ModulePass):
         require_phase(op, self.name, "allocated")
         machine = machine_of(op)
         kinds = variables(op)
-        for func in functions(op):
-            mark_reuse(func.body.block)  # spilling may have put a reload between two matmuls
-            synchronise_function(list_function(func, kinds, placed=True), machine)
+        with bodies_in_place(op):
+            for func in functions(op):
+                mark_reuse(func.body.block)  # spilling may have put a reload between two matmuls
+                synchronise_function(list_function(func, kinds, placed=True), machine)
         op.attributes["neuronir.phase"] = StringAttr("synchronised")
 
 

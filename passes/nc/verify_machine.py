@@ -13,6 +13,7 @@ from neuronir.dialects.nc.machine_rules import violations
 from neuronir.dialects.nc.ops import InstructionOp
 from neuronir.dialects.nc.records import source_of
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.passes.nc.bodies import bodies_in_place
 from neuronir.passes.nc.listing import (
     Buffer,
     Node,
@@ -37,12 +38,13 @@ class NcVerifyMachine(ModulePass):
         machine = machine_of(op)
         placed = phase_of(op) in _PLACED
         kinds = variables(op)
-        for func in functions(op):
-            listing = list_function(func, kinds, placed=placed)
-            for problem in _buffers(listing.buffers, machine):
-                raise NeuronError("NIR_NC010", problem)
-            for node in _instructions(listing.nodes):
-                self._check(node, machine)
+        with bodies_in_place(op):
+            for func in functions(op):
+                listing = list_function(func, kinds, placed=placed)
+                for problem in _buffers(listing.buffers, machine):
+                    raise NeuronError("NIR_NC010", problem)
+                for node in _instructions(listing.nodes):
+                    self._check(node, machine)
 
     def _check(self, node: Node, machine: Machine) -> None:
         record, op = node.record, node.op

@@ -10,7 +10,6 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from neuronir.dialects.nc.enums import Engine
 from neuronir.dialects.nc.instruction import (
-    ARGUMENT,
     Affine,
     Call,
     Item,
@@ -23,6 +22,7 @@ from neuronir.dialects.nc.ops import InstructionOp
 from neuronir.dialects.nc.records import instruction_record, source_of
 from neuronir.dialects.nc.structure import AddressOfOp, AllocOp, CallOp, FuncOp, VariableOp
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.targets.encoding.arguments import bind_arguments
 from neuronir.targets.encoding.registers import Registers
 from neuronir.targets.encoding.variables import variable_of
 
@@ -77,6 +77,9 @@ class _Builder:
                 self.functions[op.sym_name.data] = op
             elif isinstance(op, VariableOp):
                 self.variables[op.sym_name.data] = op
+        self.addresses = self._addresses()
+        self.arguments = bind_arguments(self.functions, self.addresses)
+        self.addresses.update(self.arguments.fixed)
         # Source 0 stands for instructions that no HLO instruction asked for.
         self.sources: list[Source] = []
         self._source_numbers: dict[tuple[str, str, str, int, str, int], int] = {}
@@ -85,6 +88,22 @@ class _Builder:
         self._done: dict[str, Streams] = {}
         self._high: dict[str, dict[Engine, int]] = {}
         self._active: set[str] = set()
+
+    def _addresses(self) -> dict[SSAValue, int]:
+        """Where all buffers lie that functions allocate or name."""
+        addresses: dict[SSAValue, int] = {}
+        for func in self.functions.values():
+            for op in func.walk():
+                if isinstance(op, AllocOp):
+                    addresses[op.buffer] = _address(op.address, "nc.alloc", op)
+                elif isinstance(op, AddressOfOp):
+                    name = op.variable.root_reference.data
+                    variable = self.variables.get(name)
+                    if variable is None:
+                        raise malformed(f"nc.address_of @{name}, which does not exist", op)
+                    what = f"variable @{name}"
+                    addresses[op.buffer] = _address(variable.address, what, op)
+        return addresses
 
     def source(self, source: Source) -> int:
         """The number of a source."""
@@ -120,18 +139,16 @@ class _Builder:
 
 
 class _Function:
-    """One function: where its buffers lie and what its index values are."""
+    """One function: what its index values are."""
 
     def __init__(self, builder: _Builder, registers: Registers) -> None:
         self.builder = builder
         self.registers = registers
-        self.addresses: dict[SSAValue, int] = {}
-        self.symbols: dict[SSAValue, int] = {}
+        self.addresses = builder.addresses
+        self.symbols = dict(builder.arguments.symbols)
 
     def run(self, func: FuncOp) -> Streams:
         """The streams of the function."""
-        for i, argument in enumerate(func.body.block.args):
-            self.symbols[argument] = ARGUMENT + i
         return self.block(func.body.block, 0)
 
     def block(self, block: Block, depth: int) -> Streams:
@@ -140,14 +157,6 @@ class _Function:
         for op in block.ops:
             if isinstance(op, InstructionOp):
                 self.instruction(op, streams)
-            elif isinstance(op, AllocOp):
-                self.addresses[op.buffer] = _address(op.address, "nc.alloc", op)
-            elif isinstance(op, AddressOfOp):
-                name = op.variable.root_reference.data
-                variable = self.builder.variables.get(name)
-                if variable is None:
-                    raise malformed(f"nc.address_of @{name}, which does not exist", op)
-                self.addresses[op.buffer] = _address(variable.address, f"variable @{name}", op)
             elif isinstance(op, scf.ForOp):
                 trips = _trip_count(op)
                 self.symbols[op.body.block.args[0]] = depth
@@ -161,7 +170,7 @@ class _Function:
     def instruction(self, op: InstructionOp, streams: Streams) -> None:
         """Append an instruction to its engine's stream."""
         for value in op.operands[: len(op.buffers)]:
-            if value not in self.addresses:
+            if value not in self.addresses and value not in self.symbols:
                 raise malformed(f"{op.name}: a buffer has no nc.alloc or nc.address_of", op)
         for value in op.operands[len(op.buffers) :]:
             if value not in self.symbols:
@@ -183,16 +192,20 @@ class _Function:
     def call(self, op: CallOp, streams: Streams) -> None:
         """Append a call for each engine that has something to do in the callee."""
         callee = op.callee.root_reference.data
-        arguments = tuple(self.affine(value, op) for value in op.arguments)
-        for engine, items in self.builder.function(callee).items():
-            for value in op.arguments:
+        streams_of = self.builder.function(callee)
+        passed = self.builder.arguments.passed(op, self.builder.functions[callee])
+        arguments = tuple(self.affine(value, op) for value in passed)
+        for engine, items in streams_of.items():
+            for value in passed:
                 self.registers.check_use(value, engine, op)
             if items:
                 streams.setdefault(engine, []).append(Call(callee, arguments))
 
     def affine(self, value: SSAValue, op: Operation) -> Affine:
-        """A call argument: a constant or an index value."""
+        """A call argument: a constant, an index value or the base address of a buffer."""
         constant = _constant(value)
+        if constant is None:
+            constant = self.addresses.get(value)
         if constant is not None:
             return Affine(constant)
         if value not in self.symbols:

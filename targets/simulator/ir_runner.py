@@ -35,6 +35,7 @@ from neuronir.dialects.nc.records import (
 )
 from neuronir.dialects.nc.structure import AddressOfOp, AllocOp, CallOp, FuncOp, VariableOp
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.targets.encoding.arguments import bind_arguments
 from neuronir.targets.encoding.variables import variable_of
 from neuronir.targets.simulator.execute import Warnings, prepare
 from neuronir.targets.simulator.functional import (
@@ -107,11 +108,10 @@ def _machine_of(module: ModuleOp) -> Machine:
 
 @dataclass
 class _Function:
-    """A function being read: numbers of its index values and addresses of its buffers."""
+    """A function being read: numbers of its index values."""
 
     name: str
     symbols: dict[SSAValue, int] = field(default_factory=dict)
-    addresses: dict[SSAValue, int] = field(default_factory=dict)
     constants: dict[int, int] = field(default_factory=dict)
 
 
@@ -132,6 +132,10 @@ class _Order:
             raise NeuronError("NIR_SIM030", "there is no nc.func @main")
         self._place_variables([op for op in module.ops if isinstance(op, VariableOp)])
         self._next = self._first_free(functions.values())
+        self._functions = functions
+        self._addresses = self._place_buffers(functions.values())
+        self._arguments = bind_arguments(functions, self._addresses)
+        self._addresses.update(self._arguments.fixed)
         self.program = Program(machine.name, "main", {}, list(self._variables.values()), sources=[])
         self._steps = {name: self._read(op) for name, op in functions.items()}
 
@@ -170,10 +174,23 @@ class _Order:
         self.sizes[space] = max(self.sizes[space], -(-(address + size) // unit) * unit)
         return address
 
+    def _place_buffers(self, functions: Iterable[FuncOp]) -> dict[SSAValue, int]:
+        """The addresses of all buffers that functions allocate or name."""
+        addresses: dict[SSAValue, int] = {}
+        for func in functions:
+            for op in func.walk():
+                if isinstance(op, AllocOp):
+                    addresses[op.buffer] = self._place(op)
+                elif isinstance(op, AddressOfOp):
+                    name = op.variable.root_reference.data
+                    if name not in self._variables:
+                        raise _malformed(f"nc.address_of @{name}, which does not exist", op)
+                    addresses[op.buffer] = self._variables[name].address
+        return addresses
+
     def _read(self, func: FuncOp) -> list[Step]:
         function = _Function(func.sym_name.data)
-        for i, argument in enumerate(func.body.block.args):
-            function.symbols[argument] = ARGUMENT + i
+        function.symbols.update(self._arguments.symbols)
         return self._block(func.body.block, function, 0)
 
     def _block(self, block: Block, function: _Function, depth: int) -> list[Step]:
@@ -181,13 +198,6 @@ class _Order:
         for op in block.ops:
             if isinstance(op, InstructionOp):
                 steps.append(self._instruction(op, function))
-            elif isinstance(op, AllocOp):
-                function.addresses[op.buffer] = self._place(op)
-            elif isinstance(op, AddressOfOp):
-                name = op.variable.root_reference.data
-                if name not in self._variables:
-                    raise _malformed(f"nc.address_of @{name}, which does not exist", op)
-                function.addresses[op.buffer] = self._variables[name].address
             elif isinstance(op, arith.ConstantOp):
                 if isinstance(op.value, IntegerAttr):
                     symbol = _CONSTANT + len(function.constants)
@@ -198,9 +208,15 @@ class _Order:
                 trips = self._trips(op, function)
                 steps.append(LoopNode(trips, self._block(op.body.block, function, depth + 1)))
             elif isinstance(op, CallOp):
-                arguments = tuple(self._value(v, function, op) for v in op.arguments)
-                steps.append(CallNode(op.callee.root_reference.data, arguments))
+                steps.append(self._call(op, function))
         return steps
+
+    def _call(self, op: CallOp, function: _Function) -> CallNode:
+        name = op.callee.root_reference.data
+        if name not in self._functions:
+            return CallNode(name, ())  # refused when it is run
+        passed = self._arguments.passed(op, self._functions[name])
+        return CallNode(name, tuple(self._value(v, function, op) for v in passed))
 
     def _trips(self, op: scf.ForOp, function: _Function) -> int:
         bounds = [self._value(v, function, op) for v in (op.lb, op.ub, op.step)]
@@ -209,6 +225,8 @@ class _Order:
         return max(bounds[1].const, 0)
 
     def _value(self, value: SSAValue, function: _Function, op: Operation) -> Affine:
+        if value in self._addresses:
+            return Affine(self._addresses[value])
         if value not in function.symbols:
             raise _malformed("an index is no loop variable, argument, register or constant", op)
         return _folded(Affine(0, ((function.symbols[value], 1),)), function.constants)
@@ -217,11 +235,11 @@ class _Order:
         for value in op.operands[len(op.buffers) :]:
             self._value(value, function, op)
         for value in op.operands[: len(op.buffers)]:
-            if value not in function.addresses:
+            if value not in self._addresses and value not in function.symbols:
                 raise _malformed("a buffer has no nc.alloc or nc.address_of", op)
         self.program.sources.append(source_of(op))
         source = len(self.program.sources) - 1
-        record = instruction_record(op, function.addresses, function.symbols, source)
+        record = instruction_record(op, self._addresses, function.symbols, source)
         if op.results:
             record.params["register"] = self._registers - REGISTER
             function.symbols[op.results[0]] = self._registers

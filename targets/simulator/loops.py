@@ -4,10 +4,11 @@ A loop of the compiler is a loop in the stream of each engine that has work in i
 together again by function, trip counts and order.
 """
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from neuronir.targets.simulator.attribution import resource_times
-from neuronir.targets.simulator.timing_code import Code, LoopBegin, Op, ProgramCode
+from neuronir.targets.simulator.timing_code import CallTo, Code, LoopBegin, Op, ProgramCode, Step
 
 
 @dataclass(slots=True)
@@ -56,7 +57,7 @@ def _innermost(code: Code, dma_engines: int) -> list[LoopLoad]:
     for pc, step in enumerate(code.steps):
         if not isinstance(step, LoopBegin):
             continue
-        body = code.steps[pc + 1 : step.end]
+        body = list(_called(code.steps[pc + 1 : step.end]))
         if any(isinstance(s, LoopBegin) for s in body):
             continue
         trips = tuple(trip for _, trip in code.enclosing[step.end])
@@ -68,3 +69,12 @@ def _innermost(code: Code, dma_engines: int) -> list[LoopLoad]:
                     loop.load_ns[name] = loop.load_ns.get(name, 0.0) + time
         loops.append(loop)
     return loops
+
+
+def _called(steps: Iterable[Step]) -> Iterator[Step]:
+    """Steps, with those of called functions in the place of calls."""
+    for step in steps:
+        if isinstance(step, CallTo):
+            yield from _called(step.code.steps)
+        else:
+            yield step

@@ -43,7 +43,7 @@ builtin.module attributes {nc.machine = "trn1"} {
       nc.dma (%t[0:128 | 16:1 | 0 + 16 * %i]) = (%x[0:128 * 64 | 16:1 | 0 + 16 * %i + 1 * %base])
         on dma0 update [<3, 16>] loc("copy.1")
       nc.dma (%y[0:128 * 64 | 16:1 | 0 + 16 * %i]) = (%t[0:128 | 16:1 | 0 + 16 * %i])
-        on dma1 wait [<3, 16, 0:16>] loc("copy.1")
+        on dma1 wait [<3, 16 + 16 * %i>] loc("copy.1")
     }
     nc.return
   }

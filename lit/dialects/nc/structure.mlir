@@ -24,8 +24,8 @@ builtin.module attributes {nc.machine = "trn1"} {
     %a = nc.alloc : memref<128x64xf32, #nc.space<"sbuf">>
     %r = nc.register_load () = (%x[0:1 | 1:1 | 0 as i32]) {low = 0 : i64, high = 3 : i64} on dma1 -> index
     // CHECK: %r = nc.register_load () = (%x[0:1 | 1:1 | 0 as i32]) {low = 0 : i64, high = 3 : i64} on dma1 -> index
-    nc.dma (%a[0:128 | 64:1 | 0]) = (%x[0:128 * 64 | 64:1 | 8 + 8192 * %i + 1 * %r]) on dma1 wait [<2, 0, 0:16>] update [<2, 16>]
-    // CHECK-NEXT: nc.dma (%a[0:128 | 64:1 | 0]) = (%x[0:128 * 64 | 64:1 | 8 + 8192 * %i + 1 * %r]) on dma1 wait [<2, 0, 0:16>] update [<2, 16>]
+    nc.dma (%a[0:128 | 64:1 | 0]) = (%x[0:128 * 64 | 64:1 | 8 + 8192 * %i + 1 * %r]) on dma1 wait [<2, 0 + 16 * %i>] update [<2, 16>]
+    // CHECK-NEXT: nc.dma (%a[0:128 | 64:1 | 0]) = (%x[0:128 * 64 | 64:1 | 8 + 8192 * %i + 1 * %r]) on dma1 wait [<2, 0 + 16 * %i>] update [<2, 16>]
     nc.return
   }
 }

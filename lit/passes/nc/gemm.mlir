@@ -28,5 +28,5 @@ builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
 }
 
 // CHECK: scf.for
-// CHECK: nc.dma {{.*}} on dma2 wait [<0, -1, 0:4>] update
+// CHECK: nc.dma {{.*}} on dma2 wait [<0, -1 + 4 * %{{[a-z0-9_]+}}>] update
 // CHECK: } {nc.pipelined}

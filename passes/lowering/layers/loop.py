@@ -263,7 +263,7 @@ class _Layers:
             for ssa, form in zip(self.starts, self.carried, strict=True):
                 value = state.value(ssa)
                 _copy(state, form, state.converter.ensure(value, form.partition, form.copies))
-        make_loop(emitter, self.count, body)
+        make_loop(emitter, self.count, body, emitter.unique("layer"))
         self._restore()
         finals: list[tuple[SSAValue, Value]] = []
         for ssa, form in zip(self.found.carried[-1], self.carried, strict=False):

@@ -1,17 +1,24 @@
 """The loop op around ops that were emitted as its body."""
 
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import IndexType, IntegerAttr
+from xdsl.dialects.builtin import IndexType, IntegerAttr, StringAttr
 from xdsl.ir import Block, Region
 
 from neuronir.passes.lowering.emitter import Emitter
+from neuronir.passes.nc.bodies import FUNCTION
 
 
-def make_loop(emitter: Emitter, rounds: int, body: Block) -> None:
+def make_loop(emitter: Emitter, rounds: int, body: Block, function: str = "") -> None:
     """End the innermost body that is open and put `rounds` rounds of it into what is around; its
-    ops use the argument of `body` as the round number."""
+    ops use the argument of `body` as the round number.
+
+    With `function` the body becomes a function of that name in the end (passes/nc/bodies.py).
+    """
     body.add_ops([*emitter.leave(), scf.YieldOp()])
     bounds = [arith.ConstantOp(IntegerAttr(n, IndexType())) for n in (0, rounds, 1)]
     low, high, step = (b.result for b in bounds)
-    for op in (*bounds, scf.ForOp(low, high, step, [], Region(body))):
+    loop = scf.ForOp(low, high, step, [], Region(body))
+    if function:
+        loop.attributes[FUNCTION] = StringAttr(function)
+    for op in (*bounds, loop):
         emitter.place(op)

@@ -1,0 +1,94 @@
+"""What the arguments of functions stand for: index values, and buffers that callers pass.
+
+A buffer that is the same in all calls has a fixed address in the function. Where calls pass
+different ones, its base address comes in a register, as an index argument does.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import MemRefType
+from xdsl.ir import BlockArgument, SSAValue
+
+from neuronir.dialects.nc.instruction import ARGUMENT, REGISTER
+from neuronir.dialects.nc.structure import CallOp, FuncOp
+from neuronir.dialects.support.errors import NeuronError
+
+
+@dataclass
+class Arguments:
+    """`fixed` are the addresses (bytes) of buffer arguments that never change; `symbols` numbers
+    all others, by function in order (instruction.py)."""
+
+    fixed: dict[SSAValue, int] = field(default_factory=dict)
+    symbols: dict[SSAValue, int] = field(default_factory=dict)
+
+    def passed(self, call: CallOp, callee: FuncOp) -> list[SSAValue]:
+        """The arguments of a call that are passed in registers, in the order of their symbols."""
+        pairs = zip(callee.body.block.args, call.arguments, strict=True)
+        return [value for argument, value in pairs if argument not in self.fixed]
+
+
+def bind_arguments(functions: Mapping[str, FuncOp], addresses: Mapping[SSAValue, int]) -> Arguments:
+    """The arguments of all functions, given where the buffers lie that they allocate or name.
+
+    NIR_ENC006 where a call does not fit its function, or passes too much.
+    """
+    calls: dict[str, list[CallOp]] = {name: [] for name in functions}
+    for func in functions.values():
+        for op in func.walk():
+            if isinstance(op, CallOp):
+                calls.setdefault(op.callee.root_reference.data, []).append(op)
+    found = Arguments()
+    for name, func in functions.items():
+        types = [a.type for a in func.body.block.args]
+        for call in calls[name]:
+            if [a.type for a in call.arguments] != types:
+                raise NeuronError(
+                    "NIR_ENC006",
+                    f"the nc module cannot be encoded: nc.call of @{name} with other arguments "
+                    "than it has",
+                )
+    by_argument = {
+        argument: [call.arguments[i] for call in calls[name]]
+        for name, func in functions.items()
+        for i, argument in enumerate(func.body.block.args)
+        if isinstance(argument.type, MemRefType)
+    }
+    # A caller's own argument is fixed where all that it stands for is.
+    for argument in by_argument:
+        places = {
+            address for v in _sources(argument, by_argument) for address in [addresses.get(v)]
+        }
+        if len(places) == 1 and None not in places:
+            found.fixed[argument] = next(iter(p for p in places if p is not None))
+    for name, func in functions.items():
+        number = ARGUMENT
+        for argument in func.body.block.args:
+            if argument not in found.fixed:
+                found.symbols[argument] = number
+                number += 1
+        if number > REGISTER:
+            raise NeuronError(
+                "NIR_ENC006",
+                f"the nc module cannot be encoded: @{name} takes {number - ARGUMENT} arguments in "
+                f"registers, at most {REGISTER - ARGUMENT} are possible",
+            )
+    return found
+
+
+def _sources(value: SSAValue, by_argument: Mapping[BlockArgument, list[SSAValue]]) -> set[SSAValue]:
+    """The buffers that an argument may stand for, through all calls."""
+    out: set[SSAValue] = set()
+    seen: set[SSAValue] = set()
+    waiting = [value]
+    while waiting:
+        value = waiting.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        if isinstance(value, BlockArgument) and value in by_argument:
+            waiting += by_argument[value]
+        else:
+            out.add(value)
+    return out
