@@ -27,9 +27,14 @@ class Model:
         return program_args(self.path)
 
     def weights(self, args: Sequence[Array]) -> dict[str, Array]:
-        """The arguments that are weights (named [0] by JAX: the first argument of the function)."""
+        """The arguments that are weights (named [0] by JAX: the first argument of the function).
+
+        They become read-only, as those that neuronx-cc reads from a file are.
+        """
         rules = json.loads(self.path.with_suffix(".json").read_text())["args"]
         chosen = [i for i, rule in enumerate(rules) if rule[0].startswith("[0]")]
+        for i in chosen:
+            args[i].flags.writeable = False
         return {f"arg{i}": args[i] for i in chosen}
 
     def reference(self) -> dict[str, Array] | None:

@@ -6,7 +6,7 @@ xDSL is pinned to one minor version; when it moves, this file is what to check.
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import IO, Any, NoReturn
@@ -24,7 +24,7 @@ from xdsl.dialects.builtin import (
     StringAttr,
     UnknownLoc,
 )
-from xdsl.ir import Attribute, IRNode, Operation, TypeAttribute
+from xdsl.ir import Attribute, Block, IRNode, Operation, TypeAttribute
 from xdsl.parser import AttrParser, Parser
 from xdsl.parser.generic_parser import ParserState
 from xdsl.printer import Printer
@@ -32,6 +32,8 @@ from xdsl.utils.diagnostic import Diagnostic
 from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.lexer import Input, Span, Token
 from xdsl.utils.mlir_lexer import KIND_BY_PUNCTUATION_SPELLING, MLIRLexer, MLIRToken, MLIRTokenKind
+
+from neuronir._xdsl_verify import plan_verifier
 
 # Groups: 1 bare identifier, 2 %identifier, 3 integer, 4 punctuation. Everything else (strings,
 # floats, hexadecimal, #attr, !type, end of file) is left to xDSL's own lexer. Possessive, or a
@@ -252,13 +254,18 @@ def _verify(op: Operation) -> None:
             for inner in block.ops:
                 _verify(inner)
             if block.first_op is None:
-                _attribute(op, block.verify)
-    _attribute(op, lambda: op.verify(verify_nested_ops=False))
+                _attribute(op, block)
+    plan_verifier(type(op))
+    _attribute(op)
 
 
-def _attribute(op: Operation, check: Callable[[], None]) -> None:
+def _attribute(op: Operation, block: Block | None = None) -> None:
+    """Verify `op` without what is inside, or an empty block of it; a complaint is about `op`."""
     try:
-        check()
+        if block is None:
+            op.verify(verify_nested_ops=False)
+        else:
+            block.verify()
     except OpVerifyError:
         raise
     except (VerifyException, ValueError) as error:

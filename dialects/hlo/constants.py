@@ -128,9 +128,16 @@ def array_to_dense(
     return DenseIntOrFPElementsAttr(type, BytesAttr(data))  # type: ignore[arg-type]
 
 
-def constant_value(array: Array, type: TensorType[Attribute] | None = None) -> Attribute:
-    """The value attribute for an array: dense up to `INLINE_LIMIT` elements, else a resource."""
-    return array_to_dense(array, type) if array.size <= INLINE_LIMIT else intern(array)
+def constant_value(
+    array: Array, type: TensorType[Attribute] | None = None, *, owned: bool = False
+) -> Attribute:
+    """The value attribute for an array: dense up to `INLINE_LIMIT` elements, else a resource.
+
+    An `owned` array is given up by the caller: it need not be copied.
+    """
+    if array.size <= INLINE_LIMIT:
+        return array_to_dense(array, type)
+    return intern(array, owned=owned)
 
 
 def constant_array(value: Operation | Attribute, type: Attribute | None = None) -> Array:
@@ -142,10 +149,13 @@ def constant_array(value: Operation | Attribute, type: Attribute | None = None) 
     return dense_to_array(attr)
 
 
-def constant_op(array: Array, location_from: Operation | None = None) -> ConstantOp:
-    """A constant with an array's shape, dtype and elements."""
+def constant_op(
+    array: Array, location_from: Operation | None = None, *, owned: bool = False
+) -> ConstantOp:
+    """A constant with an array's shape, dtype and elements; see `constant_value`."""
     type = tensor_type(array.shape, element_type(array.dtype))
-    op = ConstantOp.create(result_types=[type], properties={"value": constant_value(array, type)})
+    value = constant_value(array, type, owned=owned)
+    op = ConstantOp.create(result_types=[type], properties={"value": value})
     if location_from is not None:
         inherit(op, location_from)
     return op

@@ -7,6 +7,7 @@ once, the reference is stable between processes, and comparing two constants nev
 import hashlib
 from collections.abc import Iterable
 
+import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 from xdsl.dialect_interfaces.op_asm import OpAsmDialectInterface
@@ -18,9 +19,14 @@ from neuronir.dialects.support.errors import NeuronError
 KEY_LENGTH = 32
 """Hexadecimal digits of SHA-256 in a key, after a letter: 128 bits."""
 
+_PIECE = 1 << 18  # elements that are looked at together: what a cache holds
+
 Array = npt.NDArray[np.generic]
 
 _STORE: dict[str, Array] = {}
+_KEYS: dict[int, str] = {}
+"""The keys of the arrays of the store by identity: they stay, and nobody can write to them."""
+_FINITE: dict[int, bool] = {}
 
 
 def _key_of(array: Array) -> str:
@@ -31,20 +37,49 @@ def _key_of(array: Array) -> str:
     return "c" + digest.hexdigest()[:KEY_LENGTH]
 
 
-def intern(array: Array) -> HloResourceAttr:
+def intern(array: Array, *, owned: bool = False) -> HloResourceAttr:
     """Hold an array for the life of the process; equal arrays get the same attribute.
 
-    The array is copied only when it is not contiguous or somebody else could write to it.
+    The array is copied only when it is not contiguous, or when somebody else could write to it:
+    not where it is `owned`, which says that the caller gives it up.
     """
-    if not array.flags.c_contiguous:
-        array = np.ascontiguousarray(array).reshape(array.shape)
-    key = _key_of(array)
-    if key not in _STORE:
-        if array.flags.writeable:
-            array = array.copy()
-            array.flags.writeable = False
-        _STORE[key] = array
+    key = _KEYS.get(id(array))
+    if key is None:
+        if not array.flags.c_contiguous:
+            array = np.ascontiguousarray(array).reshape(array.shape)
+            owned = True
+        key = _key_of(array)
+        if key not in _STORE:
+            if array.flags.writeable:
+                array = array if owned else array.copy()
+                array.flags.writeable = False
+            _STORE[key] = array
+            _KEYS[id(array)] = key
     return HloResourceAttr(string_attr(key))
+
+
+def all_finite(array: Array) -> bool:
+    """Whether an array of floats holds neither infinities nor NaN; found once for held ones."""
+    found = _FINITE.get(id(array))
+    if found is None:
+        found = _finite(array)
+        if id(array) in _KEYS:
+            _FINITE[id(array)] = found
+    return found
+
+
+def _finite(array: Array) -> bool:
+    if array.dtype != ml_dtypes.bfloat16 or not array.flags.c_contiguous:
+        return bool(np.isfinite(array).all())
+    # ml_dtypes looks at numbers one by one; here an exponent of ones is what is not finite.
+    bits = array.reshape(-1).view(np.uint16)
+    pieces = (bits[i : i + _PIECE] for i in range(0, bits.size, _PIECE))
+    return all(int((piece & 0x7FFF).max()) < 0x7F80 for piece in pieces)
+
+
+def key_of(array: Array) -> str:
+    """The key that an array has, or would have, in the store: a hash of type, shape and bytes."""
+    return _KEYS.get(id(array)) or _key_of(np.ascontiguousarray(array).reshape(array.shape))
 
 
 def lookup(attr: HloResourceAttr) -> Array:

@@ -22,8 +22,10 @@ class SpaceAttr(ParametrizedAttribute):
     @property
     def value(self) -> Space:
         """The memory it names."""
-        return Space[self.space.data.upper()]
+        return _SPACES[self.space.data]
 
+
+_SPACES = {space.name.lower(): space for space in Space}
 
 SBUF = SpaceAttr(StringAttr("sbuf"))
 PSUM = SpaceAttr(StringAttr("psum"))

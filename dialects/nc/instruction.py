@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from neuronir.dialects.nc.enums import DType, Engine, Space
+from neuronir.dialects.support.output import Buffer
 
 ARGUMENT = 32
 """Symbols below this are loop levels of the function (0 is the outermost), from here on function
@@ -135,7 +136,7 @@ class Variable:
     dtype: DType = DType.F32
     strides: tuple[int, ...] = ()
     index: int = -1
-    data: bytes | None = None
+    data: Buffer | None = None
 
 
 @dataclass(slots=True)

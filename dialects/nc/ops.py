@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from struct import Struct
 from typing import cast
 
 from xdsl.dialects.builtin import (
@@ -64,6 +65,8 @@ class View:
 
 
 _INDEX = IndexType()
+_ROWS = {f"nc.{name}": row for name, row in OPCODES.items()}
+_SEGMENTS = Struct("<2i")
 
 
 class InstructionOp(IRDLOperation):
@@ -92,7 +95,17 @@ class InstructionOp(IRDLOperation):
     @property
     def spec(self) -> OpSpec:
         """Its row of the opcode table."""
-        return OPCODES[self.opcode()]
+        return _ROWS[self.name]
+
+    @property
+    def buffer_count(self) -> int:
+        """How many of its operands are buffers; the rest are index values."""
+        sizes = cast(DenseArrayBase, self.properties["operandSegmentSizes"])
+        return _SEGMENTS.unpack(sizes.data.data)[0]  # type: ignore[no-any-return]
+
+    def index_values(self) -> tuple[SSAValue, ...]:
+        """The operands that are not buffers."""
+        return tuple(self.operands)[self.buffer_count :]
 
     def roles(self) -> tuple[str, ...]:
         """Operand roles, destinations first, without the marks of optional ones."""
@@ -100,10 +113,10 @@ class InstructionOp(IRDLOperation):
 
     def views(self) -> tuple[View | None, ...]:
         """The operands by role, None where absent."""
-        n = len(self.buffers)
+        operands = tuple(self.operands)
+        n = self.buffer_count
         out: list[View | None] = []
         next_buffer = 0
-        index_values = self.operands[n:]
         for attr in self.patterns.data:
             if not isinstance(attr, PatternAttr):
                 out.append(None)
@@ -111,12 +124,12 @@ class InstructionOp(IRDLOperation):
             p = attr.data
             out.append(
                 View(
-                    self.operands[next_buffer],
+                    operands[next_buffer],
                     p.start,
                     p.partitions,
                     p.free,
                     p.offset,
-                    tuple((index_values[i], c) for i, c in p.terms),
+                    tuple((operands[n + i], c) for i, c in p.terms) if p.terms else (),
                     p.partition_stride,
                     p.dtype,
                 )

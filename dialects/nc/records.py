@@ -1,6 +1,6 @@
 """From nc ops to instruction records, given where buffers lie and what index values mean."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 from xdsl.dialects.builtin import (
@@ -21,7 +21,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from neuronir.dialects.nc.attributes import SpaceAttr, UpdateAttr, WaitAttr
+from neuronir.dialects.nc.attributes import Pattern, PatternAttr, SpaceAttr, UpdateAttr, WaitAttr
 from neuronir.dialects.nc.enums import DType, Engine, Space
 from neuronir.dialects.nc.instruction import (
     AccessPattern,
@@ -77,26 +77,38 @@ def access_pattern(
 ) -> AccessPattern:
     """The absolute access of `view`: `addresses` are byte bases of buffers, `symbols` numbers of
     index values (instruction.py), and of buffers whose byte base is known to callers only."""
-    type_ = cast(MemRefType, view.buffer.type)
-    dtype = DType[view.dtype.upper()] if view.dtype else dtype_of(type_.element_type)
+    terms = [(symbols[value], coefficient) for value, coefficient in view.indices]
+    return _absolute(view, view.buffer, addresses, symbols, terms)
+
+
+def _absolute(
+    pattern: View | Pattern,
+    buffer: SSAValue,
+    addresses: Mapping[SSAValue, int],
+    symbols: Mapping[SSAValue, int],
+    terms: Sequence[tuple[int, int]],
+) -> AccessPattern:
+    """The access of a pattern in a buffer; `terms` (symbol, elements) move it."""
+    type_ = buffer.type
+    assert isinstance(type_, MemRefType)
+    name = pattern.dtype
+    dtype = DType[name.upper()] if name else _DTYPES[type_.element_type]
     size = dtype.size
-    terms: dict[int, int] = {}
-    for value, coefficient in view.indices:
-        symbol = symbols[value]
-        terms[symbol] = terms.get(symbol, 0) + coefficient * size
-    base = 0
-    if view.buffer in symbols:
-        terms[symbols[view.buffer]] = 1
-    else:
-        base = addresses[view.buffer]
+    total: dict[int, int] = {}
+    for symbol, coefficient in terms:
+        total[symbol] = total.get(symbol, 0) + coefficient * size
+    base = addresses.get(buffer)
+    if base is None:
+        base = 0
+        total[symbols[buffer]] = 1
     return AccessPattern(
         cast(SpaceAttr, type_.memory_space).value,
         dtype,
-        Affine(base + view.offset * size, tuple(sorted(terms.items()))),
-        view.start,
-        view.partitions,
-        view.free,
-        view.partition_stride * size,
+        Affine(base + pattern.offset * size, tuple(sorted(total.items())) if total else ()),
+        pattern.start,
+        pattern.partitions,
+        pattern.free,
+        pattern.partition_stride * size,
     )
 
 
@@ -107,14 +119,22 @@ def instruction_record(
     source: int = 0,
 ) -> Instruction:
     """The record of `op`; an op without engine gets the first engine of its row."""
-    n_dst = len(op.spec.dst)
-    patterns = tuple(
-        None if view is None else access_pattern(view, addresses, symbols) for view in op.views()
-    )
-    engine = (
-        Engine[op.engine.data.upper()] if isinstance(op.engine, StringAttr) else op.spec.engines[0]
-    )
-    index_values = op.operands[len(op.buffers) :]
+    spec = op.spec
+    n_dst = len(spec.dst)
+    operands = tuple(op.operands)
+    index_values = operands[op.buffer_count :]
+    patterns: list[AccessPattern | None] = []
+    used = 0
+    for attr in op.patterns.data:
+        if not isinstance(attr, PatternAttr):
+            patterns.append(None)
+            continue
+        buffer, pattern = operands[used], attr.data
+        used += 1
+        terms = [(symbols[index_values[i]], c) for i, c in pattern.terms] if pattern.terms else ()
+        patterns.append(_absolute(pattern, buffer, addresses, symbols, terms))
+    name = op.engine
+    engine = Engine[name.data.upper()] if isinstance(name, StringAttr) else spec.engines[0]
     waits = tuple(
         Wait(
             w.semaphore,
@@ -127,10 +147,10 @@ def instruction_record(
         for u in (cast(UpdateAttr, a).data for a in (op.updates.data if op.updates else ()))
     )
     return Instruction(
-        op.opcode(),
+        spec.name,
         engine,
-        patterns[:n_dst],
-        patterns[n_dst:],
+        tuple(patterns[:n_dst]),
+        tuple(patterns[n_dst:]),
         op.param_values(),
         waits,
         updates,

@@ -1,11 +1,11 @@
 """Structural rules of nc instructions: operands, memories, engines and bounds."""
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import MemRefType, StringAttr
 from xdsl.utils.exceptions import VerifyException
 
-from neuronir.dialects.nc.attributes import PatternAttr, SpaceAttr
+from neuronir.dialects.nc.attributes import Pattern, PatternAttr, SpaceAttr
 from neuronir.dialects.nc.enums import Engine
 
 if TYPE_CHECKING:
@@ -16,36 +16,40 @@ def verify_instruction(op: "InstructionOp") -> None:
     """Raise VerifyException where an instruction breaks a rule of the opcode table."""
     spec = op.spec
     roles = spec.dst + spec.src
-    if len(op.patterns.data) != len(roles):
+    patterns = op.patterns.data
+    if len(patterns) != len(roles):
         raise VerifyException(
-            f"{op.name}: has {len(op.patterns.data)} operands, its roles are {', '.join(roles)}"
+            f"{op.name}: has {len(patterns)} operands, its roles are {', '.join(roles)}"
         )
+    operands = tuple(op.operands)
+    count = op.buffer_count
     used = 0
-    for role, attr in zip(roles, op.patterns.data, strict=True):
+    for role, attr in zip(roles, patterns, strict=True):
         if isinstance(attr, PatternAttr):
-            if used < len(op.buffers):
-                _verify_pattern(op, role.rstrip("?"), attr, op.operands[used].type)
+            if used < count:
+                _verify_pattern(op, role, attr.data, operands[used].type)
             used += 1
         elif not role.endswith("?"):
             raise VerifyException(f"{op.name}: operand '{role}' is absent but is not optional")
-    if used != len(op.buffers):
-        raise VerifyException(f"{op.name}: {used} access patterns for {len(op.buffers)} buffers")
-    if isinstance(op.engine, StringAttr):
-        name = op.engine.data.upper()
+    if used != count:
+        raise VerifyException(f"{op.name}: {used} access patterns for {count} buffers")
+    engine = op.engine
+    if isinstance(engine, StringAttr):
+        name = engine.data.upper()
         if name not in Engine.__members__ or Engine[name] not in spec.engines:
             allowed = ", ".join(e.name.lower() for e in spec.engines)
-            raise VerifyException(f"{op.name}: does not run on '{op.engine.data}' but on {allowed}")
+            raise VerifyException(f"{op.name}: does not run on '{engine.data}' but on {allowed}")
 
 
-def _verify_pattern(op: "InstructionOp", role: str, attr: PatternAttr, type_: object) -> None:
-    pattern = attr.data
+def _verify_pattern(op: "InstructionOp", role: str, pattern: Pattern, type_: object) -> None:
+    role = role.removesuffix("?")
     if not isinstance(type_, MemRefType) or not isinstance(type_.memory_space, SpaceAttr):
         raise VerifyException(f"{op.name}: operand '{role}' is not a memref with an nc.space")
-    shape = cast(MemRefType, type_).get_shape()
-    if any(size < 1 for _, size in pattern.free) or pattern.partitions < 1:
+    if pattern.partitions < 1 or any(size < 1 for _, size in pattern.free):
         raise VerifyException(f"{op.name}: operand '{role}' has an empty access pattern")
     if type_.memory_space.space.data == "hbm":
         return
+    shape = type_.get_shape()
     if pattern.start + pattern.partitions > shape[0]:
         raise VerifyException(
             f"{op.name}: operand '{role}' touches partitions {pattern.start} to "
@@ -56,8 +60,12 @@ def _verify_pattern(op: "InstructionOp", role: str, attr: PatternAttr, type_: ob
     size = 1
     for extent in shape[1:]:
         size *= extent
-    low = pattern.offset + sum(min(0, s * (n - 1)) for s, n in pattern.free)
-    high = pattern.offset + sum(max(0, s * (n - 1)) for s, n in pattern.free)
+    low = high = pattern.offset
+    for stride, n in pattern.free:
+        if stride < 0:
+            low += stride * (n - 1)
+        else:
+            high += stride * (n - 1)
     if low < 0 or high >= size:
         raise VerifyException(
             f"{op.name}: operand '{role}' touches elements {low} to {high} of a buffer of {size} "

@@ -213,4 +213,7 @@ def load_weights(path: str) -> dict[str, "Array"]:
     from neuronir.dialects.support.npz import load_npz, unpack
 
     entries = load_npz(path)
-    return {name: unpack(entries, name) for name in entries if not name.endswith("__dtype")}
+    found = {name: unpack(entries, name) for name in entries if not name.endswith("__dtype")}
+    for array in found.values():
+        array.flags.writeable = False  # so that constants can refer to it
+    return found

@@ -6,7 +6,6 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-import numpy as np
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
 from xdsl.passes import ModulePass
 
@@ -16,10 +15,12 @@ from neuronir.cli.neuron_opt_input import Chunk, parse, read_input
 from neuronir.cli.neuron_opt_reports import Timer
 from neuronir.cli.neuron_opt_run import PassRunner, RunFailure, verify
 from neuronir.diagnostics.diagnostic import Diagnostic
+from neuronir.dialects.hlo.resources import key_of
 from neuronir.dialects.nc.instruction import Program
 from neuronir.dialects.nc.machine import register_machine
 from neuronir.dialects.support.errors import NeuronError
-from neuronir.dialects.support.output import Buffer, atomic_write
+from neuronir.dialects.support.npz import Array
+from neuronir.dialects.support.output import atomic_write
 from neuronir.driver.dumps import dump_phase, ir_text
 from neuronir.driver.options import CompileOptions
 from neuronir.driver.phases import PHASES, phase_number, pipeline_of
@@ -112,6 +113,8 @@ class _Compile:
     """One compile."""
 
     def __init__(self, chunk: Chunk, target: TargetLike, options: CompileOptions) -> None:
+        frozen = {name: _frozen(array) for name, array in options.weights.items()}
+        options = replace(options, weights=frozen)
         self.chunk = _bound(chunk, options)
         self.target = target
         self.options = options
@@ -166,9 +169,6 @@ class _Compile:
         with self.options.progress("parsed"), self.timer.step("parsed"):
             module = parse(self.chunk, self.registry.context())
             self.check_phase(module, phase)
-            # A dump of this phase says already what it was made from.
-            if self.first == 0 and "neuronir.input" not in module.attributes:
-                self.stamp(module)
             if self.options.weights and self.chunk.model is None:
                 if self.first > 0:
                     raise NeuronError(
@@ -177,6 +177,9 @@ class _Compile:
                         "read",
                     )
                 bind_weights(module, self.options.weights)
+            # A dump of this phase says already what it was made from.
+            if self.first == 0 and "neuronir.input" not in module.attributes:
+                self.stamp(module)
             verify(module)
         return module
 
@@ -201,10 +204,8 @@ class _Compile:
         count = len(entry_function(module).body.block.args)
         module.attributes["neuronir.arguments"] = StringAttr(str(count))
         if self.options.weights:
-            pieces: list[Buffer] = []
-            for name, array in sorted(self.options.weights.items()):
-                raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-                pieces += [name.encode(), str(array.dtype).encode(), raw.data]
+            weights = sorted(self.options.weights.items())
+            pieces = [text.encode() for name, array in weights for text in (name, key_of(array))]
             module.attributes["neuronir.weights"] = StringAttr(_digest(pieces))
 
     def pipeline(self, phase: str) -> str:
@@ -302,7 +303,15 @@ def _bound(chunk: Chunk, options: CompileOptions) -> Chunk:
     return replace(chunk, bindings=bindings)
 
 
-def _digest(pieces: Sequence[Buffer]) -> str:
+def _frozen(array: Array) -> Array:
+    """The array, or a copy where somebody could write to it: constants refer to it."""
+    if array.flags.writeable:
+        array = array.copy()
+        array.flags.writeable = False
+    return array
+
+
+def _digest(pieces: Sequence[bytes]) -> str:
     digest = hashlib.sha256()
     for piece in pieces:
         digest.update(len(piece).to_bytes(8, "little"))

@@ -60,12 +60,13 @@ class _Folder:
 
     def replace(self, op: Operation, array: Array) -> None:
         emitter = Emitter(op)
-        flat = np.ascontiguousarray(array.reshape(-1))
+        array = np.ascontiguousarray(array).reshape(array.shape)
+        flat = array.reshape(-1)
         same = flat.size > 1 and all(bits == flat[0].tobytes() for bits in _some_bits(flat))
         if same and bool((flat.view(np.uint8).reshape(flat.size, -1) == _bits(flat)).all()):
             value = emitter.fill(flat[0], op.results[0].type)
         else:
-            value = emitter.constant(array)
+            value = emitter.constant(array, owned=True)
         op.results[0].replace_all_uses_with(value)
         erase_dead(op)
         self.folded += 1

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import cast
 
-import numpy as np
 from xdsl.dialects.builtin import (
     DenseArrayBase,
     DictionaryAttr,
@@ -16,6 +15,7 @@ from xdsl.dialects.func import FuncOp as HloFunc
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from neuronir.dialects.hlo.constants import ConstantOp, constant_array
+from neuronir.dialects.hlo.resources import all_finite
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.structure import FuncOp
 from neuronir.dialects.nc.structure import ReturnOp as NcReturn
@@ -164,7 +164,7 @@ def lower_op(state: Lowering, op: Operation) -> None:
     if isinstance(op, ConstantOp):
         array = constant_array(op)
         constant = constant_value(array, state.dtype(op.results[0]))
-        constant.special = constant.dtype.is_float and not bool(np.isfinite(array).all())
+        constant.special = constant.dtype.is_float and not all_finite(array)
         state.set(op.results[0], constant)
         return
     if op.name in ("hlo.tuple", "hlo.get_tuple_element", "hlo.optimization_barrier"):

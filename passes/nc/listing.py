@@ -296,7 +296,7 @@ class _Reader:
         return node
 
     def instruction(self, op: InstructionOp, index: int) -> Node:
-        for value in op.operands[len(op.buffers) :]:
+        for value in op.index_values():
             if value not in self.symbols:
                 raise NeuronError(
                     "NIR_NC006",
@@ -309,7 +309,7 @@ class _Reader:
         partial = record.opcode in _PARTIAL
         keys = self.keys_of(op, record)
         first = 0 if partial else sum(d is not None for d in record.dst)
-        table = self.of_value[op.operands[first]] if len(op.buffers) > first else -1
+        table = self.of_value[op.operands[first]] if op.buffer_count > first else -1
         for pattern in writes(record):
             self.access(node, keys.get(id(pattern), table), pattern, True, partial)
         for pattern in reads(record):

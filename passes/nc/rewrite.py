@@ -80,7 +80,7 @@ def fold_constants(block: Block) -> None:
         if not isinstance(op, InstructionOp):
             continue
         known: dict[SSAValue, Linear] = {}
-        for value in op.operands[len(op.buffers) :]:
+        for value in op.index_values():
             owner = value.owner
             if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr):
                 known[value] = Linear(None, 0, owner.value.value.data)

@@ -114,7 +114,7 @@ def _write(
     op = node.op
     if not isinstance(op, InstructionOp):
         return
-    n_buffers = len(op.buffers)
+    n_buffers = op.buffer_count
     indices = list(op.operands[n_buffers:])
     had = len(indices)
     specs: list[Attribute] = []

@@ -169,17 +169,17 @@ class _Function:
 
     def instruction(self, op: InstructionOp, streams: Streams) -> None:
         """Append an instruction to its engine's stream."""
-        for value in op.operands[: len(op.buffers)]:
+        for value in tuple(op.operands)[: op.buffer_count]:
             if value not in self.addresses and value not in self.symbols:
                 raise malformed(f"{op.name}: a buffer has no nc.alloc or nc.address_of", op)
-        for value in op.operands[len(op.buffers) :]:
+        for value in op.index_values():
             if value not in self.symbols:
                 raise malformed(
                     f"{op.name}: an index is no loop variable, function argument or register", op
                 )
         source = self.builder.source(source_of(op))
         record = instruction_record(op, self.addresses, self.symbols, source)
-        for value in op.operands[len(op.buffers) :]:
+        for value in op.index_values():
             self.registers.check_use(value, record.engine, op)
         used = [w.semaphore for w in record.waits] + [u.semaphore for u in record.updates]
         self.builder.semaphores = max([self.builder.semaphores, *(n + 1 for n in used)])

@@ -2,6 +2,7 @@
 
 from typing import cast
 
+import numpy as np
 from xdsl.dialects.builtin import DenseArrayBase, MemRefType
 
 from neuronir.dialects.hlo.constants import constant_array
@@ -28,7 +29,8 @@ def variable_of(op: VariableOp) -> Variable:
         size *= extent
     data = None
     if op.value is not None:
-        data = constant_array(op.value, type_).tobytes()
+        array = np.ascontiguousarray(constant_array(op.value, type_))
+        data = array.reshape(-1).view(np.uint8).data
         if len(data) != size:
             raise NeuronError(
                 "NIR_ENC006",

@@ -2,6 +2,8 @@
 
 import os
 
+import numpy as np
+
 from neuronir.dialects.nc.instruction import Program
 from neuronir.dialects.support.output import Buffer, atomic_write
 from neuronir.targets.encoding.encoding import Encoding
@@ -24,13 +26,17 @@ def neff_pieces(program: Program, version: str, encoding: Encoding | None = None
     """The bytes of the file in pieces; `version` is that of the compiler (`0.1.0`)."""
     encoding = encoding or Encoding(program.machine, control_flow=True)
     members: dict[str, Buffer] = {}
-    files: dict[bytes, str] = {}
+    files: dict[int, list[str]] = {}  # of constants, by size: equal ones are one file
     variables = []
     for number, variable in enumerate(program.variables):
         file_name = None
         if variable.data is not None:
-            file_name = files.setdefault(variable.data, f"{SUBGRAPH}/constants/{number:05d}.raw")
-            members[file_name] = variable.data
+            alike = files.setdefault(len(variable.data), [])
+            file_name = next((n for n in alike if _same(members[n], variable.data)), None)
+            if file_name is None:
+                file_name = f"{SUBGRAPH}/constants/{number:05d}.raw"
+                alike.append(file_name)
+                members[file_name] = variable.data
         variables.append(variable_record(variable, number, file_name))
     for engine, data in encoding.encode(program).items():
         members[f"{SUBGRAPH}/{engine.name.lower()}.bin"] = data
@@ -63,6 +69,10 @@ def neff_pieces(program: Program, version: str, encoding: Encoding | None = None
         BUILD_PREFIX + version,
     ).sign(archive)
     return [header.pack(), *archive]
+
+
+def _same(a: Buffer, b: Buffer) -> bool:
+    return a is b or np.array_equal(np.frombuffer(a, np.uint8), np.frombuffer(b, np.uint8))
 
 
 def write_neff(

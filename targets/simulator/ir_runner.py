@@ -232,9 +232,9 @@ class _Order:
         return _folded(Affine(0, ((function.symbols[value], 1),)), function.constants)
 
     def _instruction(self, op: InstructionOp, function: _Function) -> Node:
-        for value in op.operands[len(op.buffers) :]:
+        for value in op.index_values():
             self._value(value, function, op)
-        for value in op.operands[: len(op.buffers)]:
+        for value in tuple(op.operands)[: op.buffer_count]:
             if value not in self._addresses and value not in function.symbols:
                 raise _malformed("a buffer has no nc.alloc or nc.address_of", op)
         self.program.sources.append(source_of(op))

@@ -72,9 +72,9 @@ class Builder(abc.ABC):
 
     # --- constants ------------------------------------------------------------------------------
 
-    def constant(self, array: Array) -> SSAValue:
-        """A constant op."""
-        return self.insert(constant_op(array)).results[0]
+    def constant(self, array: Array, *, owned: bool = False) -> SSAValue:
+        """A constant op; an `owned` array is given up by the caller."""
+        return self.insert(constant_op(array, owned=owned)).results[0]
 
     def scalar(self, number: complex | Array, element_type: Attribute) -> SSAValue:
         """A rank-0 constant of the element type."""

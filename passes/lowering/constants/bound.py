@@ -21,7 +21,6 @@ from neuronir.passes.lowering.constants.chunk import (
     CHUNK_BYTES,
     ROW_PARTS,
     ConstantChunk,
-    as_bytes,
     bf16_parts,
 )
 from neuronir.passes.lowering.constants.layered import Layered
@@ -57,18 +56,22 @@ class Constants:
         self._known: dict[str, tuple[SSAValue, int]] = {}
         self._row_places: dict[bytes, tuple[SSAValue, int, int, int]] = {}
 
-    def place(self, array: np.ndarray, dtype: DType) -> tuple[SSAValue, int]:
-        """Put [partitions, elements] into the stream; gives the buffer and the element offset."""
+    def place(self, array: np.ndarray, dtype: DType, rows: int = 0) -> tuple[SSAValue, int]:
+        """Put [partitions, elements] into the stream; gives the buffer and the element offset.
+
+        With `rows` the array has any shape: that many partitions in row-major order.
+        """
+        rows = rows or array.shape[0]
         if self.layers is not None:
             if isinstance(array, Layered):
-                return self.layers.place(array, dtype)
-            return self._keep(array, dtype)  # the same in all layers
-        rows = as_bytes(array, dtype)
-        if self.stream is not None and self.stream.used + rows.shape[1] > CHUNK_BYTES:
+                return self.layers.place(array, dtype, rows)
+            return self._keep(array, dtype, rows)  # the same in all layers
+        size = array.size // rows * dtype.size
+        if self.stream is not None and self.stream.used + size > CHUNK_BYTES:
             self._close_stream()
         if self.stream is None:
             self.stream = ConstantChunk(self.emitter, "stream", self.emitter.scopes[0])  # type: ignore[arg-type]
-        offset = self.stream.add(rows)
+        offset = self.stream.add(array, dtype, rows)
         buffer = self.stream.alloc.buffer
         if self.stream.used >= CHUNK_BYTES:
             self._close_stream()
@@ -80,10 +83,10 @@ class Constants:
             self._known[name] = self._keep(array, dtype)
         return self._known[name]
 
-    def _keep(self, array: np.ndarray, dtype: DType) -> tuple[SSAValue, int]:
+    def _keep(self, array: np.ndarray, dtype: DType, rows: int = 0) -> tuple[SSAValue, int]:
         if self._resident is None:
             self._resident = ConstantChunk(self.emitter, "constant", self.resident)
-        offset = self._resident.add(as_bytes(array, dtype))
+        offset = self._resident.add(array, dtype, rows)
         return self._resident.alloc.buffer, offset // dtype.size
 
     def identity(self, dtype: DType) -> tuple[SSAValue, int]:
@@ -131,7 +134,7 @@ class Constants:
 
     def _close_rows(self) -> None:
         if self._row_chunk is not None and self._rows is not None:
-            self._row_chunk.add(as_bytes(self._rows, DType.BF16))
+            self._row_chunk.add(self._rows, DType.BF16)
             self._close(self._row_chunk)
         self._row_chunk = None
 
@@ -187,7 +190,7 @@ class Constants:
                 part.fill(data[offset : offset + part.stride * part.layers])
         type_ = MemRefType(i8, [data.size], memory_space=HBM)
         memory._type = type_  # only known now; nothing has looked at it yet
-        variable = VariableOp.make("constants", "constant", type_, value=intern(data))
+        variable = VariableOp.make("constants", "constant", type_, value=intern(data, owned=True))
         self.emitter.variables.append(variable)
         assert self._address is not None
         self.emitter.head.append(self._address)

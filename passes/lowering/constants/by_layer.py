@@ -13,7 +13,6 @@ from neuronir.passes.lowering.constants.chunk import (
     CHUNK_BYTES,
     ROW_PARTS,
     ConstantChunk,
-    as_bytes,
     bf16_parts,
 )
 from neuronir.passes.lowering.constants.layered import layers_of
@@ -37,15 +36,16 @@ class LayerConstants:
         self._places: dict[bytes, tuple[SSAValue, int, int, int]] = {}
         self._vectors: list[np.ndarray] = []
 
-    def place(self, array: np.ndarray, dtype: DType) -> tuple[SSAValue, int]:
-        """Put Layered [partitions, elements] into the stream: the buffer and element offset."""
-        rows = as_bytes(array, dtype)
-        if self.stream is not None and self.stream.used + rows.shape[1] > CHUNK_BYTES:
+    def place(self, array: np.ndarray, dtype: DType, rows: int) -> tuple[SSAValue, int]:
+        """Put a Layered array, of `rows` partitions, into the stream: the buffer and element
+        offset."""
+        size = array.size // rows * dtype.size
+        if self.stream is not None and self.stream.used + size > CHUNK_BYTES:
             self._close_stream()
         if self.stream is None:
             self.stream = self._open()
         chunk = self.stream
-        offset = chunk.add(rows)
+        offset = chunk.add(array, dtype, rows)
         if chunk.used >= CHUNK_BYTES:
             self._close_stream()
         return chunk.alloc.buffer, offset // dtype.size
@@ -86,7 +86,7 @@ class LayerConstants:
         parts = [p for v in self._vectors for p in bf16_parts(v)]
         padded = [np.pad(p, (0, width - p.size)) for p in parts]
         chunk.partitions = len(parts)
-        chunk.add(as_bytes(np.stack(padded), DType.BF16))
+        chunk.add(np.stack(padded), DType.BF16)
         chunk.close()
         self.rows = None
         self._vectors = []

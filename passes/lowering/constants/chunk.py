@@ -29,7 +29,7 @@ class ConstantChunk:
         self, emitter: Emitter, role: str, ops: list[Operation | None], partitions: int = 0
     ) -> None:
         self.partitions = partitions or emitter.machine.partitions
-        self.pieces: list[tuple[int, np.ndarray]] = []
+        self.pieces: list[tuple[int, int, np.ndarray, DType]] = []
         self.used = 0
         self.ops = ops
         self.place = len(ops)
@@ -46,11 +46,16 @@ class ConstantChunk:
         """Bytes in HBM (of one layer)."""
         return self.used * self.partitions
 
-    def add(self, rows: np.ndarray) -> int:
-        """Append [partitions, bytes] rows; gives the byte offset."""
+    def add(self, array: np.ndarray, dtype: DType, rows: int = 0) -> int:
+        """Append [partitions, elements] to be stored as `dtype`; gives the byte offset.
+
+        With `rows` the array has any shape: that many partitions in row-major order. It is read
+        when the chunk is filled, so it must not change.
+        """
+        rows = rows or array.shape[0]
         offset = -(-self.used // 4) * 4
-        self.pieces.append((offset, rows))
-        self.used = offset + rows.shape[1]
+        self.pieces.append((offset, rows, array, dtype))
+        self.used = offset + array.size // rows * dtype.size
         return offset
 
     def close(self) -> None:
@@ -76,10 +81,12 @@ class ConstantChunk:
 
     def fill(self, data: np.ndarray, layer: int = 0) -> None:
         """Write its rows (those of one layer) into [partitions, used] bytes."""
-        for offset, rows in self.pieces:
-            layers = layers_of(rows)
-            mine = rows if layers is None else layers[layer]
-            data[: mine.shape[0], offset : offset + mine.shape[1]] = mine
+        for offset, rows, array, dtype in self.pieces:
+            layers = layers_of(array)
+            mine = array if layers is None else layers[layer]
+            size = mine.size // rows * dtype.size
+            target = data[:rows, offset : offset + size].view(dtype.numpy)
+            target.reshape(mine.shape)[...] = mine
 
 
 def bf16_parts(vector: np.ndarray) -> list[np.ndarray]:
@@ -90,8 +97,3 @@ def bf16_parts(vector: np.ndarray) -> list[np.ndarray]:
         parts.append(rest.astype(DType.BF16.numpy))
         rest = rest - parts[-1].astype(np.float32)
     return parts
-
-
-def as_bytes(array: np.ndarray, dtype: DType) -> np.ndarray:
-    """[partitions, elements] as [partitions, bytes]."""
-    return array.astype(dtype.numpy, order="C").reshape(array.shape[0], -1).view(np.uint8)

@@ -17,6 +17,7 @@ from neuronir.dialects.nc.records import space_of
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.lowering.constants.bound import Constants, digits_of, splits
 from neuronir.passes.lowering.constants.layered import Layered
+from neuronir.passes.lowering.constants.strided import strided
 from neuronir.passes.lowering.conversion.by_rows import rows_first
 from neuronir.passes.lowering.conversion.spread import Spreader
 from neuronir.passes.lowering.emitter import Emitter, view_dtype
@@ -252,6 +253,10 @@ class Converter(Spreader):
         flat = value.array.reshape(-1)
         if not wanted and copies > 1 and value.dtype is DType.F32 and splits(flat):
             return self._broadcast_rows(flat, free, value, copies)
+        view = strided(flat, value.support, wanted, free, max(copies, 1))
+        if view is not None:
+            rows = elements_of([a for a, _ in wanted]) if wanted else max(copies, 1)
+            return self._placed(view, rows, value, wanted, free, copies)
         steps = digits_of([(a.size, s) for a, s in wanted])
         rows = int(steps.max()) + 1
         index = np.full(rows, -1, np.int64)
@@ -270,7 +275,19 @@ class Converter(Spreader):
         data = np.where(valid, flat[np.clip(numbers, 0, flat.size - 1)], np.zeros((), flat.dtype))
         if not wanted and copies > 1:
             data = np.broadcast_to(data, (copies, data.shape[1]))
-        buffer, offset = self.constants.place(data, value.dtype)
+        return self._placed(data, data.shape[0], value, wanted, free, copies)
+
+    def _placed(
+        self,
+        data: np.ndarray,
+        rows: int,
+        value: Value,
+        wanted: Partition,
+        free: Sequence[Atom],
+        copies: int,
+    ) -> Form:
+        """A constant's elements, in the order of `rows` partitions, where they are needed."""
+        buffer, offset = self.constants.place(data, value.dtype, rows)
         name = value.dtype.name.lower()
         return Form(buffer, wanted, dense(free), 0, offset, name, 1 if wanted else max(copies, 1))
 
@@ -391,7 +408,9 @@ class Converter(Spreader):
     def hbm_constant(self, array: np.ndarray, dtype: DType, shape: Sequence[int]) -> SSAValue:
         """A constant that stays in HBM (gather tables)."""
         data = np.ascontiguousarray(array.astype(dtype.numpy, copy=False)).reshape(tuple(shape))
-        return self.emitter.variable("table", "constant", shape, dtype, value=intern(data))
+        return self.emitter.variable(
+            "table", "constant", shape, dtype, value=intern(data, owned=True)
+        )
 
     def transfer(self, dst: Form, src: Form, load: bool) -> None:
         """DMA between an HBM form and an SBUF form; from PSUM through SBUF first."""

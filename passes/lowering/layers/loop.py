@@ -14,11 +14,12 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from neuronir.dialects.hlo.constants import ConstantOp, constant_array
 from neuronir.dialects.hlo.flops import FLOPS
+from neuronir.dialects.hlo.resources import Array, all_finite
 from neuronir.dialects.nc.enums import Space
 from neuronir.dialects.nc.ops import InstructionOp
 from neuronir.dialects.nc.records import space_of
 from neuronir.dialects.nc.structure import AllocOp
-from neuronir.passes.lowering.constants.layered import Layered, LayersDiffer
+from neuronir.passes.lowering.constants.layered import Layered, LayersDiffer, layers_of
 from neuronir.passes.lowering.fused import Fusing
 from neuronir.passes.lowering.layers.repetition import Repetition
 from neuronir.passes.lowering.layouts.layout import Form
@@ -178,9 +179,7 @@ class _Layers:
             array = Layered.of([constant_array(ops[i]) for i in self.chosen])
             value = constant_value(array, self.state.dtype(result))
             if value.dtype.is_float:
-                value.special = not bool(
-                    (array == array).all() and (abs(array) < float("inf")).all()
-                )
+                value.special = _special(array)
             self.state.set(result, value)
         else:
             assert self.state.lower is not None
@@ -341,3 +340,11 @@ def _copy(state: Lowering, target: Form, source: Form) -> None:
     limit = state.machine.max_free_psum
     for piece in chunks(dims, target.partitions, 4, limit):
         state.emitter.copy(piece.view(target, 0), piece.view(source, 1))
+
+
+def _special(array: Array) -> bool:
+    """Whether constants of layers hold infinities or NaN; LayersDiffer where some do."""
+    found = {not all_finite(layer) for layer in layers_of(array) or [array]}
+    if len(found) > 1:
+        raise LayersDiffer("a choice depends on the numbers of a layer")
+    return found.pop()

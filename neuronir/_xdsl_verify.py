@@ -1,0 +1,211 @@
+"""xDSL's check of an op against its definition, faster: most ops are right, and little shows it.
+
+Of each op class a plan is made once: the classes that its operands, results and properties must
+have. An op that follows the plan is right. Of any other xDSL's own verifier decides, and words the
+complaint. This file reaches into xDSL like _xdsl.py.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from struct import Struct
+from typing import Any
+
+from xdsl.dialects.builtin import DenseArrayBase, i32
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import (
+    AnyAttr,
+    AttrSizedOperandSegments,
+    AttrSizedResultSegments,
+    BaseAttr,
+    OpDef,
+    OptAttributeDef,
+    OptionalDef,
+    OptPropertyDef,
+    RangeOf,
+    SingleOf,
+    VariadicDef,
+)
+from xdsl.irdl.constraints import (
+    AnyRange,
+    EqIntConstraint,
+    RangeLengthConstraint,
+    VerificationContext,
+)
+from xdsl.traits import OpTrait
+from xdsl.utils.exceptions import VerifyException
+
+_ONE = EqIntConstraint(1)
+_Class = type | None
+"""What an attribute must be an instance of; None says that only xDSL knows."""
+
+
+def _class_of(constraint: object) -> _Class:
+    if isinstance(constraint, (AnyAttr, AnyRange)):
+        return Attribute
+    if isinstance(constraint, RangeLengthConstraint):  # the definition of a single value
+        return _class_of(constraint.constraint) if constraint.length == _ONE else None
+    if isinstance(constraint, (SingleOf, RangeOf)):
+        return _class_of(constraint.constr)
+    return constraint.attr if isinstance(constraint, BaseAttr) else None
+
+
+@dataclass(slots=True)
+class _Values:
+    """Operands or results: the class of each definition's types, and how many there may be."""
+
+    classes: list[type]
+    single: list[bool]
+    optional: bool  # whether those that are not single are all there or all absent
+    segments: str | None  # the property that has the size of each definition
+    one: bool  # whether all classes are the same
+
+    @staticmethod
+    def of(defs: Sequence[tuple[str, Any]], definition: OpDef, sized: type) -> "_Values | None":
+        classes = [_class_of(d.constr) for _, d in defs]
+        if any(c is None for c in classes):
+            return None
+        single = [not isinstance(d, VariadicDef) for _, d in defs]
+        lengths = [isinstance(d.constr, RangeLengthConstraint) for _, d in defs]
+        if any(length and not alone for length, alone in zip(lengths, single, strict=True)):
+            return None
+        option = next((o for o in definition.options if isinstance(o, sized)), None)
+        segments = getattr(option, "attribute_name", None)
+        if segments is not None and not getattr(option, "as_property", False):
+            return None
+        optional = [isinstance(d, OptionalDef) for _, d in defs]
+        if segments is None and (single.count(False) > 1 or any(optional)):
+            return None
+        if segments is not None and (any(optional) or any(single)):
+            return None
+        known = [c for c in classes if c is not None]
+        return _Values(known, single, any(optional), segments, len(set(known)) <= 1)
+
+    def follow(self, op: Operation, values: Sequence[SSAValue]) -> bool:
+        """Whether these values are what the definitions say."""
+        n, defined = len(values), len(self.classes)
+        if self.segments is not None:
+            sizes = op.properties.get(self.segments)
+            if not isinstance(sizes, DenseArrayBase) or sizes.elt_type != i32:
+                return False
+            data = sizes.data.data
+            if len(data) != 4 * defined:
+                return False
+            counts = _unpack(data)
+            if sum(counts) != n or any(c < 0 for c in counts):
+                return False
+            at = 0
+            for count, class_ in zip(counts, self.classes, strict=True):
+                for value in values[at : at + count]:
+                    if not isinstance(value.type, class_):
+                        return False
+                at += count
+            return True
+        if all(self.single):
+            if n != defined:
+                return False
+            for value, class_ in zip(values, self.classes, strict=True):
+                if not isinstance(value.type, class_):
+                    return False
+            return True
+        if n < defined - 1 or not self.one:
+            return False
+        class_ = self.classes[0]
+        return class_ is Attribute or all(isinstance(v.type, class_) for v in values)
+
+
+_STRUCTS: dict[int, Struct] = {}
+
+
+def _unpack(data: bytes) -> tuple[int, ...]:
+    struct = _STRUCTS.get(len(data))
+    if struct is None:
+        struct = _STRUCTS[len(data)] = Struct(f"<{len(data) // 4}i")
+    return struct.unpack(data)
+
+
+@dataclass(slots=True)
+class _Entry:
+    """A property or attribute."""
+
+    name: str
+    class_: _Class
+    constraint: Any
+    optional: bool
+
+
+def _entries(defs: Mapping[str, Any]) -> list[_Entry]:
+    return [
+        _Entry(
+            name, _class_of(d.constr), d.constr, isinstance(d, (OptPropertyDef, OptAttributeDef))
+        )
+        for name, d in defs.items()
+    ]
+
+
+class _Plan:
+    """The plan of one op class."""
+
+    def __init__(self, definition: OpDef) -> None:
+        self.slow = definition.verify
+        self.operands = _Values.of(definition.operands, definition, AttrSizedOperandSegments)
+        self.results = _Values.of(definition.results, definition, AttrSizedResultSegments)
+        self.planned = not definition.regions and not definition.successors
+        self.properties = _entries(definition.properties)
+        self.names = frozenset(definition.properties)
+        self.attributes = _entries(definition.attributes)
+        self.traits = [t for t in definition.traits.traits if type(t).verify is not OpTrait.verify]
+
+    def __call__(self, op: Operation) -> None:
+        if not self.follow(op):
+            self.slow(op)
+
+    def follow(self, op: Operation) -> bool:
+        """Whether the op is right for certain."""
+        operands, results = self.operands, self.results
+        if not self.planned or operands is None or results is None or op.regions or op.successors:
+            return False
+        if not operands.follow(op, tuple(op.operands)) or not results.follow(op, op.results):
+            return False
+        if not _hold(self.properties, op.properties) or not self.names.issuperset(op.properties):
+            return False
+        if self.attributes and not _hold(self.attributes, op.attributes):
+            return False
+        for trait in self.traits:
+            trait.verify(op)
+        return True
+
+
+def _hold(entries: Sequence[_Entry], given: Mapping[str, Attribute]) -> bool:
+    for entry in entries:
+        attr = given.get(entry.name)
+        if attr is None:
+            if not entry.optional:
+                return False
+        elif entry.class_ is not None:
+            if not isinstance(attr, entry.class_):
+                return False
+        else:
+            try:
+                entry.constraint.verify(attr, VerificationContext())
+            except VerifyException:
+                return False
+    return True
+
+
+_planned: set[type[Operation]] = set()
+
+
+def plan_verifier(class_: type[Operation]) -> None:
+    """Let the ops of a class be verified by a plan from now on."""
+    if class_ in _planned:
+        return
+    _planned.add(class_)
+    find = getattr(class_, "get_irdl_definition", None)
+    if find is None:
+        return
+    definition = find()
+    constraints = [d.constr for _, d in (*definition.operands, *definition.results)]
+    named = [d.constr for d in (*definition.properties.values(), *definition.attributes.values())]
+    if all(not c.variables() for c in (*constraints, *named)):  # else one depends on another
+        # What xDSL makes of a definition calls its `verify`.
+        definition.verify = _Plan(definition)

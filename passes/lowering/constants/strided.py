@@ -1,0 +1,45 @@
+"""A constant in the layout that it is needed in, as a view of its elements: nothing is copied."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from neuronir.passes.lowering.constants.layered import Layered, layers_of
+from neuronir.passes.lowering.layouts.cover import covered
+from neuronir.passes.lowering.layouts.layout import Atom
+from neuronir.passes.lowering.layouts.values import Partition
+
+
+def strided(
+    flat: np.ndarray,
+    support: Sequence[Atom],
+    wanted: Partition,
+    free: Sequence[Atom],
+    copies: int,
+) -> np.ndarray | None:
+    """The elements of `flat` (those of a value that varies along `support`) by partition and then
+    by `free` atom, in row-major order; `copies` partitions alike where no atom is `wanted`.
+
+    None where partitions are left out, a tile is ragged, or a view would leave the array.
+    """
+    if any(a.ragged for a in free) or any(a.ragged for a, _ in wanted):
+        return None
+    rows = 1
+    for a, step in reversed(wanted):
+        if step != rows:
+            return None
+        rows *= a.size
+    pairs = [(a.size, a.stride if covered(support, a) else 0) for a, _ in wanted] or [(copies, 0)]
+    pairs += [(a.size, a.stride) for a in free]
+    if sum((size - 1) * stride for size, stride in pairs) >= flat.size:
+        return None
+    shape = [size for size, _ in pairs]
+    layers = layers_of(flat)
+    if layers is None:
+        return _view(flat, shape, pairs)
+    return Layered.of([_view(layer, shape, pairs) for layer in layers])
+
+
+def _view(flat: np.ndarray, shape: list[int], pairs: Sequence[tuple[int, int]]) -> np.ndarray:
+    strides = [stride * flat.itemsize for _, stride in pairs]
+    return np.lib.stride_tricks.as_strided(flat, shape, strides, writeable=False)
