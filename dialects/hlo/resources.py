@@ -2,6 +2,8 @@
 
 A module refers to an array by the hash of its dtype, shape and bytes, so equal weights are held
 once, the reference is stable between processes, and comparing two constants never looks at bytes.
+Of a large array a sample is hashed, a sixteenth of it; an array whose sample is like that of
+another one is compared with it, and where it differs its key gets a number.
 """
 
 import hashlib
@@ -19,6 +21,9 @@ from neuronir.dialects.support.errors import NeuronError
 KEY_LENGTH = 32
 """Hexadecimal digits of SHA-256 in a key, after a letter: 128 bits."""
 
+_LARGE = 1 << 20  # bytes from which on a sample is hashed: of each _STEP bytes the first _TAKEN
+_STEP = 1024
+_TAKEN = 64
 _PIECE = 1 << 18  # elements that are looked at together: what a cache holds
 
 Array = npt.NDArray[np.generic]
@@ -32,7 +37,12 @@ _FINITE: dict[int, bool] = {}
 def _key_of(array: Array) -> str:
     header = f"{hlo_name(element_type(array.dtype))}{list(array.shape)}".encode()
     digest = hashlib.sha256(header)
-    digest.update(array.reshape(-1).view(np.uint8).data)
+    raw = array.reshape(-1).view(np.uint8)
+    if raw.size >= _LARGE:
+        whole = raw.size - raw.size % _STEP
+        digest.update(np.ascontiguousarray(raw[:whole].reshape(-1, _STEP)[:, :_TAKEN]).data)
+        raw = raw[whole:]
+    digest.update(raw.data)
     # Keys are MLIR identifiers, so they begin with a letter.
     return "c" + digest.hexdigest()[:KEY_LENGTH]
 
@@ -48,14 +58,37 @@ def intern(array: Array, *, owned: bool = False) -> HloResourceAttr:
         if not array.flags.c_contiguous:
             array = np.ascontiguousarray(array).reshape(array.shape)
             owned = True
-        key = _key_of(array)
+        key = _free_or_same(_key_of(array), array)
         if key not in _STORE:
             if array.flags.writeable:
                 array = array if owned else array.copy()
                 array.flags.writeable = False
-            _STORE[key] = array
-            _KEYS[id(array)] = key
+            _hold(key, array)
     return HloResourceAttr(string_attr(key))
+
+
+def _hold(key: str, array: Array) -> None:
+    _STORE[key] = array
+    _KEYS[id(array)] = key
+
+
+def _free_or_same(key: str, array: Array) -> str:
+    """The key, with a number where other arrays of the store have it."""
+    number = 0
+    found = key
+    while (held := _STORE.get(found)) is not None and not _equal(held, array):
+        number += 1
+        found = f"{key}_{number}"
+    return found
+
+
+def _equal(held: Array, array: Array) -> bool:
+    """Whether two arrays with the same hash hold the same bytes."""
+    if held.nbytes < _LARGE:  # all of it was hashed
+        return True
+    a, b = (x.reshape(-1).view(np.uint8) for x in (held, array))
+    starts = range(0, a.size, _PIECE)
+    return all(np.array_equal(a[i : i + _PIECE], b[i : i + _PIECE]) for i in starts)
 
 
 def all_finite(array: Array) -> bool:
@@ -75,11 +108,6 @@ def _finite(array: Array) -> bool:
     bits = array.reshape(-1).view(np.uint16)
     pieces = (bits[i : i + _PIECE] for i in range(0, bits.size, _PIECE))
     return all(int((piece & 0x7FFF).max()) < 0x7F80 for piece in pieces)
-
-
-def key_of(array: Array) -> str:
-    """The key that an array has, or would have, in the store: a hash of type, shape and bytes."""
-    return _KEYS.get(id(array)) or _key_of(np.ascontiguousarray(array).reshape(array.shape))
 
 
 def lookup(attr: HloResourceAttr) -> Array:
@@ -131,9 +159,15 @@ class HloResources(OpAsmDialectInterface):
         """Take one resource of a file; its content must have the hash that its key says."""
         if not val.startswith("0x"):
             raise ValueError(f"a resource is a hex string, got {val[:20]!r}")
-        found = intern(_from_blob(val)).key.data
-        if found != key:
-            raise ValueError(f"the content of resource {key} has the hash {found}")
+        array = _from_blob(val)
+        base = _key_of(array)
+        if key.partition("_")[0] != base:
+            raise ValueError(f"the content of resource {key} has the hash {base}")
+        held = _STORE.get(key)
+        if held is None:
+            _hold(key, array)
+        elif not _equal(held, array):
+            raise ValueError(f"there is another constant {key}, with the same hash")
 
     def lookup(self, key: str) -> str | None:
         """The text of a resource, if it is held."""

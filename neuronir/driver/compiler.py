@@ -1,6 +1,5 @@
 """Run the phases of a compile one after the other, with checks at their borders."""
 
-import hashlib
 import json
 import os
 from collections.abc import Sequence
@@ -15,12 +14,12 @@ from neuronir.cli.neuron_opt_input import Chunk, parse, read_input
 from neuronir.cli.neuron_opt_reports import Timer
 from neuronir.cli.neuron_opt_run import PassRunner, RunFailure, verify
 from neuronir.diagnostics.diagnostic import Diagnostic
-from neuronir.dialects.hlo.resources import key_of
 from neuronir.dialects.nc.instruction import Program
 from neuronir.dialects.nc.machine import register_machine
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.npz import Array
 from neuronir.dialects.support.output import atomic_write
+from neuronir.driver.digest import Digest, digest_of
 from neuronir.driver.dumps import dump_phase, ir_text
 from neuronir.driver.options import CompileOptions
 from neuronir.driver.phases import PHASES, phase_number, pipeline_of
@@ -127,6 +126,7 @@ class _Compile:
         register_machine(target.machine)  # passes find it by name
         self.registry = Registry.discover()
         self.timer = Timer()
+        self.digest: Digest | None = None
         self.first = phase_number(options.compile_from, "--compile-from")
         self.last = phase_number(options.compile_to, "--compile-to")
         if self.first == len(PHASES) - 1 or self.last < self.first:
@@ -199,14 +199,18 @@ class _Compile:
     def stamp(self, module: ModuleOp) -> None:
         """Note in the module what it was made from: nothing about paths or times."""
         model = self.chunk.model
-        digest = _digest([self.chunk.text.encode()]) if model is None else model.digest
+        digest = digest_of([self.chunk.text.encode()]) if model is None else model.digest
         module.attributes["neuronir.input"] = StringAttr(digest)
         count = len(entry_function(module).body.block.args)
         module.attributes["neuronir.arguments"] = StringAttr(str(count))
         if self.options.weights:
-            weights = sorted(self.options.weights.items())
-            pieces = [text.encode() for name, array in weights for text in (name, key_of(array))]
-            module.attributes["neuronir.weights"] = StringAttr(_digest(pieces))
+            self.digest = Digest(self.options.weights)
+
+    def note_weights(self, module: ModuleOp) -> None:
+        """Note in the module what its weights are, which takes as long as reading them all."""
+        if self.digest is not None:
+            module.attributes["neuronir.weights"] = StringAttr(self.digest.text())
+            self.digest = None
 
     def pipeline(self, phase: str) -> str:
         """The pass string of a phase, with the options filled in."""
@@ -250,6 +254,8 @@ class _Compile:
         """Mark the module with its phase, and dump it where that is asked for."""
         module.attributes[PHASE_ATTRIBUTE] = StringAttr(phase)
         folder = self.options.dump_phases_to
+        if folder is not None or phase == PHASES[self.last]:
+            self.note_weights(module)
         if folder is not None:
             ctx = self.registry.context()
             name = self.chunk.name
@@ -258,6 +264,7 @@ class _Compile:
     def binary(self, module: ModuleOp) -> Program:
         """The program of a synchronised module, as the target's machine can run it."""
         machine = self.target.machine
+        self.note_weights(module)
         program = program_from_module(module, machine, self.metadata(module))
         program = encoding_of(self.target).legalise(program)
         check_registers(program, machine)
@@ -309,11 +316,3 @@ def _frozen(array: Array) -> Array:
         array = array.copy()
         array.flags.writeable = False
     return array
-
-
-def _digest(pieces: Sequence[bytes]) -> str:
-    digest = hashlib.sha256()
-    for piece in pieces:
-        digest.update(len(piece).to_bytes(8, "little"))
-        digest.update(piece)
-    return digest.hexdigest()

@@ -14,7 +14,7 @@ from xdsl.utils.exceptions import ParseError
 from neuronir.dialects.hlo import HLO
 from neuronir.dialects.hlo.attributes import HloResourceAttr, string_attr
 from neuronir.dialects.hlo.constants import INLINE_LIMIT, constant_array, constant_op
-from neuronir.dialects.hlo.resources import intern, lookup
+from neuronir.dialects.hlo.resources import all_finite, intern, lookup
 from neuronir.dialects.support.errors import NeuronError
 
 
@@ -80,3 +80,39 @@ def test_resources_travel_with_the_text(dtype: type[np.generic]) -> None:
     if damaged != text:
         with pytest.raises(ParseError, match="has the hash"):
             Parser(context(), damaged).parse_module()
+
+
+def test_large_arrays_that_differ_where_no_sample_is_taken() -> None:
+    """Arrays with the same hash are two resources, in the text too, and equal ones are one."""
+    first = np.arange(1 << 19, dtype=np.float32)
+    second = first.copy()
+    second[100] = -1  # beyond the first 64 bytes of its 1024
+    one, two = constant_op(first), constant_op(second)
+    assert one.value != two.value
+    assert two.value == intern(second.copy()) and one.value == intern(first)
+    assert isinstance(two.value, HloResourceAttr)
+    assert lookup(two.value)[100] == -1
+    stream = io.StringIO()
+    printer = Printer(stream)
+    printer.print_op(ModuleOp([one, two]))
+    printer.print_metadata([HLO])
+    again = Parser(context(), stream.getvalue()).parse_module()
+    assert [constant_array(op)[100] for op in again.ops] == [100, -1]
+
+
+def test_an_owned_array_is_not_copied() -> None:
+    """What the caller gives up is held itself, and nobody can write to it any more."""
+    array = np.arange(64, dtype=np.float32) + 0.125
+    assert lookup(intern(array, owned=True)) is array
+    assert not array.flags.writeable
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, ml_dtypes.bfloat16])
+@pytest.mark.parametrize("number", [np.inf, -np.inf, np.nan, 3e38])
+def test_finite(dtype: type[np.generic], number: float) -> None:
+    """Infinities and NaN are found wherever they are."""
+    array = np.zeros(3 << 17, dtype)
+    assert all_finite(array)
+    with np.errstate(over="ignore"):
+        array[-1] = number
+    assert all_finite(array) == bool(np.isfinite(array[-1]))
