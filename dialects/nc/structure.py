@@ -35,6 +35,10 @@ from xdsl.traits import (
 
 from neuronir.dialects.nc.attributes import parse_defined
 
+ROLLED = "nc.rolled"
+"""Marks a loop that is neither written out nor pipelined: its body names the buffers that take
+turns, so engines are in different rounds as it is."""
+
 
 @irdl_op_definition
 class VariableOp(IRDLOperation):

@@ -31,6 +31,7 @@ from neuronir.passes.lowering.layers.repetition import Repetition, find_repetiti
 from neuronir.passes.lowering.layouts.layout import row_major
 from neuronir.passes.lowering.layouts.values import Value, constant_value, new_value
 from neuronir.passes.lowering.products.attention import lower_product
+from neuronir.passes.lowering.products.blocking import Blocks
 from neuronir.passes.lowering.rules import empty
 from neuronir.passes.lowering.rules.composite import lower_composite
 from neuronir.passes.lowering.rules.elementwise import (
@@ -136,7 +137,7 @@ def lower_block(
     """Lower the ops of a block in order, the terminator excepted; with `stream` what does not fit
     in SBUF tile by tile (`direct` are operands of dots that lie in HBM as dots take them)."""
     units = [op for op in block.ops if op is not block.last_op]
-    groups = find_groups(block, state.machine, direct) if stream else []
+    groups = find_groups(block, state.machine, direct, state.blocks) if stream else []
     state.streamed.update(op for group in groups for op in group.ops)
     inside: dict[Operation, Repetition] = {}
     for found in state.layers:
@@ -202,15 +203,18 @@ class LoweringFault(Exception):
         super().__init__(f"lowering '{source_name(op)}' ({op.name}): {text}")
 
 
-def lower_function(function: HloFunc, machine: Machine, layers: int = 0) -> ModuleOp:
+def lower_function(
+    function: HloFunc, machine: Machine, layers: int = 0, blocks: Blocks | None = None
+) -> ModuleOp:
     """The nc module (virtual phase) of an hlo entry function without calls and loops.
 
-    Repeated layers of at least `layers` instructions in all become loops, with 0 none.
+    Repeated layers of at least `layers` instructions in all become loops, with 0 none. `blocks` are
+    those of large products.
     """
     chosen = find_repetitions(function.body.block) if layers else []
     while True:
         try:
-            return _lower_function(function, machine, chosen, layers)
+            return _lower_function(function, machine, chosen, layers, blocks or Blocks())
         except CannotLoop as why:
             number = chosen.index(why.found)
             chosen[number : number + 1] = [] if why.instead is None else [why.instead]
@@ -220,9 +224,13 @@ def lower_function(function: HloFunc, machine: Machine, layers: int = 0) -> Modu
 
 
 def _lower_function(
-    function: HloFunc, machine: Machine, layers: Sequence[Repetition], least: int
+    function: HloFunc,
+    machine: Machine,
+    layers: Sequence[Repetition],
+    least: int,
+    blocks: Blocks,
 ) -> ModuleOp:
-    state = Lowering(machine)
+    state = Lowering(machine, blocks)
     state.lower = lower_op
     state.layers = layers
     state.least_layers = least

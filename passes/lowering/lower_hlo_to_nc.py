@@ -11,6 +11,7 @@ from neuronir.dialects.hlo.flops import note_flops
 from neuronir.dialects.nc.machine import get_machine
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.lowering.function import lower_function
+from neuronir.passes.lowering.products.blocking import Blocks
 
 
 @dataclass(frozen=True)
@@ -22,12 +23,15 @@ class LowerHloToNc(ModulePass):
     tiles of matmuls, constants go into the weight stream. The target is the option, or else the
     module attribute `nc.machine`. Equal layers that follow each other become one loop, in which the
     addresses of constants move with the round, if that replaces at least `layers` instructions in
-    all (0: none do).
+    all (0: none do). Large products of two matrices go block by block: `blocks` is "search" for the
+    sizes with the least estimate, "none", or numbers of tiles such as "8x8x4" (of rows, of the
+    contraction, of columns).
     """
 
     name = "lower-hlo-to-nc"
     target: str = ""
     layers: int = 2000
+    blocks: str = "search"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         attr = op.attributes.get("nc.machine")
@@ -42,7 +46,7 @@ class LowerHloToNc(ModulePass):
         if main is None:
             raise NeuronError("NIR_LOW006", "the module has no function @main")
         note_flops(main)
-        lowered = lower_function(main, get_machine(name), self.layers)
+        lowered = lower_function(main, get_machine(name), self.layers, Blocks.parse(self.blocks))
         for key, value in lowered.attributes.items():
             op.attributes[key] = value
         for function in list(op.ops):

@@ -32,6 +32,7 @@ from neuronir.passes.lowering.layouts.layout import (
 )
 from neuronir.passes.lowering.layouts.values import Partition, Value
 from neuronir.passes.lowering.products.attention_match import Attention
+from neuronir.passes.lowering.products.blocking import Blocks
 
 Rule = Callable[["Lowering", Operation], None]
 
@@ -43,8 +44,9 @@ VIEWS = ("hlo.constant", "hlo.broadcast", "hlo.reshape", "hlo.transpose", "hlo.s
 class Lowering:
     """Lowers the ops of one function, in order, into an emitter."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: Machine, blocks: Blocks | None = None) -> None:
         self.machine = machine
+        self.blocks = blocks or Blocks()
         self.emitter = Emitter(machine)
         self.constants = Constants(self.emitter)
         self.converter = Converter(self.emitter, self.constants)

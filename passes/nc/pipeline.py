@@ -16,7 +16,7 @@ from neuronir.dialects.nc.enums import Space
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.ops import InstructionOp
 from neuronir.dialects.nc.records import source_of
-from neuronir.dialects.nc.structure import AddressOfOp, AllocOp, FuncOp, VariableOp
+from neuronir.dialects.nc.structure import ROLLED, AddressOfOp, AllocOp, FuncOp, VariableOp
 from neuronir.passes.nc.carried import Analysis
 from neuronir.passes.nc.listing import Listing, Node, list_function
 from neuronir.passes.nc.liveness import deep_lifetimes, rounded
@@ -72,7 +72,7 @@ def pipeline_loops(
         body = loop.body
         if not body or len(body) > _LONGEST_BODY or any(n.record is None for n in body):
             continue
-        if PREFETCHED in loop.op.attributes:
+        if {PREFETCHED, ROLLED} & set(loop.op.attributes):
             continue
         if any(n.op.results for n in body):
             record("nc-order", "loops not pipelined (registers)")

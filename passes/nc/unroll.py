@@ -4,7 +4,7 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
 from neuronir.dialects.nc.ops import InstructionOp
-from neuronir.dialects.nc.structure import AllocOp
+from neuronir.dialects.nc.structure import ROLLED, AllocOp
 from neuronir.dialects.nc.sync import BarrierOp
 from neuronir.passes.nc.listing import trip_count
 from neuronir.passes.nc.rewrite import Linear, copy_with
@@ -29,14 +29,16 @@ def expanded_size(block: Block) -> int:
 
 def unroll_small_loops(block: Block, limit: int, pipeline: bool) -> None:
     """Write out the loops of at most `limit` instructions in all, and remove the empty ones; with
-    `pipeline` innermost loops of many rounds stay."""
+    `pipeline` innermost loops of many rounds stay. Rolled loops and those around them stay."""
     for loop in [op for op in block.ops if isinstance(op, scf.ForOp)]:
         body = loop.body.block
         rounds, size = trip_count(loop), expanded_size(body)
         innermost = not any(isinstance(op, scf.ForOp) for op in body.ops)
         if pipeline and size and innermost and rounds >= _MANY:
             continue
-        if rounds * size <= limit:
+        if any(isinstance(op, scf.ForOp) and ROLLED in op.attributes for op in loop.walk()):
+            unroll_small_loops(body, min(limit, _BODY), pipeline)
+        elif rounds * size <= limit:
             unroll_loop(loop)
         else:
             unroll_small_loops(body, min(limit, _BODY), pipeline)

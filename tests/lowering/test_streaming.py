@@ -174,16 +174,6 @@ ENTRY main {
     check(text, 16, 1, [(64, 128), (5003, 128)])
 
 
-def test_panels_of_a_dot() -> None:
-    text = """HloModule m
-ENTRY main {
-  x = f32[512,1024] parameter(0)
-  w = f32[1024,2048] parameter(1)
-  ROOT d = f32[512,2048] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
-}"""
-    check(text, 36, 3, [(512, 1024), (1024, 2048)])
-
-
 def test_attention_by_rows() -> None:
     text = f"""HloModule m
 {ADD}{SOFTMAX}

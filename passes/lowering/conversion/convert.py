@@ -326,7 +326,7 @@ class Converter(Spreader):
         ordered_free = sorted(source.free, key=lambda pair: -pair[0].stride)
         source = replace(source, free=join(ordered_free))
         if not dma_reaches(layout, source):
-            return self._load(value, self._in_order(value, source), wanted, copies)
+            return self._load(value, self.in_order_in_hbm(value, source), wanted, copies)
         single = len(list(dma_views(layout, source, self.machine.dma_max_dims - 1))) == 1
         once = value.root().once and self.emitter.depth == 0
         role = "stream" if single and once else None
@@ -337,7 +337,7 @@ class Converter(Spreader):
 
     # HBM
 
-    def _in_order(self, value: Value, source: Form) -> Form:
+    def in_order_in_hbm(self, value: Value, source: Form) -> Form:
         """A copy in HBM in the order of the element numbers, which any layout can be loaded from,
         of one in another order."""
         atoms = [a for a, _ in source.free]

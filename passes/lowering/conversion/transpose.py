@@ -35,7 +35,7 @@ class Transposer:
             return None
         return self._transpose_tiles(value, form, wanted)
 
-    def _blocks(self, out: View, source: View, wide: int, rows: int) -> None:
+    def transpose_blocks(self, out: View, source: View, wide: int, rows: int) -> None:
         """DVE transposes of 32 x 32 blocks, which keep infinities and NaN where they are; PE would
         multiply them by the zeros of the identity and spoil their neighbours."""
         side = DVE_BLOCK
@@ -117,7 +117,7 @@ class Transposer:
         if value.may_be_special():
             for number, count, wide in jobs:
                 source = form.at(number, count, [(strides[0][0], wide)])
-                self._blocks(result.at(number, wide, ((1, count),)), source, wide, count)
+                self.transpose_blocks(result.at(number, wide, ((1, count),)), source, wide, count)
             return result
         index = 0
         while index < len(jobs):

@@ -17,6 +17,8 @@ from neuronir.dialects.hlo.linear import DotOp
 from neuronir.dialects.nc.machine import Machine
 from neuronir.passes.lowering.layouts.demand import shape_of
 from neuronir.passes.lowering.layouts.layout import divisor
+from neuronir.passes.lowering.products.blocking import Blocks
+from neuronir.passes.lowering.products.matrices import blockable
 from neuronir.passes.lowering.streaming.dims import ELEMENTWISE, WHOLE, Tiling, spread
 from neuronir.passes.lowering.streaming.size import (
     VIEWS,
@@ -43,13 +45,15 @@ PANEL_SHARE = 0.75
 @dataclass(eq=False)
 class Group:
     """Ops in program order, the tiling of their values, the size of the tiled dimension and of a
-    tile. `nested` says that a tile does not fit either, so it is taken apart in turn."""
+    tile. `blocked` is a product of two matrices that goes block by block (products/blocked.py) and
+    is not tiled. `nested` says that a tile does not fit either, so it is taken apart in turn."""
 
     ops: list[Operation]
     tiling: Tiling
     extent: int
     rows: int
     nested: bool = False
+    blocked: bool = False
 
     def inputs(self) -> list[SSAValue]:
         """Values that come from outside, in order of use."""
@@ -69,7 +73,10 @@ class Group:
 
 
 def find_groups(
-    block: Block, machine: Machine, direct: frozenset[SSAValue] = frozenset()
+    block: Block,
+    machine: Machine,
+    direct: frozenset[SSAValue] = frozenset(),
+    blocks: Blocks | None = None,
 ) -> list[Group]:
     """The groups of a block; none where all of its values fit in SBUF together. `direct` are
     operands of dots that lie in HBM with their contraction on partitions."""
@@ -79,13 +86,19 @@ def find_groups(
         <= capacity * machine.partitions
     ):
         return []
-    return _Finder(block, machine, capacity, direct).find()
+    return _Finder(block, machine, capacity, direct, blocks or Blocks()).find()
 
 
 class _Finder:
     def __init__(
-        self, block: Block, machine: Machine, capacity: int, direct: frozenset[SSAValue]
+        self,
+        block: Block,
+        machine: Machine,
+        capacity: int,
+        direct: frozenset[SSAValue],
+        blocks: Blocks,
     ) -> None:
+        self.blocks = blocks
         self.direct = direct
         self.machine = machine
         self.capacity = capacity
@@ -110,6 +123,9 @@ class _Finder:
                 continue
             tried.add(value)
             group = self._best(op, value)
+            product = self._product(op, group)
+            if product is not None:
+                group = Group([product], {}, 0, 0, blocked=True)
             if weight and group is not None:
                 if all(o.name in VIEWS or o.name == "hlo.convert" for o in group.ops):
                     continue  # it is loaded by those who need it
@@ -162,6 +178,16 @@ class _Finder:
         if found:
             return max(found, key=lambda item: item[:2])[2]
         return self._panels(op)
+
+    def _product(self, op: Operation, group: Group | None) -> Operation | None:
+        """The product of two matrices that is all there is to be done in a group."""
+        ops = [op] if group is None else group.ops
+        products = [o for o in ops if blockable(o, self.machine, self.blocks)]
+        if len(products) != 1 or ops[-1] is not products[0]:
+            return None
+        if any(o.name not in VIEWS and o.name != "hlo.convert" for o in ops[:-1]):
+            return None
+        return products[0]
 
     def _saved(self, group: Group) -> int:
         """Bytes that need not be written and read again."""

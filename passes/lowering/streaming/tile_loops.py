@@ -7,7 +7,7 @@ rounds. What is needed whole is made outside of the loop, once.
 """
 
 from xdsl.dialects.builtin import IndexType
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from neuronir.dialects.hlo.control_flow import TupleOp
 from neuronir.dialects.hlo.linear import DotOp
@@ -16,6 +16,7 @@ from neuronir.passes.lowering.emitter import view_dtype
 from neuronir.passes.lowering.layouts.layout import Form
 from neuronir.passes.lowering.layouts.values import Value, new_value
 from neuronir.passes.lowering.layouts.views import chunks, plan
+from neuronir.passes.lowering.products.blocked import lower_blocked
 from neuronir.passes.lowering.state import Lowering
 from neuronir.passes.lowering.streaming.dims import WHOLE, tiled_copy, tiled_type
 from neuronir.passes.lowering.streaming.groups import Group
@@ -27,26 +28,46 @@ from neuronir.passes.lowering.streaming.tiles import Tile, tile_form, tile_value
 def lower_group(state: Lowering, group: Group) -> None:
     """Emit the loop over the tiles of a group, and a last shorter round where one is left over."""
     state.emitter.source = group.ops[0]
+    if group.blocked:
+        _lower_product(state, group.ops[0])
+        return
     packed = {pack_left(state, op) for op in group.ops if group.nested and isinstance(op, DotOp)}
     sources = {v: _sources(state, group, v) for v in group.inputs()}
     targets = {v: _target(state, v) for v in group.outputs()}
+    special: set[SSAValue] = set()
     rounds, rest = divmod(group.extent, group.rows)
     if rounds > 1:
         body = Block(arg_types=[IndexType()])
         state.emitter.enter()
-        _round(
-            state, group, Tile(group.rows, group.rows, 0, body.args[0]), sources, targets, packed
-        )
+        tile = Tile(group.rows, group.rows, 0, body.args[0])
+        special |= _round(state, group, tile, sources, targets, packed)
         make_loop(state.emitter, rounds, body)
     else:
-        _round(state, group, Tile(group.rows, group.rows), sources, targets, packed)
+        tile = Tile(group.rows, group.rows)
+        special |= _round(state, group, tile, sources, targets, packed)
     if rest:
         _round(state, group, Tile(group.rows, rest, rounds), sources, targets, packed)
     for ssa, form in targets.items():
-        value = new_value(state.shape(ssa), state.dtype(ssa))
-        value.forms.append(form)
-        state.set(ssa, value)
+        _set_in_hbm(state, ssa, form, ssa in special)
     state.done.update(group.ops)
+
+
+def _set_in_hbm(state: Lowering, ssa: SSAValue, form: Form, special: bool) -> None:
+    value = new_value(state.shape(ssa), state.dtype(ssa))
+    value.forms.append(form)
+    value.special = special
+    state.set(ssa, value)
+
+
+def _lower_product(state: Lowering, op: Operation) -> None:
+    """Emit a product of two matrices, block by block."""
+    assert isinstance(op, DotOp)
+    ssa = op.results[0]
+    target = _target(state, ssa)
+    lower_blocked(state, op, target)
+    special = any(state.value(v).may_be_special() for v in op.operands)
+    _set_in_hbm(state, ssa, target, special)
+    state.done.add(op)
 
 
 def copy_in_hbm(state: Lowering, value: Value, target: Form) -> bool:
@@ -98,8 +119,8 @@ def _round(
     sources: dict[SSAValue, list[Form]],
     targets: dict[SSAValue, Form],
     packed: set[SSAValue | None],
-) -> None:
-    """Lower the ops of the group for one tile."""
+) -> set[SSAValue]:
+    """Lower the ops of the group for one tile; the results that may hold infinities or NaN."""
     from neuronir.passes.lowering.function import lower_block, store
 
     inputs = list(sources)
@@ -116,6 +137,7 @@ def _round(
         target = tile_form(form, state.shape(v), _dim(group, v), tile)
         assert target is not None
         store(state, state.value(mapping[v]), target)
+    return {v for v in targets if state.value(mapping[v]).may_be_special()}
 
 
 def _dim(group: Group, ssa: SSAValue) -> int:

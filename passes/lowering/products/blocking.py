@@ -1,0 +1,346 @@
+"""How a large product is cut into blocks: the best of all cuts by a closed form.
+
+The form adds up, for each step (a block of the contraction for a block of rows and a panel of
+columns), what its busiest resource takes by the cost model of the simulator. It knows no waits but
+those named below; the choice depends on sizes and types alone.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from math import ceil
+
+from neuronir.dialects.nc.cost import cost
+from neuronir.dialects.nc.enums import Activation, AluOp, DType, Engine, Space
+from neuronir.dialects.nc.instruction import AccessPattern, Affine, Instruction
+from neuronir.dialects.nc.machine import Machine
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.passes.lowering.layouts.layout import tile_width
+
+BANKS = 4
+"""Results that are summed up at a time: half of the banks, so that the others are evicted."""
+PIECES = 4
+"""Transfers that a block is loaded by, so that products begin when the first is there."""
+EVICTED = 2
+"""Tiles of results that lie in SBUF at a time until they are stored."""
+LEFT_BYTES = 1024
+"""Of each partition of SBUF, for what else a program keeps there."""
+CODE = 0.01
+"""What a first block of its own must gain: it is that much more code."""
+LOOP_NS = 400.0
+"""Between two loops PE waits for the first instructions of the second: a semaphore each way, the
+latency of PE and that of an eviction."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A product [m, k] @ [k, n] of arrays in HBM. `dtype` is the type of the products, `loaded`
+    those of the two arrays and `result` that of the product; `across` says of each array whether
+    its contraction lies along its rows, so that PE has to transpose it."""
+
+    m: int
+    n: int
+    k: int
+    dtype: DType
+    loaded: tuple[DType, DType]
+    result: DType
+    across: tuple[bool, bool]
+
+
+@dataclass(frozen=True)
+class Blocking:
+    """Tiles of `rows` x `columns` with `depth` of the contraction each, and how many of them make a
+    block of rows, a panel of columns and a block of the contraction. Of a side that is transposed
+    `staged` tiles of rows lie in SBUF at a time. With `ramp` the first step is
+    cut in two, so that products begin with the first piece of it. `ns` is the estimate, `least_ns`
+    what the products alone take at the peak."""
+
+    rows: int
+    columns: int
+    depth: int
+    row_tiles: int
+    column_tiles: int
+    depth_tiles: int
+    staged: int = 0
+    ramp: bool = False
+    ns: float = 0.0
+    least_ns: float = 0.0
+
+    @property
+    def block_rows(self) -> int:
+        """Rows of a block."""
+        return self.rows * self.row_tiles
+
+    @property
+    def panel_columns(self) -> int:
+        """Columns of a panel."""
+        return self.columns * self.column_tiles
+
+    @property
+    def block_depth(self) -> int:
+        """Elements of a block of the contraction."""
+        return self.depth * self.depth_tiles
+
+    @property
+    def tiles(self) -> tuple[int, int, int]:
+        """Tiles of rows, of the contraction and of columns."""
+        return self.row_tiles, self.depth_tiles, self.column_tiles
+
+    @property
+    def reuse(self) -> int:
+        """Tiles of columns that share each stationary, at most."""
+        return ceil(self.column_tiles / ceil(self.column_tiles / BANKS))
+
+    def sums(self, problem: Problem) -> bool:
+        """Whether results are summed up in SBUF."""
+        return self.ramp or problem.k > self.block_depth
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Whether products go block by block, and in how many tiles (of rows, of the contraction, of
+    columns) where that is not to be searched for."""
+
+    wanted: bool = True
+    tiles: tuple[int, int, int] | None = None
+
+    @staticmethod
+    def parse(text: str) -> "Blocks":
+        """`search`, `none` or numbers of tiles such as `8x8x4`; NIR_LOW007 for anything else."""
+        if text in ("search", "none"):
+            return Blocks(text == "search")
+        numbers = text.split("x")
+        if len(numbers) != 3 or not all(n.isdecimal() and int(n) for n in numbers):
+            raise NeuronError(
+                "NIR_LOW007",
+                f"lower-hlo-to-nc: blocks are 'search', 'none' or three numbers of tiles, not "
+                f"'{text}'",
+                help='such as {blocks="8x8x4"}: tiles of rows, of the contraction, of columns',
+            )
+        rows, depth, columns = (int(n) for n in numbers)
+        return Blocks(True, (rows, depth, columns))
+
+
+_known: dict[tuple[Problem, str, Blocks], Blocking | None] = {}
+
+
+def choose(problem: Problem, machine: Machine, blocks: Blocks) -> Blocking | None:
+    """The blocking with the least estimate, of those that are wanted; None where none fits into
+    SBUF."""
+    key = (problem, machine.name, blocks)
+    if key not in _known:
+        estimate = _Estimate(problem, machine)
+        found = [
+            b
+            for b in _candidates(problem, machine)
+            if estimate.fits(b) and blocks.tiles in (None, b.tiles)
+        ]
+        timed = [(estimate.total(b) * (1 + CODE * b.ramp), i) for i, b in enumerate(found)]
+        _known[key] = None
+        if timed:
+            b = found[min(timed)[1]]
+            _known[key] = replace(b, ns=estimate.total(b), least_ns=estimate.least(b))
+    return _known[key]
+
+
+def _shares(count: int) -> list[int]:
+    """The sizes of even shares of `count`, largest first."""
+    return sorted({-(-count // i) for i in range(1, count + 1)}, reverse=True)
+
+
+def _candidates(p: Problem, machine: Machine) -> Iterator[Blocking]:
+    rows = tile_width(p.m, min(machine.partitions, machine.pe_columns))
+    columns = tile_width(p.n, machine.matmul_max_moving)
+    depth = tile_width(p.k, machine.partitions)
+    for column_tiles in _shares(-(-p.n // columns)):
+        if column_tiles > 2 * BANKS:
+            continue
+        for row_tiles in _shares(-(-p.m // rows)):
+            for depth_tiles in _shares(-(-p.k // depth)):
+                tiles = (row_tiles, column_tiles, depth_tiles)
+                whole = [row_tiles, -(-column_tiles * columns // machine.partitions)]
+                most = max(
+                    n for n, across in zip(whole, (True, p.across[1]), strict=True) if across
+                )
+                for staged in sorted({min(n, most) for n in (2, 4, 8, most)}):
+                    for ramp in (False, True):
+                        if not ramp or depth_tiles > 1:
+                            yield Blocking(rows, columns, depth, *tiles, staged, ramp)
+
+
+class _Estimate:
+    """Times in ns of the parts of a product."""
+
+    def __init__(self, problem: Problem, machine: Machine) -> None:
+        self.p = problem
+        self.machine = machine
+
+    def fits(self, b: Blocking) -> bool:
+        """Whether the buffers fit into SBUF."""
+        p, size = self.p, self.p.dtype.size
+        panels, blocks, steps = self._counts(b)
+        copies = min(2, panels * blocks * steps)
+        total = copies * b.depth_tiles * (b.panel_columns + b.block_rows) * size
+        if b.sums(p):
+            total += b.row_tiles * b.panel_columns * DType.F32.size
+        total += EVICTED * b.panel_columns * p.result.size + b.staged * b.block_depth * size
+        return total + LEFT_BYTES <= self.machine.sbuf_usable_partition_bytes
+
+    def least(self, b: Blocking) -> float:
+        """All products at one column a cycle."""
+        passes = self._matmul(b, True) * self.machine.pe_ghz
+        passes /= b.columns + self.machine.matmul_reuse_cycles
+        m, p = self.machine, self.p
+        return passes * p.m * p.n * p.k / (m.pe_rows * m.pe_columns) / m.pe_ghz
+
+    def _counts(self, b: Blocking) -> tuple[int, int, int]:
+        """Panels, blocks of rows, blocks of the contraction."""
+        p = self.p
+        return (
+            -(-p.n // b.panel_columns),
+            -(-p.m // b.block_rows),
+            -(-p.k // b.block_depth),
+        )
+
+    def total(self, b: Blocking) -> float:
+        """The whole product."""
+        p = self.p
+        panels, blocks, steps = self._counts(b)
+        tiles, column_tiles = -(-p.m // b.rows), -(-p.n // b.columns)
+        depth_tiles = -(-p.k // b.depth)
+        # One product is a tile of rows and of columns, over one tile of the contraction.
+        groups = ceil(b.column_tiles / BANKS)
+        whole, again = self._matmul(b, False), self._matmul(b, True)
+        product = (groups * whole + (b.column_tiles - groups) * again) / b.column_tiles
+        evicted = self._eviction(b)
+        last = depth_tiles - (steps - 1) * b.depth_tiles
+        chains = (steps - 1) * max(b.depth_tiles * product, evicted) + max(last * product, evicted)
+        engines = tiles * column_tiles * chains
+        for side, extent in enumerate((p.m, p.n)):
+            if p.across[side]:
+                engines += self._transposing(b, side, extent) * steps
+        engines += panels * blocks * steps * LOOP_NS
+        load = self._step_dma(b)
+        if steps > 1 and steps * blocks % 2 == 1 and panels > 1:
+            engines += panels * load
+        # Nothing overlaps the first loads and the end of the last eviction.
+        ends = load + 2 * self.machine.dma_fixed_ns + b.column_tiles * evicted
+        if b.ramp:
+            piece = max(1, min(b.depth_tiles, depth_tiles) // PIECES)
+            late = max(0.0, evicted - piece * product) * b.row_tiles * b.column_tiles
+            ends += late + LOOP_NS - load / 2
+        return max(engines, self._dma(b, panels, blocks, steps)) + ends
+
+    def _transposing(self, b: Blocking, side: int, extent: int) -> float:
+        """Transposing what a step needs of a side, in all blocks of `extent`: tiles that are not
+        there before it begins come as fast as one queue loads them."""
+        block = b.block_rows if side == 0 else b.panel_columns
+        tile = b.rows if side == 0 else self.machine.partitions
+        size = self.p.loaded[side].size
+        loaded = self._transfer(tile, b.block_depth * size) + self.machine.dma_issue_ns
+        whole, rest = divmod(extent, block)
+        total = 0.0
+        for count, rows in ((whole, block), (1, rest)):
+            tiles = ceil(rows / tile)
+            each = b.depth_tiles * self._transpose(b)
+            if not self._hidden(b):
+                each = max(each, b.depth_tiles * self._copied(b))
+            late = max(0, tiles - b.staged) * max(each, loaded)
+            total += count * (min(tiles, b.staged) * each + late + (LOOP_NS if tiles else 0.0))
+        return total
+
+    def _hidden(self, b: Blocking) -> bool:
+        """Whether what is transposed for a step is evicted during the products of another."""
+        return self.p.k > b.block_depth
+
+    def _step_dma(self, b: Blocking) -> float:
+        """Loading for one step."""
+        size = self.p.dtype.size
+        row = size * b.panel_columns
+        v = self._transfer(b.depth * b.depth_tiles, row)
+        s = self._transfer(b.depth * b.depth_tiles, size * b.block_rows)
+        return v + s
+
+    def _dma(self, b: Blocking, panels: int, blocks: int, steps: int) -> float:
+        """All transfers, on all DMA engines."""
+        p, size = self.p, self.p.dtype.size
+        left, right = p.loaded
+        total = 0.0
+        # the left side: once for each panel, across only the first time
+        times = panels
+        if p.across[0]:
+            total += self._transfer(p.m * -(-p.k // b.block_depth), b.block_depth * left.size)
+            times -= 1
+            if times:  # packed for the others, and loaded from there
+                row = b.block_rows * b.depth_tiles * size
+                total += (times + 1) * self._transfer(b.depth * blocks * steps, row)
+        else:
+            total += times * self._transfer(p.k * blocks, b.block_rows * left.size)
+        # the right side: once for each block of rows, or once where a panel stays
+        times = blocks if steps > 1 else 1
+        if p.across[1]:
+            total += self._transfer(p.n * -(-p.k // b.block_depth), b.block_depth * right.size)
+            times -= 1
+            if times:
+                row = b.panel_columns * b.depth_tiles * size
+                total += (times + 1) * self._transfer(b.depth * panels * steps, row)
+        else:
+            total += times * self._transfer(p.k * panels, b.panel_columns * right.size)
+        return total + self._transfer(p.m * panels, b.panel_columns * p.result.size)
+
+    def _transfer(self, rows: int, row_bytes: int) -> float:
+        """`rows` rows of that many bytes each, on all DMA engines."""
+        m = self.machine
+        pieces = ceil(row_bytes / m.dma_max_descriptor_bytes)
+        each = max(m.dma_queue_descriptor_ns, row_bytes / pieces / m.dma_engine_gbps)
+        return rows * pieces * each / m.dma_engines
+
+    # instructions
+
+    def _matmul(self, b: Blocking, reuse: bool) -> float:
+        d = self.p.dtype
+        dst = _pattern(Space.PSUM, DType.F32, b.rows, b.columns)
+        stationary = _pattern(Space.SBUF, d, b.depth, b.rows)
+        moving = _pattern(Space.SBUF, d, b.depth, b.columns)
+        params = {"accumulate": 1, "reuse": int(reuse)}
+        return self._cost("matmul", Engine.PE, [dst], [stationary, moving], params)
+
+    def _transpose(self, b: Blocking) -> float:
+        d = self.p.dtype
+        dst = _pattern(Space.PSUM, d, b.depth, b.rows)
+        return self._cost(
+            "transpose", Engine.PE, [dst], [_pattern(Space.SBUF, d, b.rows, b.depth)], {}
+        )
+
+    def _copied(self, b: Blocking) -> float:
+        """One tile's share of the eviction of transposed tiles, which fill a bank."""
+        d = self.p.dtype
+        count = max(1, min(b.depth_tiles, self.machine.psum_bank_bytes // d.size // b.rows))
+        wide = count * b.rows
+        src, dst = (_pattern(s, d, b.depth, wide) for s in (Space.PSUM, Space.SBUF))
+        return (
+            self._cost("activation", Engine.ACT, [dst], [src], {"func": int(Activation.COPY)})
+            / count
+        )
+
+    def _eviction(self, b: Blocking) -> float:
+        psum = _pattern(Space.PSUM, DType.F32, b.rows, b.columns)
+        total = _pattern(Space.SBUF, DType.F32, b.rows, b.columns)
+        return self._cost(
+            "tensor_tensor", Engine.DVE, [total], [psum, total], {"op": int(AluOp.ADD)}
+        )
+
+    def _cost(
+        self,
+        opcode: str,
+        engine: Engine,
+        dst: list[AccessPattern],
+        src: list[AccessPattern],
+        params: Mapping[str, int | float],
+    ) -> float:
+        return cost(
+            Instruction(opcode, engine, tuple(dst), tuple(src), {**params}), self.machine
+        ).issue_ns
+
+
+def _pattern(space: Space, dtype: DType, partitions: int, elements: int) -> AccessPattern:
+    return AccessPattern(space, dtype, Affine(), 0, partitions, ((1, elements),))
