@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from neuronir.api import Executable, compile, load
+    from neuronir.dialects.support.errors import NeuronError
 
 __version__ = "0.1.0"
-__all__ = ["Executable", "__version__", "compile", "load"]
+__all__ = ["Executable", "NeuronError", "__version__", "compile", "load"]
 
 
 def __getattr__(name: str) -> Any:
@@ -22,4 +23,8 @@ def __getattr__(name: str) -> Any:
         from neuronir import api
 
         return getattr(api, name)
+    if name == "NeuronError":
+        from neuronir.dialects.support.errors import NeuronError
+
+        return NeuronError
     raise AttributeError(f"module 'neuronir' has no attribute '{name}'")

@@ -13,6 +13,7 @@ from neuronir.driver.options import CompileOptions
 from neuronir.driver.phases import pipeline_of
 from neuronir.frontends.models import kind_of_framework
 from neuronir.passes.hlo.legality import legality
+from neuronir.passes.hlo.narrow_int64 import TooWide
 from neuronir.passes.hlo.support.walk import entry
 from neuronir.passes.hlo.verify_supported import HloVerifySupportedPass, find_problems, program_ops
 from neuronir.pipeline import parse_pipeline
@@ -112,7 +113,11 @@ def _problems(
     text = pipeline_of(get_target(target), "hlo", "none", "bf16", 2, narrow)
     ctx = registry.context()
     for one in parse_pipeline(text, registry.passes, registry.pipelines):
-        if not isinstance(one, HloVerifySupportedPass):
+        if isinstance(one, HloVerifySupportedPass):
+            continue
+        try:
             one.apply(ctx, module)
+        except TooWide as error:
+            return [(error.op, f"[{error.code}] {error.why}")]
     table = legality(target)
     return [(op, f"[{p.code}] {p.reason}") for op, p in find_problems(module, table)]

@@ -27,7 +27,7 @@ from neuronir.driver.reproducer import write_reproducer
 from neuronir.driver.weights import bind_weights, entry_function
 from neuronir.frontends.graph.module import INPUT_NAMES, OUTPUT_NAMES
 from neuronir.frontends.models import Model, kind_of_framework, named_values
-from neuronir.passes.hlo.narrow_int64 import WIDE_INPUTS, WIDE_OUTPUTS
+from neuronir.passes.hlo.narrow_int64 import INPUT_RANGES, WIDE_INPUTS, WIDE_OUTPUTS
 from neuronir.pipeline import parse_pipeline
 from neuronir.registry import Registry
 from neuronir.targets.encoding.encoding import Encoding, check_registers
@@ -294,6 +294,11 @@ class _Compile:
             if isinstance(wide, DictionaryAttr):
                 types = {k: v.data for k, v in wide.data.items() if isinstance(v, StringAttr)}
                 found[key] = json.dumps(types)
+        ranges = module.attributes.get(INPUT_RANGES)
+        if isinstance(ranges, DictionaryAttr):
+            found["input_ranges"] = json.dumps(
+                {k: [n.data for n in v] for k, v in ranges.data.items() if isinstance(v, ArrayAttr)}
+            )
         return {
             "compiler": f"NeuronIR {__version__}",
             "options": self.options.text(),

@@ -19,9 +19,12 @@ _PASSES = {
 _ORDER_OPTIONS = {1: "{window=64}", 2: "", 3: "{window=1536}"}
 
 
-NARROW = "hlo-constant-fold,hlo-dce,hlo-narrow-int64"
+NARROW = (
+    "hlo-inline,hlo-fold-conditional,hlo-unroll-while{mode=unroll},hlo-constant-fold,hlo-dce,"
+    "hlo-narrow-int64"
+)
 """What comes first in phase `hlo` where 64-bit integers are to be computed in 32 bits: what
-follows from constants is computed in 64 bits still."""
+follows from constants (such as the counts of loops) is computed in 64 bits still."""
 
 
 def pipeline_of(

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import (
+    ArrayAttr,
     DictionaryAttr,
     IntegerType,
     ModuleOp,
@@ -16,7 +17,7 @@ from xdsl.dialects.builtin import (
     i32,
     i64,
 )
-from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
@@ -24,6 +25,8 @@ from neuronir.dialects.hlo.attributes import tensor_type, tuple_type
 from neuronir.dialects.hlo.constants import constant_array, constant_value
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.location import file_line_col, source_name
+from neuronir.passes.hlo.ranges.bounds import input_bounds
+from neuronir.passes.hlo.support.build import reducer_opcode
 from neuronir.passes.hlo.support.walk import entry, functions
 from neuronir.passes.statistics import record
 
@@ -34,10 +37,12 @@ _NUMPY: dict[Attribute, type[np.integer[Any]]] = {i32: np.int32, U32: np.uint32}
 
 WIDE_INPUTS, WIDE_OUTPUTS = "hlo.wide_inputs", "hlo.wide_outputs"
 """Module attributes: the 64-bit types (`int64`) of arguments and flat results, by number."""
+INPUT_RANGES = "hlo.input_ranges"
+"""Module attribute: [low, high] of arguments within which 32 bits are enough, by number."""
 
 _BITS = frozenset(
     f"hlo.{name}"
-    for name in "bitcast_convert count_leading_zeros popcnt shift_right_logical rng "
+    for name in "bitcast_convert count_leading_zeros popcnt rng "
     "rng_bit_generator rng_get_and_update_state custom_call".split()
 )
 """What these compute depends on the width."""
@@ -73,24 +78,25 @@ def _leaves(type_: Attribute) -> list[Attribute]:
     return [type_]
 
 
-def _refuse(op: Operation, why: str) -> NeuronError:
-    return NeuronError(
-        "NCC_ESPP004",
-        f"'{source_name(op)}' ({op.name}): {why}",
-        location=file_line_col(op),
-        help="the machine has no 64-bit integers: cast to 32 bits where values are larger",
-    )
+class TooWide(NeuronError):
+    """NCC_ESPP004: an op whose 64-bit integers 32 bits do not hold."""
+
+    def __init__(self, op: Operation, why: str) -> None:
+        self.op = op
+        self.why = why
+        super().__init__(
+            "NCC_ESPP004",
+            f"'{source_name(op)}' ({op.name}): {why}",
+            location=file_line_col(op),
+            help="the machine has no 64-bit integers: cast to 32 bits, or clip what is cast",
+        )
 
 
 def _check(op: Operation) -> None:
-    """NCC_ESPP004 where the result would not be that of 64 bits, though all values fit in 32."""
+    """NCC_ESPP004 where the result depends on the width, though all values fit in 32 bits."""
     wide = any(_is_wide(t) for t in (*op.operand_types, *op.result_types))
     if wide and op.name in _BITS:
-        raise _refuse(op, "it depends on the 64 bits of its integers")
-    if wide and op.name == "hlo.convert":
-        operand = op.operands[0].type
-        if isinstance(operand, TensorType) and operand.element_type == U32:
-            raise _refuse(op, "an unsigned 32-bit number need not fit a signed one")
+        raise TooWide(op, "it depends on the 64 bits of its integers")
 
 
 def _retype(value: SSAValue) -> int:
@@ -112,8 +118,50 @@ def _constant(op: Operation) -> None:
     array = constant_array(op)
     narrowed = array.astype(_NUMPY[small])
     if not np.array_equal(narrowed.astype(array.dtype), array):
-        raise _refuse(op, "the constant does not fit in 32 bits")
+        limits = np.iinfo(_NUMPY[small])
+        below, above = int(array.min()) < limits.min, int(array.max()) > limits.max
+        opcode = "maximum" if below else "minimum"
+        if (below and above) or not _never_chosen(op.results[0], opcode):
+            raise TooWide(op, "the constant does not fit in 32 bits")
+        narrowed = np.clip(array, limits.min, limits.max).astype(_NUMPY[small])
     op.properties["value"] = constant_value(narrowed, tensor_type(type_.get_shape(), small))
+
+
+def _note_ranges(module: ModuleOp, block: Block) -> None:
+    """Keep the bounds of the inputs within which nothing leaves 32 bits; NCC_ESPP004 names an op
+    that no bounds help."""
+    bounds, overflow = input_bounds(block)
+    if overflow is not None:
+        raise TooWide(overflow, "its 64-bit integers may exceed 32 bits, whatever the inputs")
+    if bounds:
+        found: dict[str, Attribute] = {
+            str(i): ArrayAttr([StringAttr(str(n)) for n in (b.low, b.high)])
+            for i, b in bounds.items()
+        }
+        module.attributes[INPUT_RANGES] = DictionaryAttr(found)
+
+
+_PASSES_ON = frozenset(("hlo.broadcast", "hlo.reshape", "hlo.slice", "hlo.transpose"))
+
+
+def _never_chosen(value: SSAValue, opcode: str) -> bool:
+    """Whether all that reads a value takes the `maximum` (`minimum`) of it and other values: a
+    number below (above) 32 bits does there what the last one within does."""
+    bound = 0 if opcode == "maximum" else 2
+    for use in value.uses:
+        op = use.operation
+        if op.name in _PASSES_ON or (op.name == "hlo.pad" and use.index == 1):
+            if not _never_chosen(op.results[0], opcode):
+                return False
+        elif op.name in ("hlo.reduce", "hlo.reduce_window"):
+            if reducer_opcode(op) != opcode:
+                return False
+        elif op.name == "hlo.clamp":
+            if use.index not in (1, bound):
+                return False
+        elif op.name != f"hlo.{opcode}":
+            return False
+    return True
 
 
 @dataclass(frozen=True)
@@ -122,9 +170,13 @@ class HloNarrowInt64Pass(ModulePass):
 
     Signed ones become s32, unsigned ones u32, in all functions and regions; the types of the
     entry's arguments and results are kept in module attributes, so that whoever runs the program
-    can check that inputs fit and give results their type. Sums and products that exceed 32 bits
-    wrap. A constant that does not fit, and ops whose result depends on the width (logical shifts,
-    bit casts, random bits), are errors.
+    can check that inputs fit and give results their type. The results are those of 64 bits:
+    intervals of all values say where one may leave 32 bits, and if so, within which bounds of the
+    inputs none does; those are kept too (`hlo.input_ranges`), to be checked when the program is
+    run.
+    An op that may leave 32 bits for any bounds, a constant that does not fit (but where a
+    maximum or minimum never chooses it), and ops whose result depends on the width (bit casts,
+    random bits) are errors. Calls have to be inlined, and loops unrolled.
     """
 
     name = "hlo-narrow-int64"
@@ -137,6 +189,9 @@ class HloNarrowInt64Pass(ModulePass):
             for name, found in ((WIDE_INPUTS, inputs), (WIDE_OUTPUTS, _wide_leaves(results))):
                 if found.data and name not in op.attributes:
                     op.attributes[name] = found
+            for inner in main.walk():
+                _check(inner)
+            _note_ranges(op, main.body.block)
         count = 0
         for function in functions(op):
             for inner in function.walk():

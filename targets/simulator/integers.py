@@ -1,7 +1,9 @@
 """64-bit integers at the border of programs that compute them in 32 bits.
 
 A compiler that narrows them notes in the program's metadata which arguments and results had 64
-bits: `wide_inputs` and `wide_outputs`, JSON objects from number to `int64` or `uint64`.
+bits: `wide_inputs` and `wide_outputs`, JSON objects from number to `int64` or `uint64`; and in
+`input_ranges`, from number to [low, high] (as text), within which bounds of the inputs no integer
+leaves 32 bits on the way.
 """
 
 import json
@@ -15,6 +17,7 @@ from neuronir.dialects.nc.instruction import Program, Variable
 from neuronir.dialects.support.errors import NeuronError
 
 Array = NDArray[Any]
+Number = int | float
 
 
 def wide_types(program: Program, kind: str) -> Mapping[int, "np.dtype[Any]"]:
@@ -23,19 +26,44 @@ def wide_types(program: Program, kind: str) -> Mapping[int, "np.dtype[Any]"]:
     return {int(number): np.dtype(name) for number, name in found.items()}
 
 
+def input_ranges(program: Program) -> Mapping[int, tuple[Number, Number]]:
+    """(low, high) of the inputs that have bounds, by number."""
+    found = json.loads(program.metadata.get("input_ranges", "{}"))
+    return {int(number): (_number(low), _number(high)) for number, (low, high) in found.items()}
+
+
+def _number(text: str) -> Number:
+    return int(text) if text.lstrip("-").isdecimal() else float(text)
+
+
 def narrowed(program: Program, variable: Variable, array: Array) -> Array:
-    """An input as the program takes it; NIR_SIM034 if a value does not fit in 32 bits."""
+    """An input as the program takes it; NIR_SIM034 if a value does not fit in 32 bits, or others
+    that follow from it would not."""
     wide = wide_types(program, "input").get(variable.index)
-    if wide is None or array.dtype != wide:
-        return array
-    limits = np.iinfo(np.int32 if wide.kind == "i" else np.uint32)
-    if array.size and (int(array.min()) < limits.min or int(array.max()) > limits.max):
+    is_wide = wide is not None and array.dtype == wide
+    limits = np.iinfo(np.uint32 if array.dtype.kind == "u" else np.int32)
+    if is_wide:
+        fits = (int(limits.min), int(limits.max))
+        _check(variable, array, fits, f"has values beyond {limits.dtype}")
+    bounds = input_ranges(program).get(variable.index)
+    if bounds is not None:
+        _check(variable, array, bounds, "leads to 64-bit integers that may exceed 32 bits")
+    return array.astype(limits.dtype) if is_wide else array
+
+
+def _check(variable: Variable, array: Array, bounds: tuple[Number, Number], what: str) -> None:
+    """NIR_SIM034 if an element lies beyond bounds; NaN does not."""
+    if not array.size or array.dtype.kind == "b":
+        return
+    numbers = array if array.dtype.kind in "iu" else array.astype(np.float64)
+    low, high = np.fmin.reduce(numbers, axis=None), np.fmax.reduce(numbers, axis=None)
+    if low < bounds[0] or high > bounds[1]:
+        worst = low if low < bounds[0] else high
         raise NeuronError(
             "NIR_SIM034",
-            f"input {variable.index} ('{variable.name}') has values beyond {limits.dtype.name}, in "
-            "which the program computes",
+            f"input {variable.index} ('{variable.name}') {what}, in which the program computes: "
+            f"{worst} is not between {bounds[0]} and {bounds[1]}",
         )
-    return array.astype(limits.dtype)
 
 
 def widened(program: Program, variable: Variable, array: Array) -> Array:

@@ -181,7 +181,13 @@ def test_what_shape_rules_refuse_names_the_node() -> None:
     [
         ("AveragePool", ["x"], {"kernel_shape": [1, 1], "pads": [2**31 - 10, 0, 0, 0]}),
         ("MaxPool", ["x"], {"kernel_shape": [2**20, 2**20], "pads": [2**20] * 4}),
+        (
+            "AveragePool",
+            ["x"],
+            {"kernel_shape": [2**30, 1], "dilations": [2, 1], "pads": [2**31] * 4},
+        ),
         ("GatherND", ["x", "far"], {}),
+        ("GatherND", ["x", "near"], {"batch_dims": 2**31}),
         ("Range", ["zero", "huge", "one"], {}),
         ("MelWeightMatrix", ["huge", "huge", "one", "half", "one"], {}),
     ],
@@ -193,6 +199,7 @@ def test_huge_sizes_are_refused(op: str, inputs: list[str], attributes: dict[str
         "one": np.array(1),
         "half": np.array(0.5, np.float32),
         "huge": np.array(2**40),
+        "near": np.array([[0]]),
     }
     outputs = ["y", "places"] if op == "MaxPool" else ["y"]
     given = [tensor("x", [1, 1, 8, 8]), tensor("far", [3, 2**31 - 1], TensorProto.INT64)]

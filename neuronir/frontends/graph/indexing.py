@@ -138,6 +138,8 @@ def gather_nd(b: BlockBuilder, value: SSAValue, indices: SSAValue, batch: int = 
     """The slices of value at the index vectors in the last dimension of indices; the first `batch`
     dimensions of both are walked together."""
     dims, places = shape(value), shape(indices)
+    if not 0 <= batch < min(len(dims), len(places)):
+        refuse(f"{batch} dimensions cannot be walked together")
     depth = need_depth(places, len(dims) - batch)
     indexed = list(range(batch, batch + depth))
     rest = range(batch + depth, len(dims))

@@ -69,6 +69,8 @@ def _with_gaps(
 ) -> SSAValue:
     """Pooling along one dimension by a window with gaps: its places are slices, combined."""
     rank = len(shape(value))
+    if window > MOST_TAPS:
+        refuse(f"a window of {window} elements with gaps is not supported")
     low, high = [0] * rank, [0] * rank
     low[axis], high[axis] = padding
     value = b.pad(value, start, low, high)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from math import prod
 
 import numpy as np
 from xdsl.dialects.builtin import ArrayAttr, BoolAttr, FloatAttr, f32
@@ -14,6 +15,8 @@ Properties = dict[str, Attribute]
 Decoder = Callable[[str], Properties]
 """Takes the text of a value, gives the properties it stands for."""
 
+MOST_DEVICES = 1 << 20
+"""Numbers of devices that the iota form of a list of groups may count."""
 _ESCAPE = re.compile(r"((?:\\(?:[0-7]{1,3}|x[0-9a-fA-F]{1,2}))+)|\\(.)", re.S)
 _BYTE = re.compile(r"\\(?:([0-7]{1,3})|x([0-9a-fA-F]{1,2}))")
 _SIMPLE = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
@@ -108,7 +111,9 @@ def groups(name: str) -> Decoder:
         lists: list[I64Array]
         if match := _IOTA.fullmatch(value):
             shape, dims = int_list(match[1]), int_list(match[2])
-            array = np.arange(int(np.prod(dims))).reshape(dims)
+            if prod(dims) > MOST_DEVICES:
+                raise ValueError(value)
+            array = np.arange(prod(dims)).reshape(dims)
             if match[3]:
                 array = array.transpose(int_list(match[3]))
             lists = [i64_array(row) for row in array.reshape(shape[0], -1).tolist()]

@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from math import prod
 
 import ml_dtypes
 import numpy as np
@@ -138,7 +139,7 @@ def decode_literal(text: str, type: TensorType[Attribute]) -> Array:
             array = _floats(data, dtype)
         else:
             array = _integers(data, element, dtype)
-    count = int(np.prod(shape, dtype=np.int64))
+    count = prod(shape)
     if array.size != count:
         raise _bad(f"constant literal has {array.size} values, {type} needs {count}")
     array = array.reshape(shape)

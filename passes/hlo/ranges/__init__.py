@@ -1,0 +1,1 @@
+"""Between which numbers values lie: interval arithmetic on hlo."""

@@ -1,0 +1,117 @@
+"""How large the inputs of a program may be for its 64-bit integers to fit in 32 bits."""
+
+from collections.abc import Mapping
+
+from xdsl.dialects.builtin import IntegerType, TensorType
+from xdsl.ir import Attribute, Block, Operation, OpResult
+
+from neuronir.dialects.support.dtypes import is_float, is_pred
+from neuronir.passes.hlo.ranges.analysis import Analysis, is_wide, limits
+from neuronir.passes.hlo.ranges.interval import Interval
+
+_MOST = 128
+"""Powers of two: floats of f32 end below 2^128."""
+_LEAST = 1
+"""Inputs that hold flags (0 and 1) can be no smaller."""
+
+
+def input_bounds(block: Block) -> tuple[Mapping[int, Interval], Operation | None]:
+    """(bounds by argument number, None), or ({}, op) where no bounds help.
+
+    Within the bounds no 64-bit integer leaves 32 bits. They are powers of two: the largest that all
+    inputs can have together (with their negatives, else from zero on), and from there on as large
+    for each in turn as the others allow.
+    Arguments that need none (beyond their type, 32 bits for a 64-bit one) are left out.
+    """
+    search = _Search(block)
+    levels = dict.fromkeys(range(len(block.args)), _MOST)
+    if search.overflow(levels) is None:
+        return {}, None
+    if search.overflow(dict.fromkeys(levels, _LEAST)) is not None:
+        search.negative = False
+    low, high = _LEAST, _MOST  # low is known to fit, high is known not to
+    first = search.overflow(dict.fromkeys(levels, low))
+    if first is not None:
+        return {}, first
+    while high - low > 1:
+        middle = (low + high) // 2
+        if search.overflow(dict.fromkeys(levels, middle)) is None:
+            low = middle
+        else:
+            high = middle
+    levels = dict.fromkeys(levels, low)
+    for i in levels:
+        levels[i] = search.largest(levels, i)
+    found: dict[int, Interval] = {}
+    for i, level in levels.items():
+        interval = bounded(block.args[i].type, level, search.negative)
+        if interval is not None and interval != bounded(block.args[i].type, _MOST, True):
+            found[i] = interval
+    return found, None
+
+
+def bounded(type_: Attribute, level: int, negative: bool) -> Interval | None:
+    """Numbers of a type up to 2^level, `negative` ones too; None for what is no tensor of
+    numbers."""
+    if not isinstance(type_, TensorType):
+        return None
+    element = type_.element_type
+    whole = limits(element)
+    if level >= _MOST or is_pred(element):
+        return whole
+    if is_float(element):
+        return Interval(-(2.0**level) if negative else 0.0, 2.0**level)
+    if not isinstance(element, IntegerType):
+        return None
+    high = (1 << level) - 1
+    return Interval(max(-high, whole.low) if negative else 0, min(high, whole.high))
+
+
+class _Search:
+    """Analyses of one block for different bounds."""
+
+    def __init__(self, block: Block) -> None:
+        self._block = block
+        self._needed = frozenset(_that_wide_ones_need(block))
+        self._constants: dict[Operation, Interval] = {}
+        self.negative = True
+
+    def overflow(self, levels: Mapping[int, int]) -> Operation | None:
+        """The first op that may leave 32 bits."""
+        analysis = Analysis(self._needed, self._constants)
+        arguments = []
+        for i, argument in enumerate(self._block.args):
+            found = bounded(argument.type, levels[i], self.negative)
+            arguments.append(analysis.of(argument) if found is None else found)
+        analysis.run(self._block, arguments)
+        return analysis.overflows[0] if analysis.overflows else None
+
+    def largest(self, levels: Mapping[int, int], argument: int) -> int:
+        """The largest level of one argument beside those of the others."""
+        if self.overflow({**levels, argument: _MOST}) is None:
+            return _MOST
+        low, high = levels[argument], _MOST
+        while high - low > 1:
+            middle = (low + high) // 2
+            if self.overflow({**levels, argument: middle}) is None:
+                low = middle
+            else:
+                high = middle
+        return low
+
+
+def _that_wide_ones_need(block: Block) -> set[Operation]:
+    """The ops of a block that 64-bit integers depend on, and those that make them."""
+    needed: set[Operation] = set()
+    pending = [op for op in block.ops if any(_holds_wide(inner) for inner in op.walk())]
+    while pending:
+        op = pending.pop()
+        if op in needed or op.parent is not block:
+            continue
+        needed.add(op)
+        pending.extend(v.op for v in op.operands if isinstance(v, OpResult))
+    return needed
+
+
+def _holds_wide(op: Operation) -> bool:
+    return any(isinstance(r.type, TensorType) and is_wide(r.type.element_type) for r in op.results)
