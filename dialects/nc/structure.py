@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import (
+    ArrayAttr,
     DenseArrayBase,
     FlatSymbolRefAttrConstr,
     IndexType,
@@ -32,6 +33,7 @@ from xdsl.traits import (
     Pure,
     SymbolOpInterface,
 )
+from xdsl.utils.exceptions import VerifyException
 
 from neuronir.dialects.nc.attributes import parse_defined
 
@@ -47,6 +49,9 @@ class VariableOp(IRDLOperation):
     `type` is the memref of its buffer (HBM). `index` is the argument or result number. `layout`
     (minor to major, absent where row-major) says how a logical array maps to the buffer. A constant
     has its bytes in `value` (an hlo resource). `address` (bytes) is set by allocation.
+
+    A variable with `members` is no memory of its own but those variables side by side: member k
+    begins at row k of its type. So one address that moves with k reaches all of them.
     """
 
     name = "nc.variable"
@@ -58,11 +63,12 @@ class VariableOp(IRDLOperation):
     layout = opt_prop_def(Attribute)
     value = opt_prop_def(Attribute)
     source_name = opt_prop_def(StringAttr)
+    members = opt_prop_def(ArrayAttr)
     address = opt_prop_def(IntegerAttr)
     traits = traits_def(SymbolOpInterface())
     assembly_format = (
         "$sym_name `:` $kind $type (`index` $index^)? (`layout` $layout^)? (`value` $value^)? "
-        "(`named` $source_name^)? (`at` $address^)? attr-dict"
+        "(`named` $source_name^)? (`of` $members^)? (`at` $address^)? attr-dict"
     )
 
     @staticmethod
@@ -75,8 +81,9 @@ class VariableOp(IRDLOperation):
         layout: Sequence[int] | None = None,
         value: Attribute | None = None,
         source_name: str | None = None,
+        members: Sequence[str] = (),
     ) -> "VariableOp":
-        """A variable; `layout` is minor to major."""
+        """A variable; `layout` is minor to major, `members` are names of variables."""
         properties: dict[str, Attribute] = {
             "sym_name": StringAttr(name),
             "kind": StringAttr(kind),
@@ -90,7 +97,23 @@ class VariableOp(IRDLOperation):
             properties["value"] = value
         if source_name is not None:
             properties["source_name"] = StringAttr(source_name)
+        if members:
+            properties["members"] = ArrayAttr([SymbolRefAttr(name) for name in members])
         return VariableOp.create(properties=properties)
+
+    @property
+    def member_names(self) -> list[str]:
+        """The names of its members, in order; none where it is memory of its own."""
+        members = self.members.data if self.members is not None else ()
+        return [m.root_reference.data for m in members if isinstance(m, SymbolRefAttr)]
+
+    def verify_(self) -> None:
+        rows = self.type.get_shape()[:1]
+        if self.members is not None and rows != (len(self.members.data),):
+            raise VerifyException(
+                f"nc.variable @{self.sym_name.data}: {len(self.members.data)} members in a buffer "
+                f"of shape {list(self.type.get_shape())}; each has a row"
+            )
 
 
 @irdl_op_definition

@@ -25,6 +25,7 @@ from neuronir.passes.lowering.conversion.by_rows import rows_first
 from neuronir.passes.lowering.conversion.convert import hbm_form
 from neuronir.passes.lowering.conversion.special import mark_special, reaches_products
 from neuronir.passes.lowering.convolution.convolution import lower_convolution
+from neuronir.passes.lowering.fault import LoweringFault
 from neuronir.passes.lowering.fused import Fusing
 from neuronir.passes.lowering.layers.loop import CannotLoop, lower_layers
 from neuronir.passes.lowering.layers.repetition import Repetition, find_repetitions
@@ -150,10 +151,7 @@ def lower_block(
                 lower_group(state, unit)
         elif unit in inside:
             if unit is inside[unit].last:
-                try:
-                    lower_layers(state, inside[unit], state.least_layers)
-                except LoweringFault as fault:  # a rule that wants plain arrays
-                    raise CannotLoop(inside[unit], "a rule takes one layer only") from fault
+                lower_layers(state, inside[unit], state.least_layers)
         elif unit not in state.done:
             with fusing.unit([unit]):
                 lower_op(state, unit)
@@ -193,14 +191,6 @@ def lower_op(state: Lowering, op: Operation) -> None:
     except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError) as error:
         raise LoweringFault(op, error) from error
     mark_special(state, op)
-
-
-class LoweringFault(Exception):
-    """A rule failed in a way that no check foresaw: a fault of the compiler."""
-
-    def __init__(self, op: Operation, error: Exception) -> None:
-        text = f"{type(error).__name__} {error}".strip()
-        super().__init__(f"lowering '{source_name(op)}' ({op.name}): {text}")
 
 
 def lower_function(
@@ -253,7 +243,7 @@ def _lower_function(
     state.constants.finish()
     body = Block(
         [
-            *state.emitter.head,
+            *(op for op in state.emitter.head if any(r.uses for r in op.results)),
             *cast(list[Operation], state.constants.resident),
             *state.emitter.ops,
             NcReturn.create(),

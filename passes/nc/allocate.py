@@ -9,6 +9,7 @@ from xdsl.passes import ModulePass
 
 from neuronir.dialects.nc.enums import Space
 from neuronir.dialects.nc.machine import Machine
+from neuronir.dialects.nc.placement import place_variables, variable_bytes
 from neuronir.dialects.nc.structure import AllocOp, FuncOp, VariableOp
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.nc.banks import allocate_banks
@@ -18,7 +19,6 @@ from neuronir.passes.nc.listing import (
     Listing,
     Node,
     functions,
-    hbm_bytes,
     list_function,
     machine_of,
     require_phase,
@@ -40,8 +40,6 @@ from neuronir.passes.nc.pack import Item, Packing, pack
 from neuronir.passes.nc.spill import spill
 from neuronir.passes.nc.streams import Slot, place_streams
 from neuronir.passes.statistics import record
-
-_HBM_ALIGNMENT = 64
 
 # For how many places after its last use a buffer is kept where there is room: whoever takes its
 # bytes then need not wait for that use to end.
@@ -85,7 +83,7 @@ class NcAllocate(ModulePass):
             for func in functions(op):
                 self._allocate(op, func, machine, capacity)
         kinds = variables(op)
-        place_variables(list(kinds.values()), machine)
+        set_addresses(list(kinds.values()), machine)
         op.attributes["neuronir.phase"] = StringAttr("allocated")
 
     def _allocate(self, module: ModuleOp, func: FuncOp, machine: Machine, capacity: int) -> None:
@@ -242,21 +240,22 @@ def _items(
     ]
 
 
-def place_variables(ops: Sequence[VariableOp], machine: Machine) -> None:
+def set_addresses(ops: Sequence[VariableOp], machine: Machine) -> None:
     """Give the variables addresses in HBM, one after the other."""
-    at = 0
+    found = place_variables(ops)
     for op in ops:
-        op.properties["address"] = IntegerAttr(at, i64)
-        at += -(-hbm_bytes(op.type) // _HBM_ALIGNMENT) * _HBM_ALIGNMENT
-    if at > machine.hbm_bytes:
-        largest = sorted(ops, key=lambda v: -hbm_bytes(v.type))[:8]
+        op.properties["address"] = IntegerAttr(found[op.sym_name.data], i64)
+    end = max((found[op.sym_name.data] + variable_bytes(op) for op in ops), default=0)
+    if end > machine.hbm_bytes:
+        own = [op for op in ops if op.members is None]
+        largest = sorted(own, key=lambda v: -variable_bytes(v))[:8]
         lines = [
-            f"  {hbm_bytes(v.type):>14} bytes  {v.kind.data} @{v.sym_name.data}" for v in largest
+            f"  {variable_bytes(v):>14} bytes  {v.kind.data} @{v.sym_name.data}" for v in largest
         ]
         raise NeuronError(
             "NCC_EOOM002",
-            f"device memory is too small: the variables take {at} bytes, {machine.name} has "
-            f"{machine.hbm_bytes} ({at - machine.hbm_bytes} too many)",
+            f"device memory is too small: the variables take {end} bytes, {machine.name} has "
+            f"{machine.hbm_bytes} ({end - machine.hbm_bytes} too many)",
             excerpt="the largest:\n" + "\n".join(lines),
             help="use a smaller batch or a narrower type, or split the model",
         )

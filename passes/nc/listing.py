@@ -19,7 +19,8 @@ from neuronir.dialects.nc.instruction import (
 )
 from neuronir.dialects.nc.machine import Machine, get_machine
 from neuronir.dialects.nc.ops import InstructionOp
-from neuronir.dialects.nc.records import dtype_of, instruction_record, partition_bytes, space_of
+from neuronir.dialects.nc.placement import variable_bytes
+from neuronir.dialects.nc.records import instruction_record, partition_bytes, space_of
 from neuronir.dialects.nc.structure import (
     AddressOfOp,
     AllocOp,
@@ -167,14 +168,6 @@ def trip_count(loop: scf.ForOp) -> int:
     return max(bounds[1], 0)
 
 
-def hbm_bytes(type_: MemRefType) -> int:
-    """Bytes of an HBM buffer."""
-    size = dtype_of(type_.element_type).size
-    for extent in type_.get_shape():
-        size *= extent
-    return size
-
-
 def list_function(func: FuncOp, kinds: Mapping[str, VariableOp], *, placed: bool) -> Listing:
     """Read a function; with `placed` accesses are by address, else relative to their buffer."""
     return _Reader(func, kinds, placed).read()
@@ -260,7 +253,7 @@ class _Reader:
                 len(self.buffers),
                 op.buffer,
                 Space.HBM,
-                hbm_bytes(variable.type),
+                variable_bytes(variable),
                 1,
                 variable.kind.data,
                 name,

@@ -46,7 +46,7 @@ def program_from_module(
         machine.name,
         ENTRY,
         streams,
-        [variable_of(op) for op in builder.variables.values()],
+        [variable_of(op) for op in builder.variables.values() if op.members is None],
         builder.sources,
         dict(metadata or {}),
         builder.semaphores,

@@ -27,6 +27,7 @@ from neuronir.dialects.nc.instruction import (
 )
 from neuronir.dialects.nc.machine import Machine, get_machine
 from neuronir.dialects.nc.ops import InstructionOp
+from neuronir.dialects.nc.placement import place_variables
 from neuronir.dialects.nc.records import (
     instruction_record,
     partition_bytes,
@@ -140,17 +141,13 @@ class _Order:
         self._steps = {name: self._read(op) for name, op in functions.items()}
 
     def _place_variables(self, ops: Sequence[VariableOp]) -> None:
-        placed = [op for op in ops if op.address is not None]
-        variables = {op.sym_name.data: variable_of(op) for op in placed}
-        top = max((v.address + v.size for v in variables.values()), default=0)
+        self._variable_addresses = place_variables(ops)
         for op in ops:
-            if op.address is None:
-                top = -(-top // _ALIGNMENT) * _ALIGNMENT
+            if op.members is None:
+                name = op.sym_name.data
                 copy = op.clone()
-                copy.address = IntegerAttr(top, i64)
-                variable = variables[op.sym_name.data] = variable_of(copy)
-                top += variable.size
-        self._variables = {op.sym_name.data: variables[op.sym_name.data] for op in ops}
+                copy.address = IntegerAttr(self._variable_addresses[name], i64)
+                self._variables[name] = variable_of(copy)
 
     def _first_free(self, functions: Iterable[FuncOp]) -> dict[Space, int]:
         """Where buffers without an address may begin: behind those that have one."""
@@ -183,9 +180,9 @@ class _Order:
                     addresses[op.buffer] = self._place(op)
                 elif isinstance(op, AddressOfOp):
                     name = op.variable.root_reference.data
-                    if name not in self._variables:
+                    if name not in self._variable_addresses:
                         raise _malformed(f"nc.address_of @{name}, which does not exist", op)
-                    addresses[op.buffer] = self._variables[name].address
+                    addresses[op.buffer] = self._variable_addresses[name]
         return addresses
 
     def _read(self, func: FuncOp) -> list[Step]:

@@ -1,18 +1,24 @@
 """Repeated layers in one loop: the numbers of every phase, and what keeps layers apart."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
 
+from neuronir._xdsl import LocatedParser
 from neuronir.dialects.nc.machine import get_machine
+from neuronir.dialects.nc.structure import FuncOp, VariableOp
 from neuronir.frontends.hlo_text import import_hlo_text
 from neuronir.passes.lowering.lower_hlo_to_nc import LowerHloToNc
 from neuronir.passes.nc.allocate import NcAllocate
 from neuronir.passes.nc.order import NcOrder
-from neuronir.passes.nc.prefetch import PREFETCHED
 from neuronir.passes.nc.synchronise import NcSynchronise
+from neuronir.registry import Registry
 from neuronir.targets.encoding.from_ir import program_from_module
 from neuronir.targets.simulator.functional import Options, run
 from neuronir.targets.simulator.ir_runner import run_module
@@ -27,29 +33,61 @@ def _literal(array: Array) -> str:
     return "{" + ", ".join(_literal(row) for row in array) + "}"
 
 
-def _program(layers: int, name: str = "v") -> tuple[str, Array, Array]:
-    """x + tanh(x w + b), `layers` times: the text, an input and what comes out."""
+@dataclass
+class Program:
+    """x + tanh(x w + b), some times: its text, its inputs and what comes out."""
+
+    text: str
+    inputs: list[Array]
+    expected: Array
+
+
+def _program(
+    layers: int,
+    name: str = "v",
+    *,
+    bound: bool = True,
+    shared: bool = False,
+    width: int = WIDTH,
+) -> Program:
+    """The program; `bound` weights are constants, else parameters. With `shared` all layers but
+    the first add one and the same parameter."""
     rng = np.random.default_rng(layers)
-    x = rng.standard_normal((WIDTH, WIDTH)).astype(np.float32)
-    lines = [f"{name}0 = f32[{WIDTH},{WIDTH}] parameter(0)"]
+    square, row = f"f32[{width},{width}]", f"f32[{width}]"
+    x = rng.standard_normal((width, width)).astype(np.float32)
+    inputs = [x]
+    lines = [f"{name}0 = {square} parameter(0)"]
+
+    def given(label: str, array: Array, type_: str) -> None:
+        if bound:
+            lines.append(f"{label} = {type_} constant({_literal(array)})")
+        else:
+            lines.append(f"{label} = {type_} parameter({len(inputs)})")
+            inputs.append(array)
+
     out = x
+    if shared:
+        y = rng.standard_normal((width, width)).astype(np.float32)
+        lines.append(f"{name}y = {square} parameter({len(inputs)})")
+        inputs.append(y)
     for i in range(layers):
-        w = (rng.standard_normal((WIDTH, WIDTH)) / 8).astype(np.float32)
-        b = rng.standard_normal(WIDTH).astype(np.float32)
-        square = f"f32[{WIDTH},{WIDTH}]"
+        w = (rng.standard_normal((width, width)) / 8).astype(np.float32)
+        b = rng.standard_normal(width).astype(np.float32)
         v = f"{name}{i}"
+        given(f"{v}w", w, square)
+        given(f"{v}b", b, row)
         lines += [
-            f"{v}w = {square} constant({_literal(w)})",
-            f"{v}b = f32[{WIDTH}] constant({_literal(b)})",
             f"{v}bb = {square} broadcast({v}b), dimensions={{1}}",
             f"{v}d = {square} dot({v}, {v}w), lhs_contracting_dims={{1}}, "
             "rhs_contracting_dims={0}",
             f"{v}s = {square} add({v}d, {v}bb)",
             f"{v}t = {square} tanh({v}s)",
-            f"{name}{i + 1} = {square} add({v}, {v}t)",
+            f"{v}m = {square} multiply({v}t, {name + 'y' if shared else v + 't'})",
+            f"{name}{i + 1} = {square} add({v}, {v}m)",
         ]
-        out = out + np.tanh(out @ w + b)
-    return entry(*lines), x, out
+        t = np.tanh(out @ w + b)
+        out = out + t * (y if shared else t)
+    return Program(entry(*lines), inputs, out)
 
 
 def _lowered(text: str, layers: int = 1) -> ModuleOp:
@@ -59,43 +97,97 @@ def _lowered(text: str, layers: int = 1) -> ModuleOp:
     return module
 
 
+def _parsed(text: str) -> ModuleOp:
+    return LocatedParser(Registry.discover().context(), text, "m.mlir").parse_module()
+
+
+def _functions(module: ModuleOp) -> list[str]:
+    return [op.sym_name.data for op in module.ops if isinstance(op, FuncOp)]
+
+
 def _loops(module: ModuleOp) -> list[scf.ForOp]:
     return [op for op in module.walk() if isinstance(op, scf.ForOp)]
 
 
-def test_every_phase_gives_the_numbers_of_the_layers() -> None:
-    text, x, expected = _program(6)
-    module = _lowered(text)
-    assert len(_loops(module)) == 1
+def _check_phases(module: ModuleOp, program: Program, steps: Sequence[ModulePass]) -> None:
     machine = get_machine("trn1")
-    for step in (NcOrder(unroll=0), NcAllocate(), NcSynchronise()):
-        (out,) = run_module(module, [x], machine)
-        np.testing.assert_allclose(out, expected, rtol=1e-4, atol=1e-4)
+    for step in steps:
+        (out,) = run_module(module, program.inputs, machine)
+        np.testing.assert_allclose(out, program.expected, rtol=1e-4, atol=1e-4)
         step.apply(Context(), module)
         module.verify()
-    assert [PREFETCHED in loop.attributes for loop in _loops(module)] == [True]
-    result = run(program_from_module(module, machine), [x], machine, Options(races=True))
-    np.testing.assert_allclose(result.outputs[0], expected, rtol=1e-4, atol=1e-4)
+        module = _parsed(str(module))
+    binary = program_from_module(module, machine)
+    result = run(binary, program.inputs, machine, Options(races=True))
+    np.testing.assert_allclose(result.outputs[0], program.expected, rtol=1e-4, atol=1e-4)
 
 
-def test_twice_the_layers_take_no_more_ops() -> None:
+@pytest.mark.parametrize("prefetch", [True, False])
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("bound", [True, False])
+def test_every_phase_gives_the_numbers_of_the_layers(
+    bound: bool, shared: bool, prefetch: bool
+) -> None:
+    program = _program(6, bound=bound, shared=shared)
+    module = _lowered(program.text)
+    assert len(_loops(module)) == 1
+    assert _functions(module) == ["layer", "main"]
+    order = NcOrder(unroll=0, prefetch=prefetch)
+    _check_phases(module, program, [order, NcAllocate(), NcSynchronise()])
+
+
+def test_parameters_of_the_layers_lie_side_by_side() -> None:
+    module = _lowered(_program(5, bound=False).text)
+    arrays = [op for op in module.ops if isinstance(op, VariableOp) and op.members is not None]
+    assert [array.member_names for array in arrays] == [
+        [f"arg{2 * i + 1}" for i in range(5)],
+        [f"arg{2 * i + 2}" for i in range(5)],
+    ]
+    for step in (NcOrder(unroll=0), NcAllocate(), NcSynchronise()):
+        step.apply(Context(), module)
+    variables = {
+        v.index: v.address
+        for v in program_from_module(module, get_machine("trn1")).variables
+        if v.kind == "input"
+    }
+    assert {variables[i + 2] - variables[i] for i in range(1, 9, 2)} == {WIDTH * WIDTH * 4}
+    assert {variables[i + 2] - variables[i] for i in range(2, 9, 2)} == {WIDTH * 4}
+
+
+def test_layers_that_share_a_parameter_of_some_are_written_out() -> None:
+    program = _program(6, bound=False)
+    text = program.text.replace("dot(v3, v3w)", "dot(v3, v4w)")
+    module = _lowered(text)
+    assert not _loops(module)
+
+
+def test_layers_that_differ_are_no_loop() -> None:
+    """A middle layer of another op: too few are left on either side."""
+    program = _program(5, bound=False)
+    module = _lowered(program.text.replace("v2t = f32[32,32] tanh", "v2t = f32[32,32] logistic"))
+    assert not _loops(module)
+
+
+@pytest.mark.parametrize("bound", [True, False])
+def test_twice_the_layers_take_no_more_ops(bound: bool) -> None:
     sizes = []
     for layers in (6, 12):
-        module = _lowered(_program(layers)[0])
+        module = _lowered(_program(layers, bound=bound).text)
         NcOrder(unroll=0).apply(Context(), module)
-        sizes.append(sum(1 for _ in module.walk()))
+        sizes.append(sum(not isinstance(op, VariableOp) for op in module.walk()))
     assert sizes[0] == sizes[1]
 
 
 def test_names_do_not_matter() -> None:
-    sizes = [sum(1 for _ in _lowered(_program(5, name)[0]).walk()) for name in ("v", "other")]
+    sizes = [sum(1 for _ in _lowered(_program(5, name).text).walk()) for name in ("v", "other")]
     assert sizes[0] == sizes[1]
 
 
 @pytest.mark.parametrize("layers,least", [(2, 1), (6, 0), (6, 100_000)])
 def test_few_layers_and_few_instructions_are_written_out(layers: int, least: int) -> None:
-    text, x, expected = _program(layers)
-    module = _lowered(text, least)
+    program = _program(layers)
+    module = _lowered(program.text, least)
     assert not _loops(module)
-    (out,) = run_module(module, [x], get_machine("trn1"))
-    np.testing.assert_allclose(out, expected, rtol=1e-4, atol=1e-4)
+    assert _functions(module) == ["main"]
+    (out,) = run_module(module, program.inputs, get_machine("trn1"))
+    np.testing.assert_allclose(out, program.expected, rtol=1e-4, atol=1e-4)

@@ -74,3 +74,11 @@ builtin.module {
     nc.return
   }
 }
+
+// -----
+
+builtin.module attributes {nc.machine = "trn1"} {
+  nc.variable "a" : "input" memref<64xf32, #nc.space<"hbm">> index 0
+  // expected-error@+1 {{nc.variable @both: 1 members in a buffer of shape [2, 64]; each has a row}}
+  nc.variable "both" : "input" memref<2x64xf32, #nc.space<"hbm">> of [@a]
+}

@@ -178,7 +178,7 @@ class Constants:
         self._close_rows()
         if self._resident is not None:
             self._close(self._resident)
-        if not self._chunks:
+        if not self._size:
             return
         data = np.zeros(self._size, np.uint8)
         memory = self._memory()

@@ -328,7 +328,8 @@ class Converter(Spreader):
         if not dma_reaches(layout, source):
             return self._load(value, self.in_order_in_hbm(value, source), wanted, copies)
         single = len(list(dma_views(layout, source, self.machine.dma_max_dims - 1))) == 1
-        once = value.root().once and self.emitter.depth == 0
+        root = value.root()
+        once = root.once and self.emitter.depth == self.homes.get(root, 0)
         role = "stream" if single and once else None
         target = self.emitter.sbuf(rows, elements_of(free), value.dtype, role)
         form = replace(layout, buffer=target)

@@ -1,5 +1,6 @@
 """Repeated layers as one loop: a body for all, with the constants of each at base + layer * stride.
 
+Where a layer has parameters of its own, those of all layers lie side by side (parameters.py).
 One layer is lowered, the second, because it has a layer before it and one after it. What it takes
 from the layer before lies in buffers outside of the loop, and what it hands on is left in the same
 ones at its end; so both must be laid out alike, which a first try finds out. What all layers read
@@ -10,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from xdsl.dialects.builtin import IndexType, IntegerAttr, i64
-from xdsl.ir import Block, Operation, OpResult, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from neuronir.dialects.hlo.constants import ConstantOp, constant_array
 from neuronir.dialects.hlo.flops import FLOPS
@@ -20,7 +21,9 @@ from neuronir.dialects.nc.ops import InstructionOp
 from neuronir.dialects.nc.records import space_of
 from neuronir.dialects.nc.structure import AllocOp
 from neuronir.passes.lowering.constants.layered import Layered, LayersDiffer, layers_of
+from neuronir.passes.lowering.fault import LoweringFault
 from neuronir.passes.lowering.fused import Fusing
+from neuronir.passes.lowering.layers.parameters import LayerParameters
 from neuronir.passes.lowering.layers.repetition import Repetition
 from neuronir.passes.lowering.layouts.layout import Form
 from neuronir.passes.lowering.layouts.values import Value, constant_value, new_value
@@ -55,12 +58,18 @@ def lower_layers(state: Lowering, found: Repetition, least: int) -> None:
 
     After CannotLoop the state is of no use any more.
     """
+    layers = _Layers(state, found, least)
     try:
-        _Layers(state, found, least).lower()
+        layers.lower()
     except LayersDiffer as why:
+        layers.restore()
         raise CannotLoop(found, str(why)) from why
     except FirstDiffers as why:
+        layers.restore()
         raise CannotLoop(found, "few layers, of which the first differs", found.rest()) from why
+    except LoweringFault as why:  # a rule that wants plain arrays
+        layers.restore()
+        raise CannotLoop(found, "a rule takes one layer only") from why
 
 
 class _Layers:
@@ -72,7 +81,20 @@ class _Layers:
         self.ops = found.layers[_TEMPLATE]
         self.ahead: set[int] = set()
         self.before = set(state.done)
+        self.body = Block(arg_types=[IndexType()])
+        self.parameters = LayerParameters(state, self.body.args[0])
+        self.shared: dict[SSAValue, None] = {}  # leaves that are the same in all layers
+        self.operands = [list(op.operands) for op in self.ops]
+        self.inserted: list[Operation] = []
         self._note_carried()
+
+    def restore(self) -> None:
+        """Give the ops the operands that they had."""
+        for op, operands in zip(self.ops, self.operands, strict=True):
+            op.operands = operands
+        for op in reversed(self.inserted):
+            op.detach()
+            op.erase()
 
     def _note_carried(self) -> None:
         """What layers hand on: results, and those of ops of the next one that go with them."""
@@ -92,7 +114,7 @@ class _Layers:
         for i in sorted(self.ahead):
             if first[i] not in state.done:
                 state.lower(state, first[i])
-        for ssa in (*self.found.outside, *self.starts):
+        for ssa in (*self.found.outside, *self.shared, *self.starts):
             state.converter.settle(state.value(ssa))
         return [state.value(ssa) for ssa in self.starts]
 
@@ -141,6 +163,7 @@ class _Layers:
     def _own_constants(self, layers: Sequence[int]) -> None:
         """Give the layer constants of its own where those of the layers differ: of `layers`."""
         self.chosen = layers
+        self.parameters.views.clear()
         made: dict[tuple[SSAValue, ...], SSAValue] = {}
         for (number, slot), leaves in sorted(self.found.leaves.items()):
             op = self.ops[number]
@@ -154,9 +177,15 @@ class _Layers:
     ) -> SSAValue:
         mine = leaves[_TEMPLATE]
         if all(other is mine for other in leaves):
+            self._share(mine)
             return mine
         if leaves in made:
             return made[leaves]
+        if isinstance(mine, BlockArgument):
+            stands = self.parameters.stand_in(leaves)
+            if stands.parent is None:
+                self._insert(stands, before)
+            return stands.results[0]
         ops = [leaf.op for leaf in leaves if isinstance(leaf, OpResult)]
         op = ops[_TEMPLATE]
         if isinstance(op, ConstantOp):
@@ -168,12 +197,12 @@ class _Layers:
             columns = zip(*(o.operands for o in ops), strict=True)
             operands = [self._leaf(tuple(column), made, before) for column in columns]
             if all(a is b for a, b in zip(operands, op.operands, strict=True)):
+                self._share(mine)
                 made[leaves] = mine
                 return mine
             copy = op.clone(dict(zip(op.operands, operands, strict=True)))
         copy.location = op.location
-        assert before.parent is not None
-        before.parent.insert_op_before(copy, before)
+        self._insert(copy, before)
         made[leaves] = result = copy.results[0]
         if isinstance(copy, ConstantOp):
             array = Layered.of([constant_array(ops[i]) for i in self.chosen])
@@ -181,10 +210,20 @@ class _Layers:
             if value.dtype.is_float:
                 value.special = _special(array)
             self.state.set(result, value)
-        else:
+        elif not self.parameters.view(copy):
             assert self.state.lower is not None
             self.state.lower(self.state, copy)
         return result
+
+    def _insert(self, op: Operation, before: Operation) -> None:
+        assert before.parent is not None
+        before.parent.insert_op_before(op, before)
+        self.inserted.append(op)
+
+    def _share(self, leaf: SSAValue) -> None:
+        value = self.state.values.get(leaf)
+        if value is not None and value.array is None and value.scalar is None:
+            self.shared[leaf] = None
 
     def _try(self, forms: Sequence[Form], special: Sequence[bool]) -> list[Form]:
         """Lower the body with inputs in these layouts; the layouts of its outputs."""
@@ -202,6 +241,7 @@ class _Layers:
             value.forms.append(_with_buffer(form, buffer))
             self.carried.append(value.forms[0])
             state.set(ssa, value)
+        self.parameters.begin()
         done = set(state.done)
         fusing = Fusing(state)
         for i, op in enumerate(self.ops):
@@ -235,6 +275,7 @@ class _Layers:
         """Drop a body that did not fit."""
         state = self.state
         self._restore()
+        self.parameters.forget()
         state.constants.end_layers(None)
         state.emitter.leave()
         state.done.difference_update(self.done)
@@ -250,8 +291,7 @@ class _Layers:
         """Put the loop around the body, and the first inputs into the carried buffers."""
         state = self.state
         emitter = state.emitter
-        body = Block(arg_types=[IndexType()])
-        state.constants.end_layers(body.args[0])
+        state.constants.end_layers(self.body.args[0])
         for carried, given in zip(self.carried, exits, strict=True):
             if not self._rename(given.buffer, carried.buffer):
                 record("lower-hlo-to-nc", "layers: results copied for the next layer")
@@ -262,7 +302,7 @@ class _Layers:
             for ssa, form in zip(self.starts, self.carried, strict=True):
                 value = state.value(ssa)
                 _copy(state, form, state.converter.ensure(value, form.partition, form.copies))
-        make_loop(emitter, self.count, body, emitter.unique("layer"))
+        make_loop(emitter, self.count, self.body, emitter.unique("layer"))
         self._restore()
         finals: list[tuple[SSAValue, Value]] = []
         for ssa, form in zip(self.found.carried[-1], self.carried, strict=False):
@@ -276,6 +316,9 @@ class _Layers:
             state.done.update(layer)
         record("lower-hlo-to-nc", "layers in loops", self.count)
         record("lower-hlo-to-nc", "loops over layers")
+        if self.parameters.arrays:
+            count = sum(map(len, self.parameters.arrays))
+            record("lower-hlo-to-nc", "parameters of layers side by side", count)
 
     def _count_flops(self) -> None:
         """Let the instructions of the body stand for the products of all layers."""

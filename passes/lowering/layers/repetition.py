@@ -3,8 +3,9 @@
 Only structure counts, never names. Ops are numbered by what they do (properties, types, regions);
 the distance at which these numbers repeat is the length of a layer, and the place where fewest
 values cross is where layers are cut. From the last layer on backwards the layers are then compared
-op by op through their operands, so that what lies between their ops does not matter. Constants, and
-views of them, belong to whoever reads them: where they differ they are what the layers differ in.
+op by op through their operands, so that what lies between their ops does not matter. Constants,
+parameters, and views of them, belong to whoever reads them: where they differ they are what the
+layers differ in.
 """
 
 from collections import Counter
@@ -32,8 +33,8 @@ class Repetition:
     """Layers: of each its ops, and the values that it hands on to the next, both in one order.
 
     `inputs` are what the first layer takes in their place; `outside` what every layer reads.
-    `leaves` are the operands that come from constants: of (op, operand number) the value in each
-    layer.
+    `leaves` are the operands that come from constants or parameters: of (op, operand number) the
+    value in each layer.
     """
 
     layers: list[list[Operation]]
@@ -109,7 +110,10 @@ class _Numbers:
 class _Finder:
     def __init__(self, block: Block) -> None:
         self.numbers = _Numbers()
-        self.leaf: dict[SSAValue, int] = {}
+        self.leaf: dict[SSAValue, int] = {
+            arg: self.numbers.number(("parameter", self.numbers.attribute(arg.type)))
+            for arg in block.args
+        }
         self.ops: list[Operation] = []
         tokens: list[int] = []
         self.position = {op: i for i, op in enumerate(block.ops)}

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from math import prod
 
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.dialects.hlo.linear import DotOp
@@ -115,7 +115,7 @@ class _Finder:
             (_weight(value), self.index[op], op, value)
             for op in self.ops
             for value in (*op.operands, *op.results)
-            if nbytes(value) * SEED_SHARE > self.total
+            if nbytes(value) * SEED_SHARE > self.total and not self._narrowed(value)
         ]
         tried: set[SSAValue] = set()
         for weight, _, op, value in sorted(seeds, key=lambda seed: seed[:2]):
@@ -133,6 +133,15 @@ class _Finder:
                 groups.append(group)
                 self.taken.update(group.ops)
         return groups
+
+    def _narrowed(self, value: SSAValue) -> bool:
+        """Whether it is a parameter that is only loaded into other types: it is on the chip as
+        those alone."""
+        return (
+            self.machine.dma_casts
+            and isinstance(value, BlockArgument)
+            and all(use.operation.name == "hlo.convert" for use in value.uses)
+        )
 
     def _spread(self, op: Operation, value: SSAValue, dim: int) -> Tiling | None:
         key = (op, value, dim)

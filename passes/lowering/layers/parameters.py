@@ -1,0 +1,113 @@
+"""Parameters of which every layer has its own: side by side in HBM, at base + layer * pitch.
+
+In the body of the loop over layers an op stands for the parameters of all of them; its value is
+made anew for each try of the body, because its copies on the chip belong to that.
+"""
+
+from dataclasses import dataclass, replace
+
+from xdsl.ir import Operation, SSAValue
+
+from neuronir.dialects.hlo.unary import CopyOp
+from neuronir.dialects.nc.placement import aligned
+from neuronir.dialects.nc.structure import AddressOfOp
+from neuronir.passes.lowering.constants.layered import LayersDiffer
+from neuronir.passes.lowering.layouts.layout import Form
+from neuronir.passes.lowering.layouts.values import Value, new_value
+from neuronir.passes.lowering.state import Lowering
+
+
+@dataclass(frozen=True)
+class _Array:
+    """The parameters of all layers as one: their common place, and the op that stands for them."""
+
+    form: Form
+    once: bool
+    special: bool
+    op: Operation
+
+
+class LayerParameters:
+    """The parameters of the layers of one loop, whose round number is `round_`."""
+
+    def __init__(self, state: Lowering, round_: SSAValue) -> None:
+        self.state = state
+        self.round = round_
+        self.arrays: dict[tuple[SSAValue, ...], _Array] = {}
+        self.views: list[Operation] = []
+
+    def stand_in(self, parameters: tuple[SSAValue, ...]) -> Operation:
+        """The op that stands for the parameters of all layers.
+
+        LayersDiffer where they cannot lie side by side.
+        """
+        if parameters not in self.arrays:
+            self.arrays[parameters] = self._array(parameters)
+        return self.arrays[parameters].op
+
+    def _array(self, parameters: tuple[SSAValue, ...]) -> _Array:
+        state = self.state
+        if len(set(parameters)) < len(parameters):
+            raise LayersDiffer("some layers share a parameter")
+        for other in self.arrays:
+            if set(other) & set(parameters):
+                raise LayersDiffer("a parameter has two places in different layers")
+        values = [state.value(p) for p in parameters]
+        sources = [self._source(value) for value in values]
+        first = sources[0]
+        if first is None or values[0].size == 0:
+            raise LayersDiffer("a parameter has no place in memory")
+        names: list[str] = []
+        for form in sources:
+            if form is None or replace(form, buffer=first.buffer) != first:
+                raise LayersDiffer("parameters of the layers are laid out differently")
+            address = form.buffer.owner
+            assert isinstance(address, AddressOfOp)
+            names.append(address.variable.root_reference.data)
+        dtype = values[0].dtype
+        pitch = aligned(values[0].size * dtype.size) // dtype.size
+        buffer = state.emitter.variable(
+            "parameters", "input", (len(parameters), pitch), dtype, members=names
+        )
+        op = CopyOp.create(operands=[parameters[0]], result_types=[parameters[0].type])
+        form = replace(first, buffer=buffer, indices=((self.round, pitch),))
+        once = all(value.once for value in values)
+        return _Array(form, once, any(value.special for value in values), op)
+
+    def _source(self, value: Value) -> Form | None:
+        """Where a parameter lies: not a copy of it in HBM."""
+        kinds = {v.sym_name.data: v.kind.data for v in self.state.emitter.variables}
+        for form in value.forms:
+            address = form.buffer.owner
+            if form.hbm and isinstance(address, AddressOfOp):
+                if kinds.get(address.variable.root_reference.data) == "input":
+                    return form
+        return None
+
+    def view(self, op: Operation) -> bool:
+        """Take over a view of what stands for parameters; False where it is none."""
+        mine = {a.op.results[0] for a in self.arrays.values()}
+        mine.update(v.results[0] for v in self.views)
+        if not any(operand in mine for operand in op.operands):
+            return False
+        self.views.append(op)
+        return True
+
+    def begin(self) -> None:
+        """Make the values, in the body that is open."""
+        state = self.state
+        assert state.lower is not None
+        for parameters, array in self.arrays.items():
+            template = state.value(parameters[0])
+            value = new_value(template.shape, template.dtype)
+            value.once, value.special = array.once, array.special
+            value.forms.append(array.form)
+            state.set(array.op.results[0], value)
+            state.converter.settle(value)
+        for view in self.views:
+            state.lower(state, view)
+
+    def forget(self) -> None:
+        """Drop the values of a body that did not fit."""
+        for op in (*(a.op for a in self.arrays.values()), *self.views):
+            self.state.values.pop(op.results[0], None)
