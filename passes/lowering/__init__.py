@@ -23,8 +23,15 @@ def _hlo_tile_batch() -> type[ModulePass]:
     return HloTileBatch
 
 
+def _hlo_tile_rows() -> type[ModulePass]:
+    from neuronir.passes.lowering.batch.tile_rows import HloTileRows
+
+    return HloTileRows
+
+
 PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "hlo-split-batch": _hlo_split_batch,
     "hlo-tile-batch": _hlo_tile_batch,
+    "hlo-tile-rows": _hlo_tile_rows,
     "lower-hlo-to-nc": _lower_hlo_to_nc,
 }

@@ -4,9 +4,10 @@ A buffer that one DMA has filled from a constant or an input is not stored: it i
 there (rematerialised). Stores and reloads carry the attribute nc.spill.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import cast
+from typing import NamedTuple, cast
 
 from xdsl.dialects.builtin import MemRefType, ModuleOp, UnitAttr
 from xdsl.ir import Operation, SSAValue
@@ -29,29 +30,47 @@ SPILL = "nc.spill"
 _AHEAD = 12
 
 
+class _Extent(NamedTuple):
+    """What all writes up to a place span, and their bytes; of a write whose place depends on a
+    loop's round, all that it spans."""
+
+    place: int
+    low: int
+    high: int
+    stop: int
+    written: int
+
+
 @dataclass(slots=True)
 class _Use:
     """How a buffer is used: places, and those among them where it is written."""
 
     places: list[int] = field(default_factory=list)
     writes: list[int] = field(default_factory=list)
-    extents: list[tuple[int, int, int, int]] = field(default_factory=list)
-    """(place, low byte, high byte, last partition + 1) of each write."""
-    written: int = 0
-    """Bytes of all writes; of one whose place depends on a loop's round, all that it spans."""
+    extents: list[_Extent] = field(default_factory=list)
+    """What the writes up to each place span."""
 
-    @property
-    def whole(self) -> bool:
-        """False where the writes leave gaps, which a store of the whole would read."""
-        if not self.extents:
+    def note(self, place: int, low: int, high: int, stop: int, written: int) -> None:
+        """A write of so many bytes between `low` and `high` of the partitions up to `stop`."""
+        if self.extents:
+            last = self.extents[-1]
+            low, high, stop = min(low, last.low), max(high, last.high), max(stop, last.stop)
+            written += last.written
+        self.extents.append(_Extent(place, low, high, stop, written))
+
+    def whole(self, place: int) -> bool:
+        """False where the writes up to `place` leave gaps, which a store of the whole would
+        read."""
+        at = bisect_right(self.extents, place, key=lambda e: e.place)
+        if not at:
             return False
-        low, high, stop = self.written_before(1 << 62)
-        return self.written >= (high - low) * stop
+        done = self.extents[at - 1]
+        return done.written >= (done.high - done.low) * done.stop
 
     def written_before(self, place: int) -> tuple[int, int, int]:
         """The low byte, high byte and partitions that writes before `place` span."""
-        done = [e for e in self.extents if e[0] < place]
-        return min(e[1] for e in done), max(e[2] for e in done), max(e[3] for e in done)
+        done = self.extents[bisect_left(self.extents, place, key=lambda e: e.place) - 1]
+        return done.low, done.high, done.stop
 
     def next_after(self, place: int) -> int:
         return next((p for p in self.places if p > place), 1 << 62)
@@ -101,9 +120,9 @@ def _uses(order: Sequence[Node], buffers: Sequence[Buffer], streams: set[int]) -
             if access.write:
                 if not use.writes or use.writes[-1] != place:
                     use.writes.append(place)
-                use.extents.append((place, access.low, access.high, access.stop))
                 spanned = (access.high - access.low) * (access.stop - access.start)
-                use.written += access.pattern.bytes if access.fixed else spanned
+                written = access.pattern.bytes if access.fixed else spanned
+                use.note(place, access.low, access.high, access.stop, written)
     return uses
 
 
@@ -115,7 +134,7 @@ def _evictions(
     resident: dict[int, int] = {}  # key -> next use
     total = 0
     cuts: dict[int, list[int]] = {}
-    whole = {k for k, use in uses.items() if use.whole and isinstance(buffers[k].op, AllocOp)}
+    local = {k for k in uses if isinstance(buffers[k].op, AllocOp)}
     for place, node in enumerate(order):
         keys = {a.buffer for a in node.accesses if a.buffer in uses}
         for key in [k for k, following in resident.items() if following == 1 << 62]:
@@ -128,10 +147,11 @@ def _evictions(
                     cuts.setdefault(key, []).append(place)
             resident[key] = uses[key].next_after(place)
         while total > capacity:
-            others = [k for k in resident if k not in keys and k in whole]
-            if not others:
+            others = [k for k in resident if k not in keys and k in local]
+            others.sort(key=lambda k: (-resident[k], -buffers[k].size, k))
+            victim = next((k for k in others if uses[k].whole(place)), None)
+            if victim is None:
                 break
-            victim = max(others, key=lambda k: (resident[k], buffers[k].size, -k))
             total -= rounded(buffers[victim].size)
             del resident[victim]
         taken.append(total)

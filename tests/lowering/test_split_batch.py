@@ -7,9 +7,9 @@ import pytest
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from neuronir.driver import CompileOptions, compile_text
 from neuronir.passes.lowering.batch.split_batch import HloSplitBatch
 from neuronir.targets.trn1.machine import TRN1
+from tests.lowering.helpers import at_hlo
 from tests.lowering.test_streaming import execute, run_passes
 from tests.oracle import random_array, run_xla
 
@@ -52,10 +52,6 @@ ENTRY main {
   f = f32[4,32] reshape(c)
   ROOT z = (f32[4,16,32], f32[4,32]) tuple(r, f)
 }"""
-
-
-def at_hlo(text: str) -> ModuleOp:
-    return compile_text(text, "trn1", CompileOptions(compile_to="hlo", auto_cast="none")).module
 
 
 def ops(module: ModuleOp, name: str) -> int:

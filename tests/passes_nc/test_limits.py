@@ -17,10 +17,28 @@ def test_waits_on_one_semaphore_become_one() -> None:
 
 
 def test_a_buffer_with_gaps_is_not_stored_as_a_whole() -> None:
-    use = _Use(extents=[(0, 0, 64, 128), (1, 64, 128, 128)], written=128 * 128)
-    assert use.whole
-    use.written -= 4
-    assert not use.whole
+    use = _Use()
+    use.note(0, 0, 64, 128, 64 * 128)
+    use.note(1, 64, 128, 128, 64 * 128)
+    assert use.whole(1)
+    use = _Use()
+    use.note(0, 0, 64, 128, 64 * 128)
+    use.note(1, 64, 128, 128, 64 * 128 - 4)
+    assert use.whole(0)
+    assert not use.whole(1)
+
+
+def test_a_buffer_is_stored_only_where_it_has_no_gaps_yet() -> None:
+    """Half of the partitions are a row ahead of the other half for a while."""
+    use = _Use()
+    use.note(0, 0, 64, 64, 64 * 64)
+    use.note(1, 0, 32, 128, 64 * 32)
+    use.note(2, 32, 64, 128, 64 * 32)
+    assert use.whole(0)
+    assert not use.whole(1)
+    assert use.whole(2)
+    assert use.written_before(1) == (0, 64, 64)
+    assert use.written_before(3) == (0, 64, 128)
 
 
 def test_a_buffer_that_a_loop_fills_tile_by_tile_is_whole() -> None:
@@ -29,4 +47,4 @@ def test_a_buffer_that_a_loop_fills_tile_by_tile_is_whole() -> None:
     write = Access(0, 0, True, False, 0, 1024, 0, 128, False, tile, False)
     order: Any = [SimpleNamespace(accesses=[write])]
     buffers: Any = [SimpleNamespace(space=Space.SBUF)]
-    assert _uses(order, buffers, set())[0].whole
+    assert _uses(order, buffers, set())[0].whole(0)

@@ -84,3 +84,31 @@ func.func @ones(%p: tensor<4x1xi1>) -> tensor<4xi1> {
   }) : (tensor<4x1xi1>, tensor<i1>) -> tensor<4xi1>
   func.return %0 : tensor<4xi1>
 }
+
+// Zeros around an image are the convolution's own padding, and -inf that of a maximum; zeros are
+// not, as a maximum with them is another.
+// CHECK-LABEL: func.func @windows
+// CHECK:         %0 = hlo.convolution %x, %k window_strides = [2, 1], padding = [1, 3, 0, 0]
+// CHECK:         hlo.reduce_window %0, %inf {{.*}} padding = [0, 0, 1, 2, 0, 0, 0, 0]
+// CHECK:         %2 = hlo.pad %0, %zero
+// CHECK:         hlo.reduce_window %2, %inf {{.*}} padding = [0, 0, 0, 1, 0, 0, 0, 0]
+func.func @windows(%x: tensor<1x8x8x4xf32>, %k: tensor<3x1x4x6xf32>) -> tensor<1x5x8x6xf32> {
+  %zero = hlo.constant dense<0.0> : tensor<f32>
+  %inf = hlo.constant dense<0xFF800000> : tensor<f32>
+  %0 = hlo.pad %x, %zero edge_padding_low = [0, 1, 0, 0], edge_padding_high = [0, 2, 0, 0], interior_padding = [0, 0, 0, 0] : (tensor<1x8x8x4xf32>, tensor<f32>) -> tensor<1x11x8x4xf32>
+  %1 = hlo.convolution %0, %k window_strides = [2, 1], padding = [0, 1, 0, 0], lhs_dilation = [1, 1], rhs_dilation = [1, 1], window_reversal = [0, 0], input_batch_dim = 0, input_feature_dim = 3, input_spatial_dims = [1, 2], kernel_input_feature_dim = 2, kernel_output_feature_dim = 3, kernel_spatial_dims = [0, 1], output_batch_dim = 0, output_feature_dim = 3, output_spatial_dims = [1, 2] : (tensor<1x11x8x4xf32>, tensor<3x1x4x6xf32>) -> tensor<1x5x8x6xf32>
+  %2 = hlo.pad %1, %inf edge_padding_low = [0, 1, 0, 0], edge_padding_high = [0, 1, 0, 0], interior_padding = [0, 0, 0, 0] : (tensor<1x5x8x6xf32>, tensor<f32>) -> tensor<1x7x8x6xf32>
+  %3 = hlo.reduce_window %2, %inf window_dimensions = [1, 4, 1, 1], window_strides = [1, 1, 1, 1], base_dilations = [1, 1, 1, 1], window_dilations = [1, 1, 1, 1], padding = [0, 0, 0, 1, 0, 0, 0, 0] ({
+  ^bb0(%l: tensor<f32>, %r: tensor<f32>):
+    %m = hlo.maximum %l, %r : tensor<f32>
+    hlo.return %m : tensor<f32>
+  }) : (tensor<1x7x8x6xf32>, tensor<f32>) -> tensor<1x5x8x6xf32>
+  %4 = hlo.pad %1, %zero edge_padding_low = [0, 1, 0, 0], edge_padding_high = [0, 1, 0, 0], interior_padding = [0, 0, 0, 0] : (tensor<1x5x8x6xf32>, tensor<f32>) -> tensor<1x7x8x6xf32>
+  %5 = hlo.reduce_window %4, %inf window_dimensions = [1, 4, 1, 1], window_strides = [1, 1, 1, 1], base_dilations = [1, 1, 1, 1], window_dilations = [1, 1, 1, 1], padding = [0, 0, 0, 1, 0, 0, 0, 0] ({
+  ^bb0(%l: tensor<f32>, %r: tensor<f32>):
+    %m = hlo.maximum %l, %r : tensor<f32>
+    hlo.return %m : tensor<f32>
+  }) : (tensor<1x7x8x6xf32>, tensor<f32>) -> tensor<1x5x8x6xf32>
+  %6 = hlo.add %3, %5 : tensor<1x5x8x6xf32>
+  func.return %6 : tensor<1x5x8x6xf32>
+}

@@ -7,29 +7,22 @@ would run them (strands.py). Weights are used by all strands while they are on t
 intermediates are as many times smaller.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import (
-    DenseArrayBase,
-    IntegerAttr,
-    ModuleOp,
-    StringAttr,
-    TensorType,
-    i64,
-)
+from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from neuronir.dialects.hlo.control_flow import TupleOp
-from neuronir.dialects.hlo.data_movement import ConcatenateOp, SliceOp
 from neuronir.dialects.nc.machine import Machine, get_machine
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.passes.lowering.batch.parts import Piece, write_parts
 from neuronir.passes.lowering.batch.strands import interleaved, worthwhile
 from neuronir.passes.lowering.layouts.demand import shape_of
-from neuronir.passes.lowering.streaming.dims import WHOLE, Tiling, spread, tiled_copy, tiled_type
+from neuronir.passes.lowering.streaming.dims import WHOLE, Tiling, spread, tiled_copy
 from neuronir.passes.statistics import record
 
 
@@ -145,71 +138,33 @@ def _leaves(op: Operation) -> Iterator[SSAValue]:
 def split(
     block: Block, region: BatchRegion, order: list[tuple[int, Operation]], strands: int
 ) -> None:
-    """Replace the ops of the region by copies for each strand, in that order; what they need whole
-    keeps its place before its first user."""
-    rows = region.extent // strands
-    whole = [op for op in block.ops if op not in region.tilings]
-    place = {op: i for i, op in enumerate(block.ops)}
-    mappings: list[dict[SSAValue, SSAValue]] = [{} for _ in range(strands)]
-    slices: dict[tuple[int, SSAValue, int], SSAValue] = {}
-    out: list[Operation] = []
-    taken = 0
-    for strand, op in order:
-        while place[whole[taken]] < place[op]:
-            out.append(whole[taken])
-            taken += 1
-        tiling = region.tilings[op]
-        mapping = mappings[strand]
-        local = dict(mapping)
-        for v in op.operands:
-            d = tiling.get(v, WHOLE)
-            if d == WHOLE or v.owner in region.tilings:
-                continue
-            key = (strand, v, d)
-            if key not in slices:
-                cut = _slice(v, d, strand * rows, rows)
-                cut.location = op.location
-                out.append(cut)
-                slices[key] = cut.results[0]
-            local[v] = slices[key]
-        copy = tiled_copy(op, tiling, rows, local)
-        mapping.update(zip(op.results, copy.results, strict=True))
-        out.append(copy)
-    joined: dict[SSAValue, SSAValue] = {}
-    for op in region.tilings:
-        result = op.results[0]
-        if all(use.operation in region.tilings for use in result.uses):
-            continue
-        join = ConcatenateOp.create(
-            operands=[m[result] for m in mappings],
-            result_types=[result.type],
-            properties={"dimension": IntegerAttr(region.tilings[op][result], i64)},
-        )
-        join.location = op.location
-        out.append(join)
-        joined[result] = join.results[0]
-    out.extend(whole[taken:])
-    for op in list(block.ops):
-        op.detach()
-    block.add_ops(out)
-    for old, new in joined.items():
-        for use in list(old.uses):
-            if use.operation not in region.tilings:
-                use.operation.operands[use.index] = new
-    for op in reversed(list(region.tilings)):
-        op.drop_all_references()
-        op.erase(safe_erase=False)
+    """Replace the ops of the region by copies for each strand, in that order."""
+    write_parts(block, _Slices(region, strands), order)
 
 
-def _slice(value: SSAValue, dim: int, low: int, rows: int) -> Operation:
-    shape = shape_of(value)
-    starts = [low if d == dim else 0 for d in range(len(shape))]
-    limits = [low + rows if d == dim else n for d, n in enumerate(shape)]
-    properties = {
-        "start_indices": DenseArrayBase.from_list(i64, starts),
-        "limit_indices": DenseArrayBase.from_list(i64, limits),
-        "strides": DenseArrayBase.from_list(i64, [1] * len(shape)),
-    }
-    return SliceOp.create(
-        operands=[value], result_types=[tiled_type(value, dim, rows)], properties=properties
-    )
+class _Slices:
+    """Equal slices of the batch (see Parts)."""
+
+    def __init__(self, region: BatchRegion, count: int) -> None:
+        self.region = region
+        self.count = count
+        self.rows = region.extent // count
+        self.ops: Collection[Operation] = region.tilings
+
+    def read(self, part: int, op: Operation, value: SSAValue) -> Piece | None:
+        return self._slice(part, self.region.tilings[op].get(value, WHOLE))
+
+    def made(self, part: int, value: SSAValue) -> Piece:
+        assert isinstance(value.owner, Operation)
+        piece = self._slice(part, self.region.tilings[value.owner][value])
+        assert piece is not None
+        return piece
+
+    def kept(self, part: int, value: SSAValue) -> Piece:
+        return self.made(part, value)
+
+    def copy(self, part: int, op: Operation, mapping: Mapping[SSAValue, SSAValue]) -> Operation:
+        return tiled_copy(op, self.region.tilings[op], self.rows, dict(mapping))
+
+    def _slice(self, part: int, dim: int) -> Piece | None:
+        return None if dim == WHOLE else (dim, part * self.rows, (part + 1) * self.rows)

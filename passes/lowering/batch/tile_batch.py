@@ -13,6 +13,7 @@ from xdsl.passes import ModulePass
 from neuronir.dialects.hlo.linear import ConvolutionOp
 from neuronir.dialects.nc.machine import Machine, get_machine
 from neuronir.dialects.support.dtypes import byte_size
+from neuronir.passes.lowering.batch.parts import in_one_piece
 from neuronir.passes.lowering.batch.split_batch import BatchRegion, split
 from neuronir.passes.lowering.layouts.demand import shape_of
 from neuronir.passes.lowering.streaming.dims import WHOLE, Tiling, spread
@@ -64,7 +65,7 @@ def tile_block(block: Block, machine: Machine, parts: int) -> None:
         parts = next((p for p in counts if most <= p * largest), region.extent)
     if parts < 2 or region.extent % parts or _joined_too_large(region, largest):
         return
-    if not _in_one_piece(block, region):
+    if not in_one_piece(block, region.tilings):
         return
     order = [(part, op) for part in range(parts) for op in region.tilings]
     split(block, region, order, parts)
@@ -147,14 +148,3 @@ def _joined_too_large(region: BatchRegion, largest: int) -> bool:
         for op in region.tilings
         if any(use.operation not in region.tilings for use in op.results[0].uses)
     )
-
-
-def _in_one_piece(block: Block, region: BatchRegion) -> bool:
-    """Whether nothing between the region's ops depends on its results."""
-    left = len(region.tilings)
-    for op in block.ops:
-        if op in region.tilings:
-            left -= 1
-        elif left and any(v.owner in region.tilings for v in op.operands):
-            return False
-    return True

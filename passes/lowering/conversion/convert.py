@@ -7,6 +7,7 @@ all else fails, a trip through HBM.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from math import prod
 
 import numpy as np
 from xdsl.ir import SSAValue
@@ -15,11 +16,10 @@ from neuronir.dialects.hlo.resources import intern
 from neuronir.dialects.nc.enums import AluOp, DType, Space
 from neuronir.dialects.nc.records import space_of
 from neuronir.dialects.support.errors import NeuronError
-from neuronir.passes.lowering.constants.bound import Constants, digits_of, splits
+from neuronir.passes.lowering.constants.bound import Constants
 from neuronir.passes.lowering.constants.layered import Layered
-from neuronir.passes.lowering.constants.strided import strided
 from neuronir.passes.lowering.conversion.by_rows import rows_first
-from neuronir.passes.lowering.conversion.spread import Spreader
+from neuronir.passes.lowering.conversion.known import KnownValues
 from neuronir.passes.lowering.emitter import Emitter, view_dtype
 from neuronir.passes.lowering.layouts.cover import (
     covered,
@@ -49,8 +49,12 @@ from neuronir.passes.lowering.layouts.views import (
     plan,
 )
 
+SLICED_SHARE = 6
+"""A value in HBM is loaded by the slices that are used of it where all of it would take more than
+one in so many bytes of a partition."""
 
-class Converter(Spreader):
+
+class Converter(KnownValues):
     """Finds or makes copies of values."""
 
     def __init__(self, emitter: Emitter, constants: Constants) -> None:
@@ -219,17 +223,20 @@ class Converter(Spreader):
             if parts is None:
                 return None
             asked.extend((b, step * k) for b, k in parts)
+        if value.size < value.source.size and self._too_large(value.source, asked):
+            return None
         form = value.from_source(self.ensure(value.source, tuple(asked), copies))
         if form is None or not _matches(form, join(wanted), copies):
             return None
         return form
 
-    def _make_scalar(self, value: Value, copies: int) -> Form:
-        assert value.scalar is not None
-        buffer = self.emitter.sbuf(copies, 1, value.dtype)
-        form = Form(buffer, (), (), copies=copies)
-        self.emitter.memset(form.at(0, copies, ()), float(value.scalar))
-        return form
+    def _too_large(self, source: Value, partition: Sequence[tuple[Atom, int]]) -> bool:
+        """Whether a copy of a value on the chip, for a slice of it, would take too much."""
+        if all(not f.hbm for f in self.source_forms(source)):
+            return False
+        elements = -(-source.size // max(1, prod(a.size for a, _ in partition)))
+        room = self.machine.sbuf_usable_partition_bytes
+        return elements * source.dtype.size * SLICED_SHARE > room
 
     def _make_lazy(self, value: Value, wanted: Partition, copies: int) -> Form:
         assert value.lazy is not None
@@ -244,52 +251,6 @@ class Converter(Spreader):
                 piece.view(result, 0), piece.view(form, 1), AluOp.MULTIPLY, scale, AluOp.ADD, bias
             )
         return result
-
-    def _make_constant(self, value: Value, wanted: Partition, copies: int) -> Form:
-        assert value.array is not None
-        free = remaining(value.support, [a for a, _ in wanted])
-        if free is None:
-            raise NeuronError("NIR_LOW001", f"no layout for a constant of shape {value.shape}")
-        flat = value.array.reshape(-1)
-        if not wanted and copies > 1 and value.dtype is DType.F32 and splits(flat):
-            return self._broadcast_rows(flat, free, value, copies)
-        view = strided(flat, value.support, wanted, free, max(copies, 1))
-        if view is not None:
-            rows = elements_of([a for a, _ in wanted]) if wanted else max(copies, 1)
-            return self._placed(view, rows, value, wanted, free, copies)
-        steps = digits_of([(a.size, s) for a, s in wanted])
-        rows = int(steps.max()) + 1
-        index = np.full(rows, -1, np.int64)
-        index[steps] = digits_of(
-            [(a.size, a.stride if covered(value.support, a) else 0) for a, _ in wanted]
-        )
-        columns = digits_of([(a.size, a.stride) for a in free])
-        numbers = index[:, None] + columns[None, :]
-        valid = np.broadcast_to((index >= 0)[:, None], numbers.shape) & (numbers < flat.size)
-        for a, _ in wanted:
-            tile_atom = next((b for b in free if b.ragged), None)
-            if a.ragged and tile_atom is not None:
-                low = index // a.stride % a.size
-                digit = digits_of([(b.size, 1 if b is tile_atom else 0) for b in free])
-                valid = valid & (low[:, None] + digit[None, :] * a.size < a.extent)
-        data = np.where(valid, flat[np.clip(numbers, 0, flat.size - 1)], np.zeros((), flat.dtype))
-        if not wanted and copies > 1:
-            data = np.broadcast_to(data, (copies, data.shape[1]))
-        return self._placed(data, data.shape[0], value, wanted, free, copies)
-
-    def _placed(
-        self,
-        data: np.ndarray,
-        rows: int,
-        value: Value,
-        wanted: Partition,
-        free: Sequence[Atom],
-        copies: int,
-    ) -> Form:
-        """A constant's elements, in the order of `rows` partitions, where they are needed."""
-        buffer, offset = self.constants.place(data, value.dtype, rows)
-        name = value.dtype.name.lower()
-        return Form(buffer, wanted, dense(free), 0, offset, name, 1 if wanted else max(copies, 1))
 
     def _make_mixed(self, value: Value, partition: Partition) -> Form:
         """A copy for partition atoms along some of which the value is constant: they repeat."""

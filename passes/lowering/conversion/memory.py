@@ -1,5 +1,7 @@
 """Values as row-major arrays in HBM, for accesses that no layout on the chip serves."""
 
+from xdsl.ir import SSAValue
+
 from neuronir.passes.lowering.conversion.convert import hbm_form
 from neuronir.passes.lowering.emitter import view_dtype
 from neuronir.passes.lowering.layouts.layout import Form
@@ -30,6 +32,19 @@ def contiguous_in_hbm(state: Lowering, value: Value) -> Form:
     write_all(state, value, target)
     value.forms.append(target)
     return target
+
+
+def result_in_hbm(state: Lowering, ssa: SSAValue) -> Form:
+    """Where a result that lies in HBM goes: the output variable, or a scratch variable."""
+    shape, dtype = state.shape(ssa), state.dtype(ssa)
+    numbers = state.results.get(ssa)
+    if numbers and numbers[0] not in state.written:
+        index = numbers[0]
+        buffer = state.emitter.variable(f"out{index}", "output", shape, dtype, index=index)
+        state.written.add(index)
+    else:
+        buffer = state.emitter.variable("scratch", "scratch", shape, dtype)
+    return hbm_form(buffer, new_value(shape, dtype))
 
 
 def write_all(state: Lowering, value: Value, target: Form) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import prod
 from typing import cast
 
 import numpy as np
@@ -16,7 +17,12 @@ from neuronir.dialects.hlo.data_movement import (
     TransposeOp,
 )
 from neuronir.dialects.support.errors import NeuronError
-from neuronir.passes.lowering.conversion.memory import contiguous_in_hbm, holds
+from neuronir.passes.lowering.conversion.memory import (
+    contiguous_in_hbm,
+    holds,
+    result_in_hbm,
+    write_all,
+)
 from neuronir.passes.lowering.layouts.demand import ints
 from neuronir.passes.lowering.layouts.layout import (
     Atom,
@@ -44,6 +50,10 @@ from neuronir.passes.lowering.layouts.values import (
 from neuronir.passes.lowering.layouts.views import chunks, plan
 from neuronir.passes.lowering.rules.empty import broadcast_scalar
 from neuronir.passes.lowering.state import Lowering, span
+
+LARGE_SHARE = 2
+"""A result put together from pieces stays in HBM where it takes more than one in so many bytes of a
+partition."""
 
 
 def lower_reshape(state: Lowering, op: Operation) -> None:
@@ -129,7 +139,18 @@ def lower_slice(state: Lowering, op: Operation) -> None:
 def place_layout(
     state: Lowering, op: Operation, sources: Sequence[Value], cut: Sequence[int]
 ) -> Form:
-    """A new form for a result put together from pieces along the dimensions `cut`, which stay on
+    """A new form for a result put together from pieces along the dimensions `cut`."""
+    result = op.results[0]
+    shape = state.shape(result)
+    support = merge(dim_atoms(shape, range(len(shape))))
+    want = place_partition(state, op, sources, cut)
+    return state.allocate(support, want, state.dtype(result))
+
+
+def place_partition(
+    state: Lowering, op: Operation, sources: Sequence[Value], cut: Sequence[int]
+) -> Partition:
+    """The layout of a result put together from pieces along the dimensions `cut`, which stay on
     the free axis."""
     result = op.results[0]
     shape = state.shape(result)
@@ -141,7 +162,7 @@ def place_layout(
     if not divides([a for a, _ in want], shape):
         rest = [d for d in range(len(shape)) if d not in cut]
         want = in_dimensions(shape, rest, state.machine.partitions)
-    return state.allocate(support, want, state.dtype(result))
+    return want
 
 
 def _layout_of(
@@ -204,7 +225,14 @@ def lower_concatenate(state: Lowering, op: Operation) -> None:
     d = int(op.dimension.value.data)
     shape = state.shape(op.results[0])
     sources = [state.value(v) for v in op.operands]
-    target = place_layout(state, op, sources, [d])
+    want = place_partition(state, op, sources, [d])
+    elements = -(-prod(shape) // max(1, prod(a.size for a, _ in want)))
+    room = state.machine.sbuf_usable_partition_bytes
+    if elements * state.dtype(op.results[0]).size * LARGE_SHARE > room:
+        _concatenate_in_hbm(state, op, sources, d)
+        return
+    support = merge(dim_atoms(shape, range(len(shape))))
+    target = state.allocate(support, want, state.dtype(op.results[0]))
     low = 0
     for piece in sources:
         if piece.size == 0:
@@ -213,6 +241,26 @@ def lower_concatenate(state: Lowering, op: Operation) -> None:
         starts[d] = low
         copy_into(state, target, shape, piece, starts)
         low += piece.shape[d]
+    _finish(state, op, target)
+
+
+def _concatenate_in_hbm(state: Lowering, op: Operation, sources: Sequence[Value], d: int) -> None:
+    """concatenate of what is too large for SBUF: each operand is written to its place in HBM."""
+    shape, dtype = state.shape(op.results[0]), state.dtype(op.results[0])
+    target = result_in_hbm(state, op.results[0])
+    whole = new_value(shape, dtype)
+    low = 0
+    for piece in sources:
+        if piece.size == 0:
+            continue
+        starts, limits = [0] * len(shape), list(shape)
+        starts[d], limits[d] = low, low + piece.shape[d]
+        window = slice_value(whole, starts, limits, [1] * len(shape))
+        assert window.from_source is not None
+        place = window.from_source(target)
+        assert place is not None  # the array in HBM is cut along one dimension
+        write_all(state, piece, place)
+        low = limits[d]
     _finish(state, op, target)
 
 

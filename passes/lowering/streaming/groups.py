@@ -13,6 +13,7 @@ from math import prod
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from neuronir.dialects.hlo.control_flow import CompositeOp
+from neuronir.dialects.hlo.data_movement import BroadcastOp
 from neuronir.dialects.hlo.linear import DotOp
 from neuronir.dialects.nc.machine import Machine
 from neuronir.passes.lowering.layouts.demand import shape_of
@@ -115,7 +116,9 @@ class _Finder:
             (_weight(value), self.index[op], op, value)
             for op in self.ops
             for value in (*op.operands, *op.results)
-            if nbytes(value) * SEED_SHARE > self.total and not self._narrowed(value)
+            if nbytes(value) * SEED_SHARE > self.total
+            and not self._narrowed(value)
+            and not _one_number(value)
         ]
         tried: set[SSAValue] = set()
         for weight, _, op, value in sorted(seeds, key=lambda seed: seed[:2]):
@@ -166,8 +169,9 @@ class _Finder:
                 large = [v for v in maker.operands if nbytes(v) * BIG_SHARE >= self.total]
                 if any(v.has_one_use() and self._pinned(v) for v in large):
                     return True  # it is computed as what it follows is evicted
+        dims = [d for d, n in enumerate(shape_of(value)) if n > 1]
         return any(
-            all(self._spread(op, value, d) is None for d in range(len(shape_of(value))))
+            all(self._spread(op, value, d) is None for d in dims)
             for op in around
             if op.name not in ("hlo.constant", "hlo.tuple")
         )
@@ -394,6 +398,12 @@ def _weight(value: SSAValue) -> bool:
             return True
         value = value.owner.operands[0]
     return True
+
+
+def _one_number(value: SSAValue) -> bool:
+    """Whether a value is a broadcast scalar, which takes no memory."""
+    op = value.owner
+    return isinstance(op, BroadcastOp) and prod(shape_of(op.operands[0])) == 1
 
 
 def _drop(members: set[Operation], tiling: Tiling, gone: set[Operation]) -> None:

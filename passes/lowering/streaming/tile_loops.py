@@ -11,7 +11,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from neuronir.dialects.hlo.control_flow import TupleOp
 from neuronir.dialects.hlo.linear import DotOp
-from neuronir.passes.lowering.conversion.convert import hbm_form
+from neuronir.passes.lowering.conversion.memory import result_in_hbm
 from neuronir.passes.lowering.emitter import view_dtype
 from neuronir.passes.lowering.layouts.layout import Form
 from neuronir.passes.lowering.layouts.values import Value, new_value
@@ -33,7 +33,7 @@ def lower_group(state: Lowering, group: Group) -> None:
         return
     packed = {pack_left(state, op) for op in group.ops if group.nested and isinstance(op, DotOp)}
     sources = {v: _sources(state, group, v) for v in group.inputs()}
-    targets = {v: _target(state, v) for v in group.outputs()}
+    targets = {v: result_in_hbm(state, v) for v in group.outputs()}
     special: set[SSAValue] = set()
     rounds, rest = divmod(group.extent, group.rows)
     if rounds > 1:
@@ -63,7 +63,7 @@ def _lower_product(state: Lowering, op: Operation) -> None:
     """Emit a product of two matrices, block by block."""
     assert isinstance(op, DotOp)
     ssa = op.results[0]
-    target = _target(state, ssa)
+    target = result_in_hbm(state, ssa)
     lower_blocked(state, op, target)
     special = any(state.value(v).may_be_special() for v in op.operands)
     _set_in_hbm(state, ssa, target, special)
@@ -97,19 +97,6 @@ def _sources(state: Lowering, group: Group, ssa: SSAValue) -> list[Form]:
     if not any(f.hbm for f in forms):
         forms.append(converter.in_hbm(value))
     return forms
-
-
-def _target(state: Lowering, ssa: SSAValue) -> Form:
-    """Where a result of the group goes: the output variable, or a scratch variable."""
-    shape, dtype = state.shape(ssa), state.dtype(ssa)
-    numbers = state.results.get(ssa)
-    if numbers and numbers[0] not in state.written:
-        index = numbers[0]
-        buffer = state.emitter.variable(f"out{index}", "output", shape, dtype, index=index)
-        state.written.add(index)
-    else:
-        buffer = state.emitter.variable("scratch", "scratch", shape, dtype)
-    return hbm_form(buffer, new_value(shape, dtype))
 
 
 def _round(

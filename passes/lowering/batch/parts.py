@@ -1,0 +1,131 @@
+"""Writing ops once for each part of their results: slices before them, pieces joined behind."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Protocol
+
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, TensorType, i64
+from xdsl.ir import Block, Operation, SSAValue
+
+from neuronir.dialects.hlo.data_movement import ConcatenateOp, SliceOp
+from neuronir.passes.lowering.layouts.demand import shape_of
+
+Piece = tuple[int, int, int]
+"""(dimension, first, end): the elements of a value between two places along one dimension."""
+
+
+class Parts(Protocol):
+    """How ops are divided: what each part's copy of an op reads, makes and leaves behind."""
+
+    @property
+    def ops(self) -> Collection[Operation]:
+        """The ops that are written by parts, each with one result."""
+
+    @property
+    def count(self) -> int:
+        """How many parts there are."""
+
+    def read(self, part: int, op: Operation, value: SSAValue) -> Piece | None:
+        """What the copy of `op` reads of an operand; None for all of it."""
+
+    def made(self, part: int, value: SSAValue) -> Piece:
+        """What a part has of a result."""
+
+    def kept(self, part: int, value: SSAValue) -> Piece:
+        """What of a part's piece goes into the result that is put together again."""
+
+    def copy(self, part: int, op: Operation, mapping: Mapping[SSAValue, SSAValue]) -> Operation:
+        """The part's copy of an op, on the operands that `mapping` has for its own."""
+
+
+def write_parts(block: Block, parts: Parts, order: Sequence[tuple[int, Operation]]) -> None:
+    """Replace ops by their copies, in the order of (part, op) pairs; what they need whole keeps its
+    place before its first user."""
+    whole = [op for op in block.ops if op not in parts.ops]
+    place = {op: i for i, op in enumerate(block.ops)}
+    made: list[dict[SSAValue, SSAValue]] = [{} for _ in range(parts.count)]
+    slices: dict[tuple[SSAValue, Piece], SSAValue] = {}
+    out: list[Operation] = []
+
+    def piece(value: SSAValue, wanted: Piece, op: Operation) -> SSAValue:
+        d, low, end = wanted
+        if (low, end) == (0, shape_of(value)[d]):
+            return value
+        if (value, wanted) not in slices:
+            cut = _slice(value, d, low, end)
+            cut.location = op.location
+            out.append(cut)
+            slices[value, wanted] = cut.results[0]
+        return slices[value, wanted]
+
+    taken = 0
+    for part, op in order:
+        while place[whole[taken]] < place[op]:
+            out.append(whole[taken])
+            taken += 1
+        local: dict[SSAValue, SSAValue] = {}
+        for v in op.operands:
+            wanted = parts.read(part, op, v)
+            source = made[part].get(v, v)
+            if wanted is not None and source is not v:
+                d, low, end = wanted
+                first = parts.made(part, v)[1]
+                wanted = (d, low - first, end - first)
+            local[v] = source if wanted is None else piece(source, wanted, op)
+        copy = parts.copy(part, op, local)
+        out.append(copy)
+        made[part][op.results[0]] = copy.results[0]
+    joined: dict[SSAValue, SSAValue] = {}
+    for op in parts.ops:
+        result = op.results[0]
+        if all(use.operation in parts.ops for use in result.uses):
+            continue
+        pieces = []
+        for part in range(parts.count):
+            d, low, end = parts.kept(part, result)
+            first = parts.made(part, result)[1]
+            pieces.append(piece(made[part][result], (d, low - first, end - first), op))
+        join = ConcatenateOp.create(
+            operands=pieces,
+            result_types=[result.type],
+            properties={"dimension": IntegerAttr(d, i64)},
+        )
+        join.location = op.location
+        out.append(join)
+        joined[result] = join.results[0]
+    out.extend(whole[taken:])
+    for op in list(block.ops):
+        op.detach()
+    block.add_ops(out)
+    for old, new in joined.items():
+        for use in list(old.uses):
+            if use.operation not in parts.ops:
+                use.operation.operands[use.index] = new
+    for op in reversed(list(parts.ops)):
+        op.drop_all_references()
+        op.erase(safe_erase=False)
+
+
+def in_one_piece(block: Block, ops: Collection[Operation]) -> bool:
+    """Whether nothing between ops of a set depends on their results."""
+    left = len(ops)
+    for op in block.ops:
+        if op in ops:
+            left -= 1
+        elif left and any(v.owner in ops for v in op.operands):
+            return False
+    return True
+
+
+def _slice(value: SSAValue, dim: int, low: int, end: int) -> Operation:
+    assert isinstance(value.type, TensorType)
+    shape = list(shape_of(value))
+    starts = [low if d == dim else 0 for d in range(len(shape))]
+    limits = [end if d == dim else n for d, n in enumerate(shape)]
+    shape[dim] = end - low
+    properties = {
+        "start_indices": DenseArrayBase.from_list(i64, starts),
+        "limit_indices": DenseArrayBase.from_list(i64, limits),
+        "strides": DenseArrayBase.from_list(i64, [1] * len(shape)),
+    }
+    type_ = TensorType(value.type.element_type, shape)
+    return SliceOp.create(operands=[value], result_types=[type_], properties=properties)

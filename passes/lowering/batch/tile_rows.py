@@ -1,0 +1,217 @@
+"""hlo-tile-rows: activations that are too large for SBUF, by bands of rows, depth first."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import prod
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from neuronir.dialects.hlo.flops import useful_flops
+from neuronir.dialects.nc.machine import Machine, get_machine
+from neuronir.passes.lowering.batch.footprint import Footprint
+from neuronir.passes.lowering.batch.halo import banded_copy, needed
+from neuronir.passes.lowering.batch.parts import Piece, write_parts
+from neuronir.passes.lowering.layouts.demand import shape_of
+from neuronir.passes.statistics import record
+
+LARGE = 0.6
+"""Of a partition, that what an op reads and makes takes from which on it is worked on by bands."""
+BIG = 1 / 6
+"""Of a partition, that a value takes from which on its readers join those that make it."""
+BAND = 1 / 3
+"""Of a partition, that what an op reads and makes of one band may take: the band before and the one
+after it have room beside it, and so have filters."""
+MOST_EXTRA = 0.15
+"""Of the work, that may be done twice because bands overlap."""
+LONGEST = 64
+"""Ops that are worked on band by band together."""
+
+
+@dataclass(frozen=True)
+class HloTileRows(ModulePass):
+    """Compute activations that are too large for SBUF by bands of rows.
+
+    Where what a convolution, a pooling or an elementwise op reads and makes takes most of SBUF, it
+    and the ops that read the result are written once for each band of rows, band by band through
+    all of them, so that no more than a few bands are alive at once. Windows reach over the border
+    of a band: the rows there are computed for both bands. Where that would be more than 15 % of the
+    work, the ops in front are separated from those behind, with the activation between them put
+    together again. `bands`: how many, of all activations; 0 for as few as fit, of those that are
+    too large. The target is the option, or else the module attribute `nc.machine`; without either
+    the module is left as it is.
+    """
+
+    name = "hlo-tile-rows"
+    target: str = ""
+    bands: int = 0
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Tile the entry function."""
+        attr = op.attributes.get("nc.machine")
+        name = self.target or (attr.data if isinstance(attr, StringAttr) else "")
+        if not name:
+            return
+        for function in op.ops:
+            if isinstance(function, FuncOp) and function.sym_name.data == "main":
+                tile_block(function.body.block, get_machine(name), self.bands)
+
+
+def tile_block(block: Block, machine: Machine, bands: int) -> None:
+    """Write the ops around large activations once for each band of rows."""
+    for region in _Finder(block, machine, bands).find():
+        order = [(part, op) for part in range(region.count) for op in region.ops]
+        write_parts(block, region, order)
+        record(HloTileRows.name, "regions")
+        record(HloTileRows.name, "bands", region.count)
+        record(HloTileRows.name, "ops", len(region.ops))
+
+
+class Bands:
+    """Ops that are worked on by `count` bands of rows (see Parts)."""
+
+    def __init__(self, ops: Sequence[Operation], rows: Mapping[SSAValue, int], count: int) -> None:
+        self.ops: Collection[Operation] = dict.fromkeys(ops)
+        self.count = count
+        self.rows = rows
+        self.left = {
+            op.results[0]
+            for op in ops
+            if any(use.operation not in self.ops for use in op.results[0].uses)
+        }
+        self.possible = True
+        self.bands = [self._bands(part) for part in range(count)]
+
+    def _bands(self, part: int) -> dict[SSAValue, Piece]:
+        """The rows that a part has of each result."""
+        out: dict[SSAValue, Piece] = {v: self.kept(part, v) for v in self.left}
+        for op in reversed(list(self.ops)):
+            piece = out.get(op.results[0])
+            if piece is None or piece[1] >= piece[2]:
+                self.possible = False
+                break
+            reads = needed(op, *piece)
+            if reads is None:
+                self.possible = False
+                break
+            for v, (d, low, end) in reads.items():
+                if v.owner not in self.ops:
+                    continue
+                _, first, last = out.get(v, (d, low, end))
+                out[v] = (d, min(first, low), max(last, end))
+        return out
+
+    def read(self, part: int, op: Operation, value: SSAValue) -> Piece | None:
+        return (needed(op, *self.bands[part][op.results[0]]) or {}).get(value)
+
+    def made(self, part: int, value: SSAValue) -> Piece:
+        return self.bands[part][value]
+
+    def kept(self, part: int, value: SSAValue) -> Piece:
+        d = self.rows[value]
+        extent = shape_of(value)[d]
+        return d, part * extent // self.count, (part + 1) * extent // self.count
+
+    def copy(self, part: int, op: Operation, mapping: Mapping[SSAValue, SSAValue]) -> Operation:
+        return banded_copy(op, *self.bands[part][op.results[0]], mapping)
+
+    def share(self, part: int, op: Operation) -> float:
+        """Of the rows of an op's result, those that a part computes."""
+        d, low, end = self.bands[part][op.results[0]]
+        return (end - low) / shape_of(op.results[0])[d]
+
+    def extra(self) -> float:
+        """Of the work, what is done more than once."""
+        work = {op: useful_flops(op) + prod(shape_of(op.results[0])) for op in self.ops}
+        done = sum(n * self.share(part, op) for op, n in work.items() for part in range(self.count))
+        return done / max(1, sum(work.values())) - 1
+
+
+class _Finder:
+    """Goes through a block once and puts large ops together that follow each other."""
+
+    def __init__(self, block: Block, machine: Machine, bands: int) -> None:
+        self.block = block
+        self.capacity = machine.sbuf_usable_partition_bytes
+        self.large, self.big = (0.0, 0.0) if bands else (LARGE * self.capacity, BIG * self.capacity)
+        self.bands = bands
+        self.footprint = Footprint(block, machine)
+        self.found: list[Bands] = []
+        self.ops: list[Operation] = []
+        self.best: Bands | None = None
+        self.made: set[SSAValue] = set()
+        self.outside: set[SSAValue] = set()  # what depends on them elsewhere
+
+    def find(self) -> list[Bands]:
+        """The regions, in order."""
+        for op in self.block.ops:
+            if op is self.block.last_op:
+                break
+            if not self._joins(op):
+                if any(v in self.made or v in self.outside for v in _used(op)):
+                    self.outside.update(op.results)
+        self._close()
+        return self.found
+
+    def _joins(self, op: Operation) -> bool:
+        """Add an op to the ops under way, or begin anew with it, where it is large."""
+        if len(op.results) != 1 or op.results[0] not in self.footprint.rows:
+            return False
+        big = self.big
+        follows = any(v in self.made and self.footprint.of(v) > big for v in op.operands)
+        if not follows and self._load(op) <= self.large:
+            return False
+        shared = {v for o in self.ops for v in o.operands if self.footprint.of(v) > big}
+        if follows or shared.intersection(op.operands):
+            if self._extends(op):
+                return True
+        self._close()
+        if self._load(op) <= self.large:
+            return False
+        return self._extends(op)
+
+    def _extends(self, op: Operation) -> bool:
+        if len(self.ops) == LONGEST or any(v in self.outside for v in _used(op)):
+            return False
+        best = self._fewest([*self.ops, op])
+        if best is None:
+            return False
+        self.ops.append(op)
+        self.best = best
+        self.made.add(op.results[0])
+        return True
+
+    def _close(self) -> None:
+        if self.best is not None:
+            self.found.append(self.best)
+        self.ops, self.best = [], None
+        self.made, self.outside = set(), set()
+
+    def _load(self, op: Operation) -> int:
+        return self.footprint.reads(op) + self.footprint.of(op.results[0])
+
+    def _fewest(self, ops: list[Operation]) -> Bands | None:
+        """Ops by as few bands as fit; None where that can't be done or repeats too much work."""
+        make = partial(Bands, ops, self.footprint.rows)
+        loads = {op: self._load(op) for op in ops}
+        room = BAND * self.capacity
+        count = self.bands or max(2, -int(-max(loads.values()) // room))
+        rows = [shape_of(op.results[0])[self.footprint.rows[op.results[0]]] for op in ops]
+        while count <= min(rows):
+            bands = make(count)
+            if not bands.possible or (bands.extra() > MOST_EXTRA and not self.bands):
+                return None
+            most = max(loads[op] * bands.share(part, op) for op in ops for part in range(count))
+            if most <= room or self.bands:
+                return bands
+            count += 1
+        return None
+
+
+def _used(op: Operation) -> set[SSAValue]:
+    """Operands of an op and of the ops inside of it."""
+    return {v for inner in op.walk() for v in inner.operands}

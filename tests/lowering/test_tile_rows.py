@@ -1,0 +1,180 @@
+"""hlo-tile-rows: bands of rows through convolutions, windows and what is between them."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+from neuronir.dialects.hlo.interpreter import interpret
+from neuronir.passes.lowering.batch.tile_rows import HloTileRows
+from tests.differential.stages import failures
+from tests.lowering.helpers import at_hlo, entry
+
+LABELS = "dim_labels=b01f_01io->b01f"
+REDUCER = """max {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] maximum(a, b)
+}
+"""
+
+
+def network(rng: np.random.Generator) -> tuple[str, list[np.ndarray]]:
+    """A chain of random convolutions, pools and pads, with a branch, and its arguments."""
+    lines: list[str] = []
+    args: list[np.ndarray] = []
+    shape = [int(rng.integers(1, 3)), *(int(n) for n in rng.integers(12, 20, 2)), 3]
+
+    def text(shape: Sequence[int]) -> str:
+        return f"f32[{','.join(map(str, shape))}]"
+
+    def parameter(shape: Sequence[int]) -> str:
+        name = f"p{len(args)}"
+        lines.append(f"{name} = {text(shape)} parameter({len(args)})")
+        args.append(rng.standard_normal(shape).astype(np.float32))
+        return name
+
+    def made(what: str) -> str:
+        name = f"v{len(lines)}"
+        lines.append(f"{name} = {text(shape)} {what}")
+        return name
+
+    value = parameter(shape)
+    lines.append("zero = f32[] constant(0)")
+    lines.append("low = f32[] constant(-inf)")
+    for _ in range(int(rng.integers(2, 6))):
+        kind = rng.choice(["conv", "pool", "pad", "tanh", "residual", "features"])
+        sizes = [int(n) for n in rng.integers(1, 4, 2)]
+        steps = [int(n) for n in rng.integers(1, 3, 2)]
+        spread = [int(n) for n in rng.integers(1, 3, 2)]
+        pads = [[int(n) for n in rng.integers(0, 2, 2)] for _ in range(2)]
+        reach = [(k - 1) * d + 1 for k, d in zip(sizes, spread, strict=True)]
+        rows = [
+            (n + sum(p) - r) // s + 1
+            for n, p, r, s in zip(shape[1:3], pads, reach, steps, strict=True)
+        ]
+        window = " ".join(
+            f"{name}={'x'.join(map(str, numbers))}"
+            for name, numbers in (("size", sizes), ("stride", steps), ("rhs_dilate", spread))
+        )
+        window += " pad=" + "x".join(f"{a}_{b}" for a, b in pads)
+        if kind == "conv":
+            features = int(rng.integers(2, 9))
+            filter_ = parameter((*sizes, shape[3], features))
+            shape = [shape[0], *rows, features]
+            value = made(f"convolution({value}, {filter_}), window={{{window}}}, {LABELS}")
+        elif kind == "pool":
+            spread = [1, 1]
+            pads = [[min(p, k - 1) for p in pad] for pad, k in zip(pads, sizes, strict=True)]
+            rows = [
+                (n + sum(p) - k) // s + 1
+                for n, p, k, s in zip(shape[1:3], pads, sizes, steps, strict=True)
+            ]
+            shape = [shape[0], *rows, shape[3]]
+            wide = " ".join(
+                f"{name}=1x{'x'.join(map(str, numbers))}x1"
+                for name, numbers in (("size", sizes), ("stride", steps))
+            )
+            wide += " pad=0_0x" + "x".join(f"{a}_{b}" for a, b in pads) + "x0_0"
+            value = made(f"reduce-window({value}, low), window={{{wide}}}, to_apply=max")
+        elif kind == "pad":
+            shape = [
+                shape[0],
+                *(n + sum(p) for n, p in zip(shape[1:3], pads, strict=True)),
+                shape[3],
+            ]
+            edges = "x".join(f"{a}_{b}" for a, b in pads)
+            value = made(f"pad({value}, zero), padding=0_0x{edges}x0_0")
+        elif kind == "residual":
+            value = made(f"add({value}, {made(f'tanh({value})')})")
+        elif kind == "features":
+            other = made(f"tanh({value})")
+            shape = [*shape[:3], 2 * shape[3]]
+            value = made(f"concatenate({value}, {other}), dimensions={{3}}")
+        else:
+            value = made(f"tanh({value})")
+    filter_ = parameter((1, 1, shape[3], 4))
+    shape = [*shape[:3], 4]
+    made(f"convolution({value}, {filter_}), window={{size=1x1}}, {LABELS}")
+    body = "\n".join(lines[:-1])
+    return f"HloModule m\n{REDUCER}ENTRY main {{\n{body}\nROOT {lines[-1]}\n}}", args
+
+
+def count(module: ModuleOp, name: str) -> int:
+    return sum(op.name == name for op in module.walk())
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_networks_by_bands(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    text, args = network(rng)
+    module = at_hlo(text)
+    (want,) = interpret(module, args)
+    bands = int(rng.integers(2, 5))
+    HloTileRows(target="trn1", bands=bands).apply(Context(), module)
+    module.verify()
+    (got,) = interpret(module, args)
+    np.testing.assert_array_equal(got, want)
+
+
+def test_bands_are_written() -> None:
+    found = 0
+    for seed in range(10):
+        module = at_hlo(network(np.random.default_rng(seed))[0])
+        before = count(module, "hlo.convolution")
+        HloTileRows(target="trn1", bands=3).apply(Context(), module)
+        found += count(module, "hlo.convolution") > before
+    assert found == 10
+
+
+LARGE = {
+    "stem": (  # 299 x 299: the rows do not divide by the stride
+        "x = f32[1,299,299,3] parameter(0)",
+        "w = f32[3,3,3,32] parameter(1)",
+        "v = f32[3,3,32,32] parameter(2)",
+        f"c = f32[1,149,149,32] convolution(x, w), window={{size=3x3 stride=2x2}}, {LABELS}",
+        "t = f32[1,149,149,32] tanh(c)",
+        f"d = f32[1,147,147,32] convolution(t, v), window={{size=3x3}}, {LABELS}",
+    ),
+    "result": (
+        "x = f32[1,3,224,224] parameter(0)",
+        "w = f32[64,3,3,3] parameter(1)",
+        "v = f32[64,64,3,3] parameter(2)",
+        "c = f32[1,64,224,224] convolution(x, w), "
+        "window={size=3x3 pad=1_1x1_1}, dim_labels=bf01_oi01->bf01",
+        "t = f32[1,64,224,224] tanh(c)",
+        "d = f32[1,64,224,224] convolution(t, v), "
+        "window={size=3x3 pad=1_1x1_1}, dim_labels=bf01_oi01->bf01",
+    ),
+    "pointwise": (
+        "x = f32[1,200,200,2] parameter(0)",
+        "w = f32[1,1,2,2] parameter(1)",
+        f"c = f32[1,200,200,2] convolution(x, w), window={{size=1x1}}, {LABELS}",
+        "t = f32[1,200,200,2] tanh(c)",
+    ),
+    "few features": (
+        "x = f32[3,160,160,2] parameter(0)",
+        "w = f32[5,5,2,3] parameter(1)",
+        f"c = f32[3,160,160,3] convolution(x, w), window={{size=5x5 pad=2_2x2_2}}, {LABELS}",
+    ),
+}
+
+
+SLOW = ("stem", "result")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in LARGE]
+)
+def test_activations_that_are_larger_than_memory(name: str) -> None:
+    lines = LARGE[name]
+    rng = np.random.default_rng(0)
+    shapes = [
+        [int(n) for n in s.split("[")[1].split("]")[0].split(",")]
+        for s in lines
+        if "parameter(" in s
+    ]
+    args = [rng.standard_normal(s).astype(np.float32) for s in shapes]
+    assert not failures(entry(*lines), args, "none", phases=("binary",))
