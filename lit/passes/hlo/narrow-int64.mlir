@@ -40,7 +40,7 @@ func.func @main(%x: tensor<2xui64>) -> tensor<2xf64> {
 // -----
 
 // Where a sum may leave 32 bits, the bounds of the inputs within which it does not are noted.
-// CHECK: hlo.wide_outputs = hlo.input_ranges = {"0" = {{.*}}"-1073741823", "1073741823"
+// CHECK: hlo.input_ranges = {"0" = {{.*}}"-1073741823", "1073741823"
 func.func @main(%i: tensor<4xi64>) -> tensor<4xi64> {
   %c = hlo.constant dense<[1, 2, 3, 4]> : tensor<4xi64>
   %s = hlo.add %i, %c : tensor<4xi64>
