@@ -19,6 +19,7 @@ from neuronir.passes.hlo.decompositions import (
     normalization,
     precision,
     rounding,
+    scatter,
     sorting,
     total_order,
     transcendental,
@@ -45,6 +46,7 @@ def decompositions() -> Mapping[str, Rule]:
         argmax,
         dots,
         precision,
+        scatter,
         sorting,
         total_order,
     )
@@ -64,19 +66,20 @@ class HloDecomposePass(ModulePass):
     2^mantissa), power (products for small integer exponents, else exp(y * log|x|) with the rules of
     IEEE pow), exponential_minus_one and log_plus_one without cancellation, logistic, cbrt, tan,
     atan2, sine and cosine (range reduction), asin and acos (by atan2), hyperbolic functions and
-    their inverses (without cancellation), is_finite, sign, clamp, remainder, reduce_precision,
-    comparisons in total order. Integers: divide and remainder (a quotient in f32, corrected),
-    popcnt, count_leading_zeros, shifts by the width or more. Larger ones: batch_norm_*, cumulative
-    reduce_window (by doubling), select_and_scatter, reductions of (value, index) pairs,
-    optimization_barrier; cholesky and triangular_solve of matrices up to 64 (column by column);
-    dots of integers (exact products of bf16 digits), and batches of dots that are too small for a
-    tensor engine (multiplications and a sum); grouped convolutions (groups by batch become groups
-    of features, and small groups one filter with zeros between them); sort (a place for each
-    element by comparing all pairs, or a bitonic network; s32 keys where the comparator compares one
-    function of both sides) and topk (the best, k times). Narrow floats take transcendental
-    functions in f32. `keep` lists opcodes to leave alone because the target has them. Pooling
-    windows, other dots, other convolutions and reverse are never touched, nor are the regions of
-    reducers; those of composites are rewritten like the program.
+    their inverses (without cancellation), is_finite, sign, clamp, remainder (long division, exact),
+    reduce_precision, comparisons in total order. Integers: divide and remainder (a quotient in f32,
+    corrected), power (by squares), popcnt, count_leading_zeros, shifts by the width or more. Larger
+    ones: batch_norm_*, cumulative reduce_window (by doubling), select_and_scatter, reductions of
+    (value, index) pairs, scatters that multiply or combine bits (updates for one place first, found
+    by comparing all pairs), optimization_barrier; cholesky and triangular_solve of matrices up to
+    64 (column by column); dots of integers (exact products of bf16 digits), and batches of dots
+    that are too small for a tensor engine (multiplications and a sum); grouped convolutions (groups
+    by batch become groups of features, and small groups one filter with zeros between them); sort
+    (a place for each element by comparing all pairs, or a bitonic network; s32 keys where the
+    comparator compares one function of both sides) and topk (the best, k times). Narrow floats take
+    transcendental functions in f32. `keep` lists opcodes to leave alone because the target has
+    them. Pooling windows, other dots, other convolutions and reverse are never touched, nor are the
+    regions of reducers; those of composites are rewritten like the program.
     """
 
     name = "hlo-decompose"

@@ -48,7 +48,7 @@ def body_failure(line: str) -> NeuronError:
         ("b = f32[] reduce(a, a), dimensions={0}", "NIR_HLO007", 3, "needs to_apply"),
         ("b = f32[2] constant({1, z})", "NIR_HLO008", 27, "malformed number"),
         ("b = f32[2] constant({...})", "NIR_HLO009", 27, "elided"),
-        ("b = f32[99999999999999999999] constant({1})", "NIR_HLO008", 46, "1 values"),
+        ("b = f32[99999999999999999999] constant({1})", "NIR_HLO002", 12, "too large"),
         ("a = f32[2] negate(a)", "NIR_HLO005", 3, "defined twice"),
     ],
 )

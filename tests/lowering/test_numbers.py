@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from neuronir.dialects.hlo.interpreter import interpret
+from neuronir.dialects.support.dtypes import from_hlo_name, np_dtype
 from neuronir.frontends.hlo_text import import_hlo_text
 from tests.lowering.helpers import Array, entry, run
 
@@ -96,7 +97,7 @@ def test_conversion_from_integers(source: str, target: str) -> None:
 
 @pytest.mark.parametrize(
     "opcode",
-    "add subtract multiply divide remainder maximum minimum and or xor "
+    "add subtract multiply divide remainder power maximum minimum and or xor "
     "shift-left shift-right-logical shift-right-arithmetic".split(),
 )
 @pytest.mark.parametrize("type_", EDGES)
@@ -163,6 +164,17 @@ def test_integer_reductions_are_exact(type_: str, opcode: str, dims: str) -> Non
         f"  ROOT r = {type_}[{shape}] reduce(x, i), dimensions={{{dims}}}, to_apply=f\n}}\n"
     )
     _same(text, [left])
+
+
+@pytest.mark.parametrize("type_", ["f32", "bf16", "f16"])
+def test_float_remainder_is_exact(type_: str) -> None:
+    """Over all exponents, as the interpreter's fmod."""
+    dtype = np_dtype(from_hlo_name(type_))
+    bits = np.random.default_rng(0).integers(0, 1 << (8 * dtype.itemsize), (2, 600), np.uint64)
+    x, y = bits.astype(f"u{dtype.itemsize}").view(dtype)
+    x[:4], y[2:6] = [0, -1, np.inf, np.nan], [0, np.inf, np.nan, 3]
+    lines = [f"{name} = {type_}[600] parameter({i})" for i, name in enumerate("xy")]
+    _same(entry(*lines, f"r = {type_}[600] remainder(x, y)"), [x, y])
 
 
 def test_padding_with_infinities_is_not_spread_by_transposes() -> None:

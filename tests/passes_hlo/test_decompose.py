@@ -1,9 +1,13 @@
 """hlo-decompose: each formula against the op's reference semantics, special values included."""
 
+from typing import Any
+
+import ml_dtypes
 import numpy as np
 import pytest
 
 from neuronir.dialects.hlo.interpreter import interpret
+from neuronir.dialects.support.dtypes import from_hlo_name, np_dtype
 from tests.passes_hlo.helpers import Array, opcodes, program, run_passes
 
 SPECIAL = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 0.5, -0.5, 2.5, -2.5, 3.5, 8388607.5]
@@ -100,11 +104,64 @@ def test_atan2_in_every_octant_and_at_its_corners() -> None:
     compare(binary("atan2", y.size), [y, x], 1e-6)
 
 
-def test_float_remainder() -> None:
+def every_exponent(dtype: np.dtype[Any], count: int, rng: np.random.Generator) -> Array:
+    """Floats of all exponents and both signs, subnormal ones too, and what is special."""
+    bits = rng.integers(0, 1 << (8 * dtype.itemsize), count, np.uint64)
+    drawn = bits.astype(f"u{dtype.itemsize}").view(dtype)
+    info = ml_dtypes.finfo(dtype)
+    special = [0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, info.max, info.smallest_subnormal]
+    special += [float(info.tiny), float(info.max) / 2, 0.5, 3.0, -7.5]
+    whole: Array = np.concatenate([drawn, np.array(special, dtype)])
+    return whole
+
+
+@pytest.mark.parametrize("name", ["f32", "bf16", "f16"])
+def test_float_remainder_is_exact(name: str) -> None:
+    """fmod over all exponents: no rounding, whatever the quotient."""
+    dtype = np_dtype(from_hlo_name(name))
     rng = np.random.default_rng(4)
-    x = (rng.standard_normal(500) * 100).astype(np.float32)
-    y = (rng.uniform(0.5, 20, 500) * rng.choice([-1, 1], 500)).astype(np.float32)
-    compare(binary("remainder", 500), [x, y], 0.0)
+    x, y = every_exponent(dtype, 4000, rng), every_exponent(dtype, 4000, rng)
+    x = np.concatenate([x, np.repeat(x[-14:], 14)])
+    y = np.concatenate([y, np.tile(y[-14:], 14)])
+    with np.errstate(all="ignore"):
+        wanted = np.fmod(x.astype(np.float64), y.astype(np.float64)).astype(dtype)
+        module = program(binary("remainder", x.size, name))
+        run_passes(module, "hlo-decompose")
+        got = interpret(module, [x, y])[0]
+    np.testing.assert_array_equal(got.astype(np.float64), wanted.astype(np.float64))
+    numbers = ~np.isnan(wanted.astype(np.float64))
+    np.testing.assert_array_equal(np.signbit(got)[numbers], np.signbit(wanted)[numbers])
+
+
+@pytest.mark.parametrize("divisor", [0.5, 1.0, 3.0, 1e-40, 6.2831855, 3e38])
+def test_remainder_by_a_constant(divisor: float) -> None:
+    """Fewer steps where the divisor is known."""
+    x = every_exponent(np.dtype(np.float32), 3000, np.random.default_rng(5))
+    module = program(
+        f"""ENTRY main {{
+  x = f32[{x.size}]{{0}} parameter(0)
+  y = f32[] constant({divisor!r})
+  z = f32[{x.size}]{{0}} broadcast(y), dimensions={{}}
+  ROOT r = f32[{x.size}]{{0}} remainder(x, z)
+}}
+"""
+    )
+    with np.errstate(all="ignore"):
+        wanted = interpret(module, [x])[0]
+        run_passes(module, "hlo-decompose")
+        np.testing.assert_array_equal(interpret(module, [x])[0], wanted)
+
+
+@pytest.mark.parametrize("name", ["s32", "u32", "s16", "u8", "s8"])
+def test_integer_powers(name: str) -> None:
+    dtype = np_dtype(from_hlo_name(name))
+    rng = np.random.default_rng(6)
+    edge = np.array([0, 1, 2, 3, 7, 31, 32, 100, -1, -2, -3, -8]).astype(dtype)
+    x, y = (v.reshape(-1) for v in np.meshgrid(edge, edge))
+    more = rng.integers(0, 1 << 32, (2, 500)).astype(dtype)
+    x, y = np.concatenate([x, more[0]]), np.concatenate([y, more[1]])
+    with np.errstate(all="ignore"):
+        compare(binary("power", x.size, name), [x, y], 0.0)
 
 
 @pytest.mark.parametrize("opcode", ["divide", "remainder"])

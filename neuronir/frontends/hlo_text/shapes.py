@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from math import prod
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, TypeAttribute
@@ -21,6 +22,8 @@ _ARRAY = re.compile(r"\s*([a-z]\w*)\[([^\]\n]*)\]\s*(?:\{([^}\n]*)\})?\s*")
 _COMMENT = re.compile(r"/\*.*?\*/", re.S)
 
 TOKEN = TokenType()
+MOST_ELEMENTS = 1 << 58
+"""Elements of an array whose bytes 64 bits can count."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,8 @@ def _array(name: str, dims_text: str, layout: str | None, text: str) -> Shape:
         raise NeuronError("NIR_HLO002", f"malformed shape {text.strip()}") from None
     if any(d < 0 for d in dims):
         raise NeuronError("NIR_HLO002", f"negative dimension in shape {text.strip()}")
+    if prod(d or 1 for d in dims) > MOST_ELEMENTS:
+        raise NeuronError("NIR_HLO002", f"shape {text.strip()} is too large")
     kept: Attribute | None = None
     if layout is not None and layout.replace(" ", "") != _default_layout(len(dims)):
         order, colon, _ = layout.partition(":")

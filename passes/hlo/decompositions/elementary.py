@@ -8,9 +8,9 @@ from xdsl.dialects.builtin import IntegerType, Signedness, UnitAttr, f32, i32
 from xdsl.ir import Operation, SSAValue
 
 from neuronir.dialects.support.dtypes import is_float, is_integer, is_unsigned, np_dtype
-from neuronir.passes.hlo.decompositions.rounding import float_remainder
+from neuronir.passes.hlo.decompositions.remainder import float_remainder
 from neuronir.passes.hlo.support.build import Emitter
-from neuronir.passes.hlo.support.values import element, shape, splat
+from neuronir.passes.hlo.support.values import constant, element, shape, splat
 from neuronir.passes.hlo.support.walk import Rule
 
 U32 = IntegerType(32, Signedness.UNSIGNED)
@@ -178,6 +178,30 @@ def remainder(op: Operation, e: Emitter) -> SSAValue | None:
     _, rest, by_zero = parts
     value = e.select(by_zero, e.convert(op.operands[0], i32), rest)
     return e.convert(value, element(op.results[0]))
+
+
+def integer_power(x: SSAValue, y: SSAValue, e: Emitter) -> SSAValue:
+    """x^y of integers modulo 2^width: squares of x, multiplied where y has the bit.
+
+    Of a negative y it is 1 / x^|y| without its fraction: 1 or -1 for an x of these, else 0.
+    """
+    type_ = np_dtype(element(y))
+    known = constant(y)
+    most = int(ml_dtypes.iinfo(type_).max if known is None else known.max(initial=0))
+    one, zero = e.fill_like(1, x), e.fill_like(0, x)
+    result, square = one, x
+    for bit in range(most.bit_length()):
+        if bit:
+            square = e.binary("multiply", square, square)
+        chosen = e.compare_number(e.binary_number("and", y, 1 << bit), 0, "NE")
+        result = e.select(chosen, e.binary("multiply", result, square), result)
+    if is_unsigned(element(y)) or (known is not None and int(known.min(initial=0)) >= 0):
+        return result
+    odd = e.compare_number(e.binary_number("and", y, 1), 0, "NE")
+    minus = e.fill_like(-1, x)
+    unit = e.select(e.compare(x, minus, "EQ"), e.select(odd, minus, one), zero)
+    unit = e.select(e.compare(x, one, "EQ"), one, unit)
+    return e.select(e.compare_number(y, 0, "LT"), unit, result)
 
 
 def optimization_barrier(op: Operation, e: Emitter) -> SSAValue | None:

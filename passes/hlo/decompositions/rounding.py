@@ -1,15 +1,12 @@
-"""Rounding to integers in floating point: floor, ceil, round, and the remainder."""
+"""Rounding to integers in floating point: floor, ceil, round."""
 
 import ml_dtypes
-from xdsl.dialects.builtin import IntegerType, Signedness, f32
 from xdsl.ir import Operation, SSAValue
 
-from neuronir.dialects.support.dtypes import is_float, np_dtype
+from neuronir.dialects.support.dtypes import np_dtype
 from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.values import element
 from neuronir.passes.hlo.support.walk import Rule
-
-U32 = IntegerType(32, Signedness.UNSIGNED)
 
 
 def nearest_even(x: SSAValue, e: Emitter) -> SSAValue:
@@ -59,28 +56,6 @@ def round_nearest_afz(op: Operation, e: Emitter) -> SSAValue | None:
     down = floor_of(size, e)
     up = e.compare_number(e.binary("subtract", size, down), 0.5, "GE")
     return with_sign_of(x, e.select(up, e.binary_number("add", down, 1), down), e)
-
-
-def float_remainder(op: Operation, e: Emitter) -> SSAValue | None:
-    """x - trunc(x / y) * y with the sign of x, in f32, corrected by one y where x / y was rounded.
-
-    The product is taken in two exact parts, so the result is exact where |x / y| < 2^12; beyond
-    that the error is that of a product. An infinite divisor leaves x; a zero divisor gives NaN.
-    """
-    if not is_float(element(op.operands[0])):
-        return None
-    x, y = (e.convert(v, f32) for v in op.operands)
-    size, unit = e.unary("abs", x), e.unary("abs", y)
-    quotient = floor_of(e.binary("divide", size, unit), e)
-    bits = e.binary_number("and", e.bitcast(unit, U32), 0xFFFFF000)
-    high = e.bitcast(bits, f32)
-    low = e.binary("subtract", unit, high)
-    rest = e.binary("subtract", size, e.binary("multiply", quotient, high))
-    rest = e.binary("subtract", rest, e.binary("multiply", quotient, low))
-    rest = e.select(e.compare_number(rest, 0, "LT"), e.binary("add", rest, unit), rest)
-    rest = e.select(e.compare(rest, unit, "GE"), e.binary("subtract", rest, unit), rest)
-    rest = e.select(e.compare(size, unit, "LT"), size, rest)
-    return e.convert(with_sign_of(x, rest, e), element(op.operands[0]))
 
 
 RULES: dict[str, Rule] = {

@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import UnitAttr, f32
 from xdsl.ir import Operation, SSAValue
 
 from neuronir.dialects.support.dtypes import byte_size, is_float, is_integer
+from neuronir.passes.hlo.decompositions.elementary import integer_power
 from neuronir.passes.hlo.decompositions.rounding import floor_of, nearest_even, with_sign_of
 from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.values import element, shape, splat, tensor
@@ -18,7 +19,8 @@ _LARGEST_EXPONENT = 64
 
 
 def power(op: Operation, e: Emitter) -> SSAValue | None:
-    """x^y: products for small integer exponents, roots for halves, else exp(y * log|x|).
+    """x^y: products for small integer exponents (all of integers), roots for halves, else
+    exp(y * log|x|).
 
     As IEEE pow: 1 for y = 0 or x = 1, NaN for negative x and fractional y, negative for negative x
     and odd y. The relative error grows with |y * log|x||.
@@ -29,7 +31,7 @@ def power(op: Operation, e: Emitter) -> SSAValue | None:
         if abs(float(number)) <= _LARGEST_EXPONENT and (is_float(element(x)) or float(number) >= 0):
             return _integer_power(x, int(number), e)
     if not is_float(element(x)):
-        return None
+        return integer_power(x, y, e)
     if number is not None and float(number) == 0.5:
         return e.unary("sqrt", x)
     if number is not None and float(number) == -0.5:

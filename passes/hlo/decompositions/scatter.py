@@ -1,0 +1,105 @@
+"""Scatters that combine by what DMAs cannot: the updates of one place first, then the place."""
+
+from math import prod
+
+from xdsl.dialects.builtin import i1, i32
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from neuronir.passes.hlo.rules.arithmetic import neutral_element
+from neuronir.passes.hlo.support.build import OP_CLASSES, Emitter, reducer_opcode
+from neuronir.passes.hlo.support.values import element, integer, ints, shape, size, tensor
+from neuronir.passes.hlo.support.walk import Rule
+
+_NATIVE = ("add", "maximum", "minimum")
+_LARGEST = 1 << 24
+"""Elements of the comparison of all updates with each other."""
+
+
+def scatter(op: Operation, e: Emitter) -> SSAValue | None:
+    """A scatter that multiplies (or takes and, or, xor) becomes one that overwrites.
+
+    Each update is replaced by that of all updates for the same place together (their indices are
+    compared in pairs), combined with the element that a gather finds there; so all updates for a
+    place write the same. Windows have to cover the dimensions that indices move, or take one
+    element of them: others might overlap in part.
+    """
+    opcode = reducer_opcode(op)
+    if opcode is None or opcode in _NATIVE or len(op.operands) != 3:
+        return None
+    operand, indices, updates = op.operands
+    neutral = neutral_element(opcode, element(operand))
+    window, batching = ints(op, "update_window_dims"), ints(op, "input_batching_dims")
+    gone = {*ints(op, "inserted_window_dims"), *batching}
+    sizes = [1] * len(shape(operand))
+    kept = [d for d in range(len(sizes)) if d not in gone]
+    for d, place in zip(kept, window, strict=True):
+        sizes[d] = shape(updates)[place]
+    moved = ints(op, "scatter_dims_to_operand_dims")
+    if neutral is None or any(sizes[d] not in (1, shape(operand)[d]) for d in moved):
+        return None
+    batch = [d for d in range(len(shape(updates))) if d not in window]
+    count = prod(shape(updates)[d] for d in batch)
+    if not count or count * size(updates) > _LARGEST:
+        return None
+    same = _same_place(op, indices, count, e)
+    order = [*batch, *window]
+    rows = e.transpose(updates, order)
+    width = size(updates) // count
+    flat = e.reshape(rows, (count, width))
+    pairs = (count, count, width)
+    own = e.select(
+        e.broadcast(same, pairs, [0, 1]),
+        e.broadcast(flat, pairs, [1, 2]),
+        e.fill(neutral, tensor(pairs, element(updates))),
+    )
+    together = e.reshape(e.reduce(own, neutral, [1], opcode), shape(rows))
+    together = e.transpose(together, [order.index(d) for d in range(len(order))])
+    found = e.op(
+        "gather",
+        [operand, indices],
+        offset_dims=window,
+        collapsed_slice_dims=ints(op, "inserted_window_dims"),
+        start_index_map=moved,
+        operand_batching_dims=batching,
+        start_indices_batching_dims=ints(op, "scatter_indices_batching_dims"),
+        index_vector_dim=integer(op, "index_vector_dim"),
+        slice_sizes=sizes,
+    )
+    scalar = tensor((), element(operand))
+    block = Block(arg_types=[scalar, scalar])
+    block.add_op(OP_CLASSES["hlo.return"].create(operands=[block.args[1]]))
+    return e.emit(
+        "scatter",
+        [operand, indices, e.binary(opcode, found, together)],
+        op.results[0].type,
+        op.properties,
+        [Region(block)],
+    )
+
+
+def _same_place(op: Operation, indices: SSAValue, count: int, e: Emitter) -> SSAValue:
+    """Which pairs of updates have the same index vector: pred [count, count]."""
+    vector = integer(op, "index_vector_dim")
+    dims = shape(indices)
+    if vector == len(dims):
+        indices = e.reshape(indices, (*dims, 1))
+        dims = shape(indices)
+    order = [*(d for d in range(len(dims)) if d != vector), vector]
+    whole = e.transpose(indices, order)
+    flat = e.reshape(whole, (count, dims[vector]))
+    columns = [
+        e.reshape(e.slice(flat, [0, k], [count, k + 1]), (count,)) for k in range(dims[vector])
+    ]
+    # Updates of different batches never meet.
+    for d in ints(op, "scatter_indices_batching_dims"):
+        place = e.iota([dims[k] for k in order[:-1]], order.index(d), i32)
+        columns.append(e.reshape(place, (count,)))
+    same: SSAValue | None = None
+    for column in columns:
+        one, other = (e.broadcast(column, (count, count), [side]) for side in (0, 1))
+        equal = e.compare(one, other, "EQ")
+        same = equal if same is None else e.binary("and", same, equal)
+    return e.fill(1, tensor((count, count), i1)) if same is None else same
+
+
+RULES: dict[str, Rule] = {"scatter": scatter}
