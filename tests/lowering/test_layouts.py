@@ -35,6 +35,13 @@ CASES: dict[str, tuple[str, ...]] = {
         "g = f32[6,4] broadcast(f), dimensions={1}",
         "h = f32[6,4] multiply(q, g)",
     ),
+    "a transpose whose rows cut what a broadcast repeats": (
+        "a = f32[2,120] parameter(0)",
+        "b = f32[2,120,128] broadcast(a), dimensions={0,1}",
+        "s = f32[2,119,128] slice(b), slice={[0:2], [0:119], [0:128]}",
+        "v = f32[16,1904] reshape(s)",
+        "t = f32[1904,16] transpose(v), dimensions={1,0}",
+    ),
     "a factor along the rows of a product": (
         "a = f32[6,5] parameter(0)",
         "b = f32[5,4] parameter(1)",

@@ -327,7 +327,7 @@ class Converter(KnownValues):
 
     def _into_hbm(self, value: Value) -> Form:
         if value.source is not None and value.from_source is not None:
-            for copy in (self.in_hbm, self._packed):
+            for copy in (self.in_hbm, self._packed, self._written_out):
                 mapped = value.from_source(copy(value.source))
                 if mapped is not None:
                     value.forms.append(mapped)
@@ -366,6 +366,10 @@ class Converter(KnownValues):
         self.transfer(form, chip, load=False)
         value.forms.append(form)
         return form
+
+    def _written_out(self, value: Value) -> Form:
+        """A new row-major copy in HBM with all elements, for views that cut what repeats."""
+        return self.in_hbm(self.expanded(value))
 
     def hbm_constant(self, array: np.ndarray, dtype: DType, shape: Sequence[int]) -> SSAValue:
         """A constant that stays in HBM (gather tables)."""
