@@ -1,7 +1,7 @@
 """How much rounding errors matter on given inputs, by running a program with its results perturbed.
 
-Every floating result is multiplied by 1 + u x, x uniform in [-1, 1] and u its unit roundoff; with
-16-bit dots their operands are perturbed by that type's roundoff, too. What comes out differs by
+Every floating result is multiplied by 1 + u x, x uniform in [-1, 1] and u its unit roundoff; where
+products read 16-bit operands, each operand is, with that type's roundoff. What comes out differs by
 about as much as two correct executions do, also where sums cancel, which no analysis that ignores
 the values can see.
 """
@@ -62,7 +62,7 @@ def noise(
     worst = [0.0] * len(plain)
     for run in range(runs):
         perturb = _Perturbation(np.random.default_rng([seed, run]), precision)
-        with observing(perturb):
+        with observing(perturb, perturb.operand):
             results = interpret(module, args, entry)
         for i, (result, exact) in enumerate(zip(results, plain, strict=True)):
             worst[i] = max(worst[i], _deviation(result, exact))
@@ -81,12 +81,21 @@ def _deviation(result: Array, exact: Array) -> float:
 
 
 class _Perturbation:
-    """Changes each rounded result by up to its roundoff."""
+    """Changes each rounded result by up to its roundoff, and operands of products by that of the
+    type they are cast to: all results that read an operand see the same change."""
 
     def __init__(self, rng: np.random.Generator, precision: str) -> None:
         self._rng = rng
-        # A relative change of each operand moves a product of random terms by sqrt(2) of that.
-        self._product = 0.0 if precision == "fp32" else UNIT_ROUNDOFF[precision] * 2.0**0.5
+        self._cast = 0.0 if precision == "fp32" else UNIT_ROUNDOFF[precision]
+
+    def operand(self, op: Operation, value: Value) -> Value:
+        """What a product reads where its operands are cast."""
+        if op.name not in _PRODUCTS or not self._cast or isinstance(value, tuple):
+            return value
+        if not is_float(value.dtype) or value.dtype in NARROW_FLOATS:
+            return value
+        changed = value * (1.0 + self._uniform(value.shape) * self._cast)
+        return np.asarray(changed).astype(value.dtype)
 
     def __call__(self, op: Operation, value: Value) -> Value:
         if isinstance(value, tuple) or op.name in _EXACT:
@@ -101,9 +110,8 @@ class _Perturbation:
         if op.name in _PRODUCTS:
             # Relative to the largest element: a small one may be a sum that cancels.
             size = float(np.max(np.abs(widen(value)), initial=0.0))
-            spread = self._product + unit * 8.0
             changed: Array = widen(value) + self._uniform(value.shape) * np.float32(
-                spread * size / 4.0
+                unit * 2.0 * size
             )
         else:
             changed = widen(value) * (np.float32(1.0) + self._uniform(value.shape) * unit)

@@ -14,17 +14,22 @@ from neuronir.dialects.hlo.semantics.registry import Bound, bind, shape_and_dtyp
 
 # Sees each op's result and gives the value to go on with.
 Observer: TypeAlias = Callable[[Operation, Value], Value]
+# Sees each operand of an op and gives the value that the op reads.
+Reader: TypeAlias = Callable[[Operation, Value], Value]
 _OBSERVER: ContextVar[Observer | None] = ContextVar("observer", default=None)
+_READER: ContextVar[Reader | None] = ContextVar("reader", default=None)
 
 
 @contextmanager
-def observing(observer: Observer) -> Iterator[None]:
-    """While this lasts, `observer` is given the result of every op of every block but reducers."""
-    token = _OBSERVER.set(observer)
+def observing(observer: Observer, reader: Reader | None = None) -> Iterator[None]:
+    """While this lasts, `observer` is given the result of every op of every block but reducers, and
+    `reader` each operand before the op reads it."""
+    tokens = _OBSERVER.set(observer), _READER.set(reader)
     try:
         yield
     finally:
-        _OBSERVER.reset(token)
+        _OBSERVER.reset(tokens[0])
+        _READER.reset(tokens[1])
 
 
 _TERMINATORS = frozenset(("hlo.return", "func.return"))
@@ -74,8 +79,9 @@ class BlockPlan:
         slots[: len(arguments)] = arguments
         del arguments
         observer = None if self._pointwise else _OBSERVER.get()
+        reader = None if self._pointwise else _READER.get()
         for step in self._steps:
-            value = step.run(slots)
+            value = step.run(slots, reader)
             slots[step.output] = value if observer is None else observer(step.op, value)
             for slot in step.dead:
                 slots[slot] = None
@@ -98,8 +104,11 @@ class _Step:
         if self._check:
             self._shape, self._dtype = shape_and_dtype(type_)
 
-    def run(self, slots: list[Any]) -> Value:
-        value = self._bound(*[slots[i] for i in self.inputs])
+    def run(self, slots: list[Any], reader: Reader | None) -> Value:
+        if reader is None:
+            value = self._bound(*[slots[i] for i in self.inputs])
+        else:
+            value = self._bound(*[reader(self.op, slots[i]) for i in self.inputs])
         if isinstance(value, tuple):
             return value
         array = np.asarray(value)
