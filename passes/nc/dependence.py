@@ -6,9 +6,9 @@ the map stays as small as what is live and the whole is near-linear in accesses.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
-from neuronir.dialects.nc.footprint import footprint_key, overlaps, overlaps_for_some
+from neuronir.dialects.nc.footprint import overlaps_for_some, shapes_overlap
 from neuronir.passes.nc.listing import Access, Bounds, Buffer, Node
 
 Predecessors = list[dict[int, bool]]
@@ -27,7 +27,8 @@ def conflict(a: Access, b: Access, bounds: Bounds, shared: Shared | None = None)
     if a.solid and b.solid:
         return True
     if a.fixed and b.fixed:
-        return overlaps(a.pattern, b.pattern, a.pattern.address.const, b.pattern.address.const)
+        distance = b.pattern.address.const - a.pattern.address.const
+        return shapes_overlap(a.shape, b.shape, distance)
     return overlaps_for_some(a.pattern, b.pattern, bounds, shared=shared)
 
 
@@ -37,20 +38,17 @@ def covers(a: Access, b: Access) -> bool:
         return False
     if a.solid:
         return a.low <= b.low and b.high <= a.high
-    return (
-        a.pattern.address == b.pattern.address
-        and footprint_key(a.pattern)[3] == footprint_key(b.pattern)[3]
-    )
+    return a.shape == b.shape and a.pattern.address == b.pattern.address
 
 
 class Memory:
     """The last writes and the reads since, by interval of addresses of one memory or buffer.
 
-    `in_order` says of two nodes whether whoever waits for the second has waited for the first: then
-    a read is forgotten when such a later one covers it.
+    `streams` are the in-order engines of the nodes (-1 for none): whoever waits for the later of
+    two nodes on one has waited for the earlier, so of its reads of the same bytes the last is kept.
     """
 
-    __slots__ = ("bounds", "starts", "writes", "reads", "streams", "shared")
+    __slots__ = ("bounds", "starts", "writes", "reads", "streams", "shared", "_keys")
 
     def __init__(
         self,
@@ -63,7 +61,8 @@ class Memory:
         self.shared = shared
         self.starts: list[int] = [-(1 << 62)]
         self.writes: list[list[Access]] = [[]]
-        self.reads: list[list[Access]] = [[]]
+        self.reads: list[dict[int, Access]] = [{}]
+        self._keys: dict[Hashable, int] = {}
 
     def _split(self, at: int) -> int:
         """The number of the interval that starts at `at`, made where there is none."""
@@ -71,7 +70,7 @@ class Memory:
         if i == len(self.starts) or self.starts[i] != at:
             self.starts.insert(i, at)
             self.writes.insert(i, list(self.writes[i - 1]))
-            self.reads.insert(i, list(self.reads[i - 1]))
+            self.reads.insert(i, dict(self.reads[i - 1]))
         return i
 
     def meet(self, access: Access, found: dict[int, bool]) -> None:
@@ -92,7 +91,7 @@ class Memory:
                     found[entry.node] = data
             if data:
                 continue
-            for entry in self.reads[i]:
+            for entry in self.reads[i].values():
                 if id(entry) in seen or entry.node == access.node:
                     continue
                 seen.add(id(entry))
@@ -103,11 +102,13 @@ class Memory:
         """The entries that `access` may have to follow; only their intervals are compared."""
         first = bisect_right(self.starts, access.low) - 1
         last = bisect_left(self.starts, access.high)
-        tables = (self.writes, self.reads) if access.write else (self.writes,)
         out: dict[int, Access] = {}
-        for table in tables:
+        for i in range(first, last):
+            for entry in self.writes[i]:
+                out[id(entry)] = entry
+        if access.write:
             for i in range(first, last):
-                for entry in table[i]:
+                for entry in self.reads[i].values():
                     out[id(entry)] = entry
         return list(out.values())
 
@@ -115,9 +116,12 @@ class Memory:
         """Remember `access` in another round of its loop: the other one does not count any more."""
         first = self._split(access.low)
         last = self._split(access.high)
-        table = self.writes if access.write else self.reads
+        key = self._key(access)
         for i in range(first, last):
-            table[i] = [e for e in table[i] if e is not access]
+            if access.write:
+                self.writes[i] = [e for e in self.writes[i] if e is not access]
+            elif self.reads[i].get(key) is access:
+                del self.reads[i][key]
         self.note(access)
 
     def note(self, access: Access) -> None:
@@ -125,7 +129,10 @@ class Memory:
         first = self._split(access.low)
         last = self._split(access.high)
         if not access.write:
-            self._note_read(access, first, last)
+            key = self._key(access)
+            for reads in self.reads[first:last]:
+                reads.pop(key, None)  # to come last
+                reads[key] = access
             return
         if access.partial:
             for i in range(first, last):
@@ -133,32 +140,29 @@ class Memory:
             return
         bare = True
         for i in range(first, last):
-            for table in (self.writes, self.reads):
-                if access.solid:
-                    table[i] = [
-                        e for e in table[i] if e.start < access.start or e.stop > access.stop
-                    ]
-                else:
-                    table[i] = [e for e in table[i] if not covers(access, e)]
-                bare = bare and not table[i]
-            self.writes[i].append(access)
+            if access.solid:
+                start, stop = access.start, access.stop
+                writes = [e for e in self.writes[i] if e.start < start or e.stop > stop]
+                reads = {k: e for k, e in self.reads[i].items() if e.start < start or e.stop > stop}
+            else:
+                writes = [e for e in self.writes[i] if not covers(access, e)]
+                reads = {k: e for k, e in self.reads[i].items() if not covers(access, e)}
+            bare = bare and not writes and not reads
+            writes.append(access)
+            self.writes[i], self.reads[i] = writes, reads
         if bare and last - first > 1:  # nothing but this write is left of many intervals
             del self.starts[first + 1 : last]
             del self.writes[first + 1 : last]
             del self.reads[first + 1 : last]
 
-    def _note_read(self, access: Access, first: int, last: int) -> None:
-        streams = self.streams
-        for i in range(first, last):
-            if streams is not None:
-                stream = streams[access.node]
-                if stream >= 0:
-                    self.reads[i] = [
-                        e
-                        for e in self.reads[i]
-                        if streams[e.node] != stream or not covers(access, e)
-                    ]
-            self.reads[i].append(access)
+    def _key(self, access: Access) -> int:
+        """A number that reads share where the later one stands for the earlier."""
+        stream = -1 if self.streams is None else self.streams[access.node]
+        if stream < 0 or not access.fixed:
+            return ~id(access)
+        shape = access.shape
+        what = (stream, access.start, access.stop, access.low, shape.width, shape.dims)
+        return self._keys.setdefault(what, len(self._keys))
 
 
 def dependences(

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from neuronir.dialects.nc.enums import Space
-from neuronir.dialects.nc.footprint import hull_over, reads, shape_of, writes
+from neuronir.dialects.nc.footprint import Shape, hull_over, reads, shape_of, writes
 from neuronir.dialects.nc.instruction import (
     ARGUMENT,
     REGISTER,
@@ -82,6 +82,7 @@ class Access:
     solid: bool
     pattern: AccessPattern
     fixed: bool  # the address is a constant
+    shape: Shape  # of the pattern
 
 
 @dataclass(slots=True)
@@ -342,5 +343,18 @@ class _Reader:
             start, stop = pattern.start, pattern.start + pattern.partitions
         solid = fixed and not shape.dims
         node.accesses.append(
-            Access(node.index, key, write, partial, low, high, start, stop, solid, pattern, fixed)
+            Access(
+                node.index,
+                key,
+                write,
+                partial,
+                low,
+                high,
+                start,
+                stop,
+                solid,
+                pattern,
+                fixed,
+                shape,
+            )
         )

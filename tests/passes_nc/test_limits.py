@@ -4,6 +4,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from neuronir.dialects.nc.enums import DType, Space
+from neuronir.dialects.nc.footprint import shape_of
 from neuronir.dialects.nc.instruction import AccessPattern, Affine
 from neuronir.passes.nc.counters import Count
 from neuronir.passes.nc.listing import Access
@@ -44,7 +45,7 @@ def test_a_buffer_is_stored_only_where_it_has_no_gaps_yet() -> None:
 def test_a_buffer_that_a_loop_fills_tile_by_tile_is_whole() -> None:
     """Its access pattern is that of one round, its bytes are those of all rounds."""
     tile = AccessPattern(Space.SBUF, DType.F32, Affine(0, ((0, 64),)), 0, 128, ((1, 16),))
-    write = Access(0, 0, True, False, 0, 1024, 0, 128, False, tile, False)
+    write = Access(0, 0, True, False, 0, 1024, 0, 128, False, tile, False, shape_of(tile))
     order: Any = [SimpleNamespace(accesses=[write])]
     buffers: Any = [SimpleNamespace(space=Space.SBUF)]
     assert _uses(order, buffers, set())[0].whole(0)
