@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import lru_cache
 from struct import Struct
 from typing import cast
 
@@ -13,6 +14,7 @@ from xdsl.dialects.builtin import (
     FloatAttr,
     IndexType,
     IntegerAttr,
+    IntegerType,
     LocationAttr,
     MemRefType,
     NoneAttr,
@@ -272,7 +274,7 @@ def _create(
     results: Sequence[Attribute],
     attributes: Mapping[str, Attribute],
 ) -> InstructionOp:
-    properties["operandSegmentSizes"] = DenseArrayBase.from_list(i32, [len(buffers), len(indices)])
+    properties["operandSegmentSizes"] = segments_attr(len(buffers), len(indices))
     return cls.create(
         operands=[*buffers, *indices],
         properties=properties,
@@ -326,13 +328,28 @@ def build(
     return op
 
 
+@lru_cache
+def segments_attr(buffers: int, indices: int) -> DenseArrayBase[IntegerType]:
+    """The property that says how many operands are buffers and how many index values."""
+    return DenseArrayBase.from_list(i32, [buffers, indices])
+
+
 def params_attr(opcode: str, params: Mapping[str, int | float | IntEnum]) -> DictionaryAttr:
     """Parameters as an attribute, in the order of the opcode table."""
+    # By spelling: 0.0 and -0.0 are equal.
+    return _params_attr(opcode, tuple((name, repr(v), v) for name, v in params.items()))
+
+
+@lru_cache(maxsize=1 << 12)
+def _params_attr(
+    opcode: str, params: Sequence[tuple[str, str, int | float | IntEnum]]
+) -> DictionaryAttr:
+    given = {name: value for name, _, value in params}
     out: dict[str, Attribute] = {}
     for param in OPCODES[opcode].params:
-        if param.name not in params:
+        if param.name not in given:
             continue
-        value = params[param.name]
+        value = given[param.name]
         if isinstance(param.kind, type):
             out[param.name] = StringAttr(param.kind(int(value)).name.lower())
         elif param.kind == "float":

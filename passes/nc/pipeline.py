@@ -62,9 +62,9 @@ def pipeline_loops(
 ) -> None:
     """Pipeline every innermost loop of a function where that pays."""
     _hoist(func)
-    listing = list_function(func, kinds, placed=False)
-    if not listing.loops:
+    if not any(isinstance(op, scf.ForOp) for op in func.walk()):
         return
+    listing = list_function(func, kinds, placed=False)
     places = sum(1 for op in func.walk() if isinstance(op, InstructionOp))
     found = Analysis(listing, [-1] * places).run()
     pipelined = 0

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerAttr, NoneAttr, i32
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, NoneAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from neuronir.dialects.nc.attributes import Pattern, PatternAttr, number_of
-from neuronir.dialects.nc.ops import InstructionOp
+from neuronir.dialects.nc.ops import InstructionOp, segments_attr
 from neuronir.dialects.nc.structure import AddressOfOp, AllocOp
 
 
@@ -65,7 +65,7 @@ def copy_with(
         properties={
             **op.properties,
             "patterns": ArrayAttr(patterns),
-            "operandSegmentSizes": DenseArrayBase.from_list(i32, [len(operands), len(values)]),
+            "operandSegmentSizes": segments_attr(len(operands), len(values)),
         },
         result_types=[r.type for r in op.results],
         attributes=dict(op.attributes),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, ModuleOp, StringAttr, i32
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute
 from xdsl.passes import ModulePass
 
@@ -17,7 +17,7 @@ from neuronir.dialects.nc.attributes import (
     number_of,
 )
 from neuronir.dialects.nc.machine import Machine
-from neuronir.dialects.nc.ops import InstructionOp
+from neuronir.dialects.nc.ops import InstructionOp, segments_attr
 from neuronir.passes.nc.bodies import bodies_in_place
 from neuronir.passes.nc.carried import Analysis
 from neuronir.passes.nc.clocks import ENGINES, find_waits
@@ -129,7 +129,7 @@ def _write(
         op.properties["waits"] = ArrayAttr(specs)
     if len(indices) > had:
         op.operands = [*op.operands[:n_buffers], *indices]
-        sizes = DenseArrayBase.from_list(i32, [n_buffers, len(indices)])
+        sizes = segments_attr(n_buffers, len(indices))
         op.properties["operandSegmentSizes"] = sizes
     if update is not None:
         op.properties["updates"] = ArrayAttr([UpdateAttr(UpdateSpec(*update))])

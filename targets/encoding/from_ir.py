@@ -1,8 +1,6 @@
 """From an allocated nc module to a Program: streams by engine, variables, sources."""
 
 from collections.abc import Mapping
-from dataclasses import astuple
-from typing import cast
 
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, UnknownLoc
@@ -82,7 +80,7 @@ class _Builder:
         self.addresses.update(self.arguments.fixed)
         # Source 0 stands for instructions that no HLO instruction asked for.
         self.sources: list[Source] = []
-        self._source_numbers: dict[tuple[str, str, str, int, str, int], int] = {}
+        self._source_numbers: dict[tuple[str, str, str, int, str, int, str], int] = {}
         self.source(Source(""))
         self.semaphores = 0
         self._done: dict[str, Streams] = {}
@@ -107,7 +105,8 @@ class _Builder:
 
     def source(self, source: Source) -> int:
         """The number of a source."""
-        key = cast(tuple[str, str, str, int, str, int], astuple(source))
+        s = source
+        key = (s.name, s.framework, s.file, s.line, s.opcode, s.flops, s.group)
         number = self._source_numbers.setdefault(key, len(self.sources))
         if number == len(self.sources):
             self.sources.append(source)
