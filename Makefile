@@ -33,6 +33,7 @@ $(STAMP): pyproject.toml
 	$(BIN)/python -c 'import setuptools as s, sys; sys.exit(int(s.__version__.split(".")[0]) < 75)' \
 	  2>/dev/null || $(PIP) install 'setuptools>=75'
 	$(PIP) install --no-build-isolation -e .
+	$(BIN)/python -m compileall -q neuronir dialects passes targets
 	@printf '%s\n' '$(CURDIR)' > $@
 
 $(TESTS): $(STAMP)

@@ -19,6 +19,7 @@ from neuronir.dialects.nc.machine import register_machine
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.npz import Array
 from neuronir.dialects.support.output import atomic_write
+from neuronir.driver.collector import few_collections
 from neuronir.driver.digest import Digest, digest_of
 from neuronir.driver.dumps import dump_phase, ir_text
 from neuronir.driver.options import CompileOptions
@@ -139,6 +140,10 @@ class _Compile:
 
     def run(self) -> CompiledResult:
         """All phases that are asked for."""
+        with few_collections():
+            return self._run()
+
+    def _run(self) -> CompiledResult:
         module = self.load()
         result = CompiledResult(
             PHASES[self.first],

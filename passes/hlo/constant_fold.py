@@ -29,7 +29,10 @@ class _Folder:
 
     def learn(self, op: Operation) -> bool:
         """Evaluate an op whose operands are known, if the result is not too large."""
-        if not can_evaluate(op) or any(v not in self.known for v in op.operands):
+        for value in op.operands:
+            if value not in self.known:
+                return False
+        if not can_evaluate(op):
             return False
         result = op.results[0]
         budget = max(self.limit, sum(self.known[v].size for v in op.operands))

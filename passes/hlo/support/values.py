@@ -2,7 +2,12 @@
 
 from math import prod
 
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, StringAttr, TensorType
+from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    IntegerAttr,
+    StringAttr,
+    TensorType,
+)
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from neuronir.dialects.hlo.attributes import ints as array_ints
@@ -25,7 +30,7 @@ def shape_of(type_: Attribute) -> tuple[int, ...]:
     """The dimensions of a tensor type."""
     if not isinstance(type_, TensorType):
         raise TypeError(f"a tensor type is needed, got {type_}")
-    return tuple(type_.get_shape())
+    return type_.get_shape()
 
 
 def element(value: SSAValue) -> Attribute:

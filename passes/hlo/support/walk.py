@@ -56,7 +56,10 @@ def has_effect(op: Operation) -> bool:
 
 def is_dead(op: Operation) -> bool:
     """Whether an op can go: no result is used and it has no effect."""
-    return all(r.first_use is None for r in op.results) and not has_effect(op)
+    for result in op.results:
+        if result.first_use is not None:
+            return False
+    return not has_effect(op)
 
 
 def erase_dead(op: Operation) -> int:
