@@ -139,7 +139,8 @@ class Registry:
             for part, text in parts.items():
                 # The driver says in the module which machine it is for; here the pass has to know.
                 bound = re.sub(
-                    r"\b(hlo-tile-batch|hlo-tile-rows|hlo-split-batch|lower-hlo-to-nc)(?!\{)",
+                    r"\b(hlo-tile-batch|hlo-tile-rows|hlo-split-batch|hlo-split-attention"
+                    r"|lower-hlo-to-nc)(?!\{)",
                     rf"\1{{target={name}}}",
                     text,
                 )

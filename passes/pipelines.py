@@ -33,6 +33,7 @@ def to_target(
             'hlo-decompose{keep="logistic"}',
             _CLEAN,
             "hlo-fold-scales",
+            "hlo-fold-norms",
             cast,
             _CLEAN,
             f'hlo-verify-supported{{target="{target}"}}',

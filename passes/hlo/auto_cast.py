@@ -28,6 +28,7 @@ TYPES: dict[str, Attribute | None] = {"bf16": bf16, "fp16": f16, "tf32": None}
 TF32_EXPONENT_BITS, TF32_MANTISSA_BITS = 8, 10
 
 _MATMULTS = ("hlo.dot", "hlo.convolution")
+_VIEWS = ("hlo.transpose", "hlo.reshape")
 _NOT_CAST = ("hlo.convert", "hlo.bitcast_convert", "hlo.reduce_precision", "hlo.is_finite")
 
 
@@ -52,12 +53,27 @@ class _Caster:
             window = _selecting_window(value)
             if window is not None:
                 return self.rounded_before(window, emitter, self.target)
-            return emitter.convert(value, self.target)
+            return self.converted(value, emitter, self.target)
         properties = {
             "exponent_bits": IntegerAttr(TF32_EXPONENT_BITS, i32),
             "mantissa_bits": IntegerAttr(TF32_MANTISSA_BITS, i32),
         }
         return emitter.emit("reduce_precision", [value], value.type, properties)
+
+    def converted(self, value: SSAValue, emitter: Emitter, target: Attribute) -> SSAValue:
+        """A conversion, before the transposes and reshapes that make `value`: what computes the
+        numbers can store them in the small type then."""
+        views: list[Operation] = []
+        source = value
+        while source.has_one_use() and isinstance(source, OpResult) and source.op.name in _VIEWS:
+            views.append(source.op)
+            source = source.op.operands[0]
+        if not source.has_one_use() or all(op.name != "hlo.transpose" for op in views):
+            return emitter.convert(value, target)
+        small = emitter.convert(source, target)
+        for view in reversed(views):
+            small = emitter.like(view, [small], tensor(shape(view.results[0]), target))
+        return small
 
     def rounded_before(self, window: Operation, emitter: Emitter, target: Attribute) -> SSAValue:
         """A window that selects among rounded numbers: rounding keeps the order of numbers, so it

@@ -1,4 +1,4 @@
-"""hlo-fold-scales: constant factors after a convolution become part of its constant filter."""
+"""hlo-fold-scales: constant factors after a product become part of its constant weights."""
 
 from dataclasses import dataclass
 
@@ -29,8 +29,7 @@ Vector = NDArray[np.float32]
 
 @dataclass
 class _Affine:
-    """What follows a convolution: factor * result + offset, by output feature; `last` is its last
-    op."""
+    """What follows a product: factor * result + offset, by output feature, up to the op `last`."""
 
     factor: Vector
     offset: Vector
@@ -38,28 +37,57 @@ class _Affine:
     scaled: bool = False
 
 
-def _vector(value: SSAValue, dimension: int, size: int) -> Vector | None:
-    """The constant numbers by feature that `value` repeats along its other dimensions."""
+@dataclass(frozen=True)
+class _Filter:
+    """The constant operand of a product: its number, its dimension that becomes the feature of the
+    result, and the dimension of the result."""
+
+    operand: int
+    own: int
+    feature: int
+
+
+def _filter(op: Operation) -> _Filter | None:
+    """The filter of a convolution, or the side of a dot with one free dimension, if constant."""
+    if op.name == "hlo.convolution":
+        own, feature = integer(op, "kernel_output_feature_dim"), integer(op, "output_feature_dim")
+        return _Filter(1, own, feature) if producer(op.operands[1], "constant") else None
+    for i, side in ((1, "rhs"), (0, "lhs")):
+        taken = {*ints(op, f"{side}_contracting_dims"), *ints(op, f"{side}_batch_dims")}
+        free = [d for d in range(len(shape(op.operands[i]))) if d not in taken]
+        if len(free) == 1 and producer(op.operands[i], "constant"):
+            last = len(shape(op.results[0])) - 1
+            return _Filter(i, free[0], last if i else len(ints(op, "lhs_batch_dims")))
+    return None
+
+
+def _vector(value: SSAValue, dimension: int | None, size: int) -> Vector | None:
+    """The constant numbers by feature that `value` repeats along its other dimensions; without a
+    dimension only one number for all."""
     one = splat(value)
     if one is not None:
         return np.full(size, one, np.float32)
     broadcast = producer(value, "broadcast")
-    if broadcast is None or ints(broadcast, "dimensions") != (dimension,):
+    if broadcast is None or dimension is None or ints(broadcast, "dimensions") != (dimension,):
         return None
     constant = producer(broadcast.operands[0], "constant")
     return None if constant is None else constant_array(constant).astype(np.float32)
 
 
-def _follow(conv: Operation) -> _Affine:
-    """The constant factors and offsets by feature that are applied to a convolution alone."""
-    dimension = integer(conv, "output_feature_dim")
-    size = shape(conv.results[0])[dimension]
+def _follow(product: Operation, feature: int) -> _Affine:
+    """The constant factors and offsets by feature that are applied to a product alone."""
+    dimension: int | None = feature
+    size = shape(product.results[0])[feature]
     found = _Affine(np.ones(size, np.float32), np.zeros(size, np.float32))
-    value: SSAValue = conv.results[0]
+    value: SSAValue = product.results[0]
     while value.has_one_use():
         use = next(iter(value.uses))
         op = use.operation
         name = op.name.removeprefix("hlo.")
+        if name == "reshape":  # what follows is for the features in another shape
+            dimension = None
+            value = op.results[0]
+            continue
         if name not in ("add", "subtract", "multiply") or op.operands[0] is op.operands[1]:
             break
         if name == "subtract" and use.index == 1:
@@ -77,52 +105,58 @@ def _follow(conv: Operation) -> _Affine:
     return found
 
 
-def fold(conv: Operation) -> bool:
-    """Fold what follows one convolution into its filter and one offset."""
-    weights = producer(conv.operands[1], "constant")
-    if not is_tensor(conv.results[0]) or element(conv.results[0]) != f32 or weights is None:
+def fold(product: Operation) -> bool:
+    """Fold what follows one product into its filter and one offset."""
+    if not is_tensor(product.results[0]) or element(product.results[0]) != f32:
         return False
-    if element(conv.operands[1]) != f32 or not conv.operands[1].has_one_use():
+    where = _filter(product)
+    if where is None:
+        return False
+    given = product.operands[where.operand]
+    if any(element(v) != f32 for v in product.operands) or not given.has_one_use():
         return False
     with np.errstate(all="ignore"):
-        after = _follow(conv)
-        if not after.scaled or after.last is None:
+        after = _follow(product, where.feature)
+        weights = producer(given, "constant")
+        if not after.scaled or after.last is None or weights is None:
             return False
         array = constant_array(weights).astype(np.float32, copy=False)
-        feature = integer(conv, "kernel_output_feature_dim")
         along = [1] * array.ndim
-        along[feature] = array.shape[feature]
+        along[where.own] = array.shape[where.own]
         scaled = array * after.factor.reshape(along)
     usual = np.abs(scaled) >= np.finfo(np.float32).tiny
     zero = (array == 0.0) | (after.factor.reshape(along) == 0.0)
     if not (np.isfinite(scaled) & (usual | zero)).all() or not np.isfinite(after.offset).all():
         return False
-    emitter = Emitter(conv)
-    result = emitter.like(conv, [conv.operands[0], emitter.constant(scaled)], conv.results[0].type)
-    if FLOPS in conv.attributes:
-        emitter.created[-1].attributes[FLOPS] = conv.attributes[FLOPS]
+    emitter = Emitter(product)
+    operands = list(product.operands)
+    operands[where.operand] = emitter.constant(scaled)
+    result = emitter.like(product, operands, product.results[0].type)
+    if FLOPS in product.attributes:
+        emitter.created[-1].attributes[FLOPS] = product.attributes[FLOPS]
     if np.any(after.offset != 0.0):
         bias = emitter.constant(after.offset)
-        dimension = integer(conv, "output_feature_dim")
-        spread = emitter.broadcast(bias, shape(result), [dimension])
+        spread = emitter.broadcast(bias, shape(result), [where.feature])
         result = emitter.binary("add", result, spread)
+    result = emitter.reshape(result, shape(after.last.results[0]))
     after.last.results[0].replace_all_uses_with(result)
     return True
 
 
 def _fold_block(block: Block) -> int:
-    return sum(fold(op) for op in tuple(block.ops) if op.name == "hlo.convolution")
+    names = ("hlo.convolution", "hlo.dot")
+    return sum(fold(op) for op in tuple(block.ops) if op.name in names)
 
 
 @dataclass(frozen=True)
 class HloFoldScalesPass(ModulePass):
-    """Fold constant factors by output feature (an inference batch norm) into constant filters.
+    """Fold constant factors by output feature into constant filters and weights.
 
-    convolution(x, w) * s, with constant offsets before and after, becomes convolution(x, w * s) and
-    one offset, for filters in fp32 that nothing else reads, where the product is finite and no
-    number becomes subnormal. It costs one more rounding of a filter in fp32, and runs before
-    hlo-auto-cast, so that filters are rounded to its type once. What became dead is left for
-    hlo-dce.
+    convolution(x, w) * s, with constant offsets before and after (an inference batch norm), becomes
+    convolution(x, w * s) and one offset; so does dot(x, w) * s (the queries of attention). That is
+    for weights in fp32 that nothing else reads, where the product is finite and no number becomes
+    subnormal. It costs one more rounding of weights in fp32, and runs before hlo-auto-cast, so that
+    they are rounded to its type once. What became dead is left for hlo-dce.
     """
 
     name = "hlo-fold-scales"

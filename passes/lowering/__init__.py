@@ -17,6 +17,12 @@ def _hlo_split_batch() -> type[ModulePass]:
     return HloSplitBatch
 
 
+def _hlo_split_attention() -> type[ModulePass]:
+    from neuronir.passes.lowering.batch.split_attention import HloSplitAttention
+
+    return HloSplitAttention
+
+
 def _hlo_tile_batch() -> type[ModulePass]:
     from neuronir.passes.lowering.batch.tile_batch import HloTileBatch
 
@@ -30,6 +36,7 @@ def _hlo_tile_rows() -> type[ModulePass]:
 
 
 PASSES: dict[str, Callable[[], type[ModulePass]]] = {
+    "hlo-split-attention": _hlo_split_attention,
     "hlo-split-batch": _hlo_split_batch,
     "hlo-tile-batch": _hlo_tile_batch,
     "hlo-tile-rows": _hlo_tile_rows,

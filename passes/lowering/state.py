@@ -58,6 +58,8 @@ class Lowering:
         self.streamed: set[Operation] = set()  # ops of groups that are lowered tile by tile
         self.pieces: dict[tuple[Value, tuple[int, ...], tuple[int, ...]], Value] = {}
         self.row_parts: dict[Form, Form] = {}
+        self.statistics: dict[tuple[Form, str, float], tuple[Form | None, Form]] = {}  # of rows
+        self.joined: dict[Operation, Form] = {}  # concatenations that their operands write
         self.attentions: dict[Operation, Attention] = {}  # under way, by the dot that ends them
         self.layers: Sequence[Repetition] = ()
         self.least_layers = 0  # instructions that they must have in all to become a loop

@@ -3,10 +3,11 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, TensorType, i64
+from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Block, Operation, SSAValue
 
-from neuronir.dialects.hlo.data_movement import ConcatenateOp, SliceOp
+from neuronir.dialects.hlo.data_movement import ConcatenateOp
+from neuronir.passes.lowering.batch.slices import slice_of
 from neuronir.passes.lowering.layouts.demand import shape_of
 
 Piece = tuple[int, int, int]
@@ -51,7 +52,7 @@ def write_parts(block: Block, parts: Parts, order: Sequence[tuple[int, Operation
         if (low, end) == (0, shape_of(value)[d]):
             return value
         if (value, wanted) not in slices:
-            cut = _slice(value, d, low, end)
+            cut = slice_of(value, d, low, end - low)
             cut.location = op.location
             out.append(cut)
             slices[value, wanted] = cut.results[0]
@@ -114,18 +115,3 @@ def in_one_piece(block: Block, ops: Collection[Operation]) -> bool:
         elif left and any(v.owner in ops for v in op.operands):
             return False
     return True
-
-
-def _slice(value: SSAValue, dim: int, low: int, end: int) -> Operation:
-    assert isinstance(value.type, TensorType)
-    shape = list(shape_of(value))
-    starts = [low if d == dim else 0 for d in range(len(shape))]
-    limits = [end if d == dim else n for d, n in enumerate(shape)]
-    shape[dim] = end - low
-    properties = {
-        "start_indices": DenseArrayBase.from_list(i64, starts),
-        "limit_indices": DenseArrayBase.from_list(i64, limits),
-        "strides": DenseArrayBase.from_list(i64, [1] * len(shape)),
-    }
-    type_ = TensorType(value.type.element_type, shape)
-    return SliceOp.create(operands=[value], result_types=[type_], properties=properties)

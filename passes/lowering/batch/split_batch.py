@@ -20,7 +20,7 @@ from neuronir.dialects.hlo.control_flow import TupleOp
 from neuronir.dialects.nc.machine import Machine, get_machine
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.lowering.batch.parts import Piece, write_parts
-from neuronir.passes.lowering.batch.strands import interleaved, worthwhile
+from neuronir.passes.lowering.batch.strands import in_layers, worthwhile
 from neuronir.passes.lowering.layouts.demand import shape_of
 from neuronir.passes.lowering.streaming.dims import WHOLE, Tiling, spread, tiled_copy
 from neuronir.passes.statistics import record
@@ -61,7 +61,7 @@ def split_block(block: Block, machine: Machine, strands: int) -> None:
         return
     record(HloSplitBatch.name, "strands", count)
     record(HloSplitBatch.name, "ops", len(region.tilings))
-    split(block, region, interleaved(list(region.tilings), count, machine), count)
+    split(block, region, in_layers(block, list(region.tilings), count, machine), count)
 
 
 @dataclass(frozen=True)

@@ -9,15 +9,17 @@ from collections.abc import Sequence
 from math import prod
 
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Operation
+from xdsl.ir import Block, Operation
 
 from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.dialects.hlo.flops import useful_flops
 from neuronir.dialects.hlo.linear import DotOp
 from neuronir.dialects.nc.machine import Machine
+from neuronir.passes.lowering.layers.repetition import find_repetitions
 from neuronir.passes.lowering.layouts.demand import ints, shape_of
 from neuronir.passes.lowering.products.epilogue import COMPOSITES
 from neuronir.passes.lowering.streaming.size import VIEWS
+from neuronir.passes.statistics import record
 
 PASSES_OF_COMPOSITE = 4
 """Times that a softmax or a normalisation goes over its data."""
@@ -49,6 +51,38 @@ def interleaved(
         out.append((best, ops[following[best]]))
         following[best] += 1
     return out
+
+
+def in_layers(
+    block: Block, ops: Sequence[Operation], strands: int, machine: Machine
+) -> list[tuple[int, Operation]]:
+    """(strand, op) of all copies of `ops`, which are in the order of the block, such that repeated
+    layers stay repeated: a layer of all strands comes after the one before it, and all layers are
+    in one order."""
+    chosen = set(ops)
+    ends: dict[Operation, list[tuple[int, Operation]]] = {}  # what to emit after a layer's last op
+    inside: set[Operation] = set()
+    place = {op: i for i, op in enumerate(ops)}
+    for found in find_repetitions(block):
+        if not all(chosen.issuperset(layer) for layer in found.layers):
+            continue
+        template = sorted(found.layers[-1], key=lambda op: place[op])
+        number = {op: i for i, op in enumerate(found.layers[-1])}
+        order = [(s, number[op]) for s, op in interleaved(template, strands, machine)]
+        for layer in found.layers:
+            inside.update(layer)
+            ends[max(layer, key=lambda op: place[op])] = [(s, layer[i]) for s, i in order]
+        record("hlo-split-batch", "layers in one order", len(found.layers))
+    out: list[tuple[int, Operation]] = []
+    between: list[Operation] = []
+    for op in ops:
+        if op not in inside:
+            between.append(op)
+        elif op in ends:
+            out += interleaved(between, strands, machine)
+            out += ends[op]
+            between = []
+    return out + interleaved(between, strands, machine)
 
 
 def _start(work: tuple[float, float], ready: float, tensor: float, vector: float) -> float:

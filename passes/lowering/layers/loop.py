@@ -264,7 +264,7 @@ class _Layers:
 
     def _caches(self) -> list[dict[Any, Any]]:
         """What the lowering remembers of forms; those of the body are of no use outside of it."""
-        return [self.state.pieces, self.state.row_parts]
+        return [self.state.pieces, self.state.row_parts, self.state.statistics]
 
     def _restore(self) -> None:
         for cache, before in zip(self._caches(), self.caches, strict=True):

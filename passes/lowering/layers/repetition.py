@@ -8,7 +8,7 @@ parameters, and views of them, belong to whoever reads them: where they differ t
 layers differ in.
 """
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,7 +22,8 @@ VIEWS = ("hlo.broadcast", "hlo.reshape", "hlo.transpose", "hlo.slice")
 _IGNORED = ("metadata", "hlo.name", "sharding", "frontend_attributes", "backend_config")
 """Attributes that say where an op came from, not what it does."""
 
-_PERIODS = 6
+_PERIODS = 6  # distances that are looked at, those at which most ops repeat
+_ALIKE = 8  # ops of a layer that do the same (such as those of strands), for an op to count
 _CUTS = 8
 _SHORTEST = 4  # ops of a layer
 LEAST_LAYERS = 3
@@ -152,12 +153,12 @@ class _Finder:
     def _runs(self, low: int, high: int) -> list[tuple[int, int, int]]:
         """(period, first op, end) of stretches that repeat, the longest first."""
         tokens = self.tokens[low:high]
-        latest: dict[int, int] = {}
+        places: dict[int, deque[int]] = {}
         distances: Counter[int] = Counter()
         for i, token in enumerate(tokens.tolist()):
-            if token in latest:
-                distances[i - latest[token]] += 1
-            latest[token] = i
+            earlier = places.setdefault(token, deque(maxlen=_ALIKE))
+            distances.update(i - place for place in earlier)
+            earlier.append(i)
         out: list[tuple[int, int, int]] = []
         likely = [d for d, _ in distances.most_common(_PERIODS) if d >= _SHORTEST]
         for period in likely:

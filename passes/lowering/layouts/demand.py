@@ -10,16 +10,24 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
 from neuronir.dialects.hlo.control_flow import CompositeOp
-from neuronir.dialects.hlo.data_movement import BroadcastOp, ReshapeOp, SliceOp, TransposeOp
+from neuronir.dialects.hlo.data_movement import (
+    BroadcastOp,
+    ConcatenateOp,
+    ReshapeOp,
+    SliceOp,
+    TransposeOp,
+)
 from neuronir.dialects.hlo.linear import ConvolutionOp, DotOp
 from neuronir.dialects.hlo.reduction import ReduceOp
 from neuronir.dialects.nc.enums import DType
 from neuronir.passes.lowering.layouts.layout import (
     Atom,
+    atom,
     dense,
     dim_atoms,
     divisor,
     join,
+    row_major,
     tile,
     tile_width,
 )
@@ -149,14 +157,15 @@ def _walk(
                 if parts is not None:
                     out.free.extend(b for b, _ in parts)
         elif isinstance(op, SliceOp):
-            shape = shape_of(value)
-            cut = [d for d, n in enumerate(shape_of(op.results[0])) if n != shape[d]]
-            for a in dim_atoms(shape, cut):
+            for a in _cut_digits(op):
                 parts = back(a)
                 if parts is not None:
                     out.free.extend(b for b, _ in parts)
+            _walk(op.results[0], _from_slice(op, back), out, limit, depth - 1, seen)
         elif isinstance(op, ReshapeOp):
             _walk(op.results[0], back, out, limit, depth - 1, seen)
+        elif isinstance(op, ConcatenateOp):
+            _walk(op.results[0], _from_whole(op, use.index, back), out, limit, depth - 1, seen)
         elif isinstance(op, BroadcastOp) or op.name == "hlo.transpose":
             _walk(op.results[0], _through(op, back), out, limit, depth - 1, seen)
         elif isinstance(op, CompositeOp) and op.kind.data in ("softmax", "layer_norm", "rms_norm"):
@@ -169,6 +178,59 @@ def _walk(
         elif len(op.results) == 1 and isinstance(op.results[0].type, TensorType):
             if shape_of(op.results[0]) == shape_of(value):
                 _walk(op.results[0], back, out, limit, depth - 1, seen)
+
+
+def _cut_digits(op: SliceOp) -> list[Atom]:
+    """What a slice cuts of its operand: of a dimension in equal parts, one of which it takes, the
+    number of the part."""
+    shape, part = shape_of(op.operands[0]), shape_of(op.results[0])
+    out: list[Atom] = []
+    for d, (n, kept, low) in enumerate(zip(shape, part, ints(op.start_indices), strict=True)):
+        if n == kept:
+            continue
+        (a,) = dim_atoms(shape, [d])
+        equal = kept and low % kept == 0 == n % kept and ints(op.strides)[d] == 1
+        out.append(atom(n // kept, a.stride * kept) if equal else a)
+    return out
+
+
+def _from_slice(op: SliceOp, back: MapBack) -> MapBack:
+    """Atoms of a slice as those of its operand, where it begins and ends between them."""
+    shape, part = shape_of(op.operands[0]), shape_of(op.results[0])
+    old, new = row_major(shape), row_major(part)
+    starts, steps = ints(op.start_indices), ints(op.strides)
+
+    def mapped(a: Atom) -> Parts | None:
+        for d, n in enumerate(part):
+            if n == 1 or not (new[d] <= a.stride and a.end <= new[d] * n):
+                continue
+            reach = a.end // new[d]
+            whole = n == shape[d]
+            if whole or (
+                steps[d] == 1 and not a.ragged and starts[d] % reach == 0 == shape[d] % reach
+            ):
+                scale = old[d]
+                return back(
+                    Atom(a.size, a.stride // new[d] * scale, a.unit // new[d] * scale, a.extent)
+                )
+        return None
+
+    return mapped
+
+
+def _from_whole(op: ConcatenateOp, index: int, back: MapBack) -> MapBack:
+    """Atoms of the result of a concatenation as those of an operand, where they divide it."""
+    shape, part = shape_of(op.results[0]), shape_of(op.operands[index])
+    old, new = row_major(shape), row_major(part)
+
+    def mapped(a: Atom) -> Parts | None:
+        for d, n in enumerate(part):
+            inside = n > 1 and old[d] <= a.stride and a.end <= old[d] * n
+            if inside and not a.ragged and n * old[d] % a.end == 0 == a.stride % old[d]:
+                return back(atom(a.size, a.stride // old[d] * new[d]))
+        return None
+
+    return mapped
 
 
 def _through(op: Operation, back: MapBack) -> MapBack:

@@ -31,6 +31,7 @@ from neuronir.passes.lowering.layouts.values import Partition, Value, slice_valu
 from neuronir.passes.lowering.layouts.views import numbers_of
 from neuronir.passes.lowering.products.epilogue import Epilogue, find_epilogue
 from neuronir.passes.lowering.products.evict import Evict
+from neuronir.passes.lowering.products.in_place import part_form
 from neuronir.passes.lowering.products.sides import (
     Pair,
     Side,
@@ -209,6 +210,9 @@ class Dot:
         parts = [b for a in free for b in ((a,) if a.ragged else split_at(a, cuts) or (a,))]
         inner = [a for a in parts if any(within(a, c) for c in columns)]
         outer = [a for a in parts if a not in inner]
+        placed = part_form(self.state, epilogue.result, layout, epilogue.dtype)
+        if placed is not None and all(placed.stride(a) == step for a, step in dense(inner)):
+            return placed
         rows = span(layout) if layout else 1
         elements = product(outer) * product(inner)
         buffer = self.state.emitter.sbuf(rows, elements, epilogue.dtype)

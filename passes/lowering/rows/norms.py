@@ -41,19 +41,31 @@ def lower_norm(state: Lowering, op: CompositeOp) -> bool:
     result, dtype, absorbed = converted(state, op)
     out = rows.result(dtype)
     epsilon = float(cast(FloatAttr, op.params.data["epsilon"]).value.data)
-    if op.kind.data == "layer_norm":
-        moments = _moments(rows)
-        deviation = _inverse_root(rows, moments, 1, 2, epsilon)
-    else:
-        moments, deviation = None, _inverse_root(rows, _square_means(rows), 0, 1, epsilon)
-    vectors = [(AluOp.MULTIPLY, factor), (AluOp.ADD, offset)]
-    terms = [(alu, _spread(state, rows, v)) for alu, v in vectors if v is not None]
+    moments, deviation = _statistics(rows, op.kind.data, epsilon)
+    vectors = [(AluOp.MULTIPLY, factor, 1.0), (AluOp.ADD, offset, 0.0)]
+    used = [(alu, v) for alu, v, neutral in vectors if v is not None and v.scalar != neutral]
+    terms = [(alu, _spread(state, rows, v)) for alu, v in used]
     _apply(rows, moments, deviation, terms, out)
     state.done.update(absorbed)
     made = new_value(state.shape(result), dtype)
     made.forms.append(out)
     state.set(result, made)
     return True
+
+
+def _statistics(rows: Rows, kind: str, epsilon: float) -> tuple[Form | None, Form]:
+    """Moments (of a layer norm) and inverse deviation of each row: shared by norms of one value."""
+    known = rows.state.statistics.get((rows.form, kind, epsilon))
+    if known is not None:
+        return known
+    moments = None
+    if kind == "layer_norm":
+        moments = _moments(rows)
+        deviation = _inverse_root(rows, moments, 1, 2, epsilon)
+    else:
+        deviation = _inverse_root(rows, _square_means(rows), 0, 1, epsilon)
+    rows.state.statistics[rows.form, kind, epsilon] = moments, deviation
+    return moments, deviation
 
 
 def _affine(

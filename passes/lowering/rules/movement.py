@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import prod
 from typing import cast
 
 import numpy as np
@@ -48,12 +47,9 @@ from neuronir.passes.lowering.layouts.values import (
     slice_value,
 )
 from neuronir.passes.lowering.layouts.views import chunks, plan
+from neuronir.passes.lowering.products.in_place import too_large
 from neuronir.passes.lowering.rules.empty import broadcast_scalar
 from neuronir.passes.lowering.state import Lowering, span
-
-LARGE_SHARE = 2
-"""A result put together from pieces stays in HBM where it takes more than one in so many bytes of a
-partition."""
 
 
 def lower_reshape(state: Lowering, op: Operation) -> None:
@@ -220,26 +216,27 @@ def copy_into(
 
 
 def lower_concatenate(state: Lowering, op: Operation) -> None:
-    """concatenate: each operand is copied to its place."""
+    """concatenate: each operand is copied to its place, if it has not been made there."""
     assert isinstance(op, ConcatenateOp)
     d = int(op.dimension.value.data)
     shape = state.shape(op.results[0])
     sources = [state.value(v) for v in op.operands]
-    want = place_partition(state, op, sources, [d])
-    elements = -(-prod(shape) // max(1, prod(a.size for a, _ in want)))
-    room = state.machine.sbuf_usable_partition_bytes
-    if elements * state.dtype(op.results[0]).size * LARGE_SHARE > room:
-        _concatenate_in_hbm(state, op, sources, d)
-        return
-    support = merge(dim_atoms(shape, range(len(shape))))
-    target = state.allocate(support, want, state.dtype(op.results[0]))
+    target = state.joined.pop(op, None)
+    if target is None:
+        want = place_partition(state, op, sources, [d])
+        if too_large(state, shape, want, state.dtype(op.results[0])):
+            _concatenate_in_hbm(state, op, sources, d)
+            return
+        support = merge(dim_atoms(shape, range(len(shape))))
+        target = state.allocate(support, want, state.dtype(op.results[0]))
     low = 0
     for piece in sources:
         if piece.size == 0:
             continue
         starts = [0] * len(shape)
         starts[d] = low
-        copy_into(state, target, shape, piece, starts)
+        if not any(form.buffer is target.buffer for form in piece.forms):
+            copy_into(state, target, shape, piece, starts)
         low += piece.shape[d]
     _finish(state, op, target)
 

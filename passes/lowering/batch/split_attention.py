@@ -1,0 +1,230 @@
+"""hlo-split-attention: softmaxes between two products, a few heads at a time.
+
+Scores of all heads together are large, and are worked on as a whole: the tensor engine waits for
+the vector engines and they for it. Heads depend on each other nowhere, so the ops from the scores
+to the product with the values are copied for tiles of the batch and of the heads, whose scores fill
+a bank of PSUM. A tile's products run beside another's exponentials, and no more than the scores of
+a few tiles are alive at once. The results are put together again, which takes no instruction: each
+tile writes its own part (products/in_place.py).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, TensorType, i64
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from neuronir.dialects.hlo.control_flow import CompositeOp
+from neuronir.dialects.hlo.data_movement import ConcatenateOp
+from neuronir.dialects.hlo.linear import DotOp
+from neuronir.dialects.nc.machine import Machine, get_machine
+from neuronir.passes.lowering.batch.slices import slice_of
+from neuronir.passes.lowering.layouts.demand import ints, shape_of
+from neuronir.passes.lowering.products.attention_match import match_attention
+from neuronir.passes.lowering.streaming.dims import WHOLE, Tiling, close, tiled_copy
+from neuronir.passes.statistics import record
+
+BETWEEN = ("hlo.add", "hlo.subtract", "hlo.multiply", "hlo.divide", "hlo.convert", "hlo.select")
+"""Elementwise ops that may come between the scores and their softmax, and after it."""
+
+
+@dataclass(frozen=True)
+class HloSplitAttention(ModulePass):
+    """Compute attention with short rows by tiles of its batch and heads.
+
+    `columns`: elements of a row of scores, over the heads of a tile; 0 for a bank of PSUM. Rows
+    longer than a bank are left to the lowering. The target is the option, or else the module
+    attribute `nc.machine`; without either the module is left as it is.
+    """
+
+    name = "hlo-split-attention"
+    target: str = ""
+    columns: int = 0
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Split the attentions of the entry function."""
+        attr = op.attributes.get("nc.machine")
+        name = self.target or (attr.data if isinstance(attr, StringAttr) else "")
+        if not name:
+            return
+        machine = get_machine(name)
+        columns = self.columns or machine.psum_bank_bytes // 4
+        for function in op.ops:
+            if isinstance(function, FuncOp) and function.sym_name.data == "main":
+                split_block(function.body.block, machine, columns)
+
+
+def split_block(block: Block, machine: Machine, columns: int) -> None:
+    """Split all attentions of a block."""
+    place = {op: i for i, op in enumerate(block.ops)}
+    slices: dict[tuple[SSAValue, int, int, int], SSAValue] = {}
+    for op in list(block.ops):
+        chain = find_chain(op, machine)
+        if chain is None:
+            continue
+        sizes = tile_sizes(chain, columns)
+        count = prod(n // size for n, size in zip(shape_of(op.results[0]), sizes, strict=False))
+        if count == 1:
+            continue
+        _hoist(chain, place)
+        made = [chain]
+        for d, size in enumerate(sizes):
+            made = [tile for part in made for tile in _split(part, d, size, slices, place)]
+        record(HloSplitAttention.name, "attentions")
+        record(HloSplitAttention.name, "tiles", len(made))
+
+
+def find_chain(product: Operation, machine: Machine) -> list[Operation] | None:
+    """The ops from the product that makes the scores to `product`, if a softmax is between them and
+    nothing else reads what they make."""
+    if not isinstance(product, DotOp) or not ints(product.lhs_batch_dims):
+        return None
+    for operand in product.operands:
+        chain: list[Operation] = [product]
+        found, value = False, operand
+        while value.has_one_use() and isinstance(value.owner, Operation):
+            op = value.owner
+            chain.append(op)
+            if isinstance(op, DotOp):
+                rank = len(ints(op.lhs_batch_dims))
+                scores = rank and len(shape_of(value)) == rank + 2
+                if found and scores and match_attention(op, machine) is None:
+                    return chain[::-1]
+                break
+            if isinstance(op, CompositeOp):
+                last = len(shape_of(value)) - 1
+                if found or op.kind.data != "softmax" or ints(op.params.data["axes"]) != (last,):
+                    break
+                found = True
+            elif op.name not in BETWEEN:
+                break
+            value = next((v for v in op.operands if _computed(v)), op.operands[0])
+    return None
+
+
+def _computed(value: SSAValue) -> bool:
+    """Whether an operand is what the chain hands on: the others are masks and numbers."""
+    return value.has_one_use() and getattr(value.owner, "name", "") != "hlo.broadcast"
+
+
+def tile_sizes(chain: Sequence[Operation], columns: int) -> list[int]:
+    """How much of each batch dimension a tile takes: whole inner ones first, as long as rows of
+    scores have at most `columns` elements; an even number of heads, which lie side by side on the
+    partitions of their product."""
+    shape = shape_of(chain[0].results[0])
+    batch = shape[:-2]
+    sizes = [1] * len(batch)
+    taken = shape[-1]
+    for d in reversed(range(len(batch))):
+        n = batch[d]
+        least = 2 if d == len(batch) - 1 and n % 2 == 0 else 1
+        fits = [k for k in range(least, n + 1, least) if n % k == 0 and k * taken <= columns]
+        sizes[d] = max(fits, default=least)
+        taken *= sizes[d]
+        if sizes[d] < n:
+            break
+    return sizes
+
+
+def _hoist(chain: Sequence[Operation], place: dict[Operation, int]) -> None:
+    """Move the chain to the first place where all that it reads is there, so that the tensor engine
+    prefers it to what may run beside it."""
+    mine = set(chain)
+    block = chain[0].parent
+    owners = {v.owner for op in chain for v in op.operands} - mine
+    before = [op for op in owners if isinstance(op, Operation) and op.parent is block]
+    if block is None or not before:
+        return
+    anchor = max(before, key=lambda op: place[op])
+    number = place[anchor]
+    for op in chain:
+        op.detach()
+        block.insert_op_after(op, anchor)
+        place[op] = number
+        anchor = op
+
+
+def _split(
+    chain: Sequence[Operation],
+    dim: int,
+    size: int,
+    slices: dict[tuple[SSAValue, int, int, int], SSAValue],
+    place: dict[Operation, int],
+) -> list[list[Operation]]:
+    """Replace a chain by copies for tiles of `size` along dimension `dim` of its result."""
+    product = chain[-1]
+    result = product.results[0]
+    extent = shape_of(result)[dim]
+    tiling = _tiling(chain, dim, extent) if size < extent else None
+    block = product.parent
+    if tiling is None or block is None:
+        return [list(chain)]
+    made: list[list[Operation]] = []
+    for low in range(0, extent, size):
+        mapping: dict[SSAValue, SSAValue] = {}
+        local: dict[SSAValue, SSAValue] = {}
+        mine = set(chain)
+        for op in chain:
+            for v in op.operands:
+                d = tiling.get(v, WHOLE)
+                if v.owner not in mine and d != WHOLE:
+                    local[v] = _sliced(block, v, d, low, size, chain[0], slices)
+        copies: list[Operation] = []
+        for op in chain:
+            copies.append(tiled_copy(op, tiling, size, {**local, **mapping}))
+            mapping.update(zip(op.results, copies[-1].results, strict=True))
+        block.insert_ops_before(copies, product)
+        made.append(copies)
+    assert isinstance(result.type, TensorType)
+    join = ConcatenateOp.create(
+        operands=[copies[-1].results[0] for copies in made],
+        result_types=[result.type],
+        properties={"dimension": IntegerAttr(dim, i64)},
+    )
+    join.location = product.location
+    block.insert_op_before(join, product)
+    place[join] = place.get(product, 0)
+    result.replace_all_uses_with(join.results[0])
+    for op in reversed(chain):
+        op.detach()
+        op.erase()
+    return made
+
+
+def _tiling(chain: Sequence[Operation], dim: int, extent: int) -> Tiling | None:
+    """The tiled dimension of all that the chain works on."""
+    tiling = close(chain, {chain[-1].results[0]: dim})
+    if tiling is None or any(tiling.get(op.results[0], WHOLE) == WHOLE for op in chain):
+        return None
+    if any(d != WHOLE and shape_of(v)[d] != extent for v, d in tiling.items()):
+        return None
+    return tiling
+
+
+def _sliced(
+    block: Block,
+    value: SSAValue,
+    dim: int,
+    low: int,
+    size: int,
+    before: Operation,
+    slices: dict[tuple[SSAValue, int, int, int], SSAValue],
+) -> SSAValue:
+    """A part of an operand, the same one for all who take it (masks are those of all layers)."""
+    key = (value, dim, low, size)
+    if key not in slices:
+        cut = slice_of(value, dim, low, size)
+        owner = value.owner
+        if isinstance(owner, Operation) and owner.parent is block:
+            cut.location = owner.location
+            block.insert_op_after(cut, owner)
+        else:
+            cut.location = before.location
+            assert block.first_op is not None
+            block.insert_op_before(cut, block.first_op)
+        slices[key] = cut.results[0]
+    return slices[key]
