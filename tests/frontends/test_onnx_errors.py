@@ -188,6 +188,8 @@ def test_what_shape_rules_refuse_names_the_node() -> None:
         ),
         ("GatherND", ["x", "far"], {}),
         ("GatherND", ["x", "near"], {"batch_dims": 2**31}),
+        ("Split", ["x"], {"num_outputs": 2**31}),
+        ("Pad", ["x", "wide"], {"mode": "edge"}),
         ("Range", ["zero", "huge", "one"], {}),
         ("MelWeightMatrix", ["huge", "huge", "one", "half", "one"], {}),
     ],
@@ -199,6 +201,7 @@ def test_huge_sizes_are_refused(op: str, inputs: list[str], attributes: dict[str
         "one": np.array(1),
         "half": np.array(0.5, np.float32),
         "huge": np.array(2**40),
+        "wide": np.array([0, 0, 0, 2**31, 0, 0, 0, 0]),
         "near": np.array([[0]]),
     }
     outputs = ["y", "places"] if op == "MaxPool" else ["y"]

@@ -27,17 +27,16 @@ class Checker:
         self._checked: dict[Block, Operation] = {}
 
     def check(self, block: Block) -> None:
-        """Verify the ops that were added to a block; VerifyException says what is wrong.
-
-        Their regions were verified when they were built.
-        """
+        """Verify the ops that were added to a block, those in their regions too; VerifyException
+        says what is wrong."""
         last = self._checked.get(block)
         op = block.first_op if last is None else last.next_op
         while op is not None:
             for result in op.results:
                 if isinstance(result.type, TensorType) and prod(result.type.get_shape()) > LARGEST:
                     refuse(f"its result {result.type} is too large")
-            op.verify_()
+            for inner in op.walk():
+                inner.verify_()
             last, op = op, op.next_op
         if last is not None:
             self._checked[block] = last

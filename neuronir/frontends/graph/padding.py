@@ -8,6 +8,8 @@ from xdsl.ir import SSAValue
 from neuronir.frontends.graph.block import BlockBuilder, refuse
 from neuronir.passes.hlo.support.values import element, shape
 
+LARGEST_PADDED = 1 << 22
+"""Elements of a dimension that is padded by elements of its own, which are looked at one by one."""
 MODES = ("constant", "edge", "reflect", "symmetric", "wrap")
 
 
@@ -46,6 +48,8 @@ def _pad_axis(
     size = shape(value)[axis]
     if size == 0:
         refuse(f"an empty dimension cannot be padded in mode '{mode}'")
+    if size + before + after > LARGEST_PADDED:
+        refuse(f"a dimension of {size + before + after} elements cannot be padded in '{mode}' mode")
     places = [int(n) for n in np.pad(np.arange(size), (before, after), mode=mode)]  # type: ignore[call-overload]
     return _in_runs(b, value, axis, places)
 

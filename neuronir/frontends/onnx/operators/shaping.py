@@ -103,6 +103,8 @@ def _split(n: Node) -> list[SSAValue]:
     sizes = n.axes(1, since=13, name="split")
     if sizes is None:
         count = n.integer("num_outputs", len(n.outputs))
+        if count != len(n.outputs):
+            refuse(f"num_outputs = {count} for {len(n.outputs)} outputs")
         each = -(-dims[axis] // count)
         sizes = [max(0, min(each, dims[axis] - i * each)) for i in range(count)]
     if sum(sizes) != dims[axis] or any(s < 0 for s in sizes):
