@@ -138,6 +138,15 @@ LARGE = {
         "t = f32[1,149,149,32] tanh(c)",
         f"d = f32[1,147,147,32] convolution(t, v), window={{size=3x3}}, {LABELS}",
     ),
+    "rescaled": (
+        "x = f32[1,225,225,3] parameter(0)",
+        "w = f32[3,3,3,40] parameter(1)",
+        "s = f32[] constant(0.25)",
+        "b = f32[1,225,225,3] broadcast(s), dimensions={}",
+        "y = f32[1,225,225,3] multiply(x, b)",
+        f"c = f32[1,225,225,40] convolution(y, w), window={{size=3x3 pad=1_1x1_1}}, {LABELS}",
+        "t = f32[1,225,225,40] tanh(c)",
+    ),
     "result": (
         "x = f32[1,3,224,224] parameter(0)",
         "w = f32[64,3,3,3] parameter(1)",
@@ -162,7 +171,7 @@ LARGE = {
 }
 
 
-SLOW = ("stem", "result")
+SLOW = ("stem", "rescaled", "result")
 
 
 @pytest.mark.parametrize(

@@ -50,10 +50,6 @@ class Operands:
     numbers: Numbers
 
 
-FEW_FEATURES = 16
-"""Features up to which taps are packed with them on partitions: one eighth of the array."""
-
-
 def numbers_of_op(op: ConvolutionOp) -> Numbers:
     """The dimension numbers of `op` as plain numbers."""
     pads = ints(op.padding)

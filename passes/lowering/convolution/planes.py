@@ -16,18 +16,17 @@ from xdsl.ir import SSAValue
 
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.ops import View
-from neuronir.passes.lowering.convolution.numbers import FEW_FEATURES, Numbers, Operands
+from neuronir.passes.lowering.convolution.numbers import Numbers, Operands
+from neuronir.passes.lowering.layouts.demand import FEW_FEATURES, row_groups
 from neuronir.passes.lowering.layouts.layout import (
     Atom,
     Form,
     atom,
-    divisor,
     row_major,
     tile,
     tile_width,
 )
 from neuronir.passes.lowering.layouts.values import (
-    Partition,
     Value,
     constant_value,
     new_value,
@@ -95,17 +94,6 @@ class _Axis:
         return min(first, self.extent), max(first, min(end, self.extent))
 
 
-def rows_layout(shape: Sequence[int], rows: int, stride: int, machine: Machine) -> Partition | None:
-    """The layout that planes are made from: as many rows as the stride together on a partition."""
-    groups, left = divmod(shape[rows], stride)
-    if left:
-        return None
-    count = groups if groups <= machine.partitions else divisor(groups, machine.partitions)
-    if 4 * count < machine.partitions:
-        return None
-    return ((atom(count, row_major(shape)[rows] * stride), 1),)
-
-
 def packed_taps(state: Lowering, operands: Operands, outputs: Sequence[int]) -> Operands | None:
     """The same convolution with few taps; None where that does not fit or is not worth it.
     `outputs` are the result's sizes by spatial dimension."""
@@ -128,7 +116,7 @@ def packed_taps(state: Lowering, operands: Operands, outputs: Sequence[int]) -> 
         axes[1] = _fewest(state.machine, axes, image.shape[n.feature])
     if not _worthwhile(state.machine, image, axes, n):
         return None
-    partition = rows_layout(image.shape, n.spatial[0], axes[0].stride, state.machine)
+    partition = row_groups(image.shape, n.spatial[0], axes[0].stride, state.machine.partitions)
     if partition is None:
         return None
     form = state.converter.ensure(image, partition, partition[0][0].size)

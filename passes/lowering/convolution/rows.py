@@ -4,8 +4,9 @@ are overlapping views, and PE transposes bring (tap, feature) to the partitions.
 from collections.abc import Sequence
 from dataclasses import replace
 
-from neuronir.passes.lowering.convolution.numbers import FEW_FEATURES, Operands
+from neuronir.passes.lowering.convolution.numbers import Operands
 from neuronir.passes.lowering.convolution.padding import padded
+from neuronir.passes.lowering.layouts.demand import FEW_FEATURES
 from neuronir.passes.lowering.layouts.layout import Atom, Form, atom, row_major, tile, tile_width
 from neuronir.passes.lowering.layouts.values import Partition, new_value, reshape
 from neuronir.passes.lowering.state import Lowering

@@ -2,8 +2,9 @@
 want theirs on the free axis."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import cast
 
 from xdsl.dialects.builtin import TensorType
@@ -111,6 +112,36 @@ def packed_tile(k: tuple[Atom, ...], batch: tuple[Atom, ...], limit: int) -> Par
     return inner
 
 
+FEW_FEATURES = 16
+"""Features up to which a convolution packs taps with them on partitions: an eighth of the array."""
+MANY_ROWS = 4
+"""Rows fill partitions well where there are at least one in so many of them."""
+
+
+def row_groups(shape: Sequence[int], rows: int, stride: int, limit: int) -> Partition | None:
+    """As many rows of an image as the stride together on each partition: the layout from which
+    taps are packed; None where the rows can't be grouped so."""
+    groups, left = divmod(shape[rows], stride)
+    if left:
+        return None
+    count = groups if groups <= limit else divisor(groups, limit)
+    if MANY_ROWS * count < limit:
+        return None
+    return ((atom(count, row_major(shape)[rows] * stride), 1),)
+
+
+def _of_image(op: ConvolutionOp, shape: Sequence[int], limit: int) -> Partition:
+    """The layout in which a convolution takes its image: features on partitions, or rows, where
+    features are few and there are many rows."""
+    feature, spatial = int(op.input_feature_dim.value.data), ints(op.input_spatial_dims)
+    taps = prod(shape_of(op.operands[1])[d] for d in ints(op.kernel_spatial_dims))
+    if shape[feature] <= FEW_FEATURES and taps > 1 and len(spatial) == 2:
+        if MANY_ROWS * shape[spatial[0]] >= limit:
+            grouped = row_groups(shape, spatial[0], ints(op.window_strides)[0], limit)
+            return grouped or inner_tile(dim_atoms(shape, spatial[:1]), limit)[0]
+    return inner_tile(dim_atoms(shape, [feature]), limit)[0]
+
+
 def demand(value: SSAValue, limit: int) -> Demand:
     """What the users of `value` want, in atoms of `value`."""
     result = Demand()
@@ -143,9 +174,7 @@ def _walk(
                 out.partitions[wanted] += 1
         elif isinstance(op, ConvolutionOp):
             if use.index == 0:
-                shape = shape_of(value)
-                feature = int(op.input_feature_dim.value.data)
-                wanted = _mapped(inner_tile(dim_atoms(shape, [feature]), limit)[0], back)
+                wanted = _mapped(_of_image(op, shape_of(value), limit), back)
                 if wanted:
                     out.partitions[wanted] += 1
         elif isinstance(op, ReduceOp):

@@ -9,7 +9,6 @@ import pytest
 from numpy.typing import NDArray
 
 from neuronir.api import Executable
-from neuronir.cli.neuron_opt_run import RunFailure
 from neuronir.dialects.hlo.interpreter import interpret
 from neuronir.dialects.support.compare import compare, default_tolerance
 from neuronir.driver import CompileOptions
@@ -27,8 +26,6 @@ SIZES = {
     "InceptionV3": 299,
     "VGG16": 224,
 }
-TOO_LARGE = ("InceptionV3",)
-"""In fp32 the first convolutions at 299 x 299 do not fit SBUF yet."""
 Array = NDArray[Any]
 
 
@@ -67,11 +64,9 @@ def test_applications(name: str, tmp_path: Path) -> None:
     report = compare(interpret(module, [image]), wanted, rtol=tolerance)
     assert report.ok, report.render()
     options = CompileOptions(auto_cast="none", bindings=bindings)
-    if name in TOO_LARGE:
-        with pytest.raises(RunFailure, match="NCC_EOOM002"):
-            compile_model(model, "trn1", options)
-        return
+    start = time.process_time()
     result = compile_model(model, "trn1", options)
+    print(f"{name}: compiled in {time.process_time() - start:.1f} s")
     assert result.program is not None
     outputs = list(Executable(result.program, result.encoding)(image).values())
     report = compare(outputs, wanted, rtol=tolerance)
