@@ -1,6 +1,8 @@
 """Counts that passes report (`hlo-find-composites: gelu_exact 12`), beside the frozen passes."""
 
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from threading import Lock
 
 _LOCK = Lock()
@@ -17,6 +19,19 @@ def reset() -> None:
     """Forget every count of this process."""
     with _LOCK:
         _COUNTS.clear()
+
+
+@contextmanager
+def unrecorded() -> Iterator[None]:
+    """Forget at the end what is recorded inside, which is tried and not kept."""
+    with _LOCK:
+        before = Counter(_COUNTS)
+    try:
+        yield
+    finally:
+        with _LOCK:
+            _COUNTS.clear()
+            _COUNTS.update(before)
 
 
 def snapshot() -> dict[str, dict[str, int]]:

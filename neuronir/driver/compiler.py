@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
@@ -23,7 +23,8 @@ from neuronir.driver.collector import few_collections
 from neuronir.driver.digest import Digest, digest_of
 from neuronir.driver.dumps import dump_phase, ir_text
 from neuronir.driver.options import CompileOptions
-from neuronir.driver.phases import PHASES, phase_number, pipeline_of
+from neuronir.driver.orders import fastest_order
+from neuronir.driver.phases import PHASES, orders_of, phase_number, pipeline_of
 from neuronir.driver.reproducer import write_reproducer
 from neuronir.driver.weights import bind_weights, entry_function
 from neuronir.frontends.graph.module import INPUT_NAMES, OUTPUT_NAMES
@@ -161,6 +162,11 @@ class _Compile:
                     result.program = self.binary(module)
                 else:
                     text = self.pipeline(phase)
+                    orders = orders_of(self.target, self.options.optlevel)
+                    if phase == "ordered" and len(orders) > 1:
+                        with step.step("(orders)"):
+                            machine = self.target.machine
+                            text = fastest_order(module, orders, self.ordered, machine)
                     passes = parse_pipeline(text, self.registry.passes, self.registry.pipelines)
                     done.append((text, passes))
                     self.passes(phase, module, done, step)
@@ -266,11 +272,23 @@ class _Compile:
             name = self.chunk.name
             dump_phase(folder, phase, module, ctx, self.target.name, pipeline, name)
 
+    def ordered(self, module: ModuleOp, order: str) -> Program:
+        """The program that a module in phase `virtual` becomes when it is ordered by `order`."""
+        ctx = self.registry.context()
+        runner = PassRunner(ctx, Dumper(DumpOptions(), ctx), Timer(), verify_each=False)
+        for text in (order, self.pipeline("allocated"), self.pipeline("synchronised")):
+            runner.run(parse_pipeline(text, self.registry.passes, self.registry.pipelines), module)
+        return self.program(module, {})
+
     def binary(self, module: ModuleOp) -> Program:
+        """The program of a synchronised module, with what made it."""
+        self.note_weights(module)
+        return self.program(module, self.metadata(module))
+
+    def program(self, module: ModuleOp, metadata: Mapping[str, str]) -> Program:
         """The program of a synchronised module, as the target's machine can run it."""
         machine = self.target.machine
-        self.note_weights(module)
-        program = program_from_module(module, machine, self.metadata(module))
+        program = program_from_module(module, machine, metadata)
         program = encoding_of(self.target).legalise(program)
         check_registers(program, machine)
         return program

@@ -15,8 +15,9 @@ _PASSES = {
     "synchronised": "nc-synchronise",
 }
 
-# How far ahead the scheduler looks: its time grows with it, and so does what it finds.
-_ORDER_OPTIONS = {1: "{window=64}", 2: "", 3: "{window=1536}"}
+# How far ahead the scheduler looks. What it finds grows with it for most programs, but not for
+# all; so level 3 tries every one.
+_ORDER_OPTIONS = {1: ("{window=64}",), 2: ("",), 3: ("", "{window=1536}", "{window=64}")}
 
 
 NARROW = (
@@ -57,8 +58,16 @@ def pipeline_of(
             text = _with_precision(text, cast, cast_type)
         return f"{NARROW},{text}" if narrow else text
     if text is None:
-        text = _PASSES[phase] + (_ORDER_OPTIONS[optlevel] if phase == "ordered" else "")
+        text = orders_of(target, optlevel)[0] if phase == "ordered" else _PASSES[phase]
     return _with_precision(text, cast, cast_type)
+
+
+def orders_of(target: TargetLike, optlevel: int) -> tuple[str, ...]:
+    """The pass strings that phase `ordered` may be made by; the first one is the usual."""
+    text = target.pipelines.get("ordered")
+    if text is not None:
+        return (text,)
+    return tuple(_PASSES["ordered"] + options for options in _ORDER_OPTIONS[optlevel])
 
 
 def _with_precision(text: str, cast: str, cast_type: str) -> str:

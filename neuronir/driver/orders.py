@@ -1,0 +1,47 @@
+"""What level 3 does: order a program in several ways, and keep the one that is fastest."""
+
+from collections.abc import Callable, Sequence
+
+from xdsl.dialects.builtin import ModuleOp
+
+from neuronir.cli.neuron_opt_run import RunFailure
+from neuronir.dialects.nc.instruction import Program
+from neuronir.dialects.nc.machine import Machine
+from neuronir.dialects.nc.ops import InstructionOp
+from neuronir.dialects.support.diagnostics import handling, remark
+from neuronir.passes import statistics
+from neuronir.targets.simulator.timing import simulate_timing
+
+LARGEST = 20_000
+"""Instructions up to which a program is ordered more than once: larger ones take too long."""
+
+
+def fastest_order(
+    module: ModuleOp,
+    pipelines: Sequence[str],
+    compile_order: Callable[[ModuleOp, str], Program],
+    machine: Machine,
+) -> str:
+    """The pipeline of phase `ordered` after which the program takes the least simulated time.
+
+    Each one is tried on a copy of `module`, which `compile_order` takes to a program; one that
+    fails is no candidate, the first one stands where all do and where the module is too large.
+    """
+    if len(pipelines) == 1:
+        return pipelines[0]
+    size = sum(isinstance(op, InstructionOp) for op in module.walk())
+    if size > LARGEST:
+        remark(f"one order is tried, not {len(pipelines)}: the program has {size} instructions")
+        return pipelines[0]
+    best, least = pipelines[0], float("inf")
+    with handling(lambda _: None), statistics.unrecorded():
+        for pipeline in pipelines:
+            try:
+                program = compile_order(module.clone(), pipeline)
+            except RunFailure:  # the error is shown where every order has it
+                continue
+            time = simulate_timing(program, machine).total_ns
+            if time < least:
+                best, least = pipeline, time
+    remark(f"of {len(pipelines)} orders the fastest is {best}: {least / 1e3:.1f} us")
+    return best

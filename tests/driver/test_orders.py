@@ -1,0 +1,51 @@
+"""Level 3 orders a program in several ways and keeps the fastest."""
+
+from pathlib import Path
+
+import pytest
+
+from neuronir.dialects.support.diagnostics import Message, handling
+from neuronir.driver import CompileOptions, compile_file, orders
+from neuronir.driver.phases import orders_of
+from neuronir.passes import statistics
+from neuronir.targets.registry import get_target
+from neuronir.targets.simulator.timing import simulate_timing
+
+MODEL = Path(__file__).parents[2] / "examples" / "bert_tiny.hlo"
+
+
+def compiled(level: int) -> tuple[float, list[str]]:
+    """Simulated ns at a level, and what was said."""
+    said: list[Message] = []
+    with handling(said.append):
+        result = compile_file(str(MODEL), "trn1", CompileOptions(optlevel=level))
+    assert result.program is not None
+    time = simulate_timing(result.program, result.target.machine).total_ns
+    return time, [m.text for m in said]
+
+
+def test_no_order_is_faster() -> None:
+    """Level 3 is as fast as the faster of the others, says so, and counts what it keeps only."""
+    least = min(compiled(1)[0], compiled(2)[0])
+    statistics.reset()
+    time, said = compiled(3)
+    assert time <= least
+    assert any("of 3 orders the fastest is nc-order" in text for text in said)
+    tried = statistics.snapshot()["nc-order"]["instructions"]
+    statistics.reset()
+    compiled(2)
+    assert statistics.snapshot()["nc-order"]["instructions"] == tried
+
+
+def test_large_programs_are_ordered_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond the limit the usual order stands, and a remark says so."""
+    monkeypatch.setattr(orders, "LARGEST", 10)
+    time, said = compiled(3)
+    assert time == compiled(2)[0]
+    assert any(text.startswith("one order is tried, not 3") for text in said)
+
+
+def test_a_target_with_its_own_order_has_one() -> None:
+    """Levels 1 and 2 try one order each; only the default pipeline has several."""
+    target = get_target("trn1")
+    assert [len(orders_of(target, level)) for level in (1, 2, 3)] == [1, 1, 3]
