@@ -40,7 +40,8 @@ class Measurement:
 
     `hlo_ops` counts what the lowering takes, `nc_ops` what it ends in. `transpose_percent` is of
     the tensor engine's time, `weight_row_bytes` of a descriptor that reads a constant; `load_us` is
-    by engine and port.
+    by engine and port. `compile_cpu_s` is processor time of all threads, `compile_extra_gib` the
+    largest resident set of the compile above what was resident before (with the weights).
     """
 
     name: str
@@ -64,6 +65,8 @@ class Measurement:
     weight_row_bytes: float = 0.0
     load_us: dict[str, float] = field(default_factory=dict)
     phases_s: dict[str, float] = field(default_factory=dict)
+    compile_cpu_s: float = 0.0
+    compile_extra_gib: float = 0.0
     run_s: float = 0.0
     rss_gib: float = 0.0
     max_rel: float = float("nan")
@@ -151,14 +154,17 @@ def count_ops(module: ModuleOp) -> int:
     return sum(1 for _ in module.walk()) - 1
 
 
-def measure(model: Model, cast: str, weights: bool, check: bool = True) -> Measurement:
+def measure(
+    model: Model, cast: str, weights: bool, check: bool = True, optlevel: int = 2
+) -> Measurement:
     """Compile, time, run and compare one model."""
     args = model.args() if weights or check else []
     bound = model.weights(args) if weights else {}
-    options = CompileOptions(auto_cast=cast, weights=bound)
-    start = time.perf_counter()
+    options = CompileOptions(auto_cast=cast, weights=bound, optlevel=optlevel)
+    before = peak_rss_gib()
+    start, cpu = time.perf_counter(), time.process_time()
     result = compile_file(str(model.path), TARGET, options)
-    compile_s = time.perf_counter() - start
+    compile_s, cpu_s = time.perf_counter() - start, time.process_time() - cpu
     rss = peak_rss_gib()
     program = result.program
     assert program is not None
@@ -193,6 +199,8 @@ def measure(model: Model, cast: str, weights: bool, check: bool = True) -> Measu
         transpose_percent=100 * report["transpose_us"] / (report["resource_us"]["tensor"] or 1.0),
         weight_row_bytes=report["average_constant_row_size"],
         load_us=report["resource_us"],
+        compile_cpu_s=cpu_s,
+        compile_extra_gib=rss - before,
         phases_s={step.name: round(step.seconds, 3) for step in result.timer.children},
     )
     if check:
@@ -216,8 +224,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--cast", choices=("none", "matmult", "all"), default="matmult")
     parser.add_argument("--weights", action="store_true")
     parser.add_argument("--no-check", action="store_true")
+    parser.add_argument("--optlevel", type=int, choices=(1, 2, 3), default=2)
     args = parser.parse_args(argv)
-    found = measure(Model(args.path), args.cast, args.weights, not args.no_check)
+    found = measure(Model(args.path), args.cast, args.weights, not args.no_check, args.optlevel)
     values: dict[str, Any] = asdict(found)
     print(json.dumps(values))
     return 0
