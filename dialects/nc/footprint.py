@@ -158,17 +158,41 @@ def overlaps_for_some(
         a.start < b.start + b.partitions and b.start < a.start + a.partitions
     ):
         return False
-    shape_a, shape_b = shape_of(a), shape_of(b)
+    return shapes_meet(shape_of(a), a.address, shape_of(b), b.address, bounds, shared)
+
+
+def shapes_meet(
+    a: Shape,
+    address_a: Affine,
+    b: Shape,
+    address_b: Affine,
+    bounds: Mapping[int, tuple[int, int]],
+    shared: Mapping[int, tuple[int, int]] | None = None,
+) -> bool:
+    """`overlaps_for_some` of two byte sets of one memory, on partitions in common."""
+    terms_a, terms_b = address_a.terms, address_b.terms
     linked = shared or {}
-    terms = [(stride, 0, n - 1) for stride, n in shape_a.dims]
-    terms += [(-stride, 0, n - 1) for stride, n in shape_b.dims]
-    in_a, in_b = dict(a.address.terms), dict(b.address.terms)
-    for symbol in {*in_a, *in_b}:
-        low, high = bounds[symbol]
+    symbols = {symbol: None for symbol, _ in (*terms_a, *terms_b)}
+    ranges = tuple((symbol, bounds[symbol], linked.get(symbol)) for symbol in symbols)
+    return _shapes_meet(a, terms_a, b, terms_b, address_b.const - address_a.const, ranges)
+
+
+@lru_cache(maxsize=1 << 16)
+def _shapes_meet(
+    a: Shape,
+    terms_a: tuple[tuple[int, int], ...],
+    b: Shape,
+    terms_b: tuple[tuple[int, int], ...],
+    distance: int,
+    ranges: tuple[tuple[int, tuple[int, int], tuple[int, int] | None], ...],
+) -> bool:
+    terms = [(stride, 0, n - 1) for stride, n in a.dims]
+    terms += [(-stride, 0, n - 1) for stride, n in b.dims]
+    in_a, in_b = dict(terms_a), dict(terms_b)
+    for symbol, (low, high), link in ranges:
         ca, cb = in_a.get(symbol, 0), in_b.get(symbol, 0)
-        if symbol in linked:
-            near, far = linked[symbol]
-            near, far = max(near, low - high), min(far, high - low)
+        if link is not None:
+            near, far = max(link[0], low - high), min(link[1], high - low)
             if near > far:
                 return False
             if ca == cb:
@@ -183,8 +207,8 @@ def overlaps_for_some(
             terms += [(ca - cb, low, high), (-cb, near, far)]
             continue
         terms += [(ca, low, high), (-cb, low, high)]
-    delta = b.address.const + shape_b.low - a.address.const - shape_a.low
-    return feasible(terms, delta - shape_a.width + 1, delta + shape_b.width - 1)
+    delta = distance + b.low - a.low
+    return feasible(terms, delta - a.width + 1, delta + b.width - 1)
 
 
 def feasible(terms: Iterable[Term], low: int, high: int) -> bool:

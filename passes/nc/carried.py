@@ -5,9 +5,9 @@ later round and finds what the rounds of that loop carry from one to the next.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from neuronir.dialects.nc.footprint import overlaps_for_some
+from neuronir.dialects.nc.footprint import shapes_meet
 from neuronir.passes.nc.dependence import Memory, Shared, conflict
 from neuronir.passes.nc.listing import LOOP, Access, Listing, Node
 
@@ -45,6 +45,14 @@ class Analysis:
         self._block(self.listing.nodes)
         return [list(found.values()) for found in self.found]
 
+    def run_loop(self, loop: Node) -> list[dict[tuple[int, int], Dependence]]:
+        """Go through the rounds of one loop alone: what its instructions follow in them, by place
+        and by (instruction, loop)."""
+        self.memories = {}
+        self._block(loop.body)
+        self._carried(loop.body, loop.loop)
+        return self.found
+
     def _block(self, nodes: Sequence[Node]) -> None:
         for node in nodes:
             if node.record is None:
@@ -53,7 +61,7 @@ class Analysis:
                 continue
             place = node.place
             self.nodes[place] = node
-            self.accesses[place] = [replace(a, node=place) for a in node.accesses]
+            self.accesses[place] = [a.of(place) for a in node.accesses]
             for access in self.accesses[place]:
                 self._meet(access, self._memory(access), -1)
             for access in self.accesses[place]:
@@ -96,12 +104,12 @@ class Analysis:
             if loop < 0:
                 if before == after:
                     continue
-                common = self._common(before, after)
                 key = (before, -1)
                 known = self.found[after].get(key)
                 data = entry.write and not access.write
                 if known is not None and (known.data or not data):
                     continue
+                common = self._common(before, after)
                 shared: Shared = {LOOP + i: (0, 0) for i in common}
                 if conflict(entry, access, self.listing.bounds, shared):
                     last = common[-1] if common else -1
@@ -134,13 +142,14 @@ class Analysis:
         shared: Shared = {LOOP + i: (0, 0) for i in around[: around.index(loop)]}
         if entry.fixed and access.fixed:
             return 1 if conflict(entry, access, bounds) else 0
-        if not overlaps_for_some(
-            entry.pattern, access.pattern, bounds, shared={**shared, LOOP + loop: (1, last)}
-        ):
+        if entry.stop <= access.start or access.stop <= entry.start:
+            return 0
+        places = (entry.shape, entry.pattern.address, access.shape, access.pattern.address)
+        if not shapes_meet(*places, bounds, {**shared, LOOP + loop: (1, last)}):
             return 0
         for distance in range(1, min(_FARTHEST, last) + 1):
             near = {**shared, LOOP + loop: (distance, distance)}
-            if overlaps_for_some(entry.pattern, access.pattern, bounds, shared=near):
+            if shapes_meet(*places, bounds, near):
                 return distance
         return min(_FARTHEST, last)
 

@@ -8,7 +8,7 @@ the map stays as small as what is live and the whole is near-linear in accesses.
 from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Sequence
 
-from neuronir.dialects.nc.footprint import overlaps_for_some, shapes_overlap
+from neuronir.dialects.nc.footprint import shapes_meet, shapes_overlap
 from neuronir.passes.nc.listing import Access, Bounds, Buffer, Node
 
 Predecessors = list[dict[int, bool]]
@@ -26,10 +26,10 @@ def conflict(a: Access, b: Access, bounds: Bounds, shared: Shared | None = None)
         return False
     if a.solid and b.solid:
         return True
+    address_a, address_b = a.pattern.address, b.pattern.address
     if a.fixed and b.fixed:
-        distance = b.pattern.address.const - a.pattern.address.const
-        return shapes_overlap(a.shape, b.shape, distance)
-    return overlaps_for_some(a.pattern, b.pattern, bounds, shared=shared)
+        return shapes_overlap(a.shape, b.shape, address_b.const - address_a.const)
+    return shapes_meet(a.shape, address_a, b.shape, address_b, bounds, shared)
 
 
 def covers(a: Access, b: Access) -> bool:

@@ -84,6 +84,23 @@ class Access:
     fixed: bool  # the address is a constant
     shape: Shape  # of the pattern
 
+    def of(self, node: int) -> "Access":
+        """The same access as one of another node."""
+        return Access(
+            node,
+            self.buffer,
+            self.write,
+            self.partial,
+            self.low,
+            self.high,
+            self.start,
+            self.stop,
+            self.solid,
+            self.pattern,
+            self.fixed,
+            self.shape,
+        )
+
 
 @dataclass(slots=True)
 class Node:
@@ -286,7 +303,7 @@ class _Reader:
         self.around.pop()
         for inner in node.body:
             for access in inner.accesses:
-                node.accesses.append(replace(access, node=index))
+                node.accesses.append(access.of(index))
         return node
 
     def instruction(self, op: InstructionOp, index: int) -> Node:

@@ -225,8 +225,7 @@ def _order_segment(
     """Straight-line nodes in the order of their start times."""
     buffers = listing.buffers
     nodes = [
-        replace(n, index=i, accesses=[replace(a, node=i) for a in n.accesses])
-        for i, n in enumerate(segment)
+        replace(n, index=i, accesses=[a.of(i) for a in n.accesses]) for i, n in enumerate(segment)
     ]
     shared: Shared = {LOOP + number: (0, 0) for number in around}
     predecessors = dependences(nodes, buffers, listing.bounds, placed=False, shared=shared)

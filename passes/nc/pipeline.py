@@ -62,26 +62,27 @@ def pipeline_loops(
 ) -> None:
     """Pipeline every innermost loop of a function where that pays."""
     _hoist(func)
-    if not any(isinstance(op, scf.ForOp) for op in func.walk()):
+    if not any(isinstance(op, scf.ForOp) and _may_overlap(op) for op in func.walk()):
         return
     listing = list_function(func, kinds, placed=False)
     places = sum(1 for op in func.walk() if isinstance(op, InstructionOp))
-    found = Analysis(listing, [-1] * places).run()
+    analysis = Analysis(listing, [-1] * places)
     pipelined = 0
     for loop in listing.loops:
         body = loop.body
         if not body or len(body) > _LONGEST_BODY or any(n.record is None for n in body):
             continue
-        if {PREFETCHED, ROLLED} & set(loop.op.attributes):
+        if not _may_overlap(loop.op):
             continue
         if any(n.op.results for n in body):
             record("nc-order", "loops not pipelined (registers)")
             continue
+        found = analysis.run_loop(loop)
         number = {n.place: i for i, n in enumerate(body)}
         edges = [
             Edge(number[d.before], i, d.distance, d.data)
             for i, n in enumerate(body)
-            for d in found[n.place]
+            for d in found[n.place].values()
             if d.before in number and d.loop == loop.loop
         ]
         plan = _plan(listing, loop, edges, machine, capacity)
@@ -91,6 +92,17 @@ def pipeline_loops(
         pipelined += 1
         _report(loop, plan, pipelined)
         _emit(listing, loop, plan)
+
+
+def _may_overlap(loop: Operation) -> bool:
+    """Whether a loop is an innermost one that is not ordered already."""
+    ordered = {PREFETCHED, ROLLED} & set(loop.attributes)
+    return not ordered and not any(
+        isinstance(op, scf.ForOp)
+        for region in loop.regions
+        for block in region.blocks
+        for op in block.ops
+    )
 
 
 def _hoist(func: FuncOp) -> None:
