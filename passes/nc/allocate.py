@@ -14,6 +14,7 @@ from neuronir.dialects.nc.structure import AllocOp, FuncOp, VariableOp
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.nc.banks import allocate_banks
 from neuronir.passes.nc.bodies import bodies_in_place
+from neuronir.passes.nc.early import early_layouts, estimate_ns
 from neuronir.passes.nc.listing import (
     Buffer,
     Listing,
@@ -44,6 +45,12 @@ from neuronir.passes.statistics import record
 # For how many places after its last use a buffer is kept where there is room: whoever takes its
 # bytes then need not wait for that use to end.
 _SLACKS = (96, 48, 24, 12, 6, 3, 0)
+
+# The same where early buffers lie in the ring.
+_EARLY_SLACK = 24
+
+# Buffers take much of the ring's room where they reach higher than one in so many bytes.
+_HIGH = 4
 
 
 # Of the capacity, how much may be live at once after spilling: less where packing leaves gaps.
@@ -112,7 +119,7 @@ class NcAllocate(ModulePass):
 def allocate_function(listing: Listing, machine: Machine, capacity: int) -> list[Node]:
     """Set the addresses of the buffers of a function; the order with its stream placed anew."""
     buffers = listing.buffers
-    order, sbuf = allocate_sbuf(listing.nodes, buffers, capacity)
+    order, sbuf = allocate_sbuf(listing.nodes, buffers, capacity, machine)
     lives, _ = deep_lifetimes(order, buffers)
     items = [
         Item(k, buffers[k].size, life.first, life.last)
@@ -142,9 +149,9 @@ def allocate_function(listing: Listing, machine: Machine, capacity: int) -> list
 
 
 def allocate_sbuf(
-    order: Sequence[Node], buffers: Sequence[Buffer], capacity: int
+    order: Sequence[Node], buffers: Sequence[Buffer], capacity: int, machine: Machine
 ) -> tuple[list[Node], dict[int, int]]:
-    """Addresses of the SBUF buffers: the stream in a ring above everything else.
+    """Addresses of the SBUF buffers: the stream in a ring above everything else but early buffers.
 
     Stream buffers for which no ring has room are allocated as the others are, at the place in the
     order that they have.
@@ -153,7 +160,7 @@ def allocate_sbuf(
     fixed = fixed_in_ring(buffers)
     kept: set[int] = set()
     while True:
-        ring = _with_ring(order, buffers, capacity, streams, frozenset(kept))
+        ring = _with_ring(order, buffers, capacity, streams, frozenset(kept), machine)
         if isinstance(ring, tuple):
             return ring
         if ring < 0 and kept >= {*streams, *fixed}:
@@ -176,6 +183,7 @@ def _with_ring(
     capacity: int,
     streams: dict[int, int],
     kept: frozenset[int],
+    machine: Machine,
 ) -> tuple[list[Node], dict[int, int]] | int:
     """The allocation with all stream buffers but `kept` in a ring.
 
@@ -226,9 +234,20 @@ def _with_ring(
     ring = place_streams(order, buffers, capacity - packing.height, kept, after)
     if isinstance(ring, int):
         return ring
-    record("nc-allocate", "ring bytes per partition", min(total, capacity - packing.height))
-    offsets = {k: packing.height + o for k, o in ring.offsets.items()}
-    return ring.order, {**packing.offsets, **offsets}
+    base, offsets = packing.height, packing.offsets
+    straight = not fixed and all(n.record is not None for n in rest)
+    if straight and total > capacity - base and base * _HIGH > capacity:
+        best = estimate_ns(ring.order, buffers, {*ringed}, machine)
+        items = _items(lives, buffers, keys, _EARLY_SLACK, length)
+        for layout in early_layouts(items, lives, length, capacity):
+            other = place_streams(order, buffers, capacity - layout.base, kept, layout.taken)
+            if isinstance(other, int):
+                continue
+            time = estimate_ns(other.order, buffers, {*ringed}, machine)
+            if time < best:
+                best, ring, base, offsets = time, other, layout.base, layout.offsets
+    record("nc-allocate", "ring bytes per partition", min(total, capacity - base))
+    return ring.order, {**offsets, **{k: base + o for k, o in ring.offsets.items()}}
 
 
 def _items(
