@@ -1,11 +1,13 @@
 """Which operators of a model can be compiled for which targets, without compiling it."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 
 from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
 from xdsl.ir import Operation
+from xdsl.passes import ModulePass
 
 from neuronir.cli.neuron_opt_input import Chunk, parse, read_input
 from neuronir.dialects.support.location import METADATA, source_name
@@ -15,10 +17,15 @@ from neuronir.frontends.models import kind_of_framework
 from neuronir.passes.hlo.legality import legality
 from neuronir.passes.hlo.narrow_int64 import TooWide
 from neuronir.passes.hlo.support.walk import entry
-from neuronir.passes.hlo.verify_supported import HloVerifySupportedPass, find_problems, program_ops
+from neuronir.passes.hlo.verify_supported import find_problems, program_ops
 from neuronir.pipeline import parse_pipeline
 from neuronir.registry import Registry
 from neuronir.targets.registry import get_target
+
+_DECIDE_NOTHING = frozenset(
+    ("hlo-fold-scales", "hlo-fold-norms", "hlo-auto-cast", "hlo-verify-supported")
+)
+"""Passes from which on a pipeline only makes programs faster: all ops are there that will be."""
 
 
 @dataclass
@@ -67,12 +74,10 @@ def check_model(
     if operators is None:
         operators = _of_module(module)
     by_name = {operator.name: operator for operator in operators}
-    for target in targets:
-        one = module.clone() if target != targets[-1] else module
-        for bad, reason in _problems(one, target, registry, chunk.model is not None):
-            name = operator_of(bad)
-            operator = by_name.setdefault(name, Operator(name, 1))
-            operator.why.setdefault(target, f"'{source_name(bad)}': {reason}")
+    for target, bad, reason in _problems(module, targets, registry, chunk.model is not None):
+        name = operator_of(bad)
+        operator = by_name.setdefault(name, Operator(name, 1))
+        operator.why.setdefault(target, f"'{source_name(bad)}': {reason}")
     return Report(chunk.name, list(targets), sorted(by_name.values(), key=lambda o: o.name))
 
 
@@ -107,17 +112,27 @@ def operator_of(op: Operation) -> str:
 
 
 def _problems(
-    module: ModuleOp, target: str, registry: Registry, narrow: bool
-) -> Iterable[tuple[Operation, str]]:
-    """What a target does not take of a module, which is simplified for it."""
-    text = pipeline_of(get_target(target), "hlo", "none", "bf16", 2, narrow)
+    module: ModuleOp, targets: Sequence[str], registry: Registry, narrow: bool
+) -> Iterator[tuple[str, Operation, str]]:
+    """(target, op, why) of what targets do not take of a module, which is simplified for each; as
+    far as their pipelines agree, once for all."""
+    passes: dict[str, list[ModulePass]] = {}
+    for target in targets:
+        text = pipeline_of(get_target(target), "hlo", "none", "bf16", 2, narrow)
+        whole = parse_pipeline(text, registry.passes, registry.pipelines)
+        passes[target] = list(takewhile(lambda one: one.name not in _DECIDE_NOTHING, whole))
+    steps = zip(*passes.values(), strict=False)
+    shared = list(takewhile(lambda step: all(one == step[0] for one in step), steps))
     ctx = registry.context()
-    for one in parse_pipeline(text, registry.passes, registry.pipelines):
-        if isinstance(one, HloVerifySupportedPass):
-            continue
-        try:
-            one.apply(ctx, module)
-        except TooWide as error:
-            return [(error.op, f"[{error.code}] {error.why}")]
-    table = legality(target)
-    return [(op, f"[{p.code}] {p.reason}") for op, p in find_problems(module, table)]
+    try:
+        for step in shared:
+            step[0].apply(ctx, module)
+    except TooWide as error:
+        yield from ((target, error.op, f"[{error.code}] {error.why}") for target in targets)
+        return
+    for target in targets:
+        own = module.clone() if target != targets[-1] else module
+        for one in passes[target][len(shared) :]:
+            one.apply(ctx, own)
+        for op, problem in find_problems(own, legality(target)):
+            yield target, op, f"[{problem.code}] {problem.reason}"

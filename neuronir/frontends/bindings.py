@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.output import input_error
@@ -49,11 +51,13 @@ def parse_shapes(texts: Sequence[str]) -> dict[str, tuple[int, ...]]:
 
 
 def parse_io_config(text: str) -> Bindings:
-    """Bindings from `--io-config`: JSON text, or the name of a file that holds it.
+    """Bindings from `--io-config`: JSON text, or the name or file: URI of a file that holds it.
 
     The form is {"inputs": {"name": [[dims], "dtype"]}, "outputs": ["name"]}; both are optional.
     """
     if not text.lstrip().startswith("{"):
+        if text.startswith("file:"):
+            text = url2pathname(urlsplit(text).path)
         try:
             text = Path(text).read_text()
         except (OSError, UnicodeDecodeError) as error:

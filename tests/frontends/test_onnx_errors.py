@@ -148,12 +148,16 @@ def test_external_data(tmp_path: Path, entries: dict[str, str], code: str) -> No
     assert import_onnx(read_onnx(external(tmp_path, location="right.bin")))
 
 
-def test_options() -> None:
+def test_options(tmp_path: Path) -> None:
     assert parse_shapes(["x=1x128", "a=b=2", "s="]) == {"x": (1, 128), "a=b": (2,), "s": ()}
     for bad in ("x", "=1", "x=1xx2", "x=-1"):
         with pytest.raises(NeuronError, match="malformed"):
             parse_shapes([bad])
-    config = parse_io_config('{"inputs": {"x:0": [[1, 2], "float32"]}, "outputs": ["y:0"]}')
+    text = '{"inputs": {"x:0": [[1, 2], "float32"]}, "outputs": ["y:0"]}'
+    config = parse_io_config(text)
+    (tmp_path / "io config.json").write_text(text)
+    for place in (str(tmp_path / "io config.json"), (tmp_path / "io config.json").as_uri()):
+        assert parse_io_config(place) == config
     assert config.shapes == {"x:0": (1, 2)} and config.outputs == ["y:0"]
     for bad in ("{", '{"input": {}}', '{"inputs": {"x": [1, 2]}}', '{"outputs": "y"}'):
         with pytest.raises(NeuronError, match="NIR_ARG003"):
