@@ -44,6 +44,15 @@ def test_damaged_files(tmp_path: Path) -> None:
         imported(model)
 
 
+def test_opsets_that_no_schema_can_have() -> None:
+    model = good()
+    model.opset_import.append(helper.make_opsetid("ai.onnx.ml", 2**40))
+    model.graph.node.append(node("Nonsense", ["y"], ["z"], domain="ai.onnx.ml"))
+    model.graph.output[0].name = "z"
+    with pytest.raises(NeuronError, match="Nonsense"):
+        imported(model)
+
+
 def test_unknown_opset() -> None:
     model = good()
     model.opset_import[0].version = 999

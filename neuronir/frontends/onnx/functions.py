@@ -28,6 +28,8 @@ def has_schema_function(name: str, domain: str, version: int) -> bool:
 
 def _schema(name: str, domain: str, version: int) -> Any:
     """The schema of an operator, None if there is none (onnx's stubs leave functions out)."""
+    if not 0 < version < 1 << 31:
+        return None
     try:
         return onnx.defs.get_schema(name, version, domain)
     except onnx.defs.SchemaError:
