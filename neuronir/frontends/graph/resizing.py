@@ -17,6 +17,8 @@ from neuronir.passes.hlo.support.values import element, shape
 Numbers = npt.NDArray[np.float64]
 LARGEST_MATRIX = 1 << 24
 """Weights of one dimension take at most this many numbers."""
+LARGEST_REACH = 1 << 16
+"""Old elements on either side that a filter may take in."""
 
 
 @dataclass(frozen=True)
@@ -119,6 +121,8 @@ def interpolate(
     if not is_float(element(value)):
         refuse(f"interpolation of {element(value)} is not supported", "cast to float32 first")
     old = shape(value)[axis]
+    if samples.size * old > LARGEST_MATRIX:
+        refuse(f"a dimension of {old} is too large to be resized to {samples.size}")
     places = samples.places(old)
     matrix = _weights(places, old, samples.scale, cubic, antialias, exclude_outside)
     beyond = (places < 0) | (places > old - 1) if outside is not None else None
@@ -153,6 +157,8 @@ def _weights(
     """Row i holds the weights of the old elements in the new element i."""
     stretch = max(1.0, 1.0 / scale) if antialias else 1.0
     radius = (1.0 if cubic is None else 2.0) * stretch
+    if radius > LARGEST_REACH:
+        refuse(f"a filter that reaches {radius:g} elements is not supported")
     reach = math.ceil(radius)
     matrix = np.zeros((places.size, old))
     for row, place in enumerate(places):

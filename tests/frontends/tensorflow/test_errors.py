@@ -254,3 +254,9 @@ def test_damage_that_fuzzing_found() -> None:
 
     ways = (node("sw", "Switch", "x"), node("y", "Merge", "sw", "sw:1"))
     fails("NIR_TF002", "'sw' (Switch) lacks an input", nodes=(PLACEHOLDER, *ways))
+
+    wide = PLACEHOLDER.replace(
+        "{ size: 3 }", "{ size: 2147483647 } dim { size: 1 } dim { size: 1 }"
+    )
+    resized = node("y", "ResizeBilinear", "x", "s")
+    fails("NIR_IMP001", "too large to be resized", nodes=(wide, ints("s", 4, 4), resized))

@@ -67,7 +67,7 @@ def resize_bilinear(o: Op) -> SSAValue:
     for axis, new in zip((1, 2), _sizes(o), strict=True):
         old = shape(value)[axis]
         places = _places(o, old, new, shift=0.5)
-        if not np.array_equal(places, np.arange(old)):
+        if old != new or not np.array_equal(places, np.arange(old)):
             _check_matrix(old, new)
             below = np.floor(places)
             ends = np.stack([np.clip(below, 0, old - 1), np.clip(below + 1, 0, old - 1)], 1)
