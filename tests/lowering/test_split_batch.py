@@ -90,6 +90,19 @@ def test_a_batch_that_does_not_divide_is_left_alone() -> None:
     assert not ops(module, "hlo.concatenate")
 
 
+def test_arguments_that_transfers_convert_are_left_alone() -> None:
+    text = """HloModule m
+ENTRY main {
+  x = f32[4096,3072] parameter(0)
+  w = f32[3072,1024] parameter(1)
+  ROOT d = f32[4096,1024] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+}"""
+    module = compile_text(text, "trn1", CompileOptions(compile_to="hlo")).module
+    before = str(module)
+    run_passes(module, "hlo-split-batch{target=trn1}")
+    assert str(module) == before
+
+
 def test_what_is_needed_whole_comes_once() -> None:
     text = """HloModule m
 ENTRY main {

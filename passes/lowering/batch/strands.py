@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from math import prod
 
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Block, Operation
+from xdsl.ir import Block, BlockArgument, Operation
 
 from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.dialects.hlo.flops import useful_flops
@@ -117,7 +117,9 @@ def tensor_ns(op: Operation, machine: Machine) -> float:
 
 def vector_ns(op: Operation, machine: Machine) -> float:
     """Time on DVE, an element of each partition a cycle; nothing for products and what follows them
-    elementwise, which is computed as they are evicted."""
+    elementwise, which is computed as they are evicted, and for arguments, which DMA converts."""
+    if op.name == "hlo.convert" and isinstance(op.operands[0], BlockArgument):
+        return 0.0
     if op.name in VIEWS or not isinstance(op.results[0].type, TensorType) or _evicted(op):
         return 0.0
     passes = 1

@@ -63,20 +63,19 @@ class Blocked:
         self.result = result
         self.special = dict(zip(operands, special, strict=True))
         self.steps = -(-problem.k // plan.block_depth)
-        blocks = -(-problem.m // plan.block_rows) * -(-problem.n // plan.panel_columns)
+        limit = state.machine.partitions
         made = []
-        for matrix, extent, block, tile in (
-            (operands[0], problem.m, plan.block_rows, plan.rows),
-            (operands[1], problem.n, plan.panel_columns, state.machine.partitions),
+        for matrix, extent, block, tile, copies in (
+            (operands[0], problem.m, plan.block_rows, plan.rows, plan.copies(problem)[0]),
+            (operands[1], problem.n, plan.panel_columns, limit, plan.copies(problem)[1]),
         ):
             block = min(block, extent)
             size = plan.depth_tiles * block
-            copies = min(2, blocks * self.steps)
             buffers = [self.emitter.sbuf(plan.depth, size, problem.dtype) for _ in range(copies)]
             made.append(Side(matrix, extent, block, min(tile, block), buffers))
         self.left, self.right = made
         self.sums: SSAValue | None = None
-        if plan.sums(problem):
+        if self.steps > 1:
             tiles = -(-self.left.block // plan.rows)
             self.sums = self.emitter.sbuf(plan.rows, tiles * self.right.block, DType.F32)
         self.out = [
@@ -89,7 +88,7 @@ class Blocked:
             self.staged = [
                 self.emitter.sbuf(rows, width, problem.dtype) for _ in range(plan.staged)
             ]
-        self.turns = [0, 0]  # of the buffers of results and of staged rows
+        self.turn = 0  # of the buffers of staged rows
 
     def emit(self) -> None:
         """The whole product."""
@@ -166,30 +165,36 @@ class Blocked:
         depth, steps = self.b.block_depth, self.steps
         last = self.p.k - (steps - 1) * depth
 
-        def bring(at: Place, size: int) -> Part:
+        def bring(at: Place, size: int, after: Callable[[int], None] | None = None) -> Part:
             if steps > 1:
                 self._bring(self.right, n, columns, at, size, first_right)
-            self._bring(self.left, m, rows, at, size, first_left)
+            self._bring(self.left, m, rows, at, size, first_left, after)
+            return here()
+
+        def here() -> Part:
             left, right = (side.buffers[side.current] for side in (self.left, self.right))
             return Part(m, rows, n, columns, left, right)
 
-        held = bring(Place(), min(depth, self.p.k))
         tiles = self._tiles(min(depth, self.p.k))
-        begin = True
-        if ramp:  # products begin with the first piece
-            cut = max(1, len(tiles) // PIECES)
-            self._products(held, tiles[:cut], True, False)
-            tiles, begin = tiles[cut:], False
+        begun = self._at_once(rows, columns) if ramp else 0
+
+        def first(there: int) -> None:
+            if there == begun > 0:
+                self._first(here(), begun, tiles, steps == 1)
+
+        held = bring(Place(), min(depth, self.p.k), first)
+        if not self.left.matrix.across:
+            first(begun)
         if steps == 1:
-            self._products(held, tiles, begin, True)
+            self._products(held, tiles, True, True, begun)
             return
         # What the second step needs comes in the middle of the first, what the others need before
         # the products of the one before: it is loaded and evicted meanwhile.
-        half = -(-rows // self.b.rows) // 2 * self.b.rows
+        half = max(begun, -(-rows // self.b.rows) // 2 * self.b.rows)
         now = held
-        self._products(now, tiles, begin, False, 0, half)
+        self._products(now, tiles, True, False, begun, half)
         held = bring(Place(depth), depth if steps > 2 else last)
-        self._products(now, tiles, begin, False, half)
+        self._products(now, tiles, True, False, half)
 
         def step(following: Place, size: int) -> None:
             nonlocal held
@@ -213,14 +218,24 @@ class Blocked:
 
     # loading
 
-    def _bring(self, side: Side, at: Place, width: int, k: Place, size: int, first: bool) -> None:
-        """The next block of a side, into the buffer whose turn it is."""
+    def _bring(
+        self,
+        side: Side,
+        at: Place,
+        width: int,
+        k: Place,
+        size: int,
+        first: bool,
+        after: Callable[[int], None] | None = None,
+    ) -> None:
+        """The next block of a side, into the buffer whose turn it is; `after` is called with the
+        rows that are there, tile by tile, while PE transposes them."""
         side.current = (side.current + 1) % len(side.buffers)
         if not side.matrix.across:
             self._load(side, at, width, k, size)
             return
         if first:
-            self._transposed(side, at, width, k, size)
+            self._transposed(side, at, width, k, size, after)
         if side.packed is None:
             return
         for memory, chip in self._packed(side, at, width, k, size):
@@ -262,17 +277,28 @@ class Blocked:
             out.append((memory, chip))
         return out
 
-    def _transposed(self, side: Side, at: Place, width: int, k: Place, size: int) -> None:
+    def _transposed(
+        self,
+        side: Side,
+        at: Place,
+        width: int,
+        k: Place,
+        size: int,
+        after: Callable[[int], None] | None,
+    ) -> None:
         """From an array whose rows lie along the contraction: tiles of rows, which PE transposes
         into the buffer."""
         for span in spans(width, side.tile):
             for i in range(span.count):  # no loop: the first rows are loaded during the last step
-                self._transpose(side, at, Place(span.first + i * span.size), span.size, k, size)
+                t = Place(span.first + i * span.size)
+                self._transpose(side, at, t, span.size, k, size)
+                if after is not None:
+                    after(t.first + span.size)
 
     def _transpose(self, side: Side, at: Place, t: Place, rows: int, k: Place, size: int) -> None:
         emitter, matrix, dtype = self.emitter, side.matrix, self.p.dtype
-        self.turns[1] = (self.turns[1] + 1) % len(self.staged)
-        staged = self.staged[self.turns[1]]
+        self.turn = (self.turn + 1) % len(self.staged)
+        staged = self.staged[self.turn]
         where = at.add(t).times(matrix.free).add(k.times(matrix.depth))
         emitter.dma(
             View(staged, 0, rows, ((1, size),)),
@@ -325,6 +351,28 @@ class Blocked:
                 lambda t, rows: self._tile(part, t, rows, tiles, begin, end),
             )
 
+    def _at_once(self, rows: int, columns: int) -> int:
+        """Rows in as many tiles as all banks hold, for all columns of a panel."""
+        room = self.state.machine.psum_banks // -(-columns // self.b.columns)
+        return min(room, rows // self.b.rows) * self.b.rows
+
+    def _first(self, part: Part, rows: int, tiles: Sequence[tuple[int, int]], end: bool) -> None:
+        """The products of the first `rows` together, while the pieces of the first step arrive one
+        after the other."""
+        heights = [(Place(low), self.b.rows) for low in range(0, rows, self.b.rows)]
+        self._together(part, heights, self._cuts(part), tiles, True, end)
+        if end:
+            for t, height in heights:
+                self._store(part, t, height)
+
+    def _cuts(self, part: Part) -> list[tuple[int, int]]:
+        """(first column, columns) of the tiles of columns."""
+        return [
+            (s.first + i * s.size, s.size)
+            for s in spans(part.columns, self.b.columns)
+            for i in range(s.count)
+        ]
+
     def _tile(
         self,
         part: Part,
@@ -335,37 +383,53 @@ class Blocked:
         end: bool,
     ) -> None:
         """One tile of rows for all columns of the panel."""
-        emitter, b = self.emitter, self.b
-        self.turns[0] = (self.turns[0] + 1) % EVICTED
-        out = self.out[self.turns[0]]
-        cuts = [
-            (s.first + i * s.size, s.size)
-            for s in spans(part.columns, b.columns)
-            for i in range(s.count)
-        ]
-        groups = -(-len(cuts) // b.reuse)
+        cuts = self._cuts(part)
+        groups = -(-len(cuts) // self.b.reuse)
         for g in range(groups):
             group = cuts[len(cuts) * g // groups : len(cuts) * (g + 1) // groups]
-            banks = [
-                View(emitter.psum(b.rows, b.columns), 0, rows, ((1, width),)) for _, width in group
-            ]
-            for i, (number, depth) in enumerate(tiles):
+            self._together(part, [(t, rows)], group, tiles, begin, end)
+        if end:
+            self._store(part, t, rows)
+
+    def _together(
+        self,
+        part: Part,
+        heights: Sequence[tuple[Place, int]],
+        cuts: Sequence[tuple[int, int]],
+        tiles: Sequence[tuple[int, int]],
+        begin: bool,
+        end: bool,
+    ) -> None:
+        """Results that take a bank each, of tiles of rows and tiles of columns, summed up over
+        tiles of the contraction; each stationary serves all tiles of columns."""
+        emitter, b = self.emitter, self.b
+        banks = [[emitter.psum(b.rows, b.columns) for _ in cuts] for _ in heights]
+        for i, (number, depth) in enumerate(tiles):
+            for (t, rows), row in zip(heights, banks, strict=True):
                 first = number * self.left.block + t.first
                 stationary = View(part.left, 0, depth, ((1, rows),), first, t.terms)
-                for bank, (low, width) in zip(banks, group, strict=True):
+                for bank, (low, width) in zip(row, cuts, strict=True):
                     at = number * self.right.block + low
                     moving = View(part.right, 0, depth, ((1, width),), at)
-                    emitter.matmul(bank, stationary, moving, i > 0)
-            for bank, (low, _) in zip(banks, group, strict=True):
-                self._evict(bank, t, low, out if end else None, begin)
-        if end:
-            where = part.row.add(t).times(self.result.free)
-            where = where.add(part.column.times(self.result.depth))
-            free = ((self.result.depth, part.columns),)
-            emitter.dma(
-                _rows_of(self.result, where, rows, self.result.free, free),
-                View(out, 0, rows, ((1, part.columns),)),
-            )
+                    emitter.matmul(View(bank, 0, rows, ((1, width),)), stationary, moving, i > 0)
+        for (t, rows), row in zip(heights, banks, strict=True):
+            out = self._out(t) if end else None
+            for bank, (low, width) in zip(row, cuts, strict=True):
+                self._evict(View(bank, 0, rows, ((1, width),)), t, low, out, begin)
+
+    def _out(self, t: Place) -> SSAValue:
+        """The buffer of a tile of results: tiles that follow each other take turns."""
+        return self.out[t.first // self.b.rows % EVICTED]
+
+    def _store(self, part: Part, t: Place, rows: int) -> None:
+        """Write a tile of results to HBM."""
+        where = part.row.add(t).times(self.result.free)
+        where = where.add(part.column.times(self.result.depth))
+        free = ((self.result.depth, part.columns),)
+        self.emitter.dma(
+            _rows_of(self.result, where, rows, self.result.free, free),
+            View(self._out(t), 0, rows, ((1, part.columns),)),
+        )
 
     def _evict(self, bank: View, t: Place, low: int, out: SSAValue | None, begin: bool) -> None:
         """Add a bank to the sums, or begin or end them with it."""

@@ -24,9 +24,14 @@ EVICTED = 2
 """Tiles of results that lie in SBUF at a time until they are stored."""
 LEFT_BYTES = 1024
 """Of each partition of SBUF, for what else a program keeps there."""
-CODE = 0.01
+CODE = 0.02
 """What a first block of its own must gain: it is that much more code."""
-LOOP_NS = 400.0
+UNEVEN = 0.01
+"""What steps that do not pair up, or that end with a shorter one, must gain, for the same reason."""
+SHARPNESS = 8
+"""Of the maximum of the times of two that go on at once: where both are alike, each waits for the
+other now and then, 9 % in all."""
+LOOP_NS = 100.0
 """Between two loops PE waits for the first instructions of the second: a semaphore each way, the
 latency of PE and that of an eviction."""
 
@@ -50,9 +55,9 @@ class Problem:
 class Blocking:
     """Tiles of `rows` x `columns` with `depth` of the contraction each, and how many of them make a
     block of rows, a panel of columns and a block of the contraction. Of a side that is transposed
-    `staged` tiles of rows lie in SBUF at a time. With `ramp` the first step is
-    cut in two, so that products begin with the first piece of it. `ns` is the estimate, `least_ns`
-    what the products alone take at the peak."""
+    `staged` tiles of rows lie in SBUF at a time. With `ramp` the first block of rows is code of its
+    own, whose products begin with the first piece of the first step. `ns` is the estimate,
+    `least_ns` what the products alone take at the peak."""
 
     rows: int
     columns: int
@@ -90,9 +95,24 @@ class Blocking:
         """Tiles of columns that share each stationary, at most."""
         return ceil(self.column_tiles / ceil(self.column_tiles / BANKS))
 
-    def sums(self, problem: Problem) -> bool:
-        """Whether results are summed up in SBUF."""
-        return self.ramp or problem.k > self.block_depth
+    def counts(self, problem: Problem) -> tuple[int, int, int]:
+        """Panels, blocks of rows, blocks of the contraction."""
+        return (
+            -(-problem.n // self.panel_columns),
+            -(-problem.m // self.block_rows),
+            -(-problem.k // self.block_depth),
+        )
+
+    def uneven(self, problem: Problem) -> bool:
+        """Whether the steps are an odd number of several, or the last one is shorter."""
+        steps = self.counts(problem)[2]
+        return steps > 1 and (steps % 2 == 1 or problem.k % self.block_depth != 0)
+
+    def copies(self, problem: Problem) -> tuple[int, int]:
+        """Buffers that the blocks of the left and the right side take in turn."""
+        panels, blocks, steps = self.counts(problem)
+        right = panels * blocks * steps if steps > 1 else panels  # a panel stays for all rows
+        return min(2, panels * blocks * steps), min(2, right)
 
 
 @dataclass(frozen=True)
@@ -134,7 +154,10 @@ def choose(problem: Problem, machine: Machine, blocks: Blocks) -> Blocking | Non
             for b in _candidates(problem, machine)
             if estimate.fits(b) and blocks.tiles in (None, b.tiles)
         ]
-        timed = [(estimate.total(b) * (1 + CODE * b.ramp), i) for i, b in enumerate(found)]
+        timed = [
+            (estimate.total(b) * (1 + CODE * b.ramp + UNEVEN * b.uneven(problem)), i)
+            for i, b in enumerate(found)
+        ]
         _known[key] = None
         if timed:
             b = found[min(timed)[1]]
@@ -155,16 +178,17 @@ def _candidates(p: Problem, machine: Machine) -> Iterator[Blocking]:
         if column_tiles > 2 * BANKS:
             continue
         for row_tiles in _shares(-(-p.m // rows)):
+            if row_tiles < min(2, -(-p.m // rows)):
+                continue  # buffers of results would not take turns
             for depth_tiles in _shares(-(-p.k // depth)):
                 tiles = (row_tiles, column_tiles, depth_tiles)
                 whole = [row_tiles, -(-column_tiles * columns // machine.partitions)]
                 most = max(
                     n for n, across in zip(whole, (True, p.across[1]), strict=True) if across
                 )
-                for staged in sorted({min(n, most) for n in (2, 4, 8, most)}):
-                    for ramp in (False, True):
-                        if not ramp or depth_tiles > 1:
-                            yield Blocking(rows, columns, depth, *tiles, staged, ramp)
+                for staged in sorted({max(2, min(n, most)) for n in (2, 4, 8, most)}):
+                    for ramp in {False, not p.across[1]}:
+                        yield Blocking(rows, columns, depth, *tiles, staged, ramp)
 
 
 class _Estimate:
@@ -177,10 +201,10 @@ class _Estimate:
     def fits(self, b: Blocking) -> bool:
         """Whether the buffers fit into SBUF."""
         p, size = self.p, self.p.dtype.size
-        panels, blocks, steps = self._counts(b)
-        copies = min(2, panels * blocks * steps)
-        total = copies * b.depth_tiles * (b.panel_columns + b.block_rows) * size
-        if b.sums(p):
+        steps = b.counts(p)[2]
+        left, right = b.copies(p)
+        total = b.depth_tiles * (left * b.block_rows + right * b.panel_columns) * size
+        if steps > 1:
             total += b.row_tiles * b.panel_columns * DType.F32.size
         total += EVICTED * b.panel_columns * p.result.size + b.staged * b.block_depth * size
         return total + LEFT_BYTES <= self.machine.sbuf_usable_partition_bytes
@@ -192,19 +216,10 @@ class _Estimate:
         m, p = self.machine, self.p
         return passes * p.m * p.n * p.k / (m.pe_rows * m.pe_columns) / m.pe_ghz
 
-    def _counts(self, b: Blocking) -> tuple[int, int, int]:
-        """Panels, blocks of rows, blocks of the contraction."""
-        p = self.p
-        return (
-            -(-p.n // b.panel_columns),
-            -(-p.m // b.block_rows),
-            -(-p.k // b.block_depth),
-        )
-
     def total(self, b: Blocking) -> float:
         """The whole product."""
         p = self.p
-        panels, blocks, steps = self._counts(b)
+        panels, blocks, steps = b.counts(self.p)
         tiles, column_tiles = -(-p.m // b.rows), -(-p.n // b.columns)
         depth_tiles = -(-p.k // b.depth)
         # One product is a tile of rows and of columns, over one tile of the contraction.
@@ -213,7 +228,8 @@ class _Estimate:
         product = (groups * whole + (b.column_tiles - groups) * again) / b.column_tiles
         evicted = self._eviction(b)
         last = depth_tiles - (steps - 1) * b.depth_tiles
-        chains = (steps - 1) * max(b.depth_tiles * product, evicted) + max(last * product, evicted)
+        chains = (steps - 1) * _either(b.depth_tiles * product, evicted)
+        chains += _either(last * product, evicted)
         engines = tiles * column_tiles * chains
         for side, extent in enumerate((p.m, p.n)):
             if p.across[side]:
@@ -222,13 +238,15 @@ class _Estimate:
         load = self._step_dma(b)
         if steps > 1 and steps * blocks % 2 == 1 and panels > 1:
             engines += panels * load
-        # Nothing overlaps the first loads and the end of the last eviction.
-        ends = load + 2 * self.machine.dma_fixed_ns + b.column_tiles * evicted
-        if b.ramp:
-            piece = max(1, min(b.depth_tiles, depth_tiles) // PIECES)
-            late = max(0.0, evicted - piece * product) * b.row_tiles * b.column_tiles
-            ends += late + LOOP_NS - load / 2
-        return max(engines, self._dma(b, panels, blocks, steps)) + ends
+        # Nothing overlaps the first loads where the engines bind, the last step where DMA does.
+        first = load
+        if b.ramp:  # as many products as all banks hold go on while pieces arrive
+            held = self.machine.psum_banks * b.depth_tiles * product
+            first -= min(held, load * (1 - 1 / PIECES)) / 2
+        final = engines / (panels * blocks * steps)
+        ends = 2 * self.machine.dma_fixed_ns + b.column_tiles * evicted
+        dma = self._dma(b, panels, blocks, steps)
+        return _either(engines + first, dma + final) + ends
 
     def _transposing(self, b: Blocking, side: int, extent: int) -> float:
         """Transposing what a step needs of a side, in all blocks of `extent`: tiles that are not
@@ -236,7 +254,8 @@ class _Estimate:
         block = b.block_rows if side == 0 else b.panel_columns
         tile = b.rows if side == 0 else self.machine.partitions
         size = self.p.loaded[side].size
-        loaded = self._transfer(tile, b.block_depth * size) + self.machine.dma_issue_ns
+        loaded = self._transfer(tile, b.block_depth * size, self.machine.dma_queue_descriptor_ns)
+        loaded += self.machine.dma_issue_ns
         whole, rest = divmod(extent, block)
         total = 0.0
         for count, rows in ((whole, block), (1, rest)):
@@ -253,45 +272,45 @@ class _Estimate:
         return self.p.k > b.block_depth
 
     def _step_dma(self, b: Blocking) -> float:
-        """Loading for one step."""
-        size = self.p.dtype.size
-        row = size * b.panel_columns
-        v = self._transfer(b.depth * b.depth_tiles, row)
-        s = self._transfer(b.depth * b.depth_tiles, size * b.block_rows)
-        return v + s
+        """Loading for one step, by two queues at a time."""
+        p = self.p
+        sizes = [loaded.size for loaded in p.loaded]
+        depth = min(b.block_depth, p.k)
+        total = 0.0
+        for side, extent in enumerate((min(b.block_rows, p.m), min(b.panel_columns, p.n))):
+            rows, width = (extent, depth) if p.across[side] else (depth, extent)
+            total += self._transfer(rows, width * sizes[side], self.machine.dma_descriptor_ns)
+        return total
 
     def _dma(self, b: Blocking, panels: int, blocks: int, steps: int) -> float:
-        """All transfers, on all DMA engines."""
+        """All transfers: those of each array on a queue of its own, together on all engines."""
         p, size = self.p, self.p.dtype.size
-        left, right = p.loaded
-        total = 0.0
-        # the left side: once for each panel, across only the first time
-        times = panels
-        if p.across[0]:
-            total += self._transfer(p.m * -(-p.k // b.block_depth), b.block_depth * left.size)
-            times -= 1
-            if times:  # packed for the others, and loaded from there
-                row = b.block_rows * b.depth_tiles * size
-                total += (times + 1) * self._transfer(b.depth * blocks * steps, row)
-        else:
-            total += times * self._transfer(p.k * blocks, b.block_rows * left.size)
-        # the right side: once for each block of rows, or once where a panel stays
-        times = blocks if steps > 1 else 1
-        if p.across[1]:
-            total += self._transfer(p.n * -(-p.k // b.block_depth), b.block_depth * right.size)
-            times -= 1
-            if times:
-                row = b.panel_columns * b.depth_tiles * size
-                total += (times + 1) * self._transfer(b.depth * panels * steps, row)
-        else:
-            total += times * self._transfer(p.k * panels, b.panel_columns * right.size)
-        return total + self._transfer(p.m * panels, b.panel_columns * p.result.size)
+        depth = min(b.block_depth, p.k)
+        arrays = [(p.m * panels, min(b.panel_columns, p.n) * p.result.size)]
+        # The left side comes once for each panel, the right one once for each block of rows, or
+        # once where a panel stays; what is transposed is put into HBM for the other times.
+        for side, extent, block, count, times in (
+            (0, p.m, b.block_rows, blocks, panels),
+            (1, p.n, b.panel_columns, panels, blocks if steps > 1 else 1),
+        ):
+            if not p.across[side]:
+                width = min(block, extent) * p.loaded[side].size
+                arrays.append((times * p.k * count, width))
+                continue
+            arrays.append((extent * steps, depth * p.loaded[side].size))
+            if times > 1:
+                row = min(block, extent) * b.depth_tiles * size
+                arrays.append((times * b.depth * count * steps, row))
+        m = self.machine
+        shared = sum(self._transfer(*array, m.dma_descriptor_ns) for array in arrays)
+        alone = (self._transfer(*array, m.dma_queue_descriptor_ns) for array in arrays)
+        return max(shared, *alone)
 
-    def _transfer(self, rows: int, row_bytes: int) -> float:
+    def _transfer(self, rows: int, row_bytes: int, least_ns: float) -> float:
         """`rows` rows of that many bytes each, on all DMA engines."""
         m = self.machine
         pieces = ceil(row_bytes / m.dma_max_descriptor_bytes)
-        each = max(m.dma_queue_descriptor_ns, row_bytes / pieces / m.dma_engine_gbps)
+        each = max(least_ns, row_bytes / pieces / m.dma_engine_gbps)
         return rows * pieces * each / m.dma_engines
 
     # instructions
@@ -340,6 +359,11 @@ class _Estimate:
         return cost(
             Instruction(opcode, engine, tuple(dst), tuple(src), {**params}), self.machine
         ).issue_ns
+
+
+def _either(a: float, b: float) -> float:
+    """The time of two that go on at once, a smooth maximum."""
+    return float((a**SHARPNESS + b**SHARPNESS) ** (1 / SHARPNESS))
 
 
 def _pattern(space: Space, dtype: DType, partitions: int, elements: int) -> AccessPattern:

@@ -16,7 +16,7 @@ from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.dialects.hlo.data_movement import BroadcastOp
 from neuronir.dialects.hlo.linear import DotOp
 from neuronir.dialects.nc.machine import Machine
-from neuronir.passes.lowering.layouts.demand import shape_of
+from neuronir.passes.lowering.layouts.demand import ints, shape_of
 from neuronir.passes.lowering.layouts.layout import divisor
 from neuronir.passes.lowering.products.blocking import Blocks
 from neuronir.passes.lowering.products.matrices import blockable
@@ -82,12 +82,33 @@ def find_groups(
     """The groups of a block; none where all of its values fit in SBUF together. `direct` are
     operands of dots that lie in HBM with their contraction on partitions."""
     capacity = machine.sbuf_usable_partition_bytes
-    if (
-        peak_bytes([op for op in block.ops if op is not block.last_op], machine)
-        <= capacity * machine.partitions
-    ):
-        return []
+    ops = [op for op in block.ops if op is not block.last_op]
+    if peak_bytes(ops, machine) <= capacity * machine.partitions:
+        chosen = blocks or Blocks()
+        return [
+            Group([op], {}, 0, 0, blocked=True)
+            for op in ops
+            if _from_end_to_end(op, block, machine) and blockable(op, machine, chosen)
+        ]
     return _Finder(block, machine, capacity, direct, blocks or Blocks()).find()
+
+
+def _from_end_to_end(op: Operation, block: Block, machine: Machine) -> bool:
+    """Whether arguments become a result by a dot, but for their type: nothing is on the chip yet,
+    and nothing stays there. Dots of one tile of the contraction have nothing to gain."""
+    if not isinstance(op, DotOp):
+        return False
+    if any(u.operation is not block.last_op for u in op.results[0].uses):
+        return False
+    contracted = ints(op.lhs_contracting_dims)
+    if prod(shape_of(op.operands[0])[d] for d in contracted) <= machine.partitions:
+        return False
+    for value in op.operands:
+        while isinstance(value.owner, Operation) and value.owner.name == "hlo.convert":
+            value = value.owner.operands[0]
+        if value not in block.args or not value.has_one_use():
+            return False
+    return True
 
 
 class _Finder:
