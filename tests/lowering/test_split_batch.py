@@ -7,6 +7,7 @@ import pytest
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
+from neuronir.driver import CompileOptions, compile_text
 from neuronir.passes.lowering.batch.split_batch import HloSplitBatch
 from neuronir.targets.trn1.machine import TRN1
 from tests.lowering.helpers import at_hlo

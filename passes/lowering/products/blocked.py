@@ -16,7 +16,6 @@ from neuronir.dialects.nc.enums import AluOp, DType, Engine
 from neuronir.dialects.nc.ops import View
 from neuronir.passes.lowering.layouts.layout import Form
 from neuronir.passes.lowering.products.blocking import (
-    EVICTED,
     PIECES,
     Blocking,
     Problem,
@@ -79,7 +78,8 @@ class Blocked:
             tiles = -(-self.left.block // plan.rows)
             self.sums = self.emitter.sbuf(plan.rows, tiles * self.right.block, DType.F32)
         self.out = [
-            self.emitter.sbuf(plan.rows, self.right.block, problem.result) for _ in range(EVICTED)
+            self.emitter.sbuf(plan.rows, self.right.block, problem.result)
+            for _ in range(plan.evicted)
         ]
         self.staged: list[SSAValue] = []
         if any(problem.across):
@@ -347,7 +347,7 @@ class Blocked:
                 Place(low + span.first),
                 span.size,
                 span.count,
-                EVICTED,
+                self.b.evicted if end else 2,  # buffers of results and groups of banks take turns
                 lambda t, rows: self._tile(part, t, rows, tiles, begin, end),
             )
 
@@ -419,7 +419,7 @@ class Blocked:
 
     def _out(self, t: Place) -> SSAValue:
         """The buffer of a tile of results: tiles that follow each other take turns."""
-        return self.out[t.first // self.b.rows % EVICTED]
+        return self.out[t.first // self.b.rows % self.b.evicted]
 
     def _store(self, part: Part, t: Place, rows: int) -> None:
         """Write a tile of results to HBM."""

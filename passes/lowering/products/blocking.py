@@ -20,14 +20,14 @@ BANKS = 4
 """Results that are summed up at a time: half of the banks, so that the others are evicted."""
 PIECES = 4
 """Transfers that a block is loaded by, so that products begin when the first is there."""
-EVICTED = 2
-"""Tiles of results that lie in SBUF at a time until they are stored."""
+EVICTED = (2, 4)
+"""Tiles of results that may lie in SBUF at a time until they are stored."""
 LEFT_BYTES = 1024
 """Of each partition of SBUF, for what else a program keeps there."""
 CODE = 0.02
 """What a first block of its own must gain: it is that much more code."""
 UNEVEN = 0.01
-"""What steps that do not pair up, or that end with a shorter one, must gain, for the same reason."""
+"""What steps that do not pair up, or end with a shorter one, must gain, for the same reason."""
 SHARPNESS = 8
 """Of the maximum of the times of two that go on at once: where both are alike, each waits for the
 other now and then, 9 % in all."""
@@ -55,9 +55,10 @@ class Problem:
 class Blocking:
     """Tiles of `rows` x `columns` with `depth` of the contraction each, and how many of them make a
     block of rows, a panel of columns and a block of the contraction. Of a side that is transposed
-    `staged` tiles of rows lie in SBUF at a time. With `ramp` the first block of rows is code of its
-    own, whose products begin with the first piece of the first step. `ns` is the estimate,
-    `least_ns` what the products alone take at the peak."""
+    `staged` tiles of rows lie in SBUF at a time, and `evicted` tiles of results. With `ramp` the
+    first block of rows is code of its own, whose products begin with the first piece of the first
+    step. `ns` is the estimate, `least_ns` what the products alone take at the peak.
+    """
 
     rows: int
     columns: int
@@ -65,7 +66,8 @@ class Blocking:
     row_tiles: int
     column_tiles: int
     depth_tiles: int
-    staged: int = 0
+    staged: int = 2
+    evicted: int = 2
     ramp: bool = False
     ns: float = 0.0
     least_ns: float = 0.0
@@ -187,8 +189,9 @@ def _candidates(p: Problem, machine: Machine) -> Iterator[Blocking]:
                     n for n, across in zip(whole, (True, p.across[1]), strict=True) if across
                 )
                 for staged in sorted({max(2, min(n, most)) for n in (2, 4, 8, most)}):
-                    for ramp in {False, not p.across[1]}:
-                        yield Blocking(rows, columns, depth, *tiles, staged, ramp)
+                    for evicted in EVICTED:
+                        for ramp in (False, True) if not p.across[1] else (False,):
+                            yield Blocking(rows, columns, depth, *tiles, staged, evicted, ramp)
 
 
 class _Estimate:
@@ -206,7 +209,7 @@ class _Estimate:
         total = b.depth_tiles * (left * b.block_rows + right * b.panel_columns) * size
         if steps > 1:
             total += b.row_tiles * b.panel_columns * DType.F32.size
-        total += EVICTED * b.panel_columns * p.result.size + b.staged * b.block_depth * size
+        total += b.evicted * b.panel_columns * p.result.size + b.staged * b.block_depth * size
         return total + LEFT_BYTES <= self.machine.sbuf_usable_partition_bytes
 
     def least(self, b: Blocking) -> float:
@@ -231,6 +234,7 @@ class _Estimate:
         chains = (steps - 1) * _either(b.depth_tiles * product, evicted)
         chains += _either(last * product, evicted)
         engines = tiles * column_tiles * chains
+        engines += tiles * panels * self._late(b, last * product * b.column_tiles)
         for side, extent in enumerate((p.m, p.n)):
             if p.across[side]:
                 engines += self._transposing(b, side, extent) * steps
@@ -247,6 +251,15 @@ class _Estimate:
         ends = 2 * self.machine.dma_fixed_ns + b.column_tiles * evicted
         dma = self._dma(b, panels, blocks, steps)
         return _either(engines + first, dma + final) + ends
+
+    def _late(self, b: Blocking, tile_ns: float) -> float:
+        """How long a tile of results waits for a buffer, of which each is in use from its first
+        eviction until it is stored."""
+        m = self.machine
+        row = b.panel_columns * self.p.result.size
+        stored = m.dma_fixed_ns + self._transfer(b.rows, row, m.dma_queue_descriptor_ns)
+        stored += min(BANKS, b.column_tiles) * self._eviction(b)
+        return max(0.0, stored / b.evicted - tile_ns)
 
     def _transposing(self, b: Blocking, side: int, extent: int) -> float:
         """Transposing what a step needs of a side, in all blocks of `extent`: tiles that are not
