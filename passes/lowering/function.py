@@ -17,7 +17,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from neuronir.dialects.hlo.constants import ConstantOp, constant_array
 from neuronir.dialects.hlo.resources import all_finite
 from neuronir.dialects.nc.machine import Machine
-from neuronir.dialects.nc.structure import FuncOp
+from neuronir.dialects.nc.structure import AddressOfOp, FuncOp, VariableOp
 from neuronir.dialects.nc.structure import ReturnOp as NcReturn
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.location import source_name
@@ -61,7 +61,13 @@ from neuronir.passes.lowering.rules.movement import (
 from neuronir.passes.lowering.rules.reduce import lower_reduce
 from neuronir.passes.lowering.rules.window import lower_reduce_window
 from neuronir.passes.lowering.state import Lowering, Rule
-from neuronir.passes.lowering.streaming.groups import SEED_SHARE, Group, find_groups, in_order
+from neuronir.passes.lowering.streaming.groups import (
+    SEED_SHARE,
+    Group,
+    find_groups,
+    groups_inside,
+    in_order,
+)
 from neuronir.passes.lowering.streaming.tile_loops import copy_in_hbm, lower_group
 from neuronir.passes.nc.bodies import take_out
 from neuronir.passes.statistics import record
@@ -141,9 +147,13 @@ def lower_block(
     groups = find_groups(block, state.machine, direct, state.blocks) if stream else []
     state.streamed.update(op for group in groups for op in group.ops)
     inside: dict[Operation, Repetition] = {}
+    tiles: dict[Repetition, bool] = {}
     for found in state.layers:
-        if not any(op in state.streamed for layer in found.layers for op in layer):
+        own = groups_inside(groups, found.layers)
+        if own is not None:
             inside.update({op: found for layer in found.layers for op in layer})
+            tiles[found] = bool(own)
+            groups = [group for group in groups if group not in own]
     fusing = Fusing(state)
     for unit in in_order(units, groups):
         if isinstance(unit, Group):
@@ -151,7 +161,8 @@ def lower_block(
                 lower_group(state, unit)
         elif unit in inside:
             if unit is inside[unit].last:
-                lower_layers(state, inside[unit], state.least_layers)
+                found = inside[unit]
+                lower_layers(state, found, state.least_layers, tiles[found])
         elif unit not in state.done:
             with fusing.unit([unit]):
                 lower_op(state, unit)
@@ -250,11 +261,21 @@ def _lower_function(
         ]
     )
     main = FuncOp.create(properties={"sym_name": StringAttr("main")}, regions=[Region(body)])
-    module = ModuleOp([*state.emitter.variables, main])
+    module = ModuleOp([*_used(state.emitter.variables, state.emitter.head), main])
     module.attributes["nc.machine"] = StringAttr(machine.name)
     module.attributes["neuronir.phase"] = StringAttr("virtual")
     take_out(module)
     return module
+
+
+def _used(variables: Sequence[VariableOp], addresses: Sequence[Operation]) -> list[VariableOp]:
+    """The variables without scratch that a try of a layer has left behind."""
+    known = {
+        op.variable.root_reference.data
+        for op in addresses
+        if isinstance(op, AddressOfOp) and op.buffer.uses
+    }
+    return [v for v in variables if v.kind.data != "scratch" or v.sym_name.data in known]
 
 
 def _parameter(state: Lowering, index: int, arg: SSAValue, attrs: object) -> None:

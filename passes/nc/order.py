@@ -48,6 +48,9 @@ from neuronir.passes.nc.streams import Ring, place_streams
 from neuronir.passes.nc.unroll import drop_barriers, unroll_small_loops
 from neuronir.passes.statistics import record
 
+_BODY_SHARE = 0.9
+"""Of SBUF, that the body of a loop may take: packing leaves gaps."""
+
 
 @dataclass(frozen=True)
 class NcOrder(ModulePass):
@@ -118,7 +121,7 @@ def prefetch_loops(
     for op in loops:
         listing = list_function(func, kinds, placed=False)
         loop = next(n for n in listing.nodes if n.op is op)
-        narrow = window
+        narrow = window if all(n.record is not None for n in loop.body) else 0
         while narrow:
             body = _order_block(listing, loop.body, (loop.loop,), machine, narrow)
             if prefetch_loop(listing, loop, body, capacity):
@@ -140,8 +143,9 @@ def order_function(listing: Listing, machine: Machine, window: int, capacity: in
     room = max([two, *(end for _, end in fixed.values())])  # for the loops that load ahead
     cut = frozenset[int]()
     ring = [n.index for n in listing.nodes if any(a.buffer in fixed for a in n.accesses)]
+    nodes = _order_bodies(listing, listing.nodes, (), machine, window, int(capacity * _BODY_SHARE))
     while True:
-        order = _order_block(listing, listing.nodes, (), machine, max(window, 1), cut)
+        order = _order_block(listing, nodes, (), machine, max(window, 1), cut)
         lives, length = deep_lifetimes(order, buffers)
         ringed = {*streams, *fixed}
         keys = [k for k in lives if k not in ringed and buffers[k].space == Space.SBUF]
@@ -161,6 +165,43 @@ def order_function(listing: Listing, machine: Machine, window: int, capacity: in
     write_order(listing.func.body.block, order)
 
 
+def _order_bodies(
+    listing: Listing,
+    nodes: Sequence[Node],
+    around: tuple[int, ...],
+    machine: Machine,
+    window: int,
+    capacity: int,
+) -> list[Node]:
+    """The nodes of a block, the bodies of its loops in order.
+
+    For each loop the window is halved until what is live at once in it fits: what does not fit is
+    spilled only outside of loops. At last the body stays as it is.
+    """
+    out: list[Node] = []
+    for node in nodes:
+        if node.record is None and not {PIPELINED, PREFETCHED} & set(node.op.attributes):
+            inside = (*around, node.loop)
+            body = _order_bodies(listing, node.body, inside, machine, window, capacity)
+            narrow = window
+            while narrow:
+                order = _order_block(listing, body, inside, machine, narrow)
+                if _peak_inside(replace(node, body=order), listing.buffers) <= capacity:
+                    body = order
+                    break
+                narrow //= 2
+            node = replace(node, body=body)
+        out.append(node)
+    return out
+
+
+def _peak_inside(loop: Node, buffers: Sequence[Buffer]) -> int:
+    """The most bytes of SBUF that are live at once in a loop, of buffers that it uses."""
+    lives, length = deep_lifetimes([loop], buffers)
+    keys = [k for k in lives if buffers[k].space == Space.SBUF]
+    return peak(lives, buffers, keys, length)[0]
+
+
 def _order_block(
     listing: Listing,
     nodes: Sequence[Node],
@@ -169,7 +210,7 @@ def _order_block(
     window: int,
     cut: frozenset[int] = frozenset(),
 ) -> list[Node]:
-    """The nodes of a block in order; a loop stays where it is and its body is ordered likewise.
+    """The nodes of a block in order; a loop stays where it is.
 
     Nothing moves across the end of the nodes `cut`.
     """
@@ -198,9 +239,6 @@ def _order_block(
         passed = {a.buffer for a in node.accesses}
         to_come.subtract(passed)
         before.update(passed)
-        if not {PIPELINED, PREFETCHED} & set(node.op.attributes):
-            body = _order_block(listing, node.body, (*around, node.loop), machine, window)
-            node = replace(node, body=body)
         out.append(node)
     flush()
     return out

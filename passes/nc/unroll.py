@@ -1,5 +1,7 @@
 """Loops written out: every round a copy of the body with its own buffers."""
 
+from collections.abc import Iterable
+
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
@@ -16,12 +18,12 @@ _BODY = 500
 _MANY = 32
 
 
-def expanded_size(block: Block) -> int:
-    """Instructions of a block when every loop in it is written out."""
+def expanded_size(ops: Iterable[Operation]) -> int:
+    """Instructions of the ops of a block when every loop in it is written out."""
     size = 0
-    for op in block.ops:
+    for op in ops:
         if isinstance(op, scf.ForOp):
-            size += trip_count(op) * expanded_size(op.body.block)
+            size += trip_count(op) * expanded_size(op.body.block.ops)
         elif isinstance(op, InstructionOp):
             size += 1
     return size
@@ -32,7 +34,7 @@ def unroll_small_loops(block: Block, limit: int, pipeline: bool) -> None:
     `pipeline` innermost loops of many rounds stay. Rolled loops and those around them stay."""
     for loop in [op for op in block.ops if isinstance(op, scf.ForOp)]:
         body = loop.body.block
-        rounds, size = trip_count(loop), expanded_size(body)
+        rounds, size = trip_count(loop), expanded_size(body.ops)
         innermost = not any(isinstance(op, scf.ForOp) for op in body.ops)
         if pipeline and size and innermost and rounds >= _MANY:
             continue

@@ -1,39 +1,41 @@
 """Repeated layers as one loop: a body for all, with the constants of each at base + layer * stride.
 
-Where a layer has parameters of its own, those of all layers lie side by side (parameters.py).
 One layer is lowered, the second, because it has a layer before it and one after it. What it takes
 from the layer before lies in buffers outside of the loop, and what it hands on is left in the same
 ones at its end; so both must be laid out alike, which a first try finds out. What all layers read
 is brought into the layouts that they want outside of the loop, once.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from xdsl.dialects.builtin import IndexType, IntegerAttr, i64
-from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
-from neuronir.dialects.hlo.constants import ConstantOp, constant_array
 from neuronir.dialects.hlo.flops import FLOPS
-from neuronir.dialects.hlo.resources import Array, all_finite
 from neuronir.dialects.nc.enums import Space
-from neuronir.dialects.nc.ops import InstructionOp
 from neuronir.dialects.nc.records import space_of
 from neuronir.dialects.nc.structure import AllocOp
-from neuronir.passes.lowering.constants.layered import Layered, LayersDiffer, layers_of
+from neuronir.passes.lowering.constants.layered import LayersDiffer
 from neuronir.passes.lowering.fault import LoweringFault
 from neuronir.passes.lowering.fused import Fusing
-from neuronir.passes.lowering.layers.parameters import LayerParameters
+from neuronir.passes.lowering.layers.fit import body_bytes
+from neuronir.passes.lowering.layers.leaves import Leaves
 from neuronir.passes.lowering.layers.repetition import Repetition
 from neuronir.passes.lowering.layouts.layout import Form
-from neuronir.passes.lowering.layouts.values import Value, constant_value, new_value
+from neuronir.passes.lowering.layouts.values import Value, new_value
 from neuronir.passes.lowering.layouts.views import chunks, plan
 from neuronir.passes.lowering.state import VIEWS, Lowering
+from neuronir.passes.lowering.streaming.groups import Group, find_groups, in_order
 from neuronir.passes.lowering.streaming.loop_op import make_loop
+from neuronir.passes.lowering.streaming.tile_loops import lower_group
+from neuronir.passes.nc.unroll import expanded_size
 from neuronir.passes.statistics import record
 
 _TEMPLATE = 1  # the layer that is lowered
 _TRIES = 3
+_SHARE = 0.9
+"""Of SBUF, that a layer may take in program order: packing leaves gaps."""
 
 
 class CannotLoop(Exception):
@@ -52,29 +54,31 @@ class FirstDiffers(Exception):
     """The first layer takes something that the others never do (infinities or NaN)."""
 
 
-def lower_layers(state: Lowering, found: Repetition, least: int) -> None:
+def lower_layers(state: Lowering, found: Repetition, least: int, tiles: bool) -> None:
     """Emit the loop over the layers; CannotLoop where they have to be written out, as layers of
-    fewer than `least` instructions in all are.
+    fewer than `least` instructions in all are. With `tiles` a layer works on some values tile by
+    tile.
 
     After CannotLoop the state is of no use any more.
     """
-    layers = _Layers(state, found, least)
+    layers = _Layers(state, found, least, tiles)
     try:
         layers.lower()
     except LayersDiffer as why:
-        layers.restore()
+        layers.leaves.restore()
         raise CannotLoop(found, str(why)) from why
     except FirstDiffers as why:
-        layers.restore()
+        layers.leaves.restore()
         raise CannotLoop(found, "few layers, of which the first differs", found.rest()) from why
     except LoweringFault as why:  # a rule that wants plain arrays
-        layers.restore()
+        layers.leaves.restore()
         raise CannotLoop(found, "a rule takes one layer only") from why
 
 
 class _Layers:
-    def __init__(self, state: Lowering, found: Repetition, least: int) -> None:
+    def __init__(self, state: Lowering, found: Repetition, least: int, tiles: bool) -> None:
         self.least = least
+        self.tiles = tiles
         self.state = state
         self.found = found
         self.count = len(found.layers)
@@ -82,19 +86,9 @@ class _Layers:
         self.ahead: set[int] = set()
         self.before = set(state.done)
         self.body = Block(arg_types=[IndexType()])
-        self.parameters = LayerParameters(state, self.body.args[0])
-        self.shared: dict[SSAValue, None] = {}  # leaves that are the same in all layers
-        self.operands = [list(op.operands) for op in self.ops]
-        self.inserted: list[Operation] = []
+        self.leaves = Leaves(state, found, _TEMPLATE, self.body.args[0])
+        self.groups: list[Group] = []
         self._note_carried()
-
-    def restore(self) -> None:
-        """Give the ops the operands that they had."""
-        for op, operands in zip(self.ops, self.operands, strict=True):
-            op.operands = operands
-        for op in reversed(self.inserted):
-            op.detach()
-            op.erase()
 
     def _note_carried(self) -> None:
         """What layers hand on: results, and those of ops of the next one that go with them."""
@@ -114,14 +108,14 @@ class _Layers:
         for i in sorted(self.ahead):
             if first[i] not in state.done:
                 state.lower(state, first[i])
-        for ssa in (*self.found.outside, *self.shared, *self.starts):
+        for ssa in (*self.found.outside, *self.leaves.shared, *self.starts):
             state.converter.settle(state.value(ssa))
         return [state.value(ssa) for ssa in self.starts]
 
     def lower(self) -> None:
         """Find the layout of what is carried, then emit."""
         state = self.state
-        self._own_constants([_TEMPLATE])  # what is tried needs no other layer's
+        self._own_leaves([_TEMPLATE])  # what is tried needs no other layer's
         values = self._settle()
         forms = [_chip_form(state, v) for v in values]
         special = [False] * len(forms)
@@ -137,7 +131,7 @@ class _Layers:
                 special = [False] * len(forms)
                 continue
             became = [state.value(v).may_be_special() for v in self.outputs]
-            size = sum(isinstance(op, InstructionOp) for op in state.emitter.scopes[-1])
+            size = expanded_size(state.emitter.scopes[-1])
             self._forget()
             same = all(_alike(a, b) for a, b in zip(forms, exits, strict=True))
             if same and became == special:
@@ -152,7 +146,7 @@ class _Layers:
             raise LayersDiffer("few instructions")
         if any(v.may_be_special() and not s for v, s in zip(values, special, strict=True)):
             raise FirstDiffers
-        self._own_constants(range(self.count))
+        self._own_leaves(range(self.count))
         exits = self._try(forms, special)
         if self._taken() != self.ahead:
             raise LayersDiffer("ops of two layers were lowered together")
@@ -160,70 +154,35 @@ class _Layers:
             raise LayersDiffer("what a layer hands on cannot be copied")
         self._emit(exits)
 
-    def _own_constants(self, layers: Sequence[int]) -> None:
-        """Give the layer constants of its own where those of the layers differ: of `layers`."""
-        self.chosen = layers
-        self.parameters.views.clear()
-        made: dict[tuple[SSAValue, ...], SSAValue] = {}
-        for (number, slot), leaves in sorted(self.found.leaves.items()):
-            op = self.ops[number]
-            op.operands[slot] = self._leaf(tuple(leaves), made, op)
+    def _own_leaves(self, layers: Sequence[int]) -> None:
+        """Give the layer leaves of its own, with the numbers of `layers`, and find its tiles."""
+        self.leaves.own(layers)
+        if self.tiles:
+            self._find_groups()
 
-    def _leaf(
-        self,
-        leaves: tuple[SSAValue, ...],
-        made: dict[tuple[SSAValue, ...], SSAValue],
-        before: Operation,
-    ) -> SSAValue:
-        mine = leaves[_TEMPLATE]
-        if all(other is mine for other in leaves):
-            self._share(mine)
-            return mine
-        if leaves in made:
-            return made[leaves]
-        if isinstance(mine, BlockArgument):
-            stands = self.parameters.stand_in(leaves)
-            if stands.parent is None:
-                self._insert(stands, before)
-            return stands.results[0]
-        ops = [leaf.op for leaf in leaves if isinstance(leaf, OpResult)]
-        op = ops[_TEMPLATE]
-        if isinstance(op, ConstantOp):
-            if all(o.properties["value"] == op.properties["value"] for o in ops):
-                made[leaves] = mine
-                return mine
-            copy: Operation = op.clone()
-        else:
-            columns = zip(*(o.operands for o in ops), strict=True)
-            operands = [self._leaf(tuple(column), made, before) for column in columns]
-            if all(a is b for a, b in zip(operands, op.operands, strict=True)):
-                self._share(mine)
-                made[leaves] = mine
-                return mine
-            copy = op.clone(dict(zip(op.operands, operands, strict=True)))
-        copy.location = op.location
-        self._insert(copy, before)
-        made[leaves] = result = copy.results[0]
-        if isinstance(copy, ConstantOp):
-            array = Layered.of([constant_array(ops[i]) for i in self.chosen])
-            value = constant_value(array, self.state.dtype(result))
-            if value.dtype.is_float:
-                value.special = _special(array)
-            self.state.set(result, value)
-        elif not self.parameters.view(copy):
-            assert self.state.lower is not None
-            self.state.lower(self.state, copy)
-        return result
+    def _find_groups(self) -> None:
+        """The groups of ops of the layer that work on values tile by tile."""
+        state, mine = self.state, set(self.ops)
+        block = self.ops[0].parent
+        assert block is not None
+        found = find_groups(block, state.machine, blocks=state.blocks)
+        self.groups = [group for group in found if mine & set(group.ops)]
+        mine.update(self.leaves.inserted)
+        for group in self.groups:
+            if any(op not in mine and op.name not in VIEWS for op in group.ops):
+                raise LayersDiffer("tiles reach over the end of a layer")
+            state.streamed.update(group.ops)
 
-    def _insert(self, op: Operation, before: Operation) -> None:
-        assert before.parent is not None
-        before.parent.insert_op_before(op, before)
-        self.inserted.append(op)
-
-    def _share(self, leaf: SSAValue) -> None:
-        value = self.state.values.get(leaf)
-        if value is not None and value.array is None and value.scalar is None:
-            self.shared[leaf] = None
+    def _units(self) -> list[Operation | Group]:
+        """The ops of the layer, those of a group as one."""
+        if not self.groups:
+            return list(self.ops)
+        mine = set(self.ops)
+        views = dict.fromkeys(op for g in self.groups for op in g.ops if op not in mine)
+        units = in_order([*views, *self.ops], self.groups)
+        if not units:
+            raise LayersDiffer("tiles of a layer need each other")
+        return units
 
     def _try(self, forms: Sequence[Form], special: Sequence[bool]) -> list[Form]:
         """Lower the body with inputs in these layouts; the layouts of its outputs."""
@@ -231,7 +190,7 @@ class _Layers:
         assert state.lower is not None
         state.emitter.enter()
         self.caches = [dict(cache) for cache in self._caches()]
-        state.constants.begin_layers(len(self.chosen))
+        state.constants.begin_layers(len(self.leaves.chosen))
         self.carried: list[Form] = []
         for ssa, form, unusual in zip(self.inputs, forms, special, strict=True):
             value = new_value(state.shape(ssa), state.dtype(ssa))
@@ -241,13 +200,19 @@ class _Layers:
             value.forms.append(_with_buffer(form, buffer))
             self.carried.append(value.forms[0])
             state.set(ssa, value)
-        self.parameters.begin()
+        self.leaves.begin()
         done = set(state.done)
         fusing = Fusing(state)
-        for i, op in enumerate(self.ops):
-            if op not in state.done and i not in self.ahead:
-                with fusing.unit([op]):
-                    state.lower(state, op)
+        ahead = {self.ops[i] for i in self.ahead}
+        for unit in self._units():
+            if isinstance(unit, Group):
+                if ahead.intersection(unit.ops):
+                    raise LayersDiffer("tiles reach over the end of a layer")
+                with fusing.unit(unit.ops):
+                    lower_group(state, unit)
+            elif unit not in state.done and unit not in ahead:
+                with fusing.unit([unit]):
+                    state.lower(state, unit)
         self.done = state.done - done
         return [_chip_form(state, state.value(v)) for v in self.outputs if v in state.values]
 
@@ -255,8 +220,9 @@ class _Layers:
         """Numbers of the ops of the next layer that were lowered together with this one."""
         following = self.found.layers[_TEMPLATE + 1]
         layers = {op for layer in self.found.layers for op in layer}
-        views = {op for op in self.done - layers if op.name in VIEWS}
-        taken = self.done - set(self.ops) - views
+        done = {op for op in self.done if op.parent is self.ops[0].parent}  # no copies for a tile
+        views = {op for op in done - layers if op.name in VIEWS}
+        taken = done - set(self.ops) - views
         found = {i for i, op in enumerate(following) if op in taken}
         if len(found) != len(taken) or any(len(following[i].results) != 1 for i in found):
             raise LayersDiffer("ops of two layers were lowered together")
@@ -275,7 +241,7 @@ class _Layers:
         """Drop a body that did not fit."""
         state = self.state
         self._restore()
-        self.parameters.forget()
+        self.leaves.forget()
         state.constants.end_layers(None)
         state.emitter.leave()
         state.done.difference_update(self.done)
@@ -292,6 +258,9 @@ class _Layers:
         state = self.state
         emitter = state.emitter
         state.constants.end_layers(self.body.args[0])
+        room = state.machine.sbuf_usable_partition_bytes
+        if body_bytes(emitter.scopes[-1]) > room * _SHARE:
+            raise LayersDiffer("one does not fit in SBUF without spilling")
         for carried, given in zip(self.carried, exits, strict=True):
             if not self._rename(given.buffer, carried.buffer):
                 record("lower-hlo-to-nc", "layers: results copied for the next layer")
@@ -316,16 +285,17 @@ class _Layers:
             state.done.update(layer)
         record("lower-hlo-to-nc", "layers in loops", self.count)
         record("lower-hlo-to-nc", "loops over layers")
-        if self.parameters.arrays:
-            count = sum(map(len, self.parameters.arrays))
+        if self.leaves.parameters.arrays:
+            count = sum(map(len, self.leaves.parameters.arrays))
             record("lower-hlo-to-nc", "parameters of layers side by side", count)
 
     def _count_flops(self) -> None:
         """Let the instructions of the body stand for the products of all layers."""
-        for op in self.state.emitter.scopes[-1]:
-            flops = op.attributes.get(FLOPS)
-            if isinstance(flops, IntegerAttr):
-                op.attributes[FLOPS] = IntegerAttr(flops.value.data * self.count, i64)
+        for outer in self.state.emitter.scopes[-1]:
+            for op in outer.walk():
+                flops = op.attributes.get(FLOPS)
+                if isinstance(flops, IntegerAttr):
+                    op.attributes[FLOPS] = IntegerAttr(flops.value.data * self.count, i64)
 
     def _rename(self, given: SSAValue, carried: SSAValue) -> bool:
         """Let the body write its output where the input was, if that has been read by then."""
@@ -333,13 +303,24 @@ class _Layers:
         ops = self.state.emitter.scopes[-1]
         if not isinstance(owner, AllocOp) or owner not in ops or given.type != carried.type:
             return False
-        last_read = max((i for i, op in enumerate(ops) if carried in op.operands), default=-1)
-        first_use = min(i for i, op in enumerate(ops) if given in op.operands)
-        if first_use <= last_read:
+        places = {op: i for i, op in enumerate(ops)}
+        if max(_uses(carried, places), default=-1) >= min(_uses(given, places)):
             return False
         given.replace_all_uses_with(carried)
         ops.remove(owner)
         return True
+
+
+def _uses(buffer: SSAValue, places: Mapping[Operation, int]) -> list[int]:
+    """The places of the ops that use a buffer, in the loops inside of them too."""
+    found: list[int] = []
+    for use in buffer.uses:
+        op: Operation | None = use.operation
+        while op is not None and op not in places:
+            op = op.parent_op()
+        if op is not None:
+            found.append(places[op])
+    return found
 
 
 def _chip_form(state: Lowering, value: Value) -> Form:
@@ -383,11 +364,3 @@ def _copy(state: Lowering, target: Form, source: Form) -> None:
     limit = state.machine.max_free_psum
     for piece in chunks(dims, target.partitions, 4, limit):
         state.emitter.copy(piece.view(target, 0), piece.view(source, 1))
-
-
-def _special(array: Array) -> bool:
-    """Whether constants of layers hold infinities or NaN; LayersDiffer where some do."""
-    found = {not all_finite(layer) for layer in layers_of(array) or [array]}
-    if len(found) > 1:
-        raise LayersDiffer("a choice depends on the numbers of a layer")
-    return found.pop()

@@ -1,14 +1,13 @@
 """Parameters of which every layer has its own: side by side in HBM, at base + layer * pitch.
 
-In the body of the loop over layers an op stands for the parameters of all of them; its value is
-made anew for each try of the body, because its copies on the chip belong to that.
+In the ops of the layer another argument of the block stands for the parameters of all of them; its
+value is made anew for each try of the body, because its copies on the chip belong to that.
 """
 
 from dataclasses import dataclass, replace
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import BlockArgument, Operation, SSAValue
 
-from neuronir.dialects.hlo.unary import CopyOp
 from neuronir.dialects.nc.placement import aligned
 from neuronir.dialects.nc.structure import AddressOfOp
 from neuronir.passes.lowering.constants.layered import LayersDiffer
@@ -19,12 +18,11 @@ from neuronir.passes.lowering.state import Lowering
 
 @dataclass(frozen=True)
 class _Array:
-    """The parameters of all layers as one: their common place, and the op that stands for them."""
+    """The parameters of all layers as one: their common place, and what stands for them."""
 
     form: Form
     once: bool
     special: bool
-    op: Operation
 
 
 class LayerParameters:
@@ -34,16 +32,29 @@ class LayerParameters:
         self.state = state
         self.round = round_
         self.arrays: dict[tuple[SSAValue, ...], _Array] = {}
+        self.stands: dict[tuple[SSAValue, ...], BlockArgument] = {}
         self.views: list[Operation] = []
 
-    def stand_in(self, parameters: tuple[SSAValue, ...]) -> Operation:
-        """The op that stands for the parameters of all layers.
+    def stand_in(self, parameters: tuple[SSAValue, ...]) -> SSAValue:
+        """What stands for the parameters of all layers in the ops of one.
 
         LayersDiffer where they cannot lie side by side.
         """
         if parameters not in self.arrays:
             self.arrays[parameters] = self._array(parameters)
-        return self.arrays[parameters].op
+        first = parameters[0]
+        assert isinstance(first, BlockArgument)
+        stands = first.block.insert_arg(first.type, len(first.block.args))
+        self.stands[parameters] = stands
+        return stands
+
+    def restore(self) -> None:
+        """Take back what stands for parameters, and views of it."""
+        self.forget()
+        self.views.clear()
+        for stands in reversed(self.stands.values()):
+            stands.block.erase_arg(stands)
+        self.stands.clear()
 
     def _array(self, parameters: tuple[SSAValue, ...]) -> _Array:
         state = self.state
@@ -69,10 +80,9 @@ class LayerParameters:
         buffer = state.emitter.variable(
             "parameters", "input", (len(parameters), pitch), dtype, members=names
         )
-        op = CopyOp.create(operands=[parameters[0]], result_types=[parameters[0].type])
         form = replace(first, buffer=buffer, indices=((self.round, pitch),))
         once = all(value.once for value in values)
-        return _Array(form, once, any(value.special for value in values), op)
+        return _Array(form, once, any(value.special for value in values))
 
     def _source(self, value: Value) -> Form | None:
         """Where a parameter lies: not a copy of it in HBM."""
@@ -86,8 +96,7 @@ class LayerParameters:
 
     def view(self, op: Operation) -> bool:
         """Take over a view of what stands for parameters; False where it is none."""
-        mine = {a.op.results[0] for a in self.arrays.values()}
-        mine.update(v.results[0] for v in self.views)
+        mine: set[SSAValue] = {*self.stands.values(), *(v.results[0] for v in self.views)}
         if not any(operand in mine for operand in op.operands):
             return False
         self.views.append(op)
@@ -97,17 +106,17 @@ class LayerParameters:
         """Make the values, in the body that is open."""
         state = self.state
         assert state.lower is not None
-        for parameters, array in self.arrays.items():
-            template = state.value(parameters[0])
+        for parameters, stands in self.stands.items():
+            array, template = self.arrays[parameters], state.value(parameters[0])
             value = new_value(template.shape, template.dtype)
             value.once, value.special = array.once, array.special
             value.forms.append(array.form)
-            state.set(array.op.results[0], value)
+            state.set(stands, value)
             state.converter.settle(value)
         for view in self.views:
             state.lower(state, view)
 
     def forget(self) -> None:
         """Drop the values of a body that did not fit."""
-        for op in (*(a.op for a in self.arrays.values()), *self.views):
-            self.state.values.pop(op.results[0], None)
+        for value in (*self.stands.values(), *(v.results[0] for v in self.views)):
+            self.state.values.pop(value, None)

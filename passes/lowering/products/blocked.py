@@ -450,7 +450,8 @@ def _rows_of(
     matrix: Matrix, at: Place, rows: int, step: int, free: tuple[tuple[int, int], ...]
 ) -> View:
     """`rows` rows of a matrix in HBM, `step` elements apart."""
-    return View(matrix.buffer, 0, rows, free, matrix.offset + at.first, at.terms, step)
+    terms = (*at.terms, *matrix.terms)
+    return View(matrix.buffer, 0, rows, free, matrix.offset + at.first, terms, step)
 
 
 def _dims(outer: tuple[int, int], inner: tuple[int, int]) -> tuple[tuple[int, int], ...]:

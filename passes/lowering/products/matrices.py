@@ -22,12 +22,14 @@ from neuronir.passes.lowering.state import Lowering
 @dataclass(frozen=True)
 class Matrix:
     """An array in HBM as a matrix: elements between neighbours along its free dimension and along
-    the contraction (of the product: along its columns)."""
+    the contraction (of the product: along its columns). `terms` are loop variables with the
+    elements by which each round moves it."""
 
     buffer: SSAValue
     offset: int
     free: int
     depth: int
+    terms: tuple[tuple[SSAValue, int], ...] = ()
 
     @property
     def across(self) -> bool:
@@ -113,7 +115,7 @@ def matrices_of(state: Lowering, op: DotOp, target: Form) -> tuple[tuple[Matrix,
     shape = state.shape(op.results[0])
     rows, columns = (_linear(target, shape, r) for r in (range(first), range(first, len(shape))))
     assert rows is not None and columns is not None
-    return (left, right), Matrix(target.buffer, target.offset, rows, columns)
+    return (left, right), Matrix(target.buffer, target.offset, rows, columns, target.indices)
 
 
 def _matrix(
@@ -124,12 +126,12 @@ def _matrix(
     form = converter.in_hbm(value)
     for _ in range(2):
         steps = [_linear(form, value.shape, dims) for dims in (free, contracting)]
-        if None not in steps and 1 in steps and not form.indices:
+        if None not in steps and 1 in steps:
             break
         form = converter.in_order_in_hbm(value, form)
     a, b = steps
     assert a is not None and b is not None
-    return Matrix(form.buffer, form.offset, a, b)
+    return Matrix(form.buffer, form.offset, a, b, form.indices)
 
 
 def _linear(form: Form, shape: Sequence[int], dims: Sequence[int]) -> int | None:

@@ -445,6 +445,23 @@ def _even(extent: int, rows: int, unit: int) -> int:
     return best if 4 * best >= 3 * rows else rows
 
 
+def groups_inside(
+    groups: Sequence[Group], layers: Sequence[Sequence[Operation]]
+) -> list[Group] | None:
+    """The groups with ops of layers; None where one has ops of two, or others too. Views belong to
+    whoever reads them."""
+    layer = {op: i for i, ops in enumerate(layers) for op in ops}
+    found: list[Group] = []
+    for group in groups:
+        where = {layer[op] for op in group.ops if op in layer}
+        if not where:
+            continue
+        if len(where) > 1 or any(op not in layer and op.name not in VIEWS for op in group.ops):
+            return None
+        found.append(group)
+    return found
+
+
 def in_order(ops: Sequence[Operation], groups: Sequence[Group]) -> list[Operation | Group]:
     """Ops and groups in an order in which each comes after what it needs, near the program's.
 

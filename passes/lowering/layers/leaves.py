@@ -1,0 +1,124 @@
+"""What the layers differ in: constants and parameters of each, and views of them.
+
+The ops of the layer that is lowered get leaves that stand for those of all layers: Layered arrays
+in the place of constants, arrays of parameters in the place of parameters (parameters.py).
+"""
+
+from collections.abc import Sequence
+
+from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
+
+from neuronir.dialects.hlo.constants import ConstantOp, constant_array
+from neuronir.dialects.hlo.resources import Array, all_finite
+from neuronir.passes.lowering.constants.layered import Layered, LayersDiffer, layers_of
+from neuronir.passes.lowering.layers.parameters import LayerParameters
+from neuronir.passes.lowering.layers.repetition import Repetition
+from neuronir.passes.lowering.layouts.values import constant_value
+from neuronir.passes.lowering.state import Lowering
+
+
+class Leaves:
+    """The leaves of layer number `template`; `round_` is the round number of the loop.
+
+    `shared` are those that are the same in all layers, `chosen` the layers whose numbers are in the
+    others.
+    """
+
+    def __init__(self, state: Lowering, found: Repetition, template: int, round_: SSAValue) -> None:
+        self.state = state
+        self.found = found
+        self.template = template
+        self.ops = found.layers[template]
+        self.parameters = LayerParameters(state, round_)
+        self.shared: dict[SSAValue, None] = {}
+        self.chosen: Sequence[int] = ()
+        self.inserted: list[Operation] = []
+        self._operands = [list(op.operands) for op in self.ops]
+
+    def own(self, layers: Sequence[int]) -> None:
+        """Put leaves with the numbers of `layers` in, where those of the layers differ."""
+        self.restore()
+        self.chosen = layers
+        made: dict[tuple[SSAValue, ...], SSAValue] = {}
+        for (number, slot), leaves in sorted(self.found.leaves.items()):
+            op = self.ops[number]
+            op.operands[slot] = self._leaf(tuple(leaves), made, op)
+
+    def restore(self) -> None:
+        """Give the ops the leaves that they had."""
+        for op, operands in zip(self.ops, self._operands, strict=True):
+            op.operands = operands
+        for op in reversed(self.inserted):
+            for result in op.results:
+                self.state.values.pop(result, None)
+            op.detach()
+            op.erase()
+        self.inserted.clear()
+        self.parameters.restore()
+
+    def begin(self) -> None:
+        """Make the values of parameters in the body that is open."""
+        self.parameters.begin()
+
+    def forget(self) -> None:
+        """Drop those of a body that did not fit."""
+        self.parameters.forget()
+
+    def _leaf(
+        self,
+        leaves: tuple[SSAValue, ...],
+        made: dict[tuple[SSAValue, ...], SSAValue],
+        before: Operation,
+    ) -> SSAValue:
+        mine = leaves[self.template]
+        if all(other is mine for other in leaves):
+            self._share(mine)
+            return mine
+        if leaves in made:
+            return made[leaves]
+        if isinstance(mine, BlockArgument):
+            made[leaves] = self.parameters.stand_in(leaves)
+            return made[leaves]
+        ops = [leaf.op for leaf in leaves if isinstance(leaf, OpResult)]
+        op = ops[self.template]
+        if isinstance(op, ConstantOp):
+            if all(o.properties["value"] == op.properties["value"] for o in ops):
+                made[leaves] = mine
+                return mine
+            copy: Operation = op.clone()
+        else:
+            columns = zip(*(o.operands for o in ops), strict=True)
+            operands = [self._leaf(tuple(column), made, before) for column in columns]
+            if all(a is b for a, b in zip(operands, op.operands, strict=True)):
+                self._share(mine)
+                made[leaves] = mine
+                return mine
+            copy = op.clone(dict(zip(op.operands, operands, strict=True)))
+        copy.location = op.location
+        assert before.parent is not None
+        before.parent.insert_op_before(copy, before)
+        self.inserted.append(copy)
+        made[leaves] = result = copy.results[0]
+        if isinstance(copy, ConstantOp):
+            array = Layered.of([constant_array(ops[i]) for i in self.chosen])
+            value = constant_value(array, self.state.dtype(result))
+            if value.dtype.is_float:
+                value.special = _special(array)
+            self.state.set(result, value)
+        elif not self.parameters.view(copy):
+            assert self.state.lower is not None
+            self.state.lower(self.state, copy)
+        return result
+
+    def _share(self, leaf: SSAValue) -> None:
+        value = self.state.values.get(leaf)
+        if value is not None and value.array is None and value.scalar is None:
+            self.shared[leaf] = None
+
+
+def _special(array: Array) -> bool:
+    """Whether constants of layers hold infinities or NaN; LayersDiffer where some do."""
+    found = {not all_finite(layer) for layer in layers_of(array) or [array]}
+    if len(found) > 1:
+        raise LayersDiffer("a choice depends on the numbers of a layer")
+    return found.pop()
