@@ -191,3 +191,68 @@ def test_few_layers_and_few_instructions_are_written_out(layers: int, least: int
     assert _functions(module) == ["main"]
     (out,) = run_module(module, program.inputs, get_machine("trn1"))
     np.testing.assert_allclose(out, program.expected, rtol=1e-4, atol=1e-4)
+
+
+def test_layers_whose_results_are_outputs_are_written_out() -> None:
+    """As the keys and values that GPT-2 hands out: more than the next layer reads them."""
+    program = _program(5, bound=False)
+    text = program.text.replace("ROOT v5 =", "v5 =").replace(
+        "v5 = f32[32,32] add(v4, v4m)",
+        "v5 = f32[32,32] add(v4, v4m)\n"
+        "  ROOT r = (f32[32,32], f32[32,32], f32[32,32]) tuple(v5, v2t, v3t)",
+    )
+    module = _lowered(text)
+    assert not _loops(module)
+    outputs = run_module(module, program.inputs, get_machine("trn1"))
+    np.testing.assert_allclose(outputs[0], program.expected, rtol=1e-4, atol=1e-4)
+    assert len(outputs) == 3
+
+
+@pytest.mark.parametrize("bound", [True, False])
+def test_two_values_handed_on(bound: bool) -> None:
+    """x and y swap places with something added, as a key/value pair or a split residual does."""
+    rng = np.random.default_rng(7)
+    square = f"f32[{WIDTH},{WIDTH}]"
+    x, y = (rng.standard_normal((WIDTH, WIDTH)).astype(np.float32) for _ in range(2))
+    inputs = [x, y]
+    lines = [f"x0 = {square} parameter(0)", f"y0 = {square} parameter(1)"]
+    for i in range(5):
+        w = (rng.standard_normal((WIDTH, WIDTH)) / 8).astype(np.float32)
+        if bound:
+            lines.append(f"w{i} = {square} constant({_literal(w)})")
+        else:
+            lines.append(f"w{i} = {square} parameter({len(inputs)})")
+            inputs.append(w)
+        lines += [
+            f"d{i} = {square} dot(x{i}, w{i}), lhs_contracting_dims={{1}}, "
+            "rhs_contracting_dims={0}",
+            f"t{i} = {square} tanh(d{i})",
+            f"u{i} = {square} multiply(t{i}, y{i})",
+            f"x{i + 1} = {square} add(y{i}, t{i})",
+            f"y{i + 1} = {square} add(x{i}, u{i})",
+        ]
+        t = np.tanh(x @ w)
+        x, y = y + t, x + t * y
+    lines.append(f"sum = {square} add(x5, y5)")
+    program = Program(entry(*lines), inputs, x + y)
+    module = _lowered(program.text)
+    assert _functions(module) == ["layer", "main"]
+    _check_phases(module, program, [NcOrder(unroll=0), NcAllocate(), NcSynchronise()])
+
+
+@pytest.mark.parametrize("bound", [True, False])
+def test_a_mask_that_only_the_first_layer_sees(bound: bool) -> None:
+    """Infinities in what the first layer takes are allowed for in all, as it costs nothing."""
+    program = _program(6, bound=bound)
+    square = f"f32[{WIDTH},{WIDTH}]"
+    text = program.text.replace(
+        f"v0 = {square} parameter(0)",
+        f"p = {square} parameter(0)\n  n = f32[] constant(nan)\n"
+        f"  nb = {square} broadcast(n), dimensions={{}}\n"
+        f"  c = pred[{WIDTH},{WIDTH}] compare(p, p), direction=EQ\n"
+        f"  v0 = {square} select(c, p, nb)",
+    )
+    module = _lowered(text)
+    assert _functions(module) == ["layer", "main"]
+    steps = [NcOrder(unroll=0), NcAllocate(), NcSynchronise()]
+    _check_phases(module, Program(text, program.inputs, program.expected), steps)

@@ -144,8 +144,7 @@ class _Layers:
             raise LayersDiffer("an op before the layers was lowered together with the first")
         if size * self.count < self.least:
             raise LayersDiffer("few instructions")
-        if any(v.may_be_special() and not s for v, s in zip(values, special, strict=True)):
-            raise FirstDiffers
+        special = self._special_as_first(values, forms, special, size)
         self._own_leaves(range(self.count))
         exits = self._try(forms, special)
         if self._taken() != self.ahead:
@@ -153,6 +152,23 @@ class _Layers:
         if not all(_copies(c, e) for c, e in zip(self.carried, exits, strict=True)):
             raise LayersDiffer("what a layer hands on cannot be copied")
         self._emit(exits)
+
+    def _special_as_first(
+        self, values: Sequence[Value], forms: Sequence[Form], special: list[bool], size: int
+    ) -> list[bool]:
+        """Which inputs hold infinities or NaN in some layer; FirstDiffers where those of the first
+        layer alone would make all others (of `size` instructions) longer."""
+        merged = [s or v.may_be_special() for v, s in zip(values, special, strict=True)]
+        if merged == special:
+            return special
+        exits = self._try(forms, merged)
+        became = [self.state.value(v).may_be_special() for v in self.outputs]
+        longer = expanded_size(self.state.emitter.scopes[-1]) > size
+        self._forget()
+        same = all(_alike(a, b) for a, b in zip(forms, exits, strict=True))
+        if longer or not same or any(b and not m for b, m in zip(became, merged, strict=True)):
+            raise FirstDiffers
+        return merged
 
     def _own_leaves(self, layers: Sequence[int]) -> None:
         """Give the layer leaves of its own, with the numbers of `layers`, and find its tiles."""
