@@ -17,7 +17,10 @@ from neuronir.frontends.onnx import import_onnx, read_onnx
 from tests.corpus import CORPUS, Array, corpus_dir
 
 EXPORTS = sorted(path.stem for path in (CORPUS / "onnx").glob("*.onnx"))
-LIGHT = ("squeezenet", "shufflenet", "resnet50", "inception_v1", "densenet121", "bvlc_alexnet")
+LIGHT = (
+    *("bvlc_alexnet", "densenet121", "inception_v1", "inception_v2", "resnet50"),
+    *("shufflenet", "squeezenet", "vgg19", "zfnet512"),
+)
 TOLERANCE = 1e-4
 
 
@@ -43,12 +46,13 @@ def test_export_on_the_interpreter(name: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("cast", ["none", "matmult", "all"])
 @pytest.mark.parametrize("name", EXPORTS)
-def test_export_on_trn1(name: str) -> None:
+def test_export_on_trn1(name: str, cast: str) -> None:
     path = corpus_dir() / "onnx" / f"{name}.onnx"
     args = numbered(load_npz(path.with_suffix(".ref.npz")), "arg")
-    limits = bounds(import_onnx(read_onnx(str(path))), "fp32")
-    found = list(neuronir.compile(path, auto_cast="none")(*args).values())
+    limits = bounds(import_onnx(read_onnx(str(path))), "fp32" if cast == "none" else "bf16")
+    found = list(neuronir.compile(path, auto_cast=cast)(*args).values())
     wanted = {f"out{i}": a for i, a in enumerate(_runtime(path, args))}
     report = compare(found, wanted, rtol=max(limits))
     assert report.ok, report.render()
