@@ -15,6 +15,7 @@ import numpy.typing as npt
 from xdsl.dialect_interfaces.op_asm import OpAsmDialectInterface
 
 from neuronir.dialects.hlo.attributes import HloResourceAttr, string_attr
+from neuronir.dialects.support.contiguous import contiguous
 from neuronir.dialects.support.dtypes import element_type, from_hlo_name, hlo_name, np_dtype
 from neuronir.dialects.support.errors import NeuronError
 
@@ -56,7 +57,7 @@ def intern(array: Array, *, owned: bool = False) -> HloResourceAttr:
     key = _KEYS.get(id(array))
     if key is None:
         if not array.flags.c_contiguous:
-            array = np.ascontiguousarray(array).reshape(array.shape)
+            array = contiguous(array)
             owned = True
         key = _free_or_same(_key_of(array), array)
         if key not in _STORE:

@@ -9,6 +9,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from neuronir.dialects.hlo.resources import Array
+from neuronir.dialects.support.contiguous import contiguous
 from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.evaluate import can_evaluate, evaluate_op
 from neuronir.passes.hlo.support.values import size
@@ -63,7 +64,7 @@ class _Folder:
 
     def replace(self, op: Operation, array: Array) -> None:
         emitter = Emitter(op)
-        array = np.ascontiguousarray(array).reshape(array.shape)
+        array = contiguous(array)
         flat = array.reshape(-1)
         same = flat.size > 1 and all(bits == flat[0].tobytes() for bits in _some_bits(flat))
         if same and bool((flat.view(np.uint8).reshape(flat.size, -1) == _bits(flat)).all()):
