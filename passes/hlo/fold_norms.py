@@ -21,6 +21,7 @@ from neuronir.passes.statistics import record
 
 Vector = NDArray[np.float32]
 KINDS = ("layer_norm", "rms_norm")
+_BAND = 512
 
 
 @dataclass(frozen=True)
@@ -101,14 +102,28 @@ def _weights(op: Operation, which: int, affine: _Affine) -> tuple[Vector, Vector
         if affine.scale is not None:
             factor = affine.scale[1][:, None]
             scaled = rows * factor
-            usual = np.abs(scaled) >= np.finfo(np.float32).tiny
-            if not (np.isfinite(scaled) & (usual | (rows == 0.0) | (factor == 0.0))).all():
+            if not _usual(scaled) and not _usual(scaled, (rows == 0.0) | (factor == 0.0)):
                 return None
         if affine.offset is not None:
-            bias = (affine.offset[1].astype(np.float64) @ rows).astype(np.float32)
+            bias = _in_bands(affine.offset[1].astype(np.float64), rows).astype(np.float32)
             if not np.isfinite(bias).all():
                 return None
     return np.ascontiguousarray(scaled if dimension == 0 else scaled.T), bias
+
+
+def _in_bands(vector: NDArray[np.float64], rows: Vector) -> NDArray[np.float64]:
+    """vector @ rows in float64, of so many columns at a time as stay in a cache when widened."""
+    starts = range(0, rows.shape[1], _BAND)
+    return np.concatenate([vector @ rows[:, i : i + _BAND] for i in starts])
+
+
+def _usual(numbers: Vector, zero: NDArray[np.bool_] | None = None) -> bool:
+    """Whether all numbers are finite and none is subnormal; `zero` are those that may be 0."""
+    size = np.abs(numbers)
+    tiny = np.finfo(np.float32).tiny
+    if zero is None:
+        return bool(size.min(initial=np.inf) >= tiny and size.max(initial=0.0) < np.inf)
+    return bool((np.isfinite(numbers) & ((size >= tiny) | zero)).all())
 
 
 def fold(op: CompositeOp) -> int:
@@ -136,7 +151,7 @@ def fold(op: CompositeOp) -> int:
         at = Emitter(dot)
         sides = list(dot.operands)
         sides[which] = at.reshape(plain.results[0], shape(dot.operands[which]))
-        sides[1 - which] = at.constant(weights)
+        sides[1 - which] = at.constant(weights, owned=True)
         result = at.like(dot, sides, dot.results[0].type)
         if FLOPS in dot.attributes:
             at.created[-1].attributes[FLOPS] = dot.attributes[FLOPS]
