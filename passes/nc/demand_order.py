@@ -1,0 +1,61 @@
+"""Program order by demand: what an instruction needs comes right before it.
+
+Lowering emits op after op, each as a whole: the products of all heads, then all their softmaxes. By
+demand the parts of an op come when the first of what follows needs them, so that the beginning of
+an op's work lies beside the end of the work before it. Products that share a stationary stay
+together.
+"""
+
+from collections.abc import Sequence
+
+from neuronir.dialects.nc.instruction import AccessPattern, Instruction
+from neuronir.passes.nc.dependence import Predecessors
+
+
+def demand_order(records: Sequence[Instruction], predecessors: Predecessors) -> list[int]:
+    """The instructions in the order in which the last ones demand them; dependences hold in it.
+
+    Where nothing depends on an instruction it is one of the last: they keep their order, and so do
+    the predecessors of each instruction.
+    """
+    n = len(records)
+    needed = bytearray(n)
+    for found in predecessors:
+        for i in found:
+            needed[i] = 1
+    together = _sharing(records)
+    order: list[int] = []
+    seen = bytearray(n)
+    for last in range(n):
+        if needed[last] or seen[last]:
+            continue
+        stack = [last]
+        while stack:
+            i = stack[-1]
+            if seen[i] == 2:
+                stack.pop()
+                continue
+            if seen[i]:
+                stack.pop()
+                seen[i] = 2
+                order.append(i)
+                stack.extend(j for j in reversed(together.get(i, ())) if not seen[j])
+                continue
+            seen[i] = 1
+            stack.extend(j for j in sorted(predecessors[i], reverse=True) if not seen[j])
+    return order
+
+
+def _sharing(records: Sequence[Instruction]) -> dict[int, list[int]]:
+    """Of a product the ones that follow it on PE with the same stationary."""
+    out: dict[int, list[int]] = {}
+    first, stationary = -1, None
+    for i, record in enumerate(records):
+        if record.opcode not in ("matmul", "transpose"):
+            continue
+        mine: AccessPattern | None = record.src[0] if record.opcode == "matmul" else None
+        if mine is not None and mine == stationary:
+            out.setdefault(first, []).append(i)
+        else:
+            first, stationary = i, mine
+    return out

@@ -1,0 +1,45 @@
+"""The order of demand: a permutation that keeps dependences and puts work before what needs it."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from neuronir.dialects.nc.enums import DType, Engine, Space
+from neuronir.dialects.nc.instruction import AccessPattern, Affine, Instruction
+from neuronir.passes.nc.demand_order import demand_order
+
+
+def _pattern(address: int) -> AccessPattern:
+    return AccessPattern(Space.SBUF, DType.BF16, Affine(address), 0, 128, ((1, 64),))
+
+
+def _copy() -> Instruction:
+    return Instruction("tensor_copy", Engine.DVE, (_pattern(0),), (_pattern(128),))
+
+
+def _matmul(stationary: int) -> Instruction:
+    sources = (_pattern(stationary), _pattern(0))
+    return Instruction("matmul", Engine.PE, (_pattern(256),), sources)
+
+
+def test_parts_follow_one_another() -> None:
+    """Two heads, op by op: products 0 and 1, then softmaxes 2 and 3, then results 4 and 5."""
+    predecessors = [{}, {}, {0: True}, {1: True}, {2: True}, {3: True}]
+    assert demand_order([_copy()] * 6, predecessors) == [0, 2, 4, 1, 3, 5]
+
+
+def test_products_of_a_stationary_stay_together() -> None:
+    """Of three products the first two have one stationary."""
+    records = [_matmul(0), _matmul(0), _matmul(512), _copy(), _copy(), _copy()]
+    predecessors = [{}, {}, {}, {0: True}, {1: True}, {2: True}]
+    assert demand_order(records, predecessors) == [0, 1, 3, 4, 2, 5]
+
+
+@given(st.lists(st.tuples(st.sets(st.integers(0, 40)), st.integers(0, 3)), min_size=1, max_size=40))
+def test_dependences_hold(drawn: list[tuple[set[int], int]]) -> None:
+    """Every instruction comes once, after all that it depends on."""
+    predecessors = [{j: True for j in found if j < i} for i, (found, _) in enumerate(drawn)]
+    records = [_matmul(512 * kind) if kind else _copy() for _, kind in drawn]
+    order = demand_order(records, predecessors)
+    place = {i: k for k, i in enumerate(order)}
+    assert sorted(order) == list(range(len(drawn)))
+    assert all(place[j] < place[i] for i, found in enumerate(predecessors) for j in found)
