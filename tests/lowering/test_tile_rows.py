@@ -163,6 +163,12 @@ LARGE = {
         f"c = f32[1,200,200,2] convolution(x, w), window={{size=1x1}}, {LABELS}",
         "t = f32[1,200,200,2] tanh(c)",
     ),
+    "dilated": (  # no rows to cut: by images
+        "x = f32[128,3,1,64] parameter(0)",
+        "w = f32[7,2,3,1] parameter(1)",
+        "c = f32[128,1,1,128] convolution(x, w), "
+        "window={size=7x2 pad=0_6x1_1 lhs_dilate=2x2}, dim_labels=bf01_01io->bf01",
+    ),
     "few features": (
         "x = f32[3,160,160,2] parameter(0)",
         "w = f32[5,5,2,3] parameter(1)",
