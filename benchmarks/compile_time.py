@@ -19,6 +19,7 @@ from benchmarks.models import measured
 LAYERS = ("bert_1layer", "bert_2layer", "bert_4layer", "hf_bert_base", "bert_24layer")
 BUDGETS = {
     "gemm_2048_bf16": 1.5,
+    "gemm_4096x8192x8192_bf16": 1.5,
     "mlp": 1.5,
     "hf_bert_base": 15.0,
     "hf_resnet50": 15.0,

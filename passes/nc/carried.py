@@ -145,9 +145,11 @@ class Analysis:
         if entry.stop <= access.start or access.stop <= entry.start:
             return 0
         places = (entry.shape, entry.pattern.address, access.shape, access.pattern.address)
+        if shapes_meet(*places, bounds, {**shared, LOOP + loop: (1, 1)}):  # as most do
+            return 1
         if not shapes_meet(*places, bounds, {**shared, LOOP + loop: (1, last)}):
             return 0
-        for distance in range(1, min(_FARTHEST, last) + 1):
+        for distance in range(2, min(_FARTHEST, last) + 1):
             near = {**shared, LOOP + loop: (distance, distance)}
             if shapes_meet(*places, bounds, near):
                 return distance
