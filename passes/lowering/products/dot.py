@@ -53,6 +53,9 @@ CONSTANT_PIECE_BYTES = 20480
 """The same of constants: several fit into the ring of the weight stream, so that it flows."""
 PART_BYTES = 8192
 """Bytes per partition of a part of the contraction of a moving operand that is brought in."""
+ROW_BYTES = 1024
+"""Bytes of a row on the chip that parts of the contraction leave whole: about what a DMA engine
+moves in the time that a descriptor takes (hardware.md section 2.5)."""
 REUSE = 4
 """Blocks of columns that are computed for a stationary while it is loaded: half of the banks, so
 that the others are evicted meanwhile."""
@@ -227,7 +230,7 @@ class Dot:
         if total <= limit or not dims or not self._brought_in(value) or self._stays(value):
             return [(value, 0)]
         d = max(dims, key=lambda i: value.shape[i])
-        if value.array is None and d != len(value.shape) - 1:  # its rows in HBM stay as long
+        if value.array is None and d != self._row_dim(value):  # its rows in HBM stay as long
             limit = PART_BYTES
         count = -(-total // limit)
         unit = tile_width(value.shape[d], unit)
@@ -352,7 +355,19 @@ class Dot:
         if not inner or tile_atom.size * rounds != value.shape[dims[0]]:
             return 1
         total = value.size * value.dtype.size // self.limit
-        return rounds // divisor(rounds, max(1, PART_BYTES * rounds // max(total, 1)))
+        least = 1
+        if value.array is None and self._row_dim(value) == dims[0]:  # parts cut the rows in HBM
+            least = -(-ROW_BYTES // (tile_atom.size * value.dtype.size))
+        return rounds // divisor(rounds, max(least, PART_BYTES * rounds // max(total, 1)))
+
+    def _row_dim(self, value: Value) -> int:
+        """The dimension whose elements lie side by side in HBM."""
+        form = next((f for f in self.state.converter.source_forms(value) if f.hbm), None)
+        if form is None or not form.free:
+            return len(value.shape) - 1
+        innermost = min(form.free, key=lambda pair: pair[1])[0]
+        strides = row_major(value.shape)
+        return next(d for d, stride in enumerate(strides) if stride <= innermost.stride)
 
     def _brought_in(self, value: Value) -> bool:
         """Whether an operand is in HBM or a constant, and not on the chip yet."""
