@@ -1,6 +1,7 @@
 """Lowering a whole function: parameters, the rule of each op, and the results."""
 
 from collections.abc import Sequence
+from math import prod
 from typing import cast
 
 from xdsl.dialects.builtin import (
@@ -15,6 +16,7 @@ from xdsl.dialects.func import FuncOp as HloFunc
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from neuronir.dialects.hlo.constants import ConstantOp, constant_array
+from neuronir.dialects.hlo.flops import useful_flops
 from neuronir.dialects.hlo.resources import all_finite
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.structure import AddressOfOp, FuncOp, VariableOp
@@ -236,6 +238,7 @@ def _lower_function(
     state.layers = layers
     state.least_layers = least
     block = function.body.block
+    state.tensor_bound = _tensor_bound(state, block)
     attrs = function.arg_attrs.data if function.arg_attrs else []
     products = reaches_products(block)
     for i, arg in enumerate(block.args):
@@ -276,6 +279,19 @@ def _used(variables: Sequence[VariableOp], addresses: Sequence[Operation]) -> li
         if isinstance(op, AddressOfOp) and op.buffer.uses
     }
     return [v for v in variables if v.kind.data != "scratch" or v.sym_name.data in known]
+
+
+def _tensor_bound(state: Lowering, block: Block) -> bool:
+    """Whether the products at the peak rate take longer than the stream of all constants."""
+    machine = state.machine
+    flops, stored = 0, 0
+    for op in block.ops:
+        flops += useful_flops(op)
+        if isinstance(op, ConstantOp):
+            stored += prod(state.shape(op.results[0])) * state.dtype(op.results[0]).size
+    return flops / machine.peak_flops_bf16 > stored / (
+        machine.dma_engines * machine.dma_engine_gbps * 1e9
+    )
 
 
 def _parameter(state: Lowering, index: int, arg: SSAValue, attrs: object) -> None:

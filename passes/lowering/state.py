@@ -59,6 +59,7 @@ class Lowering:
         self.pieces: dict[tuple[Value, tuple[int, ...], tuple[int, ...]], Value] = {}
         self.row_parts: dict[Form, Form] = {}
         self.statistics: dict[tuple[Form, str, float], tuple[Form | None, Form]] = {}  # of rows
+        self.tensor_bound = False  # whether PE is what the program waits for, at its least time
         self.joined: dict[Operation, Form] = {}  # concatenations that their operands write
         self.attentions: dict[Operation, Attention] = {}  # under way, by the dot that ends them
         self.layers: Sequence[Repetition] = ()

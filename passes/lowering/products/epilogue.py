@@ -111,7 +111,7 @@ def _take(state: Lowering, e: Epilogue, op: Operation, index: int, shape: tuple[
         if biases and _take_affine(e, op.name, other, shape):
             return True
         e.sharing = sum(1 for _ in op.operands[1 - index].uses)
-        if not _take_operand(e, op.name, other, shape, biases):
+        if not _take_operand(e, op.name, other, shape, biases, state.tensor_bound):
             return False
         if e.residual is not None and e.residual[1] is other:
             e.last_use = _last_use(state, op.operands[1 - index], op)
@@ -217,7 +217,7 @@ def _one_dimension(value: Value, shape: tuple[int, ...]) -> bool:
 
 
 def _take_operand(
-    e: Epilogue, name: str, other: Value, shape: tuple[int, ...], biases: bool
+    e: Epilogue, name: str, other: Value, shape: tuple[int, ...], biases: bool, tensor_bound: bool
 ) -> bool:
     if other.lazy is not None and not other.forms:
         return False
@@ -229,7 +229,8 @@ def _take_operand(
     for n in shape:
         total *= n
     if biases and name == "hlo.add" and other.scalar is None and _unbiased(e):
-        if small < total and _one_dimension(value, shape):
+        computed = other.root().array is None  # such as a mask, which DVE can add as well
+        if small < total and _one_dimension(value, shape) and not (computed and tensor_bound):
             e.biases.append(value)
             return True
     if e.residual is None and other.scalar is None and other.array is None:
