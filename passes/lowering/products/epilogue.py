@@ -7,7 +7,9 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from neuronir.dialects.hlo.control_flow import CompositeOp
+from neuronir.dialects.hlo.linear import DotOp
 from neuronir.dialects.nc.enums import Activation, AluOp, DType
+from neuronir.passes.lowering.layouts.demand import ints
 from neuronir.passes.lowering.layouts.layout import atom, row_major
 from neuronir.passes.lowering.layouts.values import Value, rename_dims, reshape
 from neuronir.passes.lowering.rows.normalization import batch_norm_affine, vector_value
@@ -45,12 +47,16 @@ class Epilogue:
     ops: list[Operation] = field(default_factory=list)
     affine: tuple[int, np.ndarray, np.ndarray] | None = None
     narrowed: SSAValue | None = None
+    relieve: bool = False  # a mask of scores is for DVE: PE has the most work
 
 
 def find_epilogue(state: Lowering, product: SSAValue) -> Epilogue:
     """Follow single uses of `product` as far as one eviction can compute."""
     shape = state.shape(product)
     found = Epilogue(product, state.dtype(product))
+    dot = product.owner
+    batched = isinstance(dot, DotOp) and bool(ints(dot.lhs_batch_dims))
+    found.relieve = batched and state.tensor_bound
     current = product
     while current.has_one_use():
         use = next(iter(current.uses))
@@ -111,7 +117,7 @@ def _take(state: Lowering, e: Epilogue, op: Operation, index: int, shape: tuple[
         if biases and _take_affine(e, op.name, other, shape):
             return True
         e.sharing = sum(1 for _ in op.operands[1 - index].uses)
-        if not _take_operand(e, op.name, other, shape, biases, state.tensor_bound):
+        if not _take_operand(e, op.name, other, shape, biases, e.relieve):
             return False
         if e.residual is not None and e.residual[1] is other:
             e.last_use = _last_use(state, op.operands[1 - index], op)
@@ -217,7 +223,7 @@ def _one_dimension(value: Value, shape: tuple[int, ...]) -> bool:
 
 
 def _take_operand(
-    e: Epilogue, name: str, other: Value, shape: tuple[int, ...], biases: bool, tensor_bound: bool
+    e: Epilogue, name: str, other: Value, shape: tuple[int, ...], biases: bool, relieve: bool
 ) -> bool:
     if other.lazy is not None and not other.forms:
         return False
@@ -230,7 +236,7 @@ def _take_operand(
         total *= n
     if biases and name == "hlo.add" and other.scalar is None and _unbiased(e):
         computed = other.root().array is None  # such as a mask, which DVE can add as well
-        if small < total and _one_dimension(value, shape) and not (computed and tensor_bound):
+        if small < total and _one_dimension(value, shape) and not (computed and relieve):
             e.biases.append(value)
             return True
     if e.residual is None and other.scalar is None and other.array is None:
