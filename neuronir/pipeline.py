@@ -188,7 +188,7 @@ def _coerce(value: ParameterListType, hint: Any) -> ParameterListType:
     if float in scalar and int not in scalar:
         return tuple(_as_float(item) for item in value)
     if scalar == {str}:
-        return tuple(str(item) for item in value)
+        return tuple(str(item).lower() if isinstance(item, bool) else str(item) for item in value)
     return value
 
 

@@ -282,16 +282,23 @@ def _used(variables: Sequence[VariableOp], addresses: Sequence[Operation]) -> li
 
 
 def _tensor_bound(state: Lowering, block: Block) -> bool:
-    """Whether the products at the peak rate take longer than the stream of all constants."""
+    """Whether the products at the peak rate take longer than what DMA must bring and take away:
+    arguments, constants and results, once."""
     machine = state.machine
-    flops, stored = 0, 0
+    values: list[SSAValue] = [arg for arg in block.args if arg.uses]
+    flops = 0
     for op in block.ops:
         flops += useful_flops(op)
         if isinstance(op, ConstantOp):
-            stored += prod(state.shape(op.results[0])) * state.dtype(op.results[0]).size
-    return flops / machine.peak_flops_bf16 > stored / (
-        machine.dma_engines * machine.dma_engine_gbps * 1e9
+            values.append(op.results[0])
+    if block.last_op is not None:
+        values += _leaves(block.last_op.operands[0])
+    moved = sum(
+        prod(v.type.get_shape()) * state.dtype(v).size
+        for v in values
+        if isinstance(v.type, TensorType)
     )
+    return flops / machine.peak_flops_bf16 > moved / (machine.dma_gbps * 1e9)
 
 
 def _parameter(state: Lowering, index: int, arg: SSAValue, attrs: object) -> None:

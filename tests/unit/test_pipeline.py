@@ -55,6 +55,11 @@ _options = st.builds(
 )
 
 
+def test_words_that_are_flags_elsewhere_stay_words() -> None:
+    passes: list[ModulePass] = [Options(word="true"), Options(word="false")]
+    assert parse_pipeline(pipeline_text(passes), PASSES) == passes
+
+
 @given(st.lists(_options | st.just(Plain()), max_size=4))
 def test_round_trip(passes: list[ModulePass]) -> None:
     """The text of a pipeline gives the same pipeline."""
