@@ -227,7 +227,11 @@ def _stage(
 def _before(
     a: list[SSAValue], b: list[SSAValue], n: int, size: int, order: _Order, e: Emitter
 ) -> SSAValue:
-    """Whether a comes before b; the index decides about equals, and comes last of the arrays."""
+    """Whether a comes before b; the index decides about equals, and comes last of the arrays.
+
+    Elements are equal where the comparator says the same of both orders: nothing, or, where it is
+    not strict, both.
+    """
     earlier = e.compare(a[-1], b[-1], "LT")
     if order.comparator is None:  # padding has the largest key and the largest indices
         equal = e.binary("and", e.compare(a[0], b[0], "EQ"), earlier)
@@ -236,7 +240,7 @@ def _before(
     other = [v for pair in zip(b[:-1], a[:-1], strict=True) for v in pair]
     less = _inlined(order.comparator, mixed, e)
     more = _inlined(order.comparator, other, e)
-    less = e.binary("or", less, e.binary("and", e.unary("not", more), earlier))
+    less = e.select(e.binary("xor", less, more), less, earlier)
     if size == n:
         return less
     padding = [e.compare_number(v[-1], n, "GE") for v in (a, b)]
