@@ -6,7 +6,7 @@ from functools import partial, reduce
 from math import prod
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, bf16, f32, i1
+from xdsl.dialects.builtin import ModuleOp, bf16, f32, i1, i32
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
@@ -21,9 +21,10 @@ _LARGEST_TABLE = 1 << 24
 
 @dataclass(frozen=True)
 class HloGatherToDotPass(ModulePass):
-    """Rewrite `gather` of whole slices along one dimension as a product with rows of 0 and 1.
+    """Rewrite `gather` of rows (one place along the dimensions that are indexed, all of the others)
+    as a product with rows of 0 and 1.
 
-    Where a machine's transfers take no addresses at run time, the index of a row is compared with
+    Where a machine's transfers take no addresses at run time, the number of a row is compared with
     all row numbers, and the row of 0 and 1 that this gives chooses the row of the table in the
     tensor engine. The result is exact: a float32 table is the sum of three bfloat16 tables (8 bits
     of the significand each), and each result has one term that is not 0. Indices are clamped as HLO
@@ -41,54 +42,53 @@ class HloGatherToDotPass(ModulePass):
 
 
 def gather_to_dot(op: Operation, e: Emitter) -> SSAValue | None:
-    """The product for a gather whose windows are whole but for one dimension, which is indexed."""
+    """The product for a gather whose windows are whole, or one place, along each dimension."""
     table, indices = op.operands
     dims, sizes = shape(table), ints(op, "slice_sizes")
-    moved = [d for d in range(len(dims)) if sizes[d] != dims[d]]
     start_map = ints(op, "start_index_map")
-    if len(moved) != 1 or ints(op, "operand_batching_dims") or moved[0] not in start_map:
+    moved = [d for d in range(len(dims)) if sizes[d] != dims[d]]
+    rows = prod(dims[d] for d in moved)
+    single = all(sizes[d] == 1 and d in start_map for d in moved)
+    if not moved or not single or ints(op, "operand_batching_dims") or rows > _LARGEST_TABLE:
         return None
-    along = moved[0]
-    rows = dims[along]
-    if sizes[along] != 1 or rows > _LARGEST_TABLE:
-        return None
-    numbers, index_shape = _row_numbers(op, e, indices, start_map.index(along), rows)
-    order = (along, *(d for d in range(len(dims)) if d != along))
-    rest = [dims[d] for d in order[1:]]
-    matrix = e.reshape(e.transpose(table, order), (rows, prod(rest)))
+    vector_dim = integer(op, "index_vector_dim")
+    index_shape = tuple(n for d, n in enumerate(shape(indices)) if d != vector_dim)
+    numbers: SSAValue | None = None
+    for d in moved:
+        part = _clamped(e, _column(e, indices, vector_dim, start_map.index(d)), dims[d])
+        if numbers is None:
+            numbers = part
+        else:
+            numbers = e.binary("add", e.binary_number("multiply", numbers, dims[d]), part)
+    assert numbers is not None
+    rest = [d for d in range(len(dims)) if d not in moved]
+    matrix = e.transpose(table, (*moved, *rest))
+    matrix = e.reshape(matrix, (rows, prod(dims[d] for d in rest)))
     count = prod(index_shape)
     chosen = e.compare(
         e.broadcast(numbers, (count, rows), (0,)),
         e.iota((count, rows), 1, element(numbers)),
         "EQ",
     )
-    found = e.reshape(_product(e, chosen, matrix), (*index_shape, *rest))
-    collapsed = set(ints(op, "collapsed_slice_dims"))
-    if along not in collapsed:
-        found = e.reshape(found, (*index_shape, 1, *rest))
-        kept = list(order)
-    else:
-        kept = list(order[1:])
-    if collapsed - {along}:  # dimensions of one element
-        kept = [d for d in kept if d not in collapsed]
-        found = e.reshape(found, (*index_shape, *(sizes[d] for d in kept)))
+    found = _product(e, chosen, matrix)
+    collapsed = ints(op, "collapsed_slice_dims")
+    kept = [d for d in (*moved, *rest) if d not in collapsed]
+    found = e.reshape(found, (*index_shape, *(sizes[d] for d in kept)))
     return e.transpose(found, _places(op, index_shape, kept))
 
 
-def _row_numbers(
-    op: Operation, e: Emitter, indices: SSAValue, column: int, rows: int
-) -> tuple[SSAValue, tuple[int, ...]]:
-    """The index of each row as a clamped vector, and the shape that the indices have."""
-    vector_dim = integer(op, "index_vector_dim")
+def _column(e: Emitter, indices: SSAValue, vector_dim: int, column: int) -> SSAValue:
+    """One index of each place, as a vector of i32."""
     dims = shape(indices)
     if vector_dim < len(dims):
         starts, limits = [0] * len(dims), list(dims)
         starts[vector_dim], limits[vector_dim] = column, column + 1
         indices = e.slice(indices, starts, limits)
-    index_shape = tuple(n for d, n in enumerate(dims) if d != vector_dim)
-    flat = e.reshape(indices, (prod(index_shape),))
-    low = e.binary_number("maximum", flat, 0)
-    return e.binary_number("minimum", low, rows - 1), index_shape
+    return e.convert(e.reshape(indices, (prod(shape(indices)),)), i32)
+
+
+def _clamped(e: Emitter, numbers: SSAValue, size: int) -> SSAValue:
+    return e.binary_number("minimum", e.binary_number("maximum", numbers, 0), size - 1)
 
 
 def _places(op: Operation, index_shape: Sequence[int], kept: Sequence[int]) -> list[int]:

@@ -9,7 +9,7 @@ from xdsl.ir import Attribute, Operation
 from neuronir.dialects.support.dtypes import hlo_name
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.hlo.support.build import reducer_opcode
-from neuronir.passes.hlo.support.values import ints, string
+from neuronir.passes.hlo.support.values import ints, producer, string
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,8 @@ class Legality:
     opcodes: frozenset[str]
     element_types: frozenset[str]
     composites: frozenset[str] = frozenset()
+    addresses: bool = True
+    """Whether transfers take addresses that are computed at run time."""
 
     def problems(self, op: Operation) -> list[Problem]:
         """Everything that keeps one op from being compiled."""
@@ -42,6 +44,9 @@ class Legality:
             problem = self.type_problem(type_)
             if problem is not None and problem not in found:
                 found.append(problem)
+        if not self.addresses and _computes_addresses(op):
+            reason = f"{self.target} has no transfers whose addresses are computed at run time"
+            found.append(Problem("NCC_EVRF001", reason))
         check = CHECKS.get(opcode)
         problem = None if check is None or found else check(op)
         return found if problem is None else [*found, problem]
@@ -68,6 +73,14 @@ class Legality:
         if name == "f8e4m3fn":
             return Problem("NCC_EVRF051", "F8E4M3FN is not supported before trn3; use F8E4M3")
         return Problem("NCC_ESPP004", f"data type {name} is not supported")
+
+
+def _computes_addresses(op: Operation) -> bool:
+    """Whether indices that are known only at run time choose what an op reads or writes."""
+    first = {"hlo.dynamic_slice": 1, "hlo.dynamic_update_slice": 2}.get(op.name)
+    if first is None:
+        return op.name in ("hlo.gather", "hlo.scatter")
+    return any(producer(index, "constant") is None for index in op.operands[first:])
 
 
 def _while(op: Operation) -> Problem | None:
@@ -152,6 +165,7 @@ INF1 = Legality(
     "inf1",
     frozenset((_ELEMENTWISE + " " + _OTHERS).split()) - {"while", "rng_bit_generator", "remainder"},
     frozenset("pred s8 s16 s32 s64 u8 u16 u32 f16 bf16 f32".split()),
+    addresses=False,
 )
 
 _TABLES: dict[str, Legality] = {table.target: table for table in (TRN1, INF1)}

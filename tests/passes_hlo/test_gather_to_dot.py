@@ -35,6 +35,13 @@ FORMS = {
     "columns": Form((4, 10), (6,), (6, 4), _dims("1", "1", 1, 1), (4, 1)),
     "table's dimension first": Form((10, 4), (2, 3), (4, 2, 3), _dims("0", "0", 0, 2), (1, 4)),
     "planes": Form((3, 10, 2), (5, 1), (3, 5, 2), _dims("0,2", "1", 1, 1), (3, 1, 2)),
+    "two dimensions": Form(
+        (3, 10, 2),
+        (5, 2),
+        (5, 2),
+        "offset_dims={1}, collapsed_slice_dims={0,1}, start_index_map={1,0}, index_vector_dim=1",
+        (1, 1, 2),
+    ),
     "not collapsed": Form((10, 4), (1, 3), (1, 4, 3), _dims("0,1", "", 0, 0), (1, 4)),
 }
 
