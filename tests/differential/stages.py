@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from neuronir.dialects.hlo.interpreter import interpret
 from neuronir.dialects.hlo.interpreter_bounds import bounds
 from neuronir.dialects.hlo.interpreter_noise import noise
+from neuronir.dialects.nc.structure import VariableOp
 from neuronir.dialects.support.compare import Report, compare
 from neuronir.driver.phases import pipeline_of
 from neuronir.frontends.hlo_text import import_hlo_text
@@ -70,7 +71,7 @@ def _run(module: ModuleOp, phase: str, args: Sequence[Array]) -> list[Array]:
     given = {
         op.index.value.data
         for op in module.ops
-        if op.name == "nc.variable" and op.kind.data == "input"
+        if isinstance(op, VariableOp) and op.kind.data == "input" and op.index is not None
     }
     return run_module(module, [a for i, a in enumerate(args) if i in given])
 
