@@ -5,18 +5,23 @@ from dataclasses import dataclass
 from functools import partial, reduce
 from math import prod
 
+import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, bf16, f32, i1, i32
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from neuronir.dialects.support.dtypes import byte_size, is_float, is_unsigned
 from neuronir.passes.hlo.support.build import Emitter
-from neuronir.passes.hlo.support.values import element, integer, ints, shape
+from neuronir.passes.hlo.support.values import constant, element, integer, ints, shape
 from neuronir.passes.hlo.support.walk import blocks, rewrite_block
 from neuronir.passes.statistics import record
 
 _LARGEST_TABLE = 1 << 24
 """Rows that float32 numbers, as a vector engine compares them, still tell apart."""
+_TOP_BITS = -65536
+"""The bits of a float32 number that bfloat16 has: a digit is cut, since the largest numbers would
+round to infinity."""
 
 
 @dataclass(frozen=True)
@@ -28,8 +33,9 @@ class HloGatherToDotPass(ModulePass):
     all row numbers, and the row of 0 and 1 that this gives chooses the row of the table in the
     tensor engine. The result is exact: a float32 table is the sum of three bfloat16 tables (8 bits
     of the significand each), and each result has one term that is not 0. Indices are clamped as HLO
-    says. Infinities or NaN in a table give NaN in the whole column, since 0 times such a number is
-    NaN. Other gathers stay, and are refused when they are lowered.
+    says. Infinities or NaN in a table that is not known at compile time give NaN in the whole
+    column, since 0 times such a number is NaN. Constant tables with them and other gathers stay,
+    and are refused when they are lowered.
     """
 
     name = "hlo-gather-to-dot"
@@ -50,6 +56,9 @@ def gather_to_dot(op: Operation, e: Emitter) -> SSAValue | None:
     rows = prod(dims[d] for d in moved)
     single = all(sizes[d] == 1 and d in start_map for d in moved)
     if not moved or not single or ints(op, "operand_batching_dims") or rows > _LARGEST_TABLE:
+        return None
+    known = constant(table)
+    if known is not None and is_float(element(table)) and not np.isfinite(known).all():
         return None
     vector_dim = integer(op, "index_vector_dim")
     index_shape = tuple(n for d, n in enumerate(shape(indices)) if d != vector_dim)
@@ -84,7 +93,10 @@ def _column(e: Emitter, indices: SSAValue, vector_dim: int, column: int) -> SSAV
         starts, limits = [0] * len(dims), list(dims)
         starts[vector_dim], limits[vector_dim] = column, column + 1
         indices = e.slice(indices, starts, limits)
-    return e.convert(e.reshape(indices, (prod(shape(indices)),)), i32)
+    flat = e.reshape(indices, (prod(shape(indices)),))
+    if is_unsigned(element(flat)) and byte_size(element(flat)) >= 4:  # they would turn negative
+        flat = e.binary_number("minimum", flat, _LARGEST_TABLE)
+    return e.convert(flat, i32)
 
 
 def _clamped(e: Emitter, numbers: SSAValue, size: int) -> SSAValue:
@@ -118,9 +130,10 @@ def _dot(e: Emitter, chosen: SSAValue, matrix: SSAValue) -> SSAValue:
 
 def _digits(e: Emitter, matrix: SSAValue) -> list[SSAValue]:
     """Three bfloat16 tables that add up to a float32 table."""
-    digits = [e.convert(matrix, bf16)]
+    digits: list[SSAValue] = []
     rest = matrix
-    for _ in range(2):
-        rest = e.binary("subtract", rest, e.convert(digits[-1], f32))
-        digits.append(e.convert(rest, bf16))
+    for _ in range(3):
+        top = e.bitcast(e.binary_number("and", e.bitcast(rest, i32), _TOP_BITS), f32)
+        digits.append(e.convert(top, bf16))
+        rest = e.binary("subtract", rest, top)
     return digits

@@ -86,3 +86,39 @@ def test_windows_of_several_rows_stay() -> None:
     module = program(_text(form, "f32"))
     run_passes(module, "hlo-gather-to-dot")
     assert opcodes(module)[-1] == "gather"
+
+
+def _lookup(table: Array, indices: Array, kind: str) -> tuple[Array, Array, list[str]]:
+    """What a lookup of rows gives before and after the pass, and the opcodes after it."""
+    text = _text(FORMS["rows"], "f32").replace("s32[3,1]", f"{kind}[3,1]")
+    module = program(text)
+    before = interpret(module, [table, indices])[0]
+    run_passes(module, "hlo-gather-to-dot,hlo-dce")
+    return before, interpret(module, [table, indices])[0], opcodes(module)
+
+
+def test_the_largest_numbers_do_not_become_infinite() -> None:
+    largest = np.finfo(np.float32).max
+    table = np.full((10, 4), largest, np.float32)
+    table[::2] = -largest
+    before, after, _ = _lookup(table, np.array([[0], [1], [9]], np.int32), "s32")
+    np.testing.assert_array_equal(after, before)
+
+
+def test_large_unsigned_indices_choose_the_last_row() -> None:
+    table = np.arange(40, dtype=np.float32).reshape(10, 4)
+    before, after, _ = _lookup(table, np.array([[1], [2**31], [2**32 - 1]], np.uint32), "u32")
+    np.testing.assert_array_equal(after, before)
+
+
+def test_a_constant_table_with_infinities_stays() -> None:
+    text = """ENTRY main {
+  t = f32[3,2] constant({{1, 2}, {-inf, 3}, {4, 5}})
+  i = s32[4,1] parameter(0)
+  ROOT r = f32[4,2] gather(t, i), offset_dims={1}, collapsed_slice_dims={0},
+    start_index_map={0}, index_vector_dim=1, slice_sizes={1,2}
+}
+"""
+    module = program(text)
+    run_passes(module, "hlo-gather-to-dot")
+    assert opcodes(module)[-1] == "gather"
