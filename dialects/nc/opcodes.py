@@ -299,7 +299,7 @@ _SPECS = (
         _SEQUENCERS,
         (),
         ("src",),
-        (_i("register"), _i("low"), _i("high")),
+        (_i("register", 0), _i("low"), _i("high")),
         "register = clamp(src[0], low, high): one i32 or u32 from SBUF or HBM.",
     ),
     OpSpec(41, "barrier", _SEQUENCERS, (), (), (), "All engines meet (counted in the report)."),

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from neuronir.dialects.nc.records import dtype_of
+from neuronir.dialects.nc.data_types import dtype_of
 from neuronir.dialects.nc.structure import VariableOp
 from neuronir.dialects.support.errors import NeuronError
 

@@ -4,24 +4,16 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from xdsl.dialects.builtin import (
-    BFloat16Type,
     DictionaryAttr,
-    Float8E3M4Type,
-    Float8E4M3Type,
-    Float8E5M2Type,
-    Float16Type,
-    Float32Type,
-    FloatTF32Type,
     IntegerAttr,
-    IntegerType,
     MemRefType,
     NameLoc,
-    Signedness,
     StringAttr,
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from neuronir.dialects.nc.attributes import Pattern, PatternAttr, SpaceAttr, UpdateAttr, WaitAttr
+from neuronir.dialects.nc.data_types import dtype_of
 from neuronir.dialects.nc.enums import DType, Engine, Space
 from neuronir.dialects.nc.instruction import (
     AccessPattern,
@@ -32,31 +24,6 @@ from neuronir.dialects.nc.instruction import (
     Wait,
 )
 from neuronir.dialects.nc.ops import InstructionOp, View
-
-_DTYPES: dict[Attribute, DType] = {
-    Float32Type(): DType.F32,
-    BFloat16Type(): DType.BF16,
-    Float16Type(): DType.F16,
-    Float8E3M4Type(): DType.F8E3M4,
-    Float8E4M3Type(): DType.F8E4M3,
-    Float8E5M2Type(): DType.F8E5M2,
-    FloatTF32Type(): DType.TF32,
-    IntegerType(1): DType.BOOL,
-}
-for _width in (8, 16, 32, 64):
-    _DTYPES[IntegerType(_width)] = DType[f"I{_width}"]
-    _DTYPES[IntegerType(_width, Signedness.UNSIGNED)] = DType[f"U{_width}"]
-_TYPES: dict[DType, Attribute] = {dtype: type_ for type_, dtype in _DTYPES.items()}
-
-
-def dtype_of(type_: Attribute) -> DType:
-    """The nc data type of an element type; KeyError where there is none."""
-    return _DTYPES[type_]
-
-
-def element_type_of(dtype: DType) -> Attribute:
-    """The element type of an nc data type."""
-    return _TYPES[dtype]
 
 
 def space_of(buffer: SSAValue) -> Space:
@@ -92,7 +59,7 @@ def _absolute(
     type_ = buffer.type
     assert isinstance(type_, MemRefType)
     name = pattern.dtype
-    dtype = DType[name.upper()] if name else _DTYPES[type_.element_type]
+    dtype = DType[name.upper()] if name else dtype_of(type_.element_type)
     size = dtype.size
     total: dict[int, int] = {}
     for symbol, coefficient in terms:

@@ -1,6 +1,7 @@
 """Ops that hold an nc program together: variables, buffers, functions and calls."""
 
 from collections.abc import Sequence
+from typing import cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -36,10 +37,15 @@ from xdsl.traits import (
 from xdsl.utils.exceptions import VerifyException
 
 from neuronir.dialects.nc.attributes import parse_defined
+from neuronir.dialects.nc.data_types import verify_buffer_type
 
 ROLLED = "nc.rolled"
 """Marks a loop that is neither written out nor pipelined: its body names the buffers that take
 turns, so engines are in different rounds as it is."""
+
+
+VARIABLE_KINDS = ("input", "output", "constant", "scratch", "spill")
+ROLES = ("constant", "stream")
 
 
 @irdl_op_definition
@@ -108,6 +114,12 @@ class VariableOp(IRDLOperation):
         return [m.root_reference.data for m in members if isinstance(m, SymbolRefAttr)]
 
     def verify_(self) -> None:
+        verify_buffer_type(f"nc.variable @{self.sym_name.data}", self.type, "hbm")
+        if self.kind.data not in VARIABLE_KINDS:
+            raise VerifyException(
+                f"nc.variable @{self.sym_name.data} is of kind '{self.kind.data}'; there is "
+                f"{', '.join(VARIABLE_KINDS)}"
+            )
         rows = self.type.get_shape()[:1]
         if self.members is not None and rows != (len(self.members.data),):
             raise VerifyException(
@@ -157,6 +169,13 @@ class AllocOp(IRDLOperation):
         if role is not None:
             properties["role"] = StringAttr(role)
         return AllocOp.create(properties=properties, result_types=[type])
+
+    def verify_(self) -> None:
+        verify_buffer_type("nc.alloc", cast(MemRefType, self.buffer.type), "sbuf", "psum")
+        if self.role is not None and self.role.data not in ROLES:
+            raise VerifyException(
+                f"nc.alloc of role '{self.role.data}'; there is {', '.join(ROLES)}, or none"
+            )
 
 
 @irdl_op_definition

@@ -6,7 +6,8 @@ from xdsl.dialects.builtin import MemRefType, StringAttr
 from xdsl.utils.exceptions import VerifyException
 
 from neuronir.dialects.nc.attributes import Pattern, PatternAttr, SpaceAttr
-from neuronir.dialects.nc.enums import Engine
+from neuronir.dialects.nc.enums import DType, Engine
+from neuronir.dialects.nc.parameters import verify_parameters
 
 if TYPE_CHECKING:
     from neuronir.dialects.nc.ops import InstructionOp
@@ -33,6 +34,7 @@ def verify_instruction(op: "InstructionOp") -> None:
             raise VerifyException(f"{op.name}: operand '{role}' is absent but is not optional")
     if used != count:
         raise VerifyException(f"{op.name}: {used} access patterns for {count} buffers")
+    verify_parameters(spec, op.params)
     engine = op.engine
     if isinstance(engine, StringAttr):
         name = engine.data.upper()
@@ -47,6 +49,11 @@ def _verify_pattern(op: "InstructionOp", role: str, pattern: Pattern, type_: obj
         raise VerifyException(f"{op.name}: operand '{role}' is not a memref with an nc.space")
     if pattern.partitions < 1 or any(size < 1 for _, size in pattern.free):
         raise VerifyException(f"{op.name}: operand '{role}' has an empty access pattern")
+    if pattern.dtype and pattern.dtype.upper() not in DType.__members__:
+        known = ", ".join(d.name.lower() for d in DType)
+        raise VerifyException(
+            f"{op.name}: operand '{role}' is read as '{pattern.dtype}'; types are {known}"
+        )
     if type_.memory_space.space.data == "hbm":
         return
     shape = type_.get_shape()

@@ -192,7 +192,16 @@ class _Compile:
             if self.first == 0 and "neuronir.input" not in module.attributes:
                 self.stamp(module)
             verify(module)
+            if phase not in ("parsed", "hlo"):
+                self.check_program(module)
         return module
+
+    def check_program(self, module: ModuleOp) -> None:
+        """NIR_NC010 where an nc program that was read asks for what the machine cannot do."""
+        ctx = self.registry.context()
+        runner = PassRunner(ctx, Dumper(DumpOptions(), ctx), Timer(), verify_each=False)
+        checks = parse_pipeline("nc-verify-machine", self.registry.passes, self.registry.pipelines)
+        runner.run(checks, module)
 
     def check_phase(self, module: ModuleOp, phase: str) -> None:
         """NIR_DRV007 where the IR says that it is in another phase or for another machine."""

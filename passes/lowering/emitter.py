@@ -11,11 +11,12 @@ from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.dialects.hlo.flops import FLOPS
 from neuronir.dialects.nc.attributes import HBM, PSUM, SBUF
 from neuronir.dialects.nc.cost import cost
+from neuronir.dialects.nc.data_types import dtype_of, element_type_of
 from neuronir.dialects.nc.dialect import INSTRUCTION_OPS
 from neuronir.dialects.nc.enums import Activation, AluOp, DType, Engine, Space
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.ops import InstructionOp, View, build
-from neuronir.dialects.nc.records import element_type_of, instruction_record, space_of
+from neuronir.dialects.nc.records import instruction_record, space_of
 from neuronir.dialects.nc.structure import AddressOfOp, AllocOp, VariableOp
 
 
@@ -279,7 +280,6 @@ def _opcode(op: Operation) -> str:
 
 def view_dtype(view: View) -> DType:
     """The element type of an access."""
-    from neuronir.dialects.nc.records import dtype_of
 
     if view.dtype:
         return DType[view.dtype.upper()]

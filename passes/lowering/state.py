@@ -6,9 +6,9 @@ from typing import cast
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
+from neuronir.dialects.nc.data_types import dtype_of
 from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.nc.machine import Machine
-from neuronir.dialects.nc.records import dtype_of
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.location import source_name
 from neuronir.passes.lowering.constants.bound import Constants

@@ -6,8 +6,8 @@ import numpy as np
 from xdsl.dialects.builtin import DenseArrayBase, MemRefType
 
 from neuronir.dialects.hlo.constants import constant_array
+from neuronir.dialects.nc.data_types import dtype_of
 from neuronir.dialects.nc.instruction import Variable
-from neuronir.dialects.nc.records import dtype_of
 from neuronir.dialects.nc.structure import VariableOp
 from neuronir.dialects.support.errors import NeuronError
 

@@ -123,6 +123,24 @@ def test_a_file_in_another_phase_or_for_another_target(tmp_path: Path) -> None:
         compile_file(str(path), "inf1", CompileOptions(compile_from="virtual"))
 
 
+def test_a_program_that_the_machine_cannot_run_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.mlir"
+    path.write_text("""builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
+  nc.func "main" {
+    %a = nc.alloc : memref<128x128xf32, #nc.space<"sbuf">>
+    nc.memset (%a[0:128 | 128:1 | 0]) = () {value = 1.0}
+    nc.matmul (%a[0:128 | 128:1 | 0]) = (%a[0:128 | 128:1 | 0], %a[0:128 | 128:1 | 0])
+    nc.return
+  }
+}
+""")
+    with pytest.raises(RunFailure) as caught:
+        compile_file(str(path), "trn1", CompileOptions(compile_from="virtual"))
+    assert not caught.value.internal
+    shown = caught.value.diagnostic.render({})
+    assert "x.mlir:5:5: error: [NIR_NC010]" in shown and "pe cannot write SBUF, only PSUM" in shown
+
+
 def test_wrong_text_has_a_place() -> None:
     with pytest.raises(RunFailure) as caught:
         compile_text(DENSE.replace("dimensions={1}", "dimensions={1"), "trn1", name="m.hlo")

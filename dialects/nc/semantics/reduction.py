@@ -69,7 +69,10 @@ def tensor_tensor_scan(instruction: Instruction, warn: Warn, generation: int) ->
     for i, ap in enumerate(aps):
         equal_extent(dst, ap, f"data{i}")
     initial_ap = instruction.src[2]
-    functions = [operator(alu(instruction, f"op{i}"), Domain.FLOAT) for i in range(2)]
+    ops = [alu(instruction, f"op{i}") for i in range(2)]
+    if bit_ops := [op.name.lower() for op in ops if op in BITVEC]:
+        raise SemanticError(f"a scan computes in fp32; {bit_ops[0]} works on bits")
+    functions = [operator(op, Domain.FLOAT) for op in ops]
     initial = np.float32(number(instruction, "initial"))
 
     def run(out: Tiles, src: Tiles) -> None:

@@ -8,9 +8,9 @@ from xdsl.dialects.builtin import AnyFloat, TensorType
 from xdsl.ir import Operation, SSAValue
 
 from neuronir.dialects.hlo.linear import DotOp
+from neuronir.dialects.nc.data_types import dtype_of
 from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.nc.machine import Machine
-from neuronir.dialects.nc.records import dtype_of
 from neuronir.passes.lowering.layouts.demand import shape_of
 from neuronir.passes.lowering.layouts.layout import Form, atom, row_major
 from neuronir.passes.lowering.layouts.values import Value

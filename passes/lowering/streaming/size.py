@@ -14,8 +14,8 @@ from neuronir.dialects.hlo.constants import ConstantOp
 from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.dialects.hlo.data_movement import BroadcastOp, GatherOp
 from neuronir.dialects.hlo.linear import ConvolutionOp, DotOp
+from neuronir.dialects.nc.data_types import dtype_of
 from neuronir.dialects.nc.machine import Machine
-from neuronir.dialects.nc.records import dtype_of
 from neuronir.passes.lowering.layouts.demand import shape_of
 from neuronir.passes.lowering.products.attention_match import match_attention
 from neuronir.passes.lowering.products.epilogue import COMPOSITES
