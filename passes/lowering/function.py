@@ -33,6 +33,7 @@ from neuronir.passes.lowering.layers.loop import CannotLoop, lower_layers
 from neuronir.passes.lowering.layers.repetition import Repetition, find_repetitions
 from neuronir.passes.lowering.layouts.layout import row_major
 from neuronir.passes.lowering.layouts.values import Value, constant_value, new_value
+from neuronir.passes.lowering.products.assignment import choose_sides
 from neuronir.passes.lowering.products.attention import lower_product
 from neuronir.passes.lowering.products.blocking import Blocks
 from neuronir.passes.lowering.rules import empty
@@ -238,7 +239,10 @@ def _lower_function(
     state.layers = layers
     state.least_layers = least
     block = function.body.block
-    state.tensor_bound = _tensor_bound(state, block)
+    dma_ns = _least_dma_ns(state, block)
+    flops = sum(useful_flops(op) for op in block.ops)
+    state.tensor_bound = flops / machine.peak_flops_bf16 * 1e9 > dma_ns
+    state.sides = choose_sides(block.ops, state.demand, machine, dma_ns)
     attrs = function.arg_attrs.data if function.arg_attrs else []
     products = reaches_products(block)
     for i, arg in enumerate(block.args):
@@ -281,16 +285,10 @@ def _used(variables: Sequence[VariableOp], addresses: Sequence[Operation]) -> li
     return [v for v in variables if v.kind.data != "scratch" or v.sym_name.data in known]
 
 
-def _tensor_bound(state: Lowering, block: Block) -> bool:
-    """Whether the products at the peak rate take longer than what DMA must bring and take away:
-    arguments, constants and results, once."""
-    machine = state.machine
+def _least_dma_ns(state: Lowering, block: Block) -> float:
+    """What DMA must bring and take away, at its rate: arguments, constants and results, once."""
     values: list[SSAValue] = [arg for arg in block.args if arg.uses]
-    flops = 0
-    for op in block.ops:
-        flops += useful_flops(op)
-        if isinstance(op, ConstantOp):
-            values.append(op.results[0])
+    values += [op.results[0] for op in block.ops if isinstance(op, ConstantOp)]
     if block.last_op is not None:
         values += _leaves(block.last_op.operands[0])
     moved = sum(
@@ -298,7 +296,7 @@ def _tensor_bound(state: Lowering, block: Block) -> bool:
         for v in values
         if isinstance(v.type, TensorType)
     )
-    return flops / machine.peak_flops_bf16 > moved / (machine.dma_gbps * 1e9)
+    return moved / state.machine.dma_gbps
 
 
 def _parameter(state: Lowering, index: int, arg: SSAValue, attrs: object) -> None:

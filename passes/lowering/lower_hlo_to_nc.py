@@ -20,12 +20,14 @@ class LowerHloToNc(ModulePass):
 
     The entry function, without calls and loops (hlo-inline, hlo-unroll-while), becomes the `main`
     function of an nc program at the virtual phase: layouts are chosen, dots and convolutions become
-    tiles of matmuls, constants go into the weight stream. The target is the option, or else the
-    module attribute `nc.machine`. Equal layers that follow each other become one function that a
-    loop calls, in which the addresses of constants and parameters move with the round, if that
-    replaces at least `layers` instructions in all (0: none do). Large products of two matrices go
-    block by block: `blocks` is "search" for the sizes with the least estimate, "none", or numbers
-    of tiles such as "8x8x4" (of rows, of the contraction, of columns).
+    tiles of matmuls, constants go into the weight stream. Which operand of a product is stationary
+    is chosen for all products together, by what the busiest resource takes: with the one whose
+    dimension users want on partitions there is nothing to transpose. The target is the option, or
+    else the module attribute `nc.machine`. Equal layers that follow each other become one function
+    that a loop calls, in which the addresses of constants and parameters move with the round, if
+    that replaces at least `layers` instructions in all (0: none do). Large products of two matrices
+    go block by block: `blocks` is "search" for the sizes with the least estimate, "none", or
+    numbers of tiles such as "8x8x4" (of rows, of the contraction, of columns).
     """
 
     name = "lower-hlo-to-nc"

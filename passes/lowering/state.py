@@ -31,6 +31,7 @@ from neuronir.passes.lowering.layouts.layout import (
     tile_width,
 )
 from neuronir.passes.lowering.layouts.values import Partition, Value
+from neuronir.passes.lowering.products.assignment import Sides
 from neuronir.passes.lowering.products.attention_match import Attention
 from neuronir.passes.lowering.products.blocking import Blocks
 
@@ -59,6 +60,7 @@ class Lowering:
         self.pieces: dict[tuple[Value, tuple[int, ...], tuple[int, ...]], Value] = {}
         self.row_parts: dict[Form, Form] = {}
         self.statistics: dict[tuple[Form, str, float], tuple[Form | None, Form]] = {}  # of rows
+        self.sides = Sides(machine)
         self.tensor_bound = False  # whether PE is what the program waits for, at its least time
         self.joined: dict[Operation, Form] = {}  # concatenations that their operands write
         self.attentions: dict[Operation, Attention] = {}  # under way, by the dot that ends them

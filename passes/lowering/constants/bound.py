@@ -67,7 +67,7 @@ class Constants:
                 return self.layers.place(array, dtype, rows)
             return self._keep(array, dtype, rows)  # the same in all layers
         size = array.size // rows * dtype.size
-        if self.stream is not None and self.stream.used + size > CHUNK_BYTES:
+        if self.stream is not None and self.stream.ends_before(size):
             self._close_stream()
         if self.stream is None:
             self.stream = ConstantChunk(self.emitter, "stream", self.emitter.scopes[0])  # type: ignore[arg-type]

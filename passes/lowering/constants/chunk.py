@@ -15,6 +15,9 @@ from neuronir.passes.lowering.emitter import Emitter
 CHUNK_BYTES = 8192
 """Bytes per partition at which a chunk of the stream is closed: twice the row that saturates a DMA
 engine (hardware.md section 2.5)."""
+LEAST_BYTES = 512
+"""Bytes per partition up to which a chunk takes whatever comes next: its rows would take their
+descriptors' time for little, as those of biases do."""
 ROW_PARTS = 3
 """bfloat16 numbers that add up to a float32 one: 3 x 8 bits of fraction."""
 
@@ -45,6 +48,10 @@ class ConstantChunk:
     def size(self) -> int:
         """Bytes in HBM (of one layer)."""
         return self.used * self.partitions
+
+    def ends_before(self, size: int) -> bool:
+        """Whether a constant of `size` bytes per partition begins another chunk."""
+        return self.used > LEAST_BYTES and self.used + size > CHUNK_BYTES
 
     def add(self, array: np.ndarray, dtype: DType, rows: int = 0) -> int:
         """Append [partitions, elements] to be stored as `dtype`; gives the byte offset.

@@ -5,16 +5,21 @@ columns), what its busiest resource takes by the cost model of the simulator. It
 those named below; the choice depends on sizes and types alone.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import ceil
 
-from neuronir.dialects.nc.cost import cost
-from neuronir.dialects.nc.enums import Activation, AluOp, DType, Engine, Space
-from neuronir.dialects.nc.instruction import AccessPattern, Affine, Instruction
+from neuronir.dialects.nc.enums import AluOp, DType, Engine, Space
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.lowering.layouts.layout import tile_width
+from neuronir.passes.lowering.products.times import (
+    eviction_ns,
+    issue_ns,
+    matmul_ns,
+    pattern,
+    transpose_ns,
+)
 
 BANKS = 4
 """Results that are summed up at a time: half of the banks, so that the others are evicted."""
@@ -329,55 +334,24 @@ class _Estimate:
     # instructions
 
     def _matmul(self, b: Blocking, reuse: bool) -> float:
-        d = self.p.dtype
-        dst = _pattern(Space.PSUM, DType.F32, b.rows, b.columns)
-        stationary = _pattern(Space.SBUF, d, b.depth, b.rows)
-        moving = _pattern(Space.SBUF, d, b.depth, b.columns)
-        params = {"accumulate": 1, "reuse": int(reuse)}
-        return self._cost("matmul", Engine.PE, [dst], [stationary, moving], params)
+        return matmul_ns(self.machine, self.p.dtype, b.depth, b.rows, b.columns, reuse)
 
     def _transpose(self, b: Blocking) -> float:
-        d = self.p.dtype
-        dst = _pattern(Space.PSUM, d, b.depth, b.rows)
-        return self._cost(
-            "transpose", Engine.PE, [dst], [_pattern(Space.SBUF, d, b.rows, b.depth)], {}
-        )
+        return transpose_ns(self.machine, self.p.dtype, b.rows, b.depth)
 
     def _copied(self, b: Blocking) -> float:
         """One tile's share of the eviction of transposed tiles, which fill a bank."""
         d = self.p.dtype
         count = max(1, min(b.depth_tiles, self.machine.psum_bank_bytes // d.size // b.rows))
-        wide = count * b.rows
-        src, dst = (_pattern(s, d, b.depth, wide) for s in (Space.PSUM, Space.SBUF))
-        return (
-            self._cost("activation", Engine.ACT, [dst], [src], {"func": int(Activation.COPY)})
-            / count
-        )
+        return eviction_ns(self.machine, d, b.depth, count * b.rows) / count
 
     def _eviction(self, b: Blocking) -> float:
-        psum = _pattern(Space.PSUM, DType.F32, b.rows, b.columns)
-        total = _pattern(Space.SBUF, DType.F32, b.rows, b.columns)
-        return self._cost(
-            "tensor_tensor", Engine.DVE, [total], [psum, total], {"op": int(AluOp.ADD)}
-        )
-
-    def _cost(
-        self,
-        opcode: str,
-        engine: Engine,
-        dst: list[AccessPattern],
-        src: list[AccessPattern],
-        params: Mapping[str, int | float],
-    ) -> float:
-        return cost(
-            Instruction(opcode, engine, tuple(dst), tuple(src), {**params}), self.machine
-        ).issue_ns
+        psum = pattern(Space.PSUM, DType.F32, b.rows, b.columns)
+        total = pattern(Space.SBUF, DType.F32, b.rows, b.columns)
+        params = {"op": int(AluOp.ADD)}
+        return issue_ns(self.machine, "tensor_tensor", Engine.DVE, total, [psum, total], params)
 
 
 def _either(a: float, b: float) -> float:
     """The time of two that go on at once, a smooth maximum."""
     return float((a**SHARPNESS + b**SHARPNESS) ** (1 / SHARPNESS))
-
-
-def _pattern(space: Space, dtype: DType, partitions: int, elements: int) -> AccessPattern:
-    return AccessPattern(space, dtype, Affine(), 0, partitions, ((1, elements),))

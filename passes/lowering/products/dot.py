@@ -1,11 +1,10 @@
 """dot: tiles of matmuls that accumulate over the contraction in PSUM, evicted with what follows.
 
 Swapping the stationary and the moving operand transposes the product for free, so the side that the
-users want on partitions is the stationary one.
+users want on partitions is the stationary one where that does not cost more (assignment.py).
 """
 
 from collections.abc import Sequence
-from math import prod
 
 from xdsl.ir import Operation
 
@@ -29,6 +28,7 @@ from neuronir.passes.lowering.layouts.layout import (
 )
 from neuronir.passes.lowering.layouts.values import Partition, Value, slice_value
 from neuronir.passes.lowering.layouts.views import numbers_of
+from neuronir.passes.lowering.products.assignment import REUSE, product_of, wanted_side
 from neuronir.passes.lowering.products.epilogue import Epilogue, find_epilogue
 from neuronir.passes.lowering.products.evict import Evict
 from neuronir.passes.lowering.products.in_place import part_form
@@ -56,9 +56,6 @@ PART_BYTES = 8192
 ROW_BYTES = 1024
 """Bytes of a row on the chip that parts of the contraction leave whole: about what a DMA engine
 moves in the time that a descriptor takes (hardware.md section 2.5)."""
-REUSE = 4
-"""Blocks of columns that are computed for a stationary while it is loaded: half of the banks, so
-that the others are evicted meanwhile."""
 
 
 def lower_dot(state: Lowering, op: Operation) -> None:
@@ -130,12 +127,11 @@ class Dot:
     def _stationary(self, sides: Sequence[Side], demand: Demand) -> int:
         """Which operand is stationary: its free factors lie on partitions."""
         left, right = ([p.mine for p in side.free] for side in sides)
-        want = demand.best()
-        if want:
-            inner = want[-1][0]
-            for which, mine in ((1, right), (0, left)):
-                if any(within(inner, a) for a in mine):
-                    return which if self._worthwhile(sides[which], sides[1 - which]) else 1 - which
+        which = wanted_side(demand, (left, right))
+        if which is not None:
+            problem = product_of(self.op, which)
+            direct = problem is None or self.state.sides.direct(problem)
+            return which if direct else 1 - which
         in_right = any(meet(f, a) for f in demand.free for a in right)
         in_left = any(meet(f, a) for f in demand.free for a in left)
         if in_right != in_left:
@@ -144,31 +140,6 @@ class Dot:
         cost_left = -(-m // self.limit) * -(-n // self.bank)
         cost_right = -(-n // self.limit) * -(-m // self.bank)
         return 1 if cost_right < cost_left else 0
-
-    def _worthwhile(self, stationary: Side, moving: Side) -> bool:
-        """Whether it is cheaper on PE to have the stationary side's factors on partitions at once,
-        as the users want them, than to compute the other way round and transpose.
-
-        A matmul costs its moving columns and a fixed part (dialects/nc/cost.py), which short
-        columns do not outweigh.
-        """
-        machine = self.state.machine
-        fixed = machine.matmul_overhead_cycles + self.limit // machine.stationary_load_divisor
-        tiles = -(-product([p.mine for p in stationary.free]) // self.limit)
-        rows = product([p.mine for p in stationary.free])
-        columns = product([p.mine for p in moving.free])
-        batch = product([p.mine for p in stationary.batch])
-        depth = -(-self._depth() // self.limit)
-        direct = depth * tiles * (columns + fixed * -(-columns // self.bank))
-        across = -(-columns // self.limit)
-        other = depth * across * (rows + fixed * -(-rows // self.bank))
-        transposes = tiles * across * (self.limit + fixed)
-        return batch > 1 or direct <= other + transposes
-
-    def _depth(self) -> int:
-        """Elements of the contraction."""
-        shape = self.state.shape(self.op.operands[0])
-        return prod(shape[d] for d in self.dims.contracting[0])
 
     def _output_partition(
         self, stationary: Side, want: Partition | None

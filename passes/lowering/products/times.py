@@ -1,0 +1,49 @@
+"""How long PE and the eviction of PSUM take for products, by the cost model of the simulator."""
+
+from collections.abc import Mapping
+
+from neuronir.dialects.nc.cost import cost
+from neuronir.dialects.nc.enums import Activation, DType, Engine, Space
+from neuronir.dialects.nc.instruction import AccessPattern, Affine, Instruction
+from neuronir.dialects.nc.machine import Machine
+
+
+def pattern(space: Space, dtype: DType, partitions: int, elements: int) -> AccessPattern:
+    """A tile of so many contiguous elements on each partition."""
+    return AccessPattern(space, dtype, Affine(), 0, partitions, ((1, elements),))
+
+
+def issue_ns(
+    machine: Machine,
+    opcode: str,
+    engine: Engine,
+    dst: AccessPattern,
+    src: list[AccessPattern],
+    params: Mapping[str, int | float],
+) -> float:
+    """Nanoseconds that an instruction takes its engine."""
+    return cost(Instruction(opcode, engine, (dst,), tuple(src), {**params}), machine).issue_ns
+
+
+def matmul_ns(
+    machine: Machine, dtype: DType, depth: int, rows: int, columns: int, reuse: bool
+) -> float:
+    """A product of a stationary [depth, rows], loaded before with `reuse`, and a moving operand
+    [depth, columns]."""
+    dst = pattern(Space.PSUM, DType.F32, rows, columns)
+    sides = [pattern(Space.SBUF, dtype, depth, n) for n in (rows, columns)]
+    params = {"accumulate": 1, "reuse": int(reuse)}
+    return issue_ns(machine, "matmul", Engine.PE, dst, sides, params)
+
+
+def transpose_ns(machine: Machine, dtype: DType, rows: int, columns: int) -> float:
+    """The transpose of [rows, columns] by PE."""
+    dst, src = pattern(Space.PSUM, dtype, columns, rows), pattern(Space.SBUF, dtype, rows, columns)
+    return issue_ns(machine, "transpose", Engine.PE, dst, [src], {})
+
+
+def eviction_ns(machine: Machine, dtype: DType, partitions: int, elements: int) -> float:
+    """A copy by ACT of [partitions, elements] from PSUM."""
+    dst, src = (pattern(s, dtype, partitions, elements) for s in (Space.SBUF, Space.PSUM))
+    params = {"func": int(Activation.COPY)}
+    return issue_ns(machine, "activation", Engine.ACT, dst, [src], params)
