@@ -84,6 +84,28 @@ def test_loads_convert() -> None:
     product((640, 2048, 512), "f32", cast="matmult")
 
 
+def test_a_large_weight_times_what_was_computed() -> None:
+    """The computed side is small and stays; the weight goes by in blocks."""
+    machine = small(16)
+    program = """HloModule m
+ENTRY main {
+  x = f32[128,512] parameter(0)
+  w = f32[512,768] parameter(1)
+  y = f32[128,512] tanh(x)
+  d = f32[128,768] dot(y, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT r = f32[128,768] multiply(d, d)
+}"""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((128, 512)).astype(np.float32)
+    w = rng.standard_normal((512, 768)).astype(np.float32)
+    statistics.reset()
+    module = virtual(program, machine)
+    assert "products 128x512x768: estimated ns" in statistics.snapshot()["lower-hlo-to-nc"]
+    (got,) = execute(module, machine, [x, w])
+    want = np.square(np.tanh(x).astype(np.float64) @ w)
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-3)
+
+
 def test_infinities_stay_where_they_are() -> None:
     machine = small(16)
     program = """HloModule m

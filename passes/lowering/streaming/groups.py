@@ -215,16 +215,18 @@ class _Finder:
 
     def _product(self, op: Operation, group: Group | None) -> Operation | None:
         """The product of two matrices that is all there is to be done in a group, and that goes
-        block by block: neither side fits, or both are arguments. Where one was computed before, its
-        tiles are followed up as they are, with the other side whole on the chip."""
+        block by block: neither side fits, or a weight is what is tiled. Tiles of what was computed
+        before are followed up as they are, with the other side whole on the chip."""
         ops = [op] if group is None else group.ops
         products = [o for o in ops if blockable(o, self.machine, self.blocks)]
         if len(products) != 1 or ops[-1] is not products[0]:
             return None
         if any(o.name not in VIEWS and o.name != "hlo.convert" for o in ops[:-1]):
             return None
-        if group is not None and not all(_weight(v) for v in products[0].operands):
-            return None
+        if group is not None:
+            followed = (v for v in products[0].operands if group.tiling.get(v, WHOLE) != WHOLE)
+            if any(not _weight(v) for v in followed):
+                return None
         return products[0]
 
     def _saved(self, group: Group) -> int:
