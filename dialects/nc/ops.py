@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import lru_cache
+from functools import lru_cache, partial
 from struct import Struct
 from typing import cast
 
@@ -50,6 +50,7 @@ from neuronir.dialects.nc.attributes import (
 from neuronir.dialects.nc.enums import Engine
 from neuronir.dialects.nc.opcodes import OPCODES, OpSpec
 from neuronir.dialects.nc.verify import verify_instruction
+from neuronir.dialects.support.identity import by_identity
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,33 @@ class View:
 _INDEX = IndexType()
 _ROWS = {f"nc.{name}": row for name, row in OPCODES.items()}
 _SEGMENTS = Struct("<2i")
+
+
+@by_identity
+def _buffer_count(sizes: DenseArrayBase) -> int:
+    return _SEGMENTS.unpack(sizes.data.data)[0]  # type: ignore[no-any-return]
+
+
+def _param_values(row: OpSpec, params: DictionaryAttr) -> dict[str, int | float]:
+    """Parameters by name with defaults filled in; enums as their numbers."""
+    out: dict[str, int | float] = {}
+    given = params.data
+    for param in row.params:
+        attr = given.get(param.name)
+        if attr is None:
+            if param.default is None:
+                continue
+            out[param.name] = param.default
+        elif isinstance(attr, StringAttr):
+            out[param.name] = cast(type[IntEnum], param.kind)[attr.data.upper()].value
+        elif isinstance(attr, FloatAttr):
+            out[param.name] = attr.value.data
+        else:
+            out[param.name] = cast(IntegerAttr, attr).value.data
+    return out
+
+
+_VALUES = {name: by_identity(partial(_param_values, row)) for name, row in _ROWS.items()}
 
 
 class InstructionOp(IRDLOperation):
@@ -102,8 +130,7 @@ class InstructionOp(IRDLOperation):
     @property
     def buffer_count(self) -> int:
         """How many of its operands are buffers; the rest are index values."""
-        sizes = cast(DenseArrayBase, self.properties["operandSegmentSizes"])
-        return _SEGMENTS.unpack(sizes.data.data)[0]  # type: ignore[no-any-return]
+        return _buffer_count(cast(DenseArrayBase, self.properties["operandSegmentSizes"]))
 
     def index_values(self) -> tuple[SSAValue, ...]:
         """The operands that are not buffers."""
@@ -149,21 +176,7 @@ class InstructionOp(IRDLOperation):
 
     def param_values(self) -> dict[str, int | float]:
         """Parameters by name with defaults filled in; enums as their numbers."""
-        out: dict[str, int | float] = {}
-        given = self.params.data
-        for param in self.spec.params:
-            attr = given.get(param.name)
-            if attr is None:
-                if param.default is None:
-                    continue
-                out[param.name] = param.default
-            elif isinstance(attr, StringAttr):
-                out[param.name] = cast(type[IntEnum], param.kind)[attr.data.upper()].value
-            elif isinstance(attr, FloatAttr):
-                out[param.name] = attr.value.data
-            else:
-                out[param.name] = cast(IntegerAttr, attr).value.data
-        return out
+        return dict(_VALUES[self.name](cast(DictionaryAttr, self.properties["params"])))
 
     def verify_(self) -> None:
         verify_instruction(self)

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from xdsl.dialects.builtin import (
+    ArrayAttr,
     DictionaryAttr,
     IntegerAttr,
     MemRefType,
@@ -24,6 +25,7 @@ from neuronir.dialects.nc.instruction import (
     Wait,
 )
 from neuronir.dialects.nc.ops import InstructionOp, View
+from neuronir.dialects.support.identity import by_identity
 
 
 def space_of(buffer: SSAValue) -> Space:
@@ -56,27 +58,37 @@ def _absolute(
     terms: Sequence[tuple[int, int]],
 ) -> AccessPattern:
     """The access of a pattern in a buffer; `terms` (symbol, elements) move it."""
-    type_ = buffer.type
-    assert isinstance(type_, MemRefType)
+    space, dtype = _kind_of(buffer.type)
     name = pattern.dtype
-    dtype = DType[name.upper()] if name else dtype_of(type_.element_type)
+    if name:
+        dtype = DType[name.upper()]
     size = dtype.size
-    total: dict[int, int] = {}
-    for symbol, coefficient in terms:
-        total[symbol] = total.get(symbol, 0) + coefficient * size
     base = addresses.get(buffer)
-    if base is None:
-        base = 0
-        total[symbols[buffer]] = 1
+    moves: tuple[tuple[int, int], ...] = ()
+    if terms or base is None:
+        total: dict[int, int] = {}
+        for symbol, coefficient in terms:
+            total[symbol] = total.get(symbol, 0) + coefficient * size
+        if base is None:
+            base = 0
+            total[symbols[buffer]] = 1
+        moves = tuple(sorted(total.items()))
     return AccessPattern(
-        cast(SpaceAttr, type_.memory_space).value,
+        space,
         dtype,
-        Affine(base + pattern.offset * size, tuple(sorted(total.items())) if total else ()),
+        Affine(base + pattern.offset * size, moves),
         pattern.start,
         pattern.partitions,
         pattern.free,
         pattern.partition_stride * size,
     )
+
+
+@by_identity
+def _kind_of(type_: Attribute) -> tuple[Space, DType]:
+    """The memory of a memref type, and its data type; KeyError where there is none."""
+    assert isinstance(type_, MemRefType)
+    return cast(SpaceAttr, type_.memory_space).value, dtype_of(type_.element_type)
 
 
 def instruction_record(
@@ -88,11 +100,12 @@ def instruction_record(
     """The record of `op`; an op without engine gets the first engine of its row."""
     spec = op.spec
     n_dst = len(spec.dst)
+    properties = op.properties
     operands = tuple(op.operands)
     index_values = operands[op.buffer_count :]
     patterns: list[AccessPattern | None] = []
     used = 0
-    for attr in op.patterns.data:
+    for attr in cast(ArrayAttr[Attribute], properties["patterns"]).data:
         if not isinstance(attr, PatternAttr):
             patterns.append(None)
             continue
@@ -100,19 +113,23 @@ def instruction_record(
         used += 1
         terms = [(symbols[index_values[i]], c) for i, c in pattern.terms] if pattern.terms else ()
         patterns.append(_absolute(pattern, buffer, addresses, symbols, terms))
-    name = op.engine
+    name = properties.get("engine")
     engine = Engine[name.data.upper()] if isinstance(name, StringAttr) else spec.engines[0]
-    waits = tuple(
-        Wait(
-            w.semaphore,
-            Affine(w.const, tuple((symbols[index_values[i]], c) for i, c in w.terms)),
+    waits: tuple[Wait, ...] = ()
+    updates: tuple[Update, ...] = ()
+    if op.waits:
+        waits = tuple(
+            Wait(
+                w.semaphore,
+                Affine(w.const, tuple((symbols[index_values[i]], c) for i, c in w.terms)),
+            )
+            for w in (cast(WaitAttr, a).data for a in op.waits.data)
         )
-        for w in (cast(WaitAttr, a).data for a in (op.waits.data if op.waits else ()))
-    )
-    updates = tuple(
-        Update(u.semaphore, u.amount)
-        for u in (cast(UpdateAttr, a).data for a in (op.updates.data if op.updates else ()))
-    )
+    if op.updates:
+        updates = tuple(
+            Update(u.semaphore, u.amount)
+            for u in (cast(UpdateAttr, a).data for a in op.updates.data)
+        )
     return Instruction(
         spec.name,
         engine,

@@ -13,6 +13,7 @@ from neuronir.passes.nc.listing import LOOP, Access, Listing, Node
 
 # Distances are searched one by one up to here; a dependence farther away counts as this far.
 _FARTHEST = 8
+_ALL = 1 << 62  # a place behind all others
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,62 +31,80 @@ class Dependence:
 
 
 class Analysis:
-    """All dependences of a function, by place of the later instruction."""
+    """The dependences of a function, by place of the later instruction.
 
-    def __init__(self, listing: Listing, streams: Sequence[int]) -> None:
+    `places` counts its instructions. With `streams`, the in-order engine of each instruction (-1
+    for none), those are left out that hold where all others do: what an instruction follows on its
+    own engine; on another all but the last; and what it follows in earlier rounds of an engine, or
+    of a transfer, that it follows in its own round.
+    """
+
+    def __init__(self, listing: Listing, places: int, streams: Sequence[int] | None = None) -> None:
         self.listing = listing
-        self.streams = streams
+        self.needed = streams is not None
+        self.streams = [-1] * places if streams is None else streams
         self.memories: dict[int, Memory] = {}
-        self.found: list[dict[tuple[int, int], Dependence]] = [{} for _ in streams]
-        self.nodes: list[Node] = [None] * len(streams)  # type: ignore[list-item]
-        self.accesses: list[list[Access]] = [[] for _ in streams]
+        self.found: list[dict[tuple[int, int], Dependence]] = [{} for _ in range(places)]
+        # By place and engine the last instruction that is followed in the same round.
+        self.last: list[dict[int, int]] = [{} for _ in range(places)]
+        self.nodes: list[Node] = [None] * places  # type: ignore[list-item]
+        self.accesses: list[list[Access]] = [[] for _ in range(places)]
 
     def run(self) -> list[list[Dependence]]:
         """Go through the function."""
-        self._block(self.listing.nodes)
+        self._block(self.listing.nodes, 0)
         return [list(found.values()) for found in self.found]
 
     def run_loop(self, loop: Node) -> list[dict[tuple[int, int], Dependence]]:
         """Go through the rounds of one loop alone: what its instructions follow in them, by place
         and by (instruction, loop)."""
         self.memories = {}
-        self._block(loop.body)
-        self._carried(loop.body, loop.loop)
+        first = loop.body[0].place
+        self._block(loop.body, first)
+        self._carried(loop.body, loop.loop, first)
         return self.found
 
-    def _block(self, nodes: Sequence[Node]) -> None:
+    def _block(self, nodes: Sequence[Node], place: int) -> int:
+        """Go through a block whose first instruction is at `place`; the place behind the last."""
         for node in nodes:
             if node.record is None:
-                self._block(node.body)
-                self._carried(node.body, node.loop)
+                first = place
+                place = self._block(node.body, first)
+                self._carried(node.body, node.loop, first)
                 continue
             place = node.place
+            own = self.streams[place]
             self.nodes[place] = node
-            self.accesses[place] = [a.of(place) for a in node.accesses]
-            for access in self.accesses[place]:
-                self._meet(access, self._memory(access), -1)
-            for access in self.accesses[place]:
-                self._memory(access).note(access)
+            self.last[place] = {own: _ALL} if own >= 0 else {}
+            accesses = self.accesses[place] = [a.of(place) for a in node.accesses]
+            memories = [self._memory(access) for access in accesses]
+            for access, memory in zip(accesses, memories, strict=True):
+                self._meet(access, memory)
+            for access, memory in zip(accesses, memories, strict=True):
+                memory.note(access)
+            place += 1
+        return place
 
-    def _carried(self, nodes: Sequence[Node], loop: int) -> None:
-        """What instructions of a loop follow in earlier rounds of it."""
+    def _carried(self, nodes: Sequence[Node], loop: int, first: int) -> None:
+        """What instructions of a loop, the first at `first`, follow in earlier rounds of it."""
         for node in nodes:
             if node.record is None:
-                self._carried(node.body, loop)
+                self._carried(node.body, loop, first)
                 continue
-            for access in self.accesses[node.place]:
-                if not self._fresh(access, node, loop):
-                    self._meet(access, self._memory(access), loop)
-            for access in self.accesses[node.place]:
-                self._memory(access).note_again(access)
+            accesses = self.accesses[node.place]
+            memories = [self._memory(access) for access in accesses]
+            around = node.inside[: node.inside.index(loop)]
+            last = {e: _ALL for e, place in self.last[node.place].items() if place >= first}
+            for access, memory in zip(accesses, memories, strict=True):
+                if not self._fresh(access, around, loop):
+                    self._meet_earlier(access, memory, loop, first, around, last)
+            for access, memory in zip(accesses, memories, strict=True):
+                memory.note_again(access)
 
-    def _fresh(self, access: Access, node: Node, loop: int) -> bool:
+    def _fresh(self, access: Access, around: tuple[int, ...], loop: int) -> bool:
         """Whether each round of `loop` has a buffer of its own (none has an address yet)."""
         owner = self.listing.buffers[access.buffer].loop
-        return not self.listing.placed and owner >= 0 and loop in self._to(node, owner)
-
-    def _to(self, node: Node, loop: int) -> tuple[int, ...]:
-        return node.inside[: node.inside.index(loop) + 1]
+        return not self.listing.placed and owner >= 0 and owner not in around
 
     def _memory(self, access: Access) -> Memory:
         listing = self.listing
@@ -97,53 +116,69 @@ class Analysis:
             memory = self.memories[key] = Memory(listing.bounds, self.streams)
         return memory
 
-    def _meet(self, access: Access, memory: Memory, loop: int) -> None:
-        """Note what `access` depends on: in this round (`loop` is -1), or carried by `loop`."""
-        for entry in memory.candidates(access):
-            before, after = entry.node, access.node
-            if loop < 0:
-                if before == after:
-                    continue
-                key = (before, -1)
-                known = self.found[after].get(key)
-                data = entry.write and not access.write
-                if known is not None and (known.data or not data):
-                    continue
-                common = self._common(before, after)
-                shared: Shared = {LOOP + i: (0, 0) for i in common}
-                if conflict(entry, access, self.listing.bounds, shared):
-                    last = common[-1] if common else -1
-                    self.found[after][key] = Dependence(before, last, 0, data)
+    def _meet(self, access: Access, memory: Memory) -> None:
+        """Note what `access` depends on in its own round."""
+        after = access.node
+        found, last = self.found[after], self.last[after]
+        for entry in reversed(memory.candidates(access)):
+            before = entry.node
+            stream = self.streams[before]
+            if before == after or (stream >= 0 and last.get(stream, -1) >= before):
                 continue
-            if loop not in self.nodes[before].inside:
-                continue
-            self._note_carried(entry, access, loop)
-
-    def _note_carried(self, entry: Access, access: Access, loop: int) -> None:
-        before, after = entry.node, access.node
-        key = (before, loop)
-        known = self.found[after].get(key)
-        if known is not None and known.distance == 1:
-            return
-        if entry.fixed and access.fixed and before < after and (before, -1) in self.found[after]:
-            return  # the same bytes in every round: the dependence inside the round implies it
-        distance = self._distance(entry, access, loop)
-        if distance and (known is None or distance < known.distance):
             data = entry.write and not access.write
-            self.found[after][key] = Dependence(before, loop, distance, data)
+            known = found.get((before, -1))
+            if known is not None and (known.data or not data):
+                continue
+            common = self._common(before, after)
+            shared: Shared = {LOOP + i: (0, 0) for i in common}
+            if conflict(entry, access, self.listing.bounds, shared):
+                inner = common[-1] if common else -1
+                found[(before, -1)] = Dependence(before, inner, 0, data)
+                if stream >= 0:
+                    last[stream] = before
 
-    def _distance(self, entry: Access, access: Access, loop: int) -> int:
+    def _meet_earlier(
+        self,
+        access: Access,
+        memory: Memory,
+        loop: int,
+        first: int,
+        around: Sequence[int],
+        last: dict[int, int],
+    ) -> None:
+        """Note what `access` depends on in earlier rounds of `loop`, whose first instruction is at
+        `first`. `last` has of each engine the last instruction that is known to be followed."""
+        after = access.node
+        found = self.found[after]
+        for entry in reversed(memory.candidates(access, first)):
+            before = entry.node
+            stream = self.streams[before]
+            if stream >= 0 and last.get(stream, -1) >= before:
+                continue
+            key = (before, loop)
+            known = found.get(key)
+            if known is not None and known.distance == 1:
+                continue
+            if (before, -1) in found and (self.needed or (entry.fixed and access.fixed)):
+                continue  # with the same bytes in every round, the one in the round implies it
+            distance = self._distance(entry, access, loop, around)
+            if distance and (known is None or distance < known.distance):
+                data = entry.write and not access.write
+                found[key] = Dependence(before, loop, distance, data)
+                if distance == 1 and stream >= 0:
+                    last[stream] = before
+
+    def _distance(self, entry: Access, access: Access, loop: int, around: Sequence[int]) -> int:
         """The least number of rounds after which `access` meets `entry`; 0 for never."""
         bounds = self.listing.bounds
         last = bounds[LOOP + loop][1]
         if last < 1:
             return 0
-        around = self.nodes[access.node].inside
-        shared: Shared = {LOOP + i: (0, 0) for i in around[: around.index(loop)]}
         if entry.fixed and access.fixed:
             return 1 if conflict(entry, access, bounds) else 0
         if entry.stop <= access.start or access.stop <= entry.start:
             return 0
+        shared: Shared = {LOOP + i: (0, 0) for i in around}
         places = (entry.shape, entry.pattern.address, access.shape, access.pattern.address)
         if shapes_meet(*places, bounds, {**shared, LOOP + loop: (1, 1)}):  # as most do
             return 1

@@ -127,7 +127,7 @@ def _carried(
         best = latest.get((other, d.loop))
         if best is None or (-best.distance, best.before) < (-d.distance, d.before):
             latest[(other, d.loop)] = d
-    return [*latest.values(), *out]
+    return sorted([*latest.values(), *out], key=lambda d: (d.loop, d.before))
 
 
 def _with(known: Clock, j: int, engine: int, bit: dict[int, int]) -> Clock:

@@ -32,13 +32,14 @@ def conflict(a: Access, b: Access, bounds: Bounds, shared: Shared | None = None)
     return shapes_meet(a.shape, address_a, b.shape, address_b, bounds, shared)
 
 
-def covers(a: Access, b: Access) -> bool:
-    """Whether every byte of `b` is one of `a`, for certain."""
-    if a.start > b.start or a.stop < b.stop or not (a.fixed and b.fixed):
+def _covers(write: Access, entry: Access) -> bool:
+    """Whether a write at a constant address leaves nothing of `entry` in an interval of both."""
+    if write.start > entry.start or write.stop < entry.stop:
         return False
-    if a.solid:
-        return a.low <= b.low and b.high <= a.high
-    return a.shape == b.shape and a.pattern.address == b.pattern.address
+    if write.solid:
+        return True
+    same = entry.fixed and write.low == entry.low and write.high == entry.high
+    return same and write.shape == entry.shape
 
 
 class Memory:
@@ -98,30 +99,32 @@ class Memory:
                 if entry.node not in found and conflict(entry, access, bounds, shared):
                     found[entry.node] = False
 
-    def candidates(self, access: Access) -> list[Access]:
-        """The entries that `access` may have to follow; only their intervals are compared."""
+    def candidates(self, access: Access, least: int = -1) -> list[Access]:
+        """The entries that `access` may have to follow, of nodes from `least` on; only their
+        intervals are compared."""
         first = bisect_right(self.starts, access.low) - 1
         last = bisect_left(self.starts, access.high)
-        out: dict[int, Access] = {}
-        for i in range(first, last):
-            for entry in self.writes[i]:
-                out[id(entry)] = entry
+        out: list[Access] = []
+        if last - first == 1:
+            out += self.writes[first]
+            if access.write:
+                out += self.reads[first].values()
+            return [e for e in out if e.node >= least] if least > 0 else out
+        found: dict[int, Access] = {}
+        for writes in self.writes[first:last]:
+            for entry in writes:
+                found[id(entry)] = entry
         if access.write:
-            for i in range(first, last):
-                for entry in self.reads[i].values():
-                    out[id(entry)] = entry
-        return list(out.values())
+            for reads in self.reads[first:last]:
+                for entry in reads.values():
+                    found[id(entry)] = entry
+        return [e for e in found.values() if e.node >= least]
 
     def note_again(self, access: Access) -> None:
         """Remember `access` in another round of its loop: the other one does not count any more."""
-        first = self._split(access.low)
-        last = self._split(access.high)
-        key = self._key(access)
-        for i in range(first, last):
-            if access.write:
+        if access.write and (access.partial or not access.fixed):  # others cover themselves
+            for i in range(self._split(access.low), self._split(access.high)):
                 self.writes[i] = [e for e in self.writes[i] if e is not access]
-            elif self.reads[i].get(key) is access:
-                del self.reads[i][key]
         self.note(access)
 
     def note(self, access: Access) -> None:
@@ -134,22 +137,17 @@ class Memory:
                 reads.pop(key, None)  # to come last
                 reads[key] = access
             return
-        if access.partial:
-            for i in range(first, last):
-                self.writes[i].append(access)
-            return
-        bare = True
+        bare = not access.partial
         for i in range(first, last):
-            if access.solid:
-                start, stop = access.start, access.stop
-                writes = [e for e in self.writes[i] if e.start < start or e.stop > stop]
-                reads = {k: e for k, e in self.reads[i].items() if e.start < start or e.stop > stop}
-            else:
-                writes = [e for e in self.writes[i] if not covers(access, e)]
-                reads = {k: e for k, e in self.reads[i].items() if not covers(access, e)}
-            bare = bare and not writes and not reads
+            writes, reads = self.writes[i], self.reads[i]
+            if writes or reads:
+                if not access.partial and access.fixed:
+                    self.writes[i] = writes = [e for e in writes if not _covers(access, e)]
+                    if reads:
+                        reads = {k: e for k, e in reads.items() if not _covers(access, e)}
+                        self.reads[i] = reads
+                bare = bare and not writes and not reads
             writes.append(access)
-            self.writes[i], self.reads[i] = writes, reads
         if bare and last - first > 1:  # nothing but this write is left of many intervals
             del self.starts[first + 1 : last]
             del self.writes[first + 1 : last]

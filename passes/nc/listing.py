@@ -104,7 +104,10 @@ class Access:
 
 @dataclass(slots=True)
 class Node:
-    """An instruction of a block, or a loop or call that counts as one unit with its insides."""
+    """An instruction of a block, or a loop or call that counts as one unit with its insides.
+
+    The accesses of a loop are those of the instructions in it.
+    """
 
     index: int
     op: Operation
@@ -114,6 +117,8 @@ class Node:
     trip_count: int = 1
     level: int = 0  # of a loop: the symbol of its round number in records
     loop: int = -1  # of a loop: its number
+    last_loop: int = -1  # of a loop: the highest number of those in it, or its own
+    touched: frozenset[int] = frozenset()  # of a loop: the buffers that it accesses
     place: int = -1  # of an instruction: its number in the function, insides of loops counted
     inside: tuple[int, ...] = ()  # of an instruction: the loops around it, outermost first
 
@@ -301,9 +306,9 @@ class _Reader:
         self.around.append(number)
         node.body = self.block(op.body.block, level + 1)
         self.around.pop()
-        for inner in node.body:
-            for access in inner.accesses:
-                node.accesses.append(access.of(index))
+        node.accesses = [access for inner in node.body for access in inner.accesses]
+        node.touched = frozenset(access.buffer for access in node.accesses)
+        node.last_loop = len(self.loops) - 1
         return node
 
     def instruction(self, op: InstructionOp, index: int) -> Node:

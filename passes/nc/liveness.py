@@ -48,41 +48,31 @@ def deep_lifetimes(order: Sequence[Node], buffers: Sequence[Buffer]) -> tuple[di
     lives: dict[int, Life] = {}
     places = 0
 
-    def touch(key: int, first: int, last: int) -> None:
-        life = lives.get(key)
-        if life is None:
-            lives[key] = Life(first, last)
-        else:
-            life.first, life.last = min(life.first, first), max(life.last, last)
-
     def walk(nodes: Sequence[Node]) -> None:
         nonlocal places
         for node in nodes:
             if node.record is not None:
                 for access in node.accesses:
-                    touch(access.buffer, places, places)
+                    life = lives.get(access.buffer)
+                    if life is None:
+                        lives[access.buffer] = Life(places, places)
+                    elif life.last < places:
+                        life.last = places
                 places += 1
                 continue
             begin = places
             walk(node.body)
             end = max(places - 1, begin)
-            for key in {a.buffer for a in node.accesses}:
-                if buffers[key].loop not in (node.loop, *_inside(node)):
-                    touch(key, begin, end)
+            for key in node.touched:
+                if not node.loop <= buffers[key].loop <= node.last_loop:
+                    life = lives.setdefault(key, Life(begin, end))
+                    life.first, life.last = min(life.first, begin), max(life.last, end)
 
     walk(order)
     for key, life in lives.items():
         if buffers[key].role == "constant" and buffers[key].space != Space.HBM:
             life.last = places
     return lives, places
-
-
-def _inside(node: Node) -> set[int]:
-    out: set[int] = set()
-    for inner in node.body:
-        if inner.record is None:
-            out |= {inner.loop} | _inside(inner)
-    return out
 
 
 def peak(

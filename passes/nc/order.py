@@ -239,12 +239,12 @@ def _order_block(
     """
     out: list[Node] = []
     segment: list[Node] = []
-    to_come = Counter(key for node in nodes for key in {a.buffer for a in node.accesses})
+    to_come = Counter(key for node in nodes for key in _touched(node))
     before: set[int] = set()
 
     def flush() -> None:
         if segment:
-            touched = [{a.buffer for a in node.accesses} for node in segment]
+            touched = [_touched(node) for node in segment]
             to_come.subtract(key for keys in touched for key in keys)
             after = {k for keys in touched for k in keys if to_come[k]}
             outside = Outside(frozenset(before), frozenset(after))
@@ -262,9 +262,8 @@ def _order_block(
                 flush()
             continue
         flush()
-        passed = {a.buffer for a in node.accesses}
-        to_come.subtract(passed)
-        before.update(passed)
+        to_come.subtract(node.touched)
+        before.update(node.touched)
         out.append(node)
     flush()
     return out
@@ -276,6 +275,10 @@ class Outside:
 
     before: frozenset[int]
     after: frozenset[int]
+
+
+def _touched(node: Node) -> frozenset[int]:
+    return node.touched or frozenset(a.buffer for a in node.accesses)
 
 
 def _numbered(segment: Sequence[Node]) -> list[Node]:

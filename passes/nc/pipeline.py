@@ -66,7 +66,7 @@ def pipeline_loops(
         return
     listing = list_function(func, kinds, placed=False)
     places = sum(1 for op in func.walk() if isinstance(op, InstructionOp))
-    analysis = Analysis(listing, [-1] * places)
+    analysis = Analysis(listing, places)
     pipelined = 0
     for loop in listing.loops:
         body = loop.body

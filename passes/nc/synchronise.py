@@ -63,7 +63,7 @@ def synchronise_function(listing: Listing, machine: Machine) -> None:
         int(n.record.engine) if n.record is not None and n.record.engine < ENGINES else -1
         for n in nodes
     ]
-    found_dependences = Analysis(listing, streams).run()
+    found_dependences = Analysis(listing, len(nodes), streams).run()
     found = find_waits(nodes, found_dependences, first_places)
     signals = allot_semaphores(nodes, found, machine)
     counters = Counters(listing.nodes, listing.loops, signals.update)
