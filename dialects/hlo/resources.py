@@ -2,7 +2,7 @@
 
 A module refers to an array by the hash of its dtype, shape and bytes, so equal weights are held
 once, the reference is stable between processes, and comparing two constants never looks at bytes.
-Of a large array a sample is hashed, a sixteenth of it; an array whose sample is like that of
+Of a large array a sample is hashed, a 64th of it; an array whose sample is like that of
 another one is compared with it, and where it differs its key gets a number.
 """
 
@@ -23,7 +23,7 @@ KEY_LENGTH = 32
 """Hexadecimal digits of SHA-256 in a key, after a letter: 128 bits."""
 
 _LARGE = 1 << 20  # bytes from which on a sample is hashed: of each _STEP bytes the first _TAKEN
-_STEP = 1024
+_STEP = 4096
 _TAKEN = 64
 _PIECE = 1 << 18  # elements that are looked at together: what a cache holds
 

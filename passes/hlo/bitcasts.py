@@ -48,7 +48,7 @@ def _expand(op: Operation) -> bool:
 def lower_bitcasts(module: ModuleOp) -> int:
     """Replace the bitcasts of a module; returns how many. Layouts have to be as imported."""
     found: list[Operation] = []
-    for block in blocks(module):
+    for block in blocks(module, composites=True):
         found.extend(_bitcasts(block))
     # Users first: an operand's layout is asked for while its op is still there.
     return sum(_expand(op) for op in reversed(found))

@@ -84,6 +84,13 @@ def _bits(flat: Array) -> Array:
     return flat[:1].view(np.uint8)
 
 
+def fold_block(block: Block, limit: int) -> int:
+    """Fold one block, without those inside of it; returns how many ops."""
+    folder = _Folder(limit)
+    folder.run(block)
+    return folder.folded
+
+
 @dataclass(frozen=True)
 class HloConstantFoldPass(ModulePass):
     """Evaluate ops whose operands are constants, by the reference semantics.
@@ -98,9 +105,4 @@ class HloConstantFoldPass(ModulePass):
     limit: int = 16384
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        folded = 0
-        for block in blocks(op):
-            folder = _Folder(self.limit)
-            folder.run(block)
-            folded += folder.folded
-        record(self.name, "folded", folded)
+        record(self.name, "folded", sum(fold_block(block, self.limit) for block in blocks(op)))

@@ -17,7 +17,7 @@ _DISTINCT = frozenset(
 _LARGEST_REGION = 16
 
 
-class _Numbers:
+class Numbers:
     """Small numbers for attributes, so that keys hash quickly however large the attributes are."""
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class _Numbers:
         return number
 
 
-def _region_key(op: Operation, number: _Numbers) -> Hashable | None:
+def _region_key(op: Operation, number: Numbers) -> Hashable | None:
     """The meaning of an op's regions as a key, None if they are too large to compare."""
     result: list[Hashable] = []
     for region in op.regions:
@@ -61,11 +61,11 @@ def _region_key(op: Operation, number: _Numbers) -> Hashable | None:
     return tuple(result)
 
 
-def _properties(op: Operation, number: _Numbers) -> Hashable:
+def _properties(op: Operation, number: Numbers) -> Hashable:
     return tuple(sorted((name, number(value)) for name, value in op.properties.items()))
 
 
-def _key(op: Operation, number: _Numbers) -> Hashable | None:
+def _key(op: Operation, number: Numbers) -> Hashable | None:
     if op.name in _DISTINCT or has_effect(op) or not op.results:
         return None
     regions = _region_key(op, number) if op.regions else ()
@@ -80,7 +80,7 @@ def _key(op: Operation, number: _Numbers) -> Hashable | None:
     )
 
 
-def merge_equal(block: Block, number: _Numbers) -> int:
+def merge_equal(block: Block, number: Numbers) -> int:
     """Let later equal ops of a block be the first of them; returns how many went."""
     first: dict[Hashable, Operation] = {}
     count = 0
@@ -110,5 +110,5 @@ class HloCsePass(ModulePass):
     name = "hlo-cse"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        number = _Numbers()
+        number = Numbers()
         record(self.name, "ops-merged", sum(merge_equal(block, number) for block in blocks(op)))

@@ -8,13 +8,14 @@ from xdsl.ir import Block
 from xdsl.passes import ModulePass
 
 from neuronir.passes.hlo.inline import drop_unused_functions
-from neuronir.passes.hlo.support.walk import functions, is_dead
+from neuronir.passes.hlo.support.walk import COMPOSITE, functions, is_dead
 from neuronir.passes.hlo.while_carry import narrow_while
 from neuronir.passes.statistics import record
 
 
 def sweep(block: Block) -> int:
-    """Erase dead ops, users before producers, then look inside the ops that stay."""
+    """Erase dead ops, users before producers, then look inside the ops that stay (composites, whose
+    ops are all needed, left out)."""
     count = 0
     op = block.last_op
     while op is not None:
@@ -24,7 +25,7 @@ def sweep(block: Block) -> int:
             op.erase()
             count += 1
         else:
-            for region in op.regions:
+            for region in op.regions if op.name != COMPOSITE else ():
                 for inner in region.blocks:
                     count += sweep(inner)
             loop = narrow_while(op) if op.name == "hlo.while" else None

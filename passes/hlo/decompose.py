@@ -26,7 +26,8 @@ from neuronir.passes.hlo.decompositions import (
     triangular,
     windows,
 )
-from neuronir.passes.hlo.support.walk import Rule, blocks, rewrite_block
+from neuronir.passes.hlo.simplify import simplify_block
+from neuronir.passes.hlo.support.walk import COMPOSITE, Rule, blocks, rewrite_block
 from neuronir.passes.statistics import record
 
 
@@ -79,7 +80,8 @@ class HloDecomposePass(ModulePass):
     comparator compares one function of both sides) and topk (the best, k times). Narrow floats take
     transcendental functions in f32. `keep` lists opcodes to leave alone because the target has
     them. Pooling windows, other dots, other convolutions and reverse are never touched, nor are the
-    regions of reducers; those of composites are rewritten like the program.
+    regions of reducers; those of composites are rewritten like the program,
+    and simplified where that changed them.
     """
 
     name = "hlo-decompose"
@@ -96,9 +98,14 @@ class HloDecomposePass(ModulePass):
             )
         rules = {f"hlo.{o}": (rule,) for o, rule in known.items() if o not in self.keep}
         count = 0
-        for block in tuple(blocks(op)):
-            if _is_program(block):
-                count += rewrite_block(block, rules, inner=False)
+        for block in tuple(blocks(op, composites=True)):
+            if not _is_program(block):
+                continue
+            rewritten = rewrite_block(block, rules, inner=False)
+            parent = block.parent_op()
+            if rewritten and parent is not None and parent.name == COMPOSITE:
+                simplify_block(block)  # the passes that come next do not look there
+            count += rewritten
         record(self.name, "decomposed", count)
 
 

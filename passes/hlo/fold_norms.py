@@ -15,13 +15,14 @@ from neuronir.dialects.hlo.constants import constant_array
 from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.dialects.hlo.flops import FLOPS
 from neuronir.passes.hlo.support.build import Emitter
+from neuronir.passes.hlo.support.scale import scale_weights
 from neuronir.passes.hlo.support.values import element, ints, producer, shape, splat
 from neuronir.passes.hlo.support.walk import blocks
 from neuronir.passes.statistics import record
 
 Vector = NDArray[np.float32]
 KINDS = ("layer_norm", "rms_norm")
-_BAND = 512
+_BAND = 64
 
 
 @dataclass(frozen=True)
@@ -96,34 +97,21 @@ def _weights(op: Operation, which: int, affine: _Affine) -> tuple[Vector, Vector
     assert given is not None
     array = constant_array(given).astype(np.float32, copy=False)
     (dimension,) = ints(op, f"{('lhs', 'rhs')[1 - which]}_contracting_dims")
+    scaled: Vector | None = array
+    if affine.scale is not None:
+        scaled = scale_weights(array, affine.scale[1], dimension)
+    if scaled is None or affine.offset is None:
+        return None if scaled is None else (scaled, None)
     rows = array if dimension == 0 else array.T
-    scaled, bias = rows, None
     with np.errstate(all="ignore"):
-        if affine.scale is not None:
-            factor = affine.scale[1][:, None]
-            scaled = rows * factor
-            if not _usual(scaled) and not _usual(scaled, (rows == 0.0) | (factor == 0.0)):
-                return None
-        if affine.offset is not None:
-            bias = _in_bands(affine.offset[1].astype(np.float64), rows).astype(np.float32)
-            if not np.isfinite(bias).all():
-                return None
-    return np.ascontiguousarray(scaled if dimension == 0 else scaled.T), bias
+        bias = _in_bands(affine.offset[1].astype(np.float64), rows).astype(np.float32)
+    return (scaled, bias) if np.isfinite(bias).all() else None
 
 
 def _in_bands(vector: NDArray[np.float64], rows: Vector) -> NDArray[np.float64]:
     """vector @ rows in float64, of so many columns at a time as stay in a cache when widened."""
     starts = range(0, rows.shape[1], _BAND)
     return np.concatenate([vector @ rows[:, i : i + _BAND] for i in starts])
-
-
-def _usual(numbers: Vector, zero: NDArray[np.bool_] | None = None) -> bool:
-    """Whether all numbers are finite and none is subnormal; `zero` are those that may be 0."""
-    size = np.abs(numbers)
-    tiny = np.finfo(np.float32).tiny
-    if zero is None:
-        return bool(size.min(initial=np.inf) >= tiny and size.max(initial=0.0) < np.inf)
-    return bool((np.isfinite(numbers) & ((size >= tiny) | zero)).all())
 
 
 def fold(op: CompositeOp) -> int:

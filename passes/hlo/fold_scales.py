@@ -12,6 +12,7 @@ from xdsl.passes import ModulePass
 from neuronir.dialects.hlo.constants import constant_array
 from neuronir.dialects.hlo.flops import FLOPS
 from neuronir.passes.hlo.support.build import Emitter
+from neuronir.passes.hlo.support.scale import scale_weights
 from neuronir.passes.hlo.support.values import (
     element,
     integer,
@@ -121,16 +122,12 @@ def fold(product: Operation) -> bool:
         if not after.scaled or after.last is None or weights is None:
             return False
         array = constant_array(weights).astype(np.float32, copy=False)
-        along = [1] * array.ndim
-        along[where.own] = array.shape[where.own]
-        scaled = array * after.factor.reshape(along)
-    usual = np.abs(scaled) >= np.finfo(np.float32).tiny
-    zero = (array == 0.0) | (after.factor.reshape(along) == 0.0)
-    if not (np.isfinite(scaled) & (usual | zero)).all() or not np.isfinite(after.offset).all():
+    scaled = scale_weights(array, after.factor, where.own)
+    if scaled is None or not np.isfinite(after.offset).all():
         return False
     emitter = Emitter(product)
     operands = list(product.operands)
-    operands[where.operand] = emitter.constant(scaled)
+    operands[where.operand] = emitter.constant(scaled, owned=True)
     result = emitter.like(product, operands, product.results[0].type)
     if FLOPS in product.attributes:
         emitter.created[-1].attributes[FLOPS] = product.attributes[FLOPS]

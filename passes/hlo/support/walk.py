@@ -20,6 +20,11 @@ KEPT_OPS = frozenset(
 """Ops that stay although nobody reads their result."""
 
 
+COMPOSITE = "hlo.composite"
+"""The op whose region is left alone: its ops were simplified before they were wrapped, and most are
+never lowered. hlo-decompose alone rewrites them."""
+
+
 def functions(module: ModuleOp) -> Iterator[FuncOp]:
     """The functions with a body."""
     for op in module.body.block.ops:
@@ -42,6 +47,8 @@ def has_effect(op: Operation) -> bool:
     """Whether an op has to stay although its results are unused."""
     if op.name in KEPT_OPS or not op.name.startswith("hlo."):
         return True
+    if op.name == COMPOSITE:
+        return False
     if op.name == "hlo.custom_call":
         flag = op.properties.get("custom_call_has_side_effect")
         return flag is not None and "true" in str(flag)
@@ -96,7 +103,8 @@ def rewrite_block(block: Block, rules: Mapping[str, Sequence[Rule]], *, inner: b
     """Apply rules (by op name) in one forward walk, inner regions first, created ops next.
 
     Returns the number of rewrites. Rules have to make progress: each must lead to an op that no
-    rule changes any more. With `inner=False` the regions of ops are left alone.
+    rule changes any more. With `inner=False` the regions of ops are left alone, those of composites
+    always.
     """
     count = 0
     patience = _PATIENCE
@@ -106,7 +114,7 @@ def rewrite_block(block: Block, rules: Mapping[str, Sequence[Rule]], *, inner: b
             dead, op = op, op.next_op
             erase_dead(dead)
             continue
-        for region in op.regions if inner else ():
+        for region in op.regions if inner and op.name != COMPOSITE else ():
             for body in region.blocks:
                 count += rewrite_block(body, rules)
         emitter = Emitter(op)
@@ -134,16 +142,17 @@ def rewrite_module(module: ModuleOp, rules: Mapping[str, Sequence[Rule]]) -> int
     return sum(rewrite_block(block, rules) for f in functions(module) for block in f.body.blocks)
 
 
-def blocks(module: ModuleOp) -> Iterator[Block]:
-    """Every block of every function, inner ones before the block that holds them."""
+def blocks(module: ModuleOp, *, composites: bool = False) -> Iterator[Block]:
+    """Every block of every function, inner ones before the block that holds them; those of
+    composites only if asked for."""
     for function in functions(module):
         for block in function.body.blocks:
-            yield from _blocks(block)
+            yield from _blocks(block, composites)
 
 
-def _blocks(block: Block) -> Iterator[Block]:
+def _blocks(block: Block, composites: bool) -> Iterator[Block]:
     for op in block.ops:
-        for region in op.regions:
+        for region in op.regions if composites or op.name != COMPOSITE else ():
             for inner in region.blocks:
-                yield from _blocks(inner)
+                yield from _blocks(inner, composites)
     yield block

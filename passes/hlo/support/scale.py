@@ -1,0 +1,43 @@
+"""Weights times a factor along one dimension, where that loses nothing but one rounding."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Weights = NDArray[np.float32]
+
+_PIECE = 1 << 16  # elements that are worked on together: what a cache holds
+_TINY = int(np.array(np.finfo(np.float32).tiny).view(np.uint32))
+_INFINITE = int(np.array(np.inf, np.float32).view(np.uint32))
+_SIZE = np.uint32(0x7FFFFFFF)  # the bits of a number without its sign
+
+
+def scale_weights(weights: Weights, factor: Weights, axis: int) -> Weights | None:
+    """weights * factor, `factor` being by index along `axis`, in row-major order.
+
+    None where a product is infinite, NaN or subnormal; also where it is a zero that neither of its
+    factors is.
+    """
+    weights = np.ascontiguousarray(weights)
+    scaled = np.empty_like(weights)
+    along = [1] * weights.ndim
+    along[axis] = factor.size
+    factor = factor.reshape(along)
+    rows = max(1, _PIECE // max(1, weights[:1].size))
+    with np.errstate(all="ignore"):
+        for start in range(0, len(weights), rows):
+            piece = slice(start, start + rows)
+            by = factor[piece] if axis == 0 else factor
+            np.multiply(weights[piece], by, out=scaled[piece])
+            if not _usual(scaled[piece], weights[piece], by):
+                return None
+    return scaled
+
+
+def _usual(products: Weights, weights: Weights, factor: Weights) -> bool:
+    """Whether products are finite and none is subnormal, or zero without a zero factor."""
+    size = products.view(np.uint32) & _SIZE
+    if int(size.max(initial=0)) >= _INFINITE:
+        return False
+    if int(size.min(initial=_INFINITE)) >= _TINY:
+        return True
+    return bool(((size >= _TINY) | (weights == 0.0) | (factor == 0.0)).all())
