@@ -11,7 +11,7 @@ have it, else a function type.
 import abc
 import re
 from functools import cache
-from typing import Self
+from typing import ClassVar, Self
 
 from xdsl.dialects.builtin import (
     DenseArrayBase,
@@ -88,6 +88,9 @@ def _parse_value(parser: Parser, kind: int) -> Attribute:
 
 class HloOp(IRDLOperation, abc.ABC):
     """Base of all hlo operations."""
+
+    JUDGED_BY_TYPES: ClassVar[bool] = True
+    """Whether types and properties decide if an op without regions is right."""
 
     def verify_(self) -> None:
         """Check the shape and dtype rules of the op."""

@@ -101,6 +101,13 @@ def _has_nonfinite(value: DenseIntOrFPElementsAttr) -> bool:
 
 def dense_to_array(value: DenseIntOrFPElementsAttr) -> Array:
     """The elements of a dense attribute, read-only, in its shape."""
+    known: Array | None = value.__dict__.get("_array")
+    if known is None:  # made once: passes ask again and again for the same numbers
+        known = value.__dict__["_array"] = _elements(value)
+    return known
+
+
+def _elements(value: DenseIntOrFPElementsAttr) -> Array:
     element = value.get_element_type()
     dtype = np_dtype(element)
     data = value.data.data

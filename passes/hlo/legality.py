@@ -1,7 +1,7 @@
 """What a target can compile: opcodes, element types and forms, as tables that targets register."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import ComplexType, TensorType, TupleType
 from xdsl.ir import Attribute, Operation
@@ -33,6 +33,10 @@ class Legality:
     composites: frozenset[str] = frozenset()
     addresses: bool = True
     """Whether transfers take addresses that are computed at run time."""
+    _judged: dict[int, tuple[Attribute, Problem | None]] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
+    """Types by identity, with what was found of them: most are shared by many values."""
 
     def problems(self, op: Operation) -> list[Problem]:
         """Everything that keeps one op from being compiled."""
@@ -41,7 +45,7 @@ class Legality:
         if opcode not in self.opcodes:
             found.append(Problem("NCC_EVRF001", f"{self.target} has no lowering for it"))
         for type_ in (*op.operand_types, *op.result_types):
-            problem = self.type_problem(type_)
+            problem = self._judge(type_)
             if problem is not None and problem not in found:
                 found.append(problem)
         if not self.addresses and _computes_addresses(op):
@@ -50,6 +54,12 @@ class Legality:
         check = CHECKS.get(opcode)
         problem = None if check is None or found else check(op)
         return found if problem is None else [*found, problem]
+
+    def _judge(self, type_: Attribute) -> Problem | None:
+        judged = self._judged.get(id(type_))
+        if judged is None:
+            judged = self._judged[id(type_)] = (type_, self.type_problem(type_))
+        return judged[1]
 
     def type_problem(self, type_: Attribute) -> Problem | None:
         """Why values of a type cannot be held, None if they can."""

@@ -53,9 +53,11 @@ class HloSplitBatch(ModulePass):
 
 def split_block(block: Block, machine: Machine, strands: int) -> None:
     """Split the ops that work on slices of the results' batch."""
+    count, extent = strands or 2, _extent(block)
+    if extent is None or count < 2 or extent % count:
+        return
     region = find_region(block)
-    count = strands or 2
-    if region is None or count < 2 or region.extent % count:
+    if region is None:
         return
     if not strands and not worthwhile(list(region.tilings), region.extent, machine):
         return
@@ -79,15 +81,10 @@ def find_region(block: Block) -> BatchRegion | None:
     From the results backwards: an op is among them where all users of its result are, and want the
     same slices. What they need besides is computed whole.
     """
-    last = block.last_op
-    assert last is not None
-    leaves = list(dict.fromkeys(_leaves(last)))
-    shapes = [shape_of(v) if isinstance(v.type, TensorType) else () for v in leaves]
-    extents = {shape[0] for shape in shapes if shape}
-    if len(extents) != 1 or not all(shapes):
+    last, extent = block.last_op, _extent(block)
+    if last is None or extent is None:
         return None
-    extent = extents.pop()
-    wanted: dict[SSAValue, int] = dict.fromkeys(leaves, 0)
+    wanted: dict[SSAValue, int] = dict.fromkeys(_leaves(last), 0)
     found: list[tuple[Operation, Tiling]] = []
     for op in reversed([o for o in block.ops if o is not last and not isinstance(o, TupleOp)]):
         tiling = _tiling(op, wanted, extent)
@@ -99,6 +96,15 @@ def find_region(block: Block) -> BatchRegion | None:
         for v in _outside(op) if tiling is not None else _used(op):
             wanted[v] = WHOLE
     return BatchRegion(dict(reversed(found)), extent) if found else None
+
+
+def _extent(block: Block) -> int | None:
+    """The first dimension of all results; None where they differ in it, or one has none."""
+    assert block.last_op is not None
+    leaves = list(_leaves(block.last_op))
+    shapes = [shape_of(v) if isinstance(v.type, TensorType) else () for v in leaves]
+    extents = {shape[0] for shape in shapes if shape}
+    return extents.pop() if len(extents) == 1 and all(shapes) else None
 
 
 def _tiling(op: Operation, wanted: dict[SSAValue, int], extent: int) -> Tiling | None:
