@@ -124,3 +124,34 @@ def test_verification_names_the_op() -> None:
         verify_located(module)
     assert caught.value.op.name == "arith.addi"
     assert "func.func" not in str(caught.value)
+
+
+def _two_sums(second: str) -> str:
+    first = "%b = hlo.add %a, %a : tensor<2xf32>"
+    function = "func.func @f(%a: tensor<2xf32>, %s: tensor<3xf32>) -> tensor<2xf32>"
+    return f"{function} {{\n  {first}\n  {second}\n  func.return %b : tensor<2xf32>\n}}"
+
+
+def test_only_ops_that_are_alike_are_verified_once() -> None:
+    """Another operand type or property is another op, although its name and results are the
+    same."""
+    ctx = Registry.discover().context()
+    right = LocatedParser(ctx, _two_sums("%c = hlo.add %b, %a : tensor<2xf32>"), "f").parse_module()
+    verify_located(right)
+    line = '%c = "hlo.add"(%a, %s) : (tensor<2xf32>, tensor<3xf32>) -> tensor<2xf32>'
+    wrong = LocatedParser(ctx, _two_sums(line), "f").parse_module()
+    with pytest.raises(OpVerifyError) as caught:
+        verify_located(wrong)
+    assert caught.value.op.name == "hlo.add"
+
+
+def test_use_of_an_erased_value_is_found() -> None:
+    """Also where the op was right before by all its types."""
+    ctx = Registry.discover().context()
+    text = _two_sums("%c = hlo.add %a, %a : tensor<2xf32>\n  %d = hlo.add %c, %a : tensor<2xf32>")
+    module = LocatedParser(ctx, text, "f").parse_module()
+    doomed = next(op for op in module.walk() if op.results and op.results[0].name_hint == "c")
+    doomed.detach()
+    doomed.erase(safe_erase=False)
+    with pytest.raises(OpVerifyError):
+        verify_located(module)
