@@ -9,7 +9,10 @@ from neuronir.targets.registry import TargetLike
 PHASES = ("parsed", "hlo", "virtual", "ordered", "allocated", "synchronised", "binary")
 
 _PASSES = {
-    "virtual": "hlo-tile-batch,hlo-tile-rows,hlo-split-batch,hlo-split-attention,lower-hlo-to-nc",
+    "virtual": (
+        "hlo-tile-batch,hlo-tile-rows,hlo-split-batch,hlo-split-attention,lower-hlo-to-nc,"
+        "nc-forward-psum"
+    ),
     "ordered": "nc-order",
     "allocated": "nc-allocate",
     "synchronised": "nc-synchronise",

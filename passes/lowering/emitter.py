@@ -167,6 +167,10 @@ class Emitter:
             finally:
                 self.ops, self.load_ns = kept, before
         _, ops, self.load_ns = min(found, key=lambda item: item[0])
+        for _, others, _ in found:
+            if others is not ops:
+                for op in others:
+                    op.drop_all_references()
         self.ops.extend(ops)
 
     def lighter(self) -> Engine:

@@ -6,6 +6,7 @@ from importlib import import_module
 from xdsl.passes import ModulePass
 
 _CLASSES = {
+    "nc-forward-psum": ("forward", "NcForwardPsum"),
     "nc-order": ("order", "NcOrder"),
     "nc-allocate": ("allocate", "NcAllocate"),
     "nc-synchronise": ("synchronise", "NcSynchronise"),

@@ -16,7 +16,8 @@ def demand_order(records: Sequence[Instruction], predecessors: Predecessors) -> 
     """The instructions in the order in which the last ones demand them; dependences hold in it.
 
     Where nothing depends on an instruction it is one of the last: they keep their order, and so do
-    the predecessors of each instruction.
+    the predecessors of each instruction, those whose data it needs before those that only must not
+    come after it.
     """
     n = len(records)
     needed = bytearray(n)
@@ -42,7 +43,9 @@ def demand_order(records: Sequence[Instruction], predecessors: Predecessors) -> 
                 stack.extend(j for j in reversed(together.get(i, ())) if not seen[j])
                 continue
             seen[i] = 1
-            stack.extend(j for j in sorted(predecessors[i], reverse=True) if not seen[j])
+            # the last one pushed comes first: data, then those that only have to be over
+            before = sorted(predecessors[i].items(), key=lambda item: (item[1], -item[0]))
+            stack.extend(j for j, _ in before if not seen[j])
     return order
 
 

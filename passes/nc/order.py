@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import isfinite
 
 from xdsl.context import Context
 from xdsl.dialects import arith, scf
@@ -43,6 +44,7 @@ from neuronir.passes.nc.prefetch import PREFETCHED, has_stream, prefetch_loop
 from neuronir.passes.nc.psum import PsumDemand
 from neuronir.passes.nc.reuse import mark_reuse
 from neuronir.passes.nc.rewrite import fold_constants, hoist_buffers, reorder
+from neuronir.passes.nc.rotate import rotate_loop
 from neuronir.passes.nc.schedule import list_schedule, work_of
 from neuronir.passes.nc.steady import report_layers, time_round
 from neuronir.passes.nc.streams import Ring, place_streams
@@ -61,6 +63,7 @@ class NcOrder(ModulePass):
     `unroll`: loops of at most this many instructions in all are written out; where loops are
     pipelined, innermost ones of 32 rounds or more are not.
     `prefetch`: whether loops over layers load ahead for their next round.
+    `rotate`: whether they also do ahead what their next round does before it needs weights.
     `pipeline`: whether the rounds of the other innermost loops are overlapped.
     `sbuf`: bytes per partition to plan with, in place of the machine's.
     """
@@ -69,6 +72,7 @@ class NcOrder(ModulePass):
     window: int = 384
     unroll: int = 2000
     prefetch: bool = True
+    rotate: bool = True
     pipeline: bool = True
     sbuf: int = 0
 
@@ -100,7 +104,7 @@ class NcOrder(ModulePass):
         assign_engines(block, machine, queues)
         hoist_buffers(block)
         if self.prefetch:
-            prefetch_loops(func, kinds, machine, self.window, capacity)
+            prefetch_loops(func, kinds, machine, self.window, capacity, self.rotate)
             hoist_buffers(block)
         if self.pipeline:
             pipeline_loops(func, kinds, machine, capacity)
@@ -116,39 +120,79 @@ def prefetch_loops(
     machine: Machine,
     window: int,
     capacity: int,
+    rotate: bool,
 ) -> None:
     """Order the body of every loop with stream buffers, and let it load ahead."""
     loops = [op for op in func.body.block.ops if isinstance(op, scf.ForOp) and has_stream(op)]
     for op in loops:
-        listing = list_function(func, kinds, placed=False)
-        loop = next(n for n in listing.nodes if n.op is op)
-        narrow = window if all(n.record is not None for n in loop.body) else 0
-        while narrow:
-            body = _order_loop(listing, loop, machine, narrow)
-            if prefetch_loop(listing, loop, body, capacity):
-                break
-            narrow //= 2
-        else:
+        listing, loop = _listed(func, kinds, op)
+        if any(n.record is None for n in loop.body):
+            record("nc-order", "loops that do not load ahead")
+            continue
+        plain = _order_loop(listing, loop, machine, window)
+        rotation = rotate_loop(listing, loop) if rotate else None
+        if rotation is not None:
+            turned = _listed(func, kinds, op)
+            body = _order_loop(*turned, machine, window)
+            saved = plain.time - body.time
+            if (
+                isfinite(saved)
+                and saved > 0
+                and _load_ahead(*turned, machine, window, capacity, body)
+            ):
+                record("nc-order", "ns of a round saved by rotation", round(saved))
+                rotation.keep()
+                continue
+            rotation.undo()
+        if not _load_ahead(listing, loop, machine, window, capacity, plain):
             record("nc-order", "loops that do not load ahead")
 
 
-def _order_loop(listing: Listing, loop: Node, machine: Machine, window: int) -> list[Node]:
+def _listed(func: FuncOp, kinds: Mapping[str, VariableOp], op: scf.ForOp) -> tuple[Listing, Node]:
+    """A function, and one of its loops."""
+    listing = list_function(func, kinds, placed=False)
+    return listing, next(n for n in listing.nodes if n.op is op)
+
+
+def _load_ahead(
+    listing: Listing, loop: Node, machine: Machine, window: int, capacity: int, body: "_Body"
+) -> bool:
+    """Let a loop load ahead in the order `body`, or that of a narrower window; False where SBUF has
+    no room for it."""
+    while not prefetch_loop(listing, loop, body.order, capacity):
+        window //= 2
+        if not window:
+            return False
+        body = _order_loop(listing, loop, machine, window)
+    return True
+
+
+@dataclass(frozen=True)
+class _Body:
+    """The body of a loop in order, and the time (ns) of its rounds, the stream aside."""
+
+    order: list[Node]
+    time: float
+
+
+def _order_loop(listing: Listing, loop: Node, machine: Machine, window: int) -> _Body:
     """The body of a loop in order: from program order or from the order of demand, whichever makes
-    the shorter rounds, the stream aside."""
-    best: list[Node] = []
-    shortest = float("inf")
+    the shorter rounds."""
+    best: _Body | None = None
     for demand in (False, True):
-        body = _order_block(listing, loop.body, (loop.loop,), machine, window, demand=demand)
-        if any(n.record is None for n in body):
-            return body
-        streams = set(stream_buffers(body, listing.buffers).values())
-        rest = [n for i, n in enumerate(body) if i not in streams]
+        order = _order_block(listing, loop.body, (loop.loop,), machine, window, demand=demand)
+        streams = set(stream_buffers(order, listing.buffers).values())
+        rest = [n for i, n in enumerate(order) if i not in streams]
         time = time_round(listing, replace(loop, body=rest), machine)
-        if demand:
-            saved = max(round(shortest - time), 0)
-            record("nc-order", "ns of a round saved by the order of demand", saved)
-        if time < shortest:
-            best, shortest = body, time
+        if best is None:
+            best = _Body(order, time)
+            continue
+        saved = max(best.time - time, 0.0)
+        if isfinite(saved):
+            record("nc-order", "ns of a round saved by the order of demand", round(saved))
+        if time < best.time:
+            best = _Body(order, time)
+    assert best is not None
     return best
 
 
@@ -316,10 +360,12 @@ def _order_segment(
     works = [work_of(node.record, machine) for node in nodes if node.record is not None]
     arrivals: dict[int, float] = {}
     clock = 0.0
-    if not around:
-        for place in sorted(stream_buffers(nodes, buffers).values()):
-            arrivals[place] = clock
-            clock += works[place].dma
+    for place in sorted(stream_buffers(nodes, buffers).values()):
+        if around:  # loaded in the round before
+            arrivals[place] = -works[place].latency - machine.semaphore_latency_ns
+            continue
+        arrivals[place] = clock
+        clock += works[place].dma
     start = list_schedule(works, predecessors, machine, window=window, fixed=arrivals, psum=psum)
     sequence = sorted(range(len(nodes)), key=lambda i: (start[i], i))
     return [segment[i] for i in sequence]

@@ -4,7 +4,7 @@ The stream buffers of a round get fixed places in a ring that is alike in every 
 each can be loaded as long before its first use as there is room for. The load of a buffer stands
 where its bytes become free, which for most of them is in the round before. So the loop gets a
 prologue, their loads for round 0, and its last round, which has nothing left to load ahead, is
-written out behind it.
+written out behind it. Of a rotated loop (rotate.py) that round leaves out what belongs to the next.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,6 +27,7 @@ from neuronir.passes.nc.liveness import (
     stream_buffers,
 )
 from neuronir.passes.nc.rewrite import Linear, copy_with
+from neuronir.passes.nc.rotate import AHEAD
 from neuronir.passes.nc.unroll import copy_round
 from neuronir.passes.statistics import record
 
@@ -199,7 +200,7 @@ class _Writer:
         # the last round, which finds loaded what was loaded ahead
         ahead = {id(self._dma(load)) for load in plan if load.ahead}
         same: dict[SSAValue, SSAValue] = {}
-        kept = [op for op in order if id(op) not in ahead]
+        kept = self._last_round([op for op in order if id(op) not in ahead])
         tail = copy_round(kept, {self.variable: Linear(None, 0, self.trips - 1)}, same)
         for op in tail:
             op.attributes.pop(RING, None)
@@ -214,6 +215,14 @@ class _Writer:
             dma.detach()
             dma.erase()
         self._replace(order)
+
+    def _last_round(self, order: Sequence[Operation]) -> list[Operation]:
+        """What the last round does of a body: nothing for the next one."""
+        rest = [op for op in order if AHEAD not in op.attributes]
+        for op in order:
+            op.attributes.pop(AHEAD, None)
+        used = {value for op in rest for value in op.operands}
+        return [op for op in rest if not isinstance(op, AllocOp) or op.buffer in used]
 
     def _dma(self, load: _Load) -> InstructionOp:
         op = self.dma[load.key].op

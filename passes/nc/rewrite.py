@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, NoneAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from neuronir.dialects.nc.attributes import Pattern, PatternAttr, number_of
-from neuronir.dialects.nc.ops import InstructionOp, segments_attr
+from neuronir.dialects.nc.ops import InstructionOp, View, build, segments_attr
 from neuronir.dialects.nc.structure import AddressOfOp, AllocOp
 
 
@@ -70,6 +70,19 @@ def copy_with(
         result_types=[r.type for r in op.results],
         attributes=dict(op.attributes),
     )
+    copy.location = op.location
+    return copy
+
+
+def with_views(op: InstructionOp, changed: Mapping[int, View]) -> InstructionOp:
+    """A copy of `op` with other operands in the roles `changed`."""
+    views = [changed.get(role, view) for role, view in enumerate(op.views())]
+    n = len(op.spec.dst)
+    copy = build(type(op), views[:n], views[n:])
+    for name in ("params", "engine"):
+        if name in op.properties:
+            copy.properties[name] = op.properties[name]
+    copy.attributes.update(op.attributes)
     copy.location = op.location
     return copy
 

@@ -6,6 +6,7 @@ rounds are timed one after the other, with the same model.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import isfinite
 
 from neuronir.dialects.nc.enums import Space
 from neuronir.dialects.nc.machine import Machine
@@ -29,7 +30,8 @@ def report_steady(loop: str, interval: float, loads: dict[str, float]) -> None:
 
 
 def time_round(listing: Listing, loop: Node, machine: Machine) -> float:
-    """Time (ns) from the end of one round to that of the next, in the order of the body.
+    """Time (ns) from the end of one round to that of the next, in the order of the body; infinite
+    where that needs more banks of PSUM than there are.
 
     Buffers of the body are fresh in each round. Its instructions are straight-line code.
     """
@@ -48,6 +50,8 @@ def time_round(listing: Listing, loop: Node, machine: Machine) -> float:
     banks = {a.buffer for n in nodes for a in n.accesses if buffers[a.buffer].space == Space.PSUM}
     outer = frozenset(k for k in banks if buffers[k].loop != loop.loop)
     psum = PsumDemand.of(nodes, buffers, machine, outer)
+    if psum is None:
+        return float("inf")
     start = list_schedule(works, predecessors, machine, window=1, psum=psum)
     size = len(loop.body)
     ends = [
@@ -72,4 +76,6 @@ def report_layers(listing: Listing, machine: Machine, mark: str) -> None:
     marked = [loop for loop in listing.loops if mark in loop.op.attributes]
     for number, loop in enumerate(marked, 1):
         works = [work_of(n.record, machine) for n in loop.body if n.record is not None]
-        report_steady(f"layer loop {number}", time_round(listing, loop, machine), load(works))
+        time = time_round(listing, loop, machine)
+        if isfinite(time):
+            report_steady(f"layer loop {number}", time, load(works))

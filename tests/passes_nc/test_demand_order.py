@@ -34,6 +34,12 @@ def test_products_of_a_stationary_stay_together() -> None:
     assert demand_order(records, predecessors) == [0, 1, 3, 4, 2, 5]
 
 
+def test_data_is_demanded_before_what_only_has_to_be_over() -> None:
+    """The last one writes what 0 has read, and reads what 3 makes of 2 and 1."""
+    predecessors = [{}, {}, {1: True}, {2: True}, {0: False, 3: True}]
+    assert demand_order([_copy()] * 5, predecessors) == [1, 2, 3, 0, 4]
+
+
 @given(st.lists(st.tuples(st.sets(st.integers(0, 40)), st.integers(0, 3)), min_size=1, max_size=40))
 def test_dependences_hold(drawn: list[tuple[set[int], int]]) -> None:
     """Every instruction comes once, after all that it depends on."""

@@ -184,6 +184,8 @@ class Dot:
         parts = [b for a in free for b in ((a,) if a.ragged else split_at(a, cuts) or (a,))]
         inner = [a for a in parts if any(within(a, c) for c in columns)]
         outer = [a for a in parts if a not in inner]
+        # in the order in which results are made, so that those of a bank lie side by side
+        outer.sort(key=lambda a: any(within(a, p.mine) for p in stationary.batch))
         placed = part_form(self.state, epilogue.result, layout, epilogue.dtype)
         if placed is not None and all(placed.stride(a) == step for a, step in dense(inner)):
             return placed

@@ -1,0 +1,54 @@
+// What begins a round and needs no weights is done at the end of the round before, beside the products that make the
+// rest of what it reads: round 0 has it done before the loop, the last round, behind the loop, leaves it away.
+// RUN: neuron-opt %s -p 'nc-order{unroll=0}' | filecheck %s
+// RUN: neuron-opt %s -p 'nc-order{unroll=0}' --pass-statistics 2>&1 >%t | filecheck %s --check-prefix=STATISTICS
+// RUN: neuron-opt %s -p 'nc-order{unroll=0 rotate=false}' | filecheck %s --check-prefix=PLAIN
+// RUN: neuron-opt %s -p 'nc-order{unroll=0},nc-allocate,nc-synchronise,nc-verify-machine' >%t
+
+builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
+  nc.variable "x" : "input" memref<128x1024xf32, #nc.space<"hbm">> index 0
+  nc.variable "w" : "input" memref<6x128x128xbf16, #nc.space<"hbm">> index 1
+  nc.variable "y" : "output" memref<128x1024xf32, #nc.space<"hbm">> index 0
+  nc.func "main" {
+    %x = nc.address_of @x : memref<128x1024xf32, #nc.space<"hbm">>
+    %w = nc.address_of @w : memref<6x128x128xbf16, #nc.space<"hbm">>
+    %y = nc.address_of @y : memref<128x1024xf32, #nc.space<"hbm">>
+    %sum = nc.alloc : memref<128x1024xf32, #nc.space<"sbuf">>
+    nc.dma (%sum[0:128 | 1024:1 | 0]) = (%x[0:128 * 1024 | 1024:1 | 0])
+    %zero = arith.constant 0 : index
+    %rounds = arith.constant 6 : index
+    %one = arith.constant 1 : index
+    scf.for %i = %zero to %rounds step %one {
+      %weights = nc.alloc "stream" : memref<128x128xbf16, #nc.space<"sbuf">>
+      %half = nc.alloc : memref<128x1024xbf16, #nc.space<"sbuf">>
+      %a = nc.alloc : memref<128x512xf32, #nc.space<"psum">>
+      %b = nc.alloc : memref<128x512xf32, #nc.space<"psum">>
+      nc.dma (%weights[0:128 | 128:1 | 0]) = (%w[0:128 * 128 | 128:1 | 0 + 16384 * %i])
+      nc.tensor_scalar (%half[0:128 | 512:1 | 0]) = (%sum[0:128 | 512:1 | 0], none, none) {op0 = "multiply", imm0 = 0.25 : f64} on dve
+      nc.tensor_scalar (%half[0:128 | 512:1 | 512]) = (%sum[0:128 | 512:1 | 512], none, none) {op0 = "multiply", imm0 = 0.25 : f64} on dve
+      nc.matmul (%a[0:128 | 512:1 | 0]) = (%weights[0:128 | 128:1 | 0], %half[0:128 | 512:1 | 0]) {accumulate = 0}
+      nc.matmul (%b[0:128 | 512:1 | 0]) = (%weights[0:128 | 128:1 | 0], %half[0:128 | 512:1 | 512]) {accumulate = 0}
+      nc.tensor_tensor (%sum[0:128 | 512:1 | 0]) = (%sum[0:128 | 512:1 | 0], %a[0:128 | 512:1 | 0]) {op = "add"} on dve
+      nc.tensor_tensor (%sum[0:128 | 512:1 | 512]) = (%sum[0:128 | 512:1 | 512], %b[0:128 | 512:1 | 0]) {op = "add"} on dve
+    }
+    nc.dma (%y[0:128 * 1024 | 1024:1 | 0]) = (%sum[0:128 | 1024:1 | 0])
+    nc.return
+  }
+}
+
+// CHECK:       nc.tensor_scalar ([[H:%[a-z0-9_]+]][0:128 | 512:1 | 0]) = ([[X:%[a-z0-9_]+]][0:128 | 512:1 | 0]
+// CHECK:       scf.for
+// CHECK:         nc.matmul {{.*}}[[H]][0:128 | 512:1 | 0]
+// CHECK:         nc.tensor_tensor ([[X]][0:128 | 512:1 | 0])
+// CHECK:         nc.tensor_scalar ([[H]][0:128 | 512:1 | 0]) = ([[X]][0:128 | 512:1 | 0]
+// CHECK:       } {nc.prefetched}
+// CHECK-NOT:   nc.tensor_scalar
+// CHECK:       nc.return
+
+// STATISTICS:  {{[0-9]+}} ns of a round saved by rotation
+
+// PLAIN:       scf.for
+// PLAIN:         nc.tensor_scalar
+// PLAIN:         nc.matmul
+// PLAIN:       } {nc.prefetched}
+// PLAIN:       nc.tensor_scalar

@@ -1,0 +1,234 @@
+"""nc-forward-psum: vector engines read results of the tensor engine where they are.
+
+A lowering evicts what a product leaves in PSUM, and what follows reads the copy in SBUF. Where only
+DVE and ACT read it they can read the banks instead, one step of the chain less: the scores of
+attention go from there into their maxima and exponentials.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import MemRefType, ModuleOp
+from xdsl.ir import Block, SSAValue
+from xdsl.passes import ModulePass
+
+from neuronir.dialects.nc.enums import Activation, Engine, Space
+from neuronir.dialects.nc.machine import Machine
+from neuronir.dialects.nc.machine_rules import violations
+from neuronir.dialects.nc.ops import InstructionOp, View
+from neuronir.dialects.nc.records import instruction_record, partition_bytes, space_of
+from neuronir.dialects.nc.structure import AllocOp
+from neuronir.passes.nc.bodies import bodies_in_place
+from neuronir.passes.nc.listing import functions, machine_of, require_phase
+from neuronir.passes.nc.rewrite import with_views
+from neuronir.passes.statistics import record
+
+BANKS_SHARE = 2
+"""Of the banks of PSUM, one in so many may be live at once, in program order, where a copy is left
+away: the schedule needs the others to run ahead."""
+
+
+@dataclass(frozen=True)
+class NcForwardPsum(ModulePass):
+    """Leave copies out of PSUM away that only DVE and ACT read: they read PSUM itself.
+
+    A copy goes where the machine allows that for all who read it, and where program order then
+    keeps at most `banks` banks of PSUM live at once (0: half of the machine's).
+    """
+
+    name = "nc-forward-psum"
+    banks: int = 0
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Rewrite every block of straight-line code of the module."""
+        require_phase(op, self.name, "virtual")
+        machine = machine_of(op)
+        limit = self.banks or machine.psum_banks // BANKS_SHARE
+        count = 0
+        with bodies_in_place(op):
+            for func in functions(op):
+                for block in [region.block for inner in func.walk() for region in inner.regions]:
+                    count += _Forward(block, machine, limit).run()
+        record(self.name, "evictions left away", count)
+
+
+@dataclass(slots=True)
+class _Touch:
+    """An operand of an instruction: at which place of the block, which role, and what."""
+
+    place: int
+    role: int
+    view: View
+    write: bool
+
+
+class _Forward:
+    """The instructions of one block, and who touches its buffers."""
+
+    def __init__(self, block: Block, machine: Machine, limit: int) -> None:
+        self.machine = machine
+        self.limit = limit
+        self.ops = [op for op in block.ops if isinstance(op, InstructionOp)]
+        self.touches: dict[SSAValue, list[_Touch]] = defaultdict(list)
+        for place, op in enumerate(self.ops):
+            for role, view in enumerate(op.views()):
+                if view is not None:
+                    write = role < len(op.spec.dst)
+                    self.touches[view.buffer].append(_Touch(place, role, view, write))
+        mine = set(self.ops)
+        self.local = {
+            op.buffer
+            for op in block.ops
+            if isinstance(op, AllocOp)
+            and op.role is None
+            and all(use.operation in mine for use in op.buffer.uses)
+        }
+        self.last: dict[SSAValue, int] = {}
+        self.load = [0] * (len(self.ops) + 1)
+        for buffer, touches in self.touches.items():
+            if space_of(buffer) is Space.PSUM:
+                self.last[buffer] = touches[-1].place
+                self._hold(buffer, touches[0].place, touches[-1].place)
+
+    def _hold(self, buffer: SSAValue, first: int, last: int) -> None:
+        for place in range(first, last + 1):
+            self.load[place] += self._banks(buffer)
+
+    def _banks(self, buffer: SSAValue) -> int:
+        assert isinstance(buffer.type, MemRefType)
+        return -(-partition_bytes(buffer.type) // self.machine.psum_bank_bytes)
+
+    def run(self) -> int:
+        """Leave copies away; how many."""
+        gone: set[SSAValue] = set()
+        count = 0
+        for place, op in enumerate(self.ops):
+            views = _plain_copy(op)
+            if views is None or not {v.buffer for v in views} <= self.local:
+                continue
+            if self._forward(place, *views):
+                gone.add(views[0].buffer)
+                count += 1
+        for buffer in gone:
+            owner = buffer.owner
+            if isinstance(owner, AllocOp) and not list(buffer.uses):
+                owner.detach()
+                owner.erase()
+        return count
+
+    def _forward(self, place: int, dst: View, src: View) -> bool:
+        """Let the readers of the copy at `place` read its source; False where one cannot."""
+        low, size = dst.offset, dst.free[0][1]
+        readers: dict[int, dict[int, View]] = defaultdict(dict)
+        for touch in self.touches[dst.buffer]:
+            if touch.place == place or not _meets(touch.view, dst):
+                continue
+            if touch.write or touch.place < place or not _within(touch.view, dst):
+                return False
+            view = replace(
+                touch.view, buffer=src.buffer, offset=touch.view.offset - low + src.offset
+            )
+            readers[touch.place][touch.role] = view
+        writes = [t.place for t in self.touches[src.buffer] if t.write]
+        if not readers or not size or any(p > place for p in writes):
+            return False
+        begin, end = self.last[src.buffer], max(self.last[src.buffer], *readers)
+        most = max(self.load[begin + 1 : end + 1], default=0)
+        if end > begin and most + self._banks(src.buffer) > self.limit:
+            return False
+        found = self._rewritten(readers)
+        if found is None:
+            return False
+        self._hold(src.buffer, begin + 1, end)
+        self.last[src.buffer] = end
+        for at, new in found.items():
+            self._replace(at, new)
+        op = self.ops[place]
+        op.detach()
+        op.erase()
+        return True
+
+    def _rewritten(
+        self, readers: Mapping[int, Mapping[int, View]]
+    ) -> dict[int, InstructionOp] | None:
+        """The readers with their new operands; None where the machine does not allow one."""
+        out: dict[int, InstructionOp] = {}
+        for place, views in readers.items():
+            op = self.ops[place]
+            new = with_views(op, views)
+            numbers = dict.fromkeys(new.operands, 0)
+            made = instruction_record(new, numbers, numbers)
+            if made.engine not in (Engine.ACT, Engine.DVE) or list(violations(made, self.machine)):
+                return None
+            out[place] = new
+        return out
+
+    def _replace(self, place: int, new: InstructionOp) -> None:
+        old = self.ops[place]
+        block = old.parent
+        assert block is not None
+        block.insert_op_before(new, old)
+        old.detach()
+        old.erase()
+        self.ops[place] = new
+        for role, view in enumerate(new.views()):
+            if view is None:
+                continue
+            known = self.touches[view.buffer]
+            if not any(t.place == place and t.role == role for t in known):
+                known.append(_Touch(place, role, view, False))
+
+
+def _plain_copy(op: InstructionOp) -> tuple[View, View] | None:
+    """(destination, source) of an instruction that copies contiguous numbers from PSUM to SBUF as
+    they are."""
+    if op.opcode() not in ("tensor_copy", "activation"):
+        return None
+    views = op.views()
+    dst, src = views[0], views[len(op.spec.dst)]
+    if dst is None or src is None or sum(v is not None for v in views) != 2:
+        return None
+    if op.opcode() == "activation":
+        params = op.param_values()
+        if params["func"] != Activation.COPY or params["scale"] != 1.0 or params["bias"] != 0.0:
+            return None
+    spaces = space_of(dst.buffer), space_of(src.buffer)
+    if spaces != (Space.SBUF, Space.PSUM) or dst.dtype or src.dtype:
+        return None
+    assert isinstance(dst.buffer.type, MemRefType) and isinstance(src.buffer.type, MemRefType)
+    if dst.buffer.type.element_type != src.buffer.type.element_type:
+        return None
+    flat = dst.free == src.free and len(dst.free) == 1 and dst.free[0][0] == 1
+    fixed = not dst.indices and not src.indices and dst.start == src.start
+    return (dst, src) if flat and fixed and dst.partitions == src.partitions else None
+
+
+def _range(view: View) -> tuple[int, int]:
+    """First element and the one after the last."""
+    ends = [stride * (size - 1) for stride, size in view.free]
+    low = view.offset + sum(min(e, 0) for e in ends)
+    return low, view.offset + sum(max(e, 0) for e in ends) + 1
+
+
+def _meets(view: View, other: View) -> bool:
+    """Whether two views of one buffer may have an element in common."""
+    if view.indices or view.dtype:
+        return True
+    (a, b), (c, d) = _range(view), _range(other)
+    apart = (
+        view.start + view.partitions <= other.start or other.start + other.partitions <= view.start
+    )
+    return not apart and a < d and c < b
+
+
+def _within(view: View, other: View) -> bool:
+    """Whether all elements of a view are among those of a contiguous one."""
+    if view.indices or view.dtype:
+        return False
+    (a, b), (c, d) = _range(view), _range(other)
+    rows = (
+        other.start <= view.start and view.start + view.partitions <= other.start + other.partitions
+    )
+    return rows and c <= a and b <= d
