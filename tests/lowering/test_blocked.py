@@ -11,7 +11,9 @@ import pytest
 from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes import statistics
-from neuronir.passes.lowering.products.blocking import Blocks, Problem, choose
+from neuronir.passes.lowering.products import search
+from neuronir.passes.lowering.products.blocking import Blocks, Problem
+from neuronir.passes.lowering.products.search import choose
 from neuronir.targets.trn1.machine import TRN1
 from tests.lowering.test_streaming import execute, small, virtual
 
@@ -78,6 +80,34 @@ def test_sizes_that_no_tile_divides(
     sizes: tuple[int, int, int], left: bool, right: bool, kilobytes: int
 ) -> None:
     product(sizes, "f32", left, right, kilobytes)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "dtype", "left"),
+    [
+        ((768, 1024, 2048), "bf16", False),  # one panel
+        ((1000, 1031, 1900), "bf16", False),  # nothing divides, several blocks of rows
+        ((768, 1024, 2048), "bf16", True),  # PE transposes nothing
+        ((640, 512, 4608), "f32", False),  # several panels: the first rows are packed too
+    ],
+)
+def test_the_panel_stays_in_sbuf(
+    monkeypatch: pytest.MonkeyPatch, sizes: tuple[int, int, int], dtype: str, left: bool
+) -> None:
+    monkeypatch.setattr(search, "_known", {})
+    monkeypatch.setattr(search, "_reluctance", lambda b, _: 1.0 if b.begin else 100.0)
+    product(sizes, dtype, left, kilobytes=80)
+    counted = statistics.snapshot()["lower-hlo-to-nc"]
+    m, k, n = sizes
+    assert any(name.startswith(f"products {m}x{k}x{n} begin with ") for name in counted)
+
+
+def test_dve_shares_the_transposes() -> None:
+    types = (DType.BF16, (DType.BF16, DType.BF16), DType.BF16)
+    found = choose(Problem(2048, 2048, 2048, *types, (True, False)), TRN1, Blocks())
+    assert found is not None and found.begin is not None and 0 < found.shared < found.depth_tiles
+    other = choose(Problem(2048, 2048, 2048, *types, (False, False)), TRN1, Blocks())
+    assert other is not None and other.shared == 0
 
 
 def test_loads_convert() -> None:

@@ -14,7 +14,8 @@ from neuronir.dialects.nc.machine import Machine
 from neuronir.passes.lowering.layouts.demand import shape_of
 from neuronir.passes.lowering.layouts.layout import Form, atom, row_major
 from neuronir.passes.lowering.layouts.values import Value
-from neuronir.passes.lowering.products.blocking import Blocks, Problem, choose
+from neuronir.passes.lowering.products.blocking import Blocks, Problem
+from neuronir.passes.lowering.products.search import choose
 from neuronir.passes.lowering.products.sides import dims_of
 from neuronir.passes.lowering.state import Lowering
 

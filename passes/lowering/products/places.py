@@ -47,6 +47,16 @@ def spans(extent: int, size: int) -> list[Span]:
     return [*out, Span(count * size, rest, 1)] if rest else out
 
 
+@dataclass(frozen=True)
+class Held:
+    """A block in SBUF: a buffer, in which it begins at `low` and the tiles of the contraction are
+    `width` apart."""
+
+    buffer: SSAValue
+    width: int
+    low: int = 0
+
+
 @dataclass
 class Side:
     """An operand under way: where it is, the buffers that its blocks take in turn (`current` is the
@@ -65,14 +75,23 @@ class Side:
         """Blocks along the free dimension."""
         return -(-self.extent // self.block)
 
+    def turn(self) -> Held:
+        """The buffer whose turn is next."""
+        self.current = (self.current + 1) % len(self.buffers)
+        return self.held()
+
+    def held(self) -> Held:
+        """The block that was brought in last."""
+        return Held(self.buffers[self.current], self.block)
+
 
 @dataclass(frozen=True)
 class Part:
-    """A piece of the result, from (row, column) on, and the buffers of both sides for a step."""
+    """A piece of the result, from (row, column) on, and the blocks of both sides for a step."""
 
     row: Place
     rows: int
     column: Place
     columns: int
-    left: SSAValue
-    right: SSAValue
+    left: Held
+    right: Held

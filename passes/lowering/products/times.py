@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from neuronir.dialects.nc.cost import cost
-from neuronir.dialects.nc.enums import Activation, DType, Engine, Space
+from neuronir.dialects.nc.enums import Activation, AluOp, DType, Engine, Space
 from neuronir.dialects.nc.instruction import AccessPattern, Affine, Instruction
 from neuronir.dialects.nc.machine import Machine
 
@@ -42,8 +42,21 @@ def transpose_ns(machine: Machine, dtype: DType, rows: int, columns: int) -> flo
     return issue_ns(machine, "transpose", Engine.PE, dst, [src], {})
 
 
+def block_transpose_ns(machine: Machine, dtype: DType, side: int) -> float:
+    """The transpose of [side, side] by DVE."""
+    block = pattern(Space.SBUF, dtype, side, side)
+    return issue_ns(machine, "transpose_dve", Engine.DVE, block, [block], {})
+
+
 def eviction_ns(machine: Machine, dtype: DType, partitions: int, elements: int) -> float:
     """A copy by ACT of [partitions, elements] from PSUM."""
     dst, src = (pattern(s, dtype, partitions, elements) for s in (Space.SBUF, Space.PSUM))
     params = {"func": int(Activation.COPY)}
     return issue_ns(machine, "activation", Engine.ACT, dst, [src], params)
+
+
+def sum_ns(machine: Machine, rows: int, columns: int) -> float:
+    """Adding [rows, columns] in fp32 from PSUM to sums in SBUF, by DVE."""
+    psum, total = (pattern(s, DType.F32, rows, columns) for s in (Space.PSUM, Space.SBUF))
+    params = {"op": int(AluOp.ADD)}
+    return issue_ns(machine, "tensor_tensor", Engine.DVE, total, [psum, total], params)

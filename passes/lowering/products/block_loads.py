@@ -1,0 +1,291 @@
+"""Bringing blocks of the sides of a product into SBUF.
+
+A side whose contraction lies along its rows is transposed the first time; where it is needed again
+it is put into HBM as it is loaded. PE transposes, and DVE the first tiles of the contraction if the
+plan says so: PE has to do the products too.
+"""
+
+from collections.abc import Callable, Sequence
+
+from xdsl.dialects.builtin import IndexType
+from xdsl.ir import Block, SSAValue
+
+from neuronir.dialects.nc.enums import Engine
+from neuronir.dialects.nc.ops import View
+from neuronir.passes.lowering.products.blocking import PIECES, Blocking, Problem
+from neuronir.passes.lowering.products.matrices import Matrix
+from neuronir.passes.lowering.products.places import Held, Place, Side, spans
+from neuronir.passes.lowering.state import Lowering
+from neuronir.passes.lowering.streaming.loop_op import make_loop
+
+
+class BlockLoads:
+    """Brings the blocks of one product in."""
+
+    def __init__(
+        self,
+        state: Lowering,
+        problem: Problem,
+        plan: Blocking,
+        operands: Sequence[Matrix],
+        special: Sequence[bool],
+    ) -> None:
+        self.state = state
+        self.emitter = state.emitter
+        self.p = problem
+        self.b = plan
+        self.special = dict(zip(operands, special, strict=True))
+        self.steps = -(-problem.k // plan.block_depth)
+        limit = state.machine.partitions
+        made = []
+        for matrix, extent, block, tile, copies in (
+            (operands[0], problem.m, plan.block_rows, plan.rows, plan.copies(problem)[0]),
+            (operands[1], problem.n, plan.panel_columns, limit, plan.copies(problem)[1]),
+        ):
+            block = min(block, extent)
+            size = plan.depth_tiles * block
+            buffers = [self.emitter.sbuf(plan.depth, size, problem.dtype) for _ in range(copies)]
+            made.append(Side(matrix, extent, block, min(tile, block), buffers))
+        self.left, self.right = made
+        self.staged: list[SSAValue] = []
+        if any(problem.across):
+            rows = max(side.tile for side in made if side.matrix.across)
+            width = min(plan.block_depth, problem.k)
+            self.staged = [
+                self.emitter.sbuf(rows, width, problem.dtype) for _ in range(plan.staged)
+            ]
+        self.staged_turn = 0
+
+    def repeat(
+        self,
+        place: Place,
+        size: int,
+        count: int,
+        unit: int,
+        body: Callable[[Place, int], None],
+    ) -> None:
+        """`body` at `count` places `size` apart, `unit` times in each round of a loop, after which
+        the same buffers have their turn again."""
+        rounds = count // unit
+        if rounds > 1:
+            block = Block(arg_types=[IndexType()])
+            self.emitter.enter()
+            inner = Place(place.first, (*place.terms, (block.args[0], size * unit)))
+            for i in range(unit):
+                body(inner.plus(i * size), size)
+            make_loop(self.emitter, rounds, block, rolled=True)
+        for i in range(rounds * unit if rounds > 1 else 0, count):
+            body(place.plus(i * size), size)
+
+    def tiles(self, size: int) -> list[tuple[int, int]]:
+        """(number, depth) of the tiles of `size` of the contraction."""
+        return [
+            (s.first // self.b.depth + i, s.size)
+            for s in spans(size, self.b.depth)
+            for i in range(s.count)
+        ]
+
+    def bring(
+        self,
+        side: Side,
+        at: Place,
+        width: int,
+        k: Place,
+        size: int,
+        first: bool,
+        after: Callable[[int], None] | None = None,
+    ) -> Held:
+        """The next block of a side, into the buffer whose turn it is; `after` is called with the
+        rows that are there, tile by tile, while PE transposes them."""
+        held = side.turn()
+        if not side.matrix.across:
+            self.load(side, held, at, width, k, size)
+            return held
+        if first:
+            for span in spans(width, side.tile):
+                for i in range(span.count):  # no loop: the first rows come during the last step
+                    t = Place(span.first + i * span.size)
+                    staged = self.stage(side, at.add(t), span.size, k, size)
+                    shared = self.b.shared if side is self.left else 0
+                    self.transpose(side, held, t, span.size, staged, size, shared)
+                    if after is not None:
+                        after(t.first + span.size)
+        if side.packed is not None:
+            for memory, chip in self.packed(side, held, at, width, k, size):
+                self.emitter.dma(*((memory, chip) if first else (chip, memory)))
+        return held
+
+    def load(
+        self, side: Side, held: Held, at: Place, width: int, k: Place, size: int, low: int = 0
+    ) -> None:
+        """From an array whose rows lie along the free dimension, to `low` elements on in each tile
+        of a block. `k` is the place of the block and `size` what of it is loaded."""
+        for span in spans(size, self.b.depth):
+            pieces = min(PIECES, span.count)
+            for i in range(pieces):
+                first, end = span.count * i // pieces, span.count * (i + 1) // pieces
+                tile = span.first // self.b.depth + first
+                self.load_tiles(side, held, at, width, k, (tile, end - first, span.size), low)
+
+    def load_tiles(
+        self,
+        side: Side,
+        held: Held,
+        at: Place,
+        width: int,
+        k: Place,
+        tiles: tuple[int, int, int],
+        low: int = 0,
+    ) -> None:
+        """The same of `tiles`, (the first one, how many, their depth), in one transfer."""
+        matrix, (tile, count, depth) = side.matrix, tiles
+        chip = _chip(held, tile, count, depth, width, low)
+        first = k.plus(tile * self.b.depth).times(matrix.depth)
+        where = at.times(matrix.free).add(first)
+        free = _dims((self.b.depth * matrix.depth, count), (matrix.free, width))
+        self.emitter.dma(chip, rows_of(matrix, where, depth, matrix.depth, free))
+
+    def packed(
+        self, side: Side, held: Held, at: Place, width: int, k: Place, size: int
+    ) -> list[tuple[View, View]]:
+        """(in HBM, on the chip) of a block that has been transposed."""
+        assert side.packed is not None
+        row = self.b.depth_tiles * side.block
+        block = self.b.depth * row
+        where = at.over(side.block).times(self.steps * block)
+        where = where.add(k.over(self.b.block_depth).times(block))
+        out = []
+        for span in spans(size, self.b.depth):
+            tile = span.first // self.b.depth
+            chip = _chip(held, tile, span.count, span.size, width)
+            begin = where.plus(tile * side.block)
+            free = _dims((side.block, span.count), (1, width))
+            memory = View(side.packed, 0, span.size, free, begin.first, begin.terms, row)
+            out.append((memory, chip))
+        return out
+
+    def stage(self, side: Side, at: Place, rows: int, k: Place, size: int) -> SSAValue:
+        """Load rows of an array whose rows lie along the contraction, to be transposed."""
+        self.staged_turn = (self.staged_turn + 1) % len(self.staged)
+        staged = self.staged[self.staged_turn]
+        self.stage_part(side, staged, at, rows, k, size)
+        return staged
+
+    def stage_part(
+        self,
+        side: Side,
+        staged: SSAValue,
+        at: Place,
+        rows: int,
+        k: Place,
+        size: int,
+        low: int = 0,
+    ) -> None:
+        """Load `size` elements from `k` on of such rows, to `low` in the buffer."""
+        matrix = side.matrix
+        where = at.times(matrix.free).add(k.times(matrix.depth))
+        self.emitter.dma(
+            View(staged, 0, rows, ((1, size),), low),
+            rows_of(matrix, where, rows, matrix.free, ((matrix.depth, size),)),
+        )
+
+    def transpose(
+        self,
+        side: Side,
+        held: Held,
+        t: Place,
+        rows: int,
+        staged: SSAValue,
+        size: int,
+        shared: int,
+    ) -> None:
+        """Rows that were loaded, into a block at `t`: the first `shared` tiles of the contraction
+        by DVE, the others by PE."""
+        for span in spans(size, self.b.depth):
+            first = span.first // self.b.depth
+            part = max(0, min(shared - first, span.count))
+            if self.special[side.matrix]:
+                part = span.count  # PE would spoil the neighbours of infinities
+            self.transpose_on_dve(held, t, rows, staged, (first, part, span.size), first)
+            rest = (first + part, span.count - part, span.size)
+            self.transpose_on_pe(held, t, rows, staged, rest, first + part)
+
+    def transpose_on_dve(
+        self,
+        held: Held,
+        t: Place,
+        rows: int,
+        staged: SSAValue,
+        tiles: tuple[int, int, int],
+        source: int,
+    ) -> None:
+        """Transpose `tiles`, (the first one, how many, their depth), which lie in `staged` from
+        tile `source` on."""
+        first, count, depth = tiles
+
+        def tile(k: Place, _: int) -> None:
+            there = k.times(held.width).add(t).plus(held.low)
+            target = View(held.buffer, 0, depth, ((1, rows),), there.first, there.terms)
+            here = k.plus(source - first).times(self.b.depth)
+            block = View(staged, 0, rows, ((1, depth),), here.first, here.terms)
+            self.state.converter.transpose_blocks(target, block, depth, rows)
+
+        self.repeat(Place(first), 1, count, 1, tile)
+
+    def transpose_on_pe(
+        self,
+        held: Held,
+        t: Place,
+        rows: int,
+        staged: SSAValue,
+        tiles: tuple[int, int, int],
+        source: int,
+    ) -> None:
+        """The same on PE, and ACT evicts them."""
+        emitter, dtype = self.emitter, self.p.dtype
+        most = max(1, self.state.machine.psum_bank_bytes // dtype.size // rows)
+        first, count, depth = tiles
+        for low in range(0, count, most):
+            n = min(most, count - low)
+            block = _chip(held, first + low, n, depth, rows)
+            target = View(block.buffer, 0, depth, block.free, block.offset + t.first, t.terms)
+            bank = emitter.psum(depth, n * rows, dtype)
+            for i in range(n):
+                at = (source + low + i) * self.b.depth
+                out = View(bank, 0, depth, ((1, rows),), i * rows)
+                tile = View(staged, 0, rows, ((1, depth),), at)
+                emitter.emit("transpose", [out], [tile], {}, Engine.PE)
+            emitter.copy(target, View(bank, 0, depth, _like(target.free)), Engine.ACT)
+
+
+def _chip(held: Held, tile: int, count: int, depth: int, width: int, low: int = 0) -> View:
+    """`count` tiles of the contraction of a block, in its buffer."""
+    free = _dims((held.width, count), (1, width))
+    return View(held.buffer, 0, depth, free, tile * held.width + held.low + low)
+
+
+def rows_of(
+    matrix: Matrix, at: Place, rows: int, step: int, free: tuple[tuple[int, int], ...]
+) -> View:
+    """`rows` rows of a matrix in HBM, `step` elements apart."""
+    terms = (*at.terms, *matrix.terms)
+    return View(matrix.buffer, 0, rows, free, matrix.offset + at.first, terms, step)
+
+
+def _dims(outer: tuple[int, int], inner: tuple[int, int]) -> tuple[tuple[int, int], ...]:
+    """Two (stride, size) dims, one where they go on."""
+    if outer[1] == 1:
+        return (inner,)
+    if outer[0] == inner[0] * inner[1]:
+        return ((inner[0], outer[1] * inner[1]),)
+    return (outer, inner)
+
+
+def _like(free: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
+    """The dims of consecutive elements, of the sizes of others."""
+    step = 1
+    out: list[tuple[int, int]] = []
+    for _, size in reversed(free):
+        out.insert(0, (step, size))
+        step *= size
+    return tuple(out)

@@ -1,0 +1,203 @@
+"""The parts of a product of arrays in HBM that goes block by block: its panels, products of blocks
+in SBUF, and results that are evicted and stored."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+
+from xdsl.ir import SSAValue
+
+from neuronir.dialects.nc.enums import AluOp, DType, Engine
+from neuronir.dialects.nc.ops import View
+from neuronir.passes.lowering.products.block_loads import BlockLoads, rows_of
+from neuronir.passes.lowering.products.blocking import Blocking, Problem
+from neuronir.passes.lowering.products.matrices import Matrix
+from neuronir.passes.lowering.products.places import Part, Place, spans
+from neuronir.passes.lowering.state import Lowering
+
+
+class BlockProduct(BlockLoads):
+    """Emits one product."""
+
+    def __init__(
+        self,
+        state: Lowering,
+        problem: Problem,
+        plan: Blocking,
+        operands: Sequence[Matrix],
+        result: Matrix,
+        special: Sequence[bool],
+    ) -> None:
+        super().__init__(state, problem, plan, operands, special)
+        self.result = result
+        self.sums: SSAValue | None = None
+        if self.steps > 1:
+            tiles = -(-self.left.block // plan.rows)
+            self.sums = self.emitter.sbuf(plan.rows, tiles * self.right.block, DType.F32)
+        self.out = [
+            self.emitter.sbuf(plan.rows, self.right.block, problem.result)
+            for _ in range(plan.evicted)
+        ]
+        self.out_turn = 0
+
+    @abstractmethod
+    def emit(self) -> None:
+        """The whole product."""
+
+    def panels(self, apart: bool, unit: int, panel: Callable[[Place, int, bool], None]) -> None:
+        """All panels of columns: `panel` of (first column, columns, whether it is the first one).
+        With `apart` the first one is code of its own."""
+        for side, times in ((self.left, self.right.blocks), (self.right, self.right_loads())):
+            if side.matrix.across and times > 1:
+                shape = [side.blocks, self.steps, self.b.depth, self.b.depth_tiles * side.block]
+                side.packed = self.emitter.variable("packed", "scratch", shape, self.p.dtype)
+        for span in spans(self.p.n, self.right.block):
+            place, count = Place(span.first), span.count
+            if apart and span.first == 0:
+                panel(place, span.size, True)
+                place, count = place.plus(span.size), count - 1
+            self.repeat(place, span.size, count, unit, lambda at, n: panel(at, n, not apart))
+
+    def right_loads(self) -> int:
+        """How often each block of the right side is brought in."""
+        return self.left.blocks if self.steps > 1 else 1
+
+    def cuts(self, part: Part) -> list[tuple[int, int]]:
+        """(first column, columns) of the tiles of columns."""
+        return [
+            (s.first + i * s.size, s.size)
+            for s in spans(part.columns, self.b.columns)
+            for i in range(s.count)
+        ]
+
+    def products(
+        self,
+        part: Part,
+        tiles: Sequence[tuple[int, int]],
+        begin: bool,
+        end: bool,
+        low: int = 0,
+        high: int | None = None,
+    ) -> None:
+        """The products of a step over `tiles` of its contraction, tile by tile of its rows `low` to
+        `high`; `begin` and `end` say whether the sums begin and end with it."""
+        for span in spans((part.rows if high is None else high) - low, self.b.rows):
+            self.repeat(
+                Place(low + span.first),
+                span.size,
+                span.count,
+                self.b.evicted if end else 2,  # buffers of results and groups of banks take turns
+                lambda t, rows: self.tile(part, t, rows, tiles, begin, end),
+            )
+
+    def tile(
+        self,
+        part: Part,
+        t: Place,
+        rows: int,
+        tiles: Sequence[tuple[int, int]],
+        begin: bool,
+        end: bool,
+        halfway: Callable[[], None] | None = None,
+    ) -> None:
+        """One tile of rows for all columns of the panel; `halfway` is called amid its products."""
+        cuts = self.cuts(part)
+        out = self.result_buffer() if end else None
+        for i, group in enumerate(even(cuts, self.b.reuse)):
+            call = halfway if i == 0 else None
+            self.together(part, [(t, rows, out)], group, tiles, begin, call)
+        if out is not None:
+            self.store(part, t, rows, out)
+
+    def result_buffer(self) -> SSAValue:
+        """The buffer for a tile of results whose turn it is."""
+        self.out_turn = (self.out_turn + 1) % len(self.out)
+        return self.out[self.out_turn]
+
+    def together(
+        self,
+        part: Part,
+        heights: Sequence[tuple[Place, int, SSAValue | None]],
+        cuts: Sequence[tuple[int, int]],
+        tiles: Sequence[tuple[int, int]],
+        begin: bool,
+        halfway: Callable[[], None] | None = None,
+    ) -> None:
+        """Results that take a bank each, of tiles of rows (first row, rows, the buffer for results
+        where the sums end) and tiles of columns, summed up over tiles of the contraction; each
+        stationary serves all tiles of columns."""
+        banks = [[self.emitter.psum(self.b.rows, self.b.columns) for _ in cuts] for _ in heights]
+        for i, tile in enumerate(tiles):
+            if halfway is not None and i == len(tiles) // 2:
+                halfway()
+            for (t, rows, _), row in zip(heights, banks, strict=True):
+                self.multiply(part, t, rows, row, cuts, tile, i == 0)
+        for (t, rows, out), row in zip(heights, banks, strict=True):
+            self.evict_row(row, t, rows, cuts, out, begin)
+
+    def multiply(
+        self,
+        part: Part,
+        t: Place,
+        rows: int,
+        banks: Sequence[SSAValue],
+        cuts: Sequence[tuple[int, int]],
+        tile: tuple[int, int],
+        first: bool,
+    ) -> None:
+        """Add the products of one stationary, of `tile` of the contraction, to `banks`, or begin
+        them with those."""
+        number, depth = tile
+        at = t.plus(number * part.left.width + part.left.low)
+        stationary = View(part.left.buffer, 0, depth, ((1, rows),), at.first, at.terms)
+        for bank, (low, width) in zip(banks, cuts, strict=True):
+            column = number * part.right.width + part.right.low + low
+            moving = View(part.right.buffer, 0, depth, ((1, width),), column)
+            self.emitter.matmul(View(bank, 0, rows, ((1, width),)), stationary, moving, not first)
+
+    def evict_row(
+        self,
+        banks: Sequence[SSAValue],
+        t: Place,
+        rows: int,
+        cuts: Sequence[tuple[int, int]],
+        out: SSAValue | None,
+        begin: bool,
+    ) -> None:
+        """Add banks to the sums, or begin or end them with those."""
+        for bank, (low, width) in zip(banks, cuts, strict=True):
+            source = View(bank, 0, rows, ((1, width),))
+            total = None
+            if self.sums is not None:
+                where = t.over(self.b.rows).times(self.right.block).plus(low)
+                total = View(self.sums, 0, rows, source.free, where.first, where.terms)
+            target = total if out is None else View(out, 0, rows, source.free, low)
+            assert target is not None
+            if begin:
+                self.emitter.copy(target, source, Engine.ACT if self.b.shared else None)
+            else:
+                assert total is not None
+                self.emitter.tensor_tensor(AluOp.ADD, target, source, total)
+
+    def store(
+        self,
+        part: Part,
+        t: Place,
+        rows: int,
+        out: SSAValue,
+        low: int = 0,
+        columns: int | None = None,
+    ) -> None:
+        """Write `columns` from `low` on of a tile of results to HBM."""
+        columns = part.columns - low if columns is None else columns
+        where = part.row.add(t).times(self.result.free)
+        where = where.add(part.column.plus(low).times(self.result.depth))
+        self.emitter.dma(
+            rows_of(self.result, where, rows, self.result.free, ((self.result.depth, columns),)),
+            View(out, 0, rows, ((1, columns),), low),
+        )
+
+
+def even(cuts: Sequence[tuple[int, int]], most: int) -> list[Sequence[tuple[int, int]]]:
+    """Groups of at most so many, as alike as can be."""
+    groups = -(-len(cuts) // most)
+    return [cuts[len(cuts) * g // groups : len(cuts) * (g + 1) // groups] for g in range(groups)]

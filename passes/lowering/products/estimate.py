@@ -1,0 +1,333 @@
+"""How long a product takes that is cut into blocks: a closed form.
+
+It adds up, for each step (a block of the contraction for a block of rows and a panel of columns),
+what its busiest resource takes by the cost model of the simulator. It knows no waits but those
+named below; it depends on sizes and types alone.
+"""
+
+from collections.abc import Callable
+from math import ceil
+
+from neuronir.dialects.nc.enums import DType
+from neuronir.dialects.nc.machine import Machine
+from neuronir.passes.lowering.conversion.transpose import DVE_BLOCK
+from neuronir.passes.lowering.products.blocking import (
+    BANKS,
+    BEGIN_TILES,
+    PIECES,
+    Begin,
+    Blocking,
+    Problem,
+)
+from neuronir.passes.lowering.products.times import (
+    block_transpose_ns,
+    eviction_ns,
+    matmul_ns,
+    sum_ns,
+    transpose_ns,
+)
+
+LEFT_BYTES = 1024
+"""Of each partition of SBUF, for what else a program keeps there."""
+SHARPNESS = 8
+"""Of the maximum of the times of two that go on at once: where both are alike, each waits for the
+other now and then, 9 % in all."""
+LOOP_NS = 100.0
+"""Between two loops PE waits for the first instructions of the second: a semaphore each way, the
+latency of PE and that of an eviction."""
+SHARE = 0.9
+"""Of the time of PE, that DVE may transpose meanwhile."""
+BANKS_APART = 2
+"""Of PSUM, for what is transposed while sums take up the others."""
+
+
+class Estimate:
+    """Times in ns of the parts of a product."""
+
+    def __init__(self, problem: Problem, machine: Machine) -> None:
+        self.p = problem
+        self.machine = machine
+        self._times: dict[tuple[object, ...], float] = {}
+
+    def fits(self, b: Blocking) -> bool:
+        """Whether the buffers fit into SBUF."""
+        p, size = self.p, self.p.dtype.size
+        steps = b.counts(p)[2]
+        left, right = b.copies(p)
+        total = b.depth_tiles * (left * b.block_rows + right * b.panel_columns) * size
+        if steps > 1:
+            total += b.row_tiles * b.panel_columns * DType.F32.size
+        total += b.evicted * b.panel_columns * p.result.size + b.staged * b.block_depth * size
+        if b.begin is not None:
+            total += b.depth_tiles * b.begin.tiles * b.rows * size
+        return total + LEFT_BYTES <= self.machine.sbuf_usable_partition_bytes
+
+    def least(self, b: Blocking) -> float:
+        """All products at one column a cycle."""
+        passes = self._matmul(b, True) * self.machine.pe_ghz
+        passes /= b.columns + self.machine.matmul_reuse_cycles
+        m, p = self.machine, self.p
+        return passes * p.m * p.n * p.k / (m.pe_rows * m.pe_columns) / m.pe_ghz
+
+    def total(self, b: Blocking) -> float:
+        """The whole product."""
+        return self._of_steps(b) if self.p.k > b.block_depth else self._resident(b)
+
+    def _of_steps(self, b: Blocking) -> float:
+        """A product of several steps (blocked.py)."""
+        p = self.p
+        panels, blocks, steps = b.counts(self.p)
+        tiles, column_tiles = -(-p.m // b.rows), -(-p.n // b.columns)
+        depth_tiles = -(-p.k // b.depth)
+        # One product is a tile of rows and of columns, over one tile of the contraction.
+        groups = ceil(b.column_tiles / BANKS)
+        whole, again = self._matmul(b, False), self._matmul(b, True)
+        product = (groups * whole + (b.column_tiles - groups) * again) / b.column_tiles
+        evicted = self._eviction(b)
+        last = depth_tiles - (steps - 1) * b.depth_tiles
+        chains = (steps - 1) * _either(b.depth_tiles * product, evicted)
+        chains += _either(last * product, evicted)
+        engines = tiles * column_tiles * chains
+        engines += tiles * panels * self._late(b, last * product * b.column_tiles)
+        for side, extent in enumerate((p.m, p.n)):
+            if p.across[side]:
+                engines += self._transposing(b, side, extent) * steps
+        engines += panels * blocks * steps * LOOP_NS
+        load = self._step_dma(b)
+        if steps * blocks % 2 == 1 and panels > 1:
+            engines += panels * load
+        # Nothing overlaps the first loads where the engines bind, the last step where DMA does.
+        first = load
+        if b.ramp:  # as many products as all banks hold go on while pieces arrive
+            held = self.machine.psum_banks * b.depth_tiles * product
+            first -= min(held, load * (1 - 1 / PIECES)) / 2
+        final = engines / (panels * blocks * steps)
+        ends = 2 * self.machine.dma_fixed_ns + b.column_tiles * evicted
+        dma = self._dma(b, panels, blocks, steps)
+        return _either(engines + first, dma + final) + ends
+
+    def _resident(self, b: Blocking) -> float:
+        """A product of one step (resident.py)."""
+        p, m = self.p, self.machine
+        panels, blocks, _ = b.counts(p)
+        tiles = -(-p.m // b.rows)
+        row = self._row(b)
+        begun = b.begin.tiles if b.begin is not None else 0
+        engines = (tiles * panels - begun) * (row + self._late(b, row))
+        if p.across[0]:
+            engines += (tiles - begun) * (b.depth_tiles - b.shared) * self._transpose(b)
+        if p.across[1]:
+            engines += self._transposing(b, 1, p.n)
+        dma = self._dma(b, panels, blocks, 1)
+        if b.begin is not None:  # nothing is stored before nearly all of that is done
+            first = self._beginning(b, b.begin)
+            dma -= self._loaded(b, b.begin)
+        else:
+            first = self._step_dma(b)
+            dma -= first
+            if not p.across[1]:  # what is staged comes beside the panel
+                panel = min(b.panel_columns, p.n) * p.loaded[1].size
+                rows = min(p.m, (b.row_tiles + b.staged) * b.rows)
+                width = p.loaded[0].size
+                left = (rows, p.k * width) if p.across[0] else (p.k, rows * width)
+                first = max(first, self._beside((p.k, panel), left))
+        final = b.row_tiles * row
+        ends = 2 * m.dma_fixed_ns + b.column_tiles * self._eviction(b)
+        return first + _either(engines, dma + final) + ends
+
+    def _row(self, b: Blocking) -> float:
+        """A tile of rows of a panel: products or, if they take longer, evictions."""
+        products = b.depth_tiles * self._group(b, b.column_tiles, ceil(b.column_tiles / BANKS))
+        return _either(products, b.column_tiles * self._evicted_by_act(b))
+
+    def _group(self, b: Blocking, columns: int, loads: int) -> float:
+        """Products of a tile of rows and so many tiles of columns, of one tile of the contraction,
+        where the stationary is loaded so many times."""
+        return loads * self._matmul(b, False) + (columns - loads) * self._matmul(b, True)
+
+    def _beginning(self, b: Blocking, begin: Begin) -> float:
+        """All products of the first rows, and what PE waits meanwhile."""
+        p, across = self.p, self.p.across[0]
+        others = b.column_tiles - begin.columns
+        loads = ceil(others / BANKS)
+        transposed = self._transpose(b) if across else 0.0
+        sizes = [loaded.size for loaded in p.loaded]
+        # Loads: the left side's first rows by pieces, the other ones whole.
+        pieces = 1 + ceil((b.depth_tiles - 2) / BEGIN_TILES)
+        rows, row = begin.rows * b.rows, b.rows * sizes[0] * begin.rows
+        left = (rows * pieces, p.k * sizes[0] / pieces) if across else (p.k, row)
+        more = min(p.m - rows, (begin.more + begin.rows) * b.rows)  # what is staged comes ahead
+        following = (more, p.k * sizes[0]) if across else (p.k, more * sizes[0])
+        loaded = self._beside((p.k, begin.columns * b.columns * sizes[1]), left)
+        rest = self._beside((p.k, others * b.columns * sizes[1]), following) if others else 0.0
+        # Products: together, of more tiles of rows, and of the other columns.
+        one = b.depth_tiles * (self._group(b, begin.columns, 1) + transposed)
+        time = loaded / b.depth_tiles * min(2, b.depth_tiles)
+        time += max(loaded, begin.rows * one) + begin.more * one
+        time += max(0, begin.rows - b.evicted) * self._stored(b, begin.columns)
+        if others:  # the first of them as many as all banks hold, as the columns come
+            wide = ceil(others / loads)
+            batch = min(begin.tiles, self.machine.psum_banks // wide)
+            group = b.depth_tiles * self._group(b, wide, 1)
+            time = max(time + batch * group, loaded + rest)
+            time += b.depth_tiles * begin.tiles * self._group(b, others, loads) - batch * group
+        return time
+
+    def _loaded(self, b: Blocking, begin: Begin) -> float:
+        """What DMA takes at least for what is loaded until then."""
+        p, least = self.p, self.machine.dma_descriptor_ns
+        sizes = [loaded.size for loaded in p.loaded]
+        rows = begin.tiles * b.rows
+        array = (rows, p.k * sizes[0]) if p.across[0] else (p.k, rows * sizes[0])
+        panel = self._transfer(p.k, min(b.panel_columns, p.n) * sizes[1], least)
+        return panel + self._transfer(*array, least)
+
+    def _beside(self, array: tuple[int, float], other: tuple[int, float]) -> float:
+        """How long (rows, bytes of each) take beside others on another queue, which come first:
+        both have equal shares of the engines, then one queue is alone."""
+        m = self.machine
+        shared = self._transfer(*array, m.dma_descriptor_ns)
+        alone = self._transfer(*array, m.dma_queue_descriptor_ns)
+        beside = min(shared, self._transfer(*other, m.dma_descriptor_ns) if other[1] else 0.0)
+        return 2 * beside + (shared - beside) * alone / shared
+
+    def begin(self, b: Blocking) -> Begin | None:
+        """The beginning that costs least; None where there are too few rows."""
+        p = self.p
+        banks = self.machine.psum_banks - (BANKS_APART if p.across[0] else 0)
+        tiles = p.m // b.rows
+        if p.across[1] or not tiles:
+            return None
+        found = [
+            Begin(rows, columns, more)
+            for rows in range(1, min(banks, tiles) + 1)
+            for columns in range(1, min(b.column_tiles, banks // rows) + 1)
+            for more in range(min(rows, tiles - rows) + 1 if columns < b.column_tiles else 1)
+        ]
+        times = [self._beginning(b, x) - x.tiles * self._row(b) for x in found]
+        return found[times.index(min(times))]
+
+    def shared(self, b: Blocking) -> int:
+        """How many tiles of the contraction DVE can transpose of each tile of rows, while PE does
+        the products of another and ACT evicts them."""
+        if not self.p.across[0] or self.p.k > b.block_depth:
+            return 0
+        side = DVE_BLOCK
+        each = self._known(block_transpose_ns, self.p.dtype, side)
+        each *= ceil(b.rows / side) * ceil(b.depth / side)
+        pe = self._transpose(b)
+        row = b.depth_tiles * self._group(b, b.column_tiles, ceil(b.column_tiles / BANKS))
+        act = b.column_tiles * self._evicted_by_act(b) + b.depth_tiles * self._copied(b)
+        if act > SHARE * row:
+            return 0
+        return min(b.depth_tiles, int(SHARE * (row + b.depth_tiles * pe) / (each + SHARE * pe)))
+
+    def _late(self, b: Blocking, tile_ns: float) -> float:
+        """How long a tile of results waits for a buffer, of which each is in use from its first
+        eviction until it is stored."""
+        stored = self._stored(b, b.column_tiles)
+        stored += min(BANKS, b.column_tiles) * self._eviction(b)
+        return max(0.0, stored / b.evicted - tile_ns)
+
+    def _stored(self, b: Blocking, column_tiles: int) -> float:
+        """How long it takes to store a tile of results."""
+        m, row = self.machine, b.columns * column_tiles * self.p.result.size
+        return m.dma_fixed_ns + self._transfer(b.rows, row, m.dma_queue_descriptor_ns)
+
+    def _transposing(self, b: Blocking, side: int, extent: int) -> float:
+        """Transposing what a step needs of a side, in all blocks of `extent`: tiles that are not
+        there before it begins come as fast as one queue loads them."""
+        block = b.block_rows if side == 0 else b.panel_columns
+        tile = b.rows if side == 0 else self.machine.partitions
+        size = self.p.loaded[side].size
+        loaded = self._transfer(tile, b.block_depth * size, self.machine.dma_queue_descriptor_ns)
+        loaded += self.machine.dma_issue_ns
+        whole, rest = divmod(extent, block)
+        total = 0.0
+        for count, rows in ((whole, block), (1, rest)):
+            tiles = ceil(rows / tile)
+            each = b.depth_tiles * self._transpose(b)
+            if not self._hidden(b):
+                each = max(each, b.depth_tiles * self._copied(b))
+            late = max(0, tiles - b.staged) * max(each, loaded)
+            total += count * (min(tiles, b.staged) * each + late + (LOOP_NS if tiles else 0.0))
+        return total
+
+    def _hidden(self, b: Blocking) -> bool:
+        """Whether what is transposed for a step is evicted during the products of another."""
+        return self.p.k > b.block_depth
+
+    def _step_dma(self, b: Blocking) -> float:
+        """Loading for one step, by two queues at a time."""
+        p = self.p
+        sizes = [loaded.size for loaded in p.loaded]
+        depth = min(b.block_depth, p.k)
+        total = 0.0
+        for side, extent in enumerate((min(b.block_rows, p.m), min(b.panel_columns, p.n))):
+            rows, width = (extent, depth) if p.across[side] else (depth, extent)
+            total += self._transfer(rows, width * sizes[side], self.machine.dma_descriptor_ns)
+        return total
+
+    def _dma(self, b: Blocking, panels: int, blocks: int, steps: int) -> float:
+        """All transfers: those of each array on a queue of its own, together on all engines."""
+        p, size = self.p, self.p.dtype.size
+        depth = min(b.block_depth, p.k)
+        arrays = [(p.m * panels, min(b.panel_columns, p.n) * p.result.size)]
+        # The left side comes once for each panel, the right one once for each block of rows, or
+        # once where a panel stays; what is transposed is put into HBM for the other times.
+        for side, extent, block, count, times in (
+            (0, p.m, b.block_rows, blocks, panels),
+            (1, p.n, b.panel_columns, panels, blocks if steps > 1 else 1),
+        ):
+            if not p.across[side]:
+                width = min(block, extent) * p.loaded[side].size
+                arrays.append((times * p.k * count, width))
+                continue
+            arrays.append((extent * steps, depth * p.loaded[side].size))
+            if times > 1:
+                row = min(block, extent) * b.depth_tiles * size
+                arrays.append((times * b.depth * count * steps, row))
+        m = self.machine
+        shared = sum(self._transfer(*array, m.dma_descriptor_ns) for array in arrays)
+        alone = (self._transfer(*array, m.dma_queue_descriptor_ns) for array in arrays)
+        return max(shared, *alone)
+
+    def _transfer(self, rows: int, row_bytes: float, least_ns: float) -> float:
+        """`rows` rows of that many bytes each, on all DMA engines."""
+        m = self.machine
+        pieces = max(1, ceil(row_bytes / m.dma_max_descriptor_bytes))
+        each = max(least_ns, row_bytes / pieces / m.dma_engine_gbps)
+        return rows * pieces * each / m.dma_engines
+
+    # instructions
+
+    def _matmul(self, b: Blocking, reuse: bool) -> float:
+        return self._known(matmul_ns, self.p.dtype, b.depth, b.rows, b.columns, reuse)
+
+    def _transpose(self, b: Blocking) -> float:
+        return self._known(transpose_ns, self.p.dtype, b.rows, b.depth)
+
+    def _copied(self, b: Blocking) -> float:
+        """One tile's share of the eviction of transposed tiles, which fill a bank."""
+        d = self.p.dtype
+        count = max(1, min(b.depth_tiles, self.machine.psum_bank_bytes // d.size // b.rows))
+        return self._known(eviction_ns, d, b.depth, count * b.rows) / count
+
+    def _evicted_by_act(self, b: Blocking) -> float:
+        """A tile of results that are not added to sums."""
+        return self._known(eviction_ns, DType.F32, b.rows, b.columns)
+
+    def _eviction(self, b: Blocking) -> float:
+        return self._known(sum_ns, b.rows, b.columns)
+
+    def _known(self, time: Callable[..., float], *sizes: object) -> float:
+        """A time of times.py, worked out once."""
+        key = (time, *sizes)
+        if key not in self._times:
+            self._times[key] = time(self.machine, *sizes)
+        return self._times[key]
+
+
+def _either(a: float, b: float) -> float:
+    """The time of two that go on at once, a smooth maximum."""
+    return float((a**SHARPNESS + b**SHARPNESS) ** (1 / SHARPNESS))

@@ -1,0 +1,220 @@
+"""Products of arrays in HBM whose panel of the right side stays in SBUF for all rows.
+
+Sums are complete when they leave PSUM. The next block of rows is transposed before the products of
+this one, so that PE waits for no eviction. The panel takes longest to come; so the first rows begin
+with a few columns and as soon as the first tiles of the contraction are there: about as many
+products as PE can do meanwhile (`Blocking.begin`).
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from xdsl.ir import SSAValue
+
+from neuronir.passes.lowering.products.block_product import BlockProduct, even
+from neuronir.passes.lowering.products.blocking import BANKS, BEGIN_TILES, Begin
+from neuronir.passes.lowering.products.places import Held, Part, Place, spans
+
+
+class Resident(BlockProduct):
+    """A product of one step."""
+
+    def emit(self) -> None:
+        """The whole product."""
+        apart = self.b.begin is not None or (self.left.matrix.across and self.right.blocks > 1)
+        self.panels(apart, 2, self._panel)
+
+    def _panel(self, n: Place, columns: int, first: bool) -> None:
+        """All rows of a panel of columns; `first` where the left side comes for the first time."""
+        begin = self.b.begin if first else None
+        done = 0 if begin is None else begin.tiles * self.b.rows
+        if begin is None:
+            self.bring(self.right, n, columns, Place(), self.p.k, True)
+            begun = []
+        else:
+            begun = self._begin(n, columns, begin)
+        tiles = self.tiles(self.p.k)
+
+        block = self.left.block
+
+        held = Held(self.left.buffers[0], block)
+
+        def bring(m: Place, rows: int) -> Held:
+            return self.bring(self.left, m, rows, Place(), self.p.k, first)
+
+        def products(m: Place, rows: int, following: tuple[Place, int] | None = None) -> None:
+            nonlocal held
+            part = Part(m, rows, n, columns, held, self.right.held())
+
+            def halfway() -> None:
+                nonlocal held
+                if following is not None:
+                    held = bring(*following)
+
+            self.tile(part, Place(), min(rows, self.b.rows), tiles, True, True, halfway)
+            self.products(part, tiles, True, True, self.b.rows)
+
+        places = [
+            (done + span.first + i * span.size, span.size)
+            for span in spans(self.p.m - done, block)
+            for i in range(span.count)
+        ]
+        if places:
+            held = bring(Place(places[0][0]), places[0][1])
+        if begin is not None:
+            self._rest(begun, begin)
+        if not places:
+            return
+        alike = sum(rows == block for _, rows in places[1:])
+        self.repeat(
+            Place(done + block),
+            block,
+            alike,
+            2,
+            lambda at, rows: products(at.plus(-block), block, (at, rows)),
+        )
+        for (at, rows), following in pairwise(places[alike:]):
+            products(Place(at), rows, (Place(following[0]), following[1]))
+        products(Place(places[-1][0]), places[-1][1])
+
+    def _begin(self, n: Place, columns: int, begin: Begin) -> list[Part]:
+        """The first tiles of rows with the first columns, and all that they need for the other
+        columns."""
+        right = self.right.turn()
+        parts = self._first_parts(n, columns, begin, right)
+        cuts = self.cuts(parts[0])
+        now, others = cuts[: begin.columns], cuts[begin.columns :]
+        self._together_as_they_come(parts[: begin.rows], now)
+        if others:
+            low = others[0][0]
+            self.load(self.right, right, n.plus(low), columns - low, Place(), self.p.k, low)
+        for part, staged in zip(parts[begin.rows :], self.staged, strict=False):
+            if self.left.matrix.across:  # not by DVE, which takes long
+                self.stage_part(self.left, staged, part.row, part.rows, Place(), self.p.k)
+                self.transpose(self.left, part.left, Place(), part.rows, staged, self.p.k, 0)
+            self._batch([part], now)
+        if self.left.packed is not None:
+            for part in parts:
+                for memory, chip in self.packed(
+                    self.left, part.left, part.row, part.rows, Place(), self.p.k
+                ):
+                    self.emitter.dma(memory, chip)
+        return parts
+
+    def _first_parts(self, n: Place, columns: int, begin: Begin, right: Held) -> list[Part]:
+        """The first tiles of rows: side by side in a buffer if they are loaded together, else in
+        one each."""
+        rows, tiles = self.b.rows, self.b.depth_tiles
+        count = 1 if self.left.matrix.across else begin.tiles
+        buffers = [
+            self.emitter.sbuf(self.b.depth, tiles * count * rows, self.p.dtype)
+            for _ in range(begin.tiles // count)
+        ]
+        return [
+            Part(
+                Place(i * rows),
+                rows,
+                n,
+                columns,
+                Held(buffers[i // count], count * rows, i % count * rows),
+                right,
+            )
+            for i in range(begin.tiles)
+        ]
+
+    def _together_as_they_come(
+        self, parts: Sequence[Part], cuts: Sequence[tuple[int, int]]
+    ) -> None:
+        """The products of several tiles of rows, tile by tile of the contraction as both sides are
+        loaded."""
+        wide = sum(size for _, size in cuts)
+        banks = [[self.emitter.psum(self.b.rows, self.b.columns) for _ in cuts] for _ in parts]
+        pieces = self._pieces()
+        order = [(i, j) for i in range(len(pieces)) for j in range(len(parts))]
+        brought = 0
+        for i, (first, number, depth) in enumerate(pieces):
+            for k in range(first, first + number):
+                for j, part in enumerate(parts):
+                    # One more, so that PE does not wait for its eviction.
+                    wanted = i * len(parts) + j + 2
+                    for piece, which in order[brought:wanted]:
+                        self._bring_piece(parts, which, piece, pieces[piece], wide)
+                    brought = max(brought, wanted)
+                    self.multiply(part, Place(), part.rows, banks[j], cuts, (k, depth), k == 0)
+        for part, row in zip(parts, banks, strict=True):
+            self._end(part, row, cuts)
+
+    def _bring_piece(
+        self,
+        parts: Sequence[Part],
+        which: int,
+        turn: int,
+        piece: tuple[int, int, int],
+        columns: int,
+    ) -> None:
+        """Load a piece of the contraction of a tile of rows and, with the first one, of columns."""
+        first, number, depth = piece
+        part = parts[which]
+        if which == 0:
+            for k in range(first, first + number):
+                self.load_tiles(
+                    self.right, part.right, part.column, columns, Place(), (k, 1, depth)
+                )
+            if not self.left.matrix.across:
+                width = part.left.width
+                self.load_tiles(self.left, part.left, part.row, width, Place(), piece)
+        if self.left.matrix.across:
+            self._transpose_piece(self.staged[which], turn, part, piece)
+
+    def _pieces(self) -> list[tuple[int, int, int]]:
+        """(first tile, tiles, their depth) of the contraction, as the first rows are loaded: few
+        for a start."""
+        out = []
+        for span in spans(self.p.k, self.b.depth):
+            first, low = span.first // self.b.depth, 0
+            while low < span.count:
+                most = BEGIN_TILES - low % BEGIN_TILES if low else BEGIN_TILES // 4
+                count = min(most, span.count - low)
+                out.append((first + low, count, span.size))
+                low += count
+        return out
+
+    def _transpose_piece(
+        self, staged: SSAValue, turn: int, part: Part, piece: tuple[int, int, int]
+    ) -> None:
+        """Load and transpose a piece of a tile of rows. Two places of the buffer take turns: the
+        panel is not to be held up by pieces that are wanted later."""
+        first, number, depth = piece
+        where = turn % 2 * BEGIN_TILES
+        if (where + number) * self.b.depth > self.b.block_depth:
+            where = 0
+        k, size = Place(first * self.b.depth), number * depth
+        low = where * self.b.depth
+        self.stage_part(self.left, staged, part.row, part.rows, k, size, low)
+        special = self.special[self.left.matrix]
+        transpose = self.transpose_on_dve if special else self.transpose_on_pe
+        transpose(part.left, Place(), part.rows, staged, piece, where)
+
+    def _rest(self, parts: Sequence[Part], begin: Begin) -> None:
+        """The other columns of the first rows: of as many together as all banks hold, since these
+        columns too are still to come."""
+        for group in even(self.cuts(parts[0])[begin.columns :], BANKS):
+            most = self.state.machine.psum_banks // len(group)
+            for low in range(0, len(parts), most):
+                self._batch(parts[low : low + most], group)
+
+    def _batch(self, parts: Sequence[Part], cuts: Sequence[tuple[int, int]]) -> None:
+        """The products of some tiles of rows and of columns, tile by tile of the contraction."""
+        banks = [[self.emitter.psum(self.b.rows, self.b.columns) for _ in cuts] for _ in parts]
+        for i, tile in enumerate(self.tiles(self.p.k)):
+            for part, row in zip(parts, banks, strict=True):
+                self.multiply(part, Place(), part.rows, row, cuts, tile, i == 0)
+        for part, row in zip(parts, banks, strict=True):
+            self._end(part, row, cuts)
+
+    def _end(self, part: Part, banks: Sequence[SSAValue], cuts: Sequence[tuple[int, int]]) -> None:
+        """Evict and store some columns of a tile of results."""
+        out = self.result_buffer()
+        self.evict_row(banks, Place(), part.rows, cuts, out, True)
+        low = cuts[0][0]
+        self.store(part, Place(), part.rows, out, low, cuts[-1][0] + cuts[-1][1] - low)

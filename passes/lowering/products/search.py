@@ -1,0 +1,96 @@
+"""The best of all cuts of a large product into blocks, by a closed form (estimate.py)."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from neuronir.dialects.nc.machine import Machine
+from neuronir.passes.lowering.layouts.layout import tile_width
+from neuronir.passes.lowering.products.blocking import BANKS, Blocking, Blocks, Problem
+from neuronir.passes.lowering.products.estimate import Estimate
+
+CODE = 0.02
+"""What a first block of its own must gain: it is that much more code."""
+BEGIN = 0.07
+"""The same of a beginning, of which the estimate knows least: how transfers meet."""
+UNEVEN = 0.01
+"""What steps that do not pair up, or end with a shorter one, must gain, for the same reason."""
+EVICTED = (2, 4)
+"""Tiles of results that may lie in SBUF at a time until they are stored."""
+
+_known: dict[tuple[Problem, str, Blocks], Blocking | None] = {}
+
+
+def choose(problem: Problem, machine: Machine, blocks: Blocks) -> Blocking | None:
+    """The blocking with the least estimate, of those that are wanted; None where none fits into
+    SBUF."""
+    key = (problem, machine.name, blocks)
+    if key not in _known:
+        estimate = Estimate(problem, machine)
+        found = [
+            b
+            for b in _candidates(problem, machine, estimate)
+            if estimate.fits(b) and blocks.tiles in (None, b.tiles)
+        ]
+        timed = [
+            (
+                estimate.total(b) * _reluctance(b, problem),
+                i,
+            )
+            for i, b in enumerate(found)
+        ]
+        _known[key] = None
+        if timed:
+            b = found[min(timed)[1]]
+            _known[key] = replace(b, ns=estimate.total(b), least_ns=estimate.least(b))
+    return _known[key]
+
+
+def _reluctance(b: Blocking, problem: Problem) -> float:
+    """What an estimate counts for in the choice: more where it is less certain or more code."""
+    return 1 + CODE * b.ramp + BEGIN * (b.begin is not None) + UNEVEN * b.uneven(problem)
+
+
+def _shares(count: int) -> list[int]:
+    """The sizes of even shares of `count`, largest first."""
+    return sorted({-(-count // i) for i in range(1, count + 1)}, reverse=True)
+
+
+def _candidates(p: Problem, machine: Machine, estimate: Estimate) -> Iterator[Blocking]:
+    rows = tile_width(p.m, min(machine.partitions, machine.pe_columns))
+    columns = tile_width(p.n, machine.matmul_max_moving)
+    depth = tile_width(p.k, machine.partitions)
+    for column_tiles in _shares(-(-p.n // columns)):
+        if column_tiles > 2 * BANKS:
+            continue
+        for row_tiles in _shares(-(-p.m // rows)):
+            for depth_tiles in _shares(-(-p.k // depth)):
+                b = Blocking(rows, columns, depth, row_tiles, column_tiles, depth_tiles)
+                if b.block_depth >= p.k:
+                    yield from _resident(b, p, estimate)
+                    continue
+                if row_tiles < min(2, -(-p.m // rows)):
+                    continue  # buffers of results would not take turns
+                for staged in _staged(b, p, machine):
+                    for evicted in EVICTED:
+                        for ramp in (False, True) if not p.across[1] else (False,):
+                            yield replace(b, staged=staged, evicted=evicted, ramp=ramp)
+
+
+def _resident(b: Blocking, p: Problem, estimate: Estimate) -> Iterator[Blocking]:
+    """The candidates of one step."""
+    b = replace(b, shared=estimate.shared(b))
+    for evicted in EVICTED:
+        b = replace(b, evicted=evicted)
+        begin = estimate.begin(b)
+        for staged in _staged(b, p, estimate.machine):
+            yield replace(b, staged=staged)
+            # Tiles of rows that are packed one by one are put into HBM as blocks of one.
+            if begin is not None and (b.row_tiles == 1 or b.panel_columns >= p.n):
+                yield replace(b, staged=max(staged, begin.rows), begin=begin)
+
+
+def _staged(b: Blocking, p: Problem, machine: Machine) -> list[int]:
+    """How many tiles of rows may lie in SBUF to be transposed."""
+    columns = -(-b.panel_columns // machine.partitions)
+    most = max(b.row_tiles, columns if p.across[1] else 0)
+    return sorted({max(2, min(n, most)) for n in (2, 4, 8, most)})
