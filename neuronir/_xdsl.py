@@ -265,15 +265,32 @@ def _verify(op: Operation, right: set[Hashable]) -> None:
     """Verify `op` and what is inside; `right` has what is known of ops that were right."""
     for region in op.regions:
         for block in region.blocks:
+            last = block.last_op
             for inner in block.ops:
-                _verify(inner, right)
-            if block.first_op is None:
+                if inner.regions or inner is last or inner.successors:
+                    _verify(inner, right)
+                else:
+                    _verify_leaf(inner, right)
+            if last is None:
                 _attribute(op, block)
+    plan_verifier(type(op))
+    _attribute(op)
+
+
+def _verify_leaf(op: Operation, right: set[Hashable]) -> None:
+    """Verify an op without regions or successors that does not end its block."""
     likeness = _likeness(op) if getattr(op, "JUDGED_BY_TYPES", False) else None
     if likeness is not None and likeness in right:
         return
     plan_verifier(type(op))
-    _attribute(op)
+    if any(isinstance(operand, ErasedSSAValue) for operand in op.operands):
+        _attribute(op)
+    try:
+        op.verify_()  # the rest of `verify` is about regions, successors and ends of blocks
+    except OpVerifyError:
+        raise
+    except (VerifyException, ValueError) as error:
+        raise OpVerifyError(op, one_line(str(error))) from error
     if likeness is not None:
         right.add(likeness)
 
@@ -281,9 +298,6 @@ def _verify(op: Operation, right: set[Hashable]) -> None:
 def _likeness(op: Operation) -> Hashable | None:
     """What the verifier of an op looks at, if that is only its types and properties: of two ops
     with the same objects in these places both are right, or none. They stay as long as the ops."""
-    block = op.parent
-    if op.regions or op.successors or block is None or block.last_op is op:
-        return None
     found: list[Hashable] = [type(op)]
     for operand in op._operands:
         if isinstance(operand, ErasedSSAValue):

@@ -11,7 +11,7 @@ from struct import Struct
 from typing import Any
 
 from xdsl.dialects.builtin import DenseArrayBase, i32
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.irdl import (
     AnyAttr,
     AttrSizedOperandSegments,
@@ -31,7 +31,7 @@ from xdsl.irdl.constraints import (
     RangeLengthConstraint,
     VerificationContext,
 )
-from xdsl.traits import OpTrait
+from xdsl.traits import IsolatedFromAbove, OpTrait
 from xdsl.utils.exceptions import VerifyException
 
 _ONE = EqIntConstraint(1)
@@ -191,6 +191,29 @@ def _hold(entries: Sequence[_Entry], given: Mapping[str, Attribute]) -> bool:
                 return False
     return True
 
+
+_isolated = IsolatedFromAbove.verify
+
+
+def _verify_isolated(trait: IsolatedFromAbove, op: Operation) -> None:
+    """As xDSL, which asks of each operand's owner whether `op` is among its ancestors."""
+    inside: set[int] = set()  # blocks that have been gone through, or are open
+    regions = list(op.regions)
+    while regions:
+        region = regions.pop()
+        inside.update(id(block) for block in region.blocks)
+        for block in region.blocks:
+            for child in block.ops:
+                for operand in child.operands:
+                    owner = operand.owner
+                    if id(owner if isinstance(owner, Block) else owner.parent) not in inside:
+                        _isolated(trait, op)
+                        return
+                if child.regions and not child.has_trait(IsolatedFromAbove):
+                    regions += child.regions
+
+
+IsolatedFromAbove.verify = _verify_isolated  # type: ignore[method-assign, assignment]
 
 _planned: set[type[Operation]] = set()
 

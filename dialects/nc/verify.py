@@ -1,13 +1,16 @@
 """Structural rules of nc instructions: operands, memories, engines and bounds."""
 
-from typing import TYPE_CHECKING
+from math import prod
+from typing import TYPE_CHECKING, cast
 
-from xdsl.dialects.builtin import MemRefType, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, MemRefType, StringAttr
+from xdsl.ir import Attribute
 from xdsl.utils.exceptions import VerifyException
 
 from neuronir.dialects.nc.attributes import Pattern, PatternAttr, SpaceAttr
 from neuronir.dialects.nc.enums import DType, Engine
 from neuronir.dialects.nc.parameters import verify_parameters
+from neuronir.dialects.support.identity import by_identity
 
 if TYPE_CHECKING:
     from neuronir.dialects.nc.ops import InstructionOp
@@ -17,7 +20,8 @@ def verify_instruction(op: "InstructionOp") -> None:
     """Raise VerifyException where an instruction breaks a rule of the opcode table."""
     spec = op.spec
     roles = spec.dst + spec.src
-    patterns = op.patterns.data
+    properties = op.properties
+    patterns = cast(ArrayAttr[Attribute], properties["patterns"]).data
     if len(patterns) != len(roles):
         raise VerifyException(
             f"{op.name}: has {len(patterns)} operands, its roles are {', '.join(roles)}"
@@ -34,8 +38,8 @@ def verify_instruction(op: "InstructionOp") -> None:
             raise VerifyException(f"{op.name}: operand '{role}' is absent but is not optional")
     if used != count:
         raise VerifyException(f"{op.name}: {used} access patterns for {count} buffers")
-    verify_parameters(spec, op.params)
-    engine = op.engine
+    verify_parameters(spec, cast(DictionaryAttr, properties["params"]))
+    engine = properties.get("engine")
     if isinstance(engine, StringAttr):
         name = engine.data.upper()
         if name not in Engine.__members__ or Engine[name] not in spec.engines:
@@ -43,38 +47,50 @@ def verify_instruction(op: "InstructionOp") -> None:
             raise VerifyException(f"{op.name}: does not run on '{engine.data}' but on {allowed}")
 
 
-def _verify_pattern(op: "InstructionOp", role: str, pattern: Pattern, type_: object) -> None:
-    role = role.removesuffix("?")
+@by_identity
+def _extents(type_: object) -> tuple[int, int] | None:
+    """Of a memref its partitions and elements in each, (-1, -1) in HBM; None for other types."""
     if not isinstance(type_, MemRefType) or not isinstance(type_.memory_space, SpaceAttr):
-        raise VerifyException(f"{op.name}: operand '{role}' is not a memref with an nc.space")
-    if pattern.partitions < 1 or any(size < 1 for _, size in pattern.free):
-        raise VerifyException(f"{op.name}: operand '{role}' has an empty access pattern")
-    if pattern.dtype and pattern.dtype.upper() not in DType.__members__:
-        known = ", ".join(d.name.lower() for d in DType)
-        raise VerifyException(
-            f"{op.name}: operand '{role}' is read as '{pattern.dtype}'; types are {known}"
-        )
+        return None
     if type_.memory_space.space.data == "hbm":
-        return
-    shape = type_.get_shape()
-    if pattern.start + pattern.partitions > shape[0]:
-        raise VerifyException(
-            f"{op.name}: operand '{role}' touches partitions {pattern.start} to "
-            f"{pattern.start + pattern.partitions - 1} of a buffer of {shape[0]}"
-        )
-    if pattern.dtype or pattern.terms:
-        return
-    size = 1
-    for extent in shape[1:]:
-        size *= extent
+        return -1, -1
+    partitions, *rest = type_.get_shape()
+    return partitions, prod(rest)
+
+
+def _verify_pattern(op: "InstructionOp", role: str, pattern: Pattern, type_: object) -> None:
+    found = _extents(type_)
+    if found is None:
+        raise VerifyException(f"{_operand(op, role)} is not a memref with an nc.space")
     low = high = pattern.offset
+    empty = pattern.partitions < 1
     for stride, n in pattern.free:
+        empty = empty or n < 1
         if stride < 0:
             low += stride * (n - 1)
         else:
             high += stride * (n - 1)
-    if low < 0 or high >= size:
+    if empty:
+        raise VerifyException(f"{_operand(op, role)} has an empty access pattern")
+    if pattern.dtype and pattern.dtype.upper() not in DType.__members__:
+        known = ", ".join(d.name.lower() for d in DType)
         raise VerifyException(
-            f"{op.name}: operand '{role}' touches elements {low} to {high} of a buffer of {size} "
+            f"{_operand(op, role)} is read as '{pattern.dtype}'; types are {known}"
+        )
+    partitions, size = found
+    if partitions < 0:
+        return
+    if pattern.start + pattern.partitions > partitions:
+        raise VerifyException(
+            f"{_operand(op, role)} touches partitions {pattern.start} to "
+            f"{pattern.start + pattern.partitions - 1} of a buffer of {partitions}"
+        )
+    if not pattern.dtype and not pattern.terms and (low < 0 or high >= size):
+        raise VerifyException(
+            f"{_operand(op, role)} touches elements {low} to {high} of a buffer of {size} "
             "elements per partition"
         )
+
+
+def _operand(op: "InstructionOp", role: str) -> str:
+    return f"{op.name}: operand '{role.removesuffix('?')}'"

@@ -3,6 +3,7 @@
 import sys
 from importlib import import_module
 
+from neuronir.driver.collector import few_collections
 from neuronir.threads import one_thread
 
 _INTERRUPTED = 130
@@ -26,7 +27,8 @@ def neuron_sim() -> int:
 
 def neuronx_cc() -> int:
     """Start neuronx-cc."""
-    return _start("neuronx_cc")
+    with few_collections():
+        return _start("neuronx_cc")
 
 
 def _start(module: str) -> int:

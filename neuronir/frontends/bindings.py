@@ -5,8 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.output import input_error
@@ -57,6 +55,9 @@ def parse_io_config(text: str) -> Bindings:
     """
     if not text.lstrip().startswith("{"):
         if text.startswith("file:"):
+            from urllib.parse import urlsplit
+            from urllib.request import url2pathname  # which imports much
+
             text = url2pathname(urlsplit(text).path)
         try:
             text = Path(text).read_text()
