@@ -122,6 +122,12 @@ class Node:
     place: int = -1  # of an instruction: its number in the function, insides of loops counted
     inside: tuple[int, ...] = ()  # of an instruction: the loops around it, outermost first
 
+    def numbered(self, index: int) -> "Node":
+        """The same instruction at another place of its block."""
+        accesses = [access.of(index) for access in self.accesses]
+        place, inside = self.place, self.inside
+        return Node(index, self.op, self.record, accesses, place=place, inside=inside)
+
 
 @dataclass(slots=True)
 class Listing:

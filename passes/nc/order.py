@@ -248,7 +248,7 @@ def _order_bodies(
         if node.record is None and not {PIPELINED, PREFETCHED} & set(node.op.attributes):
             inside = (*around, node.loop)
             body = _order_bodies(listing, node.body, inside, machine, window, capacity)
-            narrow = window
+            narrow = window if _lasting_bytes(node, listing.buffers) <= capacity else 0
             while narrow:
                 order = _order_block(listing, body, inside, machine, narrow)
                 if _peak_inside(replace(node, body=order), listing.buffers) <= capacity:
@@ -258,6 +258,15 @@ def _order_bodies(
             node = replace(node, body=body)
         out.append(node)
     return out
+
+
+def _lasting_bytes(loop: Node, buffers: Sequence[Buffer]) -> int:
+    """Bytes of SBUF that are live all through a loop: buffers from outside, in whatever order."""
+    return sum(
+        rounded(buffers[key].size)
+        for key in loop.touched
+        if buffers[key].space == Space.SBUF and not loop.loop <= buffers[key].loop <= loop.last_loop
+    )
 
 
 def _peak_inside(loop: Node, buffers: Sequence[Buffer]) -> int:
@@ -326,9 +335,7 @@ def _touched(node: Node) -> frozenset[int]:
 
 
 def _numbered(segment: Sequence[Node]) -> list[Node]:
-    return [
-        replace(n, index=i, accesses=[a.of(i) for a in n.accesses]) for i, n in enumerate(segment)
-    ]
+    return [n.numbered(i) for i, n in enumerate(segment)]
 
 
 def _by_demand(listing: Listing, segment: Sequence[Node], around: tuple[int, ...]) -> list[Node]:
