@@ -37,7 +37,7 @@ from neuronir.passes.nc.liveness import (
 )
 from neuronir.passes.nc.memory_map import out_of_memory
 from neuronir.passes.nc.order import write_order
-from neuronir.passes.nc.pack import Item, Packing, pack
+from neuronir.passes.nc.pack import Item, Packing, liveness_bound, pack
 from neuronir.passes.nc.spill import spill
 from neuronir.passes.nc.streams import Slot, place_streams
 from neuronir.passes.statistics import record
@@ -74,12 +74,14 @@ class NcAllocate(ModulePass):
     """Give every buffer and variable an address.
 
     `sbuf`: bytes per partition to use, in place of the machine's. `spill`: whether buffers may be
-    put into HBM for a while where SBUF is too small.
+    put into HBM for a while where SBUF is too small. `search`: how long to search for a packing
+    where putting down buffers one by one leaves gaps that matter, in steps times buffers; 0 not to.
     """
 
     name = "nc-allocate"
     sbuf: int = 0
     spill: bool = True
+    search: int = 1_000_000
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Allocate the buffers of every function, and the variables."""
@@ -106,7 +108,7 @@ class NcAllocate(ModulePass):
                     break
                 listing = list_function(func, variables(module), placed=False)
             try:
-                order = allocate_function(listing, machine, capacity)
+                order = allocate_function(listing, machine, capacity, self.search)
             except SbufFull as full:
                 error = error or full.error
                 continue
@@ -116,10 +118,10 @@ class NcAllocate(ModulePass):
             raise error
 
 
-def allocate_function(listing: Listing, machine: Machine, capacity: int) -> list[Node]:
+def allocate_function(listing: Listing, machine: Machine, capacity: int, search: int) -> list[Node]:
     """Set the addresses of the buffers of a function; the order with its stream placed anew."""
     buffers = listing.buffers
-    order, sbuf = allocate_sbuf(listing.nodes, buffers, capacity, machine)
+    order, sbuf = allocate_sbuf(listing.nodes, buffers, capacity, machine, search)
     lives, _ = deep_lifetimes(order, buffers)
     items = [
         Item(k, buffers[k].size, life.first, life.last)
@@ -149,7 +151,11 @@ def allocate_function(listing: Listing, machine: Machine, capacity: int) -> list
 
 
 def allocate_sbuf(
-    order: Sequence[Node], buffers: Sequence[Buffer], capacity: int, machine: Machine
+    order: Sequence[Node],
+    buffers: Sequence[Buffer],
+    capacity: int,
+    machine: Machine,
+    search: int,
 ) -> tuple[list[Node], dict[int, int]]:
     """Addresses of the SBUF buffers: the stream in a ring above everything else but early buffers.
 
@@ -160,7 +166,7 @@ def allocate_sbuf(
     fixed = fixed_in_ring(buffers)
     kept: set[int] = set()
     while True:
-        ring = _with_ring(order, buffers, capacity, streams, frozenset(kept), machine)
+        ring = _with_ring(order, buffers, capacity, streams, frozenset(kept), machine, search)
         if isinstance(ring, tuple):
             return ring
         if ring < 0 and kept >= {*streams, *fixed}:
@@ -184,6 +190,7 @@ def _with_ring(
     streams: dict[int, int],
     kept: frozenset[int],
     machine: Machine,
+    search: int,
 ) -> tuple[list[Node], dict[int, int]] | int:
     """The allocation with all stream buffers but `kept` in a ring.
 
@@ -210,7 +217,7 @@ def _with_ring(
         bound = peak({i.key: Life(i.first, i.last) for i in items}, buffers, keys, length)[0]
         if bound + wanted > capacity and slack:
             continue
-        packing = pack(items, max(bound, capacity - wanted))
+        packing = pack(items, max(bound, capacity - wanted), work=0 if slack else search)
         if packing.height + wanted <= capacity or not slack:
             break
     if packing is None or packing.height > capacity:
@@ -229,6 +236,8 @@ def _with_ring(
             slot = Slot(begin, begin + rounded(buffers[k].size), uses[k].first, uses[k].last, k)
             after.append(slot)
     record("nc-allocate", "sbuf bytes per partition", packing.height)
+    least = liveness_bound(_items(lives, buffers, keys, 0, length))
+    record("nc-allocate", "sbuf bytes per partition that are live at once", least)
     if not ringed and not fixed:
         return list(order), packing.offsets
     ring = place_streams(order, buffers, capacity - packing.height, kept, after)

@@ -2,9 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
+
+from neuronir.passes.nc.pack_search import search
+from neuronir.passes.statistics import record
 
 _Ints = npt.NDArray[np.int64]
 
@@ -40,13 +44,15 @@ def pack(
     goal: int,
     rounds: int = 12,
     placed: Sequence[tuple[Item, int]] = (),
+    work: int = 0,
 ) -> Packing:
     """Place the items, no two at once in the same bytes; stops at a height of at most `goal`.
 
     Those of `placed` have their offsets already.
 
     Each item goes to the lowest gap that it fits, in several orders; the best is then improved a
-    bounded number of times by placing first whatever reached highest.
+    bounded number of times by placing first whatever reached highest. Where that is not enough and
+    nothing is placed already, a search follows that takes at most `work` steps times buffers.
     """
     best: Packing | None = None
     best_order: list[Item] = []
@@ -69,7 +75,46 @@ def pack(
             best = packing
         if best.height <= goal:
             break
+    if best.height > goal and work and not placed:
+        greedy = best.height
+        best = _search(items, goal, best, work // len(items))
+        record("nc-allocate", "bytes per partition that the search saves", greedy - best.height)
+        if best.height > goal:
+            record("nc-allocate", "packings that the search does not find")
     return best
+
+
+def _search(items: Sequence[Item], goal: int, best: Packing, steps: int) -> Packing:
+    """The best packing that a search finds: of the height of the liveness bound, else of `goal`,
+    else halfway between what is known to be possible and what was not found."""
+    spans = [(i.size, i.first, i.last) for i in items]
+    bound = liveness_bound(items)
+    wanted = max(goal, bound)
+    height, missed = bound, bound
+    # The tightest is often the easiest: more branches are given up early.
+    for share in (3, 3, 3, 3, 2, 1):
+        found, left = search(spans, height, steps // share)
+        steps -= steps // share - left
+        if found is not None:
+            tops = [o + i.size for o, i in zip(found, items, strict=True)]
+            best = Packing({i.key: o for i, o in zip(items, found, strict=True)}, max(tops))
+        else:
+            missed = max(missed, height)
+        if best.height <= wanted:
+            break
+        height = wanted if missed < wanted else (missed + best.height) // 2
+        if height >= best.height - 1:
+            break
+    return best
+
+
+def liveness_bound(items: Sequence[Item]) -> int:
+    """The most bytes that are live at once: no packing is lower."""
+    changes: dict[int, int] = {}
+    for item in items:
+        changes[item.first] = changes.get(item.first, 0) + item.size
+        changes[item.last + 1] = changes.get(item.last + 1, 0) - item.size
+    return max(accumulate(changes[place] for place in sorted(changes)), default=0)
 
 
 def _place(order: Sequence[Item], placed: Sequence[tuple[Item, int]] = ()) -> Packing:
