@@ -8,6 +8,7 @@ import io
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.stored import is_stored, read_stored
 
 Array = NDArray[Any]
 # The shape and numpy type of each array, in order.
@@ -71,7 +73,7 @@ def load_npz(path: str | Path) -> dict[str, Array]:
                     f"{path} is a single array, not an npz file",
                     help="write it with numpy.savez(path, arg0=..., arg1=...)",
                 )
-            return {name: archive[name] for name in archive.files}
+            return _entries(archive, path)
     except FileNotFoundError as error:
         raise NeuronError("NIR_NPZ004", f"{path} does not exist") from error
     except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
@@ -82,6 +84,20 @@ def load_npz(path: str | Path) -> dict[str, Array]:
             f"{path} cannot be read as an npz file: {reason}",
             help="write it with numpy.savez(path, arg0=..., arg1=...)",
         ) from error
+
+
+def _entries(archive: np.lib.npyio.NpzFile, path: str | Path) -> dict[str, Array]:
+    """The arrays of a file, in its order; large ones that are not compressed by two threads."""
+    listed = [] if archive.zip is None else archive.zip.infolist()
+    members = {member.filename: member for member in listed}
+    stored = {
+        name: member
+        for name in archive.files
+        if (member := members.get(f"{name}.npy")) is not None and is_stored(member)
+    }
+    with ThreadPoolExecutor(2) as pool:
+        read = {name: pool.submit(read_stored, path, member) for name, member in stored.items()}
+        return {n: read[n].result() if n in read else archive[n] for n in archive.files}
 
 
 def load_arrays(path: str | Path, prefix: str) -> list[Array]:
