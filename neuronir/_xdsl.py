@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import IO, Any, NoReturn
+from typing import IO, Any, NoReturn, TypeVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import (
@@ -53,6 +53,17 @@ _KIND = {
     3: MLIRTokenKind.INTEGER_LIT,
 }
 _PUNCTUATION = dict(KIND_BY_PUNCTUATION_SPELLING)
+
+
+AttributeT = TypeVar("AttributeT", bound=Attribute)
+
+
+def trusted(class_: type[AttributeT], **parameters: Any) -> AttributeT:
+    """An attribute of these parameters, which are known to be right: the check of them takes most
+    of the time in which one is made."""
+    made = object.__new__(class_)
+    made.__dict__.update(parameters)
+    return made
 
 
 def _shape(self: TensorType[Attribute]) -> tuple[int, ...]:

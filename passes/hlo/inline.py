@@ -122,11 +122,12 @@ def _collect(attribute: Attribute, names: set[str]) -> None:
 def drop_unused_functions(module: ModuleOp) -> int:
     """Erase the functions that are neither the entry nor referred to; returns how many."""
     main = entry(module)
-    used = referenced_symbols(module)
+    others = [function for function in functions(module) if function is not main]
+    used = referenced_symbols(module) if others else set()
     count = 0
-    for function in tuple(functions(module)):
+    for function in others:
         private = function.sym_visibility is not None and function.sym_visibility.data == "private"
-        if function is main or not private or function.sym_name.data in used:
+        if not private or function.sym_name.data in used:
             continue
         function.detach()
         function.erase()

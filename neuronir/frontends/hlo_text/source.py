@@ -5,6 +5,7 @@ from typing import NoReturn
 from lark import Token
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, NameLoc, StringAttr
 
+from neuronir._xdsl import trusted
 from neuronir.dialects.support.errors import NeuronError, SourceLocation
 from neuronir.frontends.hlo_text.syntax import excerpt
 
@@ -49,5 +50,6 @@ class Source:
         column_attr = self._columns.get(column)
         if column_attr is None:
             column_attr = self._columns[column] = IntAttr(column)
-        place = FileLineColLoc(self._file, IntAttr(token.line or 1), column_attr)
-        return NameLoc(StringAttr(name), place)
+        line = trusted(IntAttr, data=token.line or 1)
+        place = trusted(FileLineColLoc, filename=self._file, line=line, column=column_attr)
+        return trusted(NameLoc, desc=trusted(StringAttr, data=name), location=place)

@@ -52,7 +52,7 @@ def has_effect(op: Operation) -> bool:
     if op.name == "hlo.custom_call":
         flag = op.properties.get("custom_call_has_side_effect")
         return flag is not None and "true" in str(flag)
-    return any(
+    return bool(op.regions) and any(
         has_effect(inner)
         for region in op.regions
         for block in region.blocks

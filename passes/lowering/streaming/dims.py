@@ -8,9 +8,10 @@ dimensions of dots), or it needs an operand whole, or it can't be tiled so.
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, TensorType, i64
+from xdsl.dialects.builtin import IntegerAttr, TensorType
 from xdsl.ir import Operation, SSAValue
 
+from neuronir.dialects.hlo.attributes import i64_array, tensor_type
 from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.dialects.hlo.data_movement import BroadcastOp, PadOp, SliceOp, TransposeOp
 from neuronir.dialects.hlo.linear import ConvolutionOp, DotOp
@@ -256,7 +257,7 @@ def tiled_type(ssa: SSAValue, dim: int, rows: int) -> TensorType:
         return type_
     shape = list(type_.get_shape())
     shape[dim] = rows
-    return TensorType(type_.element_type, shape)
+    return tensor_type(shape, type_.element_type)
 
 
 def tiled_copy(
@@ -287,4 +288,4 @@ def _retype(old: Operation, new: Operation, tiling: Tiling, rows: int) -> None:
         if isinstance(new, SliceOp) and dim != WHOLE:
             limits = list(ints(new.limit_indices))
             limits[dim] = rows
-            new.properties["limit_indices"] = DenseArrayBase.from_list(i64, limits)
+            new.properties["limit_indices"] = i64_array(limits)

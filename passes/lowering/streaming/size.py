@@ -4,7 +4,7 @@ Composites that are not one instruction count with the values inside of them.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod
 
 from xdsl.dialects.builtin import TensorType
@@ -119,16 +119,17 @@ def peak_bytes(ops: Sequence[Operation], machine: Machine) -> int:
         for v, found in users.items()
         if isinstance(v.owner, ConstantOp) and all(isinstance(s.op, GatherOp) for s in found)
     }
-    renamed = [
-        replace(
-            step,
-            operands=tuple(evicted.get(v, v) for v in step.operands),
-            results=tuple(evicted.get(v, v) for v in step.results),
-        )
-        for step in steps
-    ]
+    renamed = [_renamed(step, evicted) for step in steps]
     free = tables | inside
     return _peak(renamed, lambda v: 0 if v in free else nbytes(v), lambda step: 0)
+
+
+def _renamed(step: _Step, names: dict[SSAValue, SSAValue]) -> _Step:
+    """The step with other names for the values that have one."""
+    if names.keys().isdisjoint((*step.operands, *step.results)):
+        return step
+    operands = tuple(names.get(v, v) for v in step.operands)
+    return _Step(step.op, operands, tuple(names.get(v, v) for v in step.results), step.inside)
 
 
 def _follow(
