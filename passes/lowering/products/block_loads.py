@@ -94,9 +94,11 @@ class BlockLoads:
         size: int,
         first: bool,
         after: Callable[[int], None] | None = None,
+        shared: int = 0,
     ) -> Held:
         """The next block of a side, into the buffer whose turn it is; `after` is called with the
-        rows that are there, tile by tile, while PE transposes them."""
+        rows that are there, tile by tile, while PE transposes them, and DVE the first `shared`
+        tiles of the contraction."""
         held = side.turn()
         if not side.matrix.across:
             self.load(side, held, at, width, k, size)
@@ -106,7 +108,6 @@ class BlockLoads:
                 for i in range(span.count):  # no loop: the first rows come during the last step
                     t = Place(span.first + i * span.size)
                     staged = self.stage(side, at.add(t), span.size, k, size)
-                    shared = self.b.shared if side is self.left else 0
                     self.transpose(side, held, t, span.size, staged, size, shared)
                     if after is not None:
                         after(t.first + span.size)
@@ -121,11 +122,10 @@ class BlockLoads:
         """From an array whose rows lie along the free dimension, to `low` elements on in each tile
         of a block. `k` is the place of the block and `size` what of it is loaded."""
         for span in spans(size, self.b.depth):
-            pieces = min(PIECES, span.count)
-            for i in range(pieces):
-                first, end = span.count * i // pieces, span.count * (i + 1) // pieces
-                tile = span.first // self.b.depth + first
-                self.load_tiles(side, held, at, width, k, (tile, end - first, span.size), low)
+            first = span.first // self.b.depth
+            for begin, end in in_pieces(span.count):
+                tiles = (first + begin, end - begin, span.size)
+                self.load_tiles(side, held, at, width, k, tiles, low)
 
     def load_tiles(
         self,
@@ -256,6 +256,12 @@ class BlockLoads:
                 tile = View(staged, 0, rows, ((1, depth),), at)
                 emitter.emit("transpose", [out], [tile], {}, Engine.PE)
             emitter.copy(target, View(bank, 0, depth, _like(target.free)), Engine.ACT)
+
+
+def in_pieces(tiles: int) -> list[tuple[int, int]]:
+    """(first, end) of the tiles of the contraction that each transfer of a block brings."""
+    pieces = min(PIECES, tiles)
+    return [(tiles * i // pieces, tiles * (i + 1) // pieces) for i in range(pieces)]
 
 
 def _chip(held: Held, tile: int, count: int, depth: int, width: int, low: int = 0) -> View:

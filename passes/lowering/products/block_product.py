@@ -8,7 +8,7 @@ from xdsl.ir import SSAValue
 
 from neuronir.dialects.nc.enums import AluOp, DType, Engine
 from neuronir.dialects.nc.ops import View
-from neuronir.passes.lowering.products.block_loads import BlockLoads, rows_of
+from neuronir.passes.lowering.products.block_loads import BlockLoads, in_pieces, rows_of
 from neuronir.passes.lowering.products.blocking import Blocking, Problem
 from neuronir.passes.lowering.products.matrices import Matrix
 from neuronir.passes.lowering.products.places import Part, Place, spans
@@ -126,13 +126,42 @@ class BlockProduct(BlockLoads):
         where the sums end) and tiles of columns, summed up over tiles of the contraction; each
         stationary serves all tiles of columns."""
         banks = [[self.emitter.psum(self.b.rows, self.b.columns) for _ in cuts] for _ in heights]
-        for i, tile in enumerate(tiles):
-            if halfway is not None and i == len(tiles) // 2:
-                halfway()
+
+        def multiply(k: Place, depth: int, first: bool) -> None:
             for (t, rows, _), row in zip(heights, banks, strict=True):
-                self.multiply(part, t, rows, row, cuts, tile, i == 0)
+                self.multiply(part, t, rows, row, cuts, k, depth, first)
+
+        half = len(tiles) // 2 if halfway is not None else 0
+        self.along(tiles[:half], multiply, half > 0, False)
+        if halfway is not None:
+            halfway()
+        self.along(tiles[half:], multiply, half == 0, True)
         for (t, rows, out), row in zip(heights, banks, strict=True):
             self.evict_row(row, t, rows, cuts, out, begin)
+
+    def along(
+        self,
+        tiles: Sequence[tuple[int, int]],
+        body: Callable[[Place, int, bool], None],
+        begin: bool,
+        end: bool,
+    ) -> None:
+        """`body` of (tile, its depth, whether sums begin) for tiles of the contraction, with which
+        sums may `begin` and `end`: if there is but one step, where they are many, in a loop for
+        those of each transfer, whose rounds wait for no other. The last ones, from which the banks
+        are evicted one after the other, are not in it."""
+        last = len(tiles) - end
+        inner = tiles[begin:last] if self.steps == 1 else []
+        for number, depth in tiles[:begin]:
+            body(Place(number), depth, True)
+        for low, high in in_pieces(self.p.k // self.b.depth):
+            some = [tile for tile in inner if low <= tile[0] < high]
+            if some:
+                self.repeat(
+                    Place(some[0][0]), 1, len(some), 1, lambda k, _: body(k, self.b.depth, False)
+                )
+        for number, depth in tiles[begin + len(inner) :]:
+            body(Place(number), depth, False)
 
     def multiply(
         self,
@@ -141,17 +170,17 @@ class BlockProduct(BlockLoads):
         rows: int,
         banks: Sequence[SSAValue],
         cuts: Sequence[tuple[int, int]],
-        tile: tuple[int, int],
+        k: Place,
+        depth: int,
         first: bool,
     ) -> None:
-        """Add the products of one stationary, of `tile` of the contraction, to `banks`, or begin
-        them with those."""
-        number, depth = tile
-        at = t.plus(number * part.left.width + part.left.low)
+        """Add the products of one stationary, of a tile of the contraction and its depth, to
+        `banks`, or begin them with those."""
+        at = k.times(part.left.width).add(t).plus(part.left.low)
         stationary = View(part.left.buffer, 0, depth, ((1, rows),), at.first, at.terms)
         for bank, (low, width) in zip(banks, cuts, strict=True):
-            column = number * part.right.width + part.right.low + low
-            moving = View(part.right.buffer, 0, depth, ((1, width),), column)
+            there = k.times(part.right.width).plus(part.right.low + low)
+            moving = View(part.right.buffer, 0, depth, ((1, width),), there.first, there.terms)
             self.emitter.matmul(View(bank, 0, rows, ((1, width),)), stationary, moving, not first)
 
     def evict_row(

@@ -39,8 +39,9 @@ class Resident(BlockProduct):
 
         held = Held(self.left.buffers[0], block)
 
-        def bring(m: Place, rows: int) -> Held:
-            return self.bring(self.left, m, rows, Place(), self.p.k, first)
+        def bring(m: Place, rows: int, shared: int) -> Held:
+            size = self.p.k
+            return self.bring(self.left, m, rows, Place(), size, first, shared=shared)
 
         def products(m: Place, rows: int, following: tuple[Place, int] | None = None) -> None:
             nonlocal held
@@ -49,7 +50,7 @@ class Resident(BlockProduct):
             def halfway() -> None:
                 nonlocal held
                 if following is not None:
-                    held = bring(*following)
+                    held = bring(*following, self.b.shared)
 
             self.tile(part, Place(), min(rows, self.b.rows), tiles, True, True, halfway)
             self.products(part, tiles, True, True, self.b.rows)
@@ -60,7 +61,8 @@ class Resident(BlockProduct):
             for i in range(span.count)
         ]
         if places:
-            held = bring(Place(places[0][0]), places[0][1])
+            # DVE takes long: nothing is to be done meanwhile if this is the very first block.
+            held = bring(Place(places[0][0]), places[0][1], self.b.shared if begun else 0)
         if begin is not None:
             self._rest(begun, begin)
         if not places:
@@ -140,7 +142,7 @@ class Resident(BlockProduct):
                     for piece, which in order[brought:wanted]:
                         self._bring_piece(parts, which, piece, pieces[piece], wide)
                     brought = max(brought, wanted)
-                    self.multiply(part, Place(), part.rows, banks[j], cuts, (k, depth), k == 0)
+                    self.multiply(part, Place(), part.rows, banks[j], cuts, Place(k), depth, k == 0)
         for part, row in zip(parts, banks, strict=True):
             self._end(part, row, cuts)
 
@@ -206,9 +208,12 @@ class Resident(BlockProduct):
     def _batch(self, parts: Sequence[Part], cuts: Sequence[tuple[int, int]]) -> None:
         """The products of some tiles of rows and of columns, tile by tile of the contraction."""
         banks = [[self.emitter.psum(self.b.rows, self.b.columns) for _ in cuts] for _ in parts]
-        for i, tile in enumerate(self.tiles(self.p.k)):
+
+        def multiply(k: Place, depth: int, first: bool) -> None:
             for part, row in zip(parts, banks, strict=True):
-                self.multiply(part, Place(), part.rows, row, cuts, tile, i == 0)
+                self.multiply(part, Place(), part.rows, row, cuts, k, depth, first)
+
+        self.along(self.tiles(self.p.k), multiply, True, True)
         for part, row in zip(parts, banks, strict=True):
             self._end(part, row, cuts)
 
