@@ -93,7 +93,10 @@ class ConstantChunk:
             mine = array if layers is None else layers[layer]
             size = mine.size // rows * dtype.size
             target = data[:rows, offset : offset + size].view(dtype.numpy)
-            target.reshape(mine.shape)[...] = mine
+            if target.flags.c_contiguous:
+                target.reshape(mine.shape)[...] = mine
+            else:  # reshaped to other rows it would be a copy
+                target[...] = mine.reshape(target.shape)
 
 
 def bf16_parts(vector: np.ndarray) -> list[np.ndarray]:
