@@ -4,15 +4,27 @@ import os
 import stat
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from neuronir.dialects.support.errors import NeuronError
 
 Buffer = bytes | bytearray | memoryview
 
 
-def atomic_write(path: str | os.PathLike[str], data: bytes | str | Sequence[Buffer]) -> None:
+@dataclass(frozen=True)
+class Later:
+    """A piece of `size` bytes that is made while, or after, the others are written."""
+
+    size: int
+    make: Callable[[], bytes]
+
+
+def atomic_write(
+    path: str | os.PathLike[str], data: bytes | str | Sequence[Buffer | Later]
+) -> None:
     """Put `data` (bytes, text, or pieces of bytes) into the file `path`, whole or not at all.
 
     The bytes go to a temporary file in the same folder, which then takes the name. When anything
@@ -23,25 +35,25 @@ def atomic_write(path: str | os.PathLike[str], data: bytes | str | Sequence[Buff
     target = Path(path)
     if isinstance(data, str):
         data = data.encode()
-    pieces: Sequence[Buffer] = [data] if isinstance(data, bytes) else data
+    pieces: Sequence[Buffer | Later] = [data] if isinstance(data, bytes) else data
     try:
         if target.exists() and not stat.S_ISREG(target.stat().st_mode):
             if target.is_dir():
                 raise IsADirectoryError(21, "Is a directory", str(target))
             with target.open("wb") as device:
-                device.writelines(pieces)
+                device.writelines(p.make() if isinstance(p, Later) else p for p in pieces)
             return
         _replace(target.resolve(), pieces)
     except OSError as error:
         raise output_error(target, error) from error
 
 
-def _replace(target: Path, pieces: Sequence[Buffer]) -> None:
+def _replace(target: Path, pieces: Sequence[Buffer | Later]) -> None:
     prefix = f".{target.name}."
     descriptor, name = tempfile.mkstemp(prefix=prefix, suffix=".part", dir=target.parent)
     try:
         with os.fdopen(descriptor, "wb") as stream:
-            stream.writelines(pieces)
+            _write(stream, pieces)
             stream.flush()
             # mkstemp gives 0600; a result file gets what open() would have given it.
             os.chmod(name, _mode_of(target))
@@ -50,6 +62,20 @@ def _replace(target: Path, pieces: Sequence[Buffer]) -> None:
         # Also on KeyboardInterrupt: a partial file must not stay behind.
         os.unlink(name)
         raise
+
+
+def _write(stream: BinaryIO, pieces: Sequence[Buffer | Later]) -> None:
+    """Write pieces in order, those that are made later into the gaps that were left for them."""
+    later: list[tuple[int, Later]] = []
+    for piece in pieces:
+        if isinstance(piece, Later):
+            later.append((stream.tell(), piece))
+            stream.seek(piece.size, os.SEEK_CUR)
+        else:
+            stream.write(piece)
+    for place, piece in later:
+        stream.seek(place)
+        stream.write(piece.make())
 
 
 def _mode_of(target: Path) -> int:

@@ -6,6 +6,8 @@ The compiler is imported only where it runs: an answer from the cache needs none
 import sys
 import traceback
 from argparse import Namespace
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -146,6 +148,18 @@ def _model_files(args: Namespace) -> list[str]:
 
 def _compile(args: Namespace, messages: Messages) -> int:
     """Compile, write the result and say what was asked for; the exit status."""
+    if not args.weights:
+        return _compile_with(dict, args, messages)
+    import neuronir.dialects.support.npz  # noqa: F401  (numpy's modules are cyclic: by one thread)
+
+    with ThreadPoolExecutor(1) as pool:  # the weights are read while the compiler is imported
+        return _compile_with(pool.submit(load_weights, args.weights).result, args, messages)
+
+
+def _compile_with(
+    weights: Callable[[], "dict[str, Array]"], args: Namespace, messages: Messages
+) -> int:
+    """Compile with the weights that a function gives."""
     from neuronir.cli.neuron_opt_reports import statistics_report, timing_report
     from neuronir.cli.neuron_opt_run import RunFailure
     from neuronir.driver import CompileOptions, compile_file
@@ -155,7 +169,7 @@ def _compile(args: Namespace, messages: Messages) -> int:
         auto_cast=args.auto_cast,
         auto_cast_type=args.auto_cast_type,
         optlevel=args.optlevel,
-        weights=load_weights(args.weights) if args.weights else {},
+        weights=weights(),
         compile_from=args.compile_from,
         compile_to=args.compile_to,
         dump_phases_to=args.dump_phases_to,

@@ -1,14 +1,15 @@
 """Write a program as a NEFF: the same program gives the same bytes."""
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
 from neuronir.dialects.nc.instruction import Program
-from neuronir.dialects.support.output import Buffer, atomic_write
+from neuronir.dialects.support.output import Buffer, Later, atomic_write
 from neuronir.targets.encoding.encoding import Encoding
 from neuronir.targets.neff.archive import write_archive
-from neuronir.targets.neff.header import BUILD_PREFIX, Header, header_name
+from neuronir.targets.neff.header import BUILD_PREFIX, HEADER_SIZE, Header, header_name
 from neuronir.targets.neff.schema import (
     queue_records,
     sources_json,
@@ -24,6 +25,14 @@ NOTE = "NeuronIR's own instruction encoding; runs on neuron-sim, never on a Neur
 
 def neff_pieces(program: Program, version: str, encoding: Encoding | None = None) -> list[Buffer]:
     """The bytes of the file in pieces; `version` is that of the compiler (`0.1.0`)."""
+    header, archive = _pieces(program, version, encoding)
+    return [header.sign(archive).pack(), *archive]
+
+
+def _pieces(
+    program: Program, version: str, encoding: Encoding | None
+) -> tuple[Header, list[Buffer]]:
+    """The header, not yet signed, and the archive in pieces."""
     encoding = encoding or Encoding(program.machine, control_flow=True)
     members: dict[str, Buffer] = {}
     files: dict[int, list[str]] = {}  # of constants, by size: equal ones are one file
@@ -67,8 +76,8 @@ def neff_pieces(program: Program, version: str, encoding: Encoding | None = None
         sum(len(piece) for piece in archive),
         header_name(program.metadata.get("module", "module")),
         BUILD_PREFIX + version,
-    ).sign(archive)
-    return [header.pack(), *archive]
+    )
+    return header, archive
 
 
 def _same(a: Buffer, b: Buffer) -> bool:
@@ -85,4 +94,8 @@ def write_neff(
 
     NIR_OUTPUT where the file cannot be written, NIR_ENC0xx where an instruction cannot be encoded.
     """
-    atomic_write(path, neff_pieces(program, version, encoding))
+    header, archive = _pieces(program, version, encoding)
+    with ThreadPoolExecutor(1) as pool:  # it hashes what is being written
+        signed = pool.submit(header.sign, archive)
+        first = Later(HEADER_SIZE, lambda: signed.result().pack())
+        atomic_write(path, [first, *archive])

@@ -2,12 +2,14 @@
 
 import os
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from neuronir.diagnostics.output import atomic_write
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.output import Later
 
 
 def test_write_and_replace(tmp_path: Path) -> None:
@@ -65,3 +67,36 @@ def test_interruption_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Mo
         atomic_write(target, b"new")
     assert target.read_bytes() == b"old"
     assert os.listdir(tmp_path) == ["x"]
+
+
+def test_pieces_that_are_made_later(tmp_path: Path) -> None:
+    """They are made after the others, and lie in their places; also through a pipe."""
+    made: list[str] = []
+
+    def make(name: str) -> bytes:
+        made.append(name)
+        return name.encode() * 3
+
+    pieces = [Later(3, lambda: make("a")), b"middle", Later(3, lambda: make("b")), b"end"]
+    target = tmp_path / "x.bin"
+    atomic_write(target, pieces)
+    assert target.read_bytes() == b"aaamiddlebbbend" and made == ["a", "b"]
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as pool:
+        read = pool.submit(pipe.read_bytes)
+        atomic_write(pipe, pieces)
+        assert read.result() == b"aaamiddlebbbend"
+
+
+def test_a_piece_that_cannot_be_made(tmp_path: Path) -> None:
+    """The older file stays, and no part of the new one."""
+    target = tmp_path / "x.bin"
+    target.write_bytes(b"old")
+
+    def fail() -> bytes:
+        raise ValueError
+
+    with pytest.raises(ValueError):
+        atomic_write(target, [Later(4, fail), b"new"])
+    assert target.read_bytes() == b"old" and [f.name for f in tmp_path.iterdir()] == ["x.bin"]
