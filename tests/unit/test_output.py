@@ -77,7 +77,12 @@ def test_pieces_that_are_made_later(tmp_path: Path) -> None:
         made.append(name)
         return name.encode() * 3
 
-    pieces = [Later(3, lambda: make("a")), b"middle", Later(3, lambda: make("b")), b"end"]
+    pieces: list[bytes | Later] = [
+        Later(3, lambda: make("a")),
+        b"middle",
+        Later(3, lambda: make("b")),
+        b"end",
+    ]
     target = tmp_path / "x.bin"
     atomic_write(target, pieces)
     assert target.read_bytes() == b"aaamiddlebbbend" and made == ["a", "b"]
