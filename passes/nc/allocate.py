@@ -235,10 +235,9 @@ def _with_ring(
             begin = offset - packing.height
             slot = Slot(begin, begin + rounded(buffers[k].size), uses[k].first, uses[k].last, k)
             after.append(slot)
-    record("nc-allocate", "sbuf bytes per partition", packing.height)
     least = liveness_bound(_items(lives, buffers, keys, 0, length))
-    record("nc-allocate", "sbuf bytes per partition that are live at once", least)
     if not ringed and not fixed:
+        _report(packing, least)
         return list(order), packing.offsets
     ring = place_streams(order, buffers, capacity - packing.height, kept, after)
     if isinstance(ring, int):
@@ -255,8 +254,17 @@ def _with_ring(
             time = estimate_ns(other.order, buffers, {*ringed}, machine)
             if time < best:
                 best, ring, base, offsets = time, other, layout.base, layout.offsets
+    _report(packing, least)
     record("nc-allocate", "ring bytes per partition", min(total, capacity - base))
     return ring.order, {**offsets, **{k: base + o for k, o in ring.offsets.items()}}
+
+
+def _report(packing: Packing, least: int) -> None:
+    """Say how close the packing comes to the bytes that are live at once."""
+    record("nc-allocate", "sbuf bytes per partition", packing.height)
+    record("nc-allocate", "sbuf bytes per partition that are live at once", least)
+    if packing.searched:
+        record("nc-allocate", "sbuf bytes per partition that the search saves", packing.saved)
 
 
 def _items(

@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from neuronir.passes.nc.pack_search import search
-from neuronir.passes.statistics import record
 
 _Ints = npt.NDArray[np.int64]
 
@@ -25,10 +24,13 @@ class Item:
 
 @dataclass(slots=True)
 class Packing:
-    """Offsets by key, and the bytes that they take in all."""
+    """Offsets by key, and the bytes that they take in all; whether a search followed, and by how
+    many bytes that is less than without it."""
 
     offsets: dict[int, int]
     height: int
+    searched: bool = False
+    saved: int = 0
 
 
 _ORDERS: tuple[Callable[[Item], tuple[int, ...]], ...] = (
@@ -78,9 +80,7 @@ def pack(
     if best.height > goal and work and not placed:
         greedy = best.height
         best = _search(items, goal, best, work // len(items))
-        record("nc-allocate", "bytes per partition that the search saves", greedy - best.height)
-        if best.height > goal:
-            record("nc-allocate", "packings that the search does not find")
+        best.searched, best.saved = True, greedy - best.height
     return best
 
 

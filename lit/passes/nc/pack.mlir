@@ -4,9 +4,9 @@
 // Twelve buffers that fill SBUF without a gap. Putting them down one by one leaves gaps, in every
 // order that is tried; a search finds the packing.
 
-// CHECK: 64 bytes per partition that the search saves
 // CHECK: 2568 sbuf bytes per partition
 // CHECK: 2568 sbuf bytes per partition that are live at once
+// CHECK: 64 sbuf bytes per partition that the search saves
 // GREEDY: error: [NCC_EOOM002]
 
 builtin.module attributes {nc.machine = "trn1", neuronir.phase = "ordered"} {

@@ -42,9 +42,10 @@ from neuronir.passes.lowering.layouts.layout import (
 )
 from neuronir.passes.lowering.layouts.values import Partition, Value, slice_value
 from neuronir.passes.lowering.layouts.views import numbers_of
-from neuronir.passes.lowering.products.dot import WEIGHT_PIECE_BYTES, column_blocks
+from neuronir.passes.lowering.products.dot import WEIGHT_PIECE_BYTES
 from neuronir.passes.lowering.products.epilogue import Epilogue, find_epilogue
 from neuronir.passes.lowering.products.evict import Evict
+from neuronir.passes.lowering.products.walks import column_blocks
 from neuronir.passes.lowering.state import Lowering, span
 
 

@@ -45,6 +45,15 @@ from neuronir.passes.lowering.products.sides import (
     translate,
     within,
 )
+from neuronir.passes.lowering.products.walks import (
+    column_blocks,
+    columns_of,
+    is_dense,
+    rest_of,
+    rounds_of,
+    strides_of,
+    walk,
+)
 from neuronir.passes.lowering.state import Lowering, span
 
 WEIGHT_PIECE_BYTES = 32768
@@ -197,9 +206,9 @@ class Dot:
     def _pieces(self, which: int, value: Value, unit: int) -> list[tuple[Value, int]]:
         """An operand that has to be brought in, cut along its largest free dimension; with the
         number of the product at which each piece begins."""
-        total = value.size * value.dtype.size // self.limit
+        total = self._bytes(value)
         dims = self.dims.free[which]
-        limit = WEIGHT_PIECE_BYTES if value.array is None else CONSTANT_PIECE_BYTES
+        limit = self._piece_bytes(value)
         if total <= limit or not dims or not self._brought_in(value) or self._stays(value):
             return [(value, 0)]
         d = max(dims, key=lambda i: value.shape[i])
@@ -219,6 +228,13 @@ class Dot:
             starts[d], limits[d] = low, min(low + step, value.shape[d])
             out.append((self._piece(value, starts, limits), low * stride))
         return out
+
+    def _bytes(self, value: Value) -> int:
+        """Bytes per partition of an operand."""
+        return value.size * value.dtype.size // self.limit
+
+    def _piece_bytes(self, value: Value) -> int:
+        return WEIGHT_PIECE_BYTES if value.array is None else CONSTANT_PIECE_BYTES
 
     def _piece(self, value: Value, starts: list[int], limits: list[int]) -> Value:
         """A rectangle of an operand, always the same one; in later dots too where it is a
@@ -257,18 +273,22 @@ class Dot:
         s_dims, m_dims = self.dims.contracting[first], self.dims.contracting[1 - first]
         k = pairs_of(stationary.value.shape, s_dims, moving.value.shape, m_dims)
         k_s, k_m = self.layouts(stationary, moving, k)
-        s = self.state.converter.ensure(stationary.value, k_s, span(k_s))
         batch = {a for p in stationary.batch for a in (p.other,)}
         k_atoms = [a for a, _ in k_s if not any(within(a, b) for b in batch)]
-        rounds = _rounds([p.mine for p in k], k_atoms)
-        parts = self._parts(1 - first, moving.value, k_m, len(rounds))
-        blocks = column_blocks(evict.cut(_columns(parts[0][1], moving.free)), self.bank)
-        pairs_s = stationary.free
-        tiles = self._tiles(partition, [p.mine for p in pairs_s])
-        if any(_walk(s, [(moved(a, pairs_s), n) for a, n in t[2]]) is None for t in tiles):
-            s = self.state.converter.in_order(stationary.value, s)
+        rounds = rounds_of([p.mine for p in k], k_atoms)
+        parts = self._parts(1 - first, moving.value, k_m, len(rounds), PART_BYTES)
+        # Pieces of the stationary operand are cut where one tile of columns is too large.
+        limit = self._piece_bytes(stationary.value)
+        large = self._bytes(stationary.value) > limit and not self._stays(stationary.value)
+        s_parts = self._parts(first, stationary.value, k_s, len(rounds), limit if large else None)
+        blocks = column_blocks(evict.cut(columns_of(parts[0][1], moving.free)), self.bank)
+        tiles = self._tiles(partition, [p.mine for p in stationary.free])
+        s_parts = [(side, self._walkable(side, s, tiles)) for side, s in s_parts]
+        depth = 0 if len(s_parts) == 1 else rounds[len(rounds) // len(s_parts)][0]
         for t, width, dims in tiles:
-            s_strides = _strides(s, [(moved(a, pairs_s), n) for a, n in dims])
+            s_strides = [
+                strides_of(s, [(moved(a, side.free), n) for a, n in dims]) for side, s in s_parts
+            ]
             for b in numbers_of([p.mine for p in stationary.batch]):
                 for group in self._groups(blocks):
                     targets = evict.open(
@@ -276,16 +296,20 @@ class Dot:
                     )
                     for i, (kn, rows) in enumerate(rounds):
                         side, m = parts[i * len(parts) // len(rounds)]
+                        part = i * len(s_parts) // len(rounds)
+                        s_side, s = s_parts[part]
                         pairs = pairs_of(stationary.value.shape, s_dims, side.value.shape, m_dims)
                         for target, (c, columns) in zip(targets, group, strict=True):
                             local = t + b + c
-                            m_strides = _strides(
+                            m_strides = strides_of(
                                 m, [(moved(a, side.free), a.size) for a in columns]
                             )
                             m_number = side.number(local) + translate(kn, pairs)
                             self.state.emitter.matmul(
                                 target,
-                                s.at(stationary.number(local) + kn, rows, s_strides),
+                                s.at(
+                                    s_side.number(local) + kn - part * depth, rows, s_strides[part]
+                                ),
                                 m.at(m_number, rows, m_strides),
                                 i > 0,
                             )
@@ -299,12 +323,21 @@ class Dot:
         size = 1 if small else REUSE
         return [blocks[i : i + size] for i in range(0, len(blocks), size)]
 
+    def _walkable(
+        self, side: Side, form: Form, tiles: Sequence[tuple[int, int, list[tuple[Atom, int]]]]
+    ) -> Form:
+        """A form of a stationary operand in which the columns of every tile have strides."""
+        for _, _, dims in tiles:
+            if walk(form, [(moved(a, side.free), n) for a, n in dims]) is None:
+                return self.state.converter.in_order(side.value, form)
+        return form
+
     def _parts(
-        self, which: int, value: Value, partition: Partition, rounds: int
+        self, which: int, value: Value, partition: Partition, rounds: int, limit: int | None
     ) -> list[tuple[Side, Form]]:
-        """The moving operand, in equal parts of its contraction where it has to be brought in and
-        is large: products begin when the first part is there."""
-        count = self._part_count(which, value, partition, rounds)
+        """An operand, in equal parts of its contraction of about `limit` bytes per partition where
+        it has to be brought in and is large: products begin when the first part is there."""
+        count = 1 if limit is None else self._part_count(which, value, partition, rounds, limit)
         d = self.dims.contracting[which][0] if count > 1 else 0
         out: list[tuple[Side, Form]] = []
         for i in range(count):
@@ -318,7 +351,9 @@ class Dot:
             out.append((self.side(which, part), form))
         return out
 
-    def _part_count(self, which: int, value: Value, partition: Partition, rounds: int) -> int:
+    def _part_count(
+        self, which: int, value: Value, partition: Partition, rounds: int, limit: int
+    ) -> int:
         dims = self.dims.contracting[which]
         if not self._brought_in(value) or len(dims) != 1 or len(partition) != 1:
             return 1
@@ -327,11 +362,10 @@ class Dot:
         inner = not tile_atom.ragged and tile_atom.stride == stride
         if not inner or tile_atom.size * rounds != value.shape[dims[0]]:
             return 1
-        total = value.size * value.dtype.size // self.limit
         least = 1
         if value.array is None and self._row_dim(value) == dims[0]:  # parts cut the rows in HBM
             least = -(-ROW_BYTES // (tile_atom.size * value.dtype.size))
-        return rounds // divisor(rounds, max(least, PART_BYTES * rounds // max(total, 1)))
+        return rounds // divisor(rounds, max(least, limit * rounds // max(self._bytes(value), 1)))
 
     def _row_dim(self, value: Value) -> int:
         """The dimension whose elements lie side by side in HBM."""
@@ -397,7 +431,7 @@ class Dot:
         rows = product(atoms)
         ragged = next((a for a in atoms if a.ragged), None)
         out: list[tuple[int, int, list[tuple[Atom, int]]]] = []
-        rest = _rest(mine, atoms)
+        rest = rest_of(mine, atoms)
         for number in numbers_of([a for a in rest if not a.ragged]):
             if ragged is None:
                 out.append((number, rows, [(a, a.size) for a in atoms]))
@@ -409,94 +443,3 @@ class Dot:
                 plain = atom(ragged.size, ragged.stride)
                 out.append((number + low * ragged.unit, n, [(plain, n)]))
         return out
-
-
-def _columns(form: Form, pairs: Sequence[Pair]) -> list[Atom]:
-    """The moving factors as atoms of the product, cut where the operand's copy has no one stride
-    along them."""
-    cuts = {c for a in form.atoms() for c in (a.stride, a.end)}
-    back = flipped(pairs)
-    out: list[Atom] = []
-    for p in pairs:
-        parts = (p.other,) if form.stride(p.other) is not None else split_at(p.other, cuts)
-        out.extend([moved(a, back) for a in parts] if parts else [p.mine])
-    return out
-
-
-def _strides(form: Form, atoms: Sequence[tuple[Atom, int]]) -> list[tuple[int, int]]:
-    """`_walk`, which there has to be."""
-    found = _walk(form, atoms)
-    if found is None:
-        raise NeuronError("NIR_LOW003", "an operand of a dot has a factor across its layout")
-    return found
-
-
-def _walk(form: Form, atoms: Sequence[tuple[Atom, int]]) -> list[tuple[int, int]] | None:
-    """(stride, size) dims of an operand along atoms, cut where its form is; None where a factor
-    lies across them."""
-    cuts = {c for a in form.atoms() for c in (a.stride, a.end)}
-    out: list[tuple[int, int]] = []
-    for whole, n in atoms:
-        for a in (whole,) if whole.ragged or n != whole.size else split_at(whole, cuts) or (whole,):
-            stride = form.stride(a)
-            if stride is None:
-                return None
-            size = n if a is whole else a.size
-            if out and out[-1][0] == stride * size:
-                out[-1] = (stride, out[-1][1] * size)
-            elif size > 1 or not out:
-                out.append((stride, size))
-    return out
-
-
-def _rest(mine: Sequence[Atom], atoms: Sequence[Atom]) -> list[Atom]:
-    out: list[Atom] = []
-    cuts = {c for a in atoms for c in (a.stride, a.end)}
-    for m in mine:
-        if any(a.ragged and within(a, m) for a in atoms):
-            continue
-        out.extend(b for b in split_at(m, cuts) or (m,) if not any(within(b, a) for a in atoms))
-    return out
-
-
-def _rounds(k: Sequence[Atom], atoms: Sequence[Atom]) -> list[tuple[int, int]]:
-    """(number, rows) of each tile of the contraction."""
-    ragged = next((a for a in atoms if a.ragged), None)
-    rows = product(atoms)
-    if ragged is None:
-        return [(n, rows) for n in numbers_of(_rest(k, atoms))]
-    out: list[tuple[int, int]] = []
-    for number in numbers_of(_rest(k, atoms)):
-        for low in range(0, ragged.extent, ragged.size):
-            out.append((number + low * ragged.unit, min(ragged.size, ragged.extent - low)))
-    return out
-
-
-def column_blocks(atoms: Sequence[Atom], limit: int) -> list[tuple[int, list[Atom]]]:
-    """Cut the moving factors into blocks of at most `limit` columns and three dims."""
-    inner: list[Atom] = []
-    count = 1
-    rest = list(atoms)
-    while rest and len(inner) < 3 and count * rest[-1].size <= limit:
-        count *= rest[-1].size
-        inner.insert(0, rest.pop())
-    cut: list[tuple[int, list[Atom]]] = [(0, inner)]
-    if rest and len(inner) < 3 and limit // count > 1:
-        a = rest.pop()
-        width = tile_width(a.size, limit // count)
-        cut = []
-        for low in range(0, a.size, width):
-            size = min(width, a.size - low)
-            part = [atom(size, a.stride), *inner] if size > 1 else list(inner)
-            cut.append((low * a.stride, part))
-    return [(n + c, part) for n in numbers_of(rest) for c, part in cut]
-
-
-def is_dense(pairs: Partition) -> bool:
-    """Whether the steps leave no partition out."""
-    step = 1
-    for a, s in reversed(pairs):
-        if s != step:
-            return False
-        step *= a.size
-    return True

@@ -1,0 +1,100 @@
+"""The operands of a dot as access patterns: rounds of the contraction, column blocks, strides."""
+
+from collections.abc import Sequence
+
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.passes.lowering.layouts.layout import Atom, Form, atom, split_at, tile_width
+from neuronir.passes.lowering.layouts.values import Partition
+from neuronir.passes.lowering.layouts.views import numbers_of
+from neuronir.passes.lowering.products.sides import Pair, flipped, moved, product, within
+
+
+def columns_of(form: Form, pairs: Sequence[Pair]) -> list[Atom]:
+    """The moving factors as atoms of the product, cut where the operand's copy has no one stride
+    along them."""
+    cuts = {c for a in form.atoms() for c in (a.stride, a.end)}
+    back = flipped(pairs)
+    out: list[Atom] = []
+    for p in pairs:
+        parts = (p.other,) if form.stride(p.other) is not None else split_at(p.other, cuts)
+        out.extend([moved(a, back) for a in parts] if parts else [p.mine])
+    return out
+
+
+def strides_of(form: Form, atoms: Sequence[tuple[Atom, int]]) -> list[tuple[int, int]]:
+    """`walk`, which there has to be."""
+    found = walk(form, atoms)
+    if found is None:
+        raise NeuronError("NIR_LOW003", "an operand of a dot has a factor across its layout")
+    return found
+
+
+def walk(form: Form, atoms: Sequence[tuple[Atom, int]]) -> list[tuple[int, int]] | None:
+    """(stride, size) dims of an operand along atoms, cut where its form is; None where a factor
+    lies across them."""
+    cuts = {c for a in form.atoms() for c in (a.stride, a.end)}
+    out: list[tuple[int, int]] = []
+    for whole, n in atoms:
+        for a in (whole,) if whole.ragged or n != whole.size else split_at(whole, cuts) or (whole,):
+            stride = form.stride(a)
+            if stride is None:
+                return None
+            size = n if a is whole else a.size
+            if out and out[-1][0] == stride * size:
+                out[-1] = (stride, out[-1][1] * size)
+            elif size > 1 or not out:
+                out.append((stride, size))
+    return out
+
+
+def rest_of(mine: Sequence[Atom], atoms: Sequence[Atom]) -> list[Atom]:
+    out: list[Atom] = []
+    cuts = {c for a in atoms for c in (a.stride, a.end)}
+    for m in mine:
+        if any(a.ragged and within(a, m) for a in atoms):
+            continue
+        out.extend(b for b in split_at(m, cuts) or (m,) if not any(within(b, a) for a in atoms))
+    return out
+
+
+def rounds_of(k: Sequence[Atom], atoms: Sequence[Atom]) -> list[tuple[int, int]]:
+    """(number, rows) of each tile of the contraction."""
+    ragged = next((a for a in atoms if a.ragged), None)
+    rows = product(atoms)
+    if ragged is None:
+        return [(n, rows) for n in numbers_of(rest_of(k, atoms))]
+    out: list[tuple[int, int]] = []
+    for number in numbers_of(rest_of(k, atoms)):
+        for low in range(0, ragged.extent, ragged.size):
+            out.append((number + low * ragged.unit, min(ragged.size, ragged.extent - low)))
+    return out
+
+
+def column_blocks(atoms: Sequence[Atom], limit: int) -> list[tuple[int, list[Atom]]]:
+    """Cut the moving factors into blocks of at most `limit` columns and three dims."""
+    inner: list[Atom] = []
+    count = 1
+    rest = list(atoms)
+    while rest and len(inner) < 3 and count * rest[-1].size <= limit:
+        count *= rest[-1].size
+        inner.insert(0, rest.pop())
+    cut: list[tuple[int, list[Atom]]] = [(0, inner)]
+    if rest and len(inner) < 3 and limit // count > 1:
+        a = rest.pop()
+        width = tile_width(a.size, limit // count)
+        cut = []
+        for low in range(0, a.size, width):
+            size = min(width, a.size - low)
+            part = [atom(size, a.stride), *inner] if size > 1 else list(inner)
+            cut.append((low * a.stride, part))
+    return [(n + c, part) for n in numbers_of(rest) for c, part in cut]
+
+
+def is_dense(pairs: Partition) -> bool:
+    """Whether the steps leave no partition out."""
+    step = 1
+    for a, s in reversed(pairs):
+        if s != step:
+            return False
+        step *= a.size
+    return True
