@@ -48,6 +48,7 @@ class Estimate:
         self.p = problem
         self.machine = machine
         self._times: dict[tuple[object, ...], float] = {}
+        self._transfers: dict[tuple[int, int, int], tuple[float, float]] = {}  # by tiles
 
     def fits(self, b: Blocking) -> bool:
         """Whether the buffers fit into SBUF."""
@@ -93,7 +94,10 @@ class Estimate:
             if p.across[side]:
                 engines += self._transposing(b, side, extent) * steps
         engines += panels * blocks * steps * LOOP_NS
-        load = self._step_dma(b)
+        if b.tiles not in self._transfers:
+            both = self._step_dma(b), self._dma(b, panels, blocks, steps)
+            self._transfers[b.tiles] = both
+        load, dma = self._transfers[b.tiles]
         if steps * blocks % 2 == 1 and panels > 1:
             engines += panels * load
         # Nothing overlaps the first loads where the engines bind, the last step where DMA does.
@@ -103,7 +107,6 @@ class Estimate:
             first -= min(held, load * (1 - 1 / PIECES)) / 2
         final = engines / (panels * blocks * steps)
         ends = 2 * self.machine.dma_fixed_ns + b.column_tiles * evicted
-        dma = self._dma(b, panels, blocks, steps)
         return _either(engines + first, dma + final) + ends
 
     def _resident(self, b: Blocking) -> float:

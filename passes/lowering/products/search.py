@@ -70,6 +70,8 @@ def _candidates(p: Problem, machine: Machine, estimate: Estimate) -> Iterator[Bl
                     continue
                 if row_tiles < min(2, -(-p.m // rows)):
                     continue  # buffers of results would not take turns
+                if not estimate.fits(b):
+                    continue  # nor does any that has more tiles staged or evicted
                 for staged in _staged(b, p, machine):
                     for evicted in EVICTED:
                         for ramp in (False, True) if not p.across[1] else (False,):
@@ -81,6 +83,8 @@ def _resident(b: Blocking, p: Problem, estimate: Estimate) -> Iterator[Blocking]
     b = replace(b, shared=estimate.shared(b))
     for evicted in EVICTED:
         b = replace(b, evicted=evicted)
+        if not estimate.fits(b):
+            break
         begin = estimate.begin(b)
         for staged in _staged(b, p, estimate.machine):
             yield replace(b, staged=staged)
