@@ -76,7 +76,7 @@ class Analysis:
             own = self.streams[place]
             self.nodes[place] = node
             self.last[place] = {own: _ALL} if own >= 0 else {}
-            accesses = self.accesses[place] = [a.of(place) for a in node.accesses]
+            accesses = self.accesses[place] = self._of(node)
             memories = [self._memory(access) for access in accesses]
             for access, memory in zip(accesses, memories, strict=True):
                 self._meet(access, memory)
@@ -84,6 +84,19 @@ class Analysis:
                 memory.note(access)
             place += 1
         return place
+
+    def _of(self, node: Node) -> list[Access]:
+        """The accesses of an instruction; of what it both writes and reads the write stands for
+        both, where it does not matter whether data flows."""
+        place = node.place
+        if not self.needed:
+            return [access.of(place) for access in node.accesses]
+        written = [id(access.pattern) for access in node.accesses if access.write]
+        return [
+            access.of(place)
+            for access in node.accesses
+            if access.write or id(access.pattern) not in written
+        ]
 
     def _carried(self, nodes: Sequence[Node], loop: int, first: int) -> None:
         """What instructions of a loop, the first at `first`, follow in earlier rounds of it."""

@@ -7,6 +7,7 @@ the map stays as small as what is live and the whole is near-linear in accesses.
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Sequence
+from itertools import chain
 
 from neuronir.dialects.nc.footprint import shapes_meet, shapes_overlap
 from neuronir.passes.nc.listing import Access, Bounds, Buffer, Node
@@ -78,14 +79,14 @@ class Memory:
         """Add to `found` what `access` must follow."""
         first = bisect_right(self.starts, access.low) - 1
         last = bisect_left(self.starts, access.high)
-        seen: set[int] = set()
+        seen: set[Access] = set()
         data = not access.write
         bounds, shared = self.bounds, self.shared
         for i in range(first, last):
             for entry in self.writes[i]:
-                if id(entry) in seen or entry.node == access.node:
+                if entry in seen or entry.node == access.node:
                     continue
-                seen.add(id(entry))
+                seen.add(entry)
                 if found.get(entry.node, False) or (not data and entry.node in found):
                     continue
                 if conflict(entry, access, bounds, shared):
@@ -93,9 +94,9 @@ class Memory:
             if data:
                 continue
             for entry in self.reads[i].values():
-                if id(entry) in seen or entry.node == access.node:
+                if entry in seen or entry.node == access.node:
                     continue
-                seen.add(id(entry))
+                seen.add(entry)
                 if entry.node not in found and conflict(entry, access, bounds, shared):
                     found[entry.node] = False
 
@@ -104,27 +105,24 @@ class Memory:
         intervals are compared."""
         first = bisect_right(self.starts, access.low) - 1
         last = bisect_left(self.starts, access.high)
-        out: list[Access] = []
         if last - first == 1:
-            out += self.writes[first]
+            out = list(self.writes[first])
             if access.write:
                 out += self.reads[first].values()
-            return [e for e in out if e.node >= least] if least > 0 else out
-        found: dict[int, Access] = {}
-        for writes in self.writes[first:last]:
-            for entry in writes:
-                found[id(entry)] = entry
-        if access.write:
-            for reads in self.reads[first:last]:
-                for entry in reads.values():
-                    found[id(entry)] = entry
-        return [e for e in found.values() if e.node >= least]
+        else:
+            found = dict.fromkeys(chain.from_iterable(self.writes[first:last]))
+            if access.write:
+                for reads in self.reads[first:last]:
+                    found.update(dict.fromkeys(reads.values()))
+            out = list(found)
+        return [e for e in out if e.node >= least] if least > 0 else out
 
     def note_again(self, access: Access) -> None:
         """Remember `access` in another round of its loop: the other one does not count any more."""
         if access.write and (access.partial or not access.fixed):  # others cover themselves
             for i in range(self._split(access.low), self._split(access.high)):
-                self.writes[i] = [e for e in self.writes[i] if e is not access]
+                if access in self.writes[i]:
+                    self.writes[i].remove(access)
         self.note(access)
 
     def note(self, access: Access) -> None:
@@ -138,15 +136,15 @@ class Memory:
                 reads[key] = access
             return
         bare = not access.partial
+        covering = access.fixed and bare
         for i in range(first, last):
             writes, reads = self.writes[i], self.reads[i]
-            if writes or reads:
-                if not access.partial and access.fixed:
-                    self.writes[i] = writes = [e for e in writes if not _covers(access, e)]
-                    if reads:
-                        reads = {k: e for k, e in reads.items() if not _covers(access, e)}
-                        self.reads[i] = reads
-                bare = bare and not writes and not reads
+            if covering and writes:
+                self.writes[i] = writes = [e for e in writes if not _covers(access, e)]
+            if covering and reads:
+                reads = {k: e for k, e in reads.items() if not _covers(access, e)}
+                self.reads[i] = reads
+            bare = bare and not writes and not reads
             writes.append(access)
         if bare and last - first > 1:  # nothing but this write is left of many intervals
             del self.starts[first + 1 : last]

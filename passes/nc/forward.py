@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import MemRefType, ModuleOp
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from neuronir.dialects.nc.enums import Activation, Engine, Space
@@ -50,7 +50,8 @@ class NcForwardPsum(ModulePass):
         with bodies_in_place(op):
             for func in functions(op):
                 for block in [region.block for inner in func.walk() for region in inner.regions]:
-                    count += _Forward(block, machine, limit).run()
+                    if any(_copies_locally(op, block) for op in block.ops):
+                        count += _Forward(block, machine, limit).run()
         record(self.name, "evictions left away", count)
 
 
@@ -77,14 +78,7 @@ class _Forward:
                 if view is not None:
                     write = role < len(op.spec.dst)
                     self.touches[view.buffer].append(_Touch(place, role, view, write))
-        mine = set(self.ops)
-        self.local = {
-            op.buffer
-            for op in block.ops
-            if isinstance(op, AllocOp)
-            and op.role is None
-            and all(use.operation in mine for use in op.buffer.uses)
-        }
+        self.local = {buffer for buffer in self.touches if _is_local(buffer, block)}
         self.last: dict[SSAValue, int] = {}
         self.load = [0] * (len(self.ops) + 1)
         for buffer, touches in self.touches.items():
@@ -93,8 +87,9 @@ class _Forward:
                 self._hold(buffer, touches[0].place, touches[-1].place)
 
     def _hold(self, buffer: SSAValue, first: int, last: int) -> None:
+        banks = self._banks(buffer)
         for place in range(first, last + 1):
-            self.load[place] += self._banks(buffer)
+            self.load[place] += banks
 
     def _banks(self, buffer: SSAValue) -> int:
         assert isinstance(buffer.type, MemRefType)
@@ -179,6 +174,20 @@ class _Forward:
             known = self.touches[view.buffer]
             if not any(t.place == place and t.role == role for t in known):
                 known.append(_Touch(place, role, view, False))
+
+
+def _copies_locally(op: Operation, block: Block) -> bool:
+    """Whether an op is a plain copy between buffers of which nothing outside of `block` knows."""
+    views = _plain_copy(op) if isinstance(op, InstructionOp) else None
+    return views is not None and all(_is_local(view.buffer, block) for view in views)
+
+
+def _is_local(buffer: SSAValue, block: Block) -> bool:
+    owner = buffer.owner
+    if not isinstance(owner, AllocOp) or owner.parent is not block or owner.role is not None:
+        return False
+    users = (use.operation for use in buffer.uses)
+    return all(isinstance(op, InstructionOp) and op.parent is block for op in users)
 
 
 def _plain_copy(op: InstructionOp) -> tuple[View, View] | None:

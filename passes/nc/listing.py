@@ -63,7 +63,7 @@ class Buffer:
     ring: int = -1  # of a stream buffer with a fixed place in the ring: its byte there
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Access:
     """Bytes that an instruction touches: `low` to `high` (exclusive) on some partitions.
 
@@ -318,7 +318,9 @@ class _Reader:
         return node
 
     def instruction(self, op: InstructionOp, index: int) -> Node:
-        for value in op.index_values():
+        count = op.buffer_count
+        operands = tuple(op.operands)
+        for value in operands[count:]:
             if value not in self.symbols:
                 raise NeuronError(
                     "NIR_NC006",
@@ -329,9 +331,14 @@ class _Reader:
         node = Node(index, op, record, [], place=self.places, inside=tuple(self.around))
         self.places += 1
         partial = record.opcode in _PARTIAL
-        keys = self.keys_of(op, record)
+        values = iter(operands[:count])
+        keys = {
+            id(pattern): self.of_value[next(values)]
+            for pattern in (*record.dst, *record.src)
+            if pattern is not None
+        }
         first = 0 if partial else sum(d is not None for d in record.dst)
-        table = self.of_value[op.operands[first]] if op.buffer_count > first else -1
+        table = self.of_value[operands[first]] if count > first else -1
         for pattern in writes(record):
             self.access(node, keys.get(id(pattern), table), pattern, True, partial)
         for pattern in reads(record):
@@ -346,12 +353,6 @@ class _Reader:
         self.symbols[op.results[0]] = symbol
         self.bounds[symbol] = (int(record.params["low"]), int(record.params["high"]))
 
-    def keys_of(self, op: InstructionOp, record: Instruction) -> dict[int, int]:
-        """Buffers by the identity of the patterns of a record."""
-        present = [p for p in (*record.dst, *record.src) if p is not None]
-        values = op.operands[: len(present)]
-        return {id(p): self.of_value[v] for p, v in zip(present, values, strict=True)}
-
     def access(
         self, node: Node, key: int, pattern: AccessPattern, write: bool, partial: bool
     ) -> None:
@@ -363,7 +364,8 @@ class _Reader:
             pattern = replace(pattern, address=Affine(pattern.address.const, terms))
         fixed = not pattern.address.terms
         if fixed:
-            low, high = pattern.address.const + shape.low, pattern.address.const + shape.high
+            base = pattern.address.const
+            low, high = base + shape.low, base + shape.high
         else:
             low, high = hull_over(pattern, self.bounds)
         start, stop = 0, 1
