@@ -12,7 +12,8 @@ from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes import statistics
 from neuronir.passes.lowering.products import search
-from neuronir.passes.lowering.products.blocking import Blocks, Problem
+from neuronir.passes.lowering.products.blocking import Begin, Blocking, Blocks, Problem
+from neuronir.passes.lowering.products.estimate import Estimate
 from neuronir.passes.lowering.products.search import choose
 from neuronir.targets.trn1.machine import TRN1
 from tests.lowering.test_streaming import execute, small, virtual
@@ -82,19 +83,29 @@ def test_sizes_that_no_tile_divides(
     product(sizes, "f32", left, right, kilobytes)
 
 
+@pytest.mark.parametrize("begin", [Begin(2, 2, 1), Begin(3, 1, 2)])
 @pytest.mark.parametrize(
     ("sizes", "dtype", "left"),
     [
-        ((768, 1024, 2048), "bf16", False),  # one panel
-        ((1000, 1031, 1900), "bf16", False),  # nothing divides, several blocks of rows
-        ((768, 1024, 2048), "bf16", True),  # PE transposes nothing
+        ((768, 512, 1536), "bf16", False),  # one panel
+        ((1000, 531, 1400), "bf16", False),  # nothing divides, several blocks of rows
+        ((768, 512, 1536), "bf16", True),  # PE transposes nothing
         ((640, 512, 4608), "f32", False),  # several panels: the first rows are packed too
     ],
 )
 def test_the_panel_stays_in_sbuf(
-    monkeypatch: pytest.MonkeyPatch, sizes: tuple[int, int, int], dtype: str, left: bool
+    monkeypatch: pytest.MonkeyPatch,
+    sizes: tuple[int, int, int],
+    dtype: str,
+    left: bool,
+    begin: Begin,
 ) -> None:
     monkeypatch.setattr(search, "_known", {})
+
+    def of(_: Estimate, b: Blocking) -> Begin | None:
+        return begin if b.column_tiles > begin.columns else None
+
+    monkeypatch.setattr(Estimate, "begin", of)
     monkeypatch.setattr(search, "_reluctance", lambda b, _: 1.0 if b.begin else 100.0)
     product(sizes, dtype, left, kilobytes=80)
     counted = statistics.snapshot()["lower-hlo-to-nc"]

@@ -35,8 +35,11 @@ other now and then, 9 % in all."""
 LOOP_NS = 100.0
 """Between two loops PE waits for the first instructions of the second: a semaphore each way, the
 latency of PE and that of an eviction."""
-SHARE = 0.9
+SHARE = 0.95
 """Of the time of PE, that DVE may transpose meanwhile."""
+MEETING = 1.2
+"""How much longer the loads of a beginning take than alone: transfers of other queues that they
+meet delay those that PE waits for (assumed: it makes the estimates of a dozen products right)."""
 BANKS_APART = 2
 """Of PSUM, for what is transposed while sums take up the others."""
 
@@ -161,8 +164,10 @@ class Estimate:
         left = (rows * pieces, p.k * sizes[0] / pieces) if across else (p.k, row)
         more = min(p.m - rows, (begin.more + begin.rows) * b.rows)  # what is staged comes ahead
         following = (more, p.k * sizes[0]) if across else (p.k, more * sizes[0])
-        loaded = self._beside((p.k, begin.columns * b.columns * sizes[1]), left)
-        rest = self._beside((p.k, others * b.columns * sizes[1]), following) if others else 0.0
+        loaded = MEETING * self._beside((p.k, begin.columns * b.columns * sizes[1]), left)
+        rest = 0.0
+        if others:
+            rest = MEETING * self._beside((p.k, others * b.columns * sizes[1]), following)
         # Products: together, of more tiles of rows, and of the other columns.
         one = b.depth_tiles * (self._group(b, begin.columns, 1) + transposed)
         time = loaded / b.depth_tiles * min(2, b.depth_tiles)

@@ -7,6 +7,7 @@ products as PE can do meanwhile (`Blocking.begin`).
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from xdsl.ir import SSAValue
@@ -77,7 +78,24 @@ class Resident(BlockProduct):
         )
         for (at, rows), following in pairwise(places[alike:]):
             products(Place(at), rows, (Place(following[0]), following[1]))
-        products(Place(places[-1][0]), places[-1][1])
+        at, rows = places[-1]
+        if self.b.begin is not None and n == Place(self.p.n - columns):
+            # PE binds, so the store of the last tile is all that is left to do.
+            self._last(Part(Place(at), rows, n, columns, held, self.right.held()))
+        else:
+            products(Place(at), rows)
+
+    def _last(self, part: Part) -> None:
+        """The very last block of rows, of whose last tile half of the columns are evicted and
+        stored during the products of the others."""
+        tiles, rows = self.tiles(self.p.k), self.b.rows
+        low = (part.rows - 1) // rows * rows
+        self.products(part, tiles, True, True, 0, low)
+        left = replace(part.left, low=part.left.low + low)
+        last = replace(part, row=part.row.plus(low), rows=part.rows - low, left=left)
+        cuts = self.cuts(last)
+        for group in even(cuts, min(self.b.reuse, -(-len(cuts) // 2))):
+            self._batch([last], group)
 
     def _begin(self, n: Place, columns: int, begin: Begin) -> list[Part]:
         """The first tiles of rows with the first columns, and all that they need for the other
@@ -90,8 +108,9 @@ class Resident(BlockProduct):
         if others:
             low = others[0][0]
             self.load(self.right, right, n.plus(low), columns - low, Place(), self.p.k, low)
-        for part, staged in zip(parts[begin.rows :], self.staged, strict=False):
+        for i, part in enumerate(parts[begin.rows :]):
             if self.left.matrix.across:  # not by DVE, which takes long
+                staged = self.staged[i]
                 self.stage_part(self.left, staged, part.row, part.rows, Place(), self.p.k)
                 self.transpose(self.left, part.left, Place(), part.rows, staged, self.p.k, 0)
             self._batch([part], now)

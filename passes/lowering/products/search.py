@@ -10,10 +10,9 @@ from neuronir.passes.lowering.products.estimate import Estimate
 
 CODE = 0.02
 """What a first block of its own must gain: it is that much more code."""
-BEGIN = 0.07
-"""The same of a beginning, of which the estimate knows least: how transfers meet."""
 UNEVEN = 0.01
-"""What steps that do not pair up, or end with a shorter one, must gain, for the same reason."""
+"""What steps that do not pair up, or end with a shorter one, must gain, for the same reason; and a
+beginning with few columns."""
 EVICTED = (2, 4)
 """Tiles of results that may lie in SBUF at a time until they are stored."""
 
@@ -47,7 +46,7 @@ def choose(problem: Problem, machine: Machine, blocks: Blocks) -> Blocking | Non
 
 def _reluctance(b: Blocking, problem: Problem) -> float:
     """What an estimate counts for in the choice: more where it is less certain or more code."""
-    return 1 + CODE * b.ramp + BEGIN * (b.begin is not None) + UNEVEN * b.uneven(problem)
+    return 1 + CODE * b.ramp + UNEVEN * (b.begin is not None or b.uneven(problem))
 
 
 def _shares(count: int) -> list[int]:
