@@ -151,9 +151,10 @@ class Emitter:
         record = instruction_record(op, _NOWHERE, _NOWHERE)
         return cost(record, self.machine).issue_ns
 
-    def cheapest(self, *ways: Callable[[], None]) -> None:
+    def cheapest(self, *ways: Callable[[], None], awaited: bool = False) -> None:
         """Emit one of several ways of computing the same: that with the least sum of its own time
-        and of the time of the busiest of ACT, DVE and POOL after it."""
+        and of the time of the busiest of ACT, DVE and POOL after it; its own time alone where all
+        that follows waits for the result."""
         before = dict(self.load_ns)
         found: list[tuple[float, list[Operation], dict[Engine, float]]] = []
         for way in ways:
@@ -163,7 +164,8 @@ class Emitter:
                 way()
                 after = self.load_ns
                 own = sum(after.values()) - sum(before.values())
-                found.append((own + max(after.values()), self.ops, after))
+                rest = 0.0 if awaited else max(after.values())
+                found.append((own + rest, self.ops, after))
             finally:
                 self.ops, self.load_ns = kept, before
         _, ops, self.load_ns = min(found, key=lambda item: item[0])

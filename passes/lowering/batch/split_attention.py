@@ -11,16 +11,18 @@ tile writes its own part (products/in_place.py).
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, TensorType, i64
+from xdsl.dialects.builtin import AnyFloat, IntegerAttr, ModuleOp, StringAttr, TensorType, i64
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from neuronir.dialects.hlo.control_flow import CompositeOp
-from neuronir.dialects.hlo.data_movement import ConcatenateOp
+from neuronir.dialects.hlo.data_movement import ConcatenateOp, ReshapeOp, TransposeOp
 from neuronir.dialects.hlo.linear import DotOp
+from neuronir.dialects.hlo.unary import ConvertOp
 from neuronir.dialects.nc.machine import Machine, get_machine
 from neuronir.passes.lowering.batch.slices import slice_of
 from neuronir.passes.lowering.layouts.demand import ints, shape_of
@@ -30,6 +32,7 @@ from neuronir.passes.statistics import record
 
 BETWEEN = ("hlo.add", "hlo.subtract", "hlo.multiply", "hlo.divide", "hlo.convert", "hlo.select")
 """Elementwise ops that may come between the scores and their softmax, and after it."""
+_VIEWS = (ConcatenateOp, ReshapeOp, TransposeOp)
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,7 @@ def split_block(block: Block, machine: Machine, columns: int) -> None:
         made = [chain]
         for d, size in enumerate(sizes):
             made = [tile for part in made for tile in _split(part, d, size, slices, place)]
+        _cast_parts(made[0][-1].results[0])
         record(HloSplitAttention.name, "attentions")
         record(HloSplitAttention.name, "tiles", len(made))
 
@@ -193,6 +197,56 @@ def _split(
         op.detach()
         op.erase()
     return made
+
+
+def _cast_parts(value: SSAValue) -> None:
+    """Cast the results of tiles before they are put together, where a cast of the whole is all that
+    follows: each tile's own product writes them in that type."""
+    joined = False
+    while value.has_one_use():
+        op = next(iter(value.uses)).operation
+        joined |= isinstance(op, ConcatenateOp)
+        if isinstance(op, ConvertOp) and joined:
+            narrow = cast(TensorType[Attribute], op.results[0].type).element_type
+            if isinstance(narrow, AnyFloat):
+                op.results[0].replace_all_uses_with(_cast(value, narrow))
+                _erase(op)
+            return
+        if not isinstance(op, _VIEWS):
+            return
+        value = op.results[0]
+
+
+def _cast(value: SSAValue, element: Attribute) -> SSAValue:
+    """`value` in another type: casts of the parts that it is put together from."""
+    owner = value.owner
+    assert isinstance(owner, Operation) and owner.parent is not None
+    copy: Operation
+    if isinstance(owner, _VIEWS) and value.has_one_use():
+        operands = [_cast(v, element) for v in owner.operands]
+        copy = type(owner).create(
+            operands=operands,
+            result_types=[TensorType(element, shape_of(value))],
+            properties=owner.properties,
+            attributes=owner.attributes,
+        )
+    else:
+        copy = ConvertOp.create(
+            operands=[value], result_types=[TensorType(element, shape_of(value))]
+        )
+    copy.location = owner.location
+    owner.parent.insert_op_after(copy, owner)
+    return copy.results[0]
+
+
+def _erase(op: Operation) -> None:
+    """Erase an op that nobody uses, and the views that only it used."""
+    operands = list(op.operands)
+    op.detach()
+    op.erase()
+    for value in operands:
+        if isinstance(value.owner, _VIEWS) and not list(value.uses):
+            _erase(value.owner)
 
 
 def _tiling(chain: Sequence[Operation], dim: int, extent: int) -> Tiling | None:

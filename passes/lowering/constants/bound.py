@@ -67,10 +67,11 @@ class Constants:
                 return self.layers.place(array, dtype, rows)
             return self._keep(array, dtype, rows)  # the same in all layers
         size = array.size // rows * dtype.size
-        if self.stream is not None and self.stream.ends_before(size):
+        if self.stream is not None and self.stream.ends_before(size, rows):
             self._close_stream()
         if self.stream is None:
-            self.stream = ConstantChunk(self.emitter, "stream", self.emitter.scopes[0])  # type: ignore[arg-type]
+            ops: list[Operation | None] = self.emitter.scopes[0]  # type: ignore[assignment]
+            self.stream = ConstantChunk(self.emitter, "stream", ops, fitted=True)
         offset = self.stream.add(array, dtype, rows)
         buffer = self.stream.alloc.buffer
         if self.stream.used >= CHUNK_BYTES:

@@ -40,7 +40,7 @@ class LayerConstants:
         """Put a Layered array, of `rows` partitions, into the stream: the buffer and element
         offset."""
         size = array.size // rows * dtype.size
-        if self.stream is not None and self.stream.ends_before(size):
+        if self.stream is not None and self.stream.ends_before(size, rows):
             self._close_stream()
         if self.stream is None:
             self.stream = self._open()

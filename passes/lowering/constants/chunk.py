@@ -25,12 +25,20 @@ ROW_PARTS = 3
 class ConstantChunk:
     """A chunk under way: the pieces so far and its ops, which are completed when it is closed.
 
-    `ops` is the body that it is loaded in. The pieces of a chunk of layers are Layered arrays.
+    `ops` is the body that it is loaded in. The pieces of a chunk of layers are Layered arrays. One
+    that is `fitted` takes no more partitions than its highest piece.
     """
 
     def __init__(
-        self, emitter: Emitter, role: str, ops: list[Operation | None], partitions: int = 0
+        self,
+        emitter: Emitter,
+        role: str,
+        ops: list[Operation | None],
+        partitions: int = 0,
+        fitted: bool = False,
     ) -> None:
+        self.machine = emitter.machine
+        self.fitted = fitted
         self.partitions = partitions or emitter.machine.partitions
         self.pieces: list[tuple[int, int, np.ndarray, DType]] = []
         self.used = 0
@@ -49,9 +57,16 @@ class ConstantChunk:
         """Bytes in HBM (of one layer)."""
         return self.used * self.partitions
 
-    def ends_before(self, size: int) -> bool:
-        """Whether a constant of `size` bytes per partition begins another chunk."""
-        return self.used > LEAST_BYTES and self.used + size > CHUNK_BYTES
+    def ends_before(self, size: int, rows: int) -> bool:
+        """Whether a constant of `size` bytes on each of `rows` partitions begins another chunk."""
+        if self.used > LEAST_BYTES and self.used + size > CHUNK_BYTES:
+            return True
+        # all rows of a chunk are as long: what that adds may take longer than another transfer
+        height = max((n for _, n, _, _ in self.pieces), default=rows)
+        added = max(height, rows) * (self.used + size) - height * self.used - rows * size
+        alone = self.machine.dma_queue_descriptor_ns * self.machine.dma_engine_gbps
+        alone *= max(height, rows)
+        return added > alone
 
     def add(self, array: np.ndarray, dtype: DType, rows: int = 0) -> int:
         """Append [partitions, elements] to be stored as `dtype`; gives the byte offset.
@@ -67,6 +82,8 @@ class ConstantChunk:
 
     def close(self) -> None:
         """Fix the size of the chunk."""
+        if self.fitted:
+            self.partitions = max(rows for _, rows, _, _ in self.pieces)
         # the buffer's type is only known now; nothing has looked at it yet
         self.alloc.buffer._type = self._type(self.used)
 

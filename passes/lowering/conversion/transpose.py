@@ -1,5 +1,6 @@
 """Transposes: PE brings atoms of the free axis to partitions, DVE where infinities may be there."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from neuronir.dialects.nc.enums import Engine, Space
@@ -107,13 +108,23 @@ class Transposer:
             return None
         target = self.emitter.sbuf(width, elements_of([a for a, _ in layout]), value.dtype)
         result = Form(target, wanted, layout)
-        group = max(1, self.machine.psum_bank_bytes // value.dtype.size // rows)
-        jobs = [
-            (number + base_out + base_in, count, wide)
-            for number in numbers_of([a for a in rest if not a.ragged])
-            for wide, base_out in _tiles(ragged_out, width)
+        bank = self.machine.psum_bank_bytes // value.dtype.size
+        plain = [a for a in rest if not a.ragged]
+        tiles = [
+            (n + base_in, count)
+            for n in numbers_of([a for a in plain if a in above])
             for count, base_in in _tiles(ragged_in, rows)
         ]
+        columns = [
+            (n + base_out, wide)
+            for n in numbers_of([a for a in plain if a not in above])
+            for wide, base_out in _tiles(ragged_out, width)
+        ]
+        pairs = [(t, c) for c in columns for t in tiles]
+        if len(columns) * rows <= bank:  # a tile that is made first leaves PSUM first
+            columns.sort(key=lambda c: -c[1])
+            pairs = [(t, c) for t in tiles for c in columns]
+        jobs = [(low + number, count, wide) for (low, count), (number, wide) in pairs]
         if value.may_be_special():
             for number, count, wide in jobs:
                 source = form.at(number, count, [(strides[0][0], wide)])
@@ -121,26 +132,51 @@ class Transposer:
             return result
         index = 0
         while index < len(jobs):
-            number, _, wide = jobs[index]
-            start = result.locate(number)
-            batch: list[int] = []
-            total = 0
-            for following, count, w in jobs[index : index + group]:
-                if w != wide or result.locate(following) != (start[0], start[1] + total):
-                    break
-                batch.append(following)
-                total += count
+            batch, places = _batch(result, jobs, index, bank)
+            number, _, wide = batch[0]
+            total = sum(count for _, count, _ in batch)
             psum = self.emitter.psum(wide, total, value.dtype)
             offset = 0
-            for n, (_, count, _) in zip(batch, jobs[index:], strict=False):
+            for n, count, _ in batch:
                 dims = strides if wide == width else [(strides[0][0], wide)]
                 out = View(psum, 0, wide, ((1, count),), offset)
                 self.emitter.emit("transpose", [out], [form.at(n, count, dims)], {}, Engine.PE)
                 offset += count
-            flat = ((1, total),)
-            self.emitter.copy(result.at(number, wide, flat), View(psum, 0, wide, flat))
+            flat: tuple[tuple[int, int], ...] = ((1, total),)
+            if len(places) > 1:
+                flat = ((places[-1][1], places[0][1]), places[-1])
+            self.emitter.copy(result.at(number, wide, places), View(psum, 0, wide, flat))
             index += len(batch)
         return result
+
+
+_Job = tuple[int, int, int]
+"""A transpose: the number of its first element, its rows and the columns that become partitions."""
+
+
+def _batch(
+    result: Form, jobs: Sequence[_Job], first: int, bank: int
+) -> tuple[list[_Job], tuple[tuple[int, int], ...]]:
+    """The jobs from `first` on whose results leave a bank of so many elements by one instruction,
+    and the (stride, size) dims of where they go: one after the other, or equal ones at equal
+    distances."""
+    number, count, wide = jobs[first]
+    partition, start = result.locate(number)
+    total, step = count, 0
+    batch = [jobs[first]]
+    for number, rows, w in jobs[first + 1 :]:
+        place, offset = result.locate(number)
+        distance = offset - start
+        step = step or distance
+        near = step == count and distance == total
+        apart = step > count and rows == count and distance == step * len(batch)
+        if w != wide or place != partition or total + rows > bank or not (near or apart):
+            break
+        batch.append((number, rows, w))
+        total += rows
+    if len(batch) == 1 or step == count:
+        return batch, ((1, total),)
+    return batch, ((step, len(batch)), (1, count))
 
 
 def _tiles(ragged: Atom | None, width: int) -> list[tuple[int, int]]:

@@ -299,6 +299,8 @@ def _cut(
             return None
         if shape[d] == old_shape[d] and steps[d] == 1:
             return Atom(a.size, a.stride // low * new[d], a.unit // low * new[d], a.extent), 1
+        if shape[d] == 1:
+            return atom(1, new[d]), 1
         if a.ragged:
             return None
         width = a.stride // low  # positions of the dimension below this digit
@@ -308,8 +310,6 @@ def _cut(
         if steps[d] != 1:
             return None
         first, last = starts[d], starts[d] + shape[d] - 1
-        if shape[d] == 1:
-            return atom(1, new[d]), 1
         if first // reach == last // reach and first % width == 0 and shape[d] % width == 0:
             # the whole piece lies in one round of this digit
             return atom(shape[d] // width, width * new[d]), 1

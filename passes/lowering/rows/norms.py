@@ -21,6 +21,10 @@ TRIPLE = 3
 """Numbers of a group in bn_stats: count, mean, variance * count; one group for the even and one for
 the odd elements."""
 
+FEW_ROWS = 4
+"""Rows of a partition up to which products wait for the whole of a norm: then the shortest way
+counts, not which engine has less to do."""
+
 Vector = list[tuple[int, Form]]
 """A vector along the rows, the same on all partitions: its pieces by their first elements."""
 
@@ -138,7 +142,7 @@ def _moments(rows: Rows) -> Form:
                 view = rows.number(moments, chunk, k, 2)
                 emitter.tensor_scalar(view, view, AluOp.MULTIPLY, 1.0 / rows.length)
 
-    emitter.cheapest(by_statistics, by_sums)
+    emitter.cheapest(by_statistics, by_sums, awaited=rows.count <= FEW_ROWS)
     return moments
 
 
@@ -225,7 +229,7 @@ def _apply(
             target = rows.of(work, chunk)
             emitter.activation(target, rows.source(chunk), Activation.COPY, factor, bias)
 
-    emitter.cheapest(by_vector, by_scalar)
+    emitter.cheapest(by_vector, by_scalar, awaited=rows.count <= FEW_ROWS)
     for i, (alu, vector) in enumerate(terms):
         target = work if i < len(terms) - 1 else out
         firsts = [low for low, _ in vector]
