@@ -37,7 +37,7 @@ from neuronir.passes.nc.liveness import (
 )
 from neuronir.passes.nc.memory_map import out_of_memory
 from neuronir.passes.nc.order import write_order
-from neuronir.passes.nc.pack import Item, Packing, liveness_bound, pack
+from neuronir.passes.nc.pack import Item, Packing, Work, liveness_bound, pack
 from neuronir.passes.nc.spill import spill
 from neuronir.passes.nc.streams import Slot, place_streams
 from neuronir.passes.statistics import record
@@ -54,7 +54,7 @@ _HIGH = 4
 
 
 # Of the capacity, how much may be live at once after spilling: less where packing leaves gaps.
-_SPILL_SHARES = (0.95, 0.85, 0.7, 0.55)
+_SPILL_SHARES = (1.0, 0.95, 0.85, 0.7, 0.55)
 
 
 # Stream buffers that may be kept out of the ring one by one; with more there is no ring at all.
@@ -88,14 +88,17 @@ class NcAllocate(ModulePass):
         require_phase(op, self.name, "ordered")
         machine = machine_of(op)
         capacity = usable_sbuf(machine, self.sbuf)
+        search = Work(self.search)
         with bodies_in_place(op):
             for func in functions(op):
-                self._allocate(op, func, machine, capacity)
+                self._allocate(op, func, machine, capacity, search)
         kinds = variables(op)
         set_addresses(list(kinds.values()), machine)
         op.attributes["neuronir.phase"] = StringAttr("allocated")
 
-    def _allocate(self, module: ModuleOp, func: FuncOp, machine: Machine, capacity: int) -> None:
+    def _allocate(
+        self, module: ModuleOp, func: FuncOp, machine: Machine, capacity: int, search: Work
+    ) -> None:
         """Allocate a function; where it does not fit, spill more and more of it."""
         error: NeuronError | None = None
         for attempt, share in enumerate((1.0, *_SPILL_SHARES)):
@@ -108,7 +111,7 @@ class NcAllocate(ModulePass):
                     break
                 listing = list_function(func, variables(module), placed=False)
             try:
-                order = allocate_function(listing, machine, capacity, self.search)
+                order = allocate_function(listing, machine, capacity, search)
             except SbufFull as full:
                 error = error or full.error
                 continue
@@ -118,7 +121,9 @@ class NcAllocate(ModulePass):
             raise error
 
 
-def allocate_function(listing: Listing, machine: Machine, capacity: int, search: int) -> list[Node]:
+def allocate_function(
+    listing: Listing, machine: Machine, capacity: int, search: Work
+) -> list[Node]:
     """Set the addresses of the buffers of a function; the order with its stream placed anew."""
     buffers = listing.buffers
     order, sbuf = allocate_sbuf(listing.nodes, buffers, capacity, machine, search)
@@ -155,7 +160,7 @@ def allocate_sbuf(
     buffers: Sequence[Buffer],
     capacity: int,
     machine: Machine,
-    search: int,
+    search: Work,
 ) -> tuple[list[Node], dict[int, int]]:
     """Addresses of the SBUF buffers: the stream in a ring above everything else but early buffers.
 
@@ -190,7 +195,7 @@ def _with_ring(
     streams: dict[int, int],
     kept: frozenset[int],
     machine: Machine,
-    search: int,
+    search: Work,
 ) -> tuple[list[Node], dict[int, int]] | int:
     """The allocation with all stream buffers but `kept` in a ring.
 
@@ -217,7 +222,7 @@ def _with_ring(
         bound = peak({i.key: Life(i.first, i.last) for i in items}, buffers, keys, length)[0]
         if bound + wanted > capacity and slack:
             continue
-        packing = pack(items, max(bound, capacity - wanted), work=0 if slack else search)
+        packing = pack(items, max(bound, capacity - wanted), work=None if slack else search)
         if packing.height + wanted <= capacity or not slack:
             break
     if packing is None or packing.height > capacity:

@@ -23,6 +23,13 @@ class Item:
 
 
 @dataclass(slots=True)
+class Work:
+    """How much the searches of a pass may still do, in steps times buffers."""
+
+    left: int
+
+
+@dataclass(slots=True)
 class Packing:
     """Offsets by key, and the bytes that they take in all; whether a search followed, and by how
     many bytes that is less than without it."""
@@ -46,7 +53,7 @@ def pack(
     goal: int,
     rounds: int = 12,
     placed: Sequence[tuple[Item, int]] = (),
-    work: int = 0,
+    work: Work | None = None,
 ) -> Packing:
     """Place the items, no two at once in the same bytes; stops at a height of at most `goal`.
 
@@ -54,7 +61,7 @@ def pack(
 
     Each item goes to the lowest gap that it fits, in several orders; the best is then improved a
     bounded number of times by placing first whatever reached highest. Where that is not enough and
-    nothing is placed already, a search follows that takes at most `work` steps times buffers.
+    nothing is placed already, a search follows that takes at most half of `work`.
     """
     best: Packing | None = None
     best_order: list[Item] = []
@@ -77,16 +84,17 @@ def pack(
             best = packing
         if best.height <= goal:
             break
-    if best.height > goal and work and not placed:
+    if best.height > goal and work is not None and not placed:
         greedy = best.height
-        best = _search(items, goal, best, work // len(items))
+        best = _search(items, goal, best, work)
         best.searched, best.saved = True, greedy - best.height
     return best
 
 
-def _search(items: Sequence[Item], goal: int, best: Packing, steps: int) -> Packing:
+def _search(items: Sequence[Item], goal: int, best: Packing, work: Work) -> Packing:
     """The best packing that a search finds: of the height of the liveness bound, else of `goal`,
     else halfway between what is known to be possible and what was not found."""
+    steps = work.left // 2 // len(items)
     spans = [(i.size, i.first, i.last) for i in items]
     bound = liveness_bound(items)
     wanted = max(goal, bound)
@@ -94,7 +102,9 @@ def _search(items: Sequence[Item], goal: int, best: Packing, steps: int) -> Pack
     # The tightest is often the easiest: more branches are given up early.
     for share in (3, 3, 3, 3, 2, 1):
         found, left = search(spans, height, steps // share)
-        steps -= steps // share - left
+        used = steps // share - left
+        steps -= used
+        work.left -= used * len(items)
         if found is not None:
             tops = [o + i.size for o, i in zip(found, items, strict=True)]
             best = Packing({i.key: o for i, o in zip(items, found, strict=True)}, max(tops))

@@ -1,7 +1,8 @@
 """Putting SBUF buffers into HBM while nobody uses them, the one with the furthest next use first.
 
-A buffer that one DMA has filled from a constant or an input is not stored: it is loaded again from
-there (rematerialised). Stores and reloads carry the attribute nc.spill.
+A buffer that one DMA has filled from a constant or an input, or one instruction that reads nothing
+(a memset, an iota), is not stored: it is filled again (rematerialised). Stores and reloads carry
+the attribute nc.spill.
 """
 
 from bisect import bisect_left, bisect_right
@@ -14,9 +15,11 @@ from xdsl.ir import Operation, SSAValue
 
 from neuronir.dialects.nc.attributes import HBM
 from neuronir.dialects.nc.dma import DmaOp
+from neuronir.dialects.nc.dve import MemsetOp
 from neuronir.dialects.nc.enums import Space
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.ops import InstructionOp, View, build
+from neuronir.dialects.nc.pool import IotaOp
 from neuronir.dialects.nc.structure import AddressOfOp, AllocOp, VariableOp
 from neuronir.passes.nc.engines import NAMES, QueueAllotter
 from neuronir.passes.nc.listing import Buffer, Listing, Node, variables
@@ -169,16 +172,17 @@ class _Writer:
         self.queues = QueueAllotter(machine, variables(module))
         self.sources = self._sources()
 
-    def _sources(self) -> dict[int, DmaOp]:
-        """The transfers that fill buffers which nothing else writes, from constants or inputs."""
+    def _sources(self) -> dict[int, InstructionOp]:
+        """The instructions that fill buffers which nothing else writes, from constants or inputs or
+        from nothing: doing them again gives the same."""
         writers: dict[int, list[Operation]] = {}
         for node in self.order:
             for access in node.accesses:
                 if access.write:
                     writers.setdefault(access.buffer, []).append(node.op)
-        out: dict[int, DmaOp] = {}
+        out: dict[int, InstructionOp] = {}
         for node in self.order:
-            if not isinstance(node.op, DmaOp):
+            if not isinstance(node.op, DmaOp | MemsetOp | IotaOp):
                 continue
             key = next(a.buffer for a in node.accesses if a.write)
             kinds = {self.buffers[a.buffer].role for a in node.accesses if not a.write}
@@ -203,15 +207,17 @@ class _Writer:
                 self.block.insert_op_after(store, self.order[before].op)
                 stored = written
                 record("nc-allocate", "spill stores")
+                record("nc-allocate", "spill bytes stored", (extent[1] - extent[0]) * extent[2])
             fresh = self._alloc(buffer)
             if source is not None:
                 reload: InstructionOp = copy_with(source, {buffer.value: fresh}, {})
-                record("nc-allocate", "rematerialised loads")
+                record("nc-allocate", "buffers filled again")
             else:
                 extent = use.written_before(begin)
                 far = cast(SSAValue, variable)
                 reload = self._transfer(buffer, extent, far, fresh, store=False)
                 record("nc-allocate", "spill reloads")
+                record("nc-allocate", "spill bytes loaded", (extent[1] - extent[0]) * extent[2])
             reload.attributes[SPILL] = UnitAttr()
             self.block.insert_op_before(reload, self.order[at].op)
             for place in use.places:

@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from neuronir.passes.nc.pack import Item, liveness_bound, pack
+from neuronir.passes.nc.pack import Item, Work, liveness_bound, pack
 from neuronir.passes.nc.pack_search import LARGEST, search
 
 HEIGHT = 1000
@@ -45,16 +45,16 @@ def test_the_search_reaches_the_bound_where_greed_does_not(count: int, seed: int
     items = without_gaps(count, seed)
     assert liveness_bound(items) == HEIGHT
     assert pack(items, HEIGHT).height > HEIGHT
-    found = pack(items, HEIGHT, work=1_000_000)
+    found = pack(items, HEIGHT, work=Work(1_000_000))
     assert found.height == HEIGHT
     check(items, found.offsets)
-    assert found == pack(items, HEIGHT, work=1_000_000)
+    assert found == pack(items, HEIGHT, work=Work(1_000_000))
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_whatever_is_found_is_a_packing(seed: int) -> None:
     items = without_gaps(150, seed)
-    found = pack(items, HEIGHT, work=100_000)
+    found = pack(items, HEIGHT, work=Work(100_000))
     assert HEIGHT <= found.height <= pack(items, HEIGHT).height
     assert found.height == max(found.offsets[i.key] + i.size for i in items)
     check(items, found.offsets)

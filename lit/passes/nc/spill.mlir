@@ -1,0 +1,50 @@
+// RUN: neuron-opt %s -p "nc-allocate{sbuf=8192}" | filecheck %s
+// RUN: neuron-opt %s -p "nc-allocate{sbuf=8192}" --pass-statistics -o /dev/null 2>&1 | filecheck %s --check-prefix=STAT
+// RUN: not neuron-opt %s -p "nc-allocate{sbuf=8192 spill=false}" 2>&1 | filecheck %s --check-prefix=OFF
+
+// Six buffers of 2 KiB are wanted where four fit; those with the furthest next use go. What was filled
+// with a number is filled again, what came from an input is loaded again; what was computed is
+// stored and loaded back.
+
+// CHECK: nc.variable "[[V:spill[0-9]+]]" : "spill" memref<128x512xf32, #nc.space<"hbm">>
+// CHECK: nc.dma (%[[FAR:[0-9]+]][0:128 * 512 | 512:1 | 0]) = (%sum[0:128 | 512:1 | 0]) on dma8 attributes {nc.spill}
+// CHECK: nc.memset (%[[ZEROS:[0-9]+]][0:128 | 512:1 | 0]) = () {value = 0.000000e+00 : f64} on dve attributes {nc.spill}
+// CHECK: nc.dma (%[[IN:[0-9]+]][0:128 | 512:1 | 0]) = (%x[0:128 * 512 | 512:1 | 0]) on dma1 attributes {nc.spill}
+// CHECK: nc.dma (%[[SUM:[0-9]+]][0:128 | 512:1 | 0]) = (%[[FAR]][0:128 * 512 | 512:1 | 0]) on dma9 attributes {nc.spill}
+// CHECK: nc.tensor_tensor (%d[0:128 | 512:1 | 0]) = (%d[0:128 | 512:1 | 0], %[[SUM]][0:128 | 512:1 | 0])
+// CHECK: nc.tensor_tensor (%d[0:128 | 512:1 | 0]) = (%d[0:128 | 512:1 | 0], %[[IN]][0:128 | 512:1 | 0])
+// CHECK: nc.tensor_tensor (%d[0:128 | 512:1 | 0]) = (%d[0:128 | 512:1 | 0], %[[ZEROS]][0:128 | 512:1 | 0])
+
+// STAT: 2 buffers filled again
+// STAT: 262144 spill bytes loaded
+// STAT: 262144 spill bytes stored
+// OFF: error: [NCC_EOOM002] SBUF is too small
+
+builtin.module attributes {nc.machine = "trn1", neuronir.phase = "ordered"} {
+  nc.variable "x" : "input" memref<128x512xf32, #nc.space<"hbm">> index 0
+  nc.variable "y" : "output" memref<128x512xf32, #nc.space<"hbm">> index 0
+  nc.func "main" {
+    %x = nc.address_of @x : memref<128x512xf32, #nc.space<"hbm">>
+    %y = nc.address_of @y : memref<128x512xf32, #nc.space<"hbm">>
+    %zeros = nc.alloc : memref<128x512xf32, #nc.space<"sbuf">>
+    %in = nc.alloc : memref<128x512xf32, #nc.space<"sbuf">>
+    %sum = nc.alloc : memref<128x512xf32, #nc.space<"sbuf">>
+    %a = nc.alloc : memref<128x512xf32, #nc.space<"sbuf">>
+    %b = nc.alloc : memref<128x512xf32, #nc.space<"sbuf">>
+    %c = nc.alloc : memref<128x512xf32, #nc.space<"sbuf">>
+    %d = nc.alloc : memref<128x512xf32, #nc.space<"sbuf">>
+    nc.memset (%zeros[0:128 | 512:1 | 0]) = () {value = 0.0} on dve
+    nc.dma (%in[0:128 | 512:1 | 0]) = (%x[0:128 * 512 | 512:1 | 0]) on dma1
+    nc.tensor_tensor (%sum[0:128 | 512:1 | 0]) = (%zeros[0:128 | 512:1 | 0], %in[0:128 | 512:1 | 0]) {op = "add"} on dve
+    nc.activation (%a[0:128 | 512:1 | 0], none) = (%sum[0:128 | 512:1 | 0], none, none) {func = "exp"} on act
+    nc.activation (%b[0:128 | 512:1 | 0], none) = (%a[0:128 | 512:1 | 0], none, none) {func = "exp"} on act
+    nc.tensor_tensor (%c[0:128 | 512:1 | 0]) = (%a[0:128 | 512:1 | 0], %b[0:128 | 512:1 | 0]) {op = "add"} on dve
+    nc.tensor_tensor (%d[0:128 | 512:1 | 0]) = (%c[0:128 | 512:1 | 0], %b[0:128 | 512:1 | 0]) {op = "add"} on dve
+    nc.tensor_tensor (%d[0:128 | 512:1 | 0]) = (%d[0:128 | 512:1 | 0], %a[0:128 | 512:1 | 0]) {op = "add"} on dve
+    nc.tensor_tensor (%d[0:128 | 512:1 | 0]) = (%d[0:128 | 512:1 | 0], %sum[0:128 | 512:1 | 0]) {op = "add"} on dve
+    nc.tensor_tensor (%d[0:128 | 512:1 | 0]) = (%d[0:128 | 512:1 | 0], %in[0:128 | 512:1 | 0]) {op = "add"} on dve
+    nc.tensor_tensor (%d[0:128 | 512:1 | 0]) = (%d[0:128 | 512:1 | 0], %zeros[0:128 | 512:1 | 0]) {op = "add"} on dve
+    nc.dma (%y[0:128 * 512 | 512:1 | 0]) = (%d[0:128 | 512:1 | 0]) on dma4
+    nc.return
+  }
+}
