@@ -27,7 +27,10 @@ class LowerHloToNc(ModulePass):
     that a loop calls, in which the addresses of constants and parameters move with the round, if
     that replaces at least `layers` instructions in all (0: none do). Large products of two matrices
     go block by block: `blocks` is "search" for the sizes with the least estimate, "none", or
-    numbers of tiles such as "8x8x4" (of rows, of the contraction, of columns).
+    numbers of tiles such as "8x8x4" (of rows, of the contraction, of columns). Where all of the
+    contraction is one block, a panel of columns stays in SBUF: the first rows begin with some of
+    its columns while it is loaded, and DVE transposes a share of the other rows. The statistics say
+    with what a product begins, and how many of its transposes are DVE's.
     """
 
     name = "lower-hlo-to-nc"
