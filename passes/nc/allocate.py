@@ -36,8 +36,8 @@ from neuronir.passes.nc.liveness import (
     usable_sbuf,
 )
 from neuronir.passes.nc.memory_map import out_of_memory
-from neuronir.passes.nc.order import write_order
 from neuronir.passes.nc.pack import Item, Packing, Work, liveness_bound, pack
+from neuronir.passes.nc.rewrite import write_order
 from neuronir.passes.nc.spill import spill
 from neuronir.passes.nc.streams import Slot, place_streams
 from neuronir.passes.statistics import record

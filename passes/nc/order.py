@@ -6,14 +6,13 @@ from dataclasses import dataclass, replace
 from math import isfinite
 
 from xdsl.context import Context
-from xdsl.dialects import arith, scf
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp, StringAttr
-from xdsl.ir import Block
 from xdsl.passes import ModulePass
 
 from neuronir.dialects.nc.enums import Space
 from neuronir.dialects.nc.machine import Machine
-from neuronir.dialects.nc.structure import AddressOfOp, AllocOp, FuncOp, VariableOp
+from neuronir.dialects.nc.structure import FuncOp, VariableOp
 from neuronir.passes.nc.bodies import bodies_in_place
 from neuronir.passes.nc.demand_order import demand_order
 from neuronir.passes.nc.dependence import Shared, dependences
@@ -43,7 +42,7 @@ from neuronir.passes.nc.pipeline import PIPELINED, pipeline_loops
 from neuronir.passes.nc.prefetch import PREFETCHED, has_stream, prefetch_loop
 from neuronir.passes.nc.psum import PsumDemand
 from neuronir.passes.nc.reuse import mark_reuse
-from neuronir.passes.nc.rewrite import fold_constants, hoist_buffers, reorder
+from neuronir.passes.nc.rewrite import fold_constants, hoist_buffers, write_order
 from neuronir.passes.nc.rotate import rotate_loop
 from neuronir.passes.nc.schedule import list_schedule, work_of
 from neuronir.passes.nc.steady import report_layers, time_round
@@ -389,15 +388,3 @@ def ring_order(order: list[Node], buffers: Sequence[Buffer], capacity: int) -> l
         if isinstance(ring, Ring):
             return ring.order
         kept.add(ring)
-
-
-def write_order(block: Block, order: Sequence[Node]) -> None:
-    """Put the operations of a block, and of its loops, into the order of the nodes."""
-    kinds = (AllocOp, AddressOfOp, arith.ConstantOp)
-    top = [op for op in block.ops if isinstance(op, kinds)]
-    last = block.last_op
-    tail = [last] if last is not None else []
-    for node in order:
-        if isinstance(node.op, scf.ForOp):
-            write_order(node.op.body.block, node.body)
-    reorder(block, [*top, *(node.op for node in order), *tail])

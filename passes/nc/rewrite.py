@@ -3,13 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects import arith
+from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, NoneAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from neuronir.dialects.nc.attributes import Pattern, PatternAttr, number_of
 from neuronir.dialects.nc.ops import InstructionOp, View, build, segments_attr
 from neuronir.dialects.nc.structure import AddressOfOp, AllocOp
+from neuronir.passes.nc.listing import Node
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,3 +124,15 @@ def reorder(block: Block, ops: Sequence[Operation]) -> None:
     for op in ops:
         op.detach()
     block.add_ops(ops)
+
+
+def write_order(block: Block, order: Sequence[Node]) -> None:
+    """Put the operations of a block, and of its loops, into the order of the nodes."""
+    kinds = (AllocOp, AddressOfOp, arith.ConstantOp)
+    top = [op for op in block.ops if isinstance(op, kinds)]
+    last = block.last_op
+    tail = [last] if last is not None else []
+    for node in order:
+        if isinstance(node.op, scf.ForOp):
+            write_order(node.op.body.block, node.body)
+    reorder(block, [*top, *(node.op for node in order), *tail])
