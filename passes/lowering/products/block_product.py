@@ -147,11 +147,11 @@ class BlockProduct(BlockLoads):
         end: bool,
     ) -> None:
         """`body` of (tile, its depth, whether sums begin) for tiles of the contraction, with which
-        sums may `begin` and `end`: if there is but one step, where they are many, in a loop for
-        those of each transfer, whose rounds wait for no other. The last ones, from which the banks
-        are evicted one after the other, are not in it."""
+        sums may `begin` and `end`: in a loop for those of each transfer, whose rounds wait for no
+        other. The first ones begin the sums, and from the last ones the banks are evicted one after
+        the other, so they are not in it."""
         last = len(tiles) - end
-        inner = tiles[begin:last] if self.steps == 1 else []
+        inner = tiles[begin:last]
         for number, depth in tiles[:begin]:
             body(Place(number), depth, True)
         for low, high in in_pieces(self.p.k // self.b.depth):
