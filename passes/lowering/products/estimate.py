@@ -6,6 +6,7 @@ named below; it depends on sizes and types alone.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from math import ceil
 
 from neuronir.dialects.nc.enums import DType
@@ -44,6 +45,20 @@ BANKS_APART = 2
 """Of PSUM, for what is transposed while sums take up the others."""
 
 
+@dataclass(frozen=True)
+class _Steps:
+    """Of a product of several steps: all products with what their evictions hold up, one of them,
+    tiles of the contraction in the last step, one eviction, the loads of a step and all
+    transfers."""
+
+    products: float
+    product: float
+    last: int
+    evicted: float
+    load: float
+    dma: float
+
+
 class Estimate:
     """Times in ns of the parts of a product."""
 
@@ -51,7 +66,7 @@ class Estimate:
         self.p = problem
         self.machine = machine
         self._times: dict[tuple[object, ...], float] = {}
-        self._transfers: dict[tuple[int, int, int], tuple[float, float]] = {}  # by tiles
+        self._known_steps: dict[tuple[int, int, int], _Steps] = {}  # by tiles
 
     def fits(self, b: Blocking) -> bool:
         """Whether the buffers fit into SBUF."""
@@ -77,40 +92,55 @@ class Estimate:
         """The whole product."""
         return self._of_steps(b) if self.p.k > b.block_depth else self._resident(b)
 
-    def _of_steps(self, b: Blocking) -> float:
-        """A product of several steps (blocked.py)."""
+    def at_least(self, b: Blocking) -> float:
+        """No more than `total` of all blockings that are cut in these tiles."""
+        if self.p.k > b.block_depth:
+            steps = self._steps(b)
+            return _either(steps.products, steps.dma)
+        tiles, panels = -(-self.p.m // b.rows), b.counts(self.p)[0]
+        return tiles * panels * self._products_of_row(b)
+
+    def _steps(self, b: Blocking) -> _Steps:
+        """What is alike of all blockings in the same tiles."""
+        if b.tiles in self._known_steps:
+            return self._known_steps[b.tiles]
         p = self.p
-        panels, blocks, steps = b.counts(self.p)
+        panels, blocks, steps = b.counts(p)
         tiles, column_tiles = -(-p.m // b.rows), -(-p.n // b.columns)
-        depth_tiles = -(-p.k // b.depth)
         # One product is a tile of rows and of columns, over one tile of the contraction.
         groups = ceil(b.column_tiles / BANKS)
         whole, again = self._matmul(b, False), self._matmul(b, True)
         product = (groups * whole + (b.column_tiles - groups) * again) / b.column_tiles
         evicted = self._eviction(b)
-        last = depth_tiles - (steps - 1) * b.depth_tiles
+        last = -(-p.k // b.depth) - (steps - 1) * b.depth_tiles
         chains = (steps - 1) * _either(b.depth_tiles * product, evicted)
         chains += _either(last * product, evicted)
-        engines = tiles * column_tiles * chains
-        engines += tiles * panels * self._late(b, last * product * b.column_tiles)
+        products = tiles * column_tiles * chains
+        load, dma = self._step_dma(b), self._dma(b, panels, blocks, steps)
+        found = _Steps(products, product, last, evicted, load, dma)
+        self._known_steps[b.tiles] = found
+        return found
+
+    def _of_steps(self, b: Blocking) -> float:
+        """A product of several steps (blocked.py)."""
+        p, known = self.p, self._steps(b)
+        panels, blocks, steps = b.counts(p)
+        late = self._late(b, known.last * known.product * b.column_tiles)
+        engines = known.products + -(-p.m // b.rows) * panels * late
         for side, extent in enumerate((p.m, p.n)):
             if p.across[side]:
                 engines += self._transposing(b, side, extent) * steps
         engines += panels * blocks * steps * LOOP_NS
-        if b.tiles not in self._transfers:
-            both = self._step_dma(b), self._dma(b, panels, blocks, steps)
-            self._transfers[b.tiles] = both
-        load, dma = self._transfers[b.tiles]
         if steps * blocks % 2 == 1 and panels > 1:
-            engines += panels * load
+            engines += panels * known.load
         # Nothing overlaps the first loads where the engines bind, the last step where DMA does.
-        first = load
+        first = known.load
         if b.ramp:  # as many products as all banks hold go on while pieces arrive
-            held = self.machine.psum_banks * b.depth_tiles * product
-            first -= min(held, load * (1 - 1 / PIECES)) / 2
+            held = self.machine.psum_banks * b.depth_tiles * known.product
+            first -= min(held, known.load * (1 - 1 / PIECES)) / 2
         final = engines / (panels * blocks * steps)
-        ends = 2 * self.machine.dma_fixed_ns + b.column_tiles * evicted
-        return _either(engines + first, dma + final) + ends
+        ends = 2 * self.machine.dma_fixed_ns + b.column_tiles * known.evicted
+        return _either(engines + first, known.dma + final) + ends
 
     def _resident(self, b: Blocking) -> float:
         """A product of one step (resident.py)."""
@@ -143,8 +173,11 @@ class Estimate:
 
     def _row(self, b: Blocking) -> float:
         """A tile of rows of a panel: products or, if they take longer, evictions."""
-        products = b.depth_tiles * self._group(b, b.column_tiles, ceil(b.column_tiles / BANKS))
-        return _either(products, b.column_tiles * self._evicted_by_act(b))
+        return _either(self._products_of_row(b), b.column_tiles * self._evicted_by_act(b))
+
+    def _products_of_row(self, b: Blocking) -> float:
+        """The products of a tile of rows and a panel."""
+        return b.depth_tiles * self._group(b, b.column_tiles, ceil(b.column_tiles / BANKS))
 
     def _group(self, b: Blocking, columns: int, loads: int) -> float:
         """Products of a tile of rows and so many tiles of columns, of one tile of the contraction,
@@ -224,7 +257,7 @@ class Estimate:
         each = self._known(block_transpose_ns, self.p.dtype, side)
         each *= ceil(b.rows / side) * ceil(b.depth / side)
         pe = self._transpose(b)
-        row = b.depth_tiles * self._group(b, b.column_tiles, ceil(b.column_tiles / BANKS))
+        row = self._products_of_row(b)
         act = b.column_tiles * self._evicted_by_act(b) + b.depth_tiles * self._copied(b)
         if act > SHARE * row:
             return 0

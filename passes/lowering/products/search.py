@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from math import inf
 
 from neuronir.dialects.nc.machine import Machine
 from neuronir.passes.lowering.layouts.layout import tile_width
@@ -25,22 +26,23 @@ def choose(problem: Problem, machine: Machine, blocks: Blocks) -> Blocking | Non
     key = (problem, machine.name, blocks)
     if key not in _known:
         estimate = Estimate(problem, machine)
-        found = [
-            b
-            for b in _candidates(problem, machine, estimate)
-            if estimate.fits(b) and blocks.tiles in (None, b.tiles)
+        cuts = [
+            (estimate.at_least(cut), i, cut)
+            for i, cut in enumerate(_cuts(problem, machine))
+            if blocks.tiles in (None, cut.tiles) and estimate.fits(cut)
         ]
-        timed = [
-            (
-                estimate.total(b) * _reluctance(b, problem),
-                i,
-            )
-            for i, b in enumerate(found)
-        ]
-        _known[key] = None
-        if timed:
-            b = found[min(timed)[1]]
-            _known[key] = replace(b, ns=estimate.total(b), least_ns=estimate.least(b))
+        best, least = None, (inf, 0)  # of those alike the one that was cut first
+        for bound, i, cut in sorted(cuts, key=lambda c: c[:2]):
+            if bound > least[0]:
+                break
+            for b in _candidates(cut, problem, estimate):
+                if estimate.fits(b):
+                    ns = estimate.total(b) * _reluctance(b, problem)
+                    if (ns, i) < least:
+                        best, least = b, (ns, i)
+        if best is not None:
+            best = replace(best, ns=estimate.total(best), least_ns=estimate.least(best))
+        _known[key] = best
     return _known[key]
 
 
@@ -54,7 +56,8 @@ def _shares(count: int) -> list[int]:
     return sorted({-(-count // i) for i in range(1, count + 1)}, reverse=True)
 
 
-def _candidates(p: Problem, machine: Machine, estimate: Estimate) -> Iterator[Blocking]:
+def _cuts(p: Problem, machine: Machine) -> Iterator[Blocking]:
+    """All sizes of blocks, with the fewest tiles staged and evicted."""
     rows = tile_width(p.m, min(machine.partitions, machine.pe_columns))
     columns = tile_width(p.n, machine.matmul_max_moving)
     depth = tile_width(p.k, machine.partitions)
@@ -64,17 +67,20 @@ def _candidates(p: Problem, machine: Machine, estimate: Estimate) -> Iterator[Bl
         for row_tiles in _shares(-(-p.m // rows)):
             for depth_tiles in _shares(-(-p.k // depth)):
                 b = Blocking(rows, columns, depth, row_tiles, column_tiles, depth_tiles)
-                if b.block_depth >= p.k:
-                    yield from _resident(b, p, estimate)
-                    continue
-                if row_tiles < min(2, -(-p.m // rows)):
+                if b.block_depth < p.k and row_tiles < min(2, -(-p.m // rows)):
                     continue  # buffers of results would not take turns
-                if not estimate.fits(b):
-                    continue  # nor does any that has more tiles staged or evicted
-                for staged in _staged(b, p, machine):
-                    for evicted in EVICTED:
-                        for ramp in (False, True) if not p.across[1] else (False,):
-                            yield replace(b, staged=staged, evicted=evicted, ramp=ramp)
+                yield b
+
+
+def _candidates(b: Blocking, p: Problem, estimate: Estimate) -> Iterator[Blocking]:
+    """All that can be chosen for some sizes of blocks."""
+    if b.block_depth >= p.k:
+        yield from _resident(b, p, estimate)
+        return
+    for staged in _staged(b, p, estimate.machine):
+        for evicted in EVICTED:
+            for ramp in (False, True) if not p.across[1] else (False,):
+                yield replace(b, staged=staged, evicted=evicted, ramp=ramp)
 
 
 def _resident(b: Blocking, p: Problem, estimate: Estimate) -> Iterator[Blocking]:
