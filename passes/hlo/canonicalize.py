@@ -11,6 +11,7 @@ from xdsl.passes import ModulePass
 from neuronir.passes.hlo.rules import (
     arithmetic,
     data_movement,
+    gathers,
     logic,
     reduction,
     shape,
@@ -25,7 +26,7 @@ from neuronir.passes.statistics import record
 def canonical_rules() -> Mapping[str, Sequence[Rule]]:
     """All the rules by op name, in the order in which they are tried."""
     merged: dict[str, tuple[Rule, ...]] = {}
-    for family in (arithmetic, logic, data_movement, reduction, windows, tuples, shape):
+    for family in (arithmetic, logic, data_movement, gathers, reduction, windows, tuples, shape):
         for name, rules in family.RULES.items():
             merged[name] = merged.get(name, ()) + rules
     return merged
@@ -38,8 +39,9 @@ class HloCanonicalizePass(ModulePass):
     Neutral and absorbing elements, involutions, exact convert chains, known predicates; chains of
     reshape, broadcast, transpose, slice and concatenate merge; reshapes that only move dimensions
     of size 1 sink below elementwise ops and vanish into broadcasts; reductions over dimensions of
-    size 1 become reshapes; dynamic slices and gathers at known indices become slices; padding in
-    front of a window becomes the window's; division by a power of two becomes a multiplication.
+    size 1 become reshapes; dynamic slices and gathers at known indices become slices; gathers whose
+    indices repeat look each row up once; padding in front of a window becomes the window's;
+    division by a power of two becomes a multiplication.
     Everything is exact except that x + 0 becomes x also where that keeps a negative zero, as in
     XLA. One forward walk; what a rule creates is visited at once.
     """

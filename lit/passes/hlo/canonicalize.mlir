@@ -71,6 +71,29 @@ func.func @rows(%t: tensor<16x8xf32>) -> tensor<3x8xf32> {
   func.return %0 : tensor<3x8xf32>
 }
 
+// Positions, the same for each sequence of a batch, are the first rows of their table.
+// CHECK-LABEL: func.func @positions
+// CHECK-NEXT:    [[ROWS:%.*]] = hlo.slice %t start_indices = [0, 0], limit_indices = [4, 8], strides = [1, 1]
+// CHECK-NEXT:    %{{.*}} = hlo.broadcast [[ROWS]] dimensions = [1, 2] : (tensor<4x8xf32>) -> tensor<2x4x8xf32>
+// CHECK-NEXT:    func.return
+func.func @positions(%t: tensor<16x8xf32>) -> tensor<2x4x8xf32> {
+  %line = hlo.iota iota_dimension = 0 : tensor<4xi32>
+  %i = hlo.broadcast %line dimensions = [1] : (tensor<4xi32>) -> tensor<2x4x1xi32>
+  %0 = hlo.gather %t, %i offset_dims = [2], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 2, slice_sizes = [1, 8] : (tensor<16x8xf32>, tensor<2x4x1xi32>) -> tensor<2x4x8xf32>
+  func.return %0 : tensor<2x4x8xf32>
+}
+
+// Rows at indices that repeat are looked up once.
+// CHECK-LABEL: func.func @repeated
+// CHECK:         [[ROWS:%.*]] = hlo.gather %t, %{{.*}} offset_dims = [1], {{.*}} index_vector_dim = 1, {{.*}} -> tensor<4x8xf32>
+// CHECK-NEXT:    %{{.*}} = hlo.broadcast [[ROWS]] dimensions = [1, 2] : (tensor<4x8xf32>) -> tensor<2x4x8xf32>
+// CHECK-NEXT:    func.return
+func.func @repeated(%t: tensor<16x8xf32>, %j: tensor<4xi32>) -> tensor<2x4x8xf32> {
+  %i = hlo.broadcast %j dimensions = [1] : (tensor<4xi32>) -> tensor<2x4x1xi32>
+  %0 = hlo.gather %t, %i offset_dims = [2], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 2, slice_sizes = [1, 8] : (tensor<16x8xf32>, tensor<2x4x1xi32>) -> tensor<2x4x8xf32>
+  func.return %0 : tensor<2x4x8xf32>
+}
+
 // A reduction over ones is a reshape.
 // CHECK-LABEL: func.func @ones
 // CHECK-NEXT:    %{{.*}} = hlo.reshape %p : (tensor<4x1xi1>) -> tensor<4xi1>

@@ -1,13 +1,10 @@
-"""Rules for slice, pad, concatenate, reverse, dynamic slices and gathers with known indices."""
+"""Rules for slice, pad, concatenate, reverse, iota and dynamic slices at known indices."""
 
-import numpy as np
 from xdsl.ir import Operation, SSAValue
 
 from neuronir.dialects.hlo.attributes import i64_array
-from neuronir.dialects.hlo.resources import Array
 from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.values import (
-    constant,
     element,
     integer,
     ints,
@@ -214,52 +211,6 @@ def _filled(op: Operation, e: Emitter) -> SSAValue | None:
     return e.concatenate([pieces[start] for start in sorted(pieces)], first[0])
 
 
-def gather(op: Operation, e: Emitter) -> SSAValue | None:
-    """Rows at known, evenly spaced indices: slice, or slice and broadcast for one row repeated."""
-    operand, indices = op.operands
-    table = constant(indices)
-    number = splat(indices)
-    if table is None and number is not None:
-        table = np.broadcast_to(number, shape(indices))
-    mapped = ints(op, "start_index_map")
-    if table is None or len(mapped) != 1 or ints(op, "operand_batching_dims"):
-        return None
-    (axis,) = mapped
-    sizes, dims = ints(op, "slice_sizes"), shape(operand)
-    if ints(op, "collapsed_slice_dims") != (axis,) or sizes[axis] != 1 or size(op.results[0]) == 0:
-        return None
-    if any(s != n for d, (s, n) in enumerate(zip(sizes, dims, strict=True)) if d != axis):
-        return None
-    row = _progression(np.clip(table.reshape(-1).astype(np.int64), 0, dims[axis] - 1))
-    if row is None:
-        return None
-    start, step, count = row
-    offset = ints(op, "offset_dims")
-    result = shape(op.results[0])
-    starts, limits, strides = [0] * len(dims), list(dims), [1] * len(dims)
-    starts[axis] = start
-    if step == 0:
-        limits[axis] = start + 1
-        rest = [n for d, n in enumerate(dims) if d != axis]
-        return e.broadcast(e.reshape(e.slice(operand, starts, limits), rest), result, offset)
-    trailing = tuple(range(len(result) - len(offset), len(result)))
-    if axis != 0 or offset != trailing:
-        return None
-    limits[axis], strides[axis] = start + step * (count - 1) + 1, step
-    return e.reshape(e.slice(operand, starts, limits, strides), result)
-
-
-def _progression(values: Array) -> tuple[int, int, int] | None:
-    """(start, step, count) of an arithmetic progression with a step of at least 0."""
-    if values.size == 1:
-        return int(values[0]), 0, 1
-    steps = np.diff(values)
-    step = int(steps[0])
-    if step < 0 or not bool((steps == step).all()):
-        return None
-    return int(values[0]), step, int(values.size)
-
-
 def iota(op: Operation, e: Emitter) -> SSAValue | None:
     """An iota of several dimensions is a 1-D iota, broadcast; along a 1 it is 0."""
     dims, d = shape(op.results[0]), integer(op, "iota_dimension")
@@ -285,6 +236,5 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "hlo.reverse": (reverse,),
     "hlo.dynamic_slice": (dynamic_slice,),
     "hlo.dynamic_update_slice": (dynamic_update_slice,),
-    "hlo.gather": (gather,),
     "hlo.iota": (iota,),
 }
