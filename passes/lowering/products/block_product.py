@@ -147,14 +147,16 @@ class BlockProduct(BlockLoads):
         end: bool,
     ) -> None:
         """`body` of (tile, its depth, whether sums begin) for tiles of the contraction, with which
-        sums may `begin` and `end`: in a loop for those of each transfer, whose rounds wait for no
-        other. The first ones begin the sums, and from the last ones the banks are evicted one after
-        the other, so they are not in it."""
+        sums may `begin` and `end`: in a loop, or if there is but one step, which does not find all
+        of it loaded, in one for those of each transfer, whose rounds wait for no other. The first
+        tile begins the sums, and from the last one the banks are evicted one after the other, so
+        they are not in it."""
         last = len(tiles) - end
         inner = tiles[begin:last]
         for number, depth in tiles[:begin]:
             body(Place(number), depth, True)
-        for low, high in in_pieces(self.p.k // self.b.depth):
+        count = self.p.k // self.b.depth
+        for low, high in in_pieces(count) if self.steps == 1 else [(0, count)]:
             some = [tile for tile in inner if low <= tile[0] < high]
             if some:
                 self.repeat(
