@@ -208,7 +208,9 @@ class BlockLoads:
                 part = span.count  # PE would spoil the neighbours of infinities
             self.transpose_on_dve(held, t, rows, staged, (first, part, span.size), first)
             rest = (first + part, span.count - part, span.size)
-            self.transpose_on_pe(held, t, rows, staged, rest, first + part)
+            # Those of two sides go on by turns, those of one step amid the products.
+            rolled = self.steps > 1 and not all(self.p.across)
+            self.transpose_on_pe(held, t, rows, staged, rest, first + part, rolled)
 
     def transpose_on_dve(
         self,
@@ -240,8 +242,9 @@ class BlockLoads:
         staged: SSAValue,
         tiles: tuple[int, int, int],
         source: int,
+        rolled: bool = False,
     ) -> None:
-        """The same on PE, and ACT evicts them."""
+        """The same on PE, and ACT evicts them; `rolled` in a loop for each bank that they fill."""
         emitter, dtype = self.emitter, self.p.dtype
         most = max(1, self.state.machine.psum_bank_bytes // dtype.size // rows)
         first, count, depth = tiles
@@ -250,11 +253,19 @@ class BlockLoads:
             block = _chip(held, first + low, n, depth, rows)
             target = View(block.buffer, 0, depth, block.free, block.offset + t.first, t.terms)
             bank = emitter.psum(depth, n * rows, dtype)
-            for i in range(n):
-                at = (source + low + i) * self.b.depth
-                out = View(bank, 0, depth, ((1, rows),), i * rows)
-                tile = View(staged, 0, rows, ((1, depth),), at)
-                emitter.emit("transpose", [out], [tile], {}, Engine.PE)
+            begin = Place((source + low) * self.b.depth)
+
+            def tile(i: Place, _: int, bank: SSAValue = bank, begin: Place = begin) -> None:
+                there, here = i.times(rows), begin.add(i.times(self.b.depth))
+                out = View(bank, 0, depth, ((1, rows),), there.first, there.terms)
+                block = View(staged, 0, rows, ((1, depth),), here.first, here.terms)
+                emitter.emit("transpose", [out], [block], {}, Engine.PE)
+
+            if rolled:
+                self.repeat(Place(), 1, n, 1, tile)
+            else:
+                for i in range(n):
+                    tile(Place(i), 1)
             emitter.copy(target, View(bank, 0, depth, _like(target.free)), Engine.ACT)
 
 
