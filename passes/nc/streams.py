@@ -101,13 +101,16 @@ def fixed_slot(
 def next_slot(
     live: Sequence[Slot], head: int, size: int, capacity: int, first: int
 ) -> tuple[int, int] | None:
-    """(address, place from which it is free) of the next room at or after `head`, around once."""
+    """(address, place from which it is free) of the next room at or after `head`, around once.
+
+    What is live may begin, or lie, below the ring.
+    """
     if size > capacity:
         return None
     starts = [head] if head + size <= capacity else []
     starts += sorted(s.end for s in live if s.end > head and s.end + size <= capacity)
     starts += [0]
-    starts += sorted(s.end for s in live if s.end <= head and s.end + size <= capacity)
+    starts += sorted(s.end for s in live if 0 < s.end <= head and s.end + size <= capacity)
     for begin in starts:
         after = 0
         for s in live:

@@ -6,7 +6,7 @@ import pytest
 from neuronir.passes.nc.early import early_layouts
 from neuronir.passes.nc.liveness import Life
 from neuronir.passes.nc.pack import Item
-from neuronir.passes.nc.streams import next_slot
+from neuronir.passes.nc.streams import Slot, next_slot
 
 CAPACITY = 1000
 
@@ -58,3 +58,12 @@ def test_what_does_not_fit_is_not_given() -> None:
     given = [Item(0, 900, 0, 10), Item(1, 200, 5, 100)]
     lives = {i.key: Life(i.first, i.last) for i in given}
     assert not list(early_layouts(given, lives, 100, CAPACITY))
+
+
+def test_room_of_buffers_below_the_ring_is_not_given() -> None:
+    below, reaching = Slot(-300, -200, 0, 10, 0), Slot(-200, 100, 0, 10, 1)
+    full = Slot(0, CAPACITY, 0, 50, 2)
+    # All of the ring is taken until place 50; what ends below it leaves no room in it.
+    assert next_slot([below, full], 0, 100, CAPACITY, 20) is None
+    assert next_slot([below, full], 0, 100, CAPACITY, 51) == (0, 51)
+    assert next_slot([below, reaching], 0, 100, CAPACITY, 5) == (100, 0)
