@@ -1,6 +1,7 @@
 """Which operand of a product is stationary."""
 
 from collections import Counter
+from dataclasses import replace
 
 from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.nc.machine import get_machine
@@ -46,3 +47,11 @@ def test_alike_are_decided_alike_and_only_while_pe_has_time() -> None:
 def test_the_rest_of_the_program_counts() -> None:
     busy = Loads(pe=1e6)
     assert Sides(TRN1, busy, dma_ns=1e6).note(Counter({SHORT: 1})) == 0
+
+
+def test_products_of_inputs_are_decided_by_pe_alone() -> None:
+    # Weights that are inputs come as they lie in HBM: what the other side spares, their loads cost.
+    given = replace(SHORT, packed=False)
+    sides = Sides(TRN1, Loads(port=1e6))
+    sides.note(Counter([given, SHORT]))
+    assert sides.direct(SHORT) and not sides.direct(given)

@@ -6,7 +6,8 @@ way round and then be transposed by PE, 128 x 128 at a time, and evicted once mo
 take more of PE (short moving operands do not outweigh what a matmul takes besides), the second
 always takes more of the port to PSUM. So it depends on what the whole block is bound by: the choice
 is the one for which its busiest resource takes the least time, then all of them together. Products
-that are alike are decided alike.
+that are alike are decided alike; those without a constant, whose operands DMA brings in the order
+in which they lie, by PE alone.
 """
 
 from collections import Counter
@@ -18,6 +19,7 @@ from typing import cast
 from xdsl.dialects.builtin import AnyFloat, TensorType
 from xdsl.ir import Operation, SSAValue
 
+from neuronir.dialects.hlo.constants import ConstantOp
 from neuronir.dialects.hlo.data_movement import BroadcastOp, ReshapeOp
 from neuronir.dialects.hlo.elementwise import AddOp
 from neuronir.dialects.hlo.flops import useful_flops
@@ -47,13 +49,15 @@ that the others are evicted meanwhile."""
 class Product:
     """A product [rows, depth] @ [depth, columns] whose users want the rows on partitions, of
     operands of `dtype`. With `bias` a vector along the rows is added: as the result is evicted
-    where rows lie on partitions, else by products with its parts."""
+    where rows lie on partitions, else by products with its parts. `packed`: one operand is a
+    constant, so that it comes from HBM in the order that the product wants."""
 
     rows: int
     columns: int
     depth: int
     dtype: DType
     bias: bool = False
+    packed: bool = True
 
 
 @dataclass(frozen=True)
@@ -140,7 +144,8 @@ def product_of(op: DotOp, side: int) -> Product | None:
         depth *= shape_of(op.operands[0])[d]
     dtype = dtype_of(cast(TensorType, op.operands[side].type).element_type)
     rows, columns = (product(factors[i]) for i in (side, 1 - side))
-    return Product(rows, columns, depth, dtype, _has_bias(op.results[0], rows))
+    packed = any(isinstance(v.owner, ConstantOp) for v in op.operands)
+    return Product(rows, columns, depth, dtype, _has_bias(op.results[0], rows), packed)
 
 
 def _has_bias(value: SSAValue, rows: int) -> bool:
@@ -197,6 +202,8 @@ class Sides:
         while changed:
             changed = False
             for p, n in products.items():
+                if not p.packed:
+                    continue
                 turned = self._total.plus(both[p][chosen[p]], -n).plus(both[p][not chosen[p]], n)
                 if self._key(turned) < self._key(self._total):
                     self._total, chosen[p], changed = turned, not chosen[p], True

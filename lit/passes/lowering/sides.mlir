@@ -13,12 +13,9 @@
 // CHECK:         nc.return
 
 // STATS: 6 transposes spared by the other side
-HloModule m
-
-ENTRY e {
-  x = bf16[128,768] parameter(0)
-  w = bf16[768,768] parameter(1)
-  p = bf16[128,768] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
-  v = bf16[768,768] parameter(2)
-  ROOT d = f32[128,768] dot(p, v), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+func.func @main(%x: tensor<128x768xbf16>, %v: tensor<768x768xbf16>) -> tensor<128x768xf32> {
+  %w = hlo.constant dense<5.000000e-01> : tensor<768x768xbf16>
+  %p = hlo.dot %x, %w lhs_contracting_dims = [1], rhs_contracting_dims = [0] : (tensor<128x768xbf16>, tensor<768x768xbf16>) -> tensor<128x768xbf16>
+  %d = hlo.dot %p, %v lhs_contracting_dims = [1], rhs_contracting_dims = [0] : (tensor<128x768xbf16>, tensor<768x768xbf16>) -> tensor<128x768xf32>
+  func.return %d : tensor<128x768xf32>
 }
