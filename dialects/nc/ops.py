@@ -74,7 +74,9 @@ _SEGMENTS = Struct("<2i")
 
 @by_identity
 def _buffer_count(sizes: DenseArrayBase) -> int:
-    return _SEGMENTS.unpack(sizes.data.data)[0]  # type: ignore[no-any-return]
+    count: int
+    count, _ = _SEGMENTS.unpack(sizes.data.data)
+    return count
 
 
 def _param_values(row: OpSpec, params: DictionaryAttr) -> dict[str, int | float]:

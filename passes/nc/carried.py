@@ -47,7 +47,7 @@ class Analysis:
         self.found: list[dict[tuple[int, int], Dependence]] = [{} for _ in range(places)]
         # By place and engine the last instruction that is followed in the same round.
         self.last: list[dict[int, int]] = [{} for _ in range(places)]
-        self.nodes: list[Node] = [None] * places  # type: ignore[list-item]
+        self.nodes: dict[int, Node] = {}  # by place
         self.accesses: list[list[Access]] = [[] for _ in range(places)]
 
     def run(self) -> list[list[Dependence]]:

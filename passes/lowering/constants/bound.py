@@ -3,10 +3,11 @@
 The stream is cut into chunks of whole constants in the order of their first use; each chunk is one
 DMA of 128 long rows (hardware.md section 2.5: rows of 4 KiB or more). Constants used all through
 the program (identity matrices, rows to be broadcast) lie in resident chunks. Layers that share
-their instructions have chunks of their own (layer_constants.py).
+their instructions have chunks of their own (by_layer.py).
 """
 
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 from xdsl.dialects.builtin import MemRefType, i8
@@ -70,7 +71,8 @@ class Constants:
         if self.stream is not None and self.stream.ends_before(size, rows):
             self._close_stream()
         if self.stream is None:
-            ops: list[Operation | None] = self.emitter.scopes[0]  # type: ignore[assignment]
+            # the chunk's DMA has its place among the ops, and is made when the chunk is closed
+            ops = cast(list[Operation | None], self.emitter.scopes[0])
             self.stream = ConstantChunk(self.emitter, "stream", ops, fitted=True)
         offset = self.stream.add(array, dtype, rows)
         buffer = self.stream.alloc.buffer
