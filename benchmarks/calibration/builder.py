@@ -9,8 +9,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-SIZES = {"f32": 4, "bf16": 2}
-
 
 @dataclass(frozen=True)
 class Index:
@@ -180,9 +178,9 @@ class Kernel:
         given = f" {{{values}}}" if values else ""
         self._say(f"nc.{opcode} ({text(dst)}) = ({text(src)}){given}", engine)
 
-    def load(self, dst: View, src: View) -> None:
-        """HBM to SBUF."""
-        self.emit("dma", self._queue(f"from {src.buffer}"), [dst], [src])
+    def load(self, dst: View, src: View, stream: str = "") -> None:
+        """HBM to SBUF; each `stream` of an array has a queue of its own."""
+        self.emit("dma", self._queue(f"from {src.buffer}{stream}"), [dst], [src])
 
     def store(self, dst: View, src: View) -> None:
         """SBUF to HBM."""

@@ -3,7 +3,6 @@
 from benchmarks.calibration.builder import Index, Kernel, Tensor, Tile
 
 WIDE = 512
-AHEAD = 3
 
 
 def batched_matmul() -> Kernel:
@@ -132,63 +131,6 @@ def rmsnorm_matmul() -> Kernel:
                     k.act(results[turn](WIDE, at=WIDE * i9), bank())
                 row = i8 * 128 + 1024 * i0
                 k.store(out(row, 128, 1024 * i5, 1024), results[turn]())
-    return k
-
-
-def matmul_add_rmsnorm() -> Kernel:
-    """rmsnorm(x[4096, 2048] x W[2048, 2048] + z) * g: W nearly fills SBUF.
-
-    Transposes, not shared over n, run some products ahead.
-    """
-    k = Kernel()
-    rows, columns = 4096, 2048
-    x, w, z, g = (k.input(n, columns) for n in (rows, columns, rows, 1))
-    out = k.output(rows, columns)
-    weights = [[k.sbuf(WIDE) for _ in range(16)] for _ in range(4)]
-    inputs = [k.sbuf(columns) for _ in range(2)]
-    added, y = k.sbuf(columns), k.sbuf(columns)
-    gain, gain_row, ones = k.sbuf(columns), k.sbuf(WIDE, rows=1), k.sbuf(128, rows=1)
-    turned = [k.sbuf(128) for _ in range(4)]
-    small, zero = k.sbuf(4), k.sbuf(1)
-    banks = [k.psum(WIDE) for _ in range(4)]
-    corners = [k.psum(128) for _ in range(4)]
-    k.memset(ones())
-    k.memset(zero())
-    for n in range(4):
-        k.load(gain_row(), g(0, 1, WIDE * n, WIDE))
-        k.matmul(banks[n](), ones(), gain_row())
-        k.act(gain(WIDE, at=WIDE * n), banks[n]())
-
-    def row(i: Index, slot: int, fill: bool) -> None:
-        source = inputs[slot]
-        k.load(source(), x(i * 128, 128, 0, columns))
-        k.load(added(), z(i * 128, 128, 0, columns))
-        for step in range(4 * 16 + AHEAD):
-            if step < 4 * 16:
-                n, t = divmod(step, 16)
-                if fill:
-                    k.load(weights[n][t](), w(128 * t, 128, WIDE * n, WIDE))
-                k.transpose(corners[step % 4](), source(128, at=128 * t))
-                k.act(turned[step % 4](), corners[step % 4]())
-            if step >= AHEAD:
-                n, t = divmod(step - AHEAD, 16)
-                tile = turned[(step - AHEAD) % 4]()
-                k.matmul(banks[n](), tile, weights[n][t](), first=t == 0)
-                if t == 15:
-                    k.act(y(WIDE, at=WIDE * n), banks[n]())
-        k.tensor_tensor(y(), y(), added())
-        k.act(added(), y(), "square")
-        k.reduce(small(1), added())
-        k.act(small(1, at=1), small(1), scale=1 / columns)
-        k.act(small(1, at=2), small(1, at=1), "rsqrt", bias=zero())
-        k.act(added(), y(), scale=small(1, at=2))
-        k.tensor_tensor(y(), added(), gain(), "multiply")
-        k.store(out(i * 128, 128, 0, columns), y())
-
-    row(Index(0), 0, True)
-    row(Index(1), 1, False)
-    for i, slot in k.rounds(30, 2):
-        row(i + 2, slot, False)
     return k
 
 

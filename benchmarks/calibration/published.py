@@ -3,7 +3,16 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from benchmarks.calibration import autocomp, elementwise, mamba, micro, nki_matmul, products
+from benchmarks.calibration import (
+    autocomp,
+    conv2d,
+    elementwise,
+    mamba,
+    micro,
+    nki_matmul,
+    products,
+    row_products,
+)
 from benchmarks.calibration.builder import Kernel
 from benchmarks.calibration.vector_add import single_elements, vector_add
 
@@ -46,7 +55,13 @@ KERNELS = (
     Published("AO-rmsnorm_matmul", 1055.8, products.rmsnorm_matmul, _ACCELOPT),
     Published("AO-swiglu", 4221.8, products.swiglu, _ACCELOPT),
     Published("AO-transpose_matmul", 9610.3, products.transposed_matmul, _ACCELOPT),
-    Published("AO-matmul_add_rmsnorm", 2666.6, products.matmul_add_rmsnorm, _ACCELOPT),
+    Published("AO-matmul_add_rmsnorm", 2666.6, row_products.matmul_add_rmsnorm, _ACCELOPT),
+    Published("AO-add_rmsnorm_matmul", 1221.9, row_products.add_rmsnorm_matmul, _ACCELOPT),
+    Published("AO-matmul", 35199.7, row_products.matmul, _ACCELOPT),
+    Published("CS-conv-f32", 3681, lambda: conv2d.convolution("f32"), _CS149),
+    Published("CS-conv-f16", 1060, lambda: conv2d.convolution("f16"), _CS149),
+    Published("CS-convpool-f32", 3741, lambda: conv2d.convolution("f32", pool=True), _CS149),
+    Published("CS-convpool-f16", 1275, lambda: conv2d.convolution("f16", pool=True), _CS149),
     Published("AC-4_attention-10", 293, autocomp.attention, _AUTOCOMP),
     Published("AC-4_conv1d-6", 461, autocomp.convolution, _AUTOCOMP),
     Published("AC-3_mamba-7", 359, mamba.autocomp, _AUTOCOMP),
