@@ -6,6 +6,7 @@ the layout of the public Neuron cache (features.md M01). `<model>` is the digest
 built on. Nothing here imports the compiler, so that a hit answers at once.
 """
 
+import errno
 import hashlib
 import json
 import os
@@ -32,6 +33,9 @@ LIMIT_BYTES = 8 << 30
 
 _BUILT_ON = ("xdsl", "numpy", "ml_dtypes", "lark")
 _SETTLED_S = 2.0
+_PART = ".part-"  # of an entry that is being written
+_STALE_S = 24 * 60 * 60.0  # no process writes that long
+_TRIES = 8  # of a name that others break or take
 _DIGITS = 32
 
 
@@ -74,26 +78,52 @@ class Cache:
         return Hit(data, messages)
 
     def put(self, entry: Path, made: str, messages: Sequence[tuple[int, str]]) -> None:
-        """Keep the file `made` as an entry, whole or not at all; OSError where that fails."""
+        """Keep the file `made` as an entry, whole or not at all; OSError where that fails.
+
+        An entry that another process put there meanwhile stays: it was made from the same.
+        """
         entry.parent.mkdir(parents=True, exist_ok=True)
-        part = Path(tempfile.mkdtemp(prefix=".part-", dir=entry.parent))
+        part = Path(tempfile.mkdtemp(prefix=_PART, dir=entry.parent))
         try:
             shutil.copyfile(made, part / "model.neff")
             with (part / "model.neff").open("rb") as stream:
                 digest = hashlib.file_digest(stream, "sha256").hexdigest()
             about = {"sha256": digest, "messages": list(messages)}
             (part / "entry.json").write_text(json.dumps(about))
-            if entry.exists():  # one that could not be read, or that another process put there
-                shutil.rmtree(entry, ignore_errors=True)
-            part.rename(entry)
+            if not self._take_name(part, entry):
+                shutil.rmtree(part, ignore_errors=True)
         except BaseException:
             # Also on KeyboardInterrupt: a part of an entry must not stay behind.
             shutil.rmtree(part, ignore_errors=True)
             raise
         self._trim(entry)
 
+    def _take_name(self, part: Path, entry: Path) -> bool:
+        """Give a whole entry its name, which a folder that is there does not let go; False where
+        that is a whole entry already. One that is not is first put aside, all at once."""
+        for _ in range(_TRIES):
+            try:
+                part.rename(entry)
+            except OSError as error:
+                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                    raise
+            else:
+                return True
+            if self.get(entry) is not None:
+                return False
+            aside = Path(tempfile.mkdtemp(prefix=_PART, dir=entry.parent))
+            with suppress(FileNotFoundError):  # another process was faster
+                entry.rename(aside)
+            shutil.rmtree(aside, ignore_errors=True)
+        return False
+
     def _trim(self, newest: Path) -> None:
-        """Remove the entries that were used the longest ago until the rest is within the limit."""
+        """Remove the entries that were used the longest ago until the rest is within the limit, and
+        the parts that killed processes left."""
+        for part in self.folder.glob(f"neuronxcc-*/{_PART}*"):
+            with suppress(OSError):
+                if time.time() - part.stat().st_mtime > _STALE_S:
+                    shutil.rmtree(part, ignore_errors=True)
         entries = []
         for path in self.folder.glob("neuronxcc-*/MODULE_*"):
             with suppress(OSError):  # another process may remove it at the same time
