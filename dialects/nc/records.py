@@ -6,6 +6,7 @@ from typing import cast
 from xdsl.dialects.builtin import (
     ArrayAttr,
     DictionaryAttr,
+    FileLineColLoc,
     IntegerAttr,
     MemRefType,
     NameLoc,
@@ -147,11 +148,16 @@ GROUP = "hlo.group"
 
 
 def source_of(op: Operation) -> Source:
-    """Where `op` comes from: the location names the HLO instruction, `metadata` the rest."""
+    """Where `op` comes from: the location names the HLO instruction, `metadata` the rest. Of an
+    instruction that was written by hand the name is its place, `file:line:column` without folders.
+    """
     name, file, line = "", "", 0
     location = op.location
     if isinstance(location, NameLoc):
         name = location.desc.data
+    elif isinstance(location, FileLineColLoc):
+        written = location.filename.data.rsplit("/", 1)[-1]
+        name = f"{written}:{location.line.data}:{location.column.data}"
     metadata = op.attributes.get("metadata")
     framework = ""
     if isinstance(metadata, DictionaryAttr):
