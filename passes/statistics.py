@@ -7,6 +7,7 @@ from threading import Lock
 
 _LOCK = Lock()
 _COUNTS: Counter[tuple[str, str]] = Counter()
+_gains = False
 
 
 def record(pass_name: str, key: str, n: int = 1) -> None:
@@ -15,23 +16,33 @@ def record(pass_name: str, key: str, n: int = 1) -> None:
         _COUNTS[(pass_name, key)] += n
 
 
-def reset() -> None:
-    """Forget every count of this process."""
+def reset(gains: bool = False) -> None:
+    """Forget every count of this process. With `gains`, passes from now on also find out what they
+    gain where that takes time: what the program would be without them."""
+    global _gains
     with _LOCK:
         _COUNTS.clear()
+        _gains = gains
+
+
+def gains() -> bool:
+    """Whether passes are to find out what they gain where that takes time."""
+    return _gains
 
 
 @contextmanager
 def unrecorded() -> Iterator[None]:
-    """Forget at the end what is recorded inside, which is tried and not kept."""
+    """Forget at the end what is recorded inside, which is tried and not kept; no gains inside."""
+    global _gains
     with _LOCK:
-        before = Counter(_COUNTS)
+        before, wanted, _gains = Counter(_COUNTS), _gains, False
     try:
         yield
     finally:
         with _LOCK:
             _COUNTS.clear()
             _COUNTS.update(before)
+            _gains = wanted
 
 
 def snapshot() -> dict[str, dict[str, int]]:

@@ -168,7 +168,7 @@ def _main(words: list[str]) -> int:
     _check_format(args, registry)
     chunk = replace(read_input(args.input, args.frontend), bindings=bindings_of(args))
     job = _make_job(args, registry, chunk.text, chunk.name)
-    statistics.reset()
+    statistics.reset(gains=args.pass_statistics)
     outputs, status = _run(job, chunk)
     _report(job)
     if outputs and (status == OK or args.output is None):

@@ -178,7 +178,7 @@ def _compile_with(
         narrow_integers=True if args.native_int64 == "disabled" else None,
         progress=messages.phase,
     )
-    statistics.reset()
+    statistics.reset(gains=args.pass_statistics)
     try:
         with messages.listening():
             result = compile_file(args.model[0], args.target, options)

@@ -14,6 +14,7 @@ from neuronir.dialects.nc.cost import cost
 from neuronir.dialects.nc.data_types import dtype_of, element_type_of
 from neuronir.dialects.nc.dialect import INSTRUCTION_OPS
 from neuronir.dialects.nc.enums import Activation, AluOp, DType, Engine, Space
+from neuronir.dialects.nc.instruction import Instruction
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.ops import InstructionOp, View, build
 from neuronir.dialects.nc.records import instruction_record, space_of
@@ -30,11 +31,17 @@ class _Nowhere(dict[SSAValue, int]):
 _NOWHERE = _Nowhere()
 
 
+def record_of(op: InstructionOp) -> Instruction:
+    """An instruction for its cost: without addresses and indices."""
+    return instruction_record(op, _NOWHERE, _NOWHERE)
+
+
 class Emitter:
     """Appends nc ops to a list, each with the location of the HLO op that is being lowered."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: Machine, balance: bool = True) -> None:
         self.machine = machine
+        self.balance = balance
         self.ops: list[Operation] = []
         self.scopes: list[list[Operation]] = [self.ops]
         self.head: list[Operation] = []
@@ -148,8 +155,7 @@ class Emitter:
 
     def _ns(self, op: InstructionOp) -> float:
         """What an instruction occupies its engine for, in ns."""
-        record = instruction_record(op, _NOWHERE, _NOWHERE)
-        return cost(record, self.machine).issue_ns
+        return cost(record_of(op), self.machine).issue_ns
 
     def cheapest(self, *ways: Callable[[], None], awaited: bool = False) -> None:
         """Emit one of several ways of computing the same: that with the least sum of its own time
@@ -176,7 +182,9 @@ class Emitter:
         self.ops.extend(ops)
 
     def lighter(self) -> Engine:
-        """ACT or DVE, whichever has had less work so far."""
+        """ACT or DVE, whichever has had less work so far; ACT where they are not balanced."""
+        if not self.balance:
+            return Engine.ACT
         act, dve = self.load_ns[Engine.ACT], self.load_ns[Engine.DVE]
         return Engine.ACT if act < dve else Engine.DVE
 

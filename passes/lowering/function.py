@@ -23,10 +23,12 @@ from neuronir.dialects.nc.structure import AddressOfOp, FuncOp, VariableOp
 from neuronir.dialects.nc.structure import ReturnOp as NcReturn
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.location import source_name
+from neuronir.passes.lowering.choices import Choices
 from neuronir.passes.lowering.conversion.by_rows import rows_first
 from neuronir.passes.lowering.conversion.convert import hbm_form
 from neuronir.passes.lowering.conversion.special import mark_special, reaches_products
 from neuronir.passes.lowering.convolution.convolution import lower_convolution
+from neuronir.passes.lowering.eviction_report import report_evictions
 from neuronir.passes.lowering.fault import LoweringFault
 from neuronir.passes.lowering.fused import Fusing
 from neuronir.passes.lowering.layers.loop import CannotLoop, lower_layers
@@ -35,7 +37,6 @@ from neuronir.passes.lowering.layouts.layout import row_major
 from neuronir.passes.lowering.layouts.values import Value, constant_value, new_value
 from neuronir.passes.lowering.products.assignment import choose_sides
 from neuronir.passes.lowering.products.attention import lower_product
-from neuronir.passes.lowering.products.blocking import Blocks
 from neuronir.passes.lowering.rules import empty
 from neuronir.passes.lowering.rules.composite import lower_composite
 from neuronir.passes.lowering.rules.elementwise import (
@@ -73,7 +74,7 @@ from neuronir.passes.lowering.streaming.groups import (
 )
 from neuronir.passes.lowering.streaming.tile_loops import copy_in_hbm, lower_group
 from neuronir.passes.nc.bodies import take_out
-from neuronir.passes.statistics import record
+from neuronir.passes.statistics import gains, record
 
 RULES: dict[str, Rule] = {
     "hlo.broadcast": lower_broadcast,
@@ -208,17 +209,16 @@ def lower_op(state: Lowering, op: Operation) -> None:
 
 
 def lower_function(
-    function: HloFunc, machine: Machine, layers: int = 0, blocks: Blocks | None = None
+    function: HloFunc, machine: Machine, layers: int = 0, choices: Choices | None = None
 ) -> ModuleOp:
     """The nc module (virtual phase) of an hlo entry function without calls and loops.
 
-    Repeated layers of at least `layers` instructions in all become loops, with 0 none. `blocks` are
-    those of large products.
+    Repeated layers of at least `layers` instructions in all become loops, with 0 none.
     """
     chosen = find_repetitions(function.body.block) if layers else []
     while True:
         try:
-            return _lower_function(function, machine, chosen, layers, blocks or Blocks())
+            return _lower_function(function, machine, chosen, layers, choices or Choices())
         except CannotLoop as why:
             number = chosen.index(why.found)
             chosen[number : number + 1] = [] if why.instead is None else [why.instead]
@@ -232,9 +232,9 @@ def _lower_function(
     machine: Machine,
     layers: Sequence[Repetition],
     least: int,
-    blocks: Blocks,
+    choices: Choices,
 ) -> ModuleOp:
-    state = Lowering(machine, blocks)
+    state = Lowering(machine, choices)
     state.lower = lower_op
     state.layers = layers
     state.least_layers = least
@@ -242,7 +242,8 @@ def _lower_function(
     dma_ns = _least_dma_ns(state, block)
     flops = sum(useful_flops(op) for op in block.ops)
     state.tensor_bound = flops / machine.peak_flops_bf16 * 1e9 > dma_ns
-    state.sides = choose_sides(block.ops, state.demand, machine, dma_ns)
+    if choices.whole_graph:
+        state.sides = choose_sides(block.ops, state.demand, machine, dma_ns)
     attrs = function.arg_attrs.data if function.arg_attrs else []
     products = reaches_products(block)
     for i, arg in enumerate(block.args):
@@ -271,6 +272,8 @@ def _lower_function(
     module = ModuleOp([*_used(state.emitter.variables, state.emitter.head), main])
     module.attributes["nc.machine"] = StringAttr(machine.name)
     module.attributes["neuronir.phase"] = StringAttr("virtual")
+    if gains():
+        report_evictions(body, machine)
     take_out(module)
     return module
 

@@ -10,8 +10,8 @@ from xdsl.passes import ModulePass
 from neuronir.dialects.hlo.flops import note_flops
 from neuronir.dialects.nc.machine import get_machine
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.passes.lowering.choices import Choices
 from neuronir.passes.lowering.function import lower_function
-from neuronir.passes.lowering.products.blocking import Blocks
 
 
 @dataclass(frozen=True)
@@ -30,13 +30,18 @@ class LowerHloToNc(ModulePass):
     numbers of tiles such as "8x8x4" (of rows, of the contraction, of columns). Where all of the
     contraction is one block, a panel of columns stays in SBUF: the first rows begin with some of
     its columns while it is loaded, and DVE transposes a share of the other rows. The statistics say
-    with what a product begins, and how many of its transposes are DVE's.
+    with what a product begins, and how many of its transposes are DVE's. `layouts`: "global" for
+    those that users at any distance want, "local" for what the next op wants and the side of each
+    product by itself. `balance`: whether copies out of PSUM go to ACT or DVE, whichever has had
+    less to do; else to ACT.
     """
 
     name = "lower-hlo-to-nc"
     target: str = ""
     layers: int = 2000
     blocks: str = "search"
+    layouts: str = "global"
+    balance: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         attr = op.attributes.get("nc.machine")
@@ -51,7 +56,8 @@ class LowerHloToNc(ModulePass):
         if main is None:
             raise NeuronError("NIR_LOW006", "the module has no function @main")
         note_flops(main)
-        lowered = lower_function(main, get_machine(name), self.layers, Blocks.parse(self.blocks))
+        choices = Choices.parse(self.blocks, self.layouts, self.balance)
+        lowered = lower_function(main, get_machine(name), self.layers, choices)
         for key, value in lowered.attributes.items():
             op.attributes[key] = value
         for function in list(op.ops):

@@ -11,12 +11,13 @@ from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.location import source_name
+from neuronir.passes.lowering.choices import Choices
 from neuronir.passes.lowering.constants.bound import Constants
 from neuronir.passes.lowering.conversion.convert import Converter
 from neuronir.passes.lowering.emitter import Emitter
 from neuronir.passes.lowering.layers.repetition import Repetition
 from neuronir.passes.lowering.layouts.cover import covered, in_order_of, remaining
-from neuronir.passes.lowering.layouts.demand import Demand, demand, shape_of
+from neuronir.passes.lowering.layouts.demand import DEPTH, Demand, demand, shape_of
 from neuronir.passes.lowering.layouts.layout import (
     Atom,
     Form,
@@ -33,7 +34,7 @@ from neuronir.passes.lowering.layouts.layout import (
 from neuronir.passes.lowering.layouts.values import Partition, Value
 from neuronir.passes.lowering.products.assignment import Sides
 from neuronir.passes.lowering.products.attention_match import Attention
-from neuronir.passes.lowering.products.blocking import Blocks
+from neuronir.passes.statistics import gains, record
 
 Rule = Callable[["Lowering", Operation], None]
 
@@ -45,10 +46,11 @@ VIEWS = ("hlo.constant", "hlo.broadcast", "hlo.reshape", "hlo.transpose", "hlo.s
 class Lowering:
     """Lowers the ops of one function, in order, into an emitter."""
 
-    def __init__(self, machine: Machine, blocks: Blocks | None = None) -> None:
+    def __init__(self, machine: Machine, choices: Choices | None = None) -> None:
         self.machine = machine
-        self.blocks = blocks or Blocks()
-        self.emitter = Emitter(machine)
+        self.choices = choices or Choices()
+        self.blocks = self.choices.blocks
+        self.emitter = Emitter(machine, self.choices.balance)
         self.constants = Constants(self.emitter)
         self.converter = Converter(self.emitter, self.constants)
         self.values: dict[SSAValue, Value] = {}
@@ -123,7 +125,10 @@ class Lowering:
     def demand(self, ssa: SSAValue) -> Demand:
         """What the users of `ssa` want."""
         if ssa not in self._demands:
-            self._demands[ssa] = demand(ssa, self.machine.partitions)
+            depth = DEPTH if self.choices.whole_graph else 1
+            found = self._demands[ssa] = demand(ssa, self.machine.partitions, depth)
+            if gains() and found.best() != demand(ssa, self.machine.partitions, 1).best():
+                record("lower-hlo-to-nc", "layouts that an op behind the next one wants")
         return self._demands[ssa]
 
     # layouts

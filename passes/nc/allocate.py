@@ -12,6 +12,7 @@ from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.placement import place_variables, variable_bytes
 from neuronir.dialects.nc.structure import AllocOp, FuncOp, VariableOp
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.passes.nc.allocate_report import report_banks, report_packing, report_ring
 from neuronir.passes.nc.banks import allocate_banks
 from neuronir.passes.nc.bodies import bodies_in_place
 from neuronir.passes.nc.early import early_layouts, estimate_ns
@@ -61,6 +62,16 @@ _SPILL_SHARES = (1.0, 0.95, 0.85, 0.7, 0.55)
 _OUTSIDE_RING = 8
 
 
+@dataclass(frozen=True)
+class Room:
+    """Bytes of each partition: of SBUF in all, and of the ring of the weight stream at most; and
+    how much may be searched for a packing."""
+
+    capacity: int
+    ring: int
+    search: Work
+
+
 class SbufFull(Exception):
     """The buffers do not fit as they are; `error` is what the user is told if nothing helps."""
 
@@ -76,42 +87,46 @@ class NcAllocate(ModulePass):
     `sbuf`: bytes per partition to use, in place of the machine's. `spill`: whether buffers may be
     put into HBM for a while where SBUF is too small. `search`: how long to search for a packing
     where putting down buffers one by one leaves gaps that matter, in steps times buffers; 0 not to.
+    `rotate-banks`: whether buffers of PSUM take the banks in turn, so that PE runs ahead of those
+    who read its results; else the first one that is empty. `ring`: bytes per partition that the
+    ring of the weight stream may take, 0 for all that is left: it bounds how far weights are loaded
+    ahead.
     """
 
     name = "nc-allocate"
     sbuf: int = 0
     spill: bool = True
     search: int = 1_000_000
+    rotate_banks: bool = True
+    ring: int = 0
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Allocate the buffers of every function, and the variables."""
         require_phase(op, self.name, "ordered")
         machine = machine_of(op)
         capacity = usable_sbuf(machine, self.sbuf)
-        search = Work(self.search)
+        room = Room(capacity, self.ring or capacity, Work(self.search))
         with bodies_in_place(op):
             for func in functions(op):
-                self._allocate(op, func, machine, capacity, search)
+                self._allocate(op, func, machine, room)
         kinds = variables(op)
         set_addresses(list(kinds.values()), machine)
         op.attributes["neuronir.phase"] = StringAttr("allocated")
 
-    def _allocate(
-        self, module: ModuleOp, func: FuncOp, machine: Machine, capacity: int, search: Work
-    ) -> None:
+    def _allocate(self, module: ModuleOp, func: FuncOp, machine: Machine, room: Room) -> None:
         """Allocate a function; where it does not fit, spill more and more of it."""
         error: NeuronError | None = None
         for attempt, share in enumerate((1.0, *_SPILL_SHARES)):
             kinds = variables(module)
             listing = list_function(func, kinds, placed=False)
             if error is not None:
-                room = int(capacity * share)
-                done = self.spill and spill(listing, module, machine, room, weights=attempt > 1)
+                most = int(room.capacity * share)
+                done = self.spill and spill(listing, module, machine, most, weights=attempt > 1)
                 if not self.spill or (not done and attempt > 1):
                     break
                 listing = list_function(func, variables(module), placed=False)
             try:
-                order = allocate_function(listing, machine, capacity, search)
+                order = allocate_function(listing, machine, room, self.rotate_banks)
             except SbufFull as full:
                 error = error or full.error
                 continue
@@ -122,18 +137,18 @@ class NcAllocate(ModulePass):
 
 
 def allocate_function(
-    listing: Listing, machine: Machine, capacity: int, search: Work
+    listing: Listing, machine: Machine, room: Room, rotate_banks: bool
 ) -> list[Node]:
     """Set the addresses of the buffers of a function; the order with its stream placed anew."""
     buffers = listing.buffers
-    order, sbuf = allocate_sbuf(listing.nodes, buffers, capacity, machine, search)
+    order, sbuf = allocate_sbuf(listing.nodes, buffers, room, machine)
     lives, _ = deep_lifetimes(order, buffers)
     items = [
         Item(k, buffers[k].size, life.first, life.last)
         for k, life in lives.items()
         if buffers[k].space == Space.PSUM
     ]
-    psum = allocate_banks(items, machine)
+    psum = allocate_banks(items, machine, rotate_banks)
     if isinstance(psum, int):
         place = lives[psum].first
         keys = [i.key for i in items if i.first <= place <= i.last]
@@ -147,6 +162,7 @@ def allocate_function(
             buffers,
             lives,
         )
+    report_banks(listing, order, items, psum, machine)
     addresses = {**sbuf, **psum}
     for buffer in buffers:
         if isinstance(buffer.op, AllocOp):
@@ -158,9 +174,8 @@ def allocate_function(
 def allocate_sbuf(
     order: Sequence[Node],
     buffers: Sequence[Buffer],
-    capacity: int,
+    room: Room,
     machine: Machine,
-    search: Work,
 ) -> tuple[list[Node], dict[int, int]]:
     """Addresses of the SBUF buffers: the stream in a ring above everything else but early buffers.
 
@@ -171,7 +186,7 @@ def allocate_sbuf(
     fixed = fixed_in_ring(buffers)
     kept: set[int] = set()
     while True:
-        ring = _with_ring(order, buffers, capacity, streams, frozenset(kept), machine, search)
+        ring = _with_ring(order, buffers, room, streams, frozenset(kept), machine)
         if isinstance(ring, tuple):
             return ring
         if ring < 0 and kept >= {*streams, *fixed}:
@@ -180,27 +195,24 @@ def allocate_sbuf(
     lives, length = deep_lifetimes(order, buffers)
     keys = [k for k in lives if buffers[k].space == Space.SBUF]
     required, place = peak(lives, buffers, keys, length)
-    packing = pack(_items(lives, buffers, keys, 0, length), capacity)
-    raise SbufFull(
-        out_of_memory(
-            Space.SBUF, max(required, packing.height), capacity, place, order, buffers, lives
-        )
-    )
+    packing = pack(_items(lives, buffers, keys, 0, length), room.capacity)
+    needed = max(required, packing.height)
+    raise SbufFull(out_of_memory(Space.SBUF, needed, room.capacity, place, order, buffers, lives))
 
 
 def _with_ring(
     order: Sequence[Node],
     buffers: Sequence[Buffer],
-    capacity: int,
+    room: Room,
     streams: dict[int, int],
     kept: frozenset[int],
     machine: Machine,
-    search: Work,
 ) -> tuple[list[Node], dict[int, int]] | int:
     """The allocation with all stream buffers but `kept` in a ring.
 
     Where that does not fit, the key of the stream buffer that is most in the way, -1 for none.
     """
+    capacity = room.capacity
     ringed = {k: p for k, p in streams.items() if k not in kept}
     moved = {order[p].index for p in ringed.values()}
     rest = [n for n in order if n.index not in moved]
@@ -222,7 +234,7 @@ def _with_ring(
         bound = peak({i.key: Life(i.first, i.last) for i in items}, buffers, keys, length)[0]
         if bound + wanted > capacity and slack:
             continue
-        packing = pack(items, max(bound, capacity - wanted), work=None if slack else search)
+        packing = pack(items, max(bound, capacity - wanted), work=None if slack else room.search)
         if packing.height + wanted <= capacity or not slack:
             break
     if packing is None or packing.height > capacity:
@@ -241,10 +253,12 @@ def _with_ring(
             slot = Slot(begin, begin + rounded(buffers[k].size), uses[k].first, uses[k].last, k)
             after.append(slot)
     least = liveness_bound(_items(lives, buffers, keys, 0, length))
+    apart = sum(i.size for i in items)
     if not ringed and not fixed:
-        _report(packing, least)
+        report_packing(packing, least, apart)
         return list(order), packing.offsets
-    ring = place_streams(order, buffers, capacity - packing.height, kept, after)
+    most = max([room.ring, *fixed.values()])
+    ring = place_streams(order, buffers, min(capacity - packing.height, most), kept, after)
     if isinstance(ring, int):
         return ring
     base, offsets = packing.height, packing.offsets
@@ -253,23 +267,17 @@ def _with_ring(
         best = estimate_ns(ring.order, buffers, {*ringed}, machine)
         items = _items(lives, buffers, keys, _EARLY_SLACK, length)
         for layout in early_layouts(items, lives, length, capacity):
-            other = place_streams(order, buffers, capacity - layout.base, kept, layout.taken)
+            there = min(capacity - layout.base, most)
+            other = place_streams(order, buffers, there, kept, layout.taken)
             if isinstance(other, int):
                 continue
             time = estimate_ns(other.order, buffers, {*ringed}, machine)
             if time < best:
                 best, ring, base, offsets = time, other, layout.base, layout.offsets
-    _report(packing, least)
-    record("nc-allocate", "ring bytes per partition", min(total, capacity - base))
+    report_packing(packing, least, apart)
+    record("nc-allocate", "ring bytes per partition", min(total, capacity - base, most))
+    report_ring(ring.order, buffers, ringed, machine)
     return ring.order, {**offsets, **{k: base + o for k, o in ring.offsets.items()}}
-
-
-def _report(packing: Packing, least: int) -> None:
-    """Say how close the packing comes to the bytes that are live at once."""
-    record("nc-allocate", "sbuf bytes per partition", packing.height)
-    record("nc-allocate", "sbuf bytes per partition that are live at once", least)
-    if packing.searched:
-        record("nc-allocate", "sbuf bytes per partition that the search saves", packing.saved)
 
 
 def _items(

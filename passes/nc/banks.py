@@ -6,11 +6,14 @@ from neuronir.dialects.nc.machine import Machine
 from neuronir.passes.nc.pack import Item
 
 
-def allocate_banks(items: Sequence[Item], machine: Machine) -> dict[int, int] | int:
+def allocate_banks(
+    items: Sequence[Item], machine: Machine, rotate: bool = True
+) -> dict[int, int] | int:
     """Addresses by key of PSUM buffers, or the key of the first one that finds no room.
 
     A buffer lies inside one bank, or at the start of a bank if it is larger. It takes the empty
-    bank that has been empty longest; where none is empty it shares one.
+    bank that has been empty longest (without `rotate` the first one); where none is empty it shares
+    one.
     """
     bank = machine.psum_bank_bytes
     count = machine.psum_banks
@@ -28,7 +31,7 @@ def allocate_banks(items: Sequence[Item], machine: Machine) -> dict[int, int] | 
             b for b in range(count - need + 1) if not any(residents[b + i] for i in range(need))
         ]
         if runs:
-            b = min(runs, key=lambda b: (max(vacant[b : b + need]), b))
+            b = min(runs, key=lambda b: (max(vacant[b : b + need]), b)) if rotate else runs[0]
             for i in range(need):
                 high = min(bank, item.size - i * bank)
                 residents[b + i].append((item.last, 0, high))

@@ -41,6 +41,7 @@ from neuronir.passes.nc.liveness import (
 from neuronir.passes.nc.pipeline import PIPELINED, pipeline_loops
 from neuronir.passes.nc.prefetch import PREFETCHED, has_stream, prefetch_loop
 from neuronir.passes.nc.psum import PsumDemand
+from neuronir.passes.nc.replay import replay_ns
 from neuronir.passes.nc.reuse import mark_reuse
 from neuronir.passes.nc.rewrite import fold_constants, hoist_buffers, write_order
 from neuronir.passes.nc.rotate import rotate_loop
@@ -48,7 +49,7 @@ from neuronir.passes.nc.schedule import list_schedule, work_of
 from neuronir.passes.nc.steady import report_layers, time_round
 from neuronir.passes.nc.streams import Ring, place_streams
 from neuronir.passes.nc.unroll import drop_barriers, unroll_small_loops
-from neuronir.passes.statistics import record
+from neuronir.passes.statistics import gains, record
 
 _BODY_SHARE = 0.9
 """Of SBUF, that the body of a loop may take: packing leaves gaps."""
@@ -129,6 +130,9 @@ def prefetch_loops(
             record("nc-order", "loops that do not load ahead")
             continue
         plain = _order_loop(listing, loop, machine, window)
+        if gains() and isfinite(plain.time):
+            saved = _round_ns(listing, loop, loop.body, machine) - plain.time
+            record("nc-order", "list scheduling: ns of a round saved", round(saved))
         rotation = rotate_loop(listing, loop) if rotate else None
         if rotation is not None:
             turned = _listed(func, kinds, op)
@@ -180,9 +184,7 @@ def _order_loop(listing: Listing, loop: Node, machine: Machine, window: int) -> 
     best: _Body | None = None
     for demand in (False, True):
         order = _order_block(listing, loop.body, (loop.loop,), machine, window, demand=demand)
-        streams = set(stream_buffers(order, listing.buffers).values())
-        rest = [n for i, n in enumerate(order) if i not in streams]
-        time = time_round(listing, replace(loop, body=rest), machine)
+        time = _round_ns(listing, loop, order, machine)
         if best is None:
             best = _Body(order, time)
             continue
@@ -193,6 +195,13 @@ def _order_loop(listing: Listing, loop: Node, machine: Machine, window: int) -> 
             best = _Body(order, time)
     assert best is not None
     return best
+
+
+def _round_ns(listing: Listing, loop: Node, order: Sequence[Node], machine: Machine) -> float:
+    """The time (ns) of a round of a loop in that order, the stream aside."""
+    streams = set(stream_buffers(order, listing.buffers).values())
+    rest = [n for i, n in enumerate(order) if i not in streams]
+    return time_round(listing, replace(loop, body=rest), machine)
 
 
 def order_function(listing: Listing, machine: Machine, window: int, capacity: int) -> None:
@@ -224,9 +233,19 @@ def order_function(listing: Listing, machine: Machine, window: int, capacity: in
             cut = frozenset([max(ring)])
             continue
         window //= 2
+    if gains():
+        _report(listing, order, machine)
     order = ring_order(order, buffers, max(capacity - needed, room))
     record("nc-order", "instructions", length)
     write_order(listing.func.body.block, order)
+
+
+def _report(listing: Listing, order: Sequence[Node], machine: Machine) -> None:
+    """Count what list scheduling gains, but for loops that are ordered already."""
+    skipped = frozenset({PIPELINED, PREFETCHED})
+    for name, nodes in (("program order", listing.nodes), ("the order chosen", order)):
+        time = replay_ns(listing, nodes, machine, skipped=skipped)
+        record("nc-order", f"list scheduling: estimated ns in {name}", round(time))
 
 
 def _order_bodies(

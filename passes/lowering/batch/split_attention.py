@@ -28,6 +28,7 @@ from neuronir.passes.lowering.batch.slices import slice_of
 from neuronir.passes.lowering.layouts.demand import ints, shape_of
 from neuronir.passes.lowering.products.attention_match import match_attention
 from neuronir.passes.lowering.streaming.dims import WHOLE, Tiling, close, tiled_copy
+from neuronir.passes.lowering.streaming.size import nbytes
 from neuronir.passes.statistics import record
 
 BETWEEN = ("hlo.add", "hlo.subtract", "hlo.multiply", "hlo.divide", "hlo.convert", "hlo.select")
@@ -73,6 +74,7 @@ def split_block(block: Block, machine: Machine, columns: int) -> None:
         count = prod(n // size for n, size in zip(shape_of(op.results[0]), sizes, strict=False))
         if count == 1:
             continue
+        scores = nbytes(chain[0].results[0])
         _hoist(chain, place)
         made = [chain]
         for d, size in enumerate(sizes):
@@ -80,6 +82,8 @@ def split_block(block: Block, machine: Machine, columns: int) -> None:
         _cast_parts(made[0][-1].results[0])
         record(HloSplitAttention.name, "attentions")
         record(HloSplitAttention.name, "tiles", len(made))
+        record(HloSplitAttention.name, "bytes of scores", scores)
+        record(HloSplitAttention.name, "bytes of scores of one tile", scores // count)
 
 
 def find_chain(product: Operation, machine: Machine) -> list[Operation] | None:

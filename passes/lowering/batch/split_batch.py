@@ -20,10 +20,10 @@ from neuronir.dialects.hlo.control_flow import TupleOp
 from neuronir.dialects.nc.machine import Machine, get_machine
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.lowering.batch.parts import Piece, write_parts
-from neuronir.passes.lowering.batch.strands import in_layers, worthwhile
+from neuronir.passes.lowering.batch.strands import estimate_ns, in_layers, worthwhile
 from neuronir.passes.lowering.layouts.demand import shape_of
 from neuronir.passes.lowering.streaming.dims import WHOLE, Tiling, spread, tiled_copy
-from neuronir.passes.statistics import record
+from neuronir.passes.statistics import gains, record
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,12 @@ def split_block(block: Block, machine: Machine, strands: int) -> None:
         return
     record(HloSplitBatch.name, "strands", count)
     record(HloSplitBatch.name, "ops", len(region.tilings))
-    split(block, region, in_layers(block, list(region.tilings), count, machine), count)
+    order = in_layers(block, list(region.tilings), count, machine)
+    if gains():
+        lockstep, staggered = estimate_ns(order, count, machine)
+        record(HloSplitBatch.name, "estimated ns in lockstep", round(lockstep))
+        record(HloSplitBatch.name, "estimated ns staggered", round(staggered))
+    split(block, region, order, count)
 
 
 @dataclass(frozen=True)

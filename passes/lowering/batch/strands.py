@@ -53,6 +53,26 @@ def interleaved(
     return out
 
 
+def estimate_ns(
+    order: Sequence[tuple[int, Operation]], strands: int, machine: Machine
+) -> tuple[float, float]:
+    """Times (ns) of all copies where the tensor and the vector engines take turns, and of those
+    engines beside each other in that order."""
+    tensor = vector = lockstep = 0.0
+    ready = [0.0] * strands
+    for strand, op in order:
+        work = tensor_ns(op, machine) / strands, vector_ns(op, machine) / strands
+        start = _start(work, ready[strand], tensor, vector)
+        took = work[0] or work[1]
+        if work[0]:
+            tensor = start + took
+        elif work[1]:
+            vector = start + took
+        ready[strand] = start + took
+        lockstep += took
+    return lockstep, max(ready)
+
+
 def in_layers(
     block: Block, ops: Sequence[Operation], strands: int, machine: Machine
 ) -> list[tuple[int, Operation]]:

@@ -71,6 +71,8 @@ def tile_block(block: Block, machine: Machine, parts: int) -> None:
     split(block, region, order, parts)
     record(HloTileBatch.name, "parts", parts)
     record(HloTileBatch.name, "ops", len(region.tilings))
+    record(HloTileBatch.name, "bytes of the largest activation", most)
+    record(HloTileBatch.name, "bytes of a part of it", most // parts)
 
 
 def _bytes(value: SSAValue) -> int:

@@ -17,6 +17,7 @@ from neuronir.passes.lowering.batch.footprint import Footprint
 from neuronir.passes.lowering.batch.halo import banded_copy, needed
 from neuronir.passes.lowering.batch.parts import Piece, write_parts
 from neuronir.passes.lowering.layouts.demand import shape_of
+from neuronir.passes.lowering.streaming.size import nbytes
 from neuronir.passes.statistics import record
 
 LARGE = 0.6
@@ -64,11 +65,14 @@ class HloTileRows(ModulePass):
 def tile_block(block: Block, machine: Machine, bands: int) -> None:
     """Write the ops around large activations once for each band of rows."""
     for region in _Finder(block, machine, bands).find():
+        largest = max(nbytes(op.results[0]) for op in region.ops)
         order = [(part, op) for part in range(region.count) for op in region.ops]
         write_parts(block, region, order)
         record(HloTileRows.name, "regions")
         record(HloTileRows.name, "bands", region.count)
         record(HloTileRows.name, "ops", len(region.ops))
+        record(HloTileRows.name, "bytes of the largest activation", largest)
+        record(HloTileRows.name, "bytes of a band of it", largest // region.count)
 
 
 class Bands:

@@ -142,10 +142,10 @@ def _of_image(op: ConvolutionOp, shape: Sequence[int], limit: int) -> Partition:
     return inner_tile(dim_atoms(shape, [feature]), limit)[0]
 
 
-def demand(value: SSAValue, limit: int) -> Demand:
-    """What the users of `value` want, in atoms of `value`."""
+def demand(value: SSAValue, limit: int, depth: int = DEPTH) -> Demand:
+    """What the users of `value` want, in atoms of `value`; those up to `depth` ops downstream."""
     result = Demand()
-    _walk(value, lambda a: [(a, 1)], result, limit, DEPTH, set())
+    _walk(value, lambda a: [(a, 1)], result, limit, depth, set())
     return result
 
 

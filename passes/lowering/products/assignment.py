@@ -38,7 +38,7 @@ from neuronir.passes.lowering.products.sides import (
     within,
 )
 from neuronir.passes.lowering.products.times import eviction_ns, matmul_ns, transpose_ns
-from neuronir.passes.statistics import record
+from neuronir.passes.statistics import gains, record
 
 REUSE = 4
 """Blocks of columns that are computed for a stationary while it is loaded: half of the banks, so
@@ -182,7 +182,15 @@ class Sides:
     def note(self, products: Counter[Product]) -> int:
         """Decide on products together; gives the transposes that are spared beyond those that
         PE alone would have spared."""
+        least = self._total
         before = self._decide(products)
+        if products and gains():
+            for p, n in products.items():
+                least = least.plus(loads(p, before[p], self.machine), n)
+            for name, total in (("PE alone", least), ("all resources", self._total)):
+                for resource, ns in (("PE", total.pe), ("the PSUM port", total.port)):
+                    text = f"layout assignment: ns of {resource}, sides by {name}"
+                    record("lower-hlo-to-nc", text, round(ns))
         return sum(
             n * loads(p, False, self.machine).transposes
             for p, n in products.items()

@@ -13,9 +13,9 @@ from neuronir.passes.lowering.products.block_product import BlockProduct
 from neuronir.passes.lowering.products.matrices import matrices_of, problem_of
 from neuronir.passes.lowering.products.places import Part, Place, spans
 from neuronir.passes.lowering.products.resident import Resident
-from neuronir.passes.lowering.products.search import choose
+from neuronir.passes.lowering.products.search import choose, first_fit
 from neuronir.passes.lowering.state import Lowering
-from neuronir.passes.statistics import record
+from neuronir.passes.statistics import gains, record
 
 
 def lower_blocked(state: Lowering, op: DotOp, target: Form) -> None:
@@ -35,6 +35,9 @@ def lower_blocked(state: Lowering, op: DotOp, target: Form) -> None:
         text = f"products {name}: of {plan.depth_tiles} transposes of a tile of rows, by DVE"
         record("lower-hlo-to-nc", text, plan.shared)
     record("lower-hlo-to-nc", f"products {name}: estimated ns", round(plan.ns))
+    if gains():
+        first = first_fit(problem, state.machine, state.blocks)
+        record("lower-hlo-to-nc", f"products {name}: estimated ns of the first cut", round(first))
     record("lower-hlo-to-nc", f"products {name}: least ns", round(plan.least_ns))
     kind = Blocked if plan.counts(problem)[2] > 1 else Resident
     kind(state, problem, plan, operands, result, special).emit()

@@ -46,6 +46,22 @@ def choose(problem: Problem, machine: Machine, blocks: Blocks) -> Blocking | Non
     return _known[key]
 
 
+def first_fit(problem: Problem, machine: Machine, blocks: Blocks) -> float:
+    """The estimate (ns) of the first candidate that fits into SBUF: what a search that takes what
+    it finds would come to. Infinite where none fits."""
+    estimate = Estimate(problem, machine)
+    return next(
+        (
+            estimate.total(b)
+            for cut in _cuts(problem, machine)
+            if blocks.tiles in (None, cut.tiles) and estimate.fits(cut)
+            for b in _candidates(cut, problem, estimate)
+            if estimate.fits(b)
+        ),
+        inf,
+    )
+
+
 def _reluctance(b: Blocking, problem: Problem) -> float:
     """What an estimate counts for in the choice: more where it is less certain or more code."""
     return 1 + CODE * b.ramp + UNEVEN * (b.begin is not None or b.uneven(problem))

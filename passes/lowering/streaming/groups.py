@@ -73,6 +73,17 @@ class Group:
         ]
 
 
+def inner_bytes(group: Group) -> int:
+    """Bytes that need not be written and read again: results that only the group reads."""
+    members = set(group.ops)
+    return sum(
+        nbytes(r)
+        for op in group.ops
+        for r in op.results
+        if op.name not in VIEWS and all(u.operation in members for u in r.uses)
+    )
+
+
 def find_groups(
     block: Block,
     machine: Machine,
@@ -208,7 +219,7 @@ class _Finder:
             members, tiling = self._grow(op, tiling)
             group = self._fit(op, members, tiling, n)
             if group is not None:
-                found.append((self._saved(group), -dim, group))
+                found.append((inner_bytes(group), -dim, group))
         if found:
             return max(found, key=lambda item: item[:2])[2]
         return self._panels(op)
@@ -228,16 +239,6 @@ class _Finder:
             if any(not _weight(v) for v in followed):
                 return None
         return products[0]
-
-    def _saved(self, group: Group) -> int:
-        """Bytes that need not be written and read again."""
-        members = set(group.ops)
-        return sum(
-            nbytes(r)
-            for op in group.ops
-            for r in op.results
-            if op.name not in VIEWS and all(u.operation in members for u in r.uses)
-        )
 
     # growing
 

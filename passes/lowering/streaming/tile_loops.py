@@ -19,10 +19,11 @@ from neuronir.passes.lowering.layouts.views import chunks, plan
 from neuronir.passes.lowering.products.blocked import lower_blocked
 from neuronir.passes.lowering.state import Lowering
 from neuronir.passes.lowering.streaming.dims import WHOLE, tiled_copy, tiled_type
-from neuronir.passes.lowering.streaming.groups import Group
+from neuronir.passes.lowering.streaming.groups import Group, inner_bytes
 from neuronir.passes.lowering.streaming.loop_op import make_loop
 from neuronir.passes.lowering.streaming.panels import pack_left
 from neuronir.passes.lowering.streaming.tiles import Tile, tile_form, tile_value
+from neuronir.passes.statistics import record
 
 
 def lower_group(state: Lowering, group: Group) -> None:
@@ -31,6 +32,9 @@ def lower_group(state: Lowering, group: Group) -> None:
     if group.blocked:
         _lower_product(state, group.ops[0])
         return
+    record("lower-hlo-to-nc", "depth-first fusion: groups")
+    text = "depth-first fusion: bytes that are not written and read again"
+    record("lower-hlo-to-nc", text, inner_bytes(group))
     packed = {pack_left(state, op) for op in group.ops if group.nested and isinstance(op, DotOp)}
     sources = {v: _sources(state, group, v) for v in group.inputs()}
     targets = {v: result_in_hbm(state, v) for v in group.outputs()}

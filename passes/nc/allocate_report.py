@@ -1,0 +1,100 @@
+"""What nc-allocate gains, for `--pass-statistics`: shared bytes, rotating banks, the ring."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from neuronir.dialects.nc.machine import Machine
+from neuronir.passes.nc.banks import allocate_banks
+from neuronir.passes.nc.early import estimate_ns
+from neuronir.passes.nc.listing import Buffer, Listing, Node
+from neuronir.passes.nc.liveness import lifetimes, rounded
+from neuronir.passes.nc.pack import Item, Packing
+from neuronir.passes.nc.replay import replay_ns
+from neuronir.passes.statistics import gains, record
+
+PASS = "nc-allocate"
+
+
+def report_packing(packing: Packing, least: int, apart: int) -> None:
+    """Say how close a packing comes to the bytes that are live at once; `apart` are those of all
+    its buffers without sharing."""
+    record(PASS, "sbuf bytes per partition", packing.height)
+    record(PASS, "sbuf bytes per partition that are live at once", least)
+    record(PASS, "sbuf bytes per partition without sharing", apart)
+    if packing.searched:
+        record(PASS, "sbuf bytes per partition that the search saves", packing.saved)
+
+
+def report_banks(
+    listing: Listing,
+    order: Sequence[Node],
+    items: Sequence[Item],
+    found: Mapping[int, int],
+    machine: Machine,
+) -> None:
+    """Count the banks of PSUM that are used, and what it gains that buffers take them in turn:
+    beside `found` the addresses are tried where each takes the first bank that is empty."""
+    bank = machine.psum_bank_bytes
+    used = {found[i.key] // bank + k for i in items for k in range(-(-i.size // bank))}
+    record(PASS, "psum banks", len(used))
+    if not items or not gains():
+        return
+    lowest = allocate_banks(items, machine, rotate=False)
+    if isinstance(lowest, int):
+        return
+    sizes = {i.key: i.size for i in items}
+    ways = (("the first empty bank", lowest), ("bank rotation", found))
+    for name, addresses in ways:
+        spans = {k: (a, a + sizes[k]) for k, a in addresses.items()}
+        time = replay_ns(replace(listing, nodes=list(order)), order, machine, psum=spans)
+        record(PASS, f"psum: estimated ns with {name}", round(time))
+
+
+def report_ring(
+    order: Sequence[Node], buffers: Sequence[Buffer], ringed: Mapping[int, int], machine: Machine
+) -> None:
+    """Count how far ahead of its use the weight stream is loaded: `ringed` are the buffers in the
+    ring, in whose order the loads have their places."""
+    if not gains():
+        return
+    rest: list[Node] = []
+    loads: dict[int, int] = {}
+    for place, node in enumerate(order):
+        key = next((a.buffer for a in node.accesses if a.write and a.buffer in ringed), None)
+        if key is None or node.record is None:
+            rest.append(node)
+        else:
+            loads[key] = place
+    uses = lifetimes(rest, buffers)
+    where = {node.index: place for place, node in enumerate(order)}
+    first = {k: where[rest[uses[k].first].index] for k in loads}
+    depths, most = [], 0
+    for at in first.values():
+        there = [k for k in loads if loads[k] < at <= first[k]]
+        depths.append(len(there))
+        most = max(most, sum(rounded(buffers[k].size) for k in there))
+    if not depths:
+        return
+    record(PASS, "prefetch: loads", len(depths))
+    record(PASS, "prefetch: depth (loads done or under way at a use, median)", _median(depths))
+    record(PASS, "prefetch: bytes per partition ahead, at most", most)
+    late: list[Node] = []
+    by_place: dict[int, list[int]] = {}
+    for key, at in first.items():
+        by_place.setdefault(at, []).append(loads[key])
+    moved = set(loads.values())
+    for place, node in enumerate(order):
+        late += [order[p] for p in by_place.get(place, ())]
+        late += [] if place in moved else [node]
+    keys = set(loads)
+    record(
+        PASS,
+        "prefetch: estimated ns with loads where they are used",
+        round(estimate_ns(late, buffers, keys, machine)),
+    )
+    time = estimate_ns(order, buffers, keys, machine)
+    record(PASS, "prefetch: estimated ns with loads ahead", round(time))
+
+
+def _median(numbers: Sequence[int]) -> int:
+    return sorted(numbers)[len(numbers) // 2]
