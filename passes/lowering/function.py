@@ -236,7 +236,7 @@ def _lower_function(
 ) -> ModuleOp:
     state = Lowering(machine, choices)
     state.lower = lower_op
-    state.layers = layers
+    state.set_layers(layers)
     state.least_layers = least
     block = function.body.block
     dma_ns = _least_dma_ns(state, block)
@@ -255,7 +255,7 @@ def _lower_function(
     for i, ssa in enumerate(leaves):
         state.results.setdefault(ssa, []).append(i)
     lower_block(state, block, stream=True)
-    state.layers = ()
+    state.set_layers(())
     for i, ssa in enumerate(leaves):
         if i not in state.written:
             _result(state, i, ssa)

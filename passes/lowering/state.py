@@ -67,9 +67,20 @@ class Lowering:
         self.joined: dict[Operation, Form] = {}  # concatenations that their operands write
         self.attentions: dict[Operation, Attention] = {}  # under way, by the dot that ends them
         self.layers: Sequence[Repetition] = ()
+        self._layer_of: dict[Operation, list[Operation]] = {}
         self.least_layers = 0  # instructions that they must have in all to become a loop
         self._derived: dict[tuple[Value, Hashable], Value] = {}
         self._demands: dict[SSAValue, Demand] = {}
+
+    def set_layers(self, layers: Sequence[Repetition]) -> None:
+        """Say which layers are to become loops."""
+        self.layers = layers
+        self._layer_of = {op: layer for found in layers for layer in found.layers for op in layer}
+
+    def ends_layer(self, op: Operation, user: Operation) -> bool:
+        """Whether `user` belongs to another layer of a loop than `op`, which hands its result on:
+        then it cannot be lowered together with it."""
+        return self._layer_of.get(op) is not self._layer_of.get(user)
 
     def value(self, ssa: SSAValue) -> Value:
         """The value that has been made for `ssa`."""

@@ -109,6 +109,8 @@ class _Layers:
             if first[i] not in state.done:
                 state.lower(state, first[i])
         for ssa in (*self.found.outside, *self.leaves.shared, *self.starts):
+            if ssa not in state.values:
+                raise LayersDiffer("an op before the layers was lowered together with the first")
             state.converter.settle(state.value(ssa))
         return [state.value(ssa) for ssa in self.starts]
 
@@ -230,6 +232,8 @@ class _Layers:
                 with fusing.unit([unit]):
                     state.lower(state, unit)
         self.done = state.done - done
+        if any(v not in state.values for v in self.outputs[: len(self.found.inputs)]):
+            raise LayersDiffer("what a layer hands on was lowered together with the next one")
         return [_chip_form(state, state.value(v)) for v in self.outputs if v in state.values]
 
     def _taken(self) -> set[int]:

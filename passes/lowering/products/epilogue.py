@@ -55,6 +55,7 @@ def find_epilogue(state: Lowering, product: SSAValue) -> Epilogue:
     shape = state.shape(product)
     found = Epilogue(product, state.dtype(product))
     dot = product.owner
+    assert isinstance(dot, Operation)
     batched = isinstance(dot, DotOp) and bool(ints(dot.lhs_batch_dims))
     found.relieve = batched and state.tensor_bound
     current = product
@@ -63,7 +64,7 @@ def find_epilogue(state: Lowering, product: SSAValue) -> Epilogue:
         op = use.operation
         if len(op.results) != 1 or not isinstance(op.results[0].type, TensorType):
             break
-        if op in state.streamed:
+        if op in state.streamed or state.ends_layer(dot, op):
             break
         if not _take(state, found, op, use.index, shape):
             break

@@ -46,7 +46,8 @@ def converted(state: Lowering, op: Operation) -> tuple[SSAValue, DType, list[Ope
     result = op.results[0]
     if result.has_one_use():
         user = next(iter(result.uses)).operation
-        if user.name == "hlo.convert" and user not in state.streamed:
+        apart = user in state.streamed or state.ends_layer(op, user)
+        if user.name == "hlo.convert" and not apart:
             dtype = state.dtype(user.results[0])
             if dtype.is_float:
                 return user.results[0], dtype, [user]
