@@ -23,7 +23,13 @@ from neuronir.registry import Registry
 from neuronir.targets.registry import get_target
 
 _DECIDE_NOTHING = frozenset(
-    ("hlo-fold-scales", "hlo-fold-norms", "hlo-auto-cast", "hlo-verify-supported")
+    (
+        "hlo-fold-scales",
+        "hlo-fold-norms",
+        "hlo-center-norms",
+        "hlo-auto-cast",
+        "hlo-verify-supported",
+    )
 )
 """Passes from which on a pipeline only makes programs faster: all ops are there that will be."""
 

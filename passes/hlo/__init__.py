@@ -15,6 +15,7 @@ _PASSES = {
     "hlo-fold-conditional": ("fold_conditional", "HloFoldConditionalPass"),
     "hlo-fold-scales": ("fold_scales", "HloFoldScalesPass"),
     "hlo-fold-norms": ("fold_norms", "HloFoldNormsPass"),
+    "hlo-center-norms": ("center_norms", "HloCenterNormsPass"),
     "hlo-gather-to-dot": ("gather_to_dot", "HloGatherToDotPass"),
     "hlo-auto-cast": ("auto_cast", "HloAutoCastPass"),
     "hlo-narrow-int64": ("narrow_int64", "HloNarrowInt64Pass"),

@@ -37,6 +37,7 @@ from neuronir.passes.lowering.layouts.layout import row_major
 from neuronir.passes.lowering.layouts.values import Value, constant_value, new_value
 from neuronir.passes.lowering.products.assignment import choose_sides
 from neuronir.passes.lowering.products.attention import lower_product
+from neuronir.passes.lowering.products.norm_sides import choose_norms
 from neuronir.passes.lowering.rules import empty
 from neuronir.passes.lowering.rules.composite import lower_composite
 from neuronir.passes.lowering.rules.elementwise import (
@@ -243,6 +244,7 @@ def _lower_function(
     flops = sum(useful_flops(op) for op in block.ops)
     state.tensor_bound = flops / machine.peak_flops_bf16 * 1e9 > dma_ns
     if choices.whole_graph:
+        state.across = choose_norms(list(block.ops), machine, dma_ns)
         state.sides = choose_sides(block.ops, state.demand, machine, dma_ns)
     attrs = function.arg_attrs.data if function.arg_attrs else []
     products = reaches_products(block)

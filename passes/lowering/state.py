@@ -63,6 +63,7 @@ class Lowering:
         self.row_parts: dict[Form, Form] = {}
         self.statistics: dict[tuple[Form, str, float], tuple[Form | None, Form]] = {}  # of rows
         self.sides = Sides(machine)
+        self.across: frozenset[Operation] = frozenset()  # norms of rows along partitions
         self.tensor_bound = False  # whether PE is what the program waits for, at its least time
         self.joined: dict[Operation, Form] = {}  # concatenations that their operands write
         self.attentions: dict[Operation, Attention] = {}  # under way, by the dot that ends them
@@ -136,9 +137,9 @@ class Lowering:
     def demand(self, ssa: SSAValue) -> Demand:
         """What the users of `ssa` want."""
         if ssa not in self._demands:
-            depth = DEPTH if self.choices.whole_graph else 1
-            found = self._demands[ssa] = demand(ssa, self.machine.partitions, depth)
-            if gains() and found.best() != demand(ssa, self.machine.partitions, 1).best():
+            limit, depth = self.machine.partitions, DEPTH if self.choices.whole_graph else 1
+            found = self._demands[ssa] = demand(ssa, limit, self.across, depth)
+            if gains() and found.best() != demand(ssa, limit, self.across, 1).best():
                 record("lower-hlo-to-nc", "layouts that an op behind the next one wants")
         return self._demands[ssa]
 

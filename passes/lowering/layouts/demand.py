@@ -2,7 +2,7 @@
 want theirs on the free axis."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field
 from math import prod
 from typing import cast
@@ -142,10 +142,13 @@ def _of_image(op: ConvolutionOp, shape: Sequence[int], limit: int) -> Partition:
     return inner_tile(dim_atoms(shape, [feature]), limit)[0]
 
 
-def demand(value: SSAValue, limit: int, depth: int = DEPTH) -> Demand:
-    """What the users of `value` want, in atoms of `value`; those up to `depth` ops downstream."""
+def demand(
+    value: SSAValue, limit: int, across: Set[Operation] = frozenset(), depth: int = DEPTH
+) -> Demand:
+    """What the users of `value` want, in atoms of `value`; normalisations in `across` want their
+    rows along partitions. Users are those up to `depth` ops downstream."""
     result = Demand()
-    _walk(value, lambda a: [(a, 1)], result, limit, depth, set())
+    _walk(value, lambda a: [(a, 1)], result, limit, depth, set(), across)
     return result
 
 
@@ -160,7 +163,13 @@ def _mapped(atoms: Partition, back: MapBack) -> Partition | None:
 
 
 def _walk(
-    value: SSAValue, back: MapBack, out: Demand, limit: int, depth: int, seen: set[Operation]
+    value: SSAValue,
+    back: MapBack,
+    out: Demand,
+    limit: int,
+    depth: int,
+    seen: set[Operation],
+    across: Set[Operation],
 ) -> None:
     for use in value.uses:
         op = use.operation
@@ -190,13 +199,20 @@ def _walk(
                 parts = back(a)
                 if parts is not None:
                     out.free.extend(b for b, _ in parts)
-            _walk(op.results[0], _from_slice(op, back), out, limit, depth - 1, seen)
+            _walk(op.results[0], _from_slice(op, back), out, limit, depth - 1, seen, across)
         elif isinstance(op, ReshapeOp):
-            _walk(op.results[0], back, out, limit, depth - 1, seen)
+            _walk(op.results[0], back, out, limit, depth - 1, seen, across)
         elif isinstance(op, ConcatenateOp):
-            _walk(op.results[0], _from_whole(op, use.index, back), out, limit, depth - 1, seen)
+            _walk(
+                op.results[0], _from_whole(op, use.index, back), out, limit, depth - 1, seen, across
+            )
         elif isinstance(op, BroadcastOp) or op.name == "hlo.transpose":
-            _walk(op.results[0], _through(op, back), out, limit, depth - 1, seen)
+            _walk(op.results[0], _through(op, back), out, limit, depth - 1, seen, across)
+        elif op in across:
+            last = dim_atoms(shape_of(value), [len(shape_of(value)) - 1])
+            wanted = _mapped(inner_tile(last, limit)[0], back)
+            if wanted:
+                out.partitions[wanted] += 1
         elif isinstance(op, CompositeOp) and op.kind.data in ("softmax", "layer_norm", "rms_norm"):
             out.reductions += 1
             last = dim_atoms(shape_of(value), [len(shape_of(value)) - 1])
@@ -206,7 +222,7 @@ def _walk(
                     out.free.extend(b for b, _ in parts)
         elif len(op.results) == 1 and isinstance(op.results[0].type, TensorType):
             if shape_of(op.results[0]) == shape_of(value):
-                _walk(op.results[0], back, out, limit, depth - 1, seen)
+                _walk(op.results[0], back, out, limit, depth - 1, seen, across)
 
 
 def _cut_digits(op: SliceOp) -> list[Atom]:

@@ -85,16 +85,21 @@ def loads(p: Product, direct: bool, machine: Machine) -> Loads:
     other = _computed(p.columns, p.rows, p.depth, p.dtype, machine)
     if p.bias:
         other = other.plus(Loads(_computed(p.columns, p.rows, 1, p.dtype, machine).pe))
+    return other.plus(transposed(p.rows, p.columns, p.dtype, machine))
+
+
+def transposed(rows: int, columns: int, dtype: DType, machine: Machine) -> Loads:
+    """What it takes to transpose [columns, rows], so that the rows lie on partitions."""
     limit = machine.partitions
-    tiles = -(-p.rows // limit) * -(-p.columns // limit)
-    short = min(limit, p.columns)
-    bank = machine.psum_bank_bytes // p.dtype.size // short  # transposes that fill one
+    tiles = -(-rows // limit) * -(-columns // limit)
+    short = min(limit, columns)
+    bank = machine.psum_bank_bytes // dtype.size // short  # transposes that fill one
     full, rest = divmod(tiles, bank)
-    port = full * eviction_ns(machine, p.dtype, limit, bank * short)
+    port = full * eviction_ns(machine, dtype, limit, bank * short)
     if rest:
-        port += eviction_ns(machine, p.dtype, limit, rest * short)
-    pe = tiles * transpose_ns(machine, p.dtype, short, min(limit, p.rows))
-    return other.plus(Loads(pe, port, tiles))
+        port += eviction_ns(machine, dtype, limit, rest * short)
+    pe = tiles * transpose_ns(machine, dtype, short, min(limit, rows))
+    return Loads(pe, port, tiles)
 
 
 def _computed(stationary: int, moving: int, depth: int, dtype: DType, machine: Machine) -> Loads:
@@ -179,6 +184,11 @@ class Sides:
             self._decide(Counter([p]))
         return self._direct[p]
 
+    @property
+    def busiest(self) -> tuple[float, float]:
+        """Nanoseconds of the busiest resource, and of PE and the port to PSUM together."""
+        return self._key(self._total)
+
     def note(self, products: Counter[Product]) -> int:
         """Decide on products together; gives the transposes that are spared beyond those that
         PE alone would have spared."""
@@ -234,7 +244,7 @@ def choose_sides(
     found: Counter[Product] = Counter()
     flops = 0
     for op in ops:
-        p = _wanted(op, want, machine) if isinstance(op, DotOp) else None
+        p = wanted_product(op, want, machine) if isinstance(op, DotOp) else None
         if p is None:
             flops += useful_flops(op)
         else:
@@ -246,10 +256,17 @@ def choose_sides(
     return sides
 
 
-def _wanted(op: DotOp, want: Callable[[SSAValue], Demand], machine: Machine) -> Product | None:
-    types = [cast(TensorType, v.type).element_type for v in (*op.operands, *op.results)]
-    known = all(isinstance(t, AnyFloat) for t in types)
-    if not known or any(dtype_of(t).name not in machine.dtypes for t in types):
+def wanted_product(
+    op: DotOp, want: Callable[[SSAValue], Demand], machine: Machine
+) -> Product | None:
+    """A product of floats of which the users want one side on partitions, with that side's rows."""
+    if not known(op, machine):
         return None
     side = wanted_side(want(op.results[0]), free_factors(op))
     return None if side is None else product_of(op, side)
+
+
+def known(op: DotOp, machine: Machine) -> bool:
+    """Whether a product is one of floats that the machine has."""
+    types = [cast(TensorType, v.type).element_type for v in (*op.operands, *op.results)]
+    return all(isinstance(t, AnyFloat) and dtype_of(t).name in machine.dtypes for t in types)

@@ -4,6 +4,7 @@ from typing import cast
 
 import numpy as np
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr
+from xdsl.ir import SSAValue
 
 from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.dialects.nc.enums import Activation, AluOp, DType
@@ -11,7 +12,7 @@ from neuronir.passes.lowering.layouts.demand import inner_tile
 from neuronir.passes.lowering.layouts.layout import Form, dim_atoms
 from neuronir.passes.lowering.layouts.values import Value, constant_value, new_value, rename_dims
 from neuronir.passes.lowering.layouts.views import chunks, plan
-from neuronir.passes.lowering.state import Lowering, span
+from neuronir.passes.lowering.state import VIEWS, Lowering, span
 
 
 def batch_norm_affine(state: Lowering, op: CompositeOp) -> tuple[Value, Value] | None:
@@ -119,3 +120,29 @@ def _compute(
         value.forms.append(made)
         results.append(value)
     return results[0], results[1]
+
+
+def norm_affine(
+    state: Lowering, op: CompositeOp, values: list[Value]
+) -> tuple[Value | None, Value | None]:
+    """Scale and offset of a layer or RMS norm as values of x's shape, None where it has none: what
+    the region makes of them by views."""
+    block = op.regions[0].block
+    for argument, value in zip(block.args, values, strict=True):
+        state.set(argument, value)
+    names = [k for k in ("has_scale", "has_offset") if cast("bool", op.params.data[k].value.data)]  # type: ignore[attr-defined]
+    found: dict[str, Value] = {}
+    for name, argument in zip(names, block.args[1:], strict=True):
+        found[name] = state.value(_seen(state, argument))
+    return found.get("has_scale"), found.get("has_offset")
+
+
+def _seen(state: Lowering, ssa: SSAValue) -> SSAValue:
+    """The last of the views that follow a value, each its only use."""
+    while ssa.has_one_use():
+        user = next(iter(ssa.uses)).operation
+        if user.name not in VIEWS:
+            break
+        ssa = user.results[0]
+        state.available(ssa)
+    return ssa

@@ -3,17 +3,18 @@
 from typing import cast
 
 from xdsl.dialects.builtin import FloatAttr
-from xdsl.ir import SSAValue
 
 from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.dialects.nc.enums import Activation, AluOp, DType, Engine
 from neuronir.passes.lowering.layouts.demand import ints
 from neuronir.passes.lowering.layouts.layout import Form
 from neuronir.passes.lowering.layouts.values import Value, new_value
+from neuronir.passes.lowering.rows.across import lower_across
+from neuronir.passes.lowering.rows.normalization import norm_affine
 from neuronir.passes.lowering.rows.row_work import Rows, rows_of
 from neuronir.passes.lowering.rows.softmax import converted
 from neuronir.passes.lowering.rules.reduce import full_value
-from neuronir.passes.lowering.state import VIEWS, Lowering
+from neuronir.passes.lowering.state import Lowering
 
 PSUM_SHARE = 4
 """Of PSUM, what a scale or an offset may take."""
@@ -32,6 +33,8 @@ Vector = list[tuple[int, Form]]
 def lower_norm(state: Lowering, op: CompositeOp) -> bool:
     """Lower a float32 layer_norm or rms_norm whose rows lie on the free axis; False where it is
     another one."""
+    if op in state.across and lower_across(state, op):
+        return True
     block = op.regions[0].block
     values = [state.value(v) for v in op.operands]
     if any(v.dtype is not DType.F32 for v in values) or values[0].scalar is not None:
@@ -41,7 +44,7 @@ def lower_norm(state: Lowering, op: CompositeOp) -> bool:
     rows = rows_of(state, full_value(state, values[0]), ints(op.params.data["axes"]))
     if rows is None:
         return False
-    factor, offset = _affine(state, op, values)
+    factor, offset = norm_affine(state, op, values)
     result, dtype, absorbed = converted(state, op)
     out = rows.result(dtype)
     epsilon = float(cast(FloatAttr, op.params.data["epsilon"]).value.data)
@@ -70,31 +73,6 @@ def _statistics(rows: Rows, kind: str, epsilon: float) -> tuple[Form | None, For
         deviation = _inverse_root(rows, _square_means(rows), 0, 1, epsilon)
     rows.state.statistics[rows.form, kind, epsilon] = moments, deviation
     return moments, deviation
-
-
-def _affine(
-    state: Lowering, op: CompositeOp, values: list[Value]
-) -> tuple[Value | None, Value | None]:
-    """Scale and offset as values of x's shape: what the region makes of them by views."""
-    block = op.regions[0].block
-    for argument, value in zip(block.args, values, strict=True):
-        state.set(argument, value)
-    names = [k for k in ("has_scale", "has_offset") if cast("bool", op.params.data[k].value.data)]  # type: ignore[attr-defined]
-    found: dict[str, Value] = {}
-    for name, argument in zip(names, block.args[1:], strict=True):
-        found[name] = state.value(_seen(state, argument))
-    return found.get("has_scale"), found.get("has_offset")
-
-
-def _seen(state: Lowering, ssa: SSAValue) -> SSAValue:
-    """The last of the views that follow a value, each its only use."""
-    while ssa.has_one_use():
-        user = next(iter(ssa.uses)).operation
-        if user.name not in VIEWS:
-            break
-        ssa = user.results[0]
-        state.available(ssa)
-    return ssa
 
 
 def _spread(state: Lowering, rows: Rows, value: Value) -> Vector:

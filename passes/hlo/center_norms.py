@@ -1,0 +1,195 @@
+"""hlo-center-norms: the mean of each row is taken out of the constants that a sum is made of, where
+only layer norms read it, so that they find rows of mean zero."""
+
+from dataclasses import dataclass, field
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.context import Context
+from xdsl.dialects.builtin import BoolAttr, DictionaryAttr, ModuleOp, f32
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from neuronir.dialects.hlo.constants import constant_array
+from neuronir.dialects.hlo.control_flow import CompositeOp
+from neuronir.passes.hlo.support.build import Emitter
+from neuronir.passes.hlo.support.values import element, integer, ints, producer, shape
+from neuronir.passes.hlo.support.walk import blocks
+from neuronir.passes.statistics import record
+
+Numbers = NDArray[np.float32]
+Place = tuple[Operation, int]
+"""An operand: the op that takes it, and its number."""
+
+_SUMS = ("hlo.add", "hlo.subtract")
+_PARTS = ("hlo.reshape", "hlo.slice", "hlo.concatenate")
+
+
+@dataclass
+class Stream:
+    """Values that sums of rows go through: the norms that read them, and the constants that make
+    them, each with the dimension that lies along the rows."""
+
+    norms: list[CompositeOp] = field(default_factory=list)
+    constants: list[tuple[Place, int]] = field(default_factory=list)
+
+
+def _rows_of(op: Operation) -> bool:
+    """Whether an op is a float32 layer norm of the rows along the last dimension."""
+    if not isinstance(op, CompositeOp) or op.kind.data != "layer_norm":
+        return False
+    axes = tuple(int(v) for v in op.params.data["axes"].get_values())  # type: ignore[attr-defined]
+    return axes == (len(shape(op.results[0])) - 1,) and element(op.operands[0]) == f32
+
+
+def stream_of(value: SSAValue) -> Stream | None:
+    """All that is added to the rows of `value` and made of them; None where something reads them
+    that the mean of a row matters to, or where a part of them is no sum of constants."""
+    stream, seen = Stream(), set[SSAValue]()
+    queue = [value]
+    while queue:
+        value = queue.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        before, after = _made_of(value, stream), _read_by(value, stream)
+        if before is None or after is None:
+            return None
+        queue += [*before, *after]
+    return stream
+
+
+def _read_by(value: SSAValue, stream: Stream) -> list[SSAValue] | None:
+    """The sums, and parts of whole rows, that read a value."""
+    found: list[SSAValue] = []
+    for use in value.uses:
+        op = use.operation
+        if _rows_of(op) and use.index == 0 and sum(v is value for v in op.operands) == 1:
+            stream.norms.append(cast(CompositeOp, op))
+        elif op.name in _SUMS or _whole_rows(op):
+            found.append(op.results[0])
+        else:
+            return None
+    return found
+
+
+def _whole_rows(op: Operation) -> bool:
+    """Whether an op keeps rows as they are: it changes other dimensions than the last."""
+    if op.name not in _PARTS:
+        return False
+    result = shape(op.results[0])
+    if not result or any(shape(v)[-1:] != result[-1:] for v in op.operands):
+        return False
+    return op.name != "hlo.concatenate" or integer(op, "dimension") != len(result) - 1
+
+
+def _made_of(value: SSAValue, stream: Stream) -> list[SSAValue] | None:
+    """What a value is the sum of or a part of; constants go into `stream`."""
+    op = value.owner
+    if not isinstance(op, Operation) or element(value) != f32 or not shape(value):
+        return None
+    if op.name in _SUMS or _whole_rows(op):
+        found: list[SSAValue] = []
+        for i, operand in enumerate(op.operands):
+            place = _vectors((op, i))
+            if place is None:
+                found.append(operand)
+            else:
+                stream.constants.append(place)
+        return found
+    place = _weights(op)
+    if place is None:
+        return None
+    stream.constants.append(place)
+    return []
+
+
+def _vectors(place: Place) -> tuple[Place, int] | None:
+    """A constant operand, or the broadcast of one, that varies along the rows."""
+    op, index = place
+    value = op.operands[index]
+    if producer(value, "constant") is not None:
+        return place, len(shape(value)) - 1
+    spread = producer(value, "broadcast")
+    if spread is None or producer(spread.operands[0], "constant") is None:
+        return None
+    dimensions, last = ints(spread, "dimensions"), len(shape(value)) - 1
+    if last not in dimensions or not value.has_one_use():
+        return None
+    return (spread, 0), dimensions.index(last)
+
+
+def _weights(op: Operation) -> tuple[Place, int] | None:
+    """The constant weights of a product or a convolution whose columns are the rows' elements."""
+    if len(op.operands) != 2 or producer(op.operands[1], "constant") is None:
+        return None
+    last = len(shape(op.results[0])) - 1
+    if op.name == "hlo.dot":
+        taken = {*ints(op, "rhs_contracting_dims"), *ints(op, "rhs_batch_dims")}
+        free = [d for d in range(len(shape(op.operands[1]))) if d not in taken]
+        return ((op, 1), free[-1]) if free else None
+    if op.name == "hlo.convolution" and integer(op, "output_feature_dim") == last:
+        return (op, 1), integer(op, "kernel_output_feature_dim")
+    return None
+
+
+def _centred(place: Place, dimension: int) -> Numbers | None:
+    """A constant less its means along a dimension; None where it is not finite."""
+    op, index = place
+    given = producer(op.operands[index], "constant")
+    assert given is not None
+    array = constant_array(given).astype(np.float32, copy=False)
+    means = array.mean(axis=dimension, keepdims=True, dtype=np.float64)
+    if not np.isfinite(means).all():
+        return None
+    centred: Numbers = array - means.astype(np.float32)
+    return centred
+
+
+def center(norm: CompositeOp) -> int:
+    """Take means out of what a layer norm reads, for all norms that read of it; how many do."""
+    stream = stream_of(norm.operands[0])
+    if stream is None:
+        return 0
+    made = [(place, _centred(place, dimension)) for place, dimension in stream.constants]
+    if any(array is None for _, array in made):
+        return 0
+    for (op, index), array in made:
+        assert array is not None
+        op.operands[index] = Emitter(op).constant(array, owned=True)
+    for found in stream.norms:
+        params = {**found.params.data, "centred": BoolAttr.from_bool(True)}
+        found.properties["params"] = DictionaryAttr(params)
+    return len(stream.norms)
+
+
+def is_centred(op: CompositeOp) -> bool:
+    """Whether the rows that a norm reads are known to have the mean zero, but for rounding."""
+    return "centred" in op.params.data
+
+
+def _center_block(block: Block) -> int:
+    count = 0
+    for op in block.ops:
+        if _rows_of(op) and not is_centred(cast(CompositeOp, op)):
+            count += center(cast(CompositeOp, op))
+    return count
+
+
+@dataclass(frozen=True)
+class HloCenterNormsPass(ModulePass):
+    """Take the mean of each row out of the constants that layer norms read sums of.
+
+    A layer norm takes the mean of a row away, so what is added to all elements of a row alike does
+    not change it. Where only layer norms read a sum (in transformers that normalise before each
+    block: the residual stream from the embeddings to the last norm), and it is made of constants
+    and of products with constant weights, the mean over the columns is taken from each of these:
+    then the rows of the sum have the mean zero but for rounding, which the norms are told
+    (`centred`), so that they need no more than the sum of squares. For fp32, before hlo-auto-cast.
+    """
+
+    name = "hlo-center-norms"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        record(self.name, "norms", sum(_center_block(block) for block in blocks(op)))

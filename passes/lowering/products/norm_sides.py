@@ -1,0 +1,148 @@
+"""Which normalisations have their rows along partitions, for the products that take them.
+
+With rows on the free axis the statistics are cheap, but PE transposes the result for the products
+that contract it. With rows along partitions the statistics are products with ones and nothing is
+transposed; then the products that are added up before must leave their columns on partitions too,
+which takes more of PE where there are few rows. So both are compared with all products of the
+block, by what assignment.py compares: the busiest resource. Normalisations of one shape are decided
+alike, since those of a row of layers work on one sum.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence, Set
+from math import prod
+from typing import cast
+
+from xdsl.dialects.builtin import TensorType, bf16, f16, f32
+from xdsl.ir import Operation, SSAValue
+
+from neuronir.dialects.hlo.control_flow import CompositeOp
+from neuronir.dialects.hlo.flops import useful_flops
+from neuronir.dialects.hlo.linear import DotOp
+from neuronir.dialects.nc.data_types import dtype_of
+from neuronir.dialects.nc.enums import DType
+from neuronir.dialects.nc.machine import Machine
+from neuronir.passes.hlo.center_norms import is_centred
+from neuronir.passes.lowering.layouts.demand import Demand, demand, inner_tile, ints, shape_of
+from neuronir.passes.lowering.layouts.layout import dim_atoms
+from neuronir.passes.lowering.layouts.values import Partition
+from neuronir.passes.lowering.products.assignment import (
+    Loads,
+    Product,
+    Sides,
+    free_factors,
+    known,
+    loads,
+    product_of,
+    transposed,
+    wanted_product,
+)
+from neuronir.passes.lowering.products.sides import meet, product
+from neuronir.passes.lowering.products.times import eviction_ns, matmul_ns, sum_ns
+from neuronir.passes.statistics import record
+
+Want = Callable[[SSAValue], Demand]
+
+
+def choose_norms(ops: Sequence[Operation], machine: Machine, dma_ns: float) -> frozenset[Operation]:
+    """The normalisations among `ops` whose rows are to lie along partitions. `dma_ns` is what DMA
+    takes for all of them."""
+    found: dict[tuple[int, ...], set[Operation]] = {}
+    for op in ops:
+        if isinstance(op, CompositeOp) and features_of(op, machine):
+            found.setdefault(shape_of(op.results[0]), set()).add(op)
+    chosen: frozenset[Operation] = frozenset()
+    least = _busiest(ops, chosen, machine, dma_ns) if found else (0.0, 0.0)
+    for alike in found.values():
+        if not any(_taken(cast(CompositeOp, op), machine) for op in alike):
+            continue
+        more = chosen | alike
+        other = _busiest(ops, more, machine, dma_ns)
+        if other < least:
+            chosen, least = more, other
+    if chosen:
+        record("lower-hlo-to-nc", "normalisations along partitions", len(chosen))
+    return chosen
+
+
+def features_of(op: CompositeOp, machine: Machine) -> Partition | None:
+    """The layout with the rows of a normalisation along partitions: None for one that needs more of
+    its rows than their sums of squares, or whose rows are no whole number of tiles."""
+    if op.kind.data != "rms_norm" and not (op.kind.data == "layer_norm" and is_centred(op)):
+        return None
+    shape = shape_of(op.results[0])
+    if ints(op.params.data["axes"]) != (len(shape) - 1,):
+        return None
+    types = (cast(TensorType, v.type).element_type for v in (*op.operands, *op.results))
+    if any(t != f32 for t in types):
+        return None
+    if _dtype(op).name not in machine.matmul_dtypes:
+        return None
+    found = inner_tile(dim_atoms(shape, [len(shape) - 1]), machine.partitions)[0]
+    return None if any(a.ragged for a, _ in found) else found or None
+
+
+def _dtype(op: CompositeOp) -> DType:
+    """The type that the users of a normalisation take it in."""
+    types = {
+        cast(TensorType, use.operation.results[0].type).element_type
+        for use in op.results[0].uses
+        if use.operation.name == "hlo.convert"
+    }
+    return dtype_of(types.pop()) if len(types) == 1 and types <= {bf16, f16} else DType.F32
+
+
+def _taken(op: CompositeOp, machine: Machine) -> bool:
+    """Whether products contract the rows of a normalisation."""
+    return demand(op.results[0], machine.partitions).best() == features_of(op, machine)
+
+
+def _busiest(
+    ops: Sequence[Operation], across: Set[Operation], machine: Machine, dma_ns: float
+) -> tuple[float, float]:
+    """What the busiest resource takes, and what PE and the port to PSUM take in all."""
+    total, flops = Loads(), 0
+    found: Counter[Product] = Counter()
+
+    def want(value: SSAValue) -> Demand:
+        return demand(value, machine.partitions, across)
+
+    for op in ops:
+        if isinstance(op, CompositeOp) and (op in across or features_of(op, machine)):
+            total = total.plus(_of_norm(op, op in across, machine))
+        elif isinstance(op, DotOp) and (p := wanted_product(op, want, machine)):
+            found[p] += 1
+        elif isinstance(op, DotOp) and known(op, machine) and (p := _other(op, want)):
+            total = total.plus(loads(p, True, machine))
+        else:
+            flops += useful_flops(op)
+    total = total.plus(Loads(pe=flops / machine.peak_flops_bf16 * 1e9))
+    sides = Sides(machine, total, dma_ns)
+    sides.note(found)
+    return sides.busiest
+
+
+def _other(op: DotOp, want: Want) -> Product | None:
+    """A product of whose factors the users want none on partitions."""
+    free = want(op.results[0]).free
+    left, right = ([a for a in side] for side in free_factors(op))
+    rows = [any(meet(f, a) for f in free for a in side) for side in (left, right)]
+    which = int(rows[0]) if rows[0] != rows[1] else int(product(right) < product(left))
+    return product_of(op, which)
+
+
+def _of_norm(op: CompositeOp, across: bool, machine: Machine) -> Loads:
+    """What PE and the port to PSUM do for a normalisation."""
+    shape, dtype = shape_of(op.results[0]), _dtype(op)
+    rows, length = prod(shape[:-1]), shape[-1]
+    if not across:
+        return transposed(length, rows, dtype, machine) if _taken(op, machine) else Loads()
+    n, bank = machine.partitions, machine.psum_bank_bytes // DType.F32.size
+    tiles = length // min(n, length)
+    total = Loads()
+    for low in range(0, rows, bank):
+        width = min(bank, rows - low)
+        pe = tiles * matmul_ns(machine, dtype, n, n, width, True)
+        evicted = 2 * eviction_ns(machine, DType.F32, n, width)
+        total = total.plus(Loads(pe, evicted + tiles * sum_ns(machine, n, width)))
+    return total

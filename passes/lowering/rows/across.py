@@ -1,0 +1,156 @@
+"""RMS normalisation of rows that lie along partitions: products with ones sum over them.
+
+The result lies as products take it, with what they contract on partitions, so that nothing is
+transposed. A product of squares with a matrix of ones leaves the sum of each row on all partitions.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+from typing import cast
+
+import numpy as np
+from xdsl.dialects.builtin import FloatAttr
+from xdsl.ir import SSAValue
+
+from neuronir.dialects.hlo.control_flow import CompositeOp
+from neuronir.dialects.nc.enums import Activation, AluOp, DType, Engine, Space
+from neuronir.dialects.nc.ops import View
+from neuronir.dialects.nc.records import space_of
+from neuronir.passes.lowering.layouts.cover import remaining
+from neuronir.passes.lowering.layouts.layout import Form, dense, dim_atoms, join, merge
+from neuronir.passes.lowering.layouts.values import Value, new_value
+from neuronir.passes.lowering.layouts.views import Chunk, Dim, chunks, numbers_of, plan
+from neuronir.passes.lowering.products.norm_sides import features_of
+from neuronir.passes.lowering.rows.normalization import norm_affine
+from neuronir.passes.lowering.rows.softmax import converted
+from neuronir.passes.lowering.rules.reduce import full_value
+from neuronir.passes.lowering.state import Lowering, span
+
+
+@dataclass(frozen=True)
+class Columns:
+    """`form` holds a value [..., length] with `tiles` of its last dimension on partitions, of which
+    each of `starts` is the number of the first element; `walk` goes along all else."""
+
+    state: Lowering
+    form: Form
+    out: Form
+    length: int
+    starts: tuple[int, ...]
+    walk: tuple[Dim, ...]
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Rows whose sums fill a bank of PSUM at most."""
+        machine = self.state.machine
+        yield from chunks(self.walk, self.form.partitions, 3, machine.psum_bank_bytes // 4)
+
+    def view(self, chunk: Chunk, start: int, which: int) -> View:
+        """A tile of some rows, of what is normalised (0) or of the result (1)."""
+        form = (self.form, self.out)[which]
+        dims = [(d.strides[which], d.size) for d in chunk.dims]
+        return form.at(chunk.number + start, chunk.partitions, dims)
+
+    def numbers(self, chunk: Chunk, buffer: SSAValue) -> View:
+        """One number of each of some rows, on all partitions, in a buffer of its own."""
+        strides: list[tuple[int, int]] = []
+        step = 1
+        for d in reversed(chunk.dims):
+            strides.insert(0, (step, d.size))
+            step *= d.size
+        return View(buffer, 0, chunk.partitions, tuple(strides) or ((1, 1),))
+
+
+def lower_across(state: Lowering, op: CompositeOp) -> bool:
+    """Lower a normalisation whose rows are to lie along partitions; False where the layout of what
+    it normalises cannot be walked so."""
+    values = [state.value(v) for v in op.operands]
+    result, dtype, absorbed = converted(state, op)
+    columns = _columns(state, op, full_value(state, values[0]), dtype)
+    if columns is None:
+        return False
+    epsilon = float(cast(FloatAttr, op.params.data["epsilon"]).value.data)
+    factor, offset = (
+        None
+        if vector is None or vector.scalar == neutral
+        else state.converter.ensure(vector, columns.form.partition, columns.form.partitions)
+        for vector, neutral in zip(norm_affine(state, op, values), (1.0, 0.0), strict=True)
+    )
+    for chunk in columns.chunks():
+        deviation = _deviation(columns, chunk, epsilon, dtype)
+        _apply(columns, chunk, deviation, factor, offset)
+    state.done.update(absorbed)
+    made = new_value(state.shape(result), dtype)
+    made.forms.append(columns.out)
+    state.set(result, made)
+    return True
+
+
+def _columns(state: Lowering, op: CompositeOp, value: Value, dtype: DType) -> Columns | None:
+    shape = value.shape
+    partition = features_of(op, state.machine)
+    if not partition:
+        return None
+    form = state.converter.ensure(value, partition, span(partition))
+    if space_of(form.buffer) is Space.PSUM:  # where DVE takes the other operand from
+        form = state.converter.to_sbuf(form)
+    last = dim_atoms(shape, [len(shape) - 1])
+    tiles = remaining(last, [a for a, _ in partition]) or ()
+    others = merge(dim_atoms(shape, range(len(shape) - 1)))
+    atoms = (*tiles, *others)
+    buffer = state.emitter.sbuf(span(partition), prod(a.size for a in atoms), dtype)
+    out = Form(buffer, partition, join(dense(atoms)))
+    walk = plan([form, out], others)
+    if walk is None:
+        return None
+    return Columns(state, form, out, shape[-1], tuple(numbers_of(tiles)), tuple(walk))
+
+
+def _deviation(columns: Columns, chunk: Chunk, epsilon: float, dtype: DType) -> View:
+    """1 / sqrt(mean of squares + epsilon) of each row, on all partitions: in PSUM, since DVE
+    streams one operand from there and one from SBUF at full rate."""
+    state, emitter = columns.state, columns.state.emitter
+    rows, size, n = chunk.partitions, chunk.elements, state.machine.partitions
+    ones, base = state.constants.keep(f"ones.{dtype.name}", np.ones((n, n), dtype.numpy), dtype)
+    stationary = View(ones, 0, rows, ((1, rows),), base, (), 0, dtype.name.lower())
+    sums = columns.numbers(chunk, emitter.psum(rows, size))
+    for i, start in enumerate(columns.starts):
+        squares = columns.numbers(chunk, emitter.sbuf(rows, size, dtype))
+        emitter.activation(squares, columns.view(chunk, start, 0), Activation.SQUARE)
+        emitter.matmul(sums, stationary, squares, i > 0)
+    deviation = columns.numbers(chunk, emitter.psum(rows, size))
+    if not state.machine.has_pool:
+        emitter.activation(deviation, sums, Activation.RSQRT, 1.0 / columns.length, epsilon)
+        return deviation
+    # POOL, unlike ACT, has no table to load for it, but does not reach PSUM
+    means = columns.numbers(chunk, emitter.sbuf(rows, size, DType.F32))
+    emitter.activation(means, sums, Activation.COPY, 1.0 / columns.length)
+    emitter.tensor_scalar(means, means, AluOp.ADD, epsilon, AluOp.RSQRT, engine=Engine.POOL)
+    emitter.activation(deviation, means, Activation.COPY)
+    return deviation
+
+
+def _apply(
+    columns: Columns, chunk: Chunk, deviation: View, factor: Form | None, offset: Form | None
+) -> None:
+    """out = x * deviation * factor + offset, the last two by partition."""
+    emitter = columns.state.emitter
+    for start in columns.starts:
+        source, target = columns.view(chunk, start, 0), columns.view(chunk, start, 1)
+        work = target
+        if offset is not None:
+            rows, size = chunk.partitions, chunk.elements
+            work = columns.numbers(chunk, emitter.sbuf(rows, size, DType.F32))
+        if factor is None:
+            emitter.tensor_tensor(AluOp.MULTIPLY, work, source, deviation)
+        else:
+            emitter.emit(
+                "scalar_tensor_tensor",
+                [work],
+                [source, factor.at(start, chunk.partitions, ()), deviation],
+                {"op0": AluOp.MULTIPLY, "op1": AluOp.MULTIPLY},
+                Engine.DVE,
+            )
+        if offset is not None:
+            shift = offset.at(start, chunk.partitions, ())
+            emitter.activation(target, work, Activation.COPY, 1.0, shift)

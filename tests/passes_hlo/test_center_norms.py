@@ -1,0 +1,75 @@
+"""Means of rows are taken out of constants that only layer norms read sums of."""
+
+import numpy as np
+import pytest
+
+from neuronir.dialects.hlo.interpreter import interpret
+from tests.norms import Parts, layer_norm, literal, pre_norm
+from tests.passes_hlo.helpers import assert_same, program, run_passes
+
+PASSES = "hlo-canonicalize,hlo-find-composites,hlo-center-norms"
+
+
+def _centred(text: str) -> int:
+    """How many norms are marked after the pass."""
+    return str(run_passes(program(text), PASSES)).count("centred = true")
+
+
+def _compute(text: str, passes: str | None, *args: np.ndarray) -> list[np.ndarray]:
+    module = program(text)
+    return interpret(module if passes is None else run_passes(module, passes), list(args))
+
+
+def test_norms_of_a_residual_stream_are_centred() -> None:
+    text = pre_norm(6, 8, layers=2)
+    x = np.random.default_rng(0).standard_normal((6, 8)).astype(np.float32)
+    assert _centred(text) == 3
+    assert_same(_compute(text, None, x), _compute(text, PASSES, x))
+
+
+def test_rows_of_the_stream_have_the_mean_zero() -> None:
+    """The stream itself is what the last norm reads."""
+    module = run_passes(program(pre_norm(6, 8, layers=2)), PASSES)
+    block = next(iter(module.body.block.ops)).regions[0].block
+    norms = [op for op in block.ops if op.name == "hlo.composite"]
+    block.last_op.operands[0] = norms[-1].operands[0]
+    x = np.random.default_rng(0).standard_normal((6, 8)).astype(np.float32)
+    (stream,) = interpret(module, [x])
+    assert np.abs(stream.mean(-1)).max() < 1e-5 * np.abs(stream).max()
+
+
+def test_parts_of_a_stream() -> None:
+    """A token is put in front, positions are added: all of them constants; and a row is taken."""
+    text = pre_norm(6, 8, layers=1, parts=Parts(token=True, positions=True, first_row=True))
+    x = np.random.default_rng(1).standard_normal((6, 8)).astype(np.float32)
+    assert _centred(text) == 2
+    assert_same(_compute(text, None, x), _compute(text, PASSES, x))
+
+
+def test_features_of_a_convolution() -> None:
+    kernel = np.arange(2 * 2 * 3 * 8, dtype=np.float32).reshape(2, 2, 3, 8) % 7 - 2
+    lines = [
+        "x = f32[1,4,4,3] parameter(0)",
+        f"k = f32[2,2,3,8] constant({literal(kernel)})",
+        "c = f32[1,2,2,8] convolution(x, k), window={size=2x2 stride=2x2}, "
+        "dim_labels=b01f_01io->b01f",
+        "s = f32[4,8] reshape(c)",
+    ]
+    text = layer_norm(lines, "s", 4, 8)
+    x = np.random.default_rng(2).standard_normal((1, 4, 4, 3)).astype(np.float32)
+    assert _centred(text) == 1
+    assert_same(_compute(text, None, x), _compute(text, PASSES, x))
+
+
+@pytest.mark.parametrize(
+    ("parts", "why"),
+    [
+        (Parts(result=True), "the stream is a result"),
+        (Parts(given=True), "a part of the stream is an argument"),
+        (Parts(scaled=True), "a part is multiplied after the product"),
+        (Parts(infinite=True), "a mean is not finite"),
+        (Parts(maximum=True), "something else reads the stream"),
+    ],
+)
+def test_what_stays_as_it_is(parts: Parts, why: str) -> None:
+    assert _centred(pre_norm(6, 8, layers=1, parts=parts)) == 0, why
