@@ -18,8 +18,9 @@ from xdsl.traits import ConstantLike, HasFolder, Pure
 
 from neuronir.dialects.hlo.attributes import HloResourceAttr, tensor_type
 from neuronir.dialects.hlo.base import HloOp
-from neuronir.dialects.hlo.resources import Array, intern, lookup
+from neuronir.dialects.hlo.resources import Array, intern, lookup, lookup_lazy
 from neuronir.dialects.support.dtypes import element_type, is_complex, is_float, np_dtype
+from neuronir.dialects.support.lazy import LazyArray
 from neuronir.dialects.support.location import inherit
 
 INLINE_LIMIT = 32
@@ -136,14 +137,14 @@ def array_to_dense(
 
 
 def constant_value(
-    array: Array, type: TensorType[Attribute] | None = None, *, owned: bool = False
+    array: Array | LazyArray, type: TensorType[Attribute] | None = None, *, owned: bool = False
 ) -> Attribute:
     """The value attribute for an array: dense up to `INLINE_LIMIT` elements, else a resource.
 
     An `owned` array is given up by the caller: it need not be copied.
     """
     if array.size <= INLINE_LIMIT:
-        return array_to_dense(array, type)
+        return array_to_dense(np.asarray(array), type)
     return intern(array, owned=owned)
 
 
@@ -156,8 +157,14 @@ def constant_array(value: Operation | Attribute, type: Attribute | None = None) 
     return dense_to_array(attr)
 
 
+def lazy_constant(op: Operation) -> Array | LazyArray:
+    """The read-only array of a `hlo.constant`, which may be lazy."""
+    attr = op.properties["value"]
+    return lookup_lazy(attr) if isinstance(attr, HloResourceAttr) else constant_array(attr)
+
+
 def constant_op(
-    array: Array, location_from: Operation | None = None, *, owned: bool = False
+    array: Array | LazyArray, location_from: Operation | None = None, *, owned: bool = False
 ) -> ConstantOp:
     """A constant with an array's shape, dtype and elements; see `constant_value`."""
     type = tensor_type(array.shape, element_type(array.dtype))

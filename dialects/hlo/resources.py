@@ -3,11 +3,14 @@
 A module refers to an array by the hash of its dtype, shape and bytes, so equal weights are held
 once, the reference is stable between processes, and comparing two constants never looks at bytes.
 Of a large array a sample is hashed, a 64th of it; an array whose sample is like that of
-another one is compared with it, and where it differs its key gets a number.
+another one is compared with it, and where it differs its key gets a number. Large arrays may be
+lazy (lazy.py): they have the key of what they stand for, and are made when somebody reads them.
 """
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from math import prod
 
 import ml_dtypes
 import numpy as np
@@ -18,6 +21,7 @@ from neuronir.dialects.hlo.attributes import HloResourceAttr, string_attr
 from neuronir.dialects.support.contiguous import contiguous
 from neuronir.dialects.support.dtypes import element_type, from_hlo_name, hlo_name, np_dtype
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.lazy import LazyArray
 
 KEY_LENGTH = 32
 """Hexadecimal digits of SHA-256 in a key, after a letter: 128 bits."""
@@ -29,15 +33,29 @@ _PIECE = 1 << 18  # elements that are looked at together: what a cache holds
 
 Array = npt.NDArray[np.generic]
 
-_STORE: dict[str, Array] = {}
+_STORE: dict[str, Array | LazyArray] = {}
 _KEYS: dict[int, str] = {}
 """The keys of the arrays of the store by identity: they stay, and nobody can write to them."""
+_HELD: list[LazyArray] = []
+"""Lazy arrays of the store that have been made since: they stay too."""
 _FINITE: dict[int, bool] = {}
+_LARGEST: dict[int, float] = {}
+_LEAST: dict[int, float] = {}
+_SIZE = np.uint32(0x7FFFFFFF)  # the bits of a number without its sign
+_ONE = np.uint32(1)
 
 
-def _key_of(array: Array) -> str:
+def is_large(nbytes: int) -> bool:
+    """Whether an array of so many bytes may be lazy."""
+    return nbytes >= _LARGE
+
+
+def _key_of(array: Array | LazyArray) -> str:
     header = f"{hlo_name(element_type(array.dtype))}{list(array.shape)}".encode()
     digest = hashlib.sha256(header)
+    if isinstance(array, LazyArray):
+        digest.update(_sample(array).view(np.uint8).data)
+        return "c" + digest.hexdigest()[:KEY_LENGTH]
     raw = array.reshape(-1).view(np.uint8)
     if raw.size >= _LARGE:
         whole = raw.size - raw.size % _STEP
@@ -48,14 +66,38 @@ def _key_of(array: Array) -> str:
     return "c" + digest.hexdigest()[:KEY_LENGTH]
 
 
-def intern(array: Array, *, owned: bool = False) -> HloResourceAttr:
+def _sample(array: LazyArray) -> Array:
+    """The numbers of a large array whose bytes go into its key."""
+    recipe = array.recipe
+    assert recipe is not None and is_large(array.nbytes)
+    return recipe.sample(_places(array.size, array.itemsize))
+
+
+@lru_cache(16)
+def _places(size: int, width: int) -> npt.NDArray[np.int64]:
+    """Where the sample of a large array is taken, which has so many numbers of so many bytes."""
+    whole = size * width - size * width % _STEP
+    steps = np.arange(0, whole // width, _STEP // width)[:, None]
+    places = (steps + np.arange(_TAKEN // width)).reshape(-1)
+    return np.concatenate([places, np.arange(whole // width, size)])
+
+
+def intern(array: Array | LazyArray, *, owned: bool = False) -> HloResourceAttr:
     """Hold an array for the life of the process; equal arrays get the same attribute.
 
     The array is copied only when it is not contiguous, or when somebody else could write to it:
-    not where it is `owned`, which says that the caller gives it up.
+    not where it is `owned`, which says that the caller gives it up. A lazy one is held as it is if
+    it is large and whole.
     """
     key = _KEYS.get(id(array))
-    if key is None:
+    if isinstance(array, LazyArray) and not (array.recipe and is_large(array.nbytes)):
+        array = np.asarray(array)
+    if key is None and isinstance(array, LazyArray):
+        key = _free_or_same(_key_of(array), array)
+        if key not in _STORE:
+            _hold(key, array)
+    elif key is None:
+        assert isinstance(array, np.ndarray)
         if not array.flags.c_contiguous:
             array = contiguous(array)
             owned = True
@@ -68,12 +110,12 @@ def intern(array: Array, *, owned: bool = False) -> HloResourceAttr:
     return HloResourceAttr(string_attr(key))
 
 
-def _hold(key: str, array: Array) -> None:
+def _hold(key: str, array: Array | LazyArray) -> None:
     _STORE[key] = array
     _KEYS[id(array)] = key
 
 
-def _free_or_same(key: str, array: Array) -> str:
+def _free_or_same(key: str, array: Array | LazyArray) -> str:
     """The key, with a number where other arrays of the store have it."""
     number = 0
     found = key
@@ -83,23 +125,80 @@ def _free_or_same(key: str, array: Array) -> str:
     return found
 
 
-def _equal(held: Array, array: Array) -> bool:
+def _equal(held: Array | LazyArray, array: Array | LazyArray) -> bool:
     """Whether two arrays with the same hash hold the same bytes."""
-    if held.nbytes < _LARGE:  # all of it was hashed
+    if not is_large(held.nbytes):  # all of it was hashed
         return True
+    if isinstance(held, LazyArray) and isinstance(array, LazyArray):
+        if held.recipe and array.recipe and held.recipe.same(array.recipe):
+            return True
+    held, array = np.asarray(held), np.asarray(array)
     a, b = (x.reshape(-1).view(np.uint8) for x in (held, array))
     starts = range(0, a.size, _PIECE)
     return all(np.array_equal(a[i : i + _PIECE], b[i : i + _PIECE]) for i in starts)
 
 
-def all_finite(array: Array) -> bool:
+def all_finite(array: Array | LazyArray) -> bool:
     """Whether an array of floats holds neither infinities nor NaN; found once for held ones."""
     found = _FINITE.get(id(array))
     if found is None:
-        found = _finite(array)
+        if isinstance(array, LazyArray):
+            # one more rounding is less than a thousandth more, of bf16 an 256th
+            found = largest(array) < 0.99 * float(ml_dtypes.finfo(array.dtype).max)
+            found = found or _finite(np.asarray(array))
+        else:
+            found = _finite(array)
         if id(array) in _KEYS:
             _FINITE[id(array)] = found
     return found
+
+
+def largest(array: Array | LazyArray) -> float:
+    """The largest magnitude of an array of floats, infinity where there is one, or NaN; found once
+    for held ones. Of a lazy array it is a bound that takes no rounding into account."""
+    if isinstance(array, LazyArray):
+        return _of_product(array, largest)
+    known = _LARGEST.get(id(array))
+    if known is None:
+        flat = array.reshape(-1)
+        ends = [(float(p.min()), float(p.max())) for p in _pieces(flat)]
+        known = float(np.max(np.abs(ends)))  # of numpy, which keeps NaN
+        if id(array) in _KEYS:
+            _LARGEST[id(array)] = known
+    return known
+
+
+def least(array: Array | LazyArray) -> float:
+    """The least magnitude of the numbers of an fp32 array that are not zero, as `largest`; infinity
+    where all are."""
+    if isinstance(array, LazyArray):
+        return _of_product(array, least)
+    known = _LEAST.get(id(array))
+    if known is None:
+        # of positive floats the bits have the order of the numbers; zero becomes the largest
+        bits = array.reshape(-1).view(np.uint32)
+        room = np.empty(min(_PIECE, bits.size), np.uint32)
+        known = np.inf
+        for piece in _pieces(bits):
+            sizes = np.bitwise_and(piece, _SIZE, out=room[: piece.size])
+            fewest = int(np.subtract(sizes, _ONE, out=sizes).min()) + 1
+            if fewest <= int(_SIZE):
+                known = min(known, float(np.uint32(fewest).view(np.float32)))
+        if id(array) in _KEYS:
+            _LEAST[id(array)] = known
+    return known
+
+
+def _of_product(array: LazyArray, bound: Callable[[Array | LazyArray], float]) -> float:
+    """The bound of a product: that of its factors, multiplied."""
+    recipe = array.recipe
+    if recipe is None:
+        return bound(np.asarray(array))
+    return bound(recipe.base) * prod(bound(numbers) for numbers, _ in recipe.factors)
+
+
+def _pieces(flat: Array) -> list[Array]:
+    return [flat[i : i + _PIECE] for i in range(0, flat.size, _PIECE)]
 
 
 def _finite(array: Array) -> bool:
@@ -112,7 +211,20 @@ def _finite(array: Array) -> bool:
 
 
 def lookup(attr: HloResourceAttr) -> Array:
-    """The array that a resource attribute stands for; read-only."""
+    """The array that a resource attribute stands for; read-only. A lazy one is made for good."""
+    array = lookup_lazy(attr)
+    return _made(attr.key.data, array) if isinstance(array, LazyArray) else array
+
+
+def _made(key: str, array: LazyArray) -> Array:
+    made = np.asarray(array)
+    _HELD.append(array)
+    _hold(key, made)
+    return made
+
+
+def lookup_lazy(attr: HloResourceAttr) -> Array | LazyArray:
+    """The array that a resource attribute stands for, lazy if it is; read-only."""
     array = _STORE.get(attr.key.data)
     if array is None:
         raise NeuronError(
@@ -173,8 +285,8 @@ class HloResources(OpAsmDialectInterface):
     def lookup(self, key: str) -> str | None:
         """The text of a resource, if it is held."""
         array = _STORE.get(key)
-        return None if array is None else _to_blob(array)
+        return None if array is None else _to_blob(np.asarray(array))
 
     def build_resources(self, keys: Iterable[str]) -> dict[str, str]:
         """The text of each resource that a printed module refers to."""
-        return {key: _to_blob(_STORE[key]) for key in keys if key in _STORE}
+        return {key: _to_blob(np.asarray(_STORE[key])) for key in keys if key in _STORE}

@@ -6,7 +6,7 @@ from xdsl.dialects.builtin import ComplexType, DenseIntOrFPElementsAttr, StringA
 from xdsl.ir import Attribute, Operation
 
 from neuronir.dialects.hlo.attributes import HloResourceAttr, tensor_type
-from neuronir.dialects.hlo.resources import lookup
+from neuronir.dialects.hlo.resources import lookup_lazy
 from neuronir.dialects.hlo.shape_rules import (
     Check,
     Infer,
@@ -193,7 +193,7 @@ def _constant(op: Operation) -> None:
     if isinstance(value, DenseIntOrFPElementsAttr):
         found: Attribute = value.type
     elif isinstance(value, HloResourceAttr):
-        array = lookup(value)
+        array = lookup_lazy(value)
         found = tensor_type(array.shape, element_type(array.dtype))
     else:
         raise Violation("C1", f"value must be dense elements or an hlo resource, is {value}")

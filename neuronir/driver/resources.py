@@ -3,7 +3,7 @@
 from xdsl.dialects.builtin import ModuleOp
 
 from neuronir.dialects.hlo.attributes import HloResourceAttr
-from neuronir.dialects.hlo.resources import lookup
+from neuronir.dialects.hlo.resources import lookup_lazy
 
 
 def resource_bytes(module: ModuleOp) -> int:
@@ -12,5 +12,5 @@ def resource_bytes(module: ModuleOp) -> int:
     for op in module.walk():
         value = op.properties.get("value")
         if isinstance(value, HloResourceAttr):
-            found[value.key.data] = lookup(value).nbytes
+            found[value.key.data] = lookup_lazy(value).nbytes
     return sum(found.values())

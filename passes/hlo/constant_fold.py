@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
@@ -10,9 +9,10 @@ from xdsl.passes import ModulePass
 
 from neuronir.dialects.hlo.resources import Array
 from neuronir.dialects.support.contiguous import contiguous
+from neuronir.dialects.support.lazy import LazyArray
 from neuronir.passes.hlo.support.build import Emitter
-from neuronir.passes.hlo.support.evaluate import can_evaluate, evaluate_op
-from neuronir.passes.hlo.support.values import size
+from neuronir.passes.hlo.support.evaluate import can_evaluate, lazy_value
+from neuronir.passes.hlo.support.values import one_number, size
 from neuronir.passes.hlo.support.walk import blocks, erase_dead
 from neuronir.passes.statistics import record
 
@@ -25,7 +25,7 @@ class _Folder:
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self.known: dict[SSAValue, Array] = {}
+        self.known: dict[SSAValue, Array | LazyArray] = {}
         self.folded = 0
 
     def learn(self, op: Operation) -> bool:
@@ -39,7 +39,7 @@ class _Folder:
         budget = max(self.limit, sum(self.known[v].size for v in op.operands))
         if size(result) > budget and op.name != "hlo.constant":
             return False
-        self.known[result] = evaluate_op(op, [self.known[v] for v in op.operands])
+        self.known[result] = lazy_value(op, [self.known[v] for v in op.operands])
         return True
 
     def run(self, block: Block) -> None:
@@ -62,26 +62,20 @@ class _Folder:
                 continue
             self.replace(op, array)
 
-    def replace(self, op: Operation, array: Array) -> None:
+    def replace(self, op: Operation, array: Array | LazyArray) -> None:
         emitter = Emitter(op)
-        array = contiguous(array)
-        flat = array.reshape(-1)
-        same = flat.size > 1 and all(bits == flat[0].tobytes() for bits in _some_bits(flat))
-        if same and bool((flat.view(np.uint8).reshape(flat.size, -1) == _bits(flat)).all()):
-            value = emitter.fill(flat[0], op.results[0].type)
+        one = one_number(array)
+        if one is not None:
+            value = emitter.fill(one, op.results[0].type)
         else:
-            value = emitter.constant(array, owned=True)
+            value = emitter.constant(_in_order(array), owned=True)
         op.results[0].replace_all_uses_with(value)
         erase_dead(op)
         self.folded += 1
 
 
-def _some_bits(flat: Array) -> list[bytes]:
-    return [flat[i].tobytes() for i in (1, flat.size // 2, -1)]
-
-
-def _bits(flat: Array) -> Array:
-    return flat[:1].view(np.uint8)
+def _in_order(array: Array | LazyArray) -> Array | LazyArray:
+    return array if isinstance(array, LazyArray) else contiguous(array)
 
 
 def fold_block(block: Block, limit: int) -> int:

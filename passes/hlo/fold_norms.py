@@ -11,9 +11,10 @@ from xdsl.dialects.builtin import BoolAttr, ModuleOp, f32
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from neuronir.dialects.hlo.constants import constant_array
+from neuronir.dialects.hlo.constants import constant_array, lazy_constant
 from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.dialects.hlo.flops import FLOPS
+from neuronir.dialects.support.lazy import LazyArray, as_array
 from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.scale import scale_weights
 from neuronir.passes.hlo.support.values import element, ints, producer, shape, splat
@@ -91,18 +92,21 @@ def _dots(value: SSAValue, length: int) -> list[tuple[Operation, int]]:
     return out
 
 
-def _weights(op: Operation, which: int, affine: _Affine) -> tuple[Vector, Vector | None] | None:
+def _weights(
+    op: Operation, which: int, affine: _Affine
+) -> tuple[Vector | LazyArray, Vector | None] | None:
     """The weights of a dot with the scale in them, and what the offset adds to its results."""
     given = producer(op.operands[1 - which], "constant")
     assert given is not None
-    array = constant_array(given).astype(np.float32, copy=False)
+    array = as_array(lazy_constant(given))
     (dimension,) = ints(op, f"{('lhs', 'rhs')[1 - which]}_contracting_dims")
-    scaled: Vector | None = array
+    scaled: Vector | LazyArray | None = array
     if affine.scale is not None:
         scaled = scale_weights(array, affine.scale[1], dimension)
     if scaled is None or affine.offset is None:
         return None if scaled is None else (scaled, None)
-    rows = array if dimension == 0 else array.T
+    plain = np.asarray(array)
+    rows = plain if dimension == 0 else plain.T
     with np.errstate(all="ignore"):
         bias = _in_bands(affine.offset[1].astype(np.float64), rows).astype(np.float32)
     return (scaled, bias) if np.isfinite(bias).all() else None

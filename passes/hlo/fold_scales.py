@@ -9,8 +9,9 @@ from xdsl.dialects.builtin import ModuleOp, f32
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from neuronir.dialects.hlo.constants import constant_array
+from neuronir.dialects.hlo.constants import constant_array, lazy_constant
 from neuronir.dialects.hlo.flops import FLOPS
+from neuronir.dialects.support.lazy import as_array
 from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.scale import scale_weights
 from neuronir.passes.hlo.support.values import (
@@ -121,8 +122,7 @@ def fold(product: Operation) -> bool:
         weights = producer(given, "constant")
         if not after.scaled or after.last is None or weights is None:
             return False
-        array = constant_array(weights).astype(np.float32, copy=False)
-    scaled = scale_weights(array, after.factor, where.own)
+    scaled = scale_weights(as_array(lazy_constant(weights)), after.factor, where.own)
     if scaled is None or not np.isfinite(after.offset).all():
         return False
     emitter = Emitter(product)

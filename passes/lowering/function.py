@@ -15,13 +15,14 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.func import FuncOp as HloFunc
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from neuronir.dialects.hlo.constants import ConstantOp, constant_array
+from neuronir.dialects.hlo.constants import ConstantOp, lazy_constant
 from neuronir.dialects.hlo.flops import useful_flops
 from neuronir.dialects.hlo.resources import all_finite
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.structure import AddressOfOp, FuncOp, VariableOp
 from neuronir.dialects.nc.structure import ReturnOp as NcReturn
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.lazy import as_array
 from neuronir.dialects.support.location import source_name
 from neuronir.passes.lowering.choices import Choices
 from neuronir.passes.lowering.conversion.by_rows import rows_first
@@ -177,7 +178,7 @@ def lower_op(state: Lowering, op: Operation) -> None:
     """Lower one op by its rule."""
     state.emitter.source = op
     if isinstance(op, ConstantOp):
-        array = constant_array(op)
+        array = as_array(lazy_constant(op))
         constant = constant_value(array, state.dtype(op.results[0]))
         constant.special = constant.dtype.is_float and not all_finite(array)
         state.set(op.results[0], constant)

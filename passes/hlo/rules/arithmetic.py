@@ -3,10 +3,9 @@
 import math
 
 import ml_dtypes
-import numpy as np
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from neuronir.dialects.hlo.constants import constant_array
+from neuronir.dialects.hlo.constants import lazy_constant
 from neuronir.dialects.support.dtypes import (
     is_float,
     is_integer,
@@ -18,6 +17,7 @@ from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.values import (
     element,
     is_splat_of,
+    one_number,
     producer,
     size,
     splat,
@@ -237,12 +237,8 @@ def constant(op: Operation, e: Emitter) -> SSAValue | None:
     """A constant that is the same number everywhere becomes a scalar constant and a broadcast."""
     if size(op.results[0]) <= 1:
         return None
-    array = constant_array(op)
-    flat = array.reshape(-1)
-    bits = flat.view(np.uint8).reshape(flat.size, -1)
-    if not np.array_equal(bits[:1], bits[-1:]) or not bool((bits == bits[0]).all()):
-        return None
-    return e.fill(flat[0], op.results[0].type)
+    one = one_number(lazy_constant(op))
+    return None if one is None else e.fill(one, op.results[0].type)
 
 
 RULES: dict[str, tuple[Rule, ...]] = {

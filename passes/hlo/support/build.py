@@ -16,6 +16,7 @@ from neuronir.dialects.hlo.constants import constant_op
 from neuronir.dialects.hlo.resources import Array
 from neuronir.dialects.hlo.shape_inference import infer_result_type
 from neuronir.dialects.support.dtypes import np_dtype
+from neuronir.dialects.support.lazy import LazyArray
 from neuronir.dialects.support.location import inherit
 from neuronir.passes.hlo.support.values import element, shape, shape_of, tensor
 
@@ -72,7 +73,7 @@ class Builder(abc.ABC):
 
     # --- constants ------------------------------------------------------------------------------
 
-    def constant(self, array: Array, *, owned: bool = False) -> SSAValue:
+    def constant(self, array: Array | LazyArray, *, owned: bool = False) -> SSAValue:
         """A constant op; an `owned` array is given up by the caller."""
         return self.insert(constant_op(array, owned=owned)).results[0]
 

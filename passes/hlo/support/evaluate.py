@@ -1,11 +1,17 @@
 """Evaluating the parts of a program that depend on constants only, by the reference semantics."""
 
+from collections.abc import Sequence
+
+import numpy as np
 from xdsl.ir import Operation, OpResult, SSAValue
 
-from neuronir.dialects.hlo.constants import constant_array
-from neuronir.dialects.hlo.resources import Array
+from neuronir.dialects.hlo.constants import constant_array, lazy_constant
+from neuronir.dialects.hlo.resources import Array, is_large
 from neuronir.dialects.hlo.semantics import evaluate
-from neuronir.passes.hlo.support.values import is_tensor, size
+from neuronir.dialects.hlo.semantics.numeric import is_float
+from neuronir.dialects.support.dtypes import np_dtype
+from neuronir.dialects.support.lazy import LazyArray
+from neuronir.passes.hlo.support.values import element, is_tensor, size
 
 _NEVER = frozenset(
     f"hlo.{name}"
@@ -40,6 +46,21 @@ def evaluate_op(op: Operation, operands: list[Array]) -> Array:
     if isinstance(result, tuple):
         raise TypeError(f"{op.name} gives a tuple")
     return result
+
+
+def lazy_value(op: Operation, operands: Sequence[Array | LazyArray]) -> Array | LazyArray:
+    """The value of an op that `can_evaluate` accepts; that of a large constant, and of its
+    conversion to another float type, is lazy."""
+    if op.name == "hlo.constant":
+        return lazy_constant(op)
+    if op.name == "hlo.convert":
+        (array,), dtype = operands, np_dtype(element(op.results[0]))
+        if is_large(array.size * dtype.itemsize) and array.dtype == np.float32 and is_float(dtype):
+            if isinstance(array, LazyArray):
+                return array.astype(dtype)  # type: ignore[no-any-return]
+            if array.flags.c_contiguous:
+                return LazyArray.of(array, dtype)
+    return evaluate_op(op, [np.asarray(array) for array in operands])
 
 
 def known_value(

@@ -1,22 +1,36 @@
 """Weights times a factor along one dimension, where that loses nothing but one rounding."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
+
+from neuronir.dialects.hlo.resources import is_large, largest, least
+from neuronir.dialects.support.lazy import LazyArray
 
 Weights = NDArray[np.float32]
 
 _PIECE = 1 << 16  # elements that are worked on together: what a cache holds
+_SAFE = 0.99  # what roundings of products may take or add
 _TINY = int(np.array(np.finfo(np.float32).tiny).view(np.uint32))
 _INFINITE = int(np.array(np.inf, np.float32).view(np.uint32))
 _SIZE = np.uint32(0x7FFFFFFF)  # the bits of a number without its sign
 
 
-def scale_weights(weights: Weights, factor: Weights, axis: int) -> Weights | None:
-    """weights * factor, `factor` being by index along `axis`, in row-major order.
+def scale_weights(
+    weights: NDArray[Any] | LazyArray, factor: Weights, axis: int
+) -> Weights | LazyArray | None:
+    """weights * factor, `factor` being by index along `axis`, in row-major order; lazy if large.
 
     None where a product is infinite, NaN or subnormal; also where it is a zero that neither of its
     factors is.
     """
+    if is_large(weights.nbytes):
+        if isinstance(weights, np.ndarray):
+            weights = LazyArray.of(np.ascontiguousarray(weights))
+        if _surely_usual(weights, factor):
+            return weights.times(factor, axis)
+        weights = np.asarray(weights)
     weights = np.ascontiguousarray(weights)
     scaled = np.empty_like(weights)
     along = [1] * weights.ndim
@@ -31,6 +45,14 @@ def scale_weights(weights: Weights, factor: Weights, axis: int) -> Weights | Non
             if not _usual(scaled[piece], weights[piece], by):
                 return None
     return scaled
+
+
+def _surely_usual(weights: NDArray[Any] | LazyArray, factor: Weights) -> bool:
+    """Whether products are so by the largest and least magnitudes alone."""
+    limits = np.finfo(np.float32)
+    most = largest(weights) * largest(factor)
+    fewest = least(weights) * least(factor)
+    return most < _SAFE * float(limits.max) and fewest > float(limits.tiny) / _SAFE
 
 
 def _usual(products: Weights, weights: Weights, factor: Weights) -> bool:

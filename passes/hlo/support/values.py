@@ -2,6 +2,7 @@
 
 from math import prod
 
+import numpy as np
 from xdsl.dialects.builtin import (
     DenseArrayBase,
     IntegerAttr,
@@ -14,6 +15,8 @@ from neuronir.dialects.hlo.attributes import ints as array_ints
 from neuronir.dialects.hlo.attributes import tensor_type
 from neuronir.dialects.hlo.constants import constant_array
 from neuronir.dialects.hlo.resources import Array
+from neuronir.dialects.support.contiguous import contiguous
+from neuronir.dialects.support.lazy import LazyArray
 
 
 def is_tensor(value: SSAValue) -> bool:
@@ -121,3 +124,18 @@ def in_main_block(value: SSAValue, op: Operation) -> bool:
     """Whether the value is made in the same block as the op (or is an argument of it)."""
     owner = value.owner
     return (owner.parent if isinstance(owner, Operation) else owner) is op.parent
+
+
+def one_number(array: Array | LazyArray) -> Array | None:
+    """The number that fills an array of several; None where there are others."""
+    if array.size < 2:
+        return None
+    places = np.array([0, 1, array.size // 2, array.size - 1])
+    if isinstance(array, LazyArray) and array.recipe is not None:
+        some = array.recipe.sample(places)
+    else:
+        some = np.asarray(array).flat[places]
+    if len({number.tobytes() for number in some}) > 1:
+        return None
+    bits = contiguous(np.asarray(array)).reshape(-1).view(np.uint8).reshape(array.size, -1)
+    return some[0] if bool((bits == bits[0]).all()) else None

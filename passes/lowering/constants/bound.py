@@ -17,6 +17,7 @@ from neuronir.dialects.hlo.resources import intern
 from neuronir.dialects.nc.attributes import HBM
 from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.nc.structure import AddressOfOp, VariableOp
+from neuronir.dialects.support.lazy import LazyWriter
 from neuronir.passes.lowering.constants.by_layer import LayerConstants
 from neuronir.passes.lowering.constants.chunk import (
     CHUNK_BYTES,
@@ -185,12 +186,14 @@ class Constants:
             return
         data = np.zeros(self._size, np.uint8)
         memory = self._memory()
+        writer = LazyWriter()
         for part, offset in zip(self._chunks, self._offsets, strict=True):
             if isinstance(part, ConstantChunk):
-                part.fill(data[offset : offset + part.size].reshape(part.partitions, part.used))
+                rows = data[offset : offset + part.size].reshape(part.partitions, part.used)
+                part.fill(rows, writer)
                 part.load(memory, offset)
             else:
-                part.fill(data[offset : offset + part.stride * part.layers])
+                part.fill(data[offset : offset + part.stride * part.layers], writer)
         type_ = MemRefType(i8, [data.size], memory_space=HBM)
         memory._type = type_  # only known now; nothing has looked at it yet
         variable = VariableOp.make("constants", "constant", type_, value=intern(data, owned=True))

@@ -9,6 +9,7 @@ import numpy as np
 from xdsl.ir import Operation, SSAValue
 
 from neuronir.dialects.nc.enums import DType
+from neuronir.dialects.support.lazy import LazyWriter
 from neuronir.passes.lowering.constants.chunk import (
     CHUNK_BYTES,
     ROW_PARTS,
@@ -103,11 +104,11 @@ class LayerConstants:
             offset += chunk.size
         return self.stride
 
-    def fill(self, data: np.ndarray) -> None:
+    def fill(self, data: np.ndarray, writer: LazyWriter) -> None:
         """Write the bytes of all layers, one layer after the other."""
         at = 0
         for layer in range(self.layers):
             for chunk in self.chunks:
                 piece = data[at : at + chunk.size].reshape(chunk.partitions, chunk.used)
-                chunk.fill(piece, layer)
+                chunk.fill(piece, writer, layer)
                 at += chunk.size

@@ -9,6 +9,7 @@ from neuronir.dialects.nc.dma import DmaOp
 from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.nc.ops import View, build
 from neuronir.dialects.nc.structure import AllocOp
+from neuronir.dialects.support.lazy import LazyWriter
 from neuronir.passes.lowering.constants.layered import layers_of
 from neuronir.passes.lowering.emitter import Emitter
 
@@ -103,11 +104,11 @@ class ConstantChunk:
             self.alloc.location = self.source.location
         self.ops[self.place + 1] = dma
 
-    def fill(self, data: np.ndarray, layer: int = 0) -> None:
+    def fill(self, data: np.ndarray, writer: LazyWriter, layer: int = 0) -> None:
         """Write its rows (those of one layer) into [partitions, used] bytes."""
         for offset, rows, array, dtype in self.pieces:
             layers = layers_of(array)
-            mine = array if layers is None else layers[layer]
+            mine = writer.numbers(array if layers is None else layers[layer])
             size = mine.size // rows * dtype.size
             target = data[:rows, offset : offset + size].view(dtype.numpy)
             if target.flags.c_contiguous:

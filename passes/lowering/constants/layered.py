@@ -6,6 +6,8 @@ from typing import Any, cast
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from neuronir.dialects.support.lazy import LazyArray
+
 Array = np.ndarray[Any, Any]
 
 
@@ -40,7 +42,7 @@ class Layered(NDArrayOperatorsMixin):
 
     def _each(self, apply: Callable[[int], Any]) -> Any:
         found = [apply(i) for i in range(len(self.arrays))]
-        if isinstance(found[0], np.ndarray) and found[0].ndim:
+        if isinstance(found[0], (np.ndarray, LazyArray)) and found[0].ndim:
             return Layered(found)
         first = found[0]
         if any(other != first for other in found[1:]):
@@ -54,7 +56,7 @@ class Layered(NDArrayOperatorsMixin):
             raise LayersDiffer(f"an operation takes the {name} of one plain array")
         found = getattr(self.arrays[0], name)
         if not callable(found):
-            if isinstance(found, np.ndarray):
+            if isinstance(found, (np.ndarray, LazyArray)):
                 return self._each(lambda i: getattr(self.arrays[i], name))
             return found  # shape, dtype and the like
         return lambda *args, **more: self._each(

@@ -1,9 +1,11 @@
 """A constant in the layout that it is needed in, as a view of its elements: nothing is copied."""
 
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 
+from neuronir.dialects.support.lazy import LazyArray
 from neuronir.passes.lowering.constants.layered import Layered, layers_of
 from neuronir.passes.lowering.layouts.cover import covered
 from neuronir.passes.lowering.layouts.layout import Atom
@@ -42,4 +44,6 @@ def strided(
 
 def _view(flat: np.ndarray, shape: list[int], pairs: Sequence[tuple[int, int]]) -> np.ndarray:
     strides = [stride * flat.itemsize for _, stride in pairs]
+    if isinstance(flat, LazyArray):
+        return cast(np.ndarray, flat.strided(shape, strides))
     return np.lib.stride_tricks.as_strided(flat, shape, strides, writeable=False)

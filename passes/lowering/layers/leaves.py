@@ -8,8 +8,9 @@ from collections.abc import Sequence
 
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
-from neuronir.dialects.hlo.constants import ConstantOp, constant_array
+from neuronir.dialects.hlo.constants import ConstantOp, lazy_constant
 from neuronir.dialects.hlo.resources import Array, all_finite
+from neuronir.dialects.support.lazy import as_array
 from neuronir.passes.lowering.constants.layered import Layered, LayersDiffer, layers_of
 from neuronir.passes.lowering.layers.parameters import LayerParameters
 from neuronir.passes.lowering.layers.repetition import Repetition
@@ -100,7 +101,7 @@ class Leaves:
         self.inserted.append(copy)
         made[leaves] = result = copy.results[0]
         if isinstance(copy, ConstantOp):
-            array = Layered.of([constant_array(ops[i]) for i in self.chosen])
+            array = Layered.of([as_array(lazy_constant(ops[i])) for i in self.chosen])
             value = constant_value(array, self.state.dtype(result))
             if value.dtype.is_float:
                 value.special = _special(array)
