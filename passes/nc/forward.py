@@ -161,10 +161,12 @@ class _Forward:
             op = self.ops[place]
             new = with_views(op, views)
             numbers = dict.fromkeys(new.operands, 0)
+            out[place] = new
             made = instruction_record(new, numbers, numbers)
             if made.engine not in (Engine.ACT, Engine.DVE) or list(violations(made, self.machine)):
+                for unused in out.values():  # else buffers have uses outside of the program
+                    unused.erase()
                 return None
-            out[place] = new
         return out
 
     def _replace(self, place: int, new: InstructionOp) -> None:
