@@ -34,6 +34,7 @@ def to_target(
             _CLEAN,
             "hlo-fold-scales",
             "hlo-fold-norms",
+            "hlo-fold-sums",
             "hlo-center-norms",
             cast,
             _CLEAN,

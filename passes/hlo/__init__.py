@@ -14,6 +14,7 @@ _PASSES = {
     "hlo-unroll-while": ("unroll_while", "HloUnrollWhilePass"),
     "hlo-fold-conditional": ("fold_conditional", "HloFoldConditionalPass"),
     "hlo-fold-scales": ("fold_scales", "HloFoldScalesPass"),
+    "hlo-fold-sums": ("fold_sums", "HloFoldSumsPass"),
     "hlo-fold-norms": ("fold_norms", "HloFoldNormsPass"),
     "hlo-center-norms": ("center_norms", "HloCenterNormsPass"),
     "hlo-gather-to-dot": ("gather_to_dot", "HloGatherToDotPass"),

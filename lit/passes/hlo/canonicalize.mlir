@@ -135,3 +135,22 @@ func.func @windows(%x: tensor<1x8x8x4xf32>, %k: tensor<3x1x4x6xf32>) -> tensor<1
   %6 = hlo.add %3, %5 : tensor<1x5x8x6xf32>
   func.return %6 : tensor<1x5x8x6xf32>
 }
+
+// Rows that were looked up out of range become NaN: what is selected is one number a row, and adding
+// -0.0 changes nothing.
+// CHECK-LABEL: func.func @missing_rows
+// CHECK:         %[[Z:.*]] = hlo.constant dense<-0.000000e+00> : tensor<f32>
+// CHECK:         %[[ZS:.*]] = hlo.broadcast %[[Z]] dimensions = [] : (tensor<f32>) -> tensor<4xf32>
+// CHECK:         %[[N:.*]] = hlo.constant dense<{{.*}}C07F"> : tensor<f32>
+// CHECK:         %[[NS:.*]] = hlo.broadcast %[[N]] dimensions = [] : (tensor<f32>) -> tensor<4xf32>
+// CHECK:         %[[S:.*]] = hlo.select %p, %[[ZS]], %[[NS]]
+// CHECK:         %[[B:.*]] = hlo.broadcast %[[S]] dimensions = [0] : (tensor<4xf32>) -> tensor<4x8xf32>
+// CHECK:         %[[R:.*]] = hlo.add %x, %[[B]]
+// CHECK:         func.return %[[R]]
+func.func @missing_rows(%p: tensor<4xi1>, %x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %n = hlo.constant dense<0x7FC00000> : tensor<f32>
+  %ns = hlo.broadcast %n dimensions = [] : (tensor<f32>) -> tensor<4x8xf32>
+  %ps = hlo.broadcast %p dimensions = [0] : (tensor<4xi1>) -> tensor<4x8xi1>
+  %0 = hlo.select %ps, %x, %ns : (tensor<4x8xi1>, tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  func.return %0 : tensor<4x8xf32>
+}

@@ -1,10 +1,22 @@
 """Rules for compare, select, clamp and not."""
 
+import numpy as np
+from xdsl.dialects.builtin import f32
 from xdsl.ir import Operation, SSAValue
 
 from neuronir.dialects.support.dtypes import is_integer, is_pred
 from neuronir.passes.hlo.support.build import Emitter
-from neuronir.passes.hlo.support.values import element, is_splat_of, producer, shape, splat, string
+from neuronir.passes.hlo.support.values import (
+    element,
+    ints,
+    is_splat_of,
+    producer,
+    shape,
+    size,
+    splat,
+    string,
+    tensor,
+)
 from neuronir.passes.hlo.support.walk import Rule
 
 INVERSE = {"EQ": "NE", "NE": "EQ", "LT": "GE", "GE": "LT", "GT": "LE", "LE": "GT"}
@@ -82,8 +94,29 @@ def select(op: Operation, e: Emitter) -> SSAValue | None:
     return None
 
 
+def select_of_rows(op: Operation, e: Emitter) -> SSAValue | None:
+    """select(broadcast(p), x, NaN) -> x + broadcast(select(p, -0.0, NaN)): x + -0.0 is x, and the
+    numbers are selected where they are few (rows that were looked up out of range become NaN)."""
+    pred, on_true, on_false = op.operands
+    spread = producer(pred, "broadcast")
+    if spread is None or element(op.results[0]) != f32:
+        return None
+    given, chosen = spread.operands[0], size(spread.operands[0])
+    for x, other in ((on_true, on_false), (on_false, on_true)):
+        number = splat(other)
+        if number is None or not np.isnan(number) or splat(x) is not None:
+            continue
+        if chosen == 1 or chosen >= size(x):
+            continue
+        kept = e.fill(-0.0, tensor(shape(given), f32))
+        nan = e.fill(number, tensor(shape(given), f32))
+        rows = e.select(given, *((kept, nan) if x is on_true else (nan, kept)))
+        return e.binary("add", x, e.broadcast(rows, shape(x), ints(spread, "dimensions")))
+    return None
+
+
 RULES: dict[str, tuple[Rule, ...]] = {
     "hlo.not": (not_,),
     "hlo.compare": (compare,),
-    "hlo.select": (select,),
+    "hlo.select": (select, select_of_rows),
 }
