@@ -14,6 +14,7 @@ from xdsl.ir import SSAValue
 
 from neuronir.dialects.hlo.resources import intern
 from neuronir.dialects.nc.enums import AluOp, DType, Space
+from neuronir.dialects.nc.ops import View
 from neuronir.dialects.nc.records import space_of
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.lowering.constants.bound import Constants
@@ -21,6 +22,7 @@ from neuronir.passes.lowering.constants.layered import Layered
 from neuronir.passes.lowering.conversion.by_rows import rows_first
 from neuronir.passes.lowering.conversion.known import KnownValues
 from neuronir.passes.lowering.emitter import Emitter, view_dtype
+from neuronir.passes.lowering.layouts.columns import by_columns
 from neuronir.passes.lowering.layouts.cover import (
     covered,
     elements_of,
@@ -52,6 +54,10 @@ from neuronir.passes.lowering.layouts.views import (
 SLICED_SHARE = 6
 """A value in HBM is loaded by the slices that are used of it where all of it would take more than
 one in so many bytes of a partition."""
+
+FEW_ROWS = 32
+"""A slice of one in so many elements is transposed by itself, and not taken of its source
+transposed: one token of each sequence."""
 
 
 class Converter(KnownValues):
@@ -163,19 +169,23 @@ class Converter(KnownValues):
             return self._make_lazy(value, wanted, copies)
         if value.array is not None:
             return self._make_constant(value, wanted, copies)
-        if value.source is not None:
-            form = self._through_source(value, wanted, copies)
-            if form is not None:
-                return form
         forms = [f for f in self.source_forms(value) if not f.hbm]
+        if value.source is not None:
+            few = value.size * FEW_ROWS <= value.source.size
+            turned = self._transposed(value, forms, wanted) if few else None
+            if turned is not None:
+                return turned
+            through = self._through_source(value, wanted, copies)
+            if through is not None:
+                return through
+            forms = [f for f in self.source_forms(value) if not f.hbm]
         if not wanted:
             form = self._replicate(value, forms, copies)
             if form is not None:
                 return form
-        for form in forms:
-            made = self._transpose(value, form, wanted)
-            if made is not None:
-                return made
+        turned = self._transposed(value, forms, wanted)
+        if turned is not None:
+            return turned
         source = self.in_hbm(value)
         rows = rows_first(self.machine, value, source, wanted)
         if rows is not None:
@@ -183,6 +193,12 @@ class Converter(KnownValues):
             if made is not None:
                 return made
         return self._load(value, source, wanted, copies)
+
+    def _transposed(self, value: Value, forms: Sequence[Form], wanted: Partition) -> Form | None:
+        """A copy by transposes of the first of the forms from which there is one."""
+        return next(
+            (made for f in forms if (made := self._transpose(value, f, wanted)) is not None), None
+        )
 
     def expanded(self, value: Value) -> Value:
         """A copy of a value that varies along all of its elements, for layouts that its own factors
@@ -288,7 +304,7 @@ class Converter(KnownValues):
         source = replace(source, free=join(ordered_free))
         if not dma_reaches(layout, source):
             return self._load(value, self.in_order_in_hbm(value, source), wanted, copies)
-        single = len(list(dma_views(layout, source, self.machine.dma_max_dims - 1))) == 1
+        single = len(list(self._accesses(layout, source))) == 1
         root = value.root()
         once = root.once and self.emitter.depth == self.homes.get(root, 0)
         role = "stream" if single and once else None
@@ -383,12 +399,17 @@ class Converter(KnownValues):
         chip, memory = (dst, src) if load else (src, dst)
         if space_of(chip.buffer) is Space.PSUM:
             chip = self.to_sbuf(chip)
-        for pair in dma_views(chip, memory, self.machine.dma_max_dims - 1):
+        for pair in self._accesses(chip, memory):
             for chip_view, memory_view in in_parts(*pair):
                 if load:
                     self.emitter.dma(chip_view, memory_view)
                 else:
                     self.emitter.dma(memory_view, chip_view)
+
+    def _accesses(self, chip: Form, memory: Form) -> Iterator[tuple[View, View]]:
+        """The accesses, on the chip and in HBM, of the transfers between two forms."""
+        for pair in dma_views(chip, memory, self.machine.dma_max_dims - 1):
+            yield from by_columns(self.machine, *pair)
 
     def in_order(self, value: Value, form: Form) -> Form:
         """A copy of a form with its free factors in the order of the element numbers, which is the

@@ -41,11 +41,15 @@ DEPTH = 12
 
 @dataclass
 class Demand:
-    """Wanted partition layouts with their votes, and atoms that are wanted on the free axis."""
+    """Wanted partition layouts with their votes, and atoms that are wanted on the free axis.
+
+    `spread` says that the value is repeated for a user that reduces or slices along its atoms.
+    """
 
     partitions: Counter[Partition] = field(default_factory=Counter)
     free: list[Atom] = field(default_factory=list)
     reductions: int = 0
+    spread: bool = False
     halo: tuple[tuple[int, int], ...] | None = None
 
     def best(self) -> Partition | None:
@@ -207,7 +211,10 @@ def _walk(
                 op.results[0], _from_whole(op, use.index, back), out, limit, depth - 1, seen, across
             )
         elif isinstance(op, BroadcastOp) or op.name == "hlo.transpose":
+            before = len(out.free)
             _walk(op.results[0], _through(op, back), out, limit, depth - 1, seen, across)
+            repeats = prod(shape_of(op.results[0])) > prod(shape_of(value))
+            out.spread |= repeats and len(out.free) > before
         elif op in across:
             last = dim_atoms(shape_of(value), [len(shape_of(value)) - 1])
             wanted = _mapped(inner_tile(last, limit)[0], back)

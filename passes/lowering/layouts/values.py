@@ -32,7 +32,8 @@ class Value:
     own numbering to the source's (`to_source`) and back (`from_source`); either gives None where an
     atom is not whole on the other side. `lazy` is (value, scale, bias): value * scale + bias, not
     computed yet, for an instruction that can take it in. `once` marks a parameter with one use,
-    such as a weight. `special`: the program itself put infinities or NaN into it.
+    such as a weight. `special`: the program itself put infinities or NaN into it. `by_rows`: it
+    arrives row by row, so that work on it is better done in such pieces.
     """
 
     shape: tuple[int, ...]
@@ -47,6 +48,7 @@ class Value:
     lazy: "tuple[Value, float, float] | None" = None
     once: bool = False
     special: bool = False
+    by_rows: bool = False
 
     @property
     def size(self) -> int:

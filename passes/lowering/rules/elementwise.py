@@ -8,9 +8,10 @@ from neuronir.dialects.hlo.elementwise import CompareOp
 from neuronir.dialects.nc.enums import Activation, AluOp, DType, Engine, Space
 from neuronir.dialects.nc.ops import View
 from neuronir.dialects.nc.records import space_of
+from neuronir.passes.lowering.emitter import view_dtype
 from neuronir.passes.lowering.layouts.layout import Form
 from neuronir.passes.lowering.layouts.values import Value, scalar_value
-from neuronir.passes.lowering.rules.pointwise import Pointwise, choose_partition
+from neuronir.passes.lowering.rules.pointwise import Pointwise, as_scalars, choose_partition
 from neuronir.passes.lowering.state import Lowering
 
 ACTIVATIONS = {
@@ -233,8 +234,11 @@ def emit_binary(
                 lhs, rhs = (lazy[0], other) if which == 0 else (other, lazy[0])
                 break
     work = Pointwise(state, op, [lhs, rhs], dtype)
-    left, right = work.per_partition(0), work.per_partition(1)
-    for out, (a, b) in work.pieces():
+    cut = 0
+    if multiplier == 1.0 and lhs.dtype is DType.F32:
+        cut = work.varying_dims(1) or work.varying_dims(0)
+    for out, (a, b) in work.pieces(cut=cut):
+        left, right = as_scalars(a), as_scalars(b)
         if multiplier != 1.0 and a is not None and b is not None:
             src, tensor = (b, a) if swapped else (a, b)
             state.emitter.emit(
@@ -257,10 +261,10 @@ def emit_binary(
         elif b is None:
             assert rhs.scalar is not None
             state.emitter.tensor_scalar(out, a, alu, float(rhs.scalar), engine=engine)
-        elif right is not None and lhs.dtype is DType.F32 and out.free != ((1, 1),):
-            state.emitter.tensor_scalar(out, a, alu, right, engine=engine)
-        elif left is not None and lhs.dtype is DType.F32 and out.free != ((1, 1),):
-            state.emitter.tensor_scalar(out, b, alu, left, reverse0=True, engine=engine)
+        elif right is not None and lhs.dtype is DType.F32 and as_scalars(out) is None:
+            _with_scalars(state, out, a, right, alu, engine)
+        elif left is not None and lhs.dtype is DType.F32 and as_scalars(out) is None:
+            _with_scalars(state, out, b, left, alu, engine, reverse=True)
         else:
             both = space_of(a.buffer) is Space.PSUM and space_of(b.buffer) is Space.PSUM
             if both:
@@ -269,6 +273,23 @@ def emit_binary(
                 work.forms[1] = state.converter.to_sbuf(form)
             state.emitter.tensor_tensor(alu, out, a, b, engine)
     work.finish(op)
+
+
+def _with_scalars(
+    state: Lowering,
+    out: View,
+    src: View,
+    scalars: View,
+    alu: AluOp,
+    engine: Engine,
+    reverse: bool = False,
+) -> None:
+    """src op scalars [P,1] (`reverse`: scalars op src); ACT adds where it has less to do."""
+    floats = view_dtype(out).is_float and view_dtype(src).is_float
+    if alu is AluOp.ADD and floats and state.emitter.lighter() is Engine.ACT:
+        state.emitter.activation(out, src, Activation.COPY, 1.0, scalars)
+        return
+    state.emitter.tensor_scalar(out, src, alu, scalars, reverse0=reverse, engine=engine)
 
 
 def lower_divide(state: Lowering, op: Operation, lhs: Value, rhs: Value, dtype: DType) -> None:

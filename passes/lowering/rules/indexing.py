@@ -103,6 +103,7 @@ def gather_rows(state: Lowering, operand: Value, windows: Windows, number: Value
             {"row_stride": row * dtype.size, "rows": windows.rows},
         )
     flat.forms.append(out)
+    flat.by_rows = True
     return flat
 
 

@@ -1,6 +1,8 @@
 """Walking the operands of an elementwise op and its result together."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from math import prod
 
 from xdsl.ir import Operation
 
@@ -9,15 +11,18 @@ from neuronir.dialects.nc.ops import View
 from neuronir.dialects.nc.records import space_of
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.lowering.layouts.cover import elements_of
-from neuronir.passes.lowering.layouts.layout import Form
+from neuronir.passes.lowering.layouts.layout import Atom, Form, atom
 from neuronir.passes.lowering.layouts.natural import refined, widest
 from neuronir.passes.lowering.layouts.values import Partition, Value
-from neuronir.passes.lowering.layouts.views import chunks, plan
+from neuronir.passes.lowering.layouts.views import chunks, numbers_of, plan
 from neuronir.passes.lowering.state import Lowering, span, union
 
 MAX_DIMS = 3
 """Free dims of an instruction with several operands (design.md section 3: at most four; two sources
 and a destination leave room for three each)."""
+
+LEAST_PIECE = 128
+"""Elements of a partition from which on a piece for each scalar of it is worth its overhead."""
 
 
 def choose_partition(state: Lowering, op: Operation, operands: Sequence[Value]) -> Partition:
@@ -46,10 +51,30 @@ def choose_partition(state: Lowering, op: Operation, operands: Sequence[Value]) 
     support = union([v.support for v in operands])
     avoid = list(want.free)
     chosen = state.default_partition(support, avoid)
+    if not chosen and want.spread and _quick(state, support):
+        return _everywhere(state, state.shape(result))
     while not chosen and avoid and elements_of(support) > state.machine.partitions:
         avoid.pop()  # the furthest reduction's: all on one partition is worse
         chosen = state.default_partition(support, avoid)
     return chosen
+
+
+def as_scalars(view: View | None) -> View | None:
+    """The [P,1] view of an access to one element a partition; None where it is another."""
+    if view is None or any(stride and size > 1 for stride, size in view.free):
+        return None
+    return replace(view, free=((1, 1),))
+
+
+def _quick(state: Lowering, support: Sequence[Atom]) -> bool:
+    """Whether an instruction over all elements takes less than a transfer does at least."""
+    machine = state.machine
+    return elements_of(support) <= machine.dma_fixed_ns * machine.dve_ghz
+
+
+def _everywhere(state: Lowering, shape: Sequence[int]) -> Partition:
+    """The same on all partitions: a digit above all those of a value."""
+    return ((atom(state.machine.partitions, prod(shape)), 1),)
 
 
 class Pointwise:
@@ -65,6 +90,7 @@ class Pointwise:
     ) -> None:
         self.state = state
         self.dtype = dtype
+        self.by_rows = any(v.root().by_rows for v in operands)
         if all(v.scalar is not None for v in operands):  # nothing varies: compute one element
             one = operands[0]
             form = state.converter.ensure(one, (), 1)
@@ -109,34 +135,51 @@ class Pointwise:
         self.dims = dims or []
         return dims is not None
 
-    def pieces(self, max_dims: int = MAX_DIMS) -> list[tuple[View, list[View | None]]]:
-        """(output, operands) of each instruction; None for scalars."""
+    def pieces(
+        self, max_dims: int = MAX_DIMS, cut: int = 0
+    ) -> list[tuple[View, list[View | None]]]:
+        """(output, operands) of each instruction; None for scalars.
+
+        Of the dimensions the first `cut` are walked one by one, at least.
+        """
         limit = self.state.machine.max_free_sbuf
         if any(space_of(f.buffer) is Space.PSUM for f in self.present):
             limit = self.state.machine.max_free_psum
+        cut = max(cut, self._rows())
+        outer, inner = self.dims[:cut], self.dims[cut:]
         out: list[tuple[View, list[View | None]]] = []
-        for piece in chunks(self.dims, self.out.partitions, max_dims, limit):
-            views: list[View | None] = []
-            k = 1
-            for form in self.forms:
-                if form is None:
-                    views.append(None)
-                else:
-                    views.append(piece.view(form, k))
-                    k += 1
-            out.append((piece.view(self.out, 0), views))
+        for base in numbers_of([d.atom for d in outer]):
+            for chunk in chunks(inner, self.out.partitions, max_dims, limit):
+                piece = replace(chunk, number=chunk.number + base)
+                views: list[View | None] = []
+                k = 1
+                for form in self.forms:
+                    if form is None:
+                        views.append(None)
+                    else:
+                        views.append(piece.view(form, k))
+                        k += 1
+                out.append((piece.view(self.out, 0), views))
         return out
 
-    def per_partition(self, which: int) -> View | None:
-        """The [P,1] view of an operand that is constant along the free axis."""
+    def _rows(self) -> int:
+        """The dimensions along which operands arrive row by row."""
+        ragged = any(d.atom.ragged for d in self.dims)
+        return int(self.by_rows and len(self.dims) > 1 and not ragged)
+
+    def varying_dims(self, which: int) -> int:
+        """The dimensions that have to be walked one by one for an operand to be one element a
+        partition in each piece; 0 where pieces would be too small to gain by that."""
         form = self.forms[which]
-        if form is None or form.free and any(a.size > 1 for a, _ in form.free):
-            return None
-        if self.dims and any(d.atom.ragged for d in self.dims):
-            return None
-        return form.at(0, self.out.partitions, ())
+        if form is None or any(d.atom.ragged for d in self.dims):
+            return 0
+        k = 1 + [f for f in self.forms if f is not None].index(form)
+        cut = max((i + 1 for i, d in enumerate(self.dims) if d.strides[k]), default=0)
+        inner = prod(d.size for d in self.dims[cut:])
+        return cut if inner >= LEAST_PIECE else 0
 
     def finish(self, op: Operation) -> None:
         """Record the result."""
         shape = self.state.shape(op.results[0])
-        self.state.set(op.results[0], Value(shape, self.dtype, self.support, [self.out]))
+        value = Value(shape, self.dtype, self.support, [self.out], by_rows=self.by_rows)
+        self.state.set(op.results[0], value)
