@@ -39,6 +39,7 @@ from neuronir.passes.lowering.layouts.values import Value, constant_value, new_v
 from neuronir.passes.lowering.products.assignment import choose_sides
 from neuronir.passes.lowering.products.attention import lower_product
 from neuronir.passes.lowering.products.norm_sides import choose_norms
+from neuronir.passes.lowering.results import store_piece, stored_in_pieces
 from neuronir.passes.lowering.rules import empty
 from neuronir.passes.lowering.rules.composite import lower_composite
 from neuronir.passes.lowering.rules.elementwise import (
@@ -208,6 +209,8 @@ def lower_op(state: Lowering, op: Operation) -> None:
     except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError) as error:
         raise LoweringFault(op, error) from error
     mark_special(state, op)
+    for result in op.results:
+        store_piece(state, result)
 
 
 def lower_function(
@@ -257,6 +260,7 @@ def _lower_function(
     leaves = _leaves(block.last_op.operands[0])
     for i, ssa in enumerate(leaves):
         state.results.setdefault(ssa, []).append(i)
+    stored_in_pieces(state, leaves)
     lower_block(state, block, stream=True)
     state.set_layers(())
     for i, ssa in enumerate(leaves):

@@ -66,6 +66,8 @@ class Lowering:
         self.across: frozenset[Operation] = frozenset()  # norms of rows along partitions
         self.tensor_bound = False  # whether PE is what the program waits for, at its least time
         self.joined: dict[Operation, Form] = {}  # concatenations that their operands write
+        self.pieces_of_results: dict[SSAValue, Operation] = {}  # concatenations, by operand to come
+        self.stored: dict[Operation, Form] = {}  # concatenations that are stored piece by piece
         self.attentions: dict[Operation, Attention] = {}  # under way, by the dot that ends them
         self.layers: Sequence[Repetition] = ()
         self._layer_of: dict[Operation, list[Operation]] = {}

@@ -13,6 +13,7 @@ from neuronir.dialects.nc.placement import place_variables, variable_bytes
 from neuronir.dialects.nc.structure import AllocOp, FuncOp, VariableOp
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.nc.allocate_report import report_banks, report_packing, report_ring
+from neuronir.passes.nc.aside import read_by_transfers, step_aside
 from neuronir.passes.nc.banks import allocate_banks
 from neuronir.passes.nc.bodies import bodies_in_place
 from neuronir.passes.nc.early import early_layouts, estimate_ns
@@ -239,6 +240,7 @@ def _with_ring(
             break
     if packing is None or packing.height > capacity:
         return -1
+    step_aside(packing, items, lives, read_by_transfers(rest, buffers))
     after: list[Slot] = []
     if late:
         kept_free = sum(sorted((rounded(buffers[k].size) for k in ringed), reverse=True)[:2])

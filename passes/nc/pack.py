@@ -144,14 +144,14 @@ def _place(order: Sequence[Item], placed: Sequence[tuple[Item, int]] = ()) -> Pa
         if k:
             at = np.nonzero((first[:k] <= item.last) & (last[:k] >= item.first))[0]
             if at.size:
-                begin = _lowest_gap(low[at], high[at], item.size)
+                begin = lowest_gap(low[at], high[at], item.size)
         first[k], last[k], low[k], high[k] = item.first, item.last, begin, begin + item.size
         offsets[item.key] = begin
         height = max(height, begin + item.size)
     return Packing(offsets, height)
 
 
-def _lowest_gap(low: _Ints, high: _Ints, size: int) -> int:
+def lowest_gap(low: _Ints, high: _Ints, size: int) -> int:
     """The lowest address with `size` free bytes between intervals that may overlap."""
     by_low = np.argsort(low, kind="stable")
     starts = low[by_low]

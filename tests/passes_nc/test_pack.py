@@ -4,6 +4,8 @@ from random import Random
 
 import pytest
 
+from neuronir.passes.nc.aside import step_aside
+from neuronir.passes.nc.liveness import Life
 from neuronir.passes.nc.pack import Item, Work, liveness_bound, pack
 from neuronir.passes.nc.pack_search import LARGEST, search
 
@@ -65,3 +67,23 @@ def test_limits_of_the_search() -> None:
     assert search([(8, 0, 1), (8, 1, 2)], 15, 100) == (None, 100)  # both live at place 1
     assert search([(1, 0, 0)] * (LARGEST + 1), 1 << 40, 100) == (None, 100)
     assert search([(8, 0, 1), (8, 2, 3)], 8, 100) == ([0, 0], 98)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_steps_aside_stays_a_packing_of_the_same_height(seed: int) -> None:
+    items = without_gaps(60, seed)
+    lives = {i.key: Life(i.first, i.last) for i in items}
+    found = pack(items, HEIGHT)
+    read = {i.key: i.last for i in items[::7]}
+    step_aside(found, items, lives, read)
+    assert max(found.offsets[i.key] + i.size for i in items) <= found.height
+    check(items, found.offsets)
+
+
+def test_a_buffer_goes_beside_one_that_a_transfer_reads() -> None:
+    items = [Item(0, 10, 0, 1), Item(1, 10, 5, 6), Item(2, 30, 20, 21)]
+    lives = {i.key: Life(i.first, i.last) for i in items}
+    found = pack(items, 30)
+    assert found.offsets[1] == 0
+    step_aside(found, items, lives, {0: 1})
+    assert found.offsets == {0: 0, 1: 10, 2: 0}  # the last one has nowhere else to go

@@ -44,6 +44,8 @@ def part_form(state: Lowering, value: SSAValue, partition: Partition, dtype: DTy
     op = joined_by(value)
     if op is None or op in state.streamed or state.dtype(op.results[0]) is not dtype:
         return None
+    if value in state.pieces_of_results:
+        return None
     target = state.joined.get(op) or _begin(state, op, value, partition, dtype)
     if target is None:
         return None

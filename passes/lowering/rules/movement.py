@@ -220,6 +220,8 @@ def lower_concatenate(state: Lowering, op: Operation) -> None:
     assert isinstance(op, ConcatenateOp)
     d = int(op.dimension.value.data)
     shape = state.shape(op.results[0])
+    if _in_pieces(state, op):
+        return
     sources = [state.value(v) for v in op.operands]
     target = state.joined.pop(op, None)
     if target is None:
@@ -239,6 +241,18 @@ def lower_concatenate(state: Lowering, op: Operation) -> None:
             copy_into(state, target, shape, piece, starts)
         low += piece.shape[d]
     _finish(state, op, target)
+
+
+def _in_pieces(state: Lowering, op: ConcatenateOp) -> bool:
+    """Store what is left of a result that is stored piece by piece; False where it is none."""
+    from neuronir.passes.lowering.results import store_piece
+
+    for piece in op.operands:
+        store_piece(state, piece)
+    target = state.stored.get(op)
+    if target is not None:
+        _finish(state, op, target)
+    return target is not None
 
 
 def _concatenate_in_hbm(state: Lowering, op: Operation, sources: Sequence[Value], d: int) -> None:

@@ -1,0 +1,63 @@
+"""Results of the program: stored as soon as they are there, those in pieces piece by piece.
+
+A result that is put together from slices of a batch need not be on the chip as a whole: what is
+done first is on its way to HBM while the rest is computed.
+"""
+
+from collections.abc import Sequence
+from math import prod
+
+from xdsl.dialects.func import ReturnOp
+from xdsl.ir import Operation, SSAValue
+
+from neuronir.dialects.hlo.constants import ConstantOp
+from neuronir.dialects.hlo.control_flow import TupleOp
+from neuronir.dialects.hlo.data_movement import ConcatenateOp
+from neuronir.passes.lowering.conversion.memory import result_in_hbm, write_all
+from neuronir.passes.lowering.layouts.demand import shape_of
+from neuronir.passes.lowering.layouts.values import new_value, slice_value
+from neuronir.passes.lowering.state import Lowering
+
+
+def stored_in_pieces(state: Lowering, leaves: Sequence[SSAValue]) -> None:
+    """Note which results are concatenations that nothing else reads, of pieces whose rows in HBM
+    are long: their operands are stored one by one."""
+    for ssa in leaves:
+        op = ssa.owner
+        if not isinstance(op, ConcatenateOp) or not all(_computed(v) for v in op.operands):
+            continue
+        ends = (TupleOp, ReturnOp)
+        read = any(not isinstance(use.operation, ends) for use in ssa.uses)
+        if read or len(set(op.operands)) < len(op.operands) or len(state.results[ssa]) > 1:
+            continue
+        d = int(op.dimension.value.data)
+        size = state.dtype(ssa).size
+        run = min(prod(shape_of(v)[d:]) for v in op.operands) * size
+        if run >= state.machine.dma_engine_gbps * state.machine.dma_queue_descriptor_ns:
+            state.pieces_of_results.update((v, op) for v in op.operands)
+
+
+def _computed(value: SSAValue) -> bool:
+    return isinstance(value.owner, Operation) and not isinstance(value.owner, ConstantOp)
+
+
+def store_piece(state: Lowering, ssa: SSAValue) -> None:
+    """Store a value that has just been made, if it is a piece of a result."""
+    op = state.pieces_of_results.get(ssa)
+    if op is None or state.emitter.depth or ssa not in state.values:
+        return
+    assert isinstance(op, ConcatenateOp)
+    del state.pieces_of_results[ssa]
+    whole = op.results[0]
+    target = state.stored.get(op)
+    if target is None:
+        target = state.stored[op] = result_in_hbm(state, whole)
+    shape, d = state.shape(whole), int(op.dimension.value.data)
+    starts, limits = [0] * len(shape), list(shape)
+    starts[d] = sum(shape_of(v)[d] for v in op.operands[: list(op.operands).index(ssa)])
+    limits[d] = starts[d] + shape_of(ssa)[d]
+    window = slice_value(new_value(shape, state.dtype(whole)), starts, limits, [1] * len(shape))
+    assert window.from_source is not None
+    place = window.from_source(target)
+    assert place is not None  # the array in HBM is cut along one dimension
+    write_all(state, state.value(ssa), place)
