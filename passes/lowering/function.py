@@ -68,13 +68,8 @@ from neuronir.passes.lowering.rules.movement import (
 from neuronir.passes.lowering.rules.reduce import lower_reduce
 from neuronir.passes.lowering.rules.window import lower_reduce_window
 from neuronir.passes.lowering.state import Lowering, Rule
-from neuronir.passes.lowering.streaming.groups import (
-    SEED_SHARE,
-    Group,
-    find_groups,
-    groups_inside,
-    in_order,
-)
+from neuronir.passes.lowering.streaming.group import Group, groups_inside, in_order
+from neuronir.passes.lowering.streaming.groups import SEED_SHARE, find_groups
 from neuronir.passes.lowering.streaming.tile_loops import copy_in_hbm, lower_group
 from neuronir.passes.nc.bodies import take_out
 from neuronir.passes.statistics import gains, record

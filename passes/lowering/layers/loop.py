@@ -26,7 +26,8 @@ from neuronir.passes.lowering.layouts.layout import Form
 from neuronir.passes.lowering.layouts.values import Value, new_value
 from neuronir.passes.lowering.layouts.views import chunks, plan
 from neuronir.passes.lowering.state import VIEWS, Lowering
-from neuronir.passes.lowering.streaming.groups import Group, find_groups, in_order
+from neuronir.passes.lowering.streaming.group import Group, in_order
+from neuronir.passes.lowering.streaming.groups import find_groups
 from neuronir.passes.lowering.streaming.loop_op import make_loop
 from neuronir.passes.lowering.streaming.tile_loops import lower_group
 from neuronir.passes.nc.unroll import expanded_size

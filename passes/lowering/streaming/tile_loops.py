@@ -19,7 +19,7 @@ from neuronir.passes.lowering.layouts.views import chunks, plan
 from neuronir.passes.lowering.products.blocked import lower_blocked
 from neuronir.passes.lowering.state import Lowering
 from neuronir.passes.lowering.streaming.dims import WHOLE, tiled_copy, tiled_type
-from neuronir.passes.lowering.streaming.groups import Group, inner_bytes
+from neuronir.passes.lowering.streaming.group import Group, inner_bytes
 from neuronir.passes.lowering.streaming.loop_op import make_loop
 from neuronir.passes.lowering.streaming.panels import pack_left
 from neuronir.passes.lowering.streaming.tiles import Tile, tile_form, tile_value

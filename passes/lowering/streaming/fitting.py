@@ -1,0 +1,125 @@
+"""How large the tiles of a group are: two rounds of them, and what it needs whole, fit in SBUF."""
+
+from collections.abc import Sequence
+from math import prod
+
+from xdsl.ir import Operation, SSAValue
+
+from neuronir.dialects.hlo.linear import DotOp
+from neuronir.dialects.nc.machine import Machine
+from neuronir.passes.lowering.layouts.demand import shape_of
+from neuronir.passes.lowering.layouts.layout import divisor
+from neuronir.passes.lowering.streaming.dims import WHOLE, Tiling
+from neuronir.passes.lowering.streaming.group import Group
+from neuronir.passes.lowering.streaming.growing import BIG_SHARE, Graph, drop
+from neuronir.passes.lowering.streaming.size import attention_inside, nbytes, tile_bytes
+
+ROW_BYTES = 4096
+"""Bytes per partition of a tile: rows at which DMA is at its rate (hardware.md section 2.5)."""
+ROUNDS = 2
+"""Rounds of a loop whose tiles are in SBUF at a time, where they fit."""
+PANEL_SHARE = 0.75
+"""Of SBUF, for the operand that stays while the other one of a large dot streams."""
+
+
+class Fitting:
+    """Sizes of tiles; `direct` are operands of dots that lie in HBM with their contraction on
+    partitions."""
+
+    def __init__(self, machine: Machine, direct: frozenset[SSAValue]) -> None:
+        self.machine = machine
+        self.direct = direct
+        self.capacity = machine.sbuf_usable_partition_bytes
+        self.total = self.capacity * machine.partitions
+
+    def fit(
+        self, graph: Graph, seed: Operation, members: set[Operation], tiling: Tiling, extent: int
+    ) -> Group | None:
+        """The group with its tile, cut until it fits."""
+        while True:
+            ops = sorted(members, key=graph.index.__getitem__)
+            rows = self._rows(ops, tiling, extent)
+            if rows is not None:
+                return Group(ops, tiling, extent, rows)
+            dots = [op for op in ops if isinstance(op, DotOp) and op is not seed]
+            if not dots:
+                return None
+            gone = graph.reachable([dots[-1]], forward=True) & members
+            if seed in gone:
+                gone = graph.reachable([dots[0]], forward=False) & members
+            if seed in gone:
+                return None
+            drop(members, tiling, gone)
+            graph.close(seed, members, tiling)
+
+    def _rows(self, ops: Sequence[Operation], tiling: Tiling, extent: int) -> int | None:
+        """The tile: as many rows as make long DMA rows, fewer where they do not fit."""
+        base = self._unit(ops, tiling, extent)
+        widest = max(nbytes(v) for v, d in tiling.items() if d != WHOLE)
+        row = -(-widest // extent)
+        rows = base
+        while rows * 2 <= extent and rows * row < ROW_BYTES * self.machine.partitions:
+            rows *= 2
+        while self.estimate(ops, tiling, rows / extent, ROUNDS) > self.capacity:
+            if rows <= base:
+                if self.estimate(ops, tiling, rows / extent, 1) > self.capacity:
+                    return None
+                break
+            rows = max(base, rows // 2)
+        if rows % self.machine.partitions:
+            return rows if rows < extent else None
+        whole = _even(extent, rows, self.machine.partitions)
+        return whole if whole < extent else None
+
+    def _unit(self, ops: Sequence[Operation], tiling: Tiling, extent: int) -> int:
+        """The smallest tile worth a round: all partitions, or a whole bank of columns."""
+        inner = [
+            prod(shape_of(v)[d + 1 : -1])
+            for v, d in tiling.items()
+            if d != WHOLE and nbytes(v) * BIG_SHARE >= self.total
+        ]
+        limit = -(-self.machine.partitions // min(inner, default=1))
+        for op in ops:
+            if isinstance(op, DotOp) and tiling.get(op.operands[1], WHOLE) != WHOLE:
+                if tiling.get(op.operands[0], WHOLE) == WHOLE:
+                    limit = self.machine.matmul_max_moving
+        if any(tiling.get(v, WHOLE) != WHOLE for v in attention_inside(ops, self.machine)):
+            limit = max(limit, self.machine.matmul_max_moving)
+        for v, d in tiling.items():
+            large = nbytes(v) * BIG_SHARE >= self.total
+            if large and d != WHOLE and d == len(shape_of(v)) - 1 and v.owner not in ops:
+                limit = max(limit, ROW_BYTES // 2 // (nbytes(v) // prod(shape_of(v))))
+        return min(limit, extent)
+
+    def estimate(self, ops: Sequence[Operation], tiling: Tiling, share: float, rounds: int) -> int:
+        """Bytes per partition that the group takes, a tile being that `share` of the whole."""
+        whole, tile = tile_bytes(ops, tiling, share, self.machine, self.direct)
+        return whole + rounds * tile
+
+    def panels(self, graph: Graph, op: Operation) -> Group | None:
+        """A dot neither of whose operands fits: panels of its right side, within which the rows of
+        the left one stream."""
+        if not isinstance(op, DotOp):
+            return None
+        rhs = op.operands[1]
+        for dim in reversed(range(len(shape_of(op.results[0])))):
+            tiling = graph.spread(op, op.results[0], dim)
+            if tiling is None or tiling[rhs] == WHOLE or tiling[op.operands[0]] != WHOLE:
+                continue
+            extent = shape_of(op.results[0])[dim]
+            column = -(-nbytes(rhs) // extent)
+            unit = self.machine.matmul_max_moving
+            rows = int(PANEL_SHARE * self.total) // column // unit * unit
+            if 0 < rows < extent:
+                return Group([op], tiling, extent, _even(extent, rows, unit), True)
+        return None
+
+
+def _even(extent: int, rows: int, unit: int) -> int:
+    """A tile of at most `rows` that leaves no shorter one at the end, where there is one of half of
+    that or more."""
+    for n in range(rows // unit, 0, -1):
+        if extent % (n * unit) == 0 and 2 * n * unit > rows:
+            return n * unit
+    best = divisor(extent, rows)
+    return best if 4 * best >= 3 * rows else rows
