@@ -1,6 +1,7 @@
 """What can be computed while a result is evicted from PSUM: bias, residual, activation, cast."""
 
 from dataclasses import dataclass, field
+from math import prod
 
 import numpy as np
 from xdsl.dialects.builtin import TensorType
@@ -29,10 +30,11 @@ class Epilogue:
     """Steps that follow a dot or a convolution, each the only user of what comes before.
 
     Values have the shape and numbering of the product. `result` is the last one's SSA value,
-    `dtype` its type. Order: scale by a scalar or by a factor along one dimension, bias, residual,
-    function. `affine` gathers constant factors and offsets along one dimension on the way.
-    `last_use`: nothing else needs the residual afterwards. `narrowed` is the result of a cast of
-    `result`, which has other users too: both are stored.
+    `dtype` its type. Order: scale by a scalar or by a factor along one dimension, bias, residual
+    (which is added, subtracted or, a gate, multiplied with), function. `affine` gathers constant
+    factors and offsets along one dimension on the way. `last_use`: nothing else needs the residual
+    afterwards. `narrowed` is the result of a cast of `result`, which has other users too: both are
+    stored.
     """
 
     result: SSAValue
@@ -131,7 +133,7 @@ def _take(state: Lowering, e: Epilogue, op: Operation, index: int, shape: tuple[
         if other is not None and other.scalar is not None and free:
             e.scale *= float(other.scalar)
             return True
-        return False
+        return _take_gate(e, other, shape)
     if op.name == "hlo.maximum":
         other = state.available(op.operands[1 - index])
         if other is not None and other.scalar == 0.0:
@@ -221,6 +223,20 @@ def _one_dimension(value: Value, shape: tuple[int, ...]) -> bool:
         low, high = stride, stride * n
         touched += n > 1 and any(a.stride < high and low < a.end for a in value.support)
     return touched == 1
+
+
+def _take_gate(e: Epilogue, other: Value | None, shape: tuple[int, ...]) -> bool:
+    """Multiply with what is computed before, as large as the product itself."""
+    if other is None or other.scalar is not None or other.array is not None:
+        return False
+    if other.shape != shape or other.dtype is not DType.F32 or e.residual is not None:
+        return False
+    if other.lazy is not None or (e.scale != 1.0 and not _unbiased(e)):
+        return False
+    if prod(a.size for a in other.support) != prod(shape):
+        return False
+    e.residual = (AluOp.MULTIPLY, other)
+    return True
 
 
 def _take_operand(

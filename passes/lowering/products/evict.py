@@ -311,7 +311,8 @@ class Evict:
         scale: View | float,
         bias: View | float,
     ) -> None:
-        """dst = func(src * scale + bias +- residual); the bias comes last where both are there."""
+        """dst = func(src * scale + bias +- residual); the bias comes last where scale and bias
+        are there, which they are not where the residual is a factor."""
         e, state = self.epilogue, self.state
         assert e.residual is not None
         op, value = e.residual
