@@ -1,8 +1,11 @@
 """Which engine or DMA queue runs each instruction."""
 
-from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
+from math import prod
+
+from xdsl.dialects.builtin import IntegerAttr, MemRefType, StringAttr, i64
 from xdsl.ir import Block, Operation, SSAValue
 
+from neuronir.dialects.nc.data_types import dtype_of
 from neuronir.dialects.nc.enums import Engine, Space
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.ops import InstructionOp
@@ -20,18 +23,25 @@ _STORE = (4, 5, 6, 7)
 _LOCAL = (8, 9, 10, 11)
 
 
+LATENCIES = 4
+"""How much longer than the latency of a transfer a large one takes: nothing is gained by several at
+a time."""
+
+
 class QueueAllotter:
     """Deals transfers out to DMA queues among those of their kind.
 
     Arguments and results have a queue each, in turn: that one array is faster by several queues has
-    not been measured. The rest goes round robin.
+    not been measured. So do large loads of a scratch array: of tiles that are loaded together, in
+    as many shares, none would come early. The rest goes round robin.
     """
 
     def __init__(self, machine: Machine, variables: dict[str, VariableOp]) -> None:
         self.queues = machine.dma_queues
+        self.large = machine.dma_gbps * machine.dma_fixed_ns * LATENCIES
         self.variables = variables
         self.next: dict[tuple[int, ...], int] = {}
-        self.own: dict[SSAValue | str, Engine] = {}
+        self.own: dict[tuple[SSAValue | str, bool], Engine] = {}
 
     def queue(self, op: InstructionOp) -> Engine:
         """The queue for a transfer that has none."""
@@ -46,10 +56,11 @@ class QueueAllotter:
         else:
             choice = _STORE if to_hbm else _LOAD
         value = dst if to_hbm else src
-        array: SSAValue | str = value
+        load = choice == _LOCAL and from_hbm and not to_hbm and _bytes(op) >= self.large
+        array: tuple[SSAValue | str, bool] = (value, load)
         if isinstance(value.owner, AddressOfOp):
-            array = value.owner.variable.root_reference.data
-        if choice in (_LOAD, _STORE) and array in self.own:
+            array = (value.owner.variable.root_reference.data, load)
+        if (load or choice in (_LOAD, _STORE)) and array in self.own:
             return self.own[array]
         turn = self.next.get(choice, 0)
         self.next[choice] = turn + 1
@@ -61,6 +72,14 @@ class QueueAllotter:
             return ""
         variable = self.variables.get(owner.variable.root_reference.data)
         return variable.kind.data if variable is not None else ""
+
+
+def _bytes(op: InstructionOp) -> int:
+    """Bytes that a transfer writes."""
+    view = op.dst_views()[0]
+    assert view is not None and isinstance(view.buffer.type, MemRefType)
+    size = dtype_of(view.buffer.type.element_type).size
+    return view.partitions * prod(n for _, n in view.free) * size
 
 
 def assign_engines(block: Block, machine: Machine, queues: QueueAllotter) -> None:
