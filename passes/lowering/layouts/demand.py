@@ -10,7 +10,7 @@ from typing import cast
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
-from neuronir.dialects.hlo.control_flow import CompositeOp
+from neuronir.dialects.hlo.control_flow import CompositeOp, TupleOp
 from neuronir.dialects.hlo.data_movement import (
     BroadcastOp,
     ConcatenateOp,
@@ -37,6 +37,8 @@ from neuronir.passes.lowering.layouts.values import Partition, Parts, new_value,
 MapBack = Callable[[Atom], Parts | None]
 DEPTH = 12
 """How many ops downstream are looked at."""
+TURNED = "turned"
+"""Of the tuple at the end of a tile: the dimension of each result that its users contract."""
 
 
 @dataclass
@@ -215,6 +217,12 @@ def _walk(
             _walk(op.results[0], _through(op, back), out, limit, depth - 1, seen, across)
             repeats = prod(shape_of(op.results[0])) > prod(shape_of(value))
             out.spread |= repeats and len(out.free) > before
+        elif isinstance(op, TupleOp):
+            if TURNED in op.attributes:  # a tile goes to those who contract this dimension
+                dim = dim_atoms(shape_of(value), [ints(op.attributes[TURNED])[use.index]])
+                wanted = _mapped(inner_tile(dim, limit)[0], back)
+                if wanted:
+                    out.partitions[wanted] += 1
         elif op in across:
             last = dim_atoms(shape_of(value), [len(shape_of(value)) - 1])
             wanted = _mapped(inner_tile(last, limit)[0], back)

@@ -209,7 +209,9 @@ class Dot:
         total = self._bytes(value)
         dims = self.dims.free[which]
         limit = self._piece_bytes(value)
-        if total <= limit or not dims or not self._brought_in(value) or self._stays(value):
+        if total <= limit or not dims or not self._brought_in(value):
+            return [(value, 0)]
+        if self._stays(value) and not self._transposed(which, value):
             return [(value, 0)]
         d = max(dims, key=lambda i: value.shape[i])
         if value.array is None and d != self._row_dim(value):  # its rows in HBM stay as long
@@ -228,6 +230,11 @@ class Dot:
             starts[d], limits[d] = low, min(low + step, value.shape[d])
             out.append((self._piece(value, starts, limits), low * stride))
         return out
+
+    def _transposed(self, which: int, value: Value) -> bool:
+        """Whether the contraction of an operand lies along its rows in HBM."""
+        contracting = self.dims.contracting[which]
+        return value.array is None and self._row_dim(value) in contracting
 
     def _bytes(self, value: Value) -> int:
         """Bytes per partition of an operand."""
@@ -356,6 +363,8 @@ class Dot:
     ) -> int:
         dims = self.dims.contracting[which]
         if not self._brought_in(value) or len(dims) != 1 or len(partition) != 1:
+            return 1
+        if self._stays(value) and self._transposed(which, value):  # it comes by whole rows
             return 1
         tile_atom = partition[0][0]
         stride = row_major(value.shape)[dims[0]]

@@ -24,21 +24,33 @@ PANEL_SHARE = 0.75
 
 class Fitting:
     """Sizes of tiles; `direct` are operands of dots that lie in HBM with their contraction on
-    partitions."""
+    partitions, `turned` those of them that lie there along their rows (turning.py)."""
 
-    def __init__(self, machine: Machine, direct: frozenset[SSAValue]) -> None:
+    def __init__(
+        self,
+        machine: Machine,
+        direct: frozenset[SSAValue],
+        turned: frozenset[SSAValue] = frozenset(),
+    ) -> None:
         self.machine = machine
-        self.direct = direct
+        self.direct = direct | turned
+        self.turned = turned
         self.capacity = machine.sbuf_usable_partition_bytes
         self.total = self.capacity * machine.partitions
 
     def fit(
-        self, graph: Graph, seed: Operation, members: set[Operation], tiling: Tiling, extent: int
+        self,
+        graph: Graph,
+        seed: Operation,
+        members: set[Operation],
+        tiling: Tiling,
+        extent: int,
+        unit: int | None = None,
     ) -> Group | None:
-        """The group with its tile, cut until it fits."""
+        """The group with its tile, of at least `unit` rows where given, cut until it fits."""
         while True:
             ops = sorted(members, key=graph.index.__getitem__)
-            rows = self._rows(ops, tiling, extent)
+            rows = self.rows(ops, tiling, extent, unit)
             if rows is not None:
                 return Group(ops, tiling, extent, rows)
             dots = [op for op in ops if isinstance(op, DotOp) and op is not seed]
@@ -52,9 +64,11 @@ class Fitting:
             drop(members, tiling, gone)
             graph.close(seed, members, tiling)
 
-    def _rows(self, ops: Sequence[Operation], tiling: Tiling, extent: int) -> int | None:
-        """The tile: as many rows as make long DMA rows, fewer where they do not fit."""
-        base = self._unit(ops, tiling, extent)
+    def rows(
+        self, ops: Sequence[Operation], tiling: Tiling, extent: int, unit: int | None = None
+    ) -> int | None:
+        """The tile: as many rows as make long DMA rows, fewer where they do not fit, but `unit`."""
+        base = min(unit, extent) if unit else self._unit(ops, tiling, extent)
         widest = max(nbytes(v) for v, d in tiling.items() if d != WHOLE)
         row = -(-widest // extent)
         rows = base
@@ -89,6 +103,8 @@ class Fitting:
             large = nbytes(v) * BIG_SHARE >= self.total
             if large and d != WHOLE and d == len(shape_of(v)) - 1 and v.owner not in ops:
                 limit = max(limit, ROW_BYTES // 2 // (nbytes(v) // prod(shape_of(v))))
+            if large and v in self.turned and d != WHOLE:
+                limit = max(limit, ROW_BYTES // 4 // (nbytes(v) // prod(shape_of(v))))
         return min(limit, extent)
 
     def estimate(self, ops: Sequence[Operation], tiling: Tiling, share: float, rounds: int) -> int:

@@ -14,7 +14,9 @@ from neuronir.passes.lowering.streaming.size import VIEWS, nbytes
 class Group:
     """Ops in program order, the tiling of their values, the size of the tiled dimension and of a
     tile. `blocked` is a product of two matrices that goes block by block (products/blocked.py) and
-    is not tiled. `nested` says that a tile does not fit either, so it is taken apart in turn."""
+    is not tiled. `nested` says that a tile does not fit either, so it is taken apart in turn.
+    `turned`: the result goes to HBM with the tiled dimension outermost and is computed with that on
+    partitions, as products want it (turning.py)."""
 
     ops: list[Operation]
     tiling: Tiling
@@ -22,6 +24,7 @@ class Group:
     rows: int
     nested: bool = False
     blocked: bool = False
+    turned: bool = False
 
     def inputs(self) -> list[SSAValue]:
         """Values that come from outside, in order of use."""

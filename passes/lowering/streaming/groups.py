@@ -19,7 +19,8 @@ from neuronir.passes.lowering.streaming.dims import WHOLE
 from neuronir.passes.lowering.streaming.fitting import Fitting
 from neuronir.passes.lowering.streaming.group import Group, in_order, inner_bytes
 from neuronir.passes.lowering.streaming.growing import Graph
-from neuronir.passes.lowering.streaming.size import VIEWS, nbytes, peak_bytes
+from neuronir.passes.lowering.streaming.size import VIEWS, loaded, nbytes, peak_bytes
+from neuronir.passes.lowering.streaming.turning import Turning
 
 SEED_SHARE = 4
 """A group begins at a value of more than this share of SBUF."""
@@ -42,7 +43,9 @@ def find_groups(
             for op in ops
             if _from_end_to_end(op, block, machine) and blockable(op, machine, chosen)
         ]
-    return _Finder(block, machine, direct, blocks or Blocks()).find()
+    chosen = blocks or Blocks()
+    groups = _Finder(block, machine, direct, chosen).find()
+    return Turning(block, machine, direct, chosen).turn(groups)
 
 
 def _from_end_to_end(op: Operation, block: Block, machine: Machine) -> bool:
@@ -75,7 +78,7 @@ class _Finder:
     def find(self) -> list[Group]:
         groups: list[Group] = []
         seeds = [
-            (_weight(value), self.graph.index[op], op, value)
+            (loaded(value), self.graph.index[op], op, value)
             for op in self.graph.ops
             for value in (*op.operands, *op.results)
             if nbytes(value) * SEED_SHARE > self.graph.total
@@ -136,20 +139,9 @@ class _Finder:
             return None
         if group is not None:
             followed = (v for v in products[0].operands if group.tiling.get(v, WHOLE) != WHOLE)
-            if any(not _weight(v) for v in followed):
+            if any(not loaded(v) for v in followed):
                 return None
         return products[0]
-
-
-def _weight(value: SSAValue) -> bool:
-    """Whether a value is a parameter or constant, but for its order and type."""
-    while isinstance(value.owner, Operation):
-        if value.owner.name not in VIEWS and value.owner.name != "hlo.convert":
-            return False
-        if not value.owner.operands:
-            return True
-        value = value.owner.operands[0]
-    return True
 
 
 def _one_number(value: SSAValue) -> bool:

@@ -40,6 +40,17 @@ def nbytes(ssa: SSAValue) -> int:
     return prod(ssa.type.get_shape()) * size
 
 
+def loaded(value: SSAValue) -> bool:
+    """Whether a value is a parameter or constant, but for its order and type."""
+    while isinstance(value.owner, Operation):
+        if value.owner.name not in VIEWS and value.owner.name != "hlo.convert":
+            return False
+        if not value.owner.operands:
+            return True
+        value = value.owner.operands[0]
+    return True
+
+
 @dataclass(frozen=True)
 class _Step:
     """An op with its operands and results, those of composites' regions by their names outside."""

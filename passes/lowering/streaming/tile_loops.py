@@ -9,11 +9,14 @@ rounds. What is needed whole is made outside of the loop, once.
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Block, Operation, SSAValue
 
+from neuronir.dialects.hlo.attributes import i64_array
 from neuronir.dialects.hlo.control_flow import TupleOp
 from neuronir.dialects.hlo.linear import DotOp
+from neuronir.passes.lowering.conversion.convert import hbm_form
 from neuronir.passes.lowering.conversion.memory import result_in_hbm
 from neuronir.passes.lowering.emitter import view_dtype
-from neuronir.passes.lowering.layouts.layout import Form
+from neuronir.passes.lowering.layouts.demand import TURNED
+from neuronir.passes.lowering.layouts.layout import Form, row_major
 from neuronir.passes.lowering.layouts.values import Value, new_value
 from neuronir.passes.lowering.layouts.views import chunks, plan
 from neuronir.passes.lowering.products.blocked import lower_blocked
@@ -37,7 +40,7 @@ def lower_group(state: Lowering, group: Group) -> None:
     record("lower-hlo-to-nc", text, inner_bytes(group))
     packed = {pack_left(state, op) for op in group.ops if group.nested and isinstance(op, DotOp)}
     sources = {v: _sources(state, group, v) for v in group.inputs()}
-    targets = {v: result_in_hbm(state, v) for v in group.outputs()}
+    targets = {v: _target(state, group, v) for v in group.outputs()}
     special: set[SSAValue] = set()
     rounds, rest = divmod(group.extent, group.rows)
     if rounds > 1:
@@ -54,6 +57,18 @@ def lower_group(state: Lowering, group: Group) -> None:
     for ssa, form in targets.items():
         _set_in_hbm(state, ssa, form, ssa in special)
     state.done.update(group.ops)
+
+
+def _target(state: Lowering, group: Group, ssa: SSAValue) -> Form:
+    """Where a result goes in HBM."""
+    if not group.turned:
+        return result_in_hbm(state, ssa)
+    shape, dtype, dim = state.shape(ssa), state.dtype(ssa), _dim(group, ssa)
+    order = [dim, *(d for d in range(len(shape)) if d != dim)]
+    sizes = [shape[d] for d in order]
+    buffer = state.emitter.variable("turned", "scratch", sizes, dtype)
+    steps = dict(zip(order, row_major(sizes), strict=True))
+    return hbm_form(buffer, new_value(shape, dtype), [steps[d] for d in range(len(shape))])
 
 
 def _set_in_hbm(state: Lowering, ssa: SSAValue, form: Form, special: bool) -> None:
@@ -121,7 +136,10 @@ def _round(
         state.set(argument, tile_value(state.value(v), _dim(group, v), tile, sources[v]))
     for op in group.ops:
         block.add_op(tiled_copy(op, group.tiling, tile.rows, mapping))
-    block.add_op(TupleOp.create(operands=[mapping[v] for v in targets], result_types=[]))
+    last = TupleOp.create(operands=[mapping[v] for v in targets], result_types=[])
+    if group.turned:
+        last.attributes[TURNED] = i64_array([_dim(group, v) for v in targets])
+    block.add_op(last)
     direct = frozenset(mapping[v] for v in packed if v is not None)
     lower_block(state, block, stream=group.nested, direct=direct)
     for v, form in targets.items():

@@ -1,0 +1,159 @@
+"""How long the loop of a group takes: what its busiest of PE, the port to PSUM and DMA needs.
+
+Products count with the tiles that a round has, operands that have to be transposed with their
+transposes, transfers with the rows that the tiles have in HBM. Pointwise work is left out: it is
+the same however a group is tiled.
+"""
+
+from dataclasses import replace
+from math import ceil, prod
+from typing import cast
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Operation, SSAValue
+
+from neuronir.dialects.hlo.constants import ConstantOp
+from neuronir.dialects.hlo.flops import useful_flops
+from neuronir.dialects.hlo.linear import DotOp
+from neuronir.dialects.nc.data_types import dtype_of
+from neuronir.dialects.nc.enums import DType
+from neuronir.dialects.nc.machine import Machine
+from neuronir.passes.lowering.layouts.demand import shape_of
+from neuronir.passes.lowering.products.assignment import (
+    Loads,
+    Product,
+    loads,
+    product_of,
+    transposed,
+)
+from neuronir.passes.lowering.products.blocking import Blocks
+from neuronir.passes.lowering.products.matrices import problem_of
+from neuronir.passes.lowering.products.search import choose
+from neuronir.passes.lowering.products.sides import dims_of
+from neuronir.passes.lowering.streaming.dims import WHOLE
+from neuronir.passes.lowering.streaming.group import Group
+from neuronir.passes.lowering.streaming.size import nbytes
+
+
+class GroupTimes:
+    """Times of groups in ns; `direct` are operands of dots that lie in HBM with their contraction
+    on partitions."""
+
+    def __init__(self, machine: Machine, direct: frozenset[SSAValue], blocks: Blocks) -> None:
+        self.machine = machine
+        self.direct = direct
+        self.blocks = blocks
+
+    def ns(self, group: Group) -> float:
+        """The whole loop, or a product that goes block by block."""
+        if group.blocked:
+            (op,) = group.ops
+            assert isinstance(op, DotOp)
+            left, right = (self._across(op, i) for i in (0, 1))
+            plan = choose(problem_of(op, (left, right)), self.machine, self.blocks)
+            assert plan is not None
+            return plan.ns
+        total = Loads()
+        seen: set[SSAValue] = set()
+        for op in group.ops:
+            if not isinstance(op, DotOp):
+                total = total.plus(Loads(useful_flops(op) / self.machine.peak_flops_bf16 * 1e9))
+                continue
+            total = total.plus(self._product(op, group))
+            for i, value in enumerate(op.operands):
+                source = _loaded(value, group)
+                if source.owner not in group.ops and source not in seen and self._across(op, i):
+                    seen.add(source)
+                    total = total.plus(self._transposes(op, i))
+        dma = sum(self._moved(v, group) for v in (*group.inputs(), *group.outputs()))
+        return max(total.pe, total.port, dma)
+
+    def _product(self, op: DotOp, group: Group) -> Loads:
+        """All rounds of a product; turned, its tiled side is stationary."""
+        tiled = _tiled_side(op, group)
+        found = []
+        for side in (0, 1):
+            whole = product_of(op, side)
+            if whole is None or (group.turned and side != tiled):
+                continue
+            one = _tile(whole, side == tiled, group) if tiled is not None else whole
+            rounds = ceil(group.extent / group.rows) if tiled is not None else 1
+            found.append(Loads().plus(loads(one, True, self.machine), rounds))
+        if not found:
+            return Loads(useful_flops(op) / self.machine.peak_flops_bf16 * 1e9)
+        return min(found, key=lambda each: (each.pe, each.port))
+
+    def _across(self, op: DotOp, which: int) -> bool:
+        """Whether the contraction of an operand lies along its rows in HBM."""
+        value = op.operands[which]
+        if value in self.direct or isinstance(value.owner, ConstantOp):
+            return False
+        dims = dims_of(op)
+        contracted = dims.contracting[which]
+        return bool(contracted) and max(contracted) > max(dims.free[which], default=-1)
+
+    def _transposes(self, op: DotOp, which: int) -> Loads:
+        """The transposes of an operand, once."""
+        shape, dims = shape_of(op.operands[which]), dims_of(op)
+        free, depth = (prod(shape[d] for d in ds[which]) for ds in (dims.free, dims.contracting))
+        batch = prod(shape[d] for d in dims.batch[which])
+        return Loads().plus(
+            transposed(depth, free, _dtype(op.operands[which]), self.machine), batch
+        )
+
+    def _moved(self, value: SSAValue, group: Group) -> float:
+        """An input or output, once: what all engines take for its rows."""
+        m, shape = self.machine, shape_of(value)
+        dim = group.tiling.get(value, WHOLE)
+        order = list(range(len(shape)))
+        if value in self.direct or (group.turned and value in group.outputs()):
+            order.sort(key=lambda d: d != contracted(value))
+        row = _dtype(value).size
+        for d in reversed(order):
+            row *= group.rows if d == dim else shape[d]
+            if d == dim:
+                break
+        rows = nbytes(value) / row
+        pieces = ceil(row / m.dma_max_descriptor_bytes)
+        each = max(m.dma_descriptor_ns, row / pieces / m.dma_engine_gbps)
+        return rows * pieces * each / m.dma_engines
+
+
+def contracted(value: SSAValue) -> int | None:
+    """The dimension of a value that all of its users contract, which are products of matrices."""
+    found: set[int] = set()
+    for use in value.uses:
+        op = use.operation
+        if not isinstance(op, DotOp):
+            return None
+        dims = dims_of(op)
+        if len(dims.contracting[use.index]) != 1 or dims.batch[0]:
+            return None
+        found.update(dims.contracting[use.index])
+    return found.pop() if len(found) == 1 else None
+
+
+def _tiled_side(op: DotOp, group: Group) -> int | None:
+    """The operand of a product that is tiled; the first where both are (a batch), None where the
+    group does not tile it."""
+    return next((i for i, v in enumerate(op.operands) if group.tiling.get(v, WHOLE) != WHOLE), None)
+
+
+def _tile(whole: Product, rows: bool, group: Group) -> Product:
+    """A round of a product whose rows, or else columns, are tiled."""
+    size = whole.rows if rows else whole.columns
+    part = ceil(size * group.rows / group.extent)
+    return replace(whole, rows=part) if rows else replace(whole, columns=part)
+
+
+def _loaded(value: SSAValue, group: Group) -> SSAValue:
+    """What a group loads where `value` is wanted: DMA converts."""
+    while isinstance(value.owner, Operation) and value.owner.name == "hlo.convert":
+        if value.owner not in group.ops:
+            break
+        value = value.owner.operands[0]
+    return value
+
+
+def _dtype(value: SSAValue) -> DType:
+    return dtype_of(cast(TensorType, value.type).element_type)

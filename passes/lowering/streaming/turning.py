@@ -1,0 +1,146 @@
+"""Groups that hand a value on turned: with the dimension that products contract on partitions.
+
+What one group computes and another one multiplies goes through HBM. Rows of it have to be
+transposed by PE before the product. A group that is tiled along the contraction instead makes its
+tiles with that on partitions, by products with the other operand stationary, and all that they need
+besides (such as activations) whole; then nothing is transposed. Whether that is faster is estimated
+for both ways (times.py): it may cost more loads of stationaries, or more bytes.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from neuronir.dialects.hlo.linear import DotOp
+from neuronir.dialects.nc.machine import Machine
+from neuronir.passes.lowering.layouts.demand import shape_of
+from neuronir.passes.lowering.products.blocking import Blocks
+from neuronir.passes.lowering.streaming.dims import WHOLE
+from neuronir.passes.lowering.streaming.fitting import Fitting
+from neuronir.passes.lowering.streaming.group import Group, in_order
+from neuronir.passes.lowering.streaming.growing import BIG_SHARE, Graph
+from neuronir.passes.lowering.streaming.size import loaded, nbytes
+from neuronir.passes.lowering.streaming.times import GroupTimes, contracted
+from neuronir.passes.statistics import record
+
+
+class Turning:
+    """Looks for groups of a block that had better be turned; `direct` are operands of dots that lie
+    in HBM with their contraction on partitions anyway."""
+
+    def __init__(
+        self, block: Block, machine: Machine, direct: frozenset[SSAValue], blocks: Blocks
+    ) -> None:
+        self.block = block
+        self.machine = machine
+        self.direct = direct
+        self.turned = frozenset[SSAValue]()
+        self.blocks = blocks
+
+    def turn(self, groups: Sequence[Group]) -> list[Group]:
+        """The groups, some of them replaced."""
+        out = list(groups)
+        for group in groups:
+            if group in out and not group.turned:
+                for value in group.outputs():
+                    out = self._turned(value, out) or out
+        return out
+
+    def _turned(self, value: SSAValue, groups: list[Group]) -> list[Group] | None:
+        """The groups with one that makes `value` turned; None where there is none or it is no
+        faster."""
+        dim = contracted(value)
+        users = [g for g in groups if value in g.inputs()]
+        if dim is None or any(use.operation not in _members(users) for use in value.uses):
+            return None
+        if any(not g.blocked and g.tiling.get(value, dim) in (dim, WHOLE) for g in users):
+            return None
+        made = self._maker(value, dim, _members(users))
+        if made is None:
+            return None
+        members = set(made.ops)
+        replaced = [g for g in groups if not members.isdisjoint(g.ops)]
+        left = _members(replaced) - members  # loads that convert: whoever needs them does them
+        if any(g.nested for g in replaced) or not all(loaded(op.results[0]) for op in left):
+            return None
+        if left and not self.machine.dma_casts:
+            return None
+        turned = self.turned | {value}
+        taken = [_with_rows(g, Fitting(self.machine, self.direct, turned)) for g in users]
+        if any(g is None for g in taken):
+            return None
+        after = [g for g in taken if g is not None]
+        kept = [g for g in groups if g not in replaced and g not in users]
+        before = GroupTimes(self.machine, self.direct | self.turned, self.blocks)
+        then = GroupTimes(self.machine, self.direct | turned, self.blocks)
+        now_ns = sum(before.ns(g) for g in (*replaced, *users))
+        then_ns = sum(then.ns(g) for g in (made, *after))
+        if then_ns >= now_ns or not in_order(self._ops(), [*kept, made, *after]):
+            return None
+        record("lower-hlo-to-nc", "groups turned: ns spared by estimate", round(now_ns - then_ns))
+        self.turned = turned
+        return [*kept, made, *after]
+
+    def _maker(self, value: SSAValue, dim: int, taken: set[Operation]) -> Group | None:
+        """A group tiled along `dim` that makes `value` and nothing else. The tile is the largest
+        that fits, up to a bank of PSUM: weights come in long rows."""
+        unit = self.machine.matmul_max_moving
+        while unit >= self.machine.partitions:
+            group = self._of_tile(value, dim, taken, unit)
+            if group is not None:
+                return group
+            unit //= 2
+        return None
+
+    def _of_tile(self, value: SSAValue, dim: int, taken: set[Operation], unit: int) -> Group | None:
+        """The same with a tile of at least `unit`."""
+        maker = value.owner
+        graph = Graph(self.block, self.machine)
+        if not isinstance(maker, Operation) or maker not in graph.index:
+            return None
+        graph.taken = taken
+        first = graph.spread(maker, value, dim)
+        if first is None:
+            return None
+        members, tiling = graph.grow(maker, first)
+        fitting = Fitting(self.machine, self.direct, self.turned)
+        group = fitting.fit(graph, maker, members, tiling, shape_of(value)[dim], unit)
+        if group is None or group.outputs() != [value]:
+            return None
+        if not any(isinstance(op, DotOp) for op in group.ops):
+            return None
+        if not all(_by_products(v, group, self.machine) for v in group.inputs()):
+            return None
+        return replace(group, turned=True)
+
+    def _ops(self) -> list[Operation]:
+        return [op for op in self.block.ops if op is not self.block.last_op]
+
+
+def _members(groups: Sequence[Group]) -> set[Operation]:
+    return {op for g in groups for op in g.ops}
+
+
+def _with_rows(group: Group, fitting: Fitting) -> Group | None:
+    """The group with the tile that fits now; a product that goes block by block and a group that
+    is turned itself stay as they are."""
+    if group.blocked or group.turned:
+        return group
+    rows = fitting.rows(group.ops, group.tiling, group.extent)
+    return None if rows is None or group.nested else replace(group, rows=rows)
+
+
+def _by_products(value: SSAValue, group: Group, machine: Machine) -> bool:
+    """Whether products alone use the tiles of an input, but for its type; or it is small. Tiles of
+    others would come from HBM in short pieces."""
+    if group.tiling.get(value, WHOLE) == WHOLE:
+        return True
+    if nbytes(value) * BIG_SHARE < machine.sbuf_usable_partition_bytes * machine.partitions:
+        return True
+    users = [use.operation for use in value.uses if use.operation in group.ops]
+    return all(
+        isinstance(op, DotOp)
+        or (op.name == "hlo.convert" and _by_products(op.results[0], group, machine))
+        for op in users
+    )

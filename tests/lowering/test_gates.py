@@ -1,0 +1,134 @@
+"""Products of a gate, on machines whose SBUF holds neither side whole: h = f(x @ w1) * (x @ w2)."""
+
+import re
+
+import numpy as np
+import pytest
+
+from neuronir.targets.trn1.machine import TRN1
+from tests.lowering.test_streaming import execute, small, virtual
+from tests.oracle import random_array, run_xla
+
+
+def gated(rest: str, rows: int = 1024, features: int = 1024, last: str = "") -> str:
+    """h of so many rows and features, and the lines of `rest`, which may use a weight `w3`."""
+    h = f"f32[{rows},{features}]"
+    dims = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
+    return f"""HloModule m
+ENTRY main {{
+  x = f32[{rows},512] parameter(0)
+  w1 = f32[512,{features}] parameter(1)
+  w2 = f32[512,{features}] parameter(2)
+  w3 = f32[{last or f"{features},512"}] parameter(3)
+  a = {h} dot(x, w1), {dims}
+  g = {h} tanh(a)
+  u = {h} dot(x, w2), {dims}
+  h = {h} multiply(g, u)
+  {rest}
+}}"""
+
+
+def lowered(text: str, kilobytes: int) -> tuple[bool, int]:
+    """Whether something lies turned in HBM, and the transposes that are written; the numbers are
+    those of XLA."""
+    machine = small(kilobytes)
+    rng = np.random.default_rng(0)
+    shapes = re.findall(r"[xw]\d? = f32\[(\S+)\] parameter", text)
+    args = [random_array(rng, [int(n) for n in s.split(",")], np.float32) for s in shapes]
+    module = virtual(text, machine)
+    turned = "@turned" in str(module)
+    transposes = sum(op.name == "nc.transpose" for op in module.walk())
+    for got, want in zip(execute(module, machine, args), run_xla(text, args), strict=True):
+        np.testing.assert_allclose(
+            np.asarray(got).reshape(want.shape), want, rtol=2e-4, atol=2e-5 * np.abs(want).max()
+        )
+    return turned, transposes
+
+
+PRODUCT = "ROOT r = f32[1024,512] dot(h, w3), lhs_contracting_dims={1}, rhs_contracting_dims={0}"
+OF_X = 1024 // 128 * (512 // 128)
+
+
+def test_gate_is_computed_as_the_product_wants_it() -> None:
+    assert lowered(gated(PRODUCT), 40) == (True, OF_X)
+
+
+def test_weight_with_the_contraction_in_its_rows() -> None:
+    rest = PRODUCT.replace("rhs_contracting_dims={0}", "rhs_contracting_dims={1}")
+    turned, transposes = lowered(gated(rest, last="512,1024"), 40)
+    assert turned and transposes == OF_X + 1024 // 128 * (512 // 128)
+
+
+def test_features_that_leave_a_shorter_tile() -> None:
+    turned, _ = lowered(gated(PRODUCT, features=1088), 44)
+    assert turned
+
+
+def test_two_products() -> None:
+    rest = """p = f32[1024,512] dot(h, w3), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  q = f32[512,1024] dot(w3, h), lhs_contracting_dims={0}, rhs_contracting_dims={1}
+  ROOT r = (f32[1024,512], f32[512,1024]) tuple(p, q)"""
+    assert lowered(gated(rest), 64)[0]
+
+
+def test_result_lies_as_the_program_wants_it() -> None:
+    rest = PRODUCT.replace("ROOT r", "p")
+    rest += "\n  ROOT r = (f32[1024,512], f32[1024,1024]) tuple(p, h)"
+    assert not lowered(gated(rest), 40)[0]
+
+
+def test_other_users_want_rows() -> None:
+    rest = PRODUCT.replace("ROOT r", "p")
+    rest += """
+  s = f32[] constant(0)
+  t = f32[1024] reduce(h, s), dimensions={1}, to_apply=add
+  ROOT r = (f32[1024,512], f32[1024]) tuple(p, t)"""
+    add = """add {
+  b = f32[] parameter(0)
+  c = f32[] parameter(1)
+  ROOT d = f32[] add(b, c)
+}
+"""
+    assert not lowered(gated(rest).replace("ENTRY", add + "ENTRY"), 40)[0]
+
+
+def test_few_rows_are_transposed() -> None:
+    rest = PRODUCT.replace("1024,512", "64,512")
+    assert not lowered(gated(rest, rows=64, features=2048), 24)[0]
+
+
+GATES = {
+    "plain": ["ROOT r = T multiply(u, g)"],
+    "after a bias": ["p = T add(u, b)", "ROOT r = T multiply(g, p)"],
+    "after a scale": ["p = T multiply(u, k)", "ROOT r = T multiply(p, g)"],
+    "after both": ["p = T multiply(u, k)", "q = T add(p, b)", "ROOT r = T multiply(q, g)"],
+    "before a function": ["p = T multiply(u, g)", "ROOT r = T maximum(p, z)"],
+    "before a bias": ["p = T multiply(u, g)", "ROOT r = T add(p, b)"],
+    "twice": ["p = T multiply(u, g)", "ROOT r = T multiply(p, g)"],
+}
+
+
+@pytest.mark.parametrize("what", GATES)
+def test_gate_is_multiplied_as_the_product_is_evicted(what: str) -> None:
+    lines = [
+        "x = f32[64,96] parameter(0)",
+        "w = f32[96,200] parameter(1)",
+        "v = f32[96,200] parameter(2)",
+        "c = f32[200] parameter(3)",
+        "b = T broadcast(c), dimensions={1}",
+        "half = f32[] constant(0.5)",
+        "k = T broadcast(half), dimensions={}",
+        "zero = f32[] constant(0)",
+        "z = T broadcast(zero), dimensions={}",
+        "a = T dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
+        "g = T tanh(a)",
+        "u = T dot(x, v), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
+        *GATES[what],
+    ]
+    text = "HloModule m\nENTRY main {\n" + "\n".join(lines) + "\n}"
+    text = text.replace("= T ", "= f32[64,200] ")
+    rng = np.random.default_rng(1)
+    args = [random_array(rng, s, np.float32) for s in ((64, 96), (96, 200), (96, 200), (200,))]
+    module = virtual(text, TRN1)
+    for got, want in zip(execute(module, TRN1, args), run_xla(text, args), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)
