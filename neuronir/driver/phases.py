@@ -14,7 +14,7 @@ _PASSES = {
         "nc-forward-psum"
     ),
     "ordered": "nc-order",
-    "allocated": "nc-allocate",
+    "allocated": "nc-spill,nc-allocate",
     "synchronised": "nc-synchronise",
 }
 

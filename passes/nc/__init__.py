@@ -8,6 +8,7 @@ from xdsl.passes import ModulePass
 _CLASSES = {
     "nc-forward-psum": ("forward", "NcForwardPsum"),
     "nc-order": ("order", "NcOrder"),
+    "nc-spill": ("spill", "NcSpill"),
     "nc-allocate": ("allocate", "NcAllocate"),
     "nc-synchronise": ("synchronise", "NcSynchronise"),
     "nc-verify-machine": ("verify_machine", "NcVerifyMachine"),

@@ -8,7 +8,7 @@ from neuronir.dialects.nc.footprint import shape_of
 from neuronir.dialects.nc.instruction import AccessPattern, Affine
 from neuronir.passes.nc.counters import Count
 from neuronir.passes.nc.listing import Access
-from neuronir.passes.nc.spill import _Use, _uses
+from neuronir.passes.nc.spill_plan import Use, uses_of
 from neuronir.passes.nc.synchronise import _merged
 
 
@@ -18,11 +18,11 @@ def test_waits_on_one_semaphore_become_one() -> None:
 
 
 def test_a_buffer_with_gaps_is_not_stored_as_a_whole() -> None:
-    use = _Use()
+    use = Use()
     use.note(0, 0, 64, 128, 64 * 128)
     use.note(1, 64, 128, 128, 64 * 128)
     assert use.whole(1)
-    use = _Use()
+    use = Use()
     use.note(0, 0, 64, 128, 64 * 128)
     use.note(1, 64, 128, 128, 64 * 128 - 4)
     assert use.whole(0)
@@ -31,7 +31,7 @@ def test_a_buffer_with_gaps_is_not_stored_as_a_whole() -> None:
 
 def test_a_buffer_is_stored_only_where_it_has_no_gaps_yet() -> None:
     """Half of the partitions are a row ahead of the other half for a while."""
-    use = _Use()
+    use = Use()
     use.note(0, 0, 64, 64, 64 * 64)
     use.note(1, 0, 32, 128, 64 * 32)
     use.note(2, 32, 64, 128, 64 * 32)
@@ -48,4 +48,4 @@ def test_a_buffer_that_a_loop_fills_tile_by_tile_is_whole() -> None:
     write = Access(0, 0, True, False, 0, 1024, 0, 128, False, tile, False, shape_of(tile))
     order: Any = [SimpleNamespace(accesses=[write])]
     buffers: Any = [SimpleNamespace(space=Space.SBUF)]
-    assert _uses(order, buffers, set())[0].whole(0)
+    assert uses_of(order, buffers, set())[0].whole(0)

@@ -8,6 +8,7 @@ from xdsl.ir import SSAValue
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.nc.allocate import NcAllocate
 from neuronir.passes.nc.order import NcOrder
+from neuronir.passes.nc.spill import NcSpill
 from neuronir.passes.nc.synchronise import NcSynchronise
 from tests.passes_nc.programs import Program, looped, mlp, rows, tile
 from tests.passes_nc.trace import check_memory, check_synchronised
@@ -37,7 +38,7 @@ def many_values(count: int) -> ModuleOp:
 @pytest.mark.parametrize("kib", [26, 16, 12])
 def test_spilled_values(kib: int) -> None:
     module = many_values(14)
-    for step in (NcOrder(), NcAllocate(sbuf=kib * 1024), NcSynchronise()):
+    for step in (NcOrder(), NcSpill(sbuf=kib * 1024), NcAllocate(sbuf=kib * 1024), NcSynchronise()):
         step.apply(Context(), module)
         module.verify()
     assert "nc.spill" in str(module)
@@ -47,7 +48,7 @@ def test_spilled_values(kib: int) -> None:
 
 def test_mlp_spills() -> None:
     module = mlp(2, 4)
-    for step in (NcOrder(), NcAllocate(sbuf=10 * 1024), NcSynchronise()):
+    for step in (NcOrder(), NcSpill(sbuf=10 * 1024), NcAllocate(sbuf=10 * 1024), NcSynchronise()):
         step.apply(Context(), module)
         module.verify()
     check_memory(module)
@@ -58,7 +59,7 @@ def test_error_has_a_map() -> None:
     module = many_values(14)
     NcOrder().apply(Context(), module)
     with pytest.raises(NeuronError) as caught:
-        NcAllocate(sbuf=16 * 1024, spill=False).apply(Context(), module)
+        NcAllocate(sbuf=16 * 1024).apply(Context(), module)
     text = str(caught.value)
     assert "NCC_EOOM002" in text and "16384 are available" in text
     assert "2048 bytes  written by nc.tensor_tensor of 'tensor_tensor.x'" in text
@@ -68,20 +69,20 @@ def test_one_instruction_too_large() -> None:
     module = many_values(3)
     NcOrder().apply(Context(), module)
     with pytest.raises(NeuronError, match="NCC_EOOM002"):
-        NcAllocate(sbuf=4 * 1024).apply(Context(), module)
+        NcSpill(sbuf=4 * 1024).apply(Context(), module)
 
 
 def test_loop_does_not_fit() -> None:
     module = looped(40)
     NcOrder(unroll=0, sbuf=2048).apply(Context(), module)
     with pytest.raises(NeuronError, match="NCC_EOOM002"):
-        NcAllocate(sbuf=512).apply(Context(), module)
+        NcSpill(sbuf=512).apply(Context(), module)
 
 
 def test_weights_are_loaded_again() -> None:
     """The strips of one layer do not fit together: some are loaded more than once."""
     module = mlp(2, 8)
-    for step in (NcOrder(), NcAllocate(sbuf=22 * 1024), NcSynchronise()):
+    for step in (NcOrder(), NcSpill(sbuf=22 * 1024), NcAllocate(sbuf=22 * 1024), NcSynchronise()):
         step.apply(Context(), module)
         module.verify()
     assert "nc.spill" in str(module)

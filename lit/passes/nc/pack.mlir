@@ -1,5 +1,5 @@
-// RUN: neuron-opt %s -p "nc-allocate{sbuf=2568 spill=false}" --pass-statistics -o /dev/null 2>&1 | filecheck %s
-// RUN: not neuron-opt %s -p "nc-allocate{sbuf=2568 spill=false search=0}" -o /dev/null 2>&1 | filecheck %s --check-prefix=GREEDY
+// RUN: neuron-opt %s -p "nc-allocate{sbuf=2568}" --pass-statistics -o /dev/null 2>&1 | filecheck %s
+// RUN: not neuron-opt %s -p "nc-allocate{sbuf=2568 search=0}" -o /dev/null 2>&1 | filecheck %s --check-prefix=GREEDY
 
 // Twelve buffers that fill SBUF without a gap. Putting them down one by one leaves gaps, in every
 // order that is tried; a search finds the packing.

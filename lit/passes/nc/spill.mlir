@@ -1,6 +1,9 @@
-// RUN: neuron-opt %s -p "nc-allocate{sbuf=8192}" | filecheck %s
-// RUN: neuron-opt %s -p "nc-allocate{sbuf=8192}" --pass-statistics -o /dev/null 2>&1 | filecheck %s --check-prefix=STAT
-// RUN: not neuron-opt %s -p "nc-allocate{sbuf=8192 spill=false}" 2>&1 | filecheck %s --check-prefix=OFF
+// RUN: neuron-opt %s -p "nc-spill{sbuf=8192}" | filecheck %s
+// RUN: neuron-opt %s -p "nc-spill{sbuf=8192},nc-allocate{sbuf=8192},nc-synchronise,nc-verify-machine" --pass-statistics -o /dev/null 2>&1 | filecheck %s --check-prefix=STAT
+// RUN: neuron-opt %s -p "nc-spill{sbuf=8192 rematerialise=false}" --pass-statistics -o /dev/null 2>&1 | filecheck %s --check-prefix=STORED
+// RUN: neuron-opt %s -p "nc-spill{sbuf=65536}" | filecheck %s --check-prefix=FITS
+// RUN: not neuron-opt %s -p "nc-spill{sbuf=4096}" 2>&1 | filecheck %s --check-prefix=NEVER
+// RUN: not neuron-opt %s -p "nc-allocate{sbuf=8192}" 2>&1 | filecheck %s --check-prefix=OFF
 
 // Six buffers of 2 KiB are wanted where four fit; those with the furthest next use go. What was filled
 // with a number is filled again, what came from an input is loaded again; what was computed is
@@ -16,9 +19,20 @@
 // CHECK: nc.tensor_tensor (%d[0:128 | 512:1 | 0]) = (%d[0:128 | 512:1 | 0], %[[ZEROS]][0:128 | 512:1 | 0])
 
 // STAT: 2 buffers filled again
+// STAT: 524288 bytes filled again
+// STAT: 1 rounds
 // STAT: 262144 spill bytes loaded
 // STAT: 262144 spill bytes stored
-// OFF: error: [NCC_EOOM002] SBUF is too small
+// STORED-NOT: filled again
+// STORED: 786432 spill bytes loaded
+// STORED: 786432 spill bytes stored
+
+// What fits stays as it is. What one instruction needs at once can't be spilled, and nc-allocate
+// alone says by how much a program is too large.
+
+// FITS-NOT: nc.spill
+// NEVER: error: [NCC_EOOM002] SBUF is too small
+// OFF: error: [NCC_EOOM002] SBUF is too small: 14336 bytes per partition are needed, 8192 are available (6144 too many)
 
 builtin.module attributes {nc.machine = "trn1", neuronir.phase = "ordered"} {
   nc.variable "x" : "input" memref<128x512xf32, #nc.space<"hbm">> index 0

@@ -1,6 +1,6 @@
 """How much of SBUF the body of a loop takes in program order.
 
-What does not fit is put into HBM for a while only outside of loops (passes/nc/spill.py), so layers
+What does not fit is put into HBM for a while only outside of loops (nc-spill), so layers
 of which one does not fit have to be written out.
 """
 

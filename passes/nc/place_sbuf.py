@@ -1,0 +1,207 @@
+"""Placing the buffers of SBUF: packed by their lifetimes, and what is left over is the ring."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from neuronir.dialects.nc.enums import Space
+from neuronir.dialects.nc.machine import Machine
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.passes.nc.allocate_report import report_packing, report_ring
+from neuronir.passes.nc.aside import read_by_transfers, step_aside
+from neuronir.passes.nc.early import early_layouts, estimate_ns
+from neuronir.passes.nc.listing import Buffer, Node
+from neuronir.passes.nc.liveness import (
+    Life,
+    deep_lifetimes,
+    fixed_in_ring,
+    lifetimes,
+    peak,
+    rounded,
+    stream_buffers,
+)
+from neuronir.passes.nc.memory_map import out_of_memory
+from neuronir.passes.nc.pack import Item, Packing, Work, liveness_bound, pack
+from neuronir.passes.nc.streams import Slot, place_streams
+from neuronir.passes.statistics import record, unrecorded
+
+# For how many places after its last use a buffer is kept where there is room: whoever takes its
+# bytes then need not wait for that use to end.
+_SLACKS = (96, 48, 24, 12, 6, 3, 0)
+
+# The same where early buffers lie in the ring.
+_EARLY_SLACK = 24
+
+# Buffers take much of the ring's room where they reach higher than one in so many bytes.
+_HIGH = 4
+
+# Stream buffers that may be kept out of the ring one by one; with more there is no ring at all.
+_OUTSIDE_RING = 8
+
+
+@dataclass(frozen=True)
+class Room:
+    """Bytes of each partition: of SBUF in all, and of the ring of the weight stream at most (0: all
+    that is left); and how long to search for a packing (nc-allocate). Only greedily, and with no
+    more than fits, where `quick`."""
+
+    capacity: int
+    ring: int = 0
+    search: int = 0
+    quick: bool = False
+
+
+Placed = tuple[list[Node], dict[int, int]]
+"""The order with the weight stream in its places, and the address of each buffer by key."""
+
+
+class SbufFull(Exception):
+    """The buffers do not fit as they are; `error` is what the user is told if nothing helps."""
+
+    def __init__(self, error: NeuronError) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
+def place_sbuf(
+    order: Sequence[Node], buffers: Sequence[Buffer], room: Room, machine: Machine
+) -> Placed:
+    """Addresses of the SBUF buffers: the stream in a ring above everything else but early buffers.
+
+    Stream buffers for which no ring has room are allocated as the others are, at the place in the
+    order that they have. SbufFull where they do not fit.
+    """
+    found = _place(order, buffers, room, machine)
+    if found is None:  # what `too_full` has found to fit
+        found = _place(order, buffers, replace(room, quick=True), machine)
+    if found is not None:
+        return found
+    lives, length = deep_lifetimes(order, buffers)
+    keys = [k for k in lives if buffers[k].space == Space.SBUF]
+    required, place = peak(lives, buffers, keys, length)
+    packing = pack(_items(lives, buffers, keys, 0, length), room.capacity)
+    needed = max(required, packing.height)
+    raise SbufFull(out_of_memory(Space.SBUF, needed, room.capacity, place, order, buffers, lives))
+
+
+def too_full(
+    order: Sequence[Node], buffers: Sequence[Buffer], room: Room, machine: Machine
+) -> NeuronError | None:
+    """The error of a program whose buffers place_sbuf can't place; None where it can."""
+    with unrecorded():
+        if _place(order, buffers, replace(room, quick=True), machine) is not None:
+            return None
+        try:
+            place_sbuf(order, buffers, room, machine)
+        except SbufFull as full:
+            return full.error
+    return None
+
+
+def _place(
+    order: Sequence[Node], buffers: Sequence[Buffer], room: Room, machine: Machine
+) -> Placed | None:
+    streams = stream_buffers(order, buffers)
+    fixed = fixed_in_ring(buffers)
+    kept: set[int] = set()
+    work = Work(room.search)
+    while True:
+        ring = _with_ring(order, buffers, room, work, streams, frozenset(kept), machine)
+        if isinstance(ring, tuple):
+            return ring
+        if ring < 0 and kept >= {*streams, *fixed}:
+            return None
+        kept.update([*streams, *fixed] if ring < 0 or len(kept) >= _OUTSIDE_RING else [ring])
+
+
+def _with_ring(
+    order: Sequence[Node],
+    buffers: Sequence[Buffer],
+    room: Room,
+    work: Work,
+    streams: dict[int, int],
+    kept: frozenset[int],
+    machine: Machine,
+) -> Placed | int:
+    """The allocation with all stream buffers but `kept` in a ring.
+
+    Where that does not fit, the key of the stream buffer that is most in the way, -1 for none.
+    """
+    capacity = room.capacity
+    ringed = {k: p for k, p in streams.items() if k not in kept}
+    moved = {order[p].index for p in ringed.values()}
+    rest = [n for n in order if n.index not in moved]
+    lives, length = deep_lifetimes(rest, buffers)
+    fixed = {k: end for k, (_, end) in fixed_in_ring(buffers).items() if k not in kept}
+    keys = [
+        k for k in lives if buffers[k].space == Space.SBUF and k not in ringed and k not in fixed
+    ]
+    total = sum(rounded(buffers[k].size) for k in ringed)
+    wanted = max([min(total, capacity // 2), *fixed.values()])
+    # What lives only after the loops that have places in the ring may lie there too.
+    end = max((lives[k].last for k in fixed), default=length)
+    late = [k for k in keys if lives[k].first > end]
+    keys = [k for k in keys if lives[k].first <= end]
+    packing: Packing | None = None
+    items: list[Item] = []
+    for slack in (0,) if room.quick else _SLACKS:
+        items = _items(lives, buffers, keys, slack, length)
+        bound = peak({i.key: Life(i.first, i.last) for i in items}, buffers, keys, length)[0]
+        if bound + wanted > capacity and slack:
+            continue
+        packing = pack(
+            items, max(bound, capacity - wanted), work=None if slack or room.quick else work
+        )
+        if packing.height + wanted <= capacity or not slack:
+            break
+    if packing is None or packing.height > capacity:
+        return -1
+    if not room.quick:
+        step_aside(packing, items, lives, read_by_transfers(rest, buffers))
+    after: list[Slot] = []
+    if late:
+        kept_free = sum(sorted((rounded(buffers[k].size) for k in ringed), reverse=True)[:2])
+        placed = [(i, packing.offsets[i.key]) for i in items if i.last > end]
+        others = pack(_items(lives, buffers, late, 0, length), 0, placed=placed)
+        if others.height + kept_free > capacity:
+            return -1
+        packing.offsets.update(others.offsets)
+        uses = lifetimes(rest, buffers)
+        for k, offset in others.offsets.items():
+            begin = offset - packing.height
+            slot = Slot(begin, begin + rounded(buffers[k].size), uses[k].first, uses[k].last, k)
+            after.append(slot)
+    least = liveness_bound(_items(lives, buffers, keys, 0, length))
+    apart = sum(i.size for i in items)
+    if not ringed and not fixed:
+        report_packing(packing, least, apart)
+        return list(order), packing.offsets
+    most = max([room.ring or capacity, *fixed.values()])
+    ring = place_streams(order, buffers, min(capacity - packing.height, most), kept, after)
+    if isinstance(ring, int):
+        return ring
+    base, offsets = packing.height, packing.offsets
+    straight = not fixed and all(n.record is not None for n in rest)
+    if straight and not room.quick and total > capacity - base and base * _HIGH > capacity:
+        best = estimate_ns(ring.order, buffers, {*ringed}, machine)
+        items = _items(lives, buffers, keys, _EARLY_SLACK, length)
+        for layout in early_layouts(items, lives, length, capacity):
+            there = min(capacity - layout.base, most)
+            other = place_streams(order, buffers, there, kept, layout.taken)
+            if isinstance(other, int):
+                continue
+            time = estimate_ns(other.order, buffers, {*ringed}, machine)
+            if time < best:
+                best, ring, base, offsets = time, other, layout.base, layout.offsets
+    report_packing(packing, least, apart)
+    record("nc-allocate", "ring bytes per partition", min(total, capacity - base, most))
+    report_ring(ring.order, buffers, ringed, machine)
+    return ring.order, {**offsets, **{k: base + o for k, o in ring.offsets.items()}}
+
+
+def _items(
+    lives: dict[int, Life], buffers: Sequence[Buffer], keys: Sequence[int], slack: int, end: int
+) -> list[Item]:
+    return [
+        Item(k, rounded(buffers[k].size), lives[k].first, min(lives[k].last + slack, end))
+        for k in keys
+    ]
