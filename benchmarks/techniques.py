@@ -45,6 +45,7 @@ TECHNIQUES = (
     Technique("depth first: parts of the batch", "hlo-tile-batch"),
     Technique("readers of PSUM instead of copies", "nc-forward-psum"),
     Technique("list scheduling", "nc-order", "window=1"),
+    Technique("two windows of the scheduler", "nc-order", "narrow=0"),
     Technique("software pipelining", "nc-order", "pipeline=false"),
     Technique("weights loaded ahead over layers", "nc-order", "prefetch=false"),
     Technique("layers rotated", "nc-order", "rotate=false"),

@@ -54,12 +54,18 @@ from neuronir.passes.statistics import gains, record
 _BODY_SHARE = 0.9
 """Of SBUF, that the body of a loop may take: packing leaves gaps."""
 
+_COMPARED = 4000
+"""Instructions of straight-line code up to which two windows are compared: it takes twice as long.
+"""
+
 
 @dataclass(frozen=True)
 class NcOrder(ModulePass):
     """Give every instruction an engine and a place in that engine's stream.
 
     `window`: how many places an instruction may move ahead of the first one not yet started.
+    `narrow`: a window in which straight-line code outside of loops is ordered as well (0: none), as
+    what is urgent by the chain behind it can still hold up an engine that others wait for.
     `unroll`: loops of at most this many instructions in all are written out; where loops are
     pipelined, innermost ones of 32 rounds or more are not.
     `prefetch`: whether loops over layers load ahead for their next round.
@@ -70,6 +76,7 @@ class NcOrder(ModulePass):
 
     name = "nc-order"
     window: int = 384
+    narrow: int = 64
     unroll: int = 2000
     prefetch: bool = True
     rotate: bool = True
@@ -110,7 +117,7 @@ class NcOrder(ModulePass):
             pipeline_loops(func, kinds, machine, capacity)
         listing = list_function(func, kinds, placed=False)
         report_layers(listing, machine, PREFETCHED)
-        order_function(listing, machine, self.window, capacity)
+        order_function(listing, machine, self.window, capacity, self.narrow)
         record(self.name, "matmuls that reuse their stationary", mark_reuse(block))
 
 
@@ -204,8 +211,11 @@ def _round_ns(listing: Listing, loop: Node, order: Sequence[Node], machine: Mach
     return time_round(listing, replace(loop, body=rest), machine)
 
 
-def order_function(listing: Listing, machine: Machine, window: int, capacity: int) -> None:
-    """Order all blocks of a function, and put its operations into that order.
+def order_function(
+    listing: Listing, machine: Machine, window: int, capacity: int, narrow: int = 0
+) -> None:
+    """Order all blocks of a function, and put its operations into that order; with `narrow` in this
+    window too, where it is the narrower one.
 
     The window is halved until what is live at once leaves room for the weight stream.
     """
@@ -218,7 +228,7 @@ def order_function(listing: Listing, machine: Machine, window: int, capacity: in
     ring = [n.index for n in listing.nodes if any(a.buffer in fixed for a in n.accesses)]
     nodes = _order_bodies(listing, listing.nodes, (), machine, window, int(capacity * _BODY_SHARE))
     while True:
-        order = _order_block(listing, nodes, (), machine, max(window, 1), cut)
+        order = _order_block(listing, nodes, (), machine, max(window, 1), cut, narrow=narrow)
         lives, length = deep_lifetimes(order, buffers)
         ringed = {*streams, *fixed}
         keys = [k for k in lives if k not in ringed and buffers[k].space == Space.SBUF]
@@ -302,16 +312,18 @@ def _order_block(
     window: int,
     cut: frozenset[int] = frozenset(),
     demand: bool = False,
+    narrow: int = 0,
 ) -> list[Node]:
     """The nodes of a block in order; a loop stays where it is.
 
     Nothing moves across the end of the nodes `cut`. With `demand` straight-line code is scheduled
-    from the order of demand.
+    from the order of demand, with `narrow` also in that window.
     """
     out: list[Node] = []
     segment: list[Node] = []
     to_come = Counter(key for node in nodes for key in _touched(node))
     before: set[int] = set()
+    windows = (window, narrow) if 0 < narrow < window else (window,)
 
     def flush() -> None:
         if segment:
@@ -322,7 +334,7 @@ def _order_block(
             order = segment
             if demand:
                 order = _by_demand(listing, segment, around)
-            out.extend(_order_segment(listing, order, outside, around, machine, window))
+            out.extend(_order_segment(listing, order, outside, around, machine, windows))
             before.update(*touched)
             segment.clear()
 
@@ -371,9 +383,9 @@ def _order_segment(
     outside: Outside,
     around: tuple[int, ...],
     machine: Machine,
-    window: int,
+    windows: Sequence[int],
 ) -> list[Node]:
-    """Straight-line nodes in the order of their start times."""
+    """Straight-line nodes in the order of their start times, in the window that ends first."""
     buffers = listing.buffers
     nodes = _numbered(segment)
     shared: Shared = {LOOP + number: (0, 0) for number in around}
@@ -391,8 +403,18 @@ def _order_segment(
             continue
         arrivals[place] = clock
         clock += works[place].dma
-    start = list_schedule(works, predecessors, machine, window=window, fixed=arrivals, psum=psum)
-    sequence = sorted(range(len(nodes)), key=lambda i: (start[i], i))
+    best: list[float] = []
+    least = float("inf")
+    for window in windows if len(nodes) <= _COMPARED else windows[:1]:
+        start = list_schedule(
+            works, predecessors, machine, window=window, fixed=arrivals, psum=psum
+        )
+        end = max(at + work.latency for at, work in zip(start, works, strict=True))
+        if end <= least:  # of equals the narrower, whose buffers live for a shorter time
+            if best:
+                record("nc-order", "ns saved by a narrower window", round(least - end))
+            best, least = start, end
+    sequence = sorted(range(len(nodes)), key=lambda i: (best[i], i))
     return [segment[i] for i in sequence]
 
 

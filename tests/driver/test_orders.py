@@ -37,6 +37,13 @@ def test_no_order_is_faster() -> None:
     assert statistics.snapshot()["nc-order"]["instructions"] == tried
 
 
+def test_level_2_is_not_slower_than_level_1() -> None:
+    """Straight-line code is scheduled in level 1's window as well, and keeps the better order."""
+    statistics.reset()
+    assert compiled(2)[0] <= compiled(1)[0]
+    assert statistics.snapshot()["nc-order"]["ns saved by a narrower window"] > 0
+
+
 def test_large_programs_are_ordered_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond the limit the usual order stands, and a remark says so."""
     monkeypatch.setattr(orders, "LARGEST", 10)
