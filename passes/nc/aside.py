@@ -31,7 +31,7 @@ def read_by_transfers(order: Sequence[Node], buffers: Sequence[Buffer]) -> dict[
             if node.record is None:
                 walk(node.body)
                 continue
-            if node.record.opcode == "dma":
+            if node.record.opcode.startswith("dma"):  # a gather reads its indices
                 read = (a.buffer for a in node.accesses if not a.write)
                 out.update((k, places) for k in read if buffers[k].space == Space.SBUF)
             places += 1

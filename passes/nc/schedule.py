@@ -186,8 +186,9 @@ def list_schedule(
         for port in w.ports:
             port_free[port] = (at + w.port_time, number)
         if w.dma:  # the DMA engines take the transfers of all queues one after the other
-            at = max(at, dma_free)
-            dma_free = at + w.dma
+            if w.dma > machine.dma_issue_ns:  # small ones pass between the packets of others
+                at = max(at, dma_free)
+            dma_free = max(at, dma_free) + w.dma
         lane.free = at + w.issue
         finish(i, at)
         if banks is not None:

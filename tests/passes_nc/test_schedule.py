@@ -31,3 +31,14 @@ def test_nothing_starts_early_beside_what_waits_for_a_bank() -> None:
     for j, found in enumerate(predecessors):
         assert all(start[j] >= start[i] + works[i].issue for i in found)
     assert start[4] >= start[3] + works[3].latency
+
+
+def test_a_small_transfer_does_not_wait_for_large_ones_of_other_queues() -> None:
+    works = [
+        Work(Engine.DMA1, 350.0, 6000.0, dma=4000.0),
+        Work(Engine.DMA2, 350.0, 2080.0, dma=50.0),
+        Work(Engine.DMA3, 350.0, 6000.0, dma=4000.0),
+    ]
+    start = list_schedule(works, [{}, {}, {}], TRN1, window=100)
+    assert start[:2] == [0.0, 0.0]
+    assert start[2] == 4050.0

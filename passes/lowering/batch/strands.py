@@ -28,10 +28,15 @@ LEAST_GAIN = 0.1
 
 
 def interleaved(
-    ops: Sequence[Operation], strands: int, machine: Machine
+    ops: Sequence[Operation], strands: int, machine: Machine, *, ahead: bool = False
 ) -> list[tuple[int, Operation]]:
-    """(strand, op) of all copies, by the time at which they could start."""
+    """(strand, op) of all copies, by the time at which they could start.
+
+    Of those that could start at the same time the least advanced comes first; with `ahead` strands
+    come one after the other up to their first product, which then need not wait for the others.
+    """
     works = [(tensor_ns(op, machine) / strands, vector_ns(op, machine) / strands) for op in ops]
+    first = _before_products(ops, machine) if ahead else 0
     following = [0] * strands
     ready = [0.0] * strands
     tensor = vector = 0.0
@@ -39,7 +44,11 @@ def interleaved(
     while len(out) < strands * len(ops):
         best = min(
             (s for s in range(strands) if following[s] < len(ops)),
-            key=lambda s: (_start(works[following[s]], ready[s], tensor, vector), following[s], s),
+            key=lambda s: (
+                _start(works[following[s]], ready[s], tensor, vector),
+                following[s] if following[s] >= first else -1,
+                s,
+            ),
         )
         work = works[following[best]]
         start = _start(work, ready[best], tensor, vector)
@@ -99,10 +108,46 @@ def in_layers(
         if op not in inside:
             between.append(op)
         elif op in ends:
-            out += interleaved(between, strands, machine)
-            out += ends[op]
+            copies = ends[op]
+            if not out:
+                needed, copies = _first_layer(copies, machine)
+                between += needed
+            out += interleaved(between, strands, machine, ahead=True)
+            out += copies
             between = []
-    return out + interleaved(between, strands, machine)
+    return out + interleaved(between, strands, machine, ahead=True)
+
+
+def _first_layer(
+    layer: list[tuple[int, Operation]], machine: Machine
+) -> tuple[list[Operation], list[tuple[int, Operation]]]:
+    """The ops of the first layer that its first product needs, which belong to what comes before
+    it; and the others of all strands in order, those that it does not need behind it."""
+    ops = [op for strand, op in layer if strand == 0]
+    count = _before_products(ops, machine)
+    if count == len(ops):
+        return [], layer
+    first = ops[count]
+    needed: set[Operation] = set()
+    pending: list[Operation] = [first]
+    while pending:
+        made = (v.owner for v in pending.pop().operands)
+        found = [o for o in made if isinstance(o, Operation) and o in ops and o not in needed]
+        needed.update(found)
+        pending += found
+    later = [op for op in ops[:count] if op not in needed]
+    out: list[tuple[int, Operation]] = []
+    for strand, op in layer:
+        if op not in needed and op not in later:
+            out.append((strand, op))
+        if op is first:
+            out += [(strand, o) for o in later]
+    return [op for op in ops if op in needed], out
+
+
+def _before_products(ops: Sequence[Operation], machine: Machine) -> int:
+    """How many ops come before the first one for the tensor engine."""
+    return next((i for i, op in enumerate(ops) if tensor_ns(op, machine)), len(ops))
 
 
 def _start(work: tuple[float, float], ready: float, tensor: float, vector: float) -> float:

@@ -156,11 +156,11 @@ def _square_means(rows: Rows) -> Form:
 
 def _inverse_root(rows: Rows, variance: Form, which: int, width: int, epsilon: float) -> Form:
     """1 / sqrt(variance + epsilon) of each row: by POOL, which unlike ACT has no table to load for
-    it; the numbers are few."""
+    it; the numbers are few. POOL has no time while rows are looked up: it writes descriptors."""
     emitter, form = rows.state.emitter, rows.numbers()
     for chunk in rows.together():
         source, target = rows.number(variance, chunk, which, width), rows.number(form, chunk)
-        if rows.state.machine.has_pool:
+        if rows.state.machine.has_pool and not rows.by_rows:
             emitter.tensor_scalar(
                 target, source, AluOp.ADD, epsilon, AluOp.RSQRT, engine=Engine.POOL
             )

@@ -41,6 +41,7 @@ class Rows:
     walk: tuple[Dim, ...]
     dims: tuple[Dim, ...]
     first: int = 0  # number of the first element, of a part of all rows
+    by_rows: bool = False  # whether the value arrives row by row
 
     @property
     def count(self) -> int:
@@ -82,7 +83,10 @@ class Rows:
         yield from chunks(self.walk, self.partitions, room, max(1, limit // self.length))
 
     def together(self) -> Iterator[Chunk]:
-        """All rows at a time, for work on their numbers."""
+        """All rows at a time, for work on their numbers; one by one where they arrive so."""
+        if self.by_rows:
+            yield from self.each()
+            return
         yield from chunks(self.walk, self.partitions, 3, self.state.machine.max_free_psum)
 
     def source(self, chunk: Chunk) -> View:
@@ -171,7 +175,8 @@ def rows_of(state: Lowering, value: Value, axes: Sequence[int]) -> Rows | None:
         return None
     if prod(d.size for d in dims) > limit:
         return None
-    return Rows(state, form, tuple(outer), tuple(inner), tuple(walk), tuple(dims))
+    by_rows = value.root().by_rows and any(a.size > 1 for a in outer)
+    return Rows(state, form, tuple(outer), tuple(inner), tuple(walk), tuple(dims), by_rows=by_rows)
 
 
 def _meet(a: Atom, b: Atom) -> bool:
