@@ -1,11 +1,16 @@
 """Attention that is worked on by blocks of queries, on every phase."""
 
+from math import prod
+
 import ml_dtypes
 import numpy as np
 import pytest
+from xdsl.dialects.builtin import i8
 
+from neuronir.dialects.nc.structure import AllocOp
+from neuronir.driver import CompileOptions, compile_text
 from tests.differential.stages import failures
-from tests.lowering.helpers import entry
+from tests.lowering.helpers import Array, entry
 
 REDUCERS = """max {
   a = f32[] parameter(0)
@@ -42,16 +47,24 @@ def _with_reducers(text: str) -> str:
     return text.replace("ENTRY", f"{REDUCERS}ENTRY")
 
 
-@pytest.mark.parametrize("cast", ["none", "matmult"])
-@pytest.mark.parametrize(
-    ("queries", "keys", "depth", "width"), [(130, 1100, 32, 24), (640, 1152, 64, 64)]
-)
-def test_long_rows(queries: int, keys: int, depth: int, width: int, cast: str) -> None:
-    """Queries and keys that tiles do and do not divide, and a scale."""
+def _long_rows(
+    queries: int, keys: int, depth: int, width: int, bound: str = ""
+) -> tuple[str, list[Array]]:
+    """Attention with a scale, and its arguments; those of q, k and v in `bound` are constants."""
+    rng = np.random.default_rng(5)
+    shapes = {"q": (queries, depth), "k": (keys, depth), "v": (keys, width)}
+    lines: list[str] = []
+    args: list[Array] = []
+    for name, (rows, columns) in shapes.items():
+        array = rng.standard_normal((rows, columns)).astype(np.float32)
+        if name in bound:
+            numbers = ", ".join("{" + ", ".join(map(repr, row)) + "}" for row in array.tolist())
+            lines.append(f"{name} = f32[{rows},{columns}] constant({{{numbers}}})")
+        else:
+            lines.append(f"{name} = f32[{rows},{columns}] parameter({len(args)})")
+            args.append(array)
     text = entry(
-        f"q = f32[{queries},{depth}] parameter(0)",
-        f"k = f32[{keys},{depth}] parameter(1)",
-        f"v = f32[{keys},{width}] parameter(2)",
+        *lines,
         f"d = f32[{queries},{keys}] dot(q, k), "
         "lhs_contracting_dims={1}, rhs_contracting_dims={1}",
         "n = f32[] constant(0.3)",
@@ -61,10 +74,29 @@ def test_long_rows(queries: int, keys: int, depth: int, width: int, cast: str) -
         f"r = f32[{queries},{width}] dot(p, v), "
         "lhs_contracting_dims={1}, rhs_contracting_dims={0}",
     )
-    rng = np.random.default_rng(5)
-    shapes = ((queries, depth), (keys, depth), (keys, width))
-    args = [rng.standard_normal(s).astype(np.float32) for s in shapes]
-    assert not failures(_with_reducers(text), args, cast)
+    return _with_reducers(text), args
+
+
+@pytest.mark.parametrize("cast", ["none", "matmult"])
+@pytest.mark.parametrize(
+    ("queries", "keys", "depth", "width"), [(130, 1100, 32, 24), (640, 1152, 64, 64)]
+)
+def test_long_rows(queries: int, keys: int, depth: int, width: int, cast: str) -> None:
+    """Queries and keys that tiles do and do not divide, and a scale."""
+    text, args = _long_rows(queries, keys, depth, width)
+    assert not failures(text, args, cast)
+
+
+@pytest.mark.parametrize("bound", ["q", "k", "qk", "kv"])
+def test_scores_of_bound_operands_stay_in_psum(bound: str) -> None:
+    """As with learned queries: only the result is written, in tiles, and never the scores."""
+    text, args = _long_rows(256, 1152, 32, 32, bound)
+    assert not failures(text, args, "matmult")
+    options = CompileOptions(compile_to="virtual")
+    module = compile_text(text, "trn1", options).module
+    types = [op.buffer.type for op in module.walk() if isinstance(op, AllocOp)]
+    sizes = [prod(t.get_shape()) for t in types if t.element_type != i8]  # bytes are constants
+    assert max(sizes) < 256 * 1152
 
 
 def test_heads_from_a_projection() -> None:

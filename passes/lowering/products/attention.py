@@ -362,16 +362,18 @@ def _prepare(state: Lowering, found: Attention) -> _Work | None:
     dims = second.dims.contracting
     along = pairs_of(shapes[0], dims[found.which], shapes[1], dims[1 - found.which])
     alone = (sides[0].free, sides[1].free, raised.free, right.free, along)
-    if any(len(pairs) != 1 for pairs in alone) or any(x.array is not None for x in (q, k)):
+    if any(len(pairs) != 1 for pairs in alone):
         return None
     contracted = pairs_of(q.shape, first.dims.contracting[0], k.shape, first.dims.contracting[1])
     q_layout, k_layout = first.layouts(sides[0], sides[1], contracted)
     depth = prod(state.shape(found.scores.operands[0])[d] for d in first.dims.contracting[0])
     limit, converter = state.machine.partitions, state.converter
     far = [not any(not f.hbm for f in converter.source_forms(x)) for x in (q, k, v)]
-    query = _line((sides[0].free[0].other, raised.free[0].mine), limit, far[0])
-    key = _line((sides[1].free[0].other, along[0].other), limit, far[1] and far[2])
-    for value, line, apart in ((q, query, far[0]), (k, key, far[1])):
+    # Constants are laid out at compile time as PE wants them, and not row by row before.
+    rows = [away and x.root().array is None for away, x in zip(far, (q, k), strict=False)]
+    query = _line((sides[0].free[0].other, raised.free[0].mine), limit, rows[0])
+    key = _line((sides[1].free[0].other, along[0].other), limit, rows[1] and far[2])
+    for value, line, apart in ((q, query, rows[0]), (k, key, rows[1])):
         if apart:
             converter.ensure(value, ((line.inner[0], 1),), line.width)
     q_form = converter.ensure(q, q_layout, span(q_layout))
