@@ -50,6 +50,7 @@ TECHNIQUES = (
     Technique("weights loaded ahead over layers", "nc-order", "prefetch=false"),
     Technique("layers rotated", "nc-order", "rotate=false"),
     Technique("rematerialisation in place of spills", "nc-spill", "rematerialise=false"),
+    Technique("parts of buffers spilled apart", "nc-spill", "parts=false"),
     Technique("PSUM banks rotated", "nc-allocate", "rotate-banks=false"),
     Technique("weights loaded far ahead (ring over 16 KiB)", "nc-allocate", "ring=16384"),
     Technique("search for a packing of SBUF", "nc-allocate", "search=0"),

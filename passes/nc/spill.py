@@ -1,8 +1,8 @@
 """nc-spill: SBUF buffers go into HBM for a while, the one with the furthest next use first.
 
 A buffer that one DMA has filled from a constant or an input, or one instruction that reads nothing
-(a memset, an iota), is not stored: it is filled again (rematerialised). Stores and reloads carry
-the attribute nc.spill.
+(a memset, an iota), is not stored: it is filled again (rematerialised); where nobody has read it
+before, that is the only time. Stores and reloads carry the attribute nc.spill.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,9 @@ from neuronir.passes.nc.listing import (
 )
 from neuronir.passes.nc.liveness import rounded, stream_buffers, usable_sbuf
 from neuronir.passes.nc.place_sbuf import Room, too_full
-from neuronir.passes.nc.spill_plan import evictions, reload_place, uses_of
+from neuronir.passes.nc.reuse import mark_reuse
+from neuronir.passes.nc.spill_pages import Planner
+from neuronir.passes.nc.spill_sources import find_grains, find_sources
 from neuronir.passes.nc.spill_writer import Writer
 from neuronir.passes.statistics import record
 
@@ -41,12 +43,15 @@ class NcSpill(ModulePass):
     A function whose buffers can be placed as they are stays as it is. Of others those that are live
     at once are made fewer, until all can be placed: packing is tried each time. `sbuf`: bytes per
     partition to use, in place of the machine's. `rematerialise`: whether what came from a constant,
-    an input, a memset or an iota is made again, and not stored. `search`: as of nc-allocate.
+    an input, a memset or an iota is made again, and not stored, and only then where nobody reads it
+    before. `parts`: whether parts of a buffer that are used apart are spilled apart, where that
+    moves fewer bytes. `search`: as of nc-allocate.
     """
 
     name = "nc-spill"
     sbuf: int = 0
     rematerialise: bool = True
+    parts: bool = True
     search: int = 1_000_000
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -86,15 +91,23 @@ class NcSpill(ModulePass):
         order, buffers = listing.nodes, listing.buffers
         streams = {} if weights else stream_buffers(order, buffers)
         room = sum(sorted((rounded(buffers[k].size) for k in streams), reverse=True)[:2])
-        uses = uses_of(order, buffers, set(streams))
-        cuts, taken = evictions(order, buffers, uses, capacity - room)
-        if not cuts:
+        most = capacity - room
+        sources = find_sources(listing) if self.rematerialise else {}
+        plan = Planner(order, buffers, set(streams), most, {}).plan()
+        if plan.empty:
             return False
-        writer = Writer(listing, module, machine, self.rematerialise)
-        for key, places in sorted(cuts.items()):
-            use, buffer = uses[key], buffers[key]
-            ahead = [reload_place(p, use, taken, buffer, capacity - room) for p in places]
-            writer.split(buffer, use, places, ahead)
+        if self.parts:
+            grains = find_grains(listing, sources)
+            other = Planner(order, buffers, set(streams), most, grains).plan()
+            before, after = plan.moved(sources), other.moved(sources)
+            if after < before:
+                plan = other
+            record(self.name, "bytes moved, of whole buffers", before)
+            record(
+                self.name, "bytes moved, of parts of buffers where that is less", min(before, after)
+            )
+        Writer(listing, module, machine, sources).write(plan, most)
+        mark_reuse(listing.func.body.block)
         return True
 
 

@@ -1,98 +1,137 @@
-"""Writing down what is spilled: copies of a buffer with a store and a reload between them."""
+"""Writing down what is spilled: a buffer for each page, with stores and reloads between them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import cast
 
 from xdsl.dialects.builtin import MemRefType, ModuleOp, UnitAttr
 from xdsl.ir import Operation, SSAValue
 
 from neuronir.dialects.nc.attributes import HBM
+from neuronir.dialects.nc.data_types import dtype_of
 from neuronir.dialects.nc.dma import DmaOp
-from neuronir.dialects.nc.dve import MemsetOp
-from neuronir.dialects.nc.enums import Space
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.ops import InstructionOp, View, build
-from neuronir.dialects.nc.pool import IotaOp
 from neuronir.dialects.nc.structure import AddressOfOp, AllocOp, VariableOp
 from neuronir.passes.nc.engines import NAMES, QueueAllotter
-from neuronir.passes.nc.listing import Buffer, Listing, variables
-from neuronir.passes.nc.rewrite import copy_with
-from neuronir.passes.nc.spill_plan import Use
+from neuronir.passes.nc.listing import Buffer, Listing, Node, variables
+from neuronir.passes.nc.rewrite import with_views
+from neuronir.passes.nc.spill_pages import NEVER, Page, Plan
+from neuronir.passes.nc.spill_sources import fill_again
 from neuronir.passes.statistics import record
 
 SPILL = "nc.spill"
 """The attribute of stores and reloads."""
 
+_AHEAD = 12
+"""A reload is put this many places before the first use, so that it is there in time."""
+
 
 class Writer:
-    """Splits buffers into copies with a store and a reload between them; those that can be filled
-    again are not stored, where `rematerialise`."""
+    """Rewrites a function by a plan; buffers in `sources` are filled again and not stored."""
 
     def __init__(
-        self, listing: Listing, module: ModuleOp, machine: Machine, rematerialise: bool = True
+        self, listing: Listing, module: ModuleOp, machine: Machine, sources: Mapping[int, Node]
     ) -> None:
         self.order = listing.nodes
         self.buffers = listing.buffers
         self.block = listing.func.body.block
         self.module = module
         self.queues = QueueAllotter(machine, variables(module))
-        self.sources = self._sources() if rematerialise else {}
+        self.sources = sources
+        self.values: dict[Page, SSAValue] = {}
+        self.variables: dict[int, SSAValue] = {}
+        self.changed: dict[int, dict[int, View]] = {}  # by place and role of an operand
 
-    def _sources(self) -> dict[int, InstructionOp]:
-        """The instructions that fill buffers which nothing else writes, from constants or inputs or
-        from nothing: doing them again gives the same."""
-        writers: dict[int, list[Operation]] = {}
-        for node in self.order:
-            for access in node.accesses:
-                if access.write:
-                    writers.setdefault(access.buffer, []).append(node.op)
-        out: dict[int, InstructionOp] = {}
-        for node in self.order:
-            if not isinstance(node.op, DmaOp | MemsetOp | IotaOp):
+    def write(self, plan: Plan, capacity: int) -> None:
+        """Do it; reloads come earlier where the bytes that are taken leave room."""
+        for page in plan.pages:
+            buffer = self.buffers[page.key]
+            size = buffer.size
+            whole = (page.low, page.high) == (0, size)
+            if page.parent is None and whole:
+                self.values[page] = buffer.value
                 continue
-            key = next(a.buffer for a in node.accesses if a.write)
-            kinds = {self.buffers[a.buffer].role for a in node.accesses if not a.write}
-            if len(writers[key]) == 1 and kinds <= {"constant", "input"}:
-                if all(self.buffers[a.buffer].space == Space.HBM for a in node.accesses[1:]):
-                    out[key] = node.op
-        return out
+            self.values[page] = self._alloc(buffer, page)
+            if page.parent is not None and page.extent is not None:
+                self._bring_back(page, page.parent, page.extent, plan.taken, capacity)
+            self._note(page, buffer)
+        gone = [page for page in plan.pages if self._filled_for_nothing(page)]
+        for place, views in self.changed.items():
+            old = self.order[place].op
+            assert isinstance(old, InstructionOp) and old.parent is not None
+            old.parent.insert_op_before(with_views(old, views), old)
+            old.detach()
+            old.erase()
+        for page in gone:
+            self._drop_fill(page)
 
-    def split(self, buffer: Buffer, use: Use, cuts: Sequence[int], reloads: Sequence[int]) -> None:
-        """A new copy of `buffer` from each of the places `cuts` on, loaded at `reloads`."""
-        source = self.sources.get(buffer.key)
-        variable = None if source is not None else self._variable(buffer)
-        current = buffer.value
-        stored = -1  # the place up to which the variable holds what was written
-        ends = [*cuts[1:], len(self.order)]
-        for begin, end, at in zip(cuts, ends, reloads, strict=True):
-            before = max(p for p in use.places if p < begin)
-            written = max((p for p in use.writes if p < begin), default=-1)
-            if variable is not None and written > stored:
-                extent = use.written_before(begin)
-                store = self._transfer(buffer, extent, variable, current, store=True)
-                self.block.insert_op_after(store, self.order[before].op)
-                stored = written
-                record("nc-spill", "spill stores")
-                record("nc-spill", "spill bytes stored", (extent[1] - extent[0]) * extent[2])
-            fresh = self._alloc(buffer)
-            if source is not None:
-                reload: InstructionOp = copy_with(source, {buffer.value: fresh}, {})
-                record("nc-spill", "buffers filled again")
-                record("nc-spill", "bytes filled again", buffer.size * buffer.partitions)
-            else:
-                extent = use.written_before(begin)
-                far = cast(SSAValue, variable)
-                reload = self._transfer(buffer, extent, far, fresh, store=False)
-                record("nc-spill", "spill reloads")
-                record("nc-spill", "spill bytes loaded", (extent[1] - extent[0]) * extent[2])
-            reload.attributes[SPILL] = UnitAttr()
-            self.block.insert_op_before(reload, self.order[at].op)
-            for place in use.places:
-                if begin <= place < end:
-                    _replace(self.order[place].op, current, buffer.value, fresh)
-            current = fresh
+    def _filled_for_nothing(self, page: Page) -> bool:
+        """Whether what fills a page is done again before anybody has read it."""
+        source = self.sources.get(page.key)
+        if source is None or page.parent is not None or page.next_after(page.last) == NEVER:
+            return False
+        return all(self.order[place] is source for place, _ in page.resident)
+
+    def _drop_fill(self, page: Page) -> None:
+        source, alloc = self.sources[page.key].op, self.buffers[page.key].op
+        source.detach()
+        source.erase()
+        record("nc-spill", "fills that come later instead")
+        if alloc is not None and not list(self.buffers[page.key].value.uses):
+            alloc.detach()
+            alloc.erase()
+
+    def _bring_back(
+        self,
+        page: Page,
+        parent: Page,
+        extent: tuple[int, int, int],
+        taken: list[int],
+        capacity: int,
+    ) -> None:
+        """Load a page before its first use, and store it after the last use of its parent where HBM
+        does not have it."""
+        fresh, source = self.values[page], self.sources.get(page.key)
+        name = "nc-spill"
+        if (page.low, page.high) != (parent.low, parent.high):
+            record(name, "parts of buffers")
+        if source is not None:
+            reload = fill_again(source, extent[0], extent[1], fresh, page.low)
+            record(name, "buffers filled again")
+            record(name, "bytes filled again", page.moved)
+        else:
+            if page.dirty:
+                store = self._transfer(page, parent, extent, store=True)
+                self.block.insert_op_after(store, self.order[parent.last].op)
+                record(name, "spill stores")
+                record(name, "spill bytes stored", page.moved)
+            reload = self._transfer(page, page, extent, store=False)
+            record(name, "spill reloads")
+            record(name, "spill bytes loaded", page.moved)
+        reload.attributes[SPILL] = UnitAttr()
+        at = _reload_place(page, parent, taken, capacity)
+        self.block.insert_op_before(reload, self.order[at].op)
+
+    def _note(self, page: Page, buffer: Buffer) -> None:
+        """Let who finds the page on the chip use its buffer."""
+        fresh = self.values[page]
+        for place, access in page.resident:
+            node = self.order[place]
+            if node.record is None or node.op.results or page.key in _tables(node):
+                _replace(node.op, buffer.value, fresh)
+                continue
+            views = self.changed.setdefault(place, {})
+            assert isinstance(node.op, InstructionOp)
+            patterns = (*node.record.dst, *node.record.src)
+            for role, view in enumerate(node.op.views()):
+                if view is not None and patterns[role] is access.pattern:
+                    offset = view.offset - page.low // access.pattern.dtype.size
+                    views[role] = replace(view, buffer=fresh, offset=offset)
 
     def _variable(self, buffer: Buffer) -> SSAValue:
+        if buffer.key in self.variables:
+            return self.variables[buffer.key]
         type_ = cast(MemRefType, buffer.value.type)
         known = variables(self.module)
         number = len(known)
@@ -107,45 +146,61 @@ class Writer:
         self.module.body.block.insert_op_before(op, first)
         self.queues.variables[op.sym_name.data] = op
         address = AddressOfOp.make(op)
-        top = self.block.first_op
-        assert top is not None
-        self.block.insert_op_before(address, top)
+        self._at_top(address)
+        self.variables[buffer.key] = address.buffer
         return address.buffer
 
-    def _alloc(self, buffer: Buffer) -> SSAValue:
-        op = AllocOp.make(cast(MemRefType, buffer.value.type))
+    def _alloc(self, buffer: Buffer, page: Page) -> SSAValue:
+        type_ = cast(MemRefType, buffer.value.type)
+        if (page.low, page.high) != (0, buffer.size):
+            shape = (buffer.partitions, (page.high - page.low) // dtype_of(type_.element_type).size)
+            type_ = MemRefType(type_.element_type, shape, memory_space=type_.memory_space)
+        op = AllocOp.make(type_)
+        self._at_top(op)
+        return op.buffer
+
+    def _at_top(self, op: Operation) -> None:
         top = self.block.first_op
         assert top is not None
         self.block.insert_op_before(op, top)
-        return op.buffer
 
     def _transfer(
-        self,
-        buffer: Buffer,
-        written: tuple[int, int, int],
-        variable: SSAValue,
-        local: SSAValue,
-        *,
-        store: bool,
+        self, page: Page, holder: Page, extent: tuple[int, int, int], *, store: bool
     ) -> InstructionOp:
-        """Between the part of a buffer that is written so far and its variable."""
+        """Between what was written of a page, in the buffer of `holder`, and its variable."""
+        buffer = self.buffers[page.key]
         type_ = cast(MemRefType, buffer.value.type)
-        pitch = 1
-        for extent in type_.get_shape()[1:]:
-            pitch *= extent
-        size = buffer.size // pitch
-        low, high, stop = written
+        size = dtype_of(type_.element_type).size
+        low, high, stop = extent
         first, count = low // size, -(-high // size) - low // size
-        near = View(local, 0, stop, ((1, count),), first)
-        far = View(variable, 0, stop, ((1, count),), first, (), pitch)
+        near = View(self.values[holder], 0, stop, ((1, count),), first - holder.low // size)
+        pitch = buffer.size // size
+        far = View(self._variable(buffer), 0, stop, ((1, count),), first, (), pitch)
         op = build(DmaOp, [far if store else near], [near if store else far])
         op.properties["engine"] = NAMES[self.queues.queue(op)]
         op.attributes[SPILL] = UnitAttr()
         return op
 
 
-def _replace(op: Operation, current: SSAValue, original: SSAValue, fresh: SSAValue) -> None:
+def _reload_place(page: Page, parent: Page, taken: list[int], capacity: int) -> int:
+    """Where the reload of a page goes: some places before its first use where there is room."""
+    place = page.begin
+    while place - 1 > parent.last and page.begin - place < _AHEAD:
+        if taken[place - 1] + page.bytes > capacity:
+            break
+        place -= 1
+        taken[place] += page.bytes
+    return place
+
+
+def _tables(node: Node) -> set[int]:
+    """Buffers that an instruction touches otherwise than by a pattern of its own."""
+    known = [] if node.record is None else [*node.record.dst, *node.record.src]
+    return {a.buffer for a in node.accesses if not any(a.pattern is p for p in known)}
+
+
+def _replace(op: Operation, original: SSAValue, fresh: SSAValue) -> None:
     for inner in op.walk():
         for i, operand in enumerate(inner.operands):
-            if operand is current or operand is original:
+            if operand is original:
                 inner.operands[i] = fresh

@@ -3,12 +3,17 @@
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
 
 from neuronir.dialects.nc.machine import get_machine
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.passes.nc import spill_pages
 from neuronir.passes.nc.allocate import NcAllocate
 from neuronir.passes.nc.order import NcOrder
+from neuronir.passes.nc.spill import NcSpill
 from neuronir.passes.nc.synchronise import NcSynchronise
 from neuronir.targets.encoding.from_ir import program_from_module
 from neuronir.targets.simulator.functional import Options, run
@@ -16,12 +21,12 @@ from neuronir.targets.simulator.ir_runner import run_module
 from tests.passes_nc.strategies import Case, straight_line, with_loops
 
 
-def _check(module: ModuleOp, order: NcOrder, allocate: NcAllocate, columns: int) -> None:
+def _check(module: ModuleOp, *steps: ModulePass, columns: int) -> None:
     machine = get_machine("trn1")
     x = np.random.default_rng(0).standard_normal((32, columns)).astype(np.float32)
     zeros = Options(uninitialized="zero")
     expected = [o.tobytes() for o in run_module(module, [x], machine, zeros)]
-    for step in (order, allocate, NcSynchronise()):
+    for step in (*steps, NcSynchronise()):
         step.apply(Context(), module)
         found = run_module(module, [x], machine, zeros)
         assert [o.tobytes() for o in found] == expected, step.name
@@ -38,7 +43,26 @@ def _check(module: ModuleOp, order: NcOrder, allocate: NcAllocate, columns: int)
 @settings(max_examples=25)
 @given(straight_line())
 def test_straight_line(case: Case) -> None:
-    _check(case.module, NcOrder(), NcAllocate(sbuf=256 * 8), 64)
+    _check(case.module, NcOrder(), NcAllocate(sbuf=256 * 8), columns=64)
+
+
+@pytest.mark.parametrize("rematerialise", [False, True])
+@pytest.mark.parametrize("parts", [False, True])
+def test_spilling(parts: bool, rematerialise: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three or four buffers of up to six fit."""
+    monkeypatch.setattr(spill_pages, "LEAST", 8)
+
+    @settings(max_examples=25)
+    @given(straight_line(), st.sampled_from([3, 4]))
+    def check(case: Case, count: int) -> None:
+        size = 256 * count
+        spill = NcSpill(sbuf=size, parts=parts, rematerialise=rematerialise)
+        try:
+            _check(case.module, NcOrder(), spill, NcAllocate(sbuf=size), columns=64)
+        except NeuronError as error:  # one instruction needs more, or gaps keep a buffer in
+            assert error.code == "NCC_EOOM002" and "SBUF" in error.message
+
+    check()
 
 
 @pytest.mark.parametrize("pipeline", [False, True])
@@ -46,6 +70,6 @@ def test_loops(pipeline: bool) -> None:
     @settings(max_examples=25)
     @given(with_loops())
     def check(case: Case) -> None:
-        _check(case.module, NcOrder(unroll=0, pipeline=pipeline), NcAllocate(), 512)
+        _check(case.module, NcOrder(unroll=0, pipeline=pipeline), NcAllocate(), columns=512)
 
     check()
