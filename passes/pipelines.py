@@ -35,6 +35,7 @@ def to_target(
             "hlo-fold-scales",
             "hlo-fold-norms",
             "hlo-fold-sums",
+            "hlo-dce",  # whatever reads a sum keeps its mean
             "hlo-center-norms",
             cast,
             _CLEAN,

@@ -62,7 +62,8 @@ def norm_lines(
     ]
     if not affine:
         return [*lines, f"{n} = {full} multiply({n}.c, {n}.roots)"]
-    scale, offset = (literal(np.linspace(a, 2.0, length, dtype=np.float32)) for a in (0.5, -1.0))
+    rng = np.random.default_rng([ord(letter) for letter in name])  # CSE would join equal ones
+    scale, offset = (literal(rng.integers(4, 20, length) / 8.0 + low) for low in (0.0, -2.0))
     return [
         *lines,
         f"{n}.plain = {full} multiply({n}.c, {n}.roots)",
@@ -157,6 +158,31 @@ def pre_norm(
         lines += [f"both = ({full}, {full}) tuple(last, {current})"]
     if parts.maximum:
         lines += [f"most = {full} maximum(last, {current})"]
+    return _text(lines)
+
+
+def post_norm(tokens: int, features: int, layers: int) -> str:
+    """Layers x = norm(x + x @ w + b) on the norm of the argument [tokens, features], norms having
+    scales and offsets."""
+    rng = np.random.default_rng(7)
+    full = f"f32[{tokens},{features}]"
+    weights = (rng.integers(-8, 12, (features, features)) / (2.0 * features**0.5)).round(3)
+    dims = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
+    lines = [
+        f"x = {full} parameter(0)",
+        f"w = f32[{features},{features}] constant({literal(weights)})",
+        *norm_lines("n0", "x", tokens, features, affine=True),
+    ]
+    for i in range(layers):
+        bias = literal(rng.integers(-4, 20, features) / 8.0)
+        lines += [
+            f"d{i} = {full} dot(n{i}, w), {dims}",
+            f"b{i}.v = f32[{features}] constant({bias})",
+            f"b{i} = {full} broadcast(b{i}.v), dimensions={{1}}",
+            f"y{i} = {full} add(d{i}, b{i})",
+            f"s{i} = {full} add(y{i}, n{i})",
+            *norm_lines(f"n{i + 1}", f"s{i}", tokens, features, affine=True),
+        ]
     return _text(lines)
 
 

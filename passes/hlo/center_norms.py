@@ -22,6 +22,9 @@ Numbers = NDArray[np.float32]
 Place = tuple[Operation, int]
 """An operand: the op that takes it, and its number."""
 
+_CENTRED = "centred"
+"""Marks a norm that reads rows without a mean but those of other norms that are added."""
+_PRODUCTS = ("hlo.dot", "hlo.convolution")
 _SUMS = ("hlo.add", "hlo.subtract")
 _PARTS = ("hlo.reshape", "hlo.slice", "hlo.concatenate")
 
@@ -98,11 +101,20 @@ def _made_of(value: SSAValue, stream: Stream) -> list[SSAValue] | None:
             else:
                 stream.constants.append(place)
         return found
-    place = _weights(op)
+    place = _offset(op) if _rows_of(op) else _weights(op)
     if place is None:
         return None
     stream.constants.append(place)
     return []
+
+
+def _offset(op: Operation) -> tuple[Place, int] | None:
+    """The constant offset of a layer norm."""
+    offset = cast(BoolAttr, cast(CompositeOp, op).params.data["has_offset"])
+    index = len(op.operands) - 1
+    if not offset.value.data or producer(op.operands[index], "constant") is None:
+        return None
+    return (op, index), 0
 
 
 def _vectors(place: Place) -> tuple[Place, int] | None:
@@ -159,20 +171,64 @@ def center(norm: CompositeOp) -> int:
         assert array is not None
         op.operands[index] = Emitter(op).constant(array, owned=True)
     for found in stream.norms:
-        params = {**found.params.data, "centred": BoolAttr.from_bool(True)}
+        params = {**found.params.data, _CENTRED: BoolAttr.from_bool(True)}
         found.properties["params"] = DictionaryAttr(params)
     return len(stream.norms)
 
 
-def is_centred(op: CompositeOp) -> bool:
-    """Whether the rows that a norm reads are known to have the mean zero, but for rounding."""
-    return "centred" in op.params.data
+def parts_of(op: CompositeOp) -> list[CompositeOp] | None:
+    """The norms whose means have to be taken away, and may be, for the rows that a norm reads to
+    have the mean zero, but for rounding; None where more than this pass knows has become of them.
+    """
+    if _CENTRED not in op.params.data:
+        return None
+    found: list[CompositeOp] = []
+    queue, seen = [op.operands[0]], set[SSAValue]()
+    while queue:
+        value = queue.pop()
+        made = value.owner
+        if value in seen:
+            continue
+        seen.add(value)
+        for use in value.uses:
+            if _adds(use.operation):
+                queue.append(use.operation.results[0])
+            elif not _rows_of(use.operation) or use.index:
+                return None
+        if not isinstance(made, Operation):
+            return None
+        if _adds(made):
+            queue += [v for v in made.operands if not _is_constant(v)]
+        elif _rows_of(made):
+            found.append(cast(CompositeOp, made))
+        elif made.name not in _PRODUCTS:
+            return None
+    return found
+
+
+def forget_centred(block: Block) -> None:
+    """Take the marks off, which tell the first of alike layers from the others, where they are of
+    no use."""
+    for op in block.ops:
+        if isinstance(op, CompositeOp) and _CENTRED in op.params.data:
+            params = {k: v for k, v in op.params.data.items() if k != _CENTRED}
+            op.properties["params"] = DictionaryAttr(params)
+
+
+def _adds(op: Operation) -> bool:
+    """Whether a mean that is taken from what an op reads is missing from what it makes."""
+    return op.name in (*_SUMS, "hlo.convert") or _whole_rows(op)
+
+
+def _is_constant(value: SSAValue) -> bool:
+    spread = producer(value, "broadcast")
+    return producer(value if spread is None else spread.operands[0], "constant") is not None
 
 
 def _center_block(block: Block) -> int:
     count = 0
     for op in block.ops:
-        if _rows_of(op) and not is_centred(cast(CompositeOp, op)):
+        if _rows_of(op) and _CENTRED not in cast(CompositeOp, op).params.data:
             count += center(cast(CompositeOp, op))
     return count
 
@@ -186,7 +242,9 @@ class HloCenterNormsPass(ModulePass):
     block: the residual stream from the embeddings to the last norm), and it is made of constants
     and of products with constant weights, the mean over the columns is taken from each of these:
     then the rows of the sum have the mean zero but for rounding, which the norms are told
-    (`centred`), so that they need no more than the sum of squares. For fp32, before hlo-auto-cast.
+    (`centred`), so that they need no more than the sum of squares. Where another norm is a part of
+    the sum (in transformers that normalise after each block), the mean is taken out of its
+    offset, and that of what its scale makes is left to lowering. For fp32, before hlo-auto-cast.
     """
 
     name = "hlo-center-norms"

@@ -24,6 +24,7 @@ from neuronir.dialects.nc.structure import ReturnOp as NcReturn
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.lazy import as_array
 from neuronir.dialects.support.location import source_name
+from neuronir.passes.hlo.center_norms import forget_centred
 from neuronir.passes.lowering.choices import Choices
 from neuronir.passes.lowering.conversion.by_rows import rows_first
 from neuronir.passes.lowering.conversion.convert import hbm_form
@@ -38,7 +39,7 @@ from neuronir.passes.lowering.layouts.layout import row_major
 from neuronir.passes.lowering.layouts.values import Value, constant_value, new_value
 from neuronir.passes.lowering.products.assignment import choose_sides
 from neuronir.passes.lowering.products.attention import lower_product
-from neuronir.passes.lowering.products.norm_sides import choose_norms
+from neuronir.passes.lowering.products.norm_sides import choose_norms, means_of
 from neuronir.passes.lowering.results import store_piece, stored_in_pieces
 from neuronir.passes.lowering.rules import empty
 from neuronir.passes.lowering.rules.composite import lower_composite
@@ -215,10 +216,14 @@ def lower_function(
 
     Repeated layers of at least `layers` instructions in all become loops, with 0 none.
     """
+    choices = choices or Choices()
+    norms = _norms_across(function.body.block, machine) if choices.whole_graph else frozenset()
+    if not norms:
+        forget_centred(function.body.block)
     chosen = find_repetitions(function.body.block) if layers else []
     while True:
         try:
-            return _lower_function(function, machine, chosen, layers, choices or Choices())
+            return _lower_function(function, machine, chosen, layers, choices, norms)
         except CannotLoop as why:
             number = chosen.index(why.found)
             chosen[number : number + 1] = [] if why.instead is None else [why.instead]
@@ -227,12 +232,24 @@ def lower_function(
             record("lower-hlo-to-nc", reason, len(why.found.layers) - left)
 
 
+def _norms_across(block: Block, machine: Machine) -> frozenset[Operation]:
+    """The normalisations of a function whose rows are to lie along partitions."""
+    dma_ns = _least_dma_ns(Lowering(machine), block)
+    return choose_norms(list(block.ops), machine, dma_ns, _tensor_ns(block, machine) > dma_ns)
+
+
+def _tensor_ns(block: Block, machine: Machine) -> float:
+    """What PE takes for the products of a block at its peak."""
+    return sum(useful_flops(op) for op in block.ops) / machine.peak_flops_bf16 * 1e9
+
+
 def _lower_function(
     function: HloFunc,
     machine: Machine,
     layers: Sequence[Repetition],
     least: int,
     choices: Choices,
+    norms: frozenset[Operation],
 ) -> ModuleOp:
     state = Lowering(machine, choices)
     state.lower = lower_op
@@ -240,10 +257,10 @@ def _lower_function(
     state.least_layers = least
     block = function.body.block
     dma_ns = _least_dma_ns(state, block)
-    flops = sum(useful_flops(op) for op in block.ops)
-    state.tensor_bound = flops / machine.peak_flops_bf16 * 1e9 > dma_ns
+    state.tensor_bound = _tensor_ns(block, machine) > dma_ns
+    state.across = norms
+    state.recentred = frozenset(p for n in norms for p in means_of(n) or ())
     if choices.whole_graph:
-        state.across = choose_norms(list(block.ops), machine, dma_ns)
         state.sides = choose_sides(block.ops, state.demand, machine, dma_ns)
     attrs = function.arg_attrs.data if function.arg_attrs else []
     products = reaches_products(block)

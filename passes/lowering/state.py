@@ -9,6 +9,7 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from neuronir.dialects.nc.data_types import dtype_of
 from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.nc.machine import Machine
+from neuronir.dialects.nc.ops import View
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.location import source_name
 from neuronir.passes.lowering.choices import Choices
@@ -64,6 +65,8 @@ class Lowering:
         self.statistics: dict[tuple[Form, str, float], tuple[Form | None, Form]] = {}  # of rows
         self.sides = Sides(machine)
         self.across: frozenset[Operation] = frozenset()  # norms of rows along partitions
+        self.recentred: frozenset[Operation] = frozenset()  # norms whose means are taken away
+        self.deviations: dict[tuple[Form, float], tuple[DType, list[View]]] = {}  # of rows across
         self.tensor_bound = False  # whether PE is what the program waits for, at its least time
         self.joined: dict[Operation, Form] = {}  # concatenations that their operands write
         self.pieces_of_results: dict[SSAValue, Operation] = {}  # concatenations, by operand to come

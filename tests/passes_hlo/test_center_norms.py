@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 
+from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.dialects.hlo.interpreter import interpret
-from tests.norms import Parts, layer_norm, literal, pre_norm
+from neuronir.passes.hlo.center_norms import parts_of
+from neuronir.passes.hlo.support.values import constant
+from tests.norms import Parts, layer_norm, literal, post_norm, pre_norm
 from tests.passes_hlo.helpers import assert_same, program, run_passes
 
 PASSES = "hlo-canonicalize,hlo-find-composites,hlo-center-norms"
@@ -36,6 +39,23 @@ def test_rows_of_the_stream_have_the_mean_zero() -> None:
     x = np.random.default_rng(0).standard_normal((6, 8)).astype(np.float32)
     (stream,) = interpret(module, [x])
     assert np.abs(stream.mean(-1)).max() < 1e-5 * np.abs(stream).max()
+
+
+def test_norms_after_each_block() -> None:
+    """The norm that is added loses the mean of its offset, and is named as a part of the sum."""
+    text = post_norm(6, 8, layers=2)
+    passes = PASSES.replace("hlo-center", "hlo-fold-norms,hlo-dce,hlo-center")
+    x = np.random.default_rng(0).standard_normal((6, 8)).astype(np.float32)
+    module = run_passes(program(text), passes)
+    block = next(iter(module.body.block.ops)).regions[0].block
+    norms = [op for op in block.ops if isinstance(op, CompositeOp)]
+    # Two read the argument. The last one is the result: there is none of it for a product.
+    parts = [parts_of(norm) for norm in norms]
+    assert parts == [None, None, [norms[1]], [norms[1]], [norms[3]]]
+    for norm, count in zip(norms, (0, 1, 0, 1, 0), strict=True):
+        offset = constant(norm.operands[-1])
+        assert (offset is not None and np.abs(offset.mean()) < 1e-6 < np.abs(offset).max()) == count
+    assert_same(_compute(text, None, x), _compute(text, passes, x))
 
 
 def test_parts_of_a_stream() -> None:

@@ -251,7 +251,8 @@ class _Layers:
 
     def _caches(self) -> list[dict[Any, Any]]:
         """What the lowering remembers of forms; those of the body are of no use outside of it."""
-        return [self.state.pieces, self.state.row_parts, self.state.statistics]
+        state = self.state
+        return [state.pieces, state.row_parts, state.statistics, state.deviations]
 
     def _restore(self) -> None:
         for cache, before in zip(self._caches(), self.caches, strict=True):

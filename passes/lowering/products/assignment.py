@@ -260,13 +260,13 @@ def wanted_product(
     op: DotOp, want: Callable[[SSAValue], Demand], machine: Machine
 ) -> Product | None:
     """A product of floats of which the users want one side on partitions, with that side's rows."""
-    if not known(op, machine):
+    if not known_types(op, machine):
         return None
     side = wanted_side(want(op.results[0]), free_factors(op))
     return None if side is None else product_of(op, side)
 
 
-def known(op: DotOp, machine: Machine) -> bool:
+def known_types(op: DotOp, machine: Machine) -> bool:
     """Whether a product is one of floats that the machine has."""
     types = [cast(TensorType, v.type).element_type for v in (*op.operands, *op.results)]
     return all(isinstance(t, AnyFloat) and dtype_of(t).name in machine.dtypes for t in types)

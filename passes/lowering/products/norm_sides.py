@@ -22,7 +22,7 @@ from neuronir.dialects.hlo.linear import DotOp
 from neuronir.dialects.nc.data_types import dtype_of
 from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.nc.machine import Machine
-from neuronir.passes.hlo.center_norms import is_centred
+from neuronir.passes.hlo.center_norms import parts_of
 from neuronir.passes.lowering.layouts.demand import Demand, demand, inner_tile, ints, shape_of
 from neuronir.passes.lowering.layouts.layout import dim_atoms
 from neuronir.passes.lowering.layouts.values import Partition
@@ -31,7 +31,7 @@ from neuronir.passes.lowering.products.assignment import (
     Product,
     Sides,
     free_factors,
-    known,
+    known_types,
     loads,
     product_of,
     transposed,
@@ -44,20 +44,23 @@ from neuronir.passes.statistics import record
 Want = Callable[[SSAValue], Demand]
 
 
-def choose_norms(ops: Sequence[Operation], machine: Machine, dma_ns: float) -> frozenset[Operation]:
+def choose_norms(
+    ops: Sequence[Operation], machine: Machine, dma_ns: float, tensor_bound: bool
+) -> frozenset[Operation]:
     """The normalisations among `ops` whose rows are to lie along partitions. `dma_ns` is what DMA
-    takes for all of them."""
+    takes for all of them; `tensor_bound`: PE is what the program waits for."""
     found: dict[tuple[int, ...], set[Operation]] = {}
     for op in ops:
         if isinstance(op, CompositeOp) and features_of(op, machine):
             found.setdefault(shape_of(op.results[0]), set()).add(op)
     chosen: frozenset[Operation] = frozenset()
-    least = _busiest(ops, chosen, machine, dma_ns) if found else (0.0, 0.0)
+    comparison = _Comparison(ops, machine, dma_ns, tensor_bound)
+    least = comparison.busiest(chosen) if found else (0.0, 0.0)
     for alike in found.values():
         if not any(_taken(cast(CompositeOp, op), machine) for op in alike):
             continue
         more = chosen | alike
-        other = _busiest(ops, more, machine, dma_ns)
+        other = comparison.busiest(more)
         if other < least:
             chosen, least = more, other
     if chosen:
@@ -65,10 +68,18 @@ def choose_norms(ops: Sequence[Operation], machine: Machine, dma_ns: float) -> f
     return chosen
 
 
+def means_of(op: Operation) -> list[CompositeOp] | None:
+    """The norms whose means are to be taken away, for a normalisation to need no more of its rows
+    than their sums of squares; None for one that needs more."""
+    if not isinstance(op, CompositeOp) or op.kind.data not in ("layer_norm", "rms_norm"):
+        return None
+    return [] if op.kind.data == "rms_norm" else parts_of(op)
+
+
 def features_of(op: CompositeOp, machine: Machine) -> Partition | None:
     """The layout with the rows of a normalisation along partitions: None for one that needs more of
     its rows than their sums of squares, or whose rows are no whole number of tiles."""
-    if op.kind.data != "rms_norm" and not (op.kind.data == "layer_norm" and is_centred(op)):
+    if means_of(op) is None:
         return None
     shape = shape_of(op.results[0])
     if ints(op.params.data["axes"]) != (len(shape) - 1,):
@@ -97,29 +108,63 @@ def _taken(op: CompositeOp, machine: Machine) -> bool:
     return demand(op.results[0], machine.partitions).best() == features_of(op, machine)
 
 
-def _busiest(
-    ops: Sequence[Operation], across: Set[Operation], machine: Machine, dma_ns: float
-) -> tuple[float, float]:
-    """What the busiest resource takes, and what PE and the port to PSUM take in all."""
-    total, flops = Loads(), 0
-    found: Counter[Product] = Counter()
+class _Comparison:
+    """What the ops of a block take, with the rows of some normalisations along partitions."""
 
-    def want(value: SSAValue) -> Demand:
-        return demand(value, machine.partitions, across)
+    def __init__(
+        self, ops: Sequence[Operation], machine: Machine, dma_ns: float, tensor_bound: bool
+    ) -> None:
+        self.ops = ops
+        self.machine = machine
+        self.dma_ns = dma_ns
+        self.tensor_bound = tensor_bound
 
-    for op in ops:
-        if isinstance(op, CompositeOp) and (op in across or features_of(op, machine)):
-            total = total.plus(_of_norm(op, op in across, machine))
-        elif isinstance(op, DotOp) and (p := wanted_product(op, want, machine)):
-            found[p] += 1
-        elif isinstance(op, DotOp) and known(op, machine) and (p := _other(op, want)):
-            total = total.plus(loads(p, True, machine))
-        else:
-            flops += useful_flops(op)
-    total = total.plus(Loads(pe=flops / machine.peak_flops_bf16 * 1e9))
-    sides = Sides(machine, total, dma_ns)
-    sides.note(found)
-    return sides.busiest
+    def busiest(self, across: Set[Operation]) -> tuple[float, float]:
+        """What the busiest resource takes, and what PE and the port to PSUM take in all."""
+        total, flops, machine = Loads(), 0, self.machine
+        found: Counter[Product] = Counter()
+        known: dict[SSAValue, DType] = {}
+        recentred = {p for n in across for p in means_of(n) or ()}
+
+        def want(value: SSAValue) -> Demand:
+            return demand(value, machine.partitions, across)
+
+        for op in self.ops:
+            if isinstance(op, CompositeOp) and op in across:
+                value = op.operands[0]
+                sums = int(value not in known) + int(op in recentred)
+                dtype = known.setdefault(value, _dtype(op))
+                total = total.plus(self._across(op, sums, dtype, op in recentred))
+            elif isinstance(op, CompositeOp) and features_of(op, machine):
+                if _taken(op, machine):
+                    rows, length = _rows(op)
+                    total = total.plus(transposed(length, rows, _dtype(op), machine))
+            elif isinstance(op, DotOp) and (p := wanted_product(op, want, machine)):
+                found[p] += 1
+            elif isinstance(op, DotOp) and known_types(op, machine) and (p := _other(op, want)):
+                total = total.plus(loads(p, True, machine))
+            else:
+                flops += useful_flops(op)
+        total = total.plus(Loads(pe=flops / machine.peak_flops_bf16 * 1e9))
+        sides = Sides(machine, total, self.dma_ns)
+        sides.note(found)
+        return sides.busiest
+
+    def _across(self, op: CompositeOp, sums: int, dtype: DType, recentred: bool) -> Loads:
+        """What PE and the port to PSUM do for a normalisation with its rows along partitions: for
+        so many sums by products of `dtype`, and what follows."""
+        machine, (rows, length) = self.machine, _rows(op)
+        n, bank = machine.partitions, machine.psum_bank_bytes // DType.F32.size
+        tiles = length // min(n, length)
+        summed = -(-tiles // 2) if self.tensor_bound else tiles
+        total = Loads()
+        for low in range(0, rows, bank):
+            width = min(bank, rows - low)
+            pe = sums * summed * matmul_ns(machine, dtype, n, n, width, True)
+            port = 2 * sums * eviction_ns(machine, DType.F32, n, width)
+            port += (1 + int(recentred)) * tiles * sum_ns(machine, n, width)
+            total = total.plus(Loads(pe, port))
+        return total
 
 
 def _other(op: DotOp, want: Want) -> Product | None:
@@ -131,18 +176,7 @@ def _other(op: DotOp, want: Want) -> Product | None:
     return product_of(op, which)
 
 
-def _of_norm(op: CompositeOp, across: bool, machine: Machine) -> Loads:
-    """What PE and the port to PSUM do for a normalisation."""
-    shape, dtype = shape_of(op.results[0]), _dtype(op)
-    rows, length = prod(shape[:-1]), shape[-1]
-    if not across:
-        return transposed(length, rows, dtype, machine) if _taken(op, machine) else Loads()
-    n, bank = machine.partitions, machine.psum_bank_bytes // DType.F32.size
-    tiles = length // min(n, length)
-    total = Loads()
-    for low in range(0, rows, bank):
-        width = min(bank, rows - low)
-        pe = tiles * matmul_ns(machine, dtype, n, n, width, True)
-        evicted = 2 * eviction_ns(machine, DType.F32, n, width)
-        total = total.plus(Loads(pe, evicted + tiles * sum_ns(machine, n, width)))
-    return total
+def _rows(op: CompositeOp) -> tuple[int, int]:
+    """How many rows a normalisation has, and how long they are."""
+    shape = shape_of(op.results[0])
+    return prod(shape[:-1]), shape[-1]

@@ -17,6 +17,7 @@ from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.dialects.nc.enums import Activation, AluOp, DType, Engine, Space
 from neuronir.dialects.nc.ops import View
 from neuronir.dialects.nc.records import space_of
+from neuronir.passes.lowering.emitter import view_dtype
 from neuronir.passes.lowering.layouts.cover import remaining
 from neuronir.passes.lowering.layouts.layout import Form, dense, dim_atoms, join, merge
 from neuronir.passes.lowering.layouts.values import Value, new_value
@@ -76,9 +77,17 @@ def lower_across(state: Lowering, op: CompositeOp) -> bool:
         else state.converter.ensure(vector, columns.form.partition, columns.form.partitions)
         for vector, neutral in zip(norm_affine(state, op, values), (1.0, 0.0), strict=True)
     )
-    for chunk in columns.chunks():
-        deviation = _deviation(columns, chunk, epsilon, dtype)
-        _apply(columns, chunk, deviation, factor, offset)
+    key = columns.form, epsilon
+    if key not in state.deviations:
+        found = [_deviation(columns, chunk, epsilon, dtype) for chunk in columns.chunks()]
+        state.deviations[key] = dtype, found
+    summed, deviations = state.deviations[key]
+    for chunk, deviation in zip(columns.chunks(), deviations, strict=True):
+        if op in state.recentred and factor is not None:
+            _apply(columns, chunk, deviation, factor, None)
+            _recentre(columns, chunk, offset, summed)
+        else:
+            _apply(columns, chunk, deviation, factor, offset)
     state.done.update(absorbed)
     made = new_value(state.shape(result), dtype)
     made.forms.append(columns.out)
@@ -106,18 +115,45 @@ def _columns(state: Lowering, op: CompositeOp, value: Value, dtype: DType) -> Co
     return Columns(state, form, out, shape[-1], tuple(numbers_of(tiles)), tuple(walk))
 
 
-def _deviation(columns: Columns, chunk: Chunk, epsilon: float, dtype: DType) -> View:
-    """1 / sqrt(mean of squares + epsilon) of each row, on all partitions: in PSUM, since DVE
-    streams one operand from there and one from SBUF at full rate."""
+def _sums(columns: Columns, chunk: Chunk, dtype: DType, views: Iterator[View]) -> View:
+    """The sums of some rows on all partitions, of whose tiles `views` are views. Where PE is what
+    the program waits for, DVE adds up pairs of tiles before."""
     state, emitter = columns.state, columns.state.emitter
     rows, size, n = chunk.partitions, chunk.elements, state.machine.partitions
     ones, base = state.constants.keep(f"ones.{dtype.name}", np.ones((n, n), dtype.numpy), dtype)
     stationary = View(ones, 0, rows, ((1, rows),), base, (), 0, dtype.name.lower())
     sums = columns.numbers(chunk, emitter.psum(rows, size))
-    for i, start in enumerate(columns.starts):
-        squares = columns.numbers(chunk, emitter.sbuf(rows, size, dtype))
+    begun = False
+    for view in views:
+        other = next(views, None) if state.tensor_bound else None
+        if other is not None or view_dtype(view) is not dtype:
+            moving = columns.numbers(chunk, emitter.sbuf(rows, size, dtype))
+            if other is None:
+                emitter.copy(moving, view)
+            else:
+                emitter.tensor_tensor(AluOp.ADD, moving, view, other)
+            view = moving
+        emitter.matmul(sums, stationary, view, begun)
+        begun = True
+    return sums
+
+
+def _squares(columns: Columns, chunk: Chunk, dtype: DType) -> Iterator[View]:
+    """The squares of some rows, tile by tile."""
+    emitter = columns.state.emitter
+    for start in columns.starts:
+        buffer = emitter.sbuf(chunk.partitions, chunk.elements, dtype)
+        squares = columns.numbers(chunk, buffer)
         emitter.activation(squares, columns.view(chunk, start, 0), Activation.SQUARE)
-        emitter.matmul(sums, stationary, squares, i > 0)
+        yield squares
+
+
+def _deviation(columns: Columns, chunk: Chunk, epsilon: float, dtype: DType) -> View:
+    """1 / sqrt(mean of squares + epsilon) of each row, on all partitions: in PSUM, since DVE
+    streams one operand from there and one from SBUF at full rate."""
+    state, emitter = columns.state, columns.state.emitter
+    rows, size = chunk.partitions, chunk.elements
+    sums = _sums(columns, chunk, dtype, _squares(columns, chunk, dtype))
     deviation = columns.numbers(chunk, emitter.psum(rows, size))
     if not state.machine.has_pool:
         emitter.activation(deviation, sums, Activation.RSQRT, 1.0 / columns.length, epsilon)
@@ -154,3 +190,24 @@ def _apply(
         if offset is not None:
             shift = offset.at(start, chunk.partitions, ())
             emitter.activation(target, work, Activation.COPY, 1.0, shift)
+
+
+def _recentre(columns: Columns, chunk: Chunk, offset: Form | None, dtype: DType) -> None:
+    """Take the mean of each row of what was made away, and add the offset, whose mean is zero."""
+    emitter = columns.state.emitter
+    views = [columns.view(chunk, start, 1) for start in columns.starts]
+    sums = _sums(columns, chunk, dtype, iter(views))
+    buffer = emitter.psum(chunk.partitions, chunk.elements)
+    means = columns.numbers(chunk, buffer)
+    emitter.activation(means, sums, Activation.COPY, -1.0 / columns.length)
+    for start, view in zip(columns.starts, views, strict=True):
+        if offset is None:
+            emitter.tensor_tensor(AluOp.ADD, view, view, means)
+            continue
+        emitter.emit(
+            "scalar_tensor_tensor",
+            [view],
+            [view, offset.at(start, chunk.partitions, ()), means],
+            {"op0": AluOp.ADD, "op1": AluOp.ADD},
+            Engine.DVE,
+        )

@@ -53,6 +53,8 @@ def lower_norm(state: Lowering, op: CompositeOp) -> bool:
     used = [(alu, v) for alu, v, neutral in vectors if v is not None and v.scalar != neutral]
     terms = [(alu, _spread(state, rows, v)) for alu, v in used]
     _apply(rows, moments, deviation, terms, out)
+    if op in state.recentred and factor is not None:
+        _recentre(rows, out)
     state.done.update(absorbed)
     made = new_value(state.shape(result), dtype)
     made.forms.append(out)
@@ -215,3 +217,14 @@ def _apply(
             for chunk in part.groups(limit):
                 source, result = part.of(work, chunk), part.of(target, chunk)
                 emitter.tensor_tensor(alu, result, source, part.along(form, chunk))
+
+
+def _recentre(rows: Rows, out: Form) -> None:
+    """Take the mean of each row of a result away."""
+    emitter, means = rows.state.emitter, rows.numbers()
+    for chunk in rows.each():
+        view, mean = rows.of(out, chunk), rows.number(means, chunk)
+        params = {"op": AluOp.ADD, "axes": len(rows.dims)}
+        emitter.emit("tensor_reduce", [mean], [view], params, Engine.DVE)
+        emitter.tensor_scalar(mean, mean, AluOp.MULTIPLY, -1.0 / rows.length)
+        emitter.tensor_scalar(view, view, AluOp.ADD, mean)
