@@ -394,6 +394,9 @@ def _order_segment(
     elsewhere = outside.before & banks
     lasting = (outside.after & banks) - elsewhere
     psum = PsumDemand.of(nodes, buffers, machine, elsewhere, lasting)
+    if psum is None:  # then less carefully: with the banks that a loop before has used last
+        left = elsewhere & outside.after
+        psum = PsumDemand.of(nodes, buffers, machine, left, lasting, elsewhere - left)
     works = [work_of(node.record, machine) for node in nodes if node.record is not None]
     arrivals: dict[int, float] = {}
     clock = 0.0

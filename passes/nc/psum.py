@@ -15,7 +15,7 @@ class PsumDemand:
 
     `first[i]` are the buffers that instruction i is the first to touch and `touches[i]` all that it
     touches; `uses[b]` counts the instructions that touch b and `size[b]` are its banks. `peak` is
-    the most that is live at once in program order.
+    the most that is live at once in program order. Those of `held` are taken at first.
     """
 
     first: dict[int, list[int]]
@@ -25,6 +25,7 @@ class PsumDemand:
     rank: dict[int, int]  # place of the instruction that is the first to touch the buffer
     peak: int
     banks: int
+    held: frozenset[int] = frozenset()
 
     @staticmethod
     def of(
@@ -33,11 +34,13 @@ class PsumDemand:
         machine: Machine,
         elsewhere: frozenset[int] = frozenset(),
         lasting: frozenset[int] = frozenset(),
+        leaving: frozenset[int] = frozenset(),
     ) -> "PsumDemand | None":
         """The demand of straight-line code.
 
         Buffers `elsewhere` are also used outside of it: their banks are taken all the time. Those
-        that are `lasting` are used after it too: their banks are taken from the first use on. None
+        that are `lasting` are used after it too: their banks are taken from the first use on; those
+        that are `leaving` before it, such as those of a loop at its end: until the last use. None
         where program order itself needs more than there is (then buffers have to share banks, which
         only the allocation can tell).
         """
@@ -57,8 +60,9 @@ class PsumDemand:
             touches[node.index] = sorted(keys)
             for key in touches[node.index]:
                 if key not in uses:
-                    first.setdefault(node.index, []).append(key)
-                    rank[key] = node.index
+                    if key not in leaving:
+                        first.setdefault(node.index, []).append(key)
+                    rank[key] = -1 if key in leaving else node.index
                 uses[key] = uses.get(key, 0) + 1
                 last[key] = node.index
         bank = machine.psum_bank_bytes
@@ -77,7 +81,8 @@ class PsumDemand:
         banks = machine.psum_banks - sum(-(-buffers[k].size // bank) for k in elsewhere)
         if peak > banks:
             return None
-        return PsumDemand(first, touches, uses, size, rank, peak, banks)
+        held = frozenset(key for key in uses if key in leaving)
+        return PsumDemand(first, touches, uses, size, rank, peak, banks, held)
 
 
 class PsumState:
@@ -91,14 +96,15 @@ class PsumState:
     def __init__(self, demand: PsumDemand) -> None:
         self.demand = demand
         self.left = dict(demand.uses)
-        self.free_at: list[float] = [0.0] * demand.banks  # a heap: when each free bank became free
-        self.held: set[int] = set()
+        free = demand.banks - sum(demand.size[key] for key in demand.held)
+        self.free_at: list[float] = [0.0] * free  # a heap: when each free bank became free
+        self.held: set[int] = set(demand.held)
         self.released: dict[int, float] = {}
         self._seen = (-1, -1)
         self._frees = 0
         self.turns = sorted(demand.rank, key=lambda key: (demand.rank[key], key))
         self.turn = 0
-        self.owned: set[int] = set()  # buffers that have, or had, their banks
+        self.owned: set[int] = set(demand.held)  # buffers that have, or had, their banks
 
     def changed(self, oldest: int) -> bool:
         """Whether something has happened that may help those that found no bank."""
