@@ -6,20 +6,23 @@ import numpy as np
 import pytest
 
 from neuronir.targets.trn1.machine import TRN1
-from tests.lowering.test_streaming import execute, small, virtual
+from tests.lowering.test_streaming import execute, run_passes, small, virtual
 from tests.oracle import random_array, run_xla
 
 
-def gated(rest: str, rows: int = 1024, features: int = 1024, last: str = "") -> str:
-    """h of so many rows and features, and the lines of `rest`, which may use a weight `w3`."""
+def gated(
+    rest: str, rows: int = 1024, width: int = 512, features: int = 1024, last: str = ""
+) -> str:
+    """h of so many rows and features, of x of that width, and the lines of `rest`, which may use a
+    weight `w3`."""
     h = f"f32[{rows},{features}]"
     dims = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
     return f"""HloModule m
 ENTRY main {{
-  x = f32[{rows},512] parameter(0)
-  w1 = f32[512,{features}] parameter(1)
-  w2 = f32[512,{features}] parameter(2)
-  w3 = f32[{last or f"{features},512"}] parameter(3)
+  x = f32[{rows},{width}] parameter(0)
+  w1 = f32[{width},{features}] parameter(1)
+  w2 = f32[{width},{features}] parameter(2)
+  w3 = f32[{last or f"{features},{width}"}] parameter(3)
   a = {h} dot(x, w1), {dims}
   g = {h} tanh(a)
   u = {h} dot(x, w2), {dims}
@@ -95,6 +98,31 @@ def test_other_users_want_rows() -> None:
 def test_few_rows_are_transposed() -> None:
     rest = PRODUCT.replace("1024,512", "64,512")
     assert not lowered(gated(rest, rows=64, features=2048), 24)[0]
+
+
+def test_banks_of_a_loop_are_counted_until_it_has_ended() -> None:
+    # The second product has one tile of rows: it stands beside the end of the first loop.
+    text = gated(PRODUCT.replace("1024,512", "512,2048"), rows=512, width=2048, features=8192)
+    module = virtual(text, TRN1, "matmult")
+    assert "@turned" in str(module)
+    run_passes(module, "nc-order,nc-allocate")
+
+
+def test_tiles_are_those_for_which_rounds_overlap() -> None:
+    x, w1, w3 = "f32[2048,1024]", "f32[1024,4096]", "f32[4096,1024]"
+    dims = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
+    text = f"""HloModule m
+ENTRY main {{
+  x = {x} parameter(0)
+  w1 = {w1} parameter(1)
+  w3 = {w3} parameter(2)
+  a = f32[2048,4096] dot(x, w1), {dims}
+  g = f32[2048,4096] tanh(a)
+  ROOT r = {x} dot(g, w3), {dims}
+}}"""
+    module = virtual(text, TRN1)
+    # 256 rows would load longer rows of HBM, but no other 256 would fit beside them
+    assert "@turned" in str(module) and "32:262144, 128:1 | 0 + 128 *" in str(module)
 
 
 GATES = {

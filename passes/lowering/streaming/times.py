@@ -32,12 +32,12 @@ from neuronir.passes.lowering.products.search import choose
 from neuronir.passes.lowering.products.sides import dims_of
 from neuronir.passes.lowering.streaming.dims import WHOLE
 from neuronir.passes.lowering.streaming.group import Group
-from neuronir.passes.lowering.streaming.size import nbytes
+from neuronir.passes.lowering.streaming.size import nbytes, tile_bytes
 
 
 class GroupTimes:
-    """Times of groups in ns; `direct` are operands of dots that lie in HBM with their contraction
-    on partitions."""
+    """Times of groups in ns; rounds overlap where SBUF has room for it. `direct` are operands of
+    dots that lie in HBM with their contraction on partitions."""
 
     def __init__(self, machine: Machine, direct: frozenset[SSAValue], blocks: Blocks) -> None:
         self.machine = machine
@@ -65,8 +65,30 @@ class GroupTimes:
                 if source.owner not in group.ops and source not in seen and self._across(op, i):
                     seen.add(source)
                     total = total.plus(self._transposes(op, i))
+        engines = max(total.pe, total.port)
         dma = sum(self._moved(v, group) for v in (*group.inputs(), *group.outputs()))
-        return max(total.pe, total.port, dma)
+        if self._overlaps(group):
+            return max(engines, dma)
+        tiles = [v for v in group.inputs() if group.tiling.get(v, WHOLE) != WHOLE]
+        return max(engines + sum(self._moved(v, group) for v in tiles), dma)
+
+    def _overlaps(self, group: Group) -> bool:
+        """Whether what products take of the next round has room while this one is worked on. What
+        is transposed makes room for itself."""
+        share = group.rows / group.extent
+        whole, tile = tile_bytes(group.ops, group.tiling, share, self.machine, self.direct)
+        coming = {  # as they come: DMA converts
+            _loaded(v, group): v
+            for op in group.ops
+            if isinstance(op, DotOp)
+            for i, v in enumerate(op.operands)
+            if group.tiling.get(v, WHOLE) != WHOLE and not self._across(op, i)
+        }
+        inputs = set(group.inputs())
+        for source, value in coming.items():
+            if source in inputs:
+                tile += int(nbytes(value) * share) // self.machine.partitions
+        return whole + tile <= self.machine.sbuf_usable_partition_bytes
 
     def _product(self, op: DotOp, group: Group) -> Loads:
         """All rounds of a product; turned, its tiled side is stationary."""

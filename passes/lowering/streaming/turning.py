@@ -56,7 +56,10 @@ class Turning:
             return None
         if any(not g.blocked and g.tiling.get(value, dim) in (dim, WHOLE) for g in users):
             return None
-        made = self._maker(value, dim, _members(users))
+        turned = self.turned | {value}
+        before = GroupTimes(self.machine, self.direct | self.turned, self.blocks)
+        then = GroupTimes(self.machine, self.direct | turned, self.blocks)
+        made = _fastest(self._makers(value, dim, _members(users)), then)
         if made is None:
             return None
         members = set(made.ops)
@@ -66,35 +69,32 @@ class Turning:
             return None
         if left and not self.machine.dma_casts:
             return None
-        turned = self.turned | {value}
-        taken = [_with_rows(g, Fitting(self.machine, self.direct, turned)) for g in users]
-        if any(g is None for g in taken):
-            return None
-        after = [g for g in taken if g is not None]
+        fitting = Fitting(self.machine, self.direct, turned)
+        after = [g for g in (_fastest(_tiles(u, fitting), then) for u in users) if g is not None]
         kept = [g for g in groups if g not in replaced and g not in users]
-        before = GroupTimes(self.machine, self.direct | self.turned, self.blocks)
-        then = GroupTimes(self.machine, self.direct | turned, self.blocks)
+        if len(after) < len(users) or not in_order(self._ops(), [*kept, made, *after]):
+            return None
         now_ns = sum(before.ns(g) for g in (*replaced, *users))
         then_ns = sum(then.ns(g) for g in (made, *after))
-        if then_ns >= now_ns or not in_order(self._ops(), [*kept, made, *after]):
+        if then_ns >= now_ns:
             return None
         record("lower-hlo-to-nc", "groups turned: ns spared by estimate", round(now_ns - then_ns))
         self.turned = turned
         return [*kept, made, *after]
 
-    def _maker(self, value: SSAValue, dim: int, taken: set[Operation]) -> Group | None:
-        """A group tiled along `dim` that makes `value` and nothing else. The tile is the largest
-        that fits, up to a bank of PSUM: weights come in long rows."""
+    def _makers(self, value: SSAValue, dim: int, taken: set[Operation]) -> list[Group]:
+        """Groups tiled along `dim` that make `value` and nothing else, with tiles of a bank of PSUM
+        down to all partitions."""
+        units = []
         unit = self.machine.matmul_max_moving
         while unit >= self.machine.partitions:
-            group = self._of_tile(value, dim, taken, unit)
-            if group is not None:
-                return group
+            units.append(unit)
             unit //= 2
-        return None
+        found = [self._of_tile(value, dim, taken, unit) for unit in units]
+        return [g for g in found if g is not None]
 
     def _of_tile(self, value: SSAValue, dim: int, taken: set[Operation], unit: int) -> Group | None:
-        """The same with a tile of at least `unit`."""
+        """One of these, with a tile of at least `unit`."""
         maker = value.owner
         graph = Graph(self.block, self.machine)
         if not isinstance(maker, Operation) or maker not in graph.index:
@@ -122,13 +122,24 @@ def _members(groups: Sequence[Group]) -> set[Operation]:
     return {op for g in groups for op in g.ops}
 
 
-def _with_rows(group: Group, fitting: Fitting) -> Group | None:
-    """The group with the tile that fits now; a product that goes block by block and a group that
-    is turned itself stay as they are."""
+def _fastest(groups: Sequence[Group], times: GroupTimes) -> Group | None:
+    """The group that takes least, the first of several."""
+    return min(groups, key=times.ns, default=None)
+
+
+def _tiles(group: Group, fitting: Fitting) -> list[Group]:
+    """The group with the tile that fits now, and with shorter ones. A product that goes block by
+    block and a group that is turned itself stay as they are."""
     if group.blocked or group.turned:
-        return group
+        return [group]
     rows = fitting.rows(group.ops, group.tiling, group.extent)
-    return None if rows is None or group.nested else replace(group, rows=rows)
+    if rows is None or group.nested:
+        return []
+    found = [replace(group, rows=rows)]
+    while rows % (2 * fitting.machine.partitions) == 0:
+        rows //= 2
+        found.append(replace(group, rows=rows))
+    return found
 
 
 def _by_products(value: SSAValue, group: Group, machine: Machine) -> bool:
