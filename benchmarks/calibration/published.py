@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from benchmarks.calibration import (
     autocomp,
+    batched_softmax,
     conv2d,
     elementwise,
     mamba,
@@ -58,6 +59,7 @@ KERNELS = (
     Published("AO-matmul_add_rmsnorm", 2666.6, row_products.matmul_add_rmsnorm, _ACCELOPT),
     Published("AO-add_rmsnorm_matmul", 1221.9, row_products.add_rmsnorm_matmul, _ACCELOPT),
     Published("AO-matmul", 35199.7, row_products.matmul, _ACCELOPT),
+    Published("AO-bmm_softmax", 11999.6, batched_softmax.batched_softmax, _ACCELOPT),
     Published("CS-conv-f32", 3681, lambda: conv2d.convolution("f32"), _CS149),
     Published("CS-conv-f16", 1060, lambda: conv2d.convolution("f16"), _CS149),
     Published("CS-convpool-f32", 3741, lambda: conv2d.convolution("f32", pool=True), _CS149),

@@ -11,7 +11,8 @@ from neuronir.targets.simulator.timing import simulate_timing
 # Where the vendor's compiler chose an order that was not published and leaves engines idle.
 _LOOSE = {"AO-rope"}
 # Seconds to compile: thousands of instructions without a loop.
-_LARGE = {"NKI-mm-3", "AO-rmsnorm_matmul", "AO-swiglu", "AO-transpose_matmul", "AO-bmm"}
+_LARGE = {"NKI-mm-3", "AO-rmsnorm_matmul", "AO-swiglu", "AO-transpose_matmul"}
+_LARGE |= {"AO-bmm", "AO-bmm_softmax"}
 _QUICK = [k for k in KERNELS if k.name not in _LARGE]
 
 
