@@ -132,7 +132,7 @@ def find_activations(block: Block) -> int:
     kinds: dict[Hashable, str | None] = {}
     count = 0
     for op in reversed(tuple(block.ops)):
-        if op.parent is None or op.name not in _ELEMENTWISE or not is_tensor(op.results[0]):
+        if op.parent is not block or op.name not in _ELEMENTWISE or not is_tensor(op.results[0]):
             continue
         if not is_float(element(op.results[0])):
             continue

@@ -158,7 +158,7 @@ def find_batch_norms(block: Block) -> int:
     """Wrap the inference batch norms of a block; returns how many."""
     count = 0
     for op in reversed(tuple(block.ops)):
-        if op.parent is None or op.name not in _ENDS:
+        if op.parent is not block or op.name not in _ENDS:
             continue
         if not is_tensor(op.results[0]) or not is_float(element(op.results[0])):
             continue

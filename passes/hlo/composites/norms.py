@@ -205,7 +205,7 @@ def find_norms(block: Block) -> int:
     """Wrap the layer and RMS normalisations of a block; returns how many."""
     count = 0
     for op in reversed(tuple(block.ops)):
-        if op.parent is None or op.name not in ("hlo.add", "hlo.multiply", "hlo.divide"):
+        if op.parent is not block or op.name not in ("hlo.add", "hlo.multiply", "hlo.divide"):
             continue
         if not is_tensor(op.results[0]) or not is_float(element(op.results[0])):
             continue

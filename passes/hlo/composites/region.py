@@ -9,7 +9,6 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from neuronir.dialects.hlo.attributes import string_attr
 from neuronir.passes.hlo.support.build import OP_CLASSES, Emitter
 from neuronir.passes.hlo.support.values import splat
-from neuronir.passes.hlo.support.walk import replace
 
 _LARGEST = 512
 
@@ -64,10 +63,6 @@ def wrap(part: Part, kind: str, params: Mapping[str, Attribute]) -> SSAValue:
         raise ValueError("the root of a part is the result of an op")
     anchor = part.root.op
     block = Block(arg_types=[v.type for v in part.inputs])
-    mapping: dict[SSAValue, SSAValue] = dict(zip(part.inputs, block.args, strict=True))
-    for op in part.ops:
-        block.add_op(op.clone(mapping) if op.regions else op.clone_without_regions(mapping))
-    block.add_op(OP_CLASSES["hlo.return"].create(operands=[mapping[part.root]]))
     result = Emitter(anchor).emit(
         "composite",
         part.inputs,
@@ -75,5 +70,26 @@ def wrap(part: Part, kind: str, params: Mapping[str, Attribute]) -> SSAValue:
         {"kind": string_attr(kind), "params": DictionaryAttr(dict(params))},
         [Region(block)],
     )
-    replace(anchor, result)
+    part.root.replace_all_uses_with(result)
+    mapping: dict[SSAValue, SSAValue] = dict(zip(part.inputs, block.args, strict=True))
+    staying = _staying(part)
+    for op in part.ops:
+        if op in staying:
+            block.add_op(op.clone(mapping))
+            continue
+        op.detach()
+        for i, operand in enumerate(op.operands):
+            if operand in mapping:
+                op.operands[i] = mapping[operand]
+        block.add_op(op)
+    block.add_op(OP_CLASSES["hlo.return"].create(operands=[mapping.get(part.root, part.root)]))
     return result
+
+
+def _staying(part: Part) -> set[Operation]:
+    """The ops of a part, numbers only, that others read too: the part gets copies of them."""
+    moving = set(part.ops)
+    for op in reversed(part.ops):
+        if any(use.operation not in moving for use in op.results[0].uses):
+            moving.remove(op)
+    return set(part.ops) - moving

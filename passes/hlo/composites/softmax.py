@@ -125,7 +125,7 @@ def find_softmax(block: Block) -> int:
     count = 0
     for op in reversed(tuple(block.ops)):
         matcher = _MATCHERS.get(op.name)
-        if op.parent is None or matcher is None or not is_tensor(op.results[0]):
+        if op.parent is not block or matcher is None or not is_tensor(op.results[0]):
             continue
         kind, match = matcher
         found = match(op)

@@ -117,12 +117,14 @@ def rewrite_block(block: Block, rules: Mapping[str, Sequence[Rule]], *, inner: b
         for region in op.regions if inner and op.name != COMPOSITE else ():
             for body in region.blocks:
                 count += rewrite_block(body, rules)
-        emitter = Emitter(op)
         value = None
-        for rule in rules.get(op.name, ()):
-            value = rule(op, emitter)
-            if value is not None:
-                break
+        mine = rules.get(op.name)
+        if mine is not None:
+            emitter = Emitter(op)
+            for rule in mine:
+                value = rule(op, emitter)
+                if value is not None:
+                    break
         following = op.next_op
         if value is None:
             patience = _PATIENCE
