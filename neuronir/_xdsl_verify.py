@@ -11,7 +11,7 @@ from struct import Struct
 from typing import Any
 
 from xdsl.dialects.builtin import DenseArrayBase, i32
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import (
     AnyAttr,
     AttrSizedOperandSegments,
@@ -22,6 +22,8 @@ from xdsl.irdl import (
     OptionalDef,
     OptPropertyDef,
     RangeOf,
+    RegionDef,
+    SingleBlockRegionDef,
     SingleOf,
     VariadicDef,
 )
@@ -149,7 +151,8 @@ class _Plan:
         self.slow = definition.verify
         self.operands = _Values.of(definition.operands, definition, AttrSizedOperandSegments)
         self.results = _Values.of(definition.results, definition, AttrSizedResultSegments)
-        self.planned = not definition.regions and not definition.successors
+        self.planned = not definition.successors and all(_is_body(d) for _, d in definition.regions)
+        self.bodies = len(definition.regions)
         self.properties = _entries(definition.properties)
         self.names = frozenset(definition.properties)
         self.attributes = _entries(definition.attributes)
@@ -162,7 +165,9 @@ class _Plan:
     def follow(self, op: Operation) -> bool:
         """Whether the op is right for certain."""
         operands, results = self.operands, self.results
-        if not self.planned or operands is None or results is None or op.regions or op.successors:
+        if not self.planned or operands is None or results is None or op.successors:
+            return False
+        if len(op.regions) != self.bodies or not all(_has_one_block(r) for r in op.regions):
             return False
         if not operands.follow(op, tuple(op.operands)) or not results.follow(op, op.results):
             return False
@@ -173,6 +178,18 @@ class _Plan:
         for trait in self.traits:
             trait.verify(op)
         return True
+
+
+def _is_body(definition: RegionDef) -> bool:
+    """Whether any one block is right for a region."""
+    return type(definition) is SingleBlockRegionDef and (
+        _class_of(definition.entry_args) is Attribute
+    )
+
+
+def _has_one_block(region: Region) -> bool:
+    first = region.blocks.first
+    return first is not None and first is region.blocks.last
 
 
 def _hold(entries: Sequence[_Entry], given: Mapping[str, Attribute]) -> bool:

@@ -172,6 +172,7 @@ def _split(
     if tiling is None or block is None:
         return [list(chain)]
     made: list[list[Operation]] = []
+    regions: dict[Operation, Tiling] = {}
     for low in range(0, extent, size):
         mapping: dict[SSAValue, SSAValue] = {}
         local: dict[SSAValue, SSAValue] = {}
@@ -183,7 +184,7 @@ def _split(
                     local[v] = _sliced(block, v, d, low, size, chain[0], slices)
         copies: list[Operation] = []
         for op in chain:
-            copies.append(tiled_copy(op, tiling, size, {**local, **mapping}))
+            copies.append(tiled_copy(op, tiling, size, {**local, **mapping}, regions))
             mapping.update(zip(op.results, copies[-1].results, strict=True))
         block.insert_ops_before(copies, product)
         made.append(copies)

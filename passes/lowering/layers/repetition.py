@@ -81,31 +81,40 @@ class _Numbers:
 
     def of(self, op: Operation) -> int:
         """The number of an op of the block, its operands left out."""
+        if not op.regions:
+            return self.number((self._what(op), ()))
         regions = [self._inside(block, {}) for region in op.regions for block in region.blocks]
-        if any(r is None for r in regions):  # it reads what is around it: like no other
+        if None in regions:  # it reads what is around it: like no other
             return self.number(("alone", id(op)))
         return self.number((self._what(op), tuple(regions)))
 
     def _what(self, op: Operation) -> Hashable:
-        given = [(k, self.attribute(v)) for k, v in op.properties.items()]
-        given += [(k, self.attribute(v)) for k, v in op.attributes.items() if k not in _IGNORED]
-        types = tuple(self.attribute(r.type) for r in op.results)
-        return op.name, tuple(sorted(given)), types, len(op.operands)
+        number = self.attribute
+        given = [(k, number(v)) for k, v in op.properties.items()]
+        for k, v in op.attributes.items():
+            if k not in _IGNORED:
+                given.append((k, number(v)))
+        types = tuple([number(r.type) for r in op.results])
+        return op.name, tuple(sorted(given)), types, len(op._operands)
 
-    def _inside(self, block: Block, names: dict[SSAValue, int]) -> Hashable | None:
+    def _inside(self, block: Block, names: dict[SSAValue, int]) -> int | None:
+        """The number of a block and what is in it; None where it reads what is around it."""
         for argument in block.args:
             names[argument] = len(names)
-        out: list[Hashable] = [tuple(self.attribute(a.type) for a in block.args)]
+        out: list[Hashable] = [tuple([self.attribute(a.type) for a in block.args])]
         for op in block.ops:
-            if any(v not in names for v in op.operands):
+            operands = [names.get(v) for v in op._operands]
+            if None in operands:
                 return None
-            inner = [self._inside(b, names) for r in op.regions for b in r.blocks]
-            if any(r is None for r in inner):
-                return None
-            out.append((self._what(op), tuple(names[v] for v in op.operands), tuple(inner)))
+            out += [self.number(self._what(op)), *operands]
+            for region in op.regions:
+                inner = [self._inside(b, names) for b in region.blocks]
+                if None in inner:
+                    return None
+                out.append(tuple(inner))
             for result in op.results:
                 names[result] = len(names)
-        return tuple(out)
+        return self.number(tuple(out))
 
 
 class _Finder:

@@ -261,16 +261,23 @@ def tiled_type(ssa: SSAValue, dim: int, rows: int) -> TensorType:
 
 
 def tiled_copy(
-    op: Operation, tiling: Tiling, rows: int, mapping: dict[SSAValue, SSAValue]
+    op: Operation,
+    tiling: Tiling,
+    rows: int,
+    mapping: dict[SSAValue, SSAValue],
+    regions: dict[Operation, Tiling] | None = None,
 ) -> Operation:
     """A copy of `op` with the types of a tile of `rows`; `mapping` is from values to those of the
-    copies."""
+    copies. `regions` remembers the tilings of composites' regions for other tiles."""
     copy = op.clone(mapping)
     copy.location = op.location
     _retype(op, copy, tiling, rows)
     if isinstance(op, CompositeOp):
         result = op.results[0]
-        inside = tiling_of_region(op, result, tiling[result]) or {}
+        regions = {} if regions is None else regions
+        if op not in regions:
+            regions[op] = tiling_of_region(op, result, tiling[result]) or {}
+        inside = regions[op]
         old, new = op.regions[0].block, copy.regions[0].block
         for a, b in zip(old.args, new.args, strict=True):
             b._type = tiled_type(a, inside.get(a, WHOLE), rows)
