@@ -29,7 +29,7 @@ KEY_LENGTH = 32
 _LARGE = 1 << 20  # bytes from which on a sample is hashed: of each _STEP bytes the first _TAKEN
 _STEP = 4096
 _TAKEN = 64
-_PIECE = 1 << 18  # elements that are looked at together: what a cache holds
+_PIECE = 1 << 16  # elements that are looked at together: what a cache holds
 
 Array = npt.NDArray[np.generic]
 
@@ -175,18 +175,23 @@ def least(array: Array | LazyArray) -> float:
         return _of_product(array, least)
     known = _LEAST.get(id(array))
     if known is None:
-        # of positive floats the bits have the order of the numbers; zero becomes the largest
+        # of floats without sign the bits have the order of the numbers; zero becomes the largest
         bits = array.reshape(-1).view(np.uint32)
         room = np.empty(min(_PIECE, bits.size), np.uint32)
-        known = np.inf
+        low, high = int(_SIZE), 0
         for piece in _pieces(bits):
             sizes = np.bitwise_and(piece, _SIZE, out=room[: piece.size])
-            fewest = int(np.subtract(sizes, _ONE, out=sizes).min()) + 1
-            if fewest <= int(_SIZE):
-                known = min(known, float(np.uint32(fewest).view(np.float32)))
+            high = max(high, int(sizes.max()))
+            low = min(low, int(np.subtract(sizes, _ONE, out=sizes).min()) + 1)
+        known = np.inf if low == _SIZE else _number(low)
         if id(array) in _KEYS:
             _LEAST[id(array)] = known
+            _LARGEST[id(array)] = _number(high)  # it has been seen by the way
     return known
+
+
+def _number(bits: int) -> float:
+    return float(np.uint32(bits).view(np.float32))
 
 
 def _of_product(array: LazyArray, bound: Callable[[Array | LazyArray], float]) -> float:

@@ -23,7 +23,7 @@ from neuronir.passes.statistics import record
 
 Vector = NDArray[np.float32]
 KINDS = ("layer_norm", "rms_norm")
-_BAND = 64
+_BAND = 32
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,13 @@ def _weights(
 
 
 def _in_bands(vector: NDArray[np.float64], rows: Vector) -> NDArray[np.float64]:
-    """vector @ rows in float64, of so many columns at a time as stay in a cache when widened."""
+    """vector @ rows in float64, of so many rows or columns at a time (those that lie densest in
+    memory whole) as stay in a cache when widened."""
+    if rows.flags.c_contiguous:
+        total = np.zeros(rows.shape[1])
+        for i in range(0, rows.shape[0], _BAND):
+            total += vector[i : i + _BAND] @ rows[i : i + _BAND].astype(np.float64)
+        return total
     starts = range(0, rows.shape[1], _BAND)
     return np.concatenate([vector @ rows[:, i : i + _BAND] for i in starts])
 

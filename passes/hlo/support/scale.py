@@ -50,8 +50,8 @@ def scale_weights(
 def _surely_usual(weights: NDArray[Any] | LazyArray, factor: Weights) -> bool:
     """Whether products are so by the largest and least magnitudes alone."""
     limits = np.finfo(np.float32)
-    most = largest(weights) * largest(factor)
     fewest = least(weights) * least(factor)
+    most = largest(weights) * largest(factor)
     return most < _SAFE * float(limits.max) and fewest > float(limits.tiny) / _SAFE
 
 
