@@ -45,7 +45,7 @@ from neuronir.passes.nc.replay import replay_ns
 from neuronir.passes.nc.reuse import mark_reuse
 from neuronir.passes.nc.rewrite import fold_constants, hoist_buffers, write_order
 from neuronir.passes.nc.rotate import rotate_loop
-from neuronir.passes.nc.schedule import list_schedule, work_of
+from neuronir.passes.nc.schedule import is_spread, list_schedule, work_of
 from neuronir.passes.nc.steady import report_layers, time_round
 from neuronir.passes.nc.streams import Ring, place_streams
 from neuronir.passes.nc.unroll import drop_barriers, unroll_small_loops
@@ -406,11 +406,18 @@ def _order_segment(
             continue
         arrivals[place] = clock
         clock += works[place].dma
+    spreads = {i for i, node in enumerate(nodes) if node.record and is_spread(node.record)}
     best: list[float] = []
     least = float("inf")
     for window in windows if len(nodes) <= _COMPARED else windows[:1]:
         start = list_schedule(
-            works, predecessors, machine, window=window, fixed=arrivals, psum=psum
+            works,
+            predecessors,
+            machine,
+            window=window,
+            fixed=arrivals,
+            psum=psum,
+            spreads=spreads,
         )
         end = max(at + work.latency for at, work in zip(start, works, strict=True))
         if end <= least:  # of equals the narrower, whose buffers live for a shorter time

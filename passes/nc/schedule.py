@@ -1,6 +1,6 @@
 """List scheduling of straight-line code on in-order engines that share ports."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
@@ -53,6 +53,14 @@ def delay(first: Work, second: Work, data: bool, machine: Machine) -> float:
     return first.latency + machine.semaphore_latency_ns
 
 
+def is_spread(record: Instruction) -> bool:
+    """Whether a matmul begins a sum by repeating one row (or the sum of some) on all partitions."""
+    if record.opcode != "matmul" or record.params.get("accumulate"):
+        return False
+    stationary = record.src[0]
+    return stationary is not None and all(not step for step, n in stationary.free if n > 1)
+
+
 @dataclass(slots=True)
 class _Lane:
     """One engine: what is ready now, by activation table, and what will be."""
@@ -97,6 +105,7 @@ def list_schedule(
     window: int,
     fixed: dict[int, float] | None = None,
     psum: PsumDemand | None = None,
+    spreads: Collection[int] = (),
 ) -> list[float]:
     """Start times (ns) of the instructions of a block, consistent with their dependences.
 
@@ -105,7 +114,9 @@ def list_schedule(
     stationary stay together and end one after the other. An instruction starts at most `window`
     places before the first one, in program order, that has not been started: that keeps live
     ranges near to those of the program. `fixed` gives start times of instructions that the schedule
-    takes as they are (the weight stream). `psum` keeps the schedule within the banks.
+    takes as they are (the weight stream). `psum` keeps the schedule within the banks. `spreads` are
+    rows of constants that PE spreads over the partitions: each waits until its reader waits for
+    nothing else, so that it takes no bank for long, and then goes before all other work of PE.
     """
     n = len(works)
     given = fixed or {}
@@ -123,6 +134,16 @@ def list_schedule(
     urgency = [
         float(i) if works[i].engine == Engine.PE else PLACE_NS * i - tail[i] for i in range(n)
     ]
+    waits: dict[int, int] = {}  # spreads: how many their readers wait for besides
+    followers: dict[int, list[int]] = {}
+    for i in spreads:
+        reader = min((j for j, _ in successors[i]), default=i)
+        others = [p for p in predecessors[reader] if p not in spreads and p not in given]
+        if reader != i and others and works[reader].engine != Engine.PE:
+            waits[i] = len(others)
+            urgency[i] -= n
+            for p in others:
+                followers.setdefault(p, []).append(i)
     tables = [w.table for w in works]
     lanes = {w.engine: _Lane(tables) for w in works}
     switch = 2 * machine.act_table_load_ns
@@ -131,12 +152,15 @@ def list_schedule(
     done = [False] * n
     port_free: dict[Port, tuple[float, int]] = {}
     dma_free = 0.0
-    oldest = 0
+    low = 0  # the first not started
+    oldest = 0  # the same, without spreads that wait
     held: list[int] = []  # ready but outside the window
     banks = PsumState(psum) if psum is not None else None
     starved: list[int] = []  # ready but without a bank
 
     def release(i: int) -> None:
+        if i in waits:
+            return
         if i >= oldest + window:
             heappush(held, i)
         else:
@@ -150,6 +174,17 @@ def list_schedule(
             missing[j] -= 1
             if missing[j] == 0 and j not in given:
                 release(j)
+        for j in followers.get(i, ()):
+            if j in waits:
+                waits[j] -= 1
+                ready[j] = max(ready[j], at)
+                if not waits[j]:
+                    admit(j)
+
+    def admit(i: int) -> None:
+        del waits[i]
+        if missing[i] == 0:
+            release(i)
 
     for i in range(n):
         if i not in given and missing[i] == 0:
@@ -158,22 +193,28 @@ def list_schedule(
         finish(i, at)
     left = n - len(given)
     while left:
-        while oldest < n and done[oldest]:
+        while low < n and done[low]:
+            low += 1
+        while oldest < n and (done[oldest] or oldest in waits):
             oldest += 1
         while held and held[0] < oldest + window:
             i = heappop(held)
             heappush(lanes[works[i].engine].later, (ready[i], urgency[i], i))
-        if starved and banks is not None and banks.changed(oldest):
+        if starved and banks is not None and banks.changed(low):
             again, starved = starved, []
             for i in again:
                 heappush(lanes[works[i].engine].later, (ready[i], urgency[i], i))
         number = min(lanes, key=lambda e: (lanes[e].next_start(), e))
         lane = lanes[number]
         at = lane.next_start()
+        if at == float("inf"):  # what the spreads wait for waits for their banks
+            for i in list(waits):
+                admit(i)
+            continue
         i = lane.pick(at, switch)
         w = works[i]
         if banks is not None:
-            free = banks.take(i, oldest)
+            free = banks.take(i, low)
             if free is None:
                 starved.append(i)
                 lane.free = max(lane.free, at)  # what else was ready at `at` can't start before

@@ -42,3 +42,45 @@ def test_a_small_transfer_does_not_wait_for_large_ones_of_other_queues() -> None
     start = list_schedule(works, [{}, {}, {}], TRN1, window=100)
     assert start[:2] == [0.0, 0.0]
     assert start[2] == 4050.0
+
+
+def test_a_spread_row_comes_when_its_reader_waits_for_nothing_else() -> None:
+    """1 is spread by PE for 3, which waits for 0: it goes between the products 2 and 4, neither
+    before all others nor in its turn behind them."""
+    works = [
+        Work(Engine.ACT, 150.0, 150.0),
+        Work(Engine.PE, 10.0, 10.0),
+        Work(Engine.PE, 200.0, 200.0),
+        Work(Engine.DVE, 100.0, 100.0),
+        Work(Engine.PE, 200.0, 200.0),
+    ]
+    predecessors = [{}, {}, {}, {0: True, 1: True}, {}]
+    start = list_schedule(works, predecessors, TRN1, window=100, spreads={1})
+    assert start[2] == 0.0
+    assert start[1] == 200.0
+    assert start[4] == 210.0
+
+
+def test_a_spread_row_waits_for_nobody_that_waits_for_its_bank() -> None:
+    """Its reader's other operand comes by the second of two banks; 3 may not keep both."""
+    works = [
+        Work(Engine.PE, 10.0, 10.0),
+        Work(Engine.PE, 10.0, 10.0),
+        Work(Engine.ACT, 10.0, 10.0),
+        Work(Engine.PE, 10.0, 10.0),
+        Work(Engine.DVE, 10.0, 10.0),
+        Work(Engine.ACT, 10.0, 10.0),
+    ]
+    predecessors = [{}, {}, {1: True}, {}, {0: True, 2: True}, {3: True, 4: True}]
+    psum = PsumDemand(
+        first={0: [0], 1: [1], 3: [2]},
+        touches={0: [0], 1: [1], 2: [1], 3: [2], 4: [0], 5: [2]},
+        uses={0: 2, 1: 2, 2: 2},
+        size={0: 1, 1: 1, 2: 1},
+        rank={0: 0, 1: 1, 2: 3},
+        peak=2,
+        banks=2,
+    )
+    start = list_schedule(works, predecessors, TRN1, window=100, psum=psum, spreads={0})
+    for j, found in enumerate(predecessors):
+        assert all(start[j] >= start[i] + works[i].issue for i in found)
