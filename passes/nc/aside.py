@@ -23,6 +23,7 @@ def read_by_transfers(order: Sequence[Node], buffers: Sequence[Buffer]) -> dict[
     """The buffers on the chip that transfers read, each with the place of the last one, where the
     insides of loops count as places of their own."""
     out: dict[int, int] = {}
+    looked_up: set[int] = set()  # buffers of indices that one gather has read
     places = 0
 
     def walk(nodes: Sequence[Node]) -> None:
@@ -31,9 +32,13 @@ def read_by_transfers(order: Sequence[Node], buffers: Sequence[Buffer]) -> dict[
             if node.record is None:
                 walk(node.body)
                 continue
-            if node.record.opcode.startswith("dma"):  # a gather reads its indices
-                read = (a.buffer for a in node.accesses if not a.write)
-                out.update((k, places) for k in read if buffers[k].space == Space.SBUF)
+            opcode = node.record.opcode
+            if opcode.startswith("dma"):
+                read = [a.buffer for a in node.accesses if not a.write]
+                chosen = [k for k in read if buffers[k].space == Space.SBUF]
+                # gathers by the same indices follow each other; a single one is over soon
+                out.update((k, places) for k in chosen if opcode == "dma" or k in looked_up)
+                looked_up.update(chosen)
             places += 1
 
     walk(order)
