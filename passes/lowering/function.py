@@ -25,6 +25,7 @@ from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.lazy import as_array
 from neuronir.dialects.support.location import source_name
 from neuronir.passes.hlo.center_norms import forget_centred
+from neuronir.passes.lowering.batch.split_batch import ACROSS
 from neuronir.passes.lowering.choices import Choices
 from neuronir.passes.lowering.conversion.by_rows import rows_first
 from neuronir.passes.lowering.conversion.convert import hbm_form
@@ -214,13 +215,17 @@ def lower_function(
 ) -> ModuleOp:
     """The nc module (virtual phase) of an hlo entry function without calls and loops.
 
-    Repeated layers of at least `layers` instructions in all become loops, with 0 none.
+    Repeated layers of at least `layers` instructions in all become loops, with 0 none; nor where
+    strands run across them: in a round of a loop all strands would have to end.
     """
     choices = choices or Choices()
     norms = _norms_across(function.body.block, machine) if choices.whole_graph else frozenset()
     if not norms:
         forget_centred(function.body.block)
-    chosen = find_repetitions(function.body.block) if layers else []
+    across = ACROSS in function.attributes
+    if across and layers:
+        record("lower-hlo-to-nc", "layers written out, as strands run across them")
+    chosen = find_repetitions(function.body.block) if layers and not across else []
     while True:
         try:
             return _lower_function(function, machine, chosen, layers, choices, norms)

@@ -41,6 +41,7 @@ from neuronir.passes.nc.liveness import (
 from neuronir.passes.nc.pipeline import PIPELINED, pipeline_loops
 from neuronir.passes.nc.prefetch import PREFETCHED, has_stream, prefetch_loop
 from neuronir.passes.nc.psum import PsumDemand
+from neuronir.passes.nc.reload import reload_streams
 from neuronir.passes.nc.replay import replay_ns
 from neuronir.passes.nc.reuse import mark_reuse
 from neuronir.passes.nc.rewrite import fold_constants, hoist_buffers, write_order
@@ -116,6 +117,9 @@ class NcOrder(ModulePass):
         if self.pipeline:
             pipeline_loops(func, kinds, machine, capacity)
         listing = list_function(func, kinds, placed=False)
+        if reload_streams(listing, machine, capacity):
+            hoist_buffers(block)
+            listing = list_function(func, kinds, placed=False)
         report_layers(listing, machine, PREFETCHED)
         order_function(listing, machine, self.window, capacity, self.narrow)
         record(self.name, "matmuls that reuse their stationary", mark_reuse(block))

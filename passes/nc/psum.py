@@ -4,6 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
+import numpy as np
+import numpy.typing as npt
+
 from neuronir.dialects.nc.enums import Space
 from neuronir.dialects.nc.machine import Machine
 from neuronir.passes.nc.listing import Buffer, Node
@@ -14,16 +17,18 @@ class PsumDemand:
     """What the instructions of a block need of PSUM, in banks.
 
     `first[i]` are the buffers that instruction i is the first to touch and `touches[i]` all that it
-    touches; `uses[b]` counts the instructions that touch b and `size[b]` are its banks. `peak` is
-    the most that is live at once in program order. Those of `held` are taken at first.
+    touches; `uses[b]` counts the instructions that touch b and `size[b]` are its banks. In program
+    order b is live from the place `rank[b]` to the place `last[b]`, and `live` are the banks that
+    are live at each place. Those of `held` are taken at first.
     """
 
     first: dict[int, list[int]]
     touches: dict[int, list[int]]
     uses: dict[int, int]
     size: dict[int, int]
-    rank: dict[int, int]  # place of the instruction that is the first to touch the buffer
-    peak: int
+    rank: dict[int, int]
+    last: dict[int, int]
+    live: npt.NDArray[np.int32]
     banks: int
     held: frozenset[int] = frozenset()
 
@@ -62,35 +67,33 @@ class PsumDemand:
                 if key not in uses:
                     if key not in leaving:
                         first.setdefault(node.index, []).append(key)
-                    rank[key] = -1 if key in leaving else node.index
+                    rank[key] = 0 if key in leaving else node.index
                 uses[key] = uses.get(key, 0) + 1
                 last[key] = node.index
         bank = machine.psum_bank_bytes
         size = {key: -(-buffers[key].size // bank) for key in uses}
-        change: dict[int, int] = {}
+        places = len(nodes)
+        for key in lasting & uses.keys():
+            uses[key] += 1  # which never comes
+            last[key] = places - 1
+        change = np.zeros(places + 1, np.int32)
         for key in uses:
-            change[rank[key]] = change.get(rank[key], 0) + size[key]
-            if key in lasting:
-                uses[key] += 1  # which never comes
-                continue
-            change[last[key] + 1] = change.get(last[key] + 1, 0) - size[key]
-        peak = now = 0
-        for place in sorted(change):
-            now += change[place]
-            peak = max(peak, now)
+            change[rank[key]] += size[key]
+            change[last[key] + 1] -= size[key]
+        live = np.cumsum(change[:places], dtype=np.int32)
         banks = machine.psum_banks - sum(-(-buffers[k].size // bank) for k in elsewhere)
-        if peak > banks:
+        if places and live.max() > banks:
             return None
         held = frozenset(key for key in uses if key in leaving)
-        return PsumDemand(first, touches, uses, size, rank, peak, banks, held)
+        return PsumDemand(first, touches, uses, size, rank, last, live, banks, held)
 
 
 class PsumState:
     """The banks during scheduling.
 
-    A buffer that is first touched by the oldest instruction not yet started always gets its banks,
-    because program order fits: others may take banks only as long as the peak of program order
-    still fits beside all that was taken out of turn. So the schedule never gets stuck.
+    A buffer may take its banks before its place in program order where all that is live from the
+    oldest instruction not yet started up to that place still fits beside it. So what is oldest
+    always finds its banks, and the schedule never gets stuck.
     """
 
     def __init__(self, demand: PsumDemand) -> None:
@@ -98,13 +101,12 @@ class PsumState:
         self.left = dict(demand.uses)
         free = demand.banks - sum(demand.size[key] for key in demand.held)
         self.free_at: list[float] = [0.0] * free  # a heap: when each free bank became free
-        self.held: set[int] = set(demand.held)
         self.released: dict[int, float] = {}
+        # of buffers that have, or had, their banks: from where on
+        self.since: dict[int, int] = dict.fromkeys(demand.held, 0)
+        self.plan = demand.live.copy()  # banks at each place, with what was taken ahead of it
         self._seen = (-1, -1)
         self._frees = 0
-        self.turns = sorted(demand.rank, key=lambda key: (demand.rank[key], key))
-        self.turn = 0
-        self.owned: set[int] = set(demand.held)  # buffers that have, or had, their banks
 
     def changed(self, oldest: int) -> bool:
         """Whether something has happened that may help those that found no bank."""
@@ -121,30 +123,26 @@ class PsumState:
 
         None where it must wait. 0.0 where it needs none.
         """
-        keys = [key for key in self.demand.touches.get(i, ()) if key not in self.owned]
+        keys = [key for key in self.demand.touches.get(i, ()) if key not in self.since]
         if not keys:
             return 0.0
-        size = self.demand.size
+        size, rank = self.demand.size, self.demand.rank
         need = sum(size[key] for key in keys)
         if need > len(self.free_at):
             return None
-        if i > oldest:
-            early = sum(size[k] for k in self.held if self.demand.rank[k] > oldest)
-            if early + need + self.demand.peak > self.demand.banks and not self._in_turn(keys):
+        early = [key for key in keys if rank[key] > oldest]
+        for number, key in enumerate(early):
+            self.plan[oldest : rank[key]] += size[key]
+            if self.plan[oldest : rank[key]].max() > self.demand.banks:
+                for other in early[: number + 1]:
+                    self.plan[oldest : rank[other]] -= size[other]
                 return None
         when = 0.0
         for _ in range(need):
             when = max(when, heappop(self.free_at))
-        self.held.update(keys)
-        self.owned.update(keys)
+        self.since.update((key, min(rank[key], oldest)) for key in keys)
         self._frees += 1
         return when
-
-    def _in_turn(self, keys: Sequence[int]) -> bool:
-        """Whether every buffer that program order touches before those of `keys` has its banks."""
-        while self.turns[self.turn] in self.owned:
-            self.turn += 1
-        return self.turns[self.turn] in keys
 
     def done(self, i: int, end: float) -> None:
         """Instruction `i` has been scheduled and ends at `end`."""
@@ -152,7 +150,8 @@ class PsumState:
             self.left[key] -= 1
             self.released[key] = max(self.released.get(key, 0.0), end)
             if self.left[key] == 0:
-                self.held.discard(key)
                 self._frees += 1
-                for _ in range(self.demand.size[key]):
+                size = self.demand.size[key]
+                self.plan[self.since[key] : self.demand.last[key] + 1] -= size
+                for _ in range(size):
                     heappush(self.free_at, self.released[key])

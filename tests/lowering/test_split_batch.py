@@ -6,9 +6,14 @@ import numpy as np
 import pytest
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 
+from neuronir.dialects.hlo.constants import ConstantOp
+from neuronir.dialects.hlo.linear import DotOp
 from neuronir.driver import CompileOptions, compile_text
+from neuronir.passes.lowering.batch import split_batch
 from neuronir.passes.lowering.batch.split_batch import HloSplitBatch
+from neuronir.passes.lowering.batch.strands import interleaved
 from neuronir.targets.trn1.machine import TRN1
 from tests.lowering.helpers import at_hlo
 from tests.lowering.test_streaming import execute, run_passes
@@ -132,3 +137,35 @@ ENTRY main {
     HloSplitBatch(target="trn1", strands=2).apply(Context(), module)
     module.verify()
     assert ops(module, "hlo.exponential") == 1
+
+
+PHASES = """HloModule m
+ENTRY main {
+  x = f32[8,128,512] parameter(0)
+  w = f32[512,512] parameter(1)
+  a = f32[8,128,512] dot(x, w), lhs_contracting_dims={2}, rhs_contracting_dims={0}
+  b = f32[8,128,512] dot(a, w), lhs_contracting_dims={2}, rhs_contracting_dims={0}
+  s = f32[8,128,512] add(b, x)
+  c = f32[8,128,512] dot(s, w), lhs_contracting_dims={2}, rhs_contracting_dims={0}
+  ROOT t = f32[8,128,512] add(c, x)
+}"""
+
+
+def test_the_strand_with_the_least_products_before_a_vector_phase_goes_first() -> None:
+    (function,) = at_hlo(PHASES).ops
+    assert isinstance(function, FuncOp)
+    dots = [op for op in function.body.block.ops if isinstance(op, DotOp)]
+    mine = [op for op in function.body.block.ops if op.results and not isinstance(op, ConstantOp)]
+    number = {op: i for i, op in enumerate(dots)}
+    order = [(s, number[op]) for s, op in interleaved(mine, 2, TRN1) if isinstance(op, DotOp)]
+    assert order == [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)]
+
+
+def test_layers_of_a_large_program_are_left_by_all_strands_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(split_batch, "MOST_ACROSS", 2)
+    module = at_hlo(ATTENTION)
+    HloSplitBatch(target="trn1", strands=2).apply(Context(), module)
+    assert "hlo.strands" not in str(module)
+    assert ops(module, "hlo.concatenate") == 2

@@ -1,5 +1,7 @@
 """The list scheduler on hand-made work."""
 
+import numpy as np
+
 from neuronir.dialects.nc.enums import Engine
 from neuronir.passes.nc.psum import PsumDemand
 from neuronir.passes.nc.schedule import Work, list_schedule
@@ -24,7 +26,8 @@ def test_nothing_starts_early_beside_what_waits_for_a_bank() -> None:
         uses={0: 2, 1: 2},
         size={0: 1, 1: 1},
         rank={0: 1, 1: 4},
-        peak=1,
+        last={0: 3, 1: 6},
+        live=np.array([0, 1, 1, 1, 1, 1, 1], np.int32),
         banks=1,
     )
     start = list_schedule(works, predecessors, TRN1, window=100, psum=psum)
@@ -78,7 +81,8 @@ def test_a_spread_row_waits_for_nobody_that_waits_for_its_bank() -> None:
         uses={0: 2, 1: 2, 2: 2},
         size={0: 1, 1: 1, 2: 1},
         rank={0: 0, 1: 1, 2: 3},
-        peak=2,
+        last={0: 4, 1: 2, 2: 5},
+        live=np.array([1, 2, 2, 2, 2, 1], np.int32),
         banks=2,
     )
     start = list_schedule(works, predecessors, TRN1, window=100, psum=psum, spreads={0})

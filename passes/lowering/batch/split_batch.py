@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, TensorType, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
@@ -20,16 +20,29 @@ from neuronir.dialects.hlo.control_flow import TupleOp
 from neuronir.dialects.nc.machine import Machine, get_machine
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.lowering.batch.parts import Piece, write_parts
-from neuronir.passes.lowering.batch.strands import estimate_ns, in_layers, worthwhile
+from neuronir.passes.lowering.batch.strands import (
+    estimate_ns,
+    in_layers,
+    interleaved,
+    worthwhile,
+)
 from neuronir.passes.lowering.layouts.demand import shape_of
 from neuronir.passes.lowering.streaming.dims import WHOLE, Tiling, spread, tiled_copy
 from neuronir.passes.statistics import gains, record
+
+ACROSS = "hlo.strands"
+"""Attribute of a function whose strands run across its layers: how many there are."""
+MOST_ACROSS = 2000
+"""Copies of ops up to which strands run across layers, which are then written out."""
 
 
 @dataclass(frozen=True)
 class HloSplitBatch(ModulePass):
     """Compute the batch in strands whose tensor and vector phases overlap.
 
+    Strands drift apart until one's long products lie beside another's vector phases, which takes
+    them across the borders of layers: those are written out then. In programs of very many ops
+    each layer is left for all strands at once instead, so that layers can be repeated in a loop.
     `strands`: how many; 0 for two where that is estimated to be faster. The target is the option,
     or else the module attribute `nc.machine`; without either the module is left as it is.
     """
@@ -48,11 +61,12 @@ class HloSplitBatch(ModulePass):
             return
         for function in op.ops:
             if isinstance(function, FuncOp) and function.sym_name.data == "main":
-                split_block(function.body.block, get_machine(name), self.strands)
+                split_function(function, get_machine(name), self.strands)
 
 
-def split_block(block: Block, machine: Machine, strands: int) -> None:
+def split_function(function: FuncOp, machine: Machine, strands: int) -> None:
     """Split the ops that work on slices of the results' batch."""
+    block = function.body.block
     count, extent = strands or 2, _extent(block)
     if extent is None or count < 2 or extent % count:
         return
@@ -62,8 +76,14 @@ def split_block(block: Block, machine: Machine, strands: int) -> None:
     if not strands and not worthwhile(list(region.tilings), region.extent, machine):
         return
     record(HloSplitBatch.name, "strands", count)
-    record(HloSplitBatch.name, "ops", len(region.tilings))
-    order = in_layers(block, list(region.tilings), count, machine)
+    ops = list(region.tilings)
+    record(HloSplitBatch.name, "ops", len(ops))
+    if count * len(ops) <= MOST_ACROSS:
+        function.attributes[ACROSS] = IntegerAttr(count, i64)
+        order = interleaved(ops, count, machine, ahead=True)
+    else:
+        record(HloSplitBatch.name, "layers left by all strands at once, for the number of ops")
+        order = in_layers(block, ops, count, machine)
     if gains():
         lockstep, staggered = estimate_ns(order, count, machine)
         record(HloSplitBatch.name, "estimated ns in lockstep", round(lockstep))

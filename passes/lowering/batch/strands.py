@@ -21,8 +21,10 @@ from neuronir.passes.lowering.products.epilogue import COMPOSITES
 from neuronir.passes.lowering.streaming.size import VIEWS
 from neuronir.passes.statistics import record
 
-PASSES_OF_COMPOSITE = 4
-"""Times that a softmax or a normalisation goes over its data."""
+PASSES_OF_SOFTMAX = 4
+"""Times that a softmax goes over its data: maximum, difference, exponential, division."""
+PASSES_OF_NORM = 2
+"""Times that a normalisation does: statistics, and their application."""
 LEAST_GAIN = 0.1
 """Of the time, that overlapping must be estimated to save."""
 
@@ -32,11 +34,17 @@ def interleaved(
 ) -> list[tuple[int, Operation]]:
     """(strand, op) of all copies, by the time at which they could start.
 
-    Of those that could start at the same time the least advanced comes first; with `ahead` strands
-    come one after the other up to their first product, which then need not wait for the others.
+    Of those that could start at the same time the one comes first that has the least to do on the
+    tensor engine before a vector phase, as in a flow shop of two machines: the longer products of
+    the other strands then run beside that phase. With `ahead` strands come one after the other up
+    to their first product, which then need not wait for the others.
     """
     works = [(tensor_ns(op, machine) / strands, vector_ns(op, machine) / strands) for op in ops]
     first = _before_products(ops, machine) if ahead else 0
+    runs = [0.0] * (len(ops) + 1)
+    for i in range(len(ops) - 1, -1, -1):
+        tensor, vector = works[i]
+        runs[i] = 0.0 if vector and not tensor else tensor + runs[i + 1]
     following = [0] * strands
     ready = [0.0] * strands
     tensor = vector = 0.0
@@ -46,7 +54,7 @@ def interleaved(
             (s for s in range(strands) if following[s] < len(ops)),
             key=lambda s: (
                 _start(works[following[s]], ready[s], tensor, vector),
-                following[s] if following[s] >= first else -1,
+                (runs[following[s]], following[s]) if following[s] >= first else (0.0, -1),
                 s,
             ),
         )
@@ -176,8 +184,10 @@ def _columns(op: Operation) -> int:
 
 
 def tensor_ns(op: Operation, machine: Machine) -> float:
-    """Time on PE at its peak rate."""
-    return useful_flops(op) / machine.peak_flops_bf16 * 1e9
+    """Time on PE where each full row of moving columns has a stationary of its own."""
+    moving = machine.matmul_max_moving
+    load = machine.matmul_overhead_cycles + machine.pe_columns / machine.stationary_load_divisor
+    return useful_flops(op) / machine.peak_flops_bf16 * 1e9 * (moving + load) / moving
 
 
 def vector_ns(op: Operation, machine: Machine) -> float:
@@ -189,9 +199,20 @@ def vector_ns(op: Operation, machine: Machine) -> float:
         return 0.0
     passes = 1
     if isinstance(op, CompositeOp) and op.kind.data not in COMPOSITES:
-        passes = PASSES_OF_COMPOSITE
+        softmax = op.kind.data == "softmax"
+        passes = PASSES_OF_SOFTMAX if softmax else PASSES_OF_NORM - _shares_statistics(op)
     size = max(prod(shape_of(v)) for v in (*op.operands, *op.results))
     return passes * size / machine.partitions / machine.dve_ghz
+
+
+def _shares_statistics(op: CompositeOp) -> bool:
+    """Whether a normalisation of the same values comes before it."""
+    alike = [use.operation for use in op.operands[0].uses]
+    return any(
+        isinstance(o, CompositeOp) and o.kind == op.kind and o.is_before_in_block(op)
+        for o in alike
+        if o is not op and o.parent is op.parent
+    )
 
 
 def _evicted(op: Operation) -> bool:

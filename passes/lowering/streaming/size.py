@@ -113,8 +113,9 @@ def _peak(
 
 def peak_bytes(ops: Sequence[Operation], machine: Machine) -> int:
     """Bytes that are live at once in program order, views not counted; a parameter counts from its
-    first use, constant tables that gathers read in HBM and the inside of attention take nothing,
-    and a product is what it has become when it is evicted."""
+    first use, a constant at each of its uses (it can be loaded again), constant tables that gathers
+    read in HBM and the inside of attention take nothing, and a product is what it has become when
+    it is evicted."""
     inside = attention_inside(ops, machine)
     steps = _steps(op for op in ops if not inside.intersection(op.results) or op.name == "hlo.dot")
     users: dict[SSAValue, list[_Step]] = {}
@@ -131,8 +132,13 @@ def peak_bytes(ops: Sequence[Operation], machine: Machine) -> int:
         if isinstance(v.owner, ConstantOp) and all(isinstance(s.op, GatherOp) for s in found)
     }
     renamed = [_renamed(step, evicted) for step in steps]
-    free = tables | inside
-    return _peak(renamed, lambda v: 0 if v in free else nbytes(v), lambda step: 0)
+    constants = {v for v in users if isinstance(v.owner, ConstantOp)} - tables
+    free = tables | inside | constants
+    return _peak(
+        renamed,
+        lambda v: 0 if v in free else nbytes(v),
+        lambda step: sum(nbytes(v) for v in set(step.operands) & constants),
+    )
 
 
 def _renamed(step: _Step, names: dict[SSAValue, SSAValue]) -> _Step:

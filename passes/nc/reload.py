@@ -1,0 +1,114 @@
+"""Loading weights again where holding them between far uses would fill the ring.
+
+Strands of a batch use each weight half a layer apart. Meanwhile the other weights of the layer come
+by, and a ring that held on to all of them could load nothing ahead. DMA has time to bring a weight
+once for each strand where the tensor engine is the bound.
+"""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+
+from xdsl.ir import Operation
+
+from neuronir.dialects.nc.enums import Engine, Space
+from neuronir.dialects.nc.machine import Machine
+from neuronir.dialects.nc.ops import InstructionOp
+from neuronir.dialects.nc.structure import AllocOp
+from neuronir.passes.nc.listing import Buffer, Listing, Node
+from neuronir.passes.nc.liveness import deep_lifetimes, peak, rounded, stream_buffers
+from neuronir.passes.nc.schedule import work_of
+from neuronir.passes.statistics import record
+
+_SHARE = 0.5
+"""Of the ring, that may come by between two uses of what is held: the rest is for loading ahead."""
+
+
+def reload_streams(listing: Listing, machine: Machine, capacity: int) -> int:
+    """Give stream buffers of straight-line code another load, into a buffer of its own, before each
+    use that comes after too much else of the stream; how many loads were added.
+
+    `capacity` are the bytes per partition of SBUF. Nothing is done where DMA would become the
+    bound, or where loops use stream buffers: those load ahead in turn.
+    """
+    nodes, buffers = listing.nodes, listing.buffers
+    written = stream_buffers(nodes, buffers)
+    streams = {key for key in written if buffers[key].ring < 0}
+    looped = {key for node in nodes if node.record is None for key in node.touched}
+    if not streams or looped & streams:
+        return 0
+    lives, length = deep_lifetimes(nodes, buffers)
+    others = [k for k in lives if buffers[k].space == Space.SBUF and k not in streams]
+    ring = capacity - peak(lives, buffers, others, length)[0]
+    again = _far_uses(nodes, buffers, written, streams, int(ring * _SHARE))
+    if not again or not _has_time(nodes, written, again, machine):
+        return 0
+    for key, places in again.items():
+        load = nodes[written[key]].op
+        uses = [i for i, n in enumerate(nodes) if any(a.buffer == key for a in n.accesses)]
+        for first, end in zip(places, [*places[1:], len(nodes)], strict=True):
+            _load_again(buffers[key], load, [nodes[i].op for i in uses if first <= i < end])
+    loads = sum(len(places) for places in again.values())
+    record("nc-order", "weights loaded again", loads)
+    return loads
+
+
+def _far_uses(
+    nodes: Sequence[Node],
+    buffers: Sequence[Buffer],
+    written: dict[int, int],
+    streams: set[int],
+    most: int,
+) -> dict[int, list[int]]:
+    """By buffer the places of the uses before which more than `most` bytes of other stream buffers
+    have been used since its last use."""
+    recent: OrderedDict[int, int] = OrderedDict()  # by last use: bytes
+    found: dict[int, list[int]] = {}
+    for place, node in enumerate(nodes):
+        for access in node.accesses:
+            key = access.buffer
+            if key not in streams or written[key] == place:
+                continue
+            if key in recent:
+                since = 0
+                for other in reversed(recent):
+                    if other == key:
+                        break
+                    since += recent[other]
+                if since > most:
+                    found.setdefault(key, []).append(place)
+            recent[key] = rounded(buffers[key].size)
+            recent.move_to_end(key)
+    return found
+
+
+def _has_time(
+    nodes: Sequence[Node],
+    written: dict[int, int],
+    again: dict[int, list[int]],
+    machine: Machine,
+) -> bool:
+    """Whether DMA takes less than the busiest engine also with these loads."""
+    dma = 0.0
+    busy = dict.fromkeys((Engine.PE, Engine.ACT, Engine.DVE, Engine.POOL), 0.0)
+    works = {i: work_of(n.record, machine) for i, n in enumerate(nodes) if n.record is not None}
+    for work in works.values():
+        dma += work.dma
+        if work.engine in busy:
+            busy[Engine(work.engine)] += work.issue
+    dma += sum(works[written[key]].dma * len(places) for key, places in again.items())
+    return dma <= max(busy.values())
+
+
+def _load_again(buffer: Buffer, load: Operation, users: Sequence[Operation]) -> None:
+    """Let `users`, in order, read a copy of a buffer that is loaded before the first of them."""
+    assert isinstance(buffer.op, AllocOp) and isinstance(load, InstructionOp)
+    block = users[0].parent
+    assert block is not None
+    alloc = buffer.op.clone()
+    copy = load.clone({buffer.value: alloc.buffer})
+    alloc.location = copy.location = load.location
+    block.insert_ops_before([alloc, copy], users[0])
+    for op in users:
+        for i, operand in enumerate(op.operands):
+            if operand is buffer.value:
+                op.operands[i] = alloc.buffer
