@@ -10,7 +10,6 @@ lazy (lazy.py): they have the key of what they stand for, and are made when some
 import hashlib
 from collections.abc import Callable, Iterable
 from functools import lru_cache
-from math import prod
 
 import ml_dtypes
 import numpy as np
@@ -157,7 +156,7 @@ def largest(array: Array | LazyArray) -> float:
     """The largest magnitude of an array of floats, infinity where there is one, or NaN; found once
     for held ones. Of a lazy array it is a bound that takes no rounding into account."""
     if isinstance(array, LazyArray):
-        return _of_product(array, largest)
+        return _bound(array, largest)
     known = _LARGEST.get(id(array))
     if known is None:
         flat = array.reshape(-1)
@@ -172,7 +171,7 @@ def least(array: Array | LazyArray) -> float:
     """The least magnitude of the numbers of an fp32 array that are not zero, as `largest`; infinity
     where all are."""
     if isinstance(array, LazyArray):
-        return _of_product(array, least)
+        return _bound(array, least)
     known = _LEAST.get(id(array))
     if known is None:
         # of floats without sign the bits have the order of the numbers; zero becomes the largest
@@ -194,12 +193,19 @@ def _number(bits: int) -> float:
     return float(np.uint32(bits).view(np.float32))
 
 
-def _of_product(array: LazyArray, bound: Callable[[Array | LazyArray], float]) -> float:
-    """The bound of a product: that of its factors, multiplied."""
+def _bound(array: LazyArray, bound: Callable[[Array | LazyArray], float]) -> float:
+    """The bound of an array after its steps: of products that of the factors, multiplied; of
+    differences the largest add up, and the least may be anything."""
     recipe = array.recipe
     if recipe is None:
         return bound(np.asarray(array))
-    return bound(recipe.base) * prod(bound(numbers) for numbers, _ in recipe.factors)
+    found = bound(recipe.base)
+    for step in recipe.steps:
+        if step.ufunc is np.multiply:
+            found *= bound(step.numbers)
+        else:
+            found = found + bound(step.numbers) if bound is largest else 0.0
+    return found
 
 
 def _pieces(flat: Array) -> list[Array]:

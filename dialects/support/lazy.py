@@ -1,12 +1,13 @@
-"""Large arrays that are computed only where they are written: products and casts of others.
+"""Large arrays that are computed only where they are written: others scaled, shifted and cast.
 
-Weights that a compiler scales and rounds would otherwise be held two or three times, and touching
-memory for the first time takes longer than computing what comes to lie in it.
+Weights that a compiler scales, centres and rounds would otherwise be held two or three times, and
+touching memory for the first time takes longer than computing what comes to lie in it.
 """
 
 import mmap
 import weakref
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from math import prod
 from typing import Any, cast
 
@@ -49,31 +50,40 @@ class Maker:
         raise NotImplementedError
 
 
-class Recipe(Maker):
-    """`base` times each of `factors` in their order, rounded to the type of `base` each time, and
-    then rounded to `dtype`.
+@dataclass(frozen=True)
+class Step:
+    """What is done with each number of an array and one of `numbers`, which has as many dimensions,
+    each as long as the array's or of length 1."""
 
-    `base` is in row-major order; a factor is (numbers, the dimension of `base` that they go along).
+    ufunc: np.ufunc
+    numbers: Array
+
+    def same(self, other: "Step") -> bool:
+        """Whether another step does the same."""
+        return self.ufunc is other.ufunc and np.array_equal(self.numbers, other.numbers)
+
+
+class Recipe(Maker):
+    """`base` after `steps` (np.multiply, np.subtract) in their order, rounded to the type of `base`
+    each time, and then rounded to `dtype`. `base` is in row-major order.
     """
 
-    def __init__(
-        self, base: Array, factors: tuple[tuple[Array, int], ...], dtype: np.dtype[Any]
-    ) -> None:
+    def __init__(self, base: Array, steps: tuple[Step, ...], dtype: np.dtype[Any]) -> None:
         super().__init__(base.shape, dtype)
         self.base = base
-        self.factors = factors
+        self.steps = steps
 
     def write(self, out: Array) -> None:
-        """The products piece by piece."""
+        """The numbers piece by piece."""
         rows = max(1, _PIECE // max(1, prod(self.shape[1:])))
         room = np.empty((rows, *self.shape[1:]), self.base.dtype)
         with np.errstate(all="ignore"):
             for start in range(0, len(self.base), rows):
                 piece = self.base[start : start + rows]
-                for numbers, axis in self.factors:
-                    along = numbers.reshape([-1 if d == axis else 1 for d in range(piece.ndim)])
-                    by = along[start : start + rows] if axis == 0 else along
-                    piece = np.multiply(piece, by, out=room[: len(piece)])
+                for step in self.steps:
+                    by = step.numbers
+                    by = by[start : start + rows] if len(by) > 1 else by
+                    piece = step.ufunc(piece, by, out=room[: len(piece)])
                 out[start : start + rows] = piece
 
     def sample(self, places: NDArray[np.int64]) -> Array:
@@ -81,23 +91,29 @@ class Recipe(Maker):
         found = self.base.reshape(-1)[places]
         small = places.astype(np.uint32) if self.base.size < 1 << 32 else places  # divides faster
         with np.errstate(all="ignore"):
-            for numbers, axis in self.factors:
-                index = small // max(1, prod(self.shape[axis + 1 :]))
-                if axis:
-                    index -= index // self.shape[axis] * self.shape[axis]
-                found = found * numbers[index]
+            for step in self.steps:
+                index = self._index(step.numbers, small)
+                found = step.ufunc(found, step.numbers.reshape(-1)[index])
             return found.astype(self.dtype)
+
+    def _index(self, numbers: Array, places: NDArray[Any]) -> NDArray[Any]:
+        """Which of the numbers of a step are at these places."""
+        index = np.zeros_like(places)
+        for d, size in enumerate(numbers.shape):
+            if size > 1:
+                along = places // max(1, prod(self.shape[d + 1 :]))
+                if d:
+                    along -= along // size * size
+                index = index * size + along
+        return index
 
     def same(self, other: "Recipe") -> bool:
         """Whether another recipe makes the same numbers because it says the same."""
         return (
             self.base is other.base
             and self.dtype == other.dtype
-            and len(self.factors) == len(other.factors)
-            and all(
-                a == b and np.array_equal(x, y)
-                for (x, a), (y, b) in zip(self.factors, other.factors, strict=True)
-            )
+            and len(self.steps) == len(other.steps)
+            and all(a.same(b) for a, b in zip(self.steps, other.steps, strict=True))
         )
 
 
@@ -172,9 +188,18 @@ class LazyArray(NDArrayOperatorsMixin):
 
     def times(self, numbers: Array, axis: int) -> "LazyArray":
         """The whole times numbers along a dimension, for one that is not cast."""
+        along = [-1 if d == axis else 1 for d in range(self.ndim)]
+        return self._after(Step(np.multiply, numbers.reshape(along)))
+
+    def less(self, numbers: Array) -> "LazyArray":
+        """The whole less numbers of as many dimensions, each as long as its own or of length 1, for
+        one that is not cast."""
+        return self._after(Step(np.subtract, numbers))
+
+    def _after(self, step: Step) -> "LazyArray":
         recipe = self.recipe
         assert recipe is not None and self.dtype == recipe.base.dtype
-        return LazyArray(Recipe(recipe.base, (*recipe.factors, (numbers, axis)), self.dtype))
+        return LazyArray(Recipe(recipe.base, (*recipe.steps, step), self.dtype))
 
     def reshape(self, *shape: Any) -> Any:
         """As numpy's."""
@@ -203,7 +228,7 @@ class LazyArray(NDArrayOperatorsMixin):
             return self
         recipe = self.recipe
         if recipe is not None and self.dtype == recipe.base.dtype and not more:
-            return LazyArray(Recipe(recipe.base, recipe.factors, np.dtype(dtype)))
+            return LazyArray(Recipe(recipe.base, recipe.steps, np.dtype(dtype)))
         return np.asarray(self).astype(dtype, **more)
 
     def taken_from(self, made: Array) -> Array:

@@ -11,8 +11,10 @@ from xdsl.dialects.builtin import BoolAttr, DictionaryAttr, ModuleOp, f32
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from neuronir.dialects.hlo.constants import constant_array
+from neuronir.dialects.hlo.constants import lazy_constant
 from neuronir.dialects.hlo.control_flow import CompositeOp
+from neuronir.dialects.hlo.resources import is_large
+from neuronir.dialects.support.lazy import LazyArray
 from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.values import element, integer, ints, producer, shape
 from neuronir.passes.hlo.support.walk import blocks
@@ -146,17 +148,23 @@ def _weights(op: Operation) -> tuple[Place, int] | None:
     return None
 
 
-def _centred(place: Place, dimension: int) -> Numbers | None:
-    """A constant less its means along a dimension; None where it is not finite."""
+def _centred(place: Place, dimension: int) -> Numbers | LazyArray | None:
+    """A constant less its means along a dimension, lazy if it is large; None where it is not
+    finite."""
     op, index = place
     given = producer(op.operands[index], "constant")
     assert given is not None
-    array = constant_array(given).astype(np.float32, copy=False)
-    means = array.mean(axis=dimension, keepdims=True, dtype=np.float64)
+    array = lazy_constant(given)
+    numbers = np.asarray(array).astype(np.float32, copy=False)
+    means = numbers.mean(axis=dimension, keepdims=True, dtype=np.float64).astype(np.float32)
     if not np.isfinite(means).all():
         return None
-    centred: Numbers = array - means.astype(np.float32)
-    return centred
+    if not is_large(numbers.nbytes):
+        centred: Numbers = numbers - means
+        return centred
+    if isinstance(array, LazyArray) and array.recipe and array.dtype == np.float32:
+        return array.less(means)
+    return LazyArray.of(np.ascontiguousarray(numbers)).less(means)
 
 
 def center(norm: CompositeOp) -> int:

@@ -157,3 +157,19 @@ def test_no_memory() -> None:
     lazy = LazyArray.of(base, BF16).reshape(-1).strided((1 << 13, 1 << 13), (2, 1 << 15))
     assert lazy.reshape(-1).T.size == 1 << 26
     assert resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before < 1000
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_less_means(axis: int) -> None:
+    """Of an array that is scaled, along any dimension: the numbers, a sample of them, a bound."""
+    base = np.random.default_rng(1).normal(size=(60, 50, 40)).astype(np.float32)
+    by = np.linspace(1, 2, 50, dtype=np.float32)
+    expected = base * by[:, None]
+    means = expected.mean(axis=axis, keepdims=True)
+    lazy, expected = LazyArray.of(base).times(by, 1).less(means), expected - means
+    assert same(lazy.astype(BF16), expected.astype(BF16))
+    places = np.array([0, 1, 41, 2003, 77777, base.size - 1])
+    assert lazy.recipe is not None
+    assert (lazy.recipe.sample(places) == expected.reshape(-1)[places]).all()
+    assert np.abs(expected).max() <= largest(lazy) < 4 * np.abs(expected).max()
+    assert least(lazy) == 0
