@@ -1,13 +1,10 @@
 """The HLO text frontend: HLO text to an hlo module, and back."""
 
 import gc
-from contextlib import suppress
 
 from xdsl.dialects.builtin import ModuleOp
 
-from neuronir.dialects.support.errors import NeuronError
 from neuronir.frontends.hlo_text.importer import Importer
-from neuronir.frontends.hlo_text.scan import Unplaced, scan
 from neuronir.frontends.hlo_text.syntax import parse_text
 
 
@@ -20,10 +17,6 @@ def import_hlo_text(text: str, filename: str = "<input>") -> ModuleOp:
     collecting = gc.isenabled()
     gc.disable()
     try:
-        record = scan(text)
-        if record is not None:
-            with suppress(NeuronError, Unplaced):  # the parser knows where
-                return Importer(record, text, filename).module()
         return Importer(parse_text(text, filename), text, filename).module()
     finally:
         if collecting:

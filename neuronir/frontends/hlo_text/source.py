@@ -7,7 +7,6 @@ from xdsl.dialects.builtin import FileLineColLoc, IntAttr, NameLoc, StringAttr
 
 from neuronir._xdsl import trusted
 from neuronir.dialects.support.errors import NeuronError, SourceLocation
-from neuronir.frontends.hlo_text.scan import Unplaced
 from neuronir.frontends.hlo_text.syntax import excerpt
 
 
@@ -23,9 +22,7 @@ class Source:
     def fail(
         self, code: str, message: str, token: Token, help: str | None = None, offset: int = 0
     ) -> NoReturn:
-        """Raise a user error at a token, or at an offset within it; Unplaced where that is none."""
-        if not isinstance(token, Token):
-            raise Unplaced
+        """Raise a user error at a token, or at an offset within it."""
         line, column = token.line or 1, token.column or 1
         before = token[:offset]
         if "\n" in before:

@@ -24,27 +24,15 @@ class Computation:
     instructions: list[Instruction] = field(default_factory=list)
     attributes: list[Token] = field(default_factory=list)
 
-    @staticmethod
-    def of(token: Token) -> "Computation":
-        """The computation that a token begins: `ENTRY %main` or `add`."""
-        is_entry = token.startswith("ENTRY")
-        name = token.removeprefix("ENTRY").strip().lstrip("%") if is_entry else token.lstrip("%")
-        return Computation(name, is_entry, token)
-
 
 @dataclass
 class HloText:
     """A whole module of the text."""
 
     name: str
-    attributes: list[Token] = field(default_factory=list)
-    tables: list[Token] = field(default_factory=list)
-    computations: list[Computation] = field(default_factory=list)
-
-    @staticmethod
-    def of(header: Token) -> "HloText":
-        """The module that a token begins: `HloModule name`."""
-        return HloText(header.split(None, 1)[1].lstrip("%"))
+    attributes: list[Token]
+    tables: list[Token]
+    computations: list[Computation]
 
 
 class _Records(Transformer[Token, HloText]):
@@ -56,7 +44,10 @@ class _Records(Transformer[Token, HloText]):
 
     def computation(self, children: list[Any]) -> Computation:
         """Collect instructions; the signature says nothing that the parameters do not."""
-        record = Computation.of(children[0])
+        token: Token = children[0]
+        is_entry = token.startswith("ENTRY")
+        name = token.removeprefix("ENTRY").strip().lstrip("%") if is_entry else token.lstrip("%")
+        record = Computation(name, is_entry, token)
         for child in children[1:]:
             if isinstance(child, list):
                 record.instructions.append(child)
@@ -66,13 +57,13 @@ class _Records(Transformer[Token, HloText]):
 
     def start(self, children: list[Any]) -> HloText:
         """The module."""
-        record = HloText.of(children[0])
-        for child in children[1:]:
-            if isinstance(child, Computation):
-                record.computations.append(child)
-            else:
-                (record.tables if child.type == "TABLE" else record.attributes).append(child)
-        return record
+        header: Token = children[0]
+        return HloText(
+            header.split(None, 1)[1].lstrip("%"),
+            [c for c in children[1:] if isinstance(c, Token) and c.type == "ATTRIBUTE"],
+            [c for c in children[1:] if isinstance(c, Token) and c.type == "TABLE"],
+            [c for c in children[1:] if isinstance(c, Computation)],
+        )
 
 
 _WHAT = {
@@ -104,11 +95,6 @@ def _parser() -> Lark:
         maybe_placeholders=False,
         propagate_positions=False,
     )
-
-
-def terminals() -> dict[str, str]:
-    """The regular expression of each token of the grammar."""
-    return {t.name: t.pattern.to_regexp() for t in _parser().terminals}
 
 
 def excerpt(text: str, line: int, column: int) -> str:
