@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import BoolAttr, DictionaryAttr, ModuleOp, f32
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from neuronir.dialects.hlo.attributes import ints as array_ints
 from neuronir.dialects.hlo.constants import lazy_constant
 from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.dialects.hlo.resources import is_large
@@ -44,7 +45,7 @@ def _rows_of(op: Operation) -> bool:
     """Whether an op is a float32 layer norm of the rows along the last dimension."""
     if not isinstance(op, CompositeOp) or op.kind.data != "layer_norm":
         return False
-    axes = tuple(int(v) for v in op.params.data["axes"].get_values())  # type: ignore[attr-defined]
+    axes = array_ints(op.params.data["axes"])
     return axes == (len(shape(op.results[0])) - 1,) and element(op.operands[0]) == f32
 
 

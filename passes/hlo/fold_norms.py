@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import BoolAttr, ModuleOp, f32
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from neuronir.dialects.hlo.attributes import ints as array_ints
 from neuronir.dialects.hlo.constants import constant_array, lazy_constant
 from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.dialects.hlo.flops import FLOPS
@@ -54,7 +55,7 @@ def _affine(op: CompositeOp) -> _Affine | None:
     others."""
     params = op.params.data
     rank = len(shape(op.results[0]))
-    axes = tuple(int(v) for v in params["axes"].get_values())  # type: ignore[attr-defined]
+    axes = array_ints(params["axes"])
     if axes != (rank - 1,) or element(op.results[0]) != f32:
         return None
     names = [k for k in ("has_scale", "has_offset") if cast(BoolAttr, params[k]).value.data]

@@ -1,6 +1,7 @@
 """Evaluating the parts of a program that depend on constants only, by the reference semantics."""
 
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 from xdsl.ir import Operation, OpResult, SSAValue
@@ -57,7 +58,7 @@ def lazy_value(op: Operation, operands: Sequence[Array | LazyArray]) -> Array | 
         (array,), dtype = operands, np_dtype(element(op.results[0]))
         if is_large(array.size * dtype.itemsize) and array.dtype == np.float32 and is_float(dtype):
             if isinstance(array, LazyArray):
-                return array.astype(dtype)  # type: ignore[no-any-return]
+                return cast(Array | LazyArray, array.astype(dtype))
             if array.flags.c_contiguous:
                 return LazyArray.of(array, dtype)
     return evaluate_op(op, [np.asarray(array) for array in operands])

@@ -11,11 +11,12 @@ from typing import cast
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, i64
 from xdsl.ir import Operation, SSAValue
 
+from neuronir.dialects.hlo.attributes import ints
 from neuronir.dialects.hlo.data_movement import ConcatenateOp, PadOp
 from neuronir.dialects.hlo.linear import ConvolutionOp
 from neuronir.dialects.hlo.reduction import ReduceWindowOp
 from neuronir.passes.lowering.batch.parts import Piece
-from neuronir.passes.lowering.layouts.demand import ints, shape_of
+from neuronir.passes.lowering.layouts.demand import shape_of
 from neuronir.passes.lowering.streaming.dims import WHOLE, Tiling, spread, tiled_copy, tiled_type
 
 

@@ -19,13 +19,14 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from neuronir.dialects.hlo.attributes import ints
 from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.dialects.hlo.data_movement import ConcatenateOp, ReshapeOp, TransposeOp
 from neuronir.dialects.hlo.linear import DotOp
 from neuronir.dialects.hlo.unary import ConvertOp
 from neuronir.dialects.nc.machine import Machine, get_machine
 from neuronir.passes.lowering.batch.slices import slice_of
-from neuronir.passes.lowering.layouts.demand import ints, shape_of
+from neuronir.passes.lowering.layouts.demand import shape_of
 from neuronir.passes.lowering.products.attention_match import match_attention
 from neuronir.passes.lowering.streaming.dims import WHOLE, Tiling, close, tiled_copy
 from neuronir.passes.lowering.streaming.size import nbytes

@@ -5,8 +5,8 @@ from typing import cast
 
 from xdsl.dialects.builtin import IntegerAttr
 
+from neuronir.dialects.hlo.attributes import ints
 from neuronir.dialects.hlo.linear import ConvolutionOp
-from neuronir.passes.lowering.layouts.demand import ints
 from neuronir.passes.lowering.layouts.values import Value
 
 

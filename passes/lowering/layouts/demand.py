@@ -10,6 +10,7 @@ from typing import cast
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
+from neuronir.dialects.hlo.attributes import ints
 from neuronir.dialects.hlo.control_flow import CompositeOp, TupleOp
 from neuronir.dialects.hlo.data_movement import (
     BroadcastOp,
@@ -62,13 +63,6 @@ class Demand:
             if not any(a.stride < f.end and f.stride < a.end for a, _ in layout for f in self.free)
         ]
         return max(found, key=lambda item: item[1])[0] if found else None
-
-
-def ints(attr: object) -> tuple[int, ...]:
-    """The numbers of a dense array attribute."""
-    from xdsl.dialects.builtin import DenseArrayBase, IntegerType
-
-    return tuple(int(v) for v in cast(DenseArrayBase[IntegerType], attr).get_values())
 
 
 def shape_of(value: SSAValue) -> tuple[int, ...]:

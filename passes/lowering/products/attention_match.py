@@ -6,11 +6,12 @@ from math import prod
 
 from xdsl.ir import Operation, SSAValue
 
+from neuronir.dialects.hlo.attributes import ints
 from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.dialects.hlo.linear import DotOp
 from neuronir.dialects.nc.machine import Machine
 from neuronir.passes.hlo.support.values import splat
-from neuronir.passes.lowering.layouts.demand import ints, shape_of
+from neuronir.passes.lowering.layouts.demand import shape_of
 
 PLAIN = (
     "hlo.broadcast",

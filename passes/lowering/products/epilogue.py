@@ -7,10 +7,10 @@ import numpy as np
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
+from neuronir.dialects.hlo.attributes import ints
 from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.dialects.hlo.linear import DotOp
 from neuronir.dialects.nc.enums import Activation, AluOp, DType
-from neuronir.passes.lowering.layouts.demand import ints
 from neuronir.passes.lowering.layouts.layout import atom, row_major
 from neuronir.passes.lowering.layouts.values import Value, rename_dims, reshape
 from neuronir.passes.lowering.rows.normalization import batch_norm_affine, vector_value

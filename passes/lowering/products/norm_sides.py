@@ -16,6 +16,7 @@ from typing import cast
 from xdsl.dialects.builtin import TensorType, bf16, f16, f32
 from xdsl.ir import Operation, SSAValue
 
+from neuronir.dialects.hlo.attributes import ints
 from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.dialects.hlo.flops import useful_flops
 from neuronir.dialects.hlo.linear import DotOp
@@ -23,7 +24,7 @@ from neuronir.dialects.nc.data_types import dtype_of
 from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.nc.machine import Machine
 from neuronir.passes.hlo.center_norms import parts_of
-from neuronir.passes.lowering.layouts.demand import Demand, demand, inner_tile, ints, shape_of
+from neuronir.passes.lowering.layouts.demand import Demand, demand, inner_tile, shape_of
 from neuronir.passes.lowering.layouts.layout import dim_atoms
 from neuronir.passes.lowering.layouts.values import Partition
 from neuronir.passes.lowering.products.assignment import (

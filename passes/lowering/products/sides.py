@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from neuronir.dialects.hlo.attributes import ints
 from neuronir.dialects.hlo.linear import DotOp
 from neuronir.dialects.support.errors import NeuronError
-from neuronir.passes.lowering.layouts.demand import ints
 from neuronir.passes.lowering.layouts.layout import Atom, atom, row_major
 from neuronir.passes.lowering.layouts.values import Value
 

@@ -3,7 +3,7 @@
 from typing import cast
 
 import numpy as np
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr
+from xdsl.dialects.builtin import BoolAttr, FloatAttr, IntegerAttr
 from xdsl.ir import SSAValue
 
 from neuronir.dialects.hlo.control_flow import CompositeOp
@@ -130,7 +130,8 @@ def norm_affine(
     block = op.regions[0].block
     for argument, value in zip(block.args, values, strict=True):
         state.set(argument, value)
-    names = [k for k in ("has_scale", "has_offset") if cast("bool", op.params.data[k].value.data)]  # type: ignore[attr-defined]
+    params = op.params.data
+    names = [k for k in ("has_scale", "has_offset") if cast(BoolAttr, params[k]).value.data]
     found: dict[str, Value] = {}
     for name, argument in zip(names, block.args[1:], strict=True):
         found[name] = state.value(_seen(state, argument))

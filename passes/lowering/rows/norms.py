@@ -4,9 +4,9 @@ from typing import cast
 
 from xdsl.dialects.builtin import FloatAttr
 
+from neuronir.dialects.hlo.attributes import ints
 from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.dialects.nc.enums import Activation, AluOp, DType, Engine
-from neuronir.passes.lowering.layouts.demand import ints
 from neuronir.passes.lowering.layouts.layout import Form
 from neuronir.passes.lowering.layouts.values import Value, new_value
 from neuronir.passes.lowering.rows.across import lower_across

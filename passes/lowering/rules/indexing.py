@@ -10,6 +10,7 @@ from math import prod
 import numpy as np
 from xdsl.ir import Operation, SSAValue
 
+from neuronir.dialects.hlo.attributes import ints
 from neuronir.dialects.hlo.data_movement import (
     DynamicSliceOp,
     DynamicUpdateSliceOp,
@@ -22,7 +23,6 @@ from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.location import source_name
 from neuronir.passes.lowering.conversion.convert import hbm_form
 from neuronir.passes.lowering.conversion.memory import contiguous_in_hbm, write_all
-from neuronir.passes.lowering.layouts.demand import ints
 from neuronir.passes.lowering.layouts.layout import dim_atoms, merge
 from neuronir.passes.lowering.layouts.values import (
     Value,

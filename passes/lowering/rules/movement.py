@@ -7,6 +7,7 @@ from typing import cast
 import numpy as np
 from xdsl.ir import Operation
 
+from neuronir.dialects.hlo.attributes import ints
 from neuronir.dialects.hlo.data_movement import (
     BroadcastOp,
     ConcatenateOp,
@@ -22,7 +23,6 @@ from neuronir.passes.lowering.conversion.memory import (
     result_in_hbm,
     write_all,
 )
-from neuronir.passes.lowering.layouts.demand import ints
 from neuronir.passes.lowering.layouts.layout import (
     Atom,
     Form,

@@ -6,13 +6,13 @@ from typing import Any, cast
 import numpy as np
 from xdsl.ir import Operation, Region
 
+from neuronir.dialects.hlo.attributes import ints
 from neuronir.dialects.hlo.reduction import ReduceOp
 from neuronir.dialects.nc.enums import AluOp, DType, Engine, Space
 from neuronir.dialects.nc.ops import View
 from neuronir.dialects.nc.records import space_of
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.location import source_name
-from neuronir.passes.lowering.layouts.demand import ints
 from neuronir.passes.lowering.layouts.layout import (
     Atom,
     Form,

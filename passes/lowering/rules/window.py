@@ -8,13 +8,13 @@ from math import prod
 
 from xdsl.ir import Operation
 
+from neuronir.dialects.hlo.attributes import ints
 from neuronir.dialects.hlo.reduction import ReduceWindowOp
 from neuronir.dialects.nc.enums import AluOp, Engine
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.location import source_name
 from neuronir.passes.lowering.conversion.convert import Converter
 from neuronir.passes.lowering.convolution.padding import padded, renumbered
-from neuronir.passes.lowering.layouts.demand import ints
 from neuronir.passes.lowering.layouts.layout import Form, atom, dim_atoms, join, merge, row_major
 from neuronir.passes.lowering.layouts.natural import divides, in_dimensions, workable
 from neuronir.passes.lowering.layouts.values import Partition, Value, new_value, slice_value

@@ -11,12 +11,12 @@ from typing import cast
 from xdsl.dialects.builtin import IntegerAttr, TensorType
 from xdsl.ir import Operation, SSAValue
 
-from neuronir.dialects.hlo.attributes import i64_array, tensor_type
+from neuronir.dialects.hlo.attributes import i64_array, ints, tensor_type
 from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.dialects.hlo.data_movement import BroadcastOp, PadOp, SliceOp, TransposeOp
 from neuronir.dialects.hlo.linear import ConvolutionOp, DotOp
 from neuronir.dialects.hlo.reduction import ReduceOp, ReduceWindowOp
-from neuronir.passes.lowering.layouts.demand import ints, shape_of
+from neuronir.passes.lowering.layouts.demand import shape_of
 from neuronir.passes.lowering.layouts.layout import row_major
 
 WHOLE = -1

@@ -9,10 +9,11 @@ from math import prod
 
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
+from neuronir.dialects.hlo.attributes import ints
 from neuronir.dialects.hlo.data_movement import BroadcastOp
 from neuronir.dialects.hlo.linear import DotOp
 from neuronir.dialects.nc.machine import Machine
-from neuronir.passes.lowering.layouts.demand import ints, shape_of
+from neuronir.passes.lowering.layouts.demand import shape_of
 from neuronir.passes.lowering.products.blocking import Blocks
 from neuronir.passes.lowering.products.matrices import blockable
 from neuronir.passes.lowering.streaming.dims import WHOLE

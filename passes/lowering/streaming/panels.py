@@ -7,9 +7,10 @@ partitions, tile by tile, as the loops read it.
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Block, SSAValue
 
+from neuronir.dialects.hlo.attributes import ints
 from neuronir.dialects.hlo.linear import DotOp
 from neuronir.passes.lowering.conversion.by_rows import rows_first
-from neuronir.passes.lowering.layouts.demand import contraction, inner_tile, ints
+from neuronir.passes.lowering.layouts.demand import contraction, inner_tile
 from neuronir.passes.lowering.layouts.layout import Atom, Form, atom, join, row_major
 from neuronir.passes.lowering.layouts.values import Partition
 from neuronir.passes.lowering.state import Lowering
