@@ -6,6 +6,7 @@ touching memory for the first time takes longer than computing what comes to lie
 
 import mmap
 import weakref
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -23,7 +24,7 @@ _NO_COPY: dict[str, Any] = {"copy": False} if np.lib.NumpyVersion(np.__version__
 _SPACE = 1 << 26  # bytes of address space that are taken at once
 
 
-class Maker:
+class Maker(ABC):
     """What makes an array of `shape` and `dtype` in row-major order.
 
     `template` is an array like it that takes address space only.
@@ -45,9 +46,9 @@ class Maker:
             self._made = weakref.ref(known)
         return known
 
+    @abstractmethod
     def write(self, out: Array) -> None:
         """Write the numbers into an array of the same shape and type."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ _DECIDE_NOTHING = frozenset(
     (
         "hlo-fold-scales",
         "hlo-fold-norms",
+        "hlo-fold-sums",
         "hlo-center-norms",
         "hlo-auto-cast",
         "hlo-verify-supported",
