@@ -157,9 +157,9 @@ def constant_array(value: Operation | Attribute, type: Attribute | None = None) 
     return dense_to_array(attr)
 
 
-def lazy_constant(op: Operation) -> Array | LazyArray:
-    """The read-only array of a `hlo.constant`, which may be lazy."""
-    attr = op.properties["value"]
+def lazy_constant(value: Operation | Attribute) -> Array | LazyArray:
+    """The read-only array, which may be lazy, of a `hlo.constant` or of its value attribute."""
+    attr = value.properties["value"] if isinstance(value, Operation) else value
     return lookup_lazy(attr) if isinstance(attr, HloResourceAttr) else constant_array(attr)
 
 

@@ -2,8 +2,8 @@
 
 A module refers to an array by the hash of its dtype, shape and bytes, so equal weights are held
 once, the reference is stable between processes, and comparing two constants never looks at bytes.
-Of a large array a sample is hashed, a 64th of it; an array whose sample is like that of
-another one is compared with it, and where it differs its key gets a number. Large arrays may be
+Of a large array a sample is hashed, 64 KiB of it; an array whose sample is like that of another
+one is compared with it, and where it differs its key gets a number. Large arrays may be
 lazy (lazy.py): they have the key of what they stand for, and are made when somebody reads them.
 """
 
@@ -25,8 +25,10 @@ from neuronir.dialects.support.lazy import LazyArray
 KEY_LENGTH = 32
 """Hexadecimal digits of SHA-256 in a key, after a letter: 128 bits."""
 
-_LARGE = 1 << 20  # bytes from which on a sample is hashed: of each _STEP bytes the first _TAKEN
-_STEP = 4096
+_LARGE = (
+    1 << 20
+)  # bytes from which on a sample is hashed: _TAKEN bytes at _SAMPLES places and at the end
+_SAMPLES = 1024
 _TAKEN = 64
 _PIECE = 1 << 16  # elements that are looked at together: what a cache holds
 
@@ -55,30 +57,26 @@ def _key_of(array: Array | LazyArray) -> str:
     if isinstance(array, LazyArray):
         digest.update(_sample(array).view(np.uint8).data)
         return "c" + digest.hexdigest()[:KEY_LENGTH]
-    raw = array.reshape(-1).view(np.uint8)
-    if raw.size >= _LARGE:
-        whole = raw.size - raw.size % _STEP
-        digest.update(np.ascontiguousarray(raw[:whole].reshape(-1, _STEP)[:, :_TAKEN]).data)
-        raw = raw[whole:]
-    digest.update(raw.data)
+    flat = array.reshape(-1)
+    if is_large(array.nbytes):
+        flat = flat[_places(array.size, array.itemsize)]
+    digest.update(flat.view(np.uint8).data)
     # Keys are MLIR identifiers, so they begin with a letter.
     return "c" + digest.hexdigest()[:KEY_LENGTH]
 
 
 def _sample(array: LazyArray) -> Array:
     """The numbers of a large array whose bytes go into its key."""
-    recipe = array.recipe
-    assert recipe is not None and is_large(array.nbytes)
-    return recipe.sample(_places(array.size, array.itemsize))
+    assert array.whole is not None and is_large(array.nbytes)
+    return array.whole.sample(_places(array.size, array.itemsize))
 
 
-@lru_cache(16)
+@lru_cache(64)
 def _places(size: int, width: int) -> npt.NDArray[np.int64]:
     """Where the sample of a large array is taken, which has so many numbers of so many bytes."""
-    whole = size * width - size * width % _STEP
-    steps = np.arange(0, whole // width, _STEP // width)[:, None]
-    places = (steps + np.arange(_TAKEN // width)).reshape(-1)
-    return np.concatenate([places, np.arange(whole // width, size)])
+    step = size * width // _SAMPLES // _TAKEN * _TAKEN
+    starts = np.append(np.arange(_SAMPLES) * step, size * width - _TAKEN) // width
+    return (starts[:, None] + np.arange(_TAKEN // width)).reshape(-1)
 
 
 def intern(array: Array | LazyArray, *, owned: bool = False) -> HloResourceAttr:
@@ -86,10 +84,10 @@ def intern(array: Array | LazyArray, *, owned: bool = False) -> HloResourceAttr:
 
     The array is copied only when it is not contiguous, or when somebody else could write to it:
     not where it is `owned`, which says that the caller gives it up. A lazy one is held as it is if
-    it is large and whole.
+    it is large, whole, and no copy of another one.
     """
     key = _KEYS.get(id(array))
-    if isinstance(array, LazyArray) and not (array.recipe and is_large(array.nbytes)):
+    if isinstance(array, LazyArray) and not _may_be_held(array):
         array = np.asarray(array)
     if key is None and isinstance(array, LazyArray):
         key = _free_or_same(_key_of(array), array)
@@ -107,6 +105,10 @@ def intern(array: Array | LazyArray, *, owned: bool = False) -> HloResourceAttr:
                 array.flags.writeable = False
             _hold(key, array)
     return HloResourceAttr(string_attr(key))
+
+
+def _may_be_held(array: LazyArray) -> bool:
+    return array.whole is not None and not array.whole.copies and is_large(array.nbytes)
 
 
 def _hold(key: str, array: Array | LazyArray) -> None:
@@ -129,7 +131,7 @@ def _equal(held: Array | LazyArray, array: Array | LazyArray) -> bool:
     if not is_large(held.nbytes):  # all of it was hashed
         return True
     if isinstance(held, LazyArray) and isinstance(array, LazyArray):
-        if held.recipe and array.recipe and held.recipe.same(array.recipe):
+        if held.whole and array.whole and held.whole.same(array.whole):
             return True
     held, array = np.asarray(held), np.asarray(array)
     a, b = (x.reshape(-1).view(np.uint8) for x in (held, array))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from neuronir.dialects.nc.enums import DType, Engine, Space
-from neuronir.dialects.support.output import Buffer
+from neuronir.dialects.support.output import Buffer, Stream
 
 ARGUMENT = 32
 """Symbols below this are loop levels of the function (0 is the outermost), from here on function
@@ -136,7 +136,7 @@ class Variable:
     dtype: DType = DType.F32
     strides: tuple[int, ...] = ()
     index: int = -1
-    data: Buffer | None = None
+    data: Buffer | Stream | None = None
 
 
 @dataclass(slots=True)

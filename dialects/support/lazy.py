@@ -7,7 +7,7 @@ touching memory for the first time takes longer than computing what comes to lie
 import mmap
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, cast
@@ -27,8 +27,11 @@ _SPACE = 1 << 26  # bytes of address space that are taken at once
 class Maker(ABC):
     """What makes an array of `shape` and `dtype` in row-major order.
 
-    `template` is an array like it that takes address space only.
+    `template` is an array like it that takes address space only; `copies` says that it computes
+    nothing.
     """
+
+    copies = False
 
     def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
         self.shape = shape
@@ -49,6 +52,19 @@ class Maker(ABC):
     @abstractmethod
     def write(self, out: Array) -> None:
         """Write the numbers into an array of the same shape and type."""
+
+    @abstractmethod
+    def sample(self, places: NDArray[np.int64]) -> Array:
+        """The numbers at these places of the row-major order."""
+
+    def pieces(self) -> Iterator[Array]:
+        """The numbers in row-major order; each piece stays until the next but one is asked for."""
+        yield self.made()
+
+    def same(self, other: "Maker") -> bool:
+        """Whether another one makes the same numbers, as far as that is seen without making all
+        of them."""
+        return self is other
 
 
 @dataclass(frozen=True)
@@ -76,19 +92,34 @@ class Recipe(Maker):
 
     def write(self, out: Array) -> None:
         """The numbers piece by piece."""
+        at = 0
+        for piece in self._computed():
+            with np.errstate(all="ignore"):  # of rounding
+                out[at : at + len(piece)] = piece
+            at += len(piece)
+
+    def pieces(self) -> Iterator[Array]:
+        """The numbers of some rows at a time."""
+        for piece in self._computed():
+            with np.errstate(all="ignore"):
+                rounded = piece.astype(self.dtype)
+            yield rounded
+
+    def _computed(self) -> Iterator[Array]:
+        """Some rows at a time, not yet rounded to `dtype`."""
         rows = max(1, _PIECE // max(1, prod(self.shape[1:])))
-        room = np.empty((rows, *self.shape[1:]), self.base.dtype)
-        with np.errstate(all="ignore"):
-            for start in range(0, len(self.base), rows):
-                piece = self.base[start : start + rows]
+        room = np.empty((rows, *self.shape[1:]), self.base.dtype) if self.steps else self.base
+        for start in range(0, len(self.base), rows):
+            piece = self.base[start : start + rows]
+            with np.errstate(all="ignore"):
                 for step in self.steps:
                     by = step.numbers
                     by = by[start : start + rows] if len(by) > 1 else by
                     piece = step.ufunc(piece, by, out=room[: len(piece)])
-                out[start : start + rows] = piece
+            yield piece
 
     def sample(self, places: NDArray[np.int64]) -> Array:
-        """The numbers at these places of the row-major order."""
+        """Computed at these places alone."""
         found = self.base.reshape(-1)[places]
         small = places.astype(np.uint32) if self.base.size < 1 << 32 else places  # divides faster
         with np.errstate(all="ignore"):
@@ -108,10 +139,11 @@ class Recipe(Maker):
                 index = index * size + along
         return index
 
-    def same(self, other: "Recipe") -> bool:
-        """Whether another recipe makes the same numbers because it says the same."""
+    def same(self, other: Maker) -> bool:
+        """Whether another recipe says the same."""
         return (
-            self.base is other.base
+            isinstance(other, Recipe)
+            and self.base is other.base
             and self.dtype == other.dtype
             and len(self.steps) == len(other.steps)
             and all(a.same(b) for a, b in zip(self.steps, other.steps, strict=True))
@@ -121,6 +153,8 @@ class Recipe(Maker):
 class _InOrder(Maker):
     """The numbers of a view in row-major order, in another shape."""
 
+    copies = True
+
     def __init__(self, source: "LazyArray", shape: tuple[int, ...]) -> None:
         super().__init__(shape, source.dtype)
         self.source = source
@@ -128,6 +162,10 @@ class _InOrder(Maker):
     def write(self, out: Array) -> None:
         """One copy of the view."""
         out.reshape(self.source.shape)[...] = np.asarray(self.source)
+
+    def sample(self, places: NDArray[np.int64]) -> Array:
+        """The numbers of the view at these places."""
+        return self.source.at(places)
 
 
 class LazyArray(NDArrayOperatorsMixin):
@@ -147,10 +185,15 @@ class LazyArray(NDArrayOperatorsMixin):
         return LazyArray(Recipe(base, (), dtype or base.dtype))
 
     @property
+    def whole(self) -> Maker | None:
+        """What makes it, if it is all of that and in its order."""
+        return self.maker if self._view is self.maker.template else None
+
+    @property
     def recipe(self) -> Recipe | None:
         """How its numbers are computed, if it is all of them and in their order."""
-        whole = self._view is self.maker.template
-        return self.maker if whole and isinstance(self.maker, Recipe) else None
+        whole = self.whole
+        return whole if isinstance(whole, Recipe) else None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -231,6 +274,15 @@ class LazyArray(NDArrayOperatorsMixin):
         if recipe is not None and self.dtype == recipe.base.dtype and not more:
             return LazyArray(Recipe(recipe.base, recipe.steps, np.dtype(dtype)))
         return np.asarray(self).astype(dtype, **more)
+
+    def at(self, places: NDArray[np.int64]) -> Array:
+        """The numbers at these places of its row-major order."""
+        offset = _address(self._view) - _address(self.maker.template)
+        indices = np.unravel_index(places, self.shape)
+        flat = np.full(places.shape, offset)
+        for index, stride in zip(indices, self._view.strides, strict=True):
+            flat += index * stride
+        return self.maker.sample(flat // self.itemsize)
 
     def taken_from(self, made: Array) -> Array:
         """This view of what its maker made."""

@@ -4,7 +4,7 @@ import os
 import stat
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -22,20 +22,42 @@ class Later:
     make: Callable[[], bytes]
 
 
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """`size` bytes that are made piece by piece, anew whenever they are asked for; each piece stays
+    until the next but one is asked for."""
+
+    size: int
+    make: Callable[[], Iterable[Buffer]]
+
+    def __len__(self) -> int:
+        return self.size
+
+
+def buffers_of(pieces: Iterable[Buffer | Stream]) -> Iterator[Buffer]:
+    """The buffers of pieces in order; each stays until the next but one is asked for."""
+    for piece in pieces:
+        if isinstance(piece, Stream):
+            yield from piece.make()
+        else:
+            yield piece
+
+
 def atomic_write(
-    path: str | os.PathLike[str], data: bytes | str | Sequence[Buffer | Later]
+    path: str | os.PathLike[str], data: bytes | str | Iterable[Buffer | Later]
 ) -> None:
     """Put `data` (bytes, text, or pieces of bytes) into the file `path`, whole or not at all.
 
     The bytes go to a temporary file in the same folder, which then takes the name. When anything
     fails (no space, no permission, Ctrl-C) the temporary file goes and an older file stays as it
-    was. Text is written as UTF-8. A path that is not a plain file (`/dev/stdout`, a pipe) is
-    written directly, because a rename would replace the device.
+    was. Pieces are asked for one after the other. Text is written as UTF-8. A path that is not a
+    plain file (`/dev/stdout`, a pipe) is written directly, because a rename would replace the
+    device.
     """
     target = Path(path)
     if isinstance(data, str):
         data = data.encode()
-    pieces: Sequence[Buffer | Later] = [data] if isinstance(data, bytes) else data
+    pieces: Iterable[Buffer | Later] = [data] if isinstance(data, bytes) else data
     try:
         if target.exists() and not stat.S_ISREG(target.stat().st_mode):
             if target.is_dir():
@@ -48,7 +70,7 @@ def atomic_write(
         raise output_error(target, error) from error
 
 
-def _replace(target: Path, pieces: Sequence[Buffer | Later]) -> None:
+def _replace(target: Path, pieces: Iterable[Buffer | Later]) -> None:
     prefix = f".{target.name}."
     descriptor, name = tempfile.mkstemp(prefix=prefix, suffix=".part", dir=target.parent)
     try:
@@ -64,7 +86,7 @@ def _replace(target: Path, pieces: Sequence[Buffer | Later]) -> None:
         raise
 
 
-def _write(stream: BinaryIO, pieces: Sequence[Buffer | Later]) -> None:
+def _write(stream: BinaryIO, pieces: Iterable[Buffer | Later]) -> None:
     """Write pieces in order, those that are made later into the gaps that were left for them."""
     later: list[tuple[int, Later]] = []
     for piece in pieces:

@@ -1,15 +1,20 @@
 """From nc.variable ops to the variables of a program."""
 
+from collections.abc import Iterator
+from functools import partial
 from typing import cast
 
 import numpy as np
 from xdsl.dialects.builtin import DenseArrayBase, MemRefType
+from xdsl.ir import Attribute
 
-from neuronir.dialects.hlo.constants import constant_array
+from neuronir.dialects.hlo.constants import lazy_constant
 from neuronir.dialects.nc.data_types import dtype_of
 from neuronir.dialects.nc.instruction import Variable
 from neuronir.dialects.nc.structure import VariableOp
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.lazy import Array, LazyArray, Maker
+from neuronir.dialects.support.output import Buffer, Stream
 
 
 def variable_of(op: VariableOp) -> Variable:
@@ -29,8 +34,7 @@ def variable_of(op: VariableOp) -> Variable:
         size *= extent
     data = None
     if op.value is not None:
-        array = np.ascontiguousarray(constant_array(op.value, type_))
-        data = array.reshape(-1).view(np.uint8).data
+        data = _bytes_of(op.value)
         if len(data) != size:
             raise NeuronError(
                 "NIR_ENC006",
@@ -48,6 +52,22 @@ def variable_of(op: VariableOp) -> Variable:
         op.index.value.data if op.index is not None else -1,
         data,
     )
+
+
+def _bytes_of(value: Attribute) -> Buffer | Stream:
+    """The bytes of a constant; of a lazy one they are made when they are asked for."""
+    array = lazy_constant(value)
+    if isinstance(array, LazyArray) and array.whole is not None:
+        return Stream(array.nbytes, partial(_pieces, array.whole))
+    return _raw(np.asarray(array))
+
+
+def _pieces(maker: Maker) -> Iterator[Buffer]:
+    return map(_raw, maker.pieces())
+
+
+def _raw(array: Array) -> Buffer:
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
 
 
 def minor_to_major(op: VariableOp, rank: int) -> tuple[int, ...]:

@@ -3,16 +3,16 @@
 import tarfile
 from collections.abc import Mapping
 
-from neuronir.dialects.support.output import Buffer
+from neuronir.dialects.support.output import Buffer, Stream
 from neuronir.targets.neff.header import invalid
 
 _BLOCK = 512
 _MAX_MEMBERS = 100_000
 
 
-def write_archive(members: Mapping[str, Buffer]) -> list[Buffer]:
+def write_archive(members: Mapping[str, Buffer | Stream]) -> list[Buffer | Stream]:
     """The archive in pieces; the same members give the same bytes."""
-    pieces: list[Buffer] = []
+    pieces: list[Buffer | Stream] = []
     for name in sorted(members):
         data = members[name]
         info = tarfile.TarInfo(name)

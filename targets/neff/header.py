@@ -4,7 +4,7 @@ import hashlib
 import struct
 import uuid
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.output import Buffer
@@ -62,19 +62,20 @@ class Header:
             bytes(468),
         )
 
+    def digest(self) -> "hashlib._Hash":
+        """A hash of this header, to be updated with the archive."""
+        return hashlib.sha256(self.pack(signed=False))
+
+    def signed(self, digest: "hashlib._Hash") -> "Header":
+        """This header with the hash of itself and of the archive."""
+        return replace(self, hash=digest.digest())
+
     def sign(self, data: Iterable[Buffer]) -> "Header":
         """This header with the hash of itself and of the archive `data`."""
-        digest = hashlib.sha256(self.pack(signed=False))
+        digest = self.digest()
         for piece in data:
             digest.update(piece)
-        return Header(
-            self.data_size,
-            self.name,
-            self.build_version,
-            self.version,
-            digest.digest(),
-            self.feature_bits,
-        )
+        return self.signed(digest)
 
 
 def header_name(module: str) -> str:

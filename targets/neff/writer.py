@@ -1,12 +1,15 @@
 """Write a program as a NEFF: the same program gives the same bytes."""
 
 import os
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import chain
 
 import numpy as np
+from numpy.typing import NDArray
 
 from neuronir.dialects.nc.instruction import Program
-from neuronir.dialects.support.output import Buffer, Later, atomic_write
+from neuronir.dialects.support.output import Buffer, Later, Stream, atomic_write, buffers_of
 from neuronir.targets.encoding.encoding import Encoding
 from neuronir.targets.neff.archive import write_archive
 from neuronir.targets.neff.header import BUILD_PREFIX, HEADER_SIZE, Header, header_name
@@ -23,18 +26,29 @@ SUBGRAPH = "sg00"
 NOTE = "NeuronIR's own instruction encoding; runs on neuron-sim, never on a NeuronCore"
 
 
-def neff_pieces(program: Program, version: str, encoding: Encoding | None = None) -> list[Buffer]:
+def neff_pieces(program: Program, version: str, encoding: Encoding | None = None) -> list[bytes]:
     """The bytes of the file in pieces; `version` is that of the compiler (`0.1.0`)."""
     header, archive = _pieces(program, version, encoding)
-    return [header.sign(archive).pack(), *archive]
+    content = [bytes(buffer) for buffer in buffers_of(archive)]
+    return [header.sign(content).pack(), *content]
+
+
+def neff_header(program: Program, version: str, encoding: Encoding | None = None) -> Header:
+    """The header of the file, signed: all bytes are made and hashed for it, and not kept."""
+    header, archive = _pieces(program, version, encoding)
+    with ThreadPoolExecutor(1) as pool:
+        signing = _Signing(header, archive, pool)
+        for _ in signing.buffers():
+            pass
+        return signing.header()
 
 
 def _pieces(
     program: Program, version: str, encoding: Encoding | None
-) -> tuple[Header, list[Buffer]]:
+) -> tuple[Header, list[Buffer | Stream]]:
     """The header, not yet signed, and the archive in pieces."""
     encoding = encoding or Encoding(program.machine, control_flow=True)
-    members: dict[str, Buffer] = {}
+    members: dict[str, Buffer | Stream] = {}
     files: dict[int, list[str]] = {}  # of constants, by size: equal ones are one file
     variables = []
     for number, variable in enumerate(program.variables):
@@ -80,8 +94,14 @@ def _pieces(
     return header, archive
 
 
-def _same(a: Buffer, b: Buffer) -> bool:
-    return a is b or np.array_equal(np.frombuffer(a, np.uint8), np.frombuffer(b, np.uint8))
+def _same(a: Buffer | Stream, b: Buffer | Stream) -> bool:
+    return a is b or np.array_equal(_bytes(a), _bytes(b))
+
+
+def _bytes(data: Buffer | Stream) -> NDArray[np.uint8]:
+    if isinstance(data, Stream):
+        data = b"".join(buffers_of([data]))
+    return np.frombuffer(data, np.uint8)
 
 
 def write_neff(
@@ -95,7 +115,36 @@ def write_neff(
     NIR_OUTPUT where the file cannot be written, NIR_ENC0xx where an instruction cannot be encoded.
     """
     header, archive = _pieces(program, version, encoding)
-    with ThreadPoolExecutor(1) as pool:  # it hashes what is being written
-        signed = pool.submit(header.sign, archive)
-        first = Later(HEADER_SIZE, lambda: signed.result().pack())
-        atomic_write(path, [first, *archive])
+    with ThreadPoolExecutor(1) as pool:
+        signing = _Signing(header, archive, pool)
+        first = Later(HEADER_SIZE, lambda: signing.header().pack())
+        atomic_write(path, chain([first], signing.buffers()))
+
+
+class _Signing:
+    """Hashes an archive while somebody takes its buffers and the next ones are made."""
+
+    def __init__(
+        self, header: Header, archive: Sequence[Buffer | Stream], pool: ThreadPoolExecutor
+    ) -> None:
+        self.unsigned = header
+        self.archive = archive
+        self.pool = pool
+        self.signed: Header | None = None
+
+    def buffers(self) -> Iterator[Buffer]:
+        """The archive, buffer by buffer; each stays until the next one is asked for."""
+        digest = self.unsigned.digest()
+        hashed: Future[None] | None = None
+        for buffer in buffers_of(self.archive):
+            if hashed is not None:
+                hashed.result()
+            hashed = self.pool.submit(digest.update, buffer)
+            yield buffer
+        if hashed is not None:
+            hashed.result()
+        self.signed = self.unsigned.signed(digest)
+
+    def header(self) -> Header:
+        """The header, signed; where it is wanted before the archive, all of that is made for it."""
+        return self.signed or self.unsigned.sign(buffers_of(self.archive))

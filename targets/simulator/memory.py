@@ -11,6 +11,7 @@ from neuronir.dialects.nc.enums import DType, Space
 from neuronir.dialects.nc.footprint import hull, shape_of
 from neuronir.dialects.nc.instruction import AccessPattern, Variable
 from neuronir.dialects.nc.machine import Machine
+from neuronir.dialects.support.output import buffers_of
 
 Uninitialized = Literal["error", "nan", "zero"]
 Bytes = NDArray[np.uint8]
@@ -59,8 +60,10 @@ class Memory:
         self.started: Bytes = np.zeros(self.pitch[Space.PSUM] * self.partitions, np.uint8)
         for variable in self.variables:
             if variable.data is not None:
-                raw = np.frombuffer(variable.data, np.uint8)
-                self.data[Space.HBM][variable.address : variable.address + raw.size] = raw
+                at = variable.address
+                for piece in buffers_of([variable.data]):
+                    self.data[Space.HBM][at : at + len(piece)] = np.frombuffer(piece, np.uint8)
+                    at += len(piece)
 
     def view(self, ap: AccessPattern, address: int, dtype: np.dtype[Any] | None = None) -> View:
         """The elements of `ap` at byte `address`: [partitions, *sizes], no copy."""

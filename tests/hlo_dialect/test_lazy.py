@@ -1,6 +1,8 @@
 """Lazy arrays: the numbers that an eager computation gives, from memory that nobody has touched."""
 
 import resource
+from collections.abc import Callable
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -173,3 +175,27 @@ def test_less_means(axis: int) -> None:
     assert (lazy.recipe.sample(places) == expected.reshape(-1)[places]).all()
     assert np.abs(expected).max() <= largest(lazy) < 4 * np.abs(expected).max()
     assert least(lazy) == 0
+
+
+def test_single_numbers_of_views() -> None:
+    """Of views, and of what numpy could not view, at places in their own order."""
+    lazy, expected = scaled(60, 90)
+    views: list[Callable[[Any], Any]] = [
+        lambda a: a,
+        lambda a: a[3:40:2, ::-1],
+        lambda a: a.T,
+        lambda a: a.T.reshape(30, 180),
+    ]
+    for view in views:
+        found, numbers = view(lazy), view(expected).reshape(-1)
+        places = np.array([77, 5, numbers.size - 1, 0])
+        assert isinstance(found, LazyArray)
+        assert same(found.at(places), numbers[places])
+
+
+def test_pieces() -> None:
+    """Piece by piece the numbers are the same; each is there while the next one is made."""
+    for lazy, expected in (scaled(900, 700), (LazyArray.of(np.ones((70, 3))), np.ones((70, 3)))):
+        assert lazy.whole is not None
+        pieces = list(lazy.whole.pieces())
+        assert same(np.concatenate(pieces), expected)

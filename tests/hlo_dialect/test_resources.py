@@ -86,7 +86,7 @@ def test_large_arrays_that_differ_where_no_sample_is_taken() -> None:
     """Arrays with the same hash are two resources, in the text too, and equal ones are one."""
     first = np.arange(1 << 19, dtype=np.float32)
     second = first.copy()
-    second[100] = -1  # beyond the first 64 bytes of its 1024
+    second[100] = -1  # beyond the first 64 bytes of its 2048
     one, two = constant_op(first), constant_op(second)
     assert one.value != two.value
     assert two.value == intern(second.copy()) and one.value == intern(first)

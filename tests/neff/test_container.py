@@ -2,8 +2,10 @@
 
 import io
 import json
+import os
 import tarfile
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +15,11 @@ from hypothesis import strategies as st
 
 from neuronir.dialects.nc.instruction import Affine, Call, Program, Variable
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.output import Stream
 from neuronir.targets.inf1.encoding import ENCODING as INF1
 from neuronir.targets.neff.header import Header, header_name
 from neuronir.targets.neff.reader import load_neff, parse_neff, read_neff
-from neuronir.targets.neff.writer import neff_pieces, write_neff
+from neuronir.targets.neff.writer import neff_header, neff_pieces, write_neff
 from tests.neff.programs import copy_program, programs
 
 
@@ -65,6 +68,23 @@ def changed(name: str, change: Callable[[Any], Any]) -> bytes:
             data = json.dumps(change(json.loads(data))).encode()
         infos.append((tarfile.TarInfo(member), data))
     return repacked(infos)
+
+
+def test_constants_that_are_made_when_written(tmp_path: Path) -> None:
+    """The file is the same, also through a pipe, which takes the header first."""
+    program = with_constant()
+    expected = as_bytes(program)
+    for variable, pieces in zip(program.variables[-2:], ([b"ab", b"cde"], [b"abcde"]), strict=True):
+        variable.data = Stream(5, lambda pieces=pieces: iter(pieces))  # type: ignore[misc]
+    assert as_bytes(program) == expected
+    assert neff_header(program, "1.2.3").pack() == expected[:1024]
+    write_neff(program, tmp_path / "file", "1.2.3")
+    assert (tmp_path / "file").read_bytes() == expected
+    os.mkfifo(tmp_path / "pipe")
+    with ThreadPoolExecutor(1) as pool:
+        read = pool.submit((tmp_path / "pipe").read_bytes)
+        write_neff(program, tmp_path / "pipe", "1.2.3")
+        assert read.result() == expected
 
 
 def refuses(raw: bytes, code: str, text: str) -> None:

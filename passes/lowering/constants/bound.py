@@ -17,7 +17,7 @@ from neuronir.dialects.hlo.resources import intern
 from neuronir.dialects.nc.attributes import HBM
 from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.nc.structure import AddressOfOp, VariableOp
-from neuronir.dialects.support.lazy import LazyWriter
+from neuronir.dialects.support.lazy import LazyArray
 from neuronir.passes.lowering.constants.by_layer import LayerConstants
 from neuronir.passes.lowering.constants.chunk import (
     CHUNK_BYTES,
@@ -25,6 +25,7 @@ from neuronir.passes.lowering.constants.chunk import (
     ConstantChunk,
     bf16_parts,
 )
+from neuronir.passes.lowering.constants.image import Chunk, Image
 from neuronir.passes.lowering.constants.layered import Layered
 from neuronir.passes.lowering.emitter import Emitter
 
@@ -177,26 +178,25 @@ class Constants:
         return self._address.buffer
 
     def finish(self) -> None:
-        """Close what is open and write all chunks into one variable, in the order of their use."""
+        """Close what is open; all chunks lie in one variable, in the order of their use."""
         self._close_stream()
         self._close_rows()
         if self._resident is not None:
             self._close(self._resident)
         if not self._size:
             return
-        data = np.zeros(self._size, np.uint8)
         memory = self._memory()
-        writer = LazyWriter()
+        chunks: list[Chunk] = []
         for part, offset in zip(self._chunks, self._offsets, strict=True):
             if isinstance(part, ConstantChunk):
-                rows = data[offset : offset + part.size].reshape(part.partitions, part.used)
-                part.fill(rows, writer)
+                chunks.append(part.filled())
                 part.load(memory, offset)
             else:
-                part.fill(data[offset : offset + part.stride * part.layers], writer)
-        type_ = MemRefType(i8, [data.size], memory_space=HBM)
+                chunks += part.filled()
+        image = LazyArray(Image(chunks))
+        type_ = MemRefType(i8, [image.size], memory_space=HBM)
         memory._type = type_  # only known now; nothing has looked at it yet
-        variable = VariableOp.make("constants", "constant", type_, value=intern(data, owned=True))
+        variable = VariableOp.make("constants", "constant", type_, value=intern(image))
         self.emitter.variables.append(variable)
         assert self._address is not None
         self.emitter.head.append(self._address)

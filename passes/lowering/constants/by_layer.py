@@ -9,13 +9,13 @@ import numpy as np
 from xdsl.ir import Operation, SSAValue
 
 from neuronir.dialects.nc.enums import DType
-from neuronir.dialects.support.lazy import LazyWriter
 from neuronir.passes.lowering.constants.chunk import (
     CHUNK_BYTES,
     ROW_PARTS,
     ConstantChunk,
     bf16_parts,
 )
+from neuronir.passes.lowering.constants.image import Chunk
 from neuronir.passes.lowering.constants.layered import layers_of
 from neuronir.passes.lowering.emitter import Emitter
 
@@ -104,11 +104,6 @@ class LayerConstants:
             offset += chunk.size
         return self.stride
 
-    def fill(self, data: np.ndarray, writer: LazyWriter) -> None:
-        """Write the bytes of all layers, one layer after the other."""
-        at = 0
-        for layer in range(self.layers):
-            for chunk in self.chunks:
-                piece = data[at : at + chunk.size].reshape(chunk.partitions, chunk.used)
-                chunk.fill(piece, writer, layer)
-                at += chunk.size
+    def filled(self) -> list[Chunk]:
+        """What the chunks of all layers hold, one layer after the other."""
+        return [c.filled(layer) for layer in range(self.layers) for c in self.chunks]

@@ -9,7 +9,7 @@ from neuronir.dialects.nc.dma import DmaOp
 from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.nc.ops import View, build
 from neuronir.dialects.nc.structure import AllocOp
-from neuronir.dialects.support.lazy import LazyWriter
+from neuronir.passes.lowering.constants.image import Chunk, Piece
 from neuronir.passes.lowering.constants.layered import layers_of
 from neuronir.passes.lowering.emitter import Emitter
 
@@ -104,17 +104,14 @@ class ConstantChunk:
             self.alloc.location = self.source.location
         self.ops[self.place + 1] = dma
 
-    def fill(self, data: np.ndarray, writer: LazyWriter, layer: int = 0) -> None:
-        """Write its rows (those of one layer) into [partitions, used] bytes."""
+    def filled(self, layer: int = 0) -> Chunk:
+        """What it holds (in one layer)."""
+        pieces = []
         for offset, rows, array, dtype in self.pieces:
             layers = layers_of(array)
-            mine = writer.numbers(array if layers is None else layers[layer])
-            size = mine.size // rows * dtype.size
-            target = data[:rows, offset : offset + size].view(dtype.numpy)
-            if target.flags.c_contiguous:
-                target.reshape(mine.shape)[...] = mine
-            else:  # reshaped to other rows it would be a copy
-                target[...] = mine.reshape(target.shape)
+            mine = array if layers is None else layers[layer]
+            pieces.append(Piece(offset, rows, mine, dtype))
+        return Chunk(self.partitions, self.used, pieces)
 
 
 def bf16_parts(vector: np.ndarray) -> list[np.ndarray]:

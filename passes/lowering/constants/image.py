@@ -1,0 +1,131 @@
+"""The bytes of all constants as they lie in HBM, made when they are written or simulated.
+
+As an array they would be touched twice, and memory that is touched for the first time costs more
+than computing what comes to lie in it (docs/compile-time.md).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import cycle
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuronir.dialects.nc.enums import DType
+from neuronir.dialects.support.lazy import Array, LazyArray, LazyWriter, Maker
+
+Bytes = NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class Piece:
+    """An array in a chunk: `rows` partitions in row-major order, from byte `offset` of each."""
+
+    offset: int
+    rows: int
+    array: Array | LazyArray
+    dtype: DType
+
+    @property
+    def width(self) -> int:
+        """Its bytes in a partition."""
+        return self.array.size // self.rows * self.dtype.size
+
+    def write(self, data: Bytes, writer: LazyWriter) -> None:
+        """Write it into the [partitions, bytes] of its chunk."""
+        numbers = writer.numbers(self.array)
+        end = self.offset + self.width
+        target = data[: self.rows, self.offset : end].view(self.dtype.numpy)
+        if target.flags.c_contiguous:
+            target.reshape(numbers.shape)[...] = numbers
+        else:  # reshaped to other rows it would be a copy
+            target[...] = numbers.reshape(target.shape)
+
+    def sample(self, rows: NDArray[np.int64], columns: NDArray[np.int64], out: Bytes) -> None:
+        """Write into `out` those of the bytes at (row, column) of its chunk that are its own."""
+        (mine,) = np.nonzero(
+            (rows < self.rows) & (columns >= self.offset) & (columns < self.offset + self.width)
+        )
+        if not mine.size:
+            return
+        size = self.dtype.size
+        elements, bytes_ = np.divmod(columns[mine] - self.offset, size)
+        places = rows[mine] * (self.width // size) + elements
+        if isinstance(self.array, LazyArray):
+            numbers = self.array.at(places)
+        else:
+            numbers = self.array[np.unravel_index(places, self.array.shape)]
+        raw = numbers.astype(self.dtype.numpy).view(np.uint8).reshape(-1, size)
+        out[mine] = raw[np.arange(mine.size), bytes_]
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """[partitions, used] bytes; those that belong to no piece are zero."""
+
+    partitions: int
+    used: int
+    pieces: Sequence[Piece]
+
+    @property
+    def size(self) -> int:
+        """Its bytes."""
+        return self.partitions * self.used
+
+    def write(self, out: Bytes, writer: LazyWriter) -> None:
+        """Write its bytes into a vector."""
+        if sum(piece.rows * piece.width for piece in self.pieces) < self.size:
+            out[...] = 0
+        data = out.reshape(self.partitions, self.used)
+        for piece in self.pieces:
+            piece.write(data, writer)
+
+    def sample(self, places: NDArray[np.int64], out: Bytes) -> None:
+        """Write its bytes at these places into `out`, which is zero."""
+        rows, columns = np.divmod(places, self.used)
+        for piece in self.pieces:
+            piece.sample(rows, columns, out)
+
+
+class Image(Maker):
+    """Chunks one behind the other, as a vector of bytes."""
+
+    def __init__(self, chunks: Sequence[Chunk]) -> None:
+        self.chunks = chunks
+        self._ends = np.cumsum([chunk.size for chunk in chunks])
+        super().__init__((int(self._ends[-1]),), np.dtype(np.uint8))
+
+    def write(self, out: Array) -> None:
+        """All chunks."""
+        writer = LazyWriter()
+        for chunk, end in zip(self.chunks, self._ends, strict=True):
+            chunk.write(out[end - chunk.size : end], writer)
+
+    def pieces(self) -> Iterator[Array]:
+        """The chunks one after the other, in two rooms by turns."""
+        writer = LazyWriter()
+        rooms = np.empty((2, max(chunk.size for chunk in self.chunks)), np.uint8)
+        for chunk, room in zip(self.chunks, cycle(rooms), strict=False):
+            chunk.write(room[: chunk.size], writer)
+            yield room[: chunk.size]
+
+    def sample(self, places: NDArray[np.int64]) -> Array:
+        """The bytes at these places."""
+        order = np.argsort(places, kind="stable")
+        places = places[order]
+        sorted_ = np.zeros(places.size, np.uint8)
+        bounds = np.searchsorted(places, np.append(0, self._ends))
+        for chunk, end, i, j in zip(self.chunks, self._ends, bounds, bounds[1:], strict=False):
+            if i < j:
+                chunk.sample(places[i:j] - (end - chunk.size), sorted_[i:j])
+        found = np.empty_like(sorted_)
+        found[order] = sorted_
+        return found
+
+    def same(self, other: Maker) -> bool:
+        """Whether another image has chunks of the same sizes with the same bytes."""
+        return (
+            isinstance(other, Image)
+            and np.array_equal(self._ends, other._ends)
+            and all(map(np.array_equal, self.pieces(), other.pieces()))
+        )
