@@ -51,7 +51,7 @@ TECHNIQUES = (
     Technique("layers rotated", "nc-order", "rotate=false"),
     Technique("rematerialisation in place of spills", "nc-spill", "rematerialise=false"),
     Technique("parts of buffers spilled apart", "nc-spill", "parts=false"),
-    Technique("PSUM banks rotated", "nc-allocate", "rotate-banks=false"),
+    Technique("PSUM banks rotated", "nc-assign-banks", "rotate=false"),
     Technique("weights loaded far ahead (ring over 16 KiB)", "nc-allocate", "ring=16384"),
     Technique("search for a packing of SBUF", "nc-allocate", "search=0"),
 )

@@ -14,7 +14,7 @@ _PASSES = {
         "nc-forward-psum"
     ),
     "ordered": "nc-order",
-    "allocated": "nc-spill,nc-allocate",
+    "allocated": "nc-spill,nc-assign-banks,nc-allocate",
     "synchronised": "nc-synchronise",
 }
 

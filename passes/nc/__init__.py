@@ -9,6 +9,7 @@ _CLASSES = {
     "nc-forward-psum": ("forward", "NcForwardPsum"),
     "nc-order": ("order", "NcOrder"),
     "nc-spill": ("spill", "NcSpill"),
+    "nc-assign-banks": ("assign_banks", "NcAssignBanks"),
     "nc-allocate": ("allocate", "NcAllocate"),
     "nc-synchronise": ("synchronise", "NcSynchronise"),
     "nc-verify-machine": ("verify_machine", "NcVerifyMachine"),

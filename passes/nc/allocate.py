@@ -1,4 +1,4 @@
-"""nc-allocate: addresses of buffers in SBUF and PSUM and of variables in HBM."""
+"""nc-allocate: addresses of buffers in SBUF and of variables in HBM."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,8 +12,7 @@ from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.placement import place_variables, variable_bytes
 from neuronir.dialects.nc.structure import AllocOp, VariableOp
 from neuronir.dialects.support.errors import NeuronError
-from neuronir.passes.nc.allocate_report import report_banks
-from neuronir.passes.nc.banks import allocate_banks
+from neuronir.passes.nc.assign_banks import assign_banks
 from neuronir.passes.nc.bodies import bodies_in_place
 from neuronir.passes.nc.listing import (
     Listing,
@@ -24,33 +23,26 @@ from neuronir.passes.nc.listing import (
     require_phase,
     variables,
 )
-from neuronir.passes.nc.liveness import (
-    deep_lifetimes,
-    usable_sbuf,
-)
-from neuronir.passes.nc.memory_map import out_of_memory
-from neuronir.passes.nc.pack import Item
+from neuronir.passes.nc.liveness import usable_sbuf
 from neuronir.passes.nc.place_sbuf import Room, SbufFull, place_sbuf
 from neuronir.passes.nc.rewrite import write_order
 
 
 @dataclass(frozen=True)
 class NcAllocate(ModulePass):
-    """Give every buffer and variable an address.
+    """Give every buffer of SBUF and every variable an address.
 
-    `sbuf`: bytes per partition to use, in place of the machine's; what does not fit is an error
-    that says by how much (nc-spill makes it fit). `search`: how long to search for a packing where
-    putting down buffers one by one leaves gaps that matter, in steps times buffers; 0 not to.
-    `rotate-banks`: whether buffers of PSUM take the banks in turn, so that PE runs ahead of those
-    who read its results; else the first one that is empty. `ring`: bytes per partition that the
-    ring of the weight stream may take, 0 for all that is left: it bounds how far weights are loaded
-    ahead.
+    Buffers of PSUM have theirs from nc-assign-banks; in a function where one has none, all of them
+    take the first bank that is empty. `sbuf`: bytes per partition to use, in place of the
+    machine's; what does not fit is an error that says by how much (nc-spill makes it fit).
+    `search`: how long to search for a packing where putting down buffers one by one leaves gaps
+    that matter, in steps times buffers; 0 not to. `ring`: bytes per partition that the ring of the
+    weight stream may take, 0 for all that is left: it bounds how far weights are loaded ahead.
     """
 
     name = "nc-allocate"
     sbuf: int = 0
     search: int = 1_000_000
-    rotate_banks: bool = True
     ring: int = 0
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -61,46 +53,24 @@ class NcAllocate(ModulePass):
         with bodies_in_place(op):
             for func in functions(op):
                 listing = list_function(func, variables(op), placed=False)
-                order = allocate_function(listing, machine, room, self.rotate_banks)
-                write_order(func.body.block, order)
+                if any(b.space == Space.PSUM and b.address < 0 for b in listing.buffers):
+                    assign_banks(func, op, machine, rotate=False)
+                write_order(func.body.block, allocate_function(listing, machine, room))
         kinds = variables(op)
         set_addresses(list(kinds.values()), machine)
         op.attributes["neuronir.phase"] = StringAttr("allocated")
 
 
-def allocate_function(
-    listing: Listing, machine: Machine, room: Room, rotate_banks: bool
-) -> list[Node]:
-    """Set the addresses of the buffers of a function; the order with its stream placed anew."""
+def allocate_function(listing: Listing, machine: Machine, room: Room) -> list[Node]:
+    """Set the addresses of the SBUF buffers of a function; the order with its stream placed
+    anew."""
     buffers = listing.buffers
     try:
-        order, sbuf = place_sbuf(listing.nodes, buffers, room, machine)
+        order, addresses = place_sbuf(listing.nodes, buffers, room, machine)
     except SbufFull as full:
         raise full.error from None
-    lives, _ = deep_lifetimes(order, buffers)
-    items = [
-        Item(k, buffers[k].size, life.first, life.last)
-        for k, life in lives.items()
-        if buffers[k].space == Space.PSUM
-    ]
-    psum = allocate_banks(items, machine, rotate_banks)
-    if isinstance(psum, int):
-        place = lives[psum].first
-        keys = [i.key for i in items if i.first <= place <= i.last]
-        raise out_of_memory(
-            Space.PSUM,
-            sum(-(-buffers[k].size // machine.psum_bank_bytes) for k in keys)
-            * machine.psum_bank_bytes,
-            machine.psum_partition_bytes,
-            place,
-            order,
-            buffers,
-            lives,
-        )
-    report_banks(listing, order, items, psum, machine)
-    addresses = {**sbuf, **psum}
     for buffer in buffers:
-        if isinstance(buffer.op, AllocOp):
+        if isinstance(buffer.op, AllocOp) and buffer.space == Space.SBUF:
             address = addresses.get(buffer.key, 0)  # 0 where nothing ever touches it
             buffer.op.properties["address"] = IntegerAttr(address, i64)
     return order

@@ -1,15 +1,12 @@
-"""What nc-allocate gains, for `--pass-statistics`: shared bytes, rotating banks, the ring."""
+"""What nc-allocate gains, for `--pass-statistics`: shared bytes and the ring."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from neuronir.dialects.nc.machine import Machine
-from neuronir.passes.nc.banks import allocate_banks
 from neuronir.passes.nc.early import estimate_ns
-from neuronir.passes.nc.listing import Buffer, Listing, Node
+from neuronir.passes.nc.listing import Buffer, Node
 from neuronir.passes.nc.liveness import lifetimes, rounded
-from neuronir.passes.nc.pack import Item, Packing
-from neuronir.passes.nc.replay import replay_ns
+from neuronir.passes.nc.pack import Packing
 from neuronir.passes.statistics import gains, record
 
 PASS = "nc-allocate"
@@ -23,31 +20,6 @@ def report_packing(packing: Packing, least: int, apart: int) -> None:
     record(PASS, "sbuf bytes per partition without sharing", apart)
     if packing.searched:
         record(PASS, "sbuf bytes per partition that the search saves", packing.saved)
-
-
-def report_banks(
-    listing: Listing,
-    order: Sequence[Node],
-    items: Sequence[Item],
-    found: Mapping[int, int],
-    machine: Machine,
-) -> None:
-    """Count the banks of PSUM that are used, and what it gains that buffers take them in turn:
-    beside `found` the addresses are tried where each takes the first bank that is empty."""
-    bank = machine.psum_bank_bytes
-    used = {found[i.key] // bank + k for i in items for k in range(-(-i.size // bank))}
-    record(PASS, "psum banks", len(used))
-    if not items or not gains():
-        return
-    lowest = allocate_banks(items, machine, rotate=False)
-    if isinstance(lowest, int):
-        return
-    sizes = {i.key: i.size for i in items}
-    ways = (("the first empty bank", lowest), ("bank rotation", found))
-    for name, addresses in ways:
-        spans = {k: (a, a + sizes[k]) for k, a in addresses.items()}
-        time = replay_ns(replace(listing, nodes=list(order)), order, machine, psum=spans)
-        record(PASS, f"psum: estimated ns with {name}", round(time))
 
 
 def report_ring(

@@ -105,7 +105,7 @@ def test_banks_of_a_loop_are_counted_until_it_has_ended() -> None:
     text = gated(PRODUCT.replace("1024,512", "512,2048"), rows=512, width=2048, features=8192)
     module = virtual(text, TRN1, "matmult")
     assert "@turned" in str(module)
-    run_passes(module, "nc-order,nc-allocate")
+    run_passes(module, "nc-order,nc-assign-banks,nc-allocate")
 
 
 def test_tiles_are_those_for_which_rounds_overlap() -> None:

@@ -16,6 +16,7 @@ from neuronir.dialects.nc.structure import FuncOp, VariableOp
 from neuronir.frontends.hlo_text import import_hlo_text
 from neuronir.passes.lowering.lower_hlo_to_nc import LowerHloToNc
 from neuronir.passes.nc.allocate import NcAllocate
+from neuronir.passes.nc.assign_banks import NcAssignBanks
 from neuronir.passes.nc.order import NcOrder
 from neuronir.passes.nc.synchronise import NcSynchronise
 from neuronir.registry import Registry
@@ -133,7 +134,7 @@ def test_every_phase_gives_the_numbers_of_the_layers(
     assert len(_loops(module)) == 1
     assert _functions(module) == ["layer", "main"]
     order = NcOrder(unroll=0, prefetch=prefetch)
-    _check_phases(module, program, [order, NcAllocate(), NcSynchronise()])
+    _check_phases(module, program, [order, NcAssignBanks(), NcAllocate(), NcSynchronise()])
 
 
 def test_parameters_of_the_layers_lie_side_by_side() -> None:
@@ -143,7 +144,7 @@ def test_parameters_of_the_layers_lie_side_by_side() -> None:
         [f"arg{2 * i + 1}" for i in range(5)],
         [f"arg{2 * i + 2}" for i in range(5)],
     ]
-    for step in (NcOrder(unroll=0), NcAllocate(), NcSynchronise()):
+    for step in (NcOrder(unroll=0), NcAssignBanks(), NcAllocate(), NcSynchronise()):
         step.apply(Context(), module)
     variables = {
         v.index: v.address
@@ -237,7 +238,9 @@ def test_two_values_handed_on(bound: bool) -> None:
     program = Program(entry(*lines), inputs, x + y)
     module = _lowered(program.text)
     assert _functions(module) == ["layer", "main"]
-    _check_phases(module, program, [NcOrder(unroll=0), NcAllocate(), NcSynchronise()])
+    _check_phases(
+        module, program, [NcOrder(unroll=0), NcAssignBanks(), NcAllocate(), NcSynchronise()]
+    )
 
 
 @pytest.mark.parametrize("bound", [True, False])
@@ -254,5 +257,5 @@ def test_a_mask_that_only_the_first_layer_sees(bound: bool) -> None:
     )
     module = _lowered(text)
     assert _functions(module) == ["layer", "main"]
-    steps = [NcOrder(unroll=0), NcAllocate(), NcSynchronise()]
+    steps = [NcOrder(unroll=0), NcAssignBanks(), NcAllocate(), NcSynchronise()]
     _check_phases(module, Program(text, program.inputs, program.expected), steps)

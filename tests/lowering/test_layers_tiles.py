@@ -10,6 +10,7 @@ from neuronir.dialects.nc.structure import CallOp, FuncOp
 from neuronir.frontends.hlo_text import import_hlo_text
 from neuronir.passes.lowering.lower_hlo_to_nc import LowerHloToNc
 from neuronir.passes.nc.allocate import NcAllocate
+from neuronir.passes.nc.assign_banks import NcAssignBanks
 from neuronir.passes.nc.order import NcOrder
 from neuronir.passes.nc.spill import NcSpill
 from neuronir.passes.nc.synchronise import NcSynchronise
@@ -59,7 +60,7 @@ def test_tiles_inside_of_a_layer(blocks: str) -> None:
     assert len(layers) == (blocks == "search")
     assert all(any(isinstance(op, scf.ForOp) for op in layer.walk()) for layer in layers)
     assert sum(isinstance(op, CallOp) for op in module.walk()) == len(layers)
-    for step in (NcOrder(unroll=0), NcSpill(), NcAllocate(), NcSynchronise()):
+    for step in (NcOrder(unroll=0), NcSpill(), NcAssignBanks(), NcAllocate(), NcSynchronise()):
         (out,) = run_module(module, inputs, machine)
         np.testing.assert_allclose(out, expected, rtol=1e-3, atol=1e-3)
         step.apply(Context(), module)

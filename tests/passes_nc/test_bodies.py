@@ -12,6 +12,7 @@ from neuronir.dialects.nc.machine import get_machine
 from neuronir.dialects.nc.structure import CallOp, FuncOp
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.nc.allocate import NcAllocate
+from neuronir.passes.nc.assign_banks import NcAssignBanks
 from neuronir.passes.nc.bodies import FUNCTION, bodies_in_place
 from neuronir.passes.nc.order import NcOrder
 from neuronir.passes.nc.synchronise import NcSynchronise
@@ -101,7 +102,7 @@ def _functions(module: ModuleOp) -> list[str]:
 def test_a_layer_stays_one_function_in_every_phase() -> None:
     module = _module(SUMS)
     x = np.random.default_rng(1).integers(-8, 8, (ROUNDS, 32, 64)).astype(np.float32)
-    for step in (NcOrder(unroll=0), NcAllocate(), NcSynchronise()):
+    for step in (NcOrder(unroll=0), NcAssignBanks(), NcAllocate(), NcSynchronise()):
         assert np.array_equal(run_module(module, [x], TRN1)[0], x.sum(0))
         step.apply(Context(), module)
         module.verify()

@@ -10,6 +10,7 @@ from benchmarks.techniques import TECHNIQUES, without
 from neuronir.driver.phases import PHASES, pipeline_of
 from neuronir.passes import statistics
 from neuronir.passes.nc.allocate import NcAllocate
+from neuronir.passes.nc.assign_banks import NcAssignBanks
 from neuronir.passes.nc.listing import functions, list_function, variables
 from neuronir.passes.nc.order import NcOrder
 from neuronir.passes.nc.replay import replay_ns
@@ -28,10 +29,10 @@ def no_counts() -> Iterator[None]:
 
 def counted(module: ModuleOp) -> dict[str, int]:
     """What ordering and allocating a module counts."""
-    for step in (NcOrder(), NcAllocate()):
+    for step in (NcOrder(), NcAssignBanks(), NcAllocate()):
         step.apply(Context(), module)
     found = statistics.snapshot()
-    return {**found["nc-order"], **found["nc-allocate"]}
+    return {**found["nc-order"], **found["nc-assign-banks"], **found["nc-allocate"]}
 
 
 def test_estimates_on_request() -> None:

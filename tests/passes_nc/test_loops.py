@@ -6,6 +6,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from neuronir.passes.nc.allocate import NcAllocate
+from neuronir.passes.nc.assign_banks import NcAssignBanks
 from neuronir.passes.nc.order import NcOrder
 from neuronir.passes.nc.synchronise import NcSynchronise
 from tests.passes_nc.programs import looped
@@ -14,7 +15,7 @@ from tests.passes_nc.trace import check_memory, check_synchronised
 
 
 def _compile(module: ModuleOp, order: NcOrder) -> None:
-    for step in (order, NcAllocate(), NcSynchronise()):
+    for step in (order, NcAssignBanks(), NcAllocate(), NcSynchronise()):
         step.apply(Context(), module)
         module.verify()
     check_memory(module)

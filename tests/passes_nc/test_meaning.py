@@ -12,6 +12,7 @@ from neuronir.dialects.nc.machine import get_machine
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.nc import spill_pages
 from neuronir.passes.nc.allocate import NcAllocate
+from neuronir.passes.nc.assign_banks import NcAssignBanks
 from neuronir.passes.nc.order import NcOrder
 from neuronir.passes.nc.spill import NcSpill
 from neuronir.passes.nc.synchronise import NcSynchronise
@@ -43,7 +44,7 @@ def _check(module: ModuleOp, *steps: ModulePass, columns: int) -> None:
 @settings(max_examples=25)
 @given(straight_line())
 def test_straight_line(case: Case) -> None:
-    _check(case.module, NcOrder(), NcAllocate(sbuf=256 * 8), columns=64)
+    _check(case.module, NcOrder(), NcAssignBanks(), NcAllocate(sbuf=256 * 8), columns=64)
 
 
 @pytest.mark.parametrize("rematerialise", [False, True])
@@ -58,7 +59,9 @@ def test_spilling(parts: bool, rematerialise: bool, monkeypatch: pytest.MonkeyPa
         size = 256 * count
         spill = NcSpill(sbuf=size, parts=parts, rematerialise=rematerialise)
         try:
-            _check(case.module, NcOrder(), spill, NcAllocate(sbuf=size), columns=64)
+            _check(
+                case.module, NcOrder(), spill, NcAssignBanks(), NcAllocate(sbuf=size), columns=64
+            )
         except NeuronError as error:  # one instruction needs more, or gaps keep a buffer in
             assert error.code == "NCC_EOOM002" and "SBUF" in error.message
 
@@ -70,6 +73,12 @@ def test_loops(pipeline: bool) -> None:
     @settings(max_examples=25)
     @given(with_loops())
     def check(case: Case) -> None:
-        _check(case.module, NcOrder(unroll=0, pipeline=pipeline), NcAllocate(), columns=512)
+        _check(
+            case.module,
+            NcOrder(unroll=0, pipeline=pipeline),
+            NcAssignBanks(),
+            NcAllocate(),
+            columns=512,
+        )
 
     check()

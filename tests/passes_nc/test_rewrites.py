@@ -13,6 +13,7 @@ from neuronir._xdsl import LocatedParser
 from neuronir.dialects.nc.machine import get_machine
 from neuronir.dialects.nc.structure import FuncOp
 from neuronir.passes.nc.allocate import NcAllocate
+from neuronir.passes.nc.assign_banks import NcAssignBanks
 from neuronir.passes.nc.engines import QueueAllotter, assign_engines
 from neuronir.passes.nc.forward import NcForwardPsum
 from neuronir.passes.nc.listing import list_function, variables
@@ -53,7 +54,7 @@ def _inputs(name: str) -> list[np.ndarray]:
 def test_every_phase_gives_the_same_bytes(name: str, order: NcOrder) -> None:
     module, inputs = _module(name), _inputs(name)
     expected = run_module(module, inputs, TRN1)[0].tobytes()
-    for step in (NcForwardPsum(), order, NcAllocate(), NcSynchronise()):
+    for step in (NcForwardPsum(), order, NcAssignBanks(), NcAllocate(), NcSynchronise()):
         step.apply(Context(), module)
         module.verify()
         assert run_module(module, inputs, TRN1)[0].tobytes() == expected, step.name

@@ -7,6 +7,7 @@ from xdsl.ir import SSAValue
 
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.nc.allocate import NcAllocate
+from neuronir.passes.nc.assign_banks import NcAssignBanks
 from neuronir.passes.nc.order import NcOrder
 from neuronir.passes.nc.spill import NcSpill
 from neuronir.passes.nc.synchronise import NcSynchronise
@@ -38,7 +39,13 @@ def many_values(count: int) -> ModuleOp:
 @pytest.mark.parametrize("kib", [26, 16, 12])
 def test_spilled_values(kib: int) -> None:
     module = many_values(14)
-    for step in (NcOrder(), NcSpill(sbuf=kib * 1024), NcAllocate(sbuf=kib * 1024), NcSynchronise()):
+    for step in (
+        NcOrder(),
+        NcSpill(sbuf=kib * 1024),
+        NcAssignBanks(),
+        NcAllocate(sbuf=kib * 1024),
+        NcSynchronise(),
+    ):
         step.apply(Context(), module)
         module.verify()
     assert "nc.spill" in str(module)
@@ -48,7 +55,13 @@ def test_spilled_values(kib: int) -> None:
 
 def test_mlp_spills() -> None:
     module = mlp(2, 4)
-    for step in (NcOrder(), NcSpill(sbuf=10 * 1024), NcAllocate(sbuf=10 * 1024), NcSynchronise()):
+    for step in (
+        NcOrder(),
+        NcSpill(sbuf=10 * 1024),
+        NcAssignBanks(),
+        NcAllocate(sbuf=10 * 1024),
+        NcSynchronise(),
+    ):
         step.apply(Context(), module)
         module.verify()
     check_memory(module)
@@ -82,7 +95,13 @@ def test_loop_does_not_fit() -> None:
 def test_weights_are_loaded_again() -> None:
     """The strips of one layer do not fit together: some are loaded more than once."""
     module = mlp(2, 8)
-    for step in (NcOrder(), NcSpill(sbuf=22 * 1024), NcAllocate(sbuf=22 * 1024), NcSynchronise()):
+    for step in (
+        NcOrder(),
+        NcSpill(sbuf=22 * 1024),
+        NcAssignBanks(),
+        NcAllocate(sbuf=22 * 1024),
+        NcSynchronise(),
+    ):
         step.apply(Context(), module)
         module.verify()
     assert "nc.spill" in str(module)

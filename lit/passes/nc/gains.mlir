@@ -1,7 +1,5 @@
-// RUN: neuron-opt %s -p 'nc-order,nc-allocate' --pass-statistics 2>&1 >%t | filecheck %s
-// RUN: neuron-opt %s -p 'nc-order{window=1},nc-allocate{rotate-banks=false ring=512}' --pass-statistics 2>&1 >%t | filecheck %s --check-prefix=OFF
-// RUN: neuron-opt %s -p 'nc-order,nc-allocate' | filecheck %s --check-prefix=BANKS
-// RUN: neuron-opt %s -p 'nc-order,nc-allocate{rotate-banks=false}' | filecheck %s --check-prefix=FIRST
+// RUN: neuron-opt %s -p 'nc-order,nc-assign-banks,nc-allocate' --pass-statistics 2>&1 >%t | filecheck %s
+// RUN: neuron-opt %s -p 'nc-order{window=1},nc-assign-banks,nc-allocate{ring=512}' --pass-statistics 2>&1 >%t | filecheck %s --check-prefix=OFF
 
 // A large array, whose first activation comes first, and four products with weights of their own. List
 // scheduling lets the evictions of the products go first, rotating banks let PE run ahead of them, and
@@ -11,20 +9,16 @@
 // CHECK: {{ 5...}} prefetch: estimated ns with loads ahead
 // CHECK: {{ 12...}} prefetch: estimated ns with loads where they are used
 // CHECK: {{ }}4 prefetch: loads
-// CHECK: {{ }}4 psum banks
-// CHECK: {{ 110..}} psum: estimated ns with bank rotation
-// CHECK: {{ 112..}} psum: estimated ns with the first empty bank
 // CHECK: {{ }}9216 sbuf bytes per partition without sharing
+// CHECK: {{ }}4 banks
+// CHECK: {{ 110..}} estimated ns with bank rotation
+// CHECK: {{ 112..}} estimated ns with the first empty bank
 // CHECK: {{ 121..}} list scheduling: estimated ns in program order
 // CHECK: {{ 110..}} list scheduling: estimated ns in the order chosen
 
 // OFF: {{ }}2 prefetch: depth
 // OFF: {{ 121..}} list scheduling: estimated ns in program order
 // OFF: {{ 121..}} list scheduling: estimated ns in the order chosen
-
-// BANKS: %p3 = nc.alloc at 6144 : i64
-
-// FIRST: %p3 = nc.alloc at {{(0|2048|4096)}} : i64
 
 builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
   nc.variable "x" : "input" memref<128x512xbf16, #nc.space<"hbm">> index 0

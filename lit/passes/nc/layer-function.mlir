@@ -1,8 +1,8 @@
 // A function that is the whole body of a loop stays one, from the virtual phase to the last. Buffers of the caller
 // are arguments; what the passes decide of it depends on what is around it.
 // RUN: neuron-opt %s -p 'nc-order{unroll=0 pipeline=false}' | filecheck %s --check-prefix=ORDER
-// RUN: neuron-opt %s -p 'nc-order{unroll=0 pipeline=false},nc-allocate' | filecheck %s --check-prefix=ALLOC
-// RUN: neuron-opt %s -p 'nc-order{unroll=0 pipeline=false},nc-allocate,nc-synchronise,nc-verify-machine' | filecheck %s --check-prefix=SYNC
+// RUN: neuron-opt %s -p 'nc-order{unroll=0 pipeline=false},nc-assign-banks,nc-allocate' | filecheck %s --check-prefix=ALLOC
+// RUN: neuron-opt %s -p 'nc-order{unroll=0 pipeline=false},nc-assign-banks,nc-allocate,nc-synchronise,nc-verify-machine' | filecheck %s --check-prefix=SYNC
 // RUN: neuron-opt %s -p 'nc-order{unroll=1000 pipeline=false}' | filecheck %s --check-prefix=WRITTEN
 
 builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {

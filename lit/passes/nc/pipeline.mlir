@@ -1,6 +1,6 @@
 // RUN: neuron-opt %s -p 'nc-order{unroll=0 pipeline=false}' | filecheck %s --check-prefix=ORDER
-// RUN: neuron-opt %s -p 'nc-order{unroll=0 pipeline=false},nc-allocate' | filecheck %s --check-prefix=ALLOC
-// RUN: neuron-opt %s -p 'nc-order{unroll=0 pipeline=false},nc-allocate,nc-synchronise,nc-verify-machine' | filecheck %s --check-prefix=SYNC
+// RUN: neuron-opt %s -p 'nc-order{unroll=0 pipeline=false},nc-assign-banks,nc-allocate' | filecheck %s --check-prefix=ALLOC
+// RUN: neuron-opt %s -p 'nc-order{unroll=0 pipeline=false},nc-assign-banks,nc-allocate,nc-synchronise,nc-verify-machine' | filecheck %s --check-prefix=SYNC
 // RUN: neuron-opt %s -p 'nc-order{unroll=0}' | filecheck %s --check-prefix=PIPE
 // RUN: neuron-opt %s -p 'nc-order{pipeline=false}' | filecheck %s --check-prefix=UNROLL
 

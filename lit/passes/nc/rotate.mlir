@@ -3,7 +3,7 @@
 // RUN: neuron-opt %s -p 'nc-order{unroll=0}' | filecheck %s
 // RUN: neuron-opt %s -p 'nc-order{unroll=0}' --pass-statistics 2>&1 >%t | filecheck %s --check-prefix=STATISTICS
 // RUN: neuron-opt %s -p 'nc-order{unroll=0 rotate=false}' | filecheck %s --check-prefix=PLAIN
-// RUN: neuron-opt %s -p 'nc-order{unroll=0},nc-allocate,nc-synchronise,nc-verify-machine' >%t
+// RUN: neuron-opt %s -p 'nc-order{unroll=0},nc-assign-banks,nc-allocate,nc-synchronise,nc-verify-machine' >%t
 
 builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
   nc.variable "x" : "input" memref<128x1024xf32, #nc.space<"hbm">> index 0
