@@ -35,7 +35,8 @@ class Technique:
 
 
 TECHNIQUES = (
-    Technique("layouts over the whole graph", "lower-hlo-to-nc", "layouts=local"),
+    Technique("layouts assigned for all products together", "hlo-assign-layouts"),
+    Technique("layouts that ops behind the next one want", "lower-hlo-to-nc", "lookahead=1"),
     Technique("search over blocks of products", "lower-hlo-to-nc", "blocks=none"),
     Technique("evictions balanced over ACT and DVE", "lower-hlo-to-nc", "balance=false"),
     Technique("equal layers lowered once", "lower-hlo-to-nc", "layers=0"),

@@ -10,8 +10,8 @@ PHASES = ("parsed", "hlo", "virtual", "ordered", "allocated", "synchronised", "b
 
 _PASSES = {
     "virtual": (
-        "hlo-tile-batch,hlo-tile-rows,hlo-split-batch,hlo-split-attention,lower-hlo-to-nc,"
-        "nc-forward-psum"
+        "hlo-tile-batch,hlo-tile-rows,hlo-split-batch,hlo-split-attention,hlo-assign-layouts,"
+        "lower-hlo-to-nc,nc-forward-psum"
     ),
     "ordered": "nc-order",
     "allocated": "nc-spill,nc-assign-banks,nc-allocate",

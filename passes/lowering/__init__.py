@@ -11,6 +11,12 @@ def _lower_hlo_to_nc() -> type[ModulePass]:
     return LowerHloToNc
 
 
+def _hlo_assign_layouts() -> type[ModulePass]:
+    from neuronir.passes.lowering.assign_layouts import HloAssignLayouts
+
+    return HloAssignLayouts
+
+
 def _hlo_split_batch() -> type[ModulePass]:
     from neuronir.passes.lowering.batch.split_batch import HloSplitBatch
 
@@ -36,6 +42,7 @@ def _hlo_tile_rows() -> type[ModulePass]:
 
 
 PASSES: dict[str, Callable[[], type[ModulePass]]] = {
+    "hlo-assign-layouts": _hlo_assign_layouts,
     "hlo-split-attention": _hlo_split_attention,
     "hlo-split-batch": _hlo_split_batch,
     "hlo-tile-batch": _hlo_tile_batch,

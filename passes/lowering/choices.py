@@ -3,26 +3,27 @@
 from dataclasses import dataclass
 
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.passes.lowering.layouts.demand import DEPTH
 from neuronir.passes.lowering.products.blocking import Blocks
 
 
 @dataclass(frozen=True)
 class Choices:
-    """How products are cut into blocks; whether layouts are those that the whole graph wants, else
-    those of the next op alone, and the side of each product its own; and whether evictions are
-    balanced over ACT and DVE, else all of ACT that ACT can do."""
+    """How products are cut into blocks; how many ops downstream users of a value are looked at for
+    its layout; and whether evictions are balanced over ACT and DVE, else all of ACT that ACT can
+    do."""
 
     blocks: Blocks = Blocks()
-    whole_graph: bool = True
+    lookahead: int = DEPTH
     balance: bool = True
 
     @staticmethod
-    def parse(blocks: str, layouts: str, balance: bool) -> "Choices":
+    def parse(blocks: str, lookahead: int, balance: bool) -> "Choices":
         """The choices of the pass's options; NIR_LOW007 where one is none."""
-        if layouts not in ("global", "local"):
+        if lookahead < 1:
             raise NeuronError(
                 "NIR_LOW007",
-                f"lower-hlo-to-nc: layouts are 'global' or 'local', not '{layouts}'",
-                help="such as {layouts=local}: what the next op wants",
+                f"lower-hlo-to-nc: layouts look at 1 op downstream or more, not {lookahead}",
+                help="such as {lookahead=1}: what the next op wants",
             )
-        return Choices(Blocks.parse(blocks), layouts == "global", balance)
+        return Choices(Blocks.parse(blocks), lookahead, balance)

@@ -1,7 +1,6 @@
 """Lowering a whole function: parameters, the rule of each op, and the results."""
 
 from collections.abc import Sequence
-from math import prod
 from typing import cast
 
 from xdsl.dialects.builtin import (
@@ -10,13 +9,11 @@ from xdsl.dialects.builtin import (
     ModuleOp,
     StringAttr,
     TensorType,
-    TupleType,
 )
 from xdsl.dialects.func import FuncOp as HloFunc
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from neuronir.dialects.hlo.constants import ConstantOp, lazy_constant
-from neuronir.dialects.hlo.flops import useful_flops
 from neuronir.dialects.hlo.resources import all_finite
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.structure import AddressOfOp, FuncOp, VariableOp
@@ -26,6 +23,7 @@ from neuronir.dialects.support.lazy import as_array
 from neuronir.dialects.support.location import source_name
 from neuronir.passes.hlo.center_norms import forget_centred
 from neuronir.passes.lowering.batch.split_batch import ACROSS
+from neuronir.passes.lowering.bounds import least_dma_ns, least_pe_ns, leaves_of
 from neuronir.passes.lowering.choices import Choices
 from neuronir.passes.lowering.conversion.by_rows import rows_first
 from neuronir.passes.lowering.conversion.convert import hbm_form
@@ -38,9 +36,9 @@ from neuronir.passes.lowering.layers.loop import CannotLoop, lower_layers
 from neuronir.passes.lowering.layers.repetition import Repetition, find_repetitions
 from neuronir.passes.lowering.layouts.layout import row_major
 from neuronir.passes.lowering.layouts.values import Value, constant_value, new_value
-from neuronir.passes.lowering.products.assignment import choose_sides
+from neuronir.passes.lowering.products.assigned import norms_across
 from neuronir.passes.lowering.products.attention import lower_product
-from neuronir.passes.lowering.products.norm_sides import choose_norms, means_of
+from neuronir.passes.lowering.products.norm_sides import means_of
 from neuronir.passes.lowering.results import store_piece, stored_in_pieces
 from neuronir.passes.lowering.rules import empty
 from neuronir.passes.lowering.rules.composite import lower_composite
@@ -219,7 +217,7 @@ def lower_function(
     strands run across them: in a round of a loop all strands would have to end.
     """
     choices = choices or Choices()
-    norms = _norms_across(function.body.block, machine) if choices.whole_graph else frozenset()
+    norms = norms_across(function.body.block, machine)
     if not norms:
         forget_centred(function.body.block)
     across = ACROSS in function.attributes
@@ -237,17 +235,6 @@ def lower_function(
             record("lower-hlo-to-nc", reason, len(why.found.layers) - left)
 
 
-def _norms_across(block: Block, machine: Machine) -> frozenset[Operation]:
-    """The normalisations of a function whose rows are to lie along partitions."""
-    dma_ns = _least_dma_ns(Lowering(machine), block)
-    return choose_norms(list(block.ops), machine, dma_ns, _tensor_ns(block, machine) > dma_ns)
-
-
-def _tensor_ns(block: Block, machine: Machine) -> float:
-    """What PE takes for the products of a block at its peak."""
-    return sum(useful_flops(op) for op in block.ops) / machine.peak_flops_bf16 * 1e9
-
-
 def _lower_function(
     function: HloFunc,
     machine: Machine,
@@ -261,12 +248,9 @@ def _lower_function(
     state.set_layers(layers)
     state.least_layers = least
     block = function.body.block
-    dma_ns = _least_dma_ns(state, block)
-    state.tensor_bound = _tensor_ns(block, machine) > dma_ns
+    state.tensor_bound = least_pe_ns(block, machine) > least_dma_ns(block, machine)
     state.across = norms
     state.recentred = frozenset(p for n in norms for p in means_of(n) or ())
-    if choices.whole_graph:
-        state.sides = choose_sides(block.ops, state.demand, machine, dma_ns)
     attrs = function.arg_attrs.data if function.arg_attrs else []
     products = reaches_products(block)
     for i, arg in enumerate(block.args):
@@ -274,7 +258,7 @@ def _lower_function(
         if arg in state.values and arg not in products:
             state.values[arg].special = state.values[arg].dtype.is_float
     assert block.last_op is not None
-    leaves = _leaves(block.last_op.operands[0])
+    leaves = leaves_of(block.last_op.operands[0])
     for i, ssa in enumerate(leaves):
         state.results.setdefault(ssa, []).append(i)
     stored_in_pieces(state, leaves)
@@ -312,20 +296,6 @@ def _used(variables: Sequence[VariableOp], addresses: Sequence[Operation]) -> li
     return [v for v in variables if v.kind.data != "scratch" or v.sym_name.data in known]
 
 
-def _least_dma_ns(state: Lowering, block: Block) -> float:
-    """What DMA must bring and take away, at its rate: arguments, constants and results, once."""
-    values: list[SSAValue] = [arg for arg in block.args if arg.uses]
-    values += [op.results[0] for op in block.ops if isinstance(op, ConstantOp)]
-    if block.last_op is not None:
-        values += _leaves(block.last_op.operands[0])
-    moved = sum(
-        prod(v.type.get_shape()) * state.dtype(v).size
-        for v in values
-        if isinstance(v.type, TensorType)
-    )
-    return moved / state.machine.dma_gbps
-
-
 def _parameter(state: Lowering, index: int, arg: SSAValue, attrs: object) -> None:
     if not isinstance(arg.type, TensorType):
         raise NeuronError("NIR_LOW005", f"parameter {index} is not an array")
@@ -360,15 +330,6 @@ def _strides(shape: tuple[int, ...], layout: object) -> tuple[int, ...]:
         strides[d] = step
         step *= shape[d]
     return tuple(strides)
-
-
-def _leaves(ssa: SSAValue) -> list[SSAValue]:
-    if not isinstance(ssa.type, TupleType):
-        return [ssa]
-    owner = ssa.owner
-    if isinstance(owner, Operation) and owner.name == "hlo.tuple":
-        return [leaf for operand in owner.operands for leaf in _leaves(operand)]
-    raise NeuronError("NIR_LOW005", "the root tuple is not put together in the entry computation")
 
 
 def _result(state: Lowering, index: int, ssa: SSAValue) -> None:

@@ -12,6 +12,7 @@ from neuronir.dialects.nc.machine import get_machine
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.lowering.choices import Choices
 from neuronir.passes.lowering.function import lower_function
+from neuronir.passes.lowering.layouts.demand import DEPTH
 
 
 @dataclass(frozen=True)
@@ -20,27 +21,27 @@ class LowerHloToNc(ModulePass):
 
     The entry function, without calls and loops (hlo-inline, hlo-unroll-while), becomes the `main`
     function of an nc program at the virtual phase: layouts are chosen, dots and convolutions become
-    tiles of matmuls, constants go into the weight stream. Which operand of a product is stationary
-    is chosen for all products together, by what the busiest resource takes: with the one whose
-    dimension users want on partitions there is nothing to transpose. The target is the option, or
-    else the module attribute `nc.machine`. Equal layers that follow each other become one function
-    that a loop calls, in which the addresses of constants and parameters move with the round, if
-    that replaces at least `layers` instructions in all (0: none do). Large products of two matrices
-    go block by block: `blocks` is "search" for the sizes with the least estimate, "none", or
-    numbers of tiles such as "8x8x4" (of rows, of the contraction, of columns). Where all of the
-    contraction is one block, a panel of columns stays in SBUF: the first rows begin with some of
-    its columns while it is loaded, and DVE transposes a share of the other rows. The statistics say
-    with what a product begins, and how many of its transposes are DVE's. `layouts`: "global" for
-    those that users at any distance want, "local" for what the next op wants and the side of each
-    product by itself. `balance`: whether copies out of PSUM go to ACT or DVE, whichever has had
-    less to do; else to ACT.
+    tiles of matmuls, constants go into the weight stream. Which operand of a product is stationary,
+    and which normalisations have their rows along partitions, is what hlo-assign-layouts has noted;
+    where it has not, each product is decided on by itself, and rows lie on the free axis.
+    `lookahead`: how many ops downstream users are looked at for the layout of a value. The target
+    is the option, or else the module attribute `nc.machine`. Equal layers that follow each other
+    become one function that a loop calls, in which the addresses of constants and parameters move
+    with the round, if that replaces at least `layers` instructions in all (0: none do). Large
+    products of two matrices go block by block: `blocks` is "search" for the sizes with the least
+    estimate, "none", or numbers of tiles such as "8x8x4" (of rows, of the contraction, of columns).
+    Where all of the contraction is one block, a panel of columns stays in SBUF: the first rows
+    begin with some of its columns while it is loaded, and DVE transposes a share of the other rows.
+    The statistics say with what a product begins, and how many of its transposes are DVE's.
+    `balance`: whether copies out of PSUM go to ACT or DVE, whichever has had less to do; else to
+    ACT.
     """
 
     name = "lower-hlo-to-nc"
     target: str = ""
     layers: int = 2000
     blocks: str = "search"
-    layouts: str = "global"
+    lookahead: int = DEPTH
     balance: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -56,7 +57,7 @@ class LowerHloToNc(ModulePass):
         if main is None:
             raise NeuronError("NIR_LOW006", "the module has no function @main")
         note_flops(main)
-        choices = Choices.parse(self.blocks, self.layouts, self.balance)
+        choices = Choices.parse(self.blocks, self.lookahead, self.balance)
         lowered = lower_function(main, get_machine(name), self.layers, choices)
         for key, value in lowered.attributes.items():
             op.attributes[key] = value

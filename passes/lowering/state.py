@@ -1,24 +1,20 @@
 """The state of a lowering: values by SSA value, the converter, and choices of layout."""
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import cast
 
-from xdsl.dialects.builtin import TensorType
-from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 
-from neuronir.dialects.nc.data_types import dtype_of
 from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.ops import View
 from neuronir.dialects.support.errors import NeuronError
-from neuronir.dialects.support.location import source_name
 from neuronir.passes.lowering.choices import Choices
 from neuronir.passes.lowering.constants.bound import Constants
 from neuronir.passes.lowering.conversion.convert import Converter
 from neuronir.passes.lowering.emitter import Emitter
 from neuronir.passes.lowering.layers.repetition import Repetition
 from neuronir.passes.lowering.layouts.cover import covered, in_order_of, remaining
-from neuronir.passes.lowering.layouts.demand import DEPTH, Demand, demand, shape_of
+from neuronir.passes.lowering.layouts.demand import Demand, demand, shape_of
 from neuronir.passes.lowering.layouts.layout import (
     Atom,
     Form,
@@ -32,8 +28,8 @@ from neuronir.passes.lowering.layouts.layout import (
     tile,
     tile_width,
 )
+from neuronir.passes.lowering.layouts.types import known_dtype
 from neuronir.passes.lowering.layouts.values import Partition, Value
-from neuronir.passes.lowering.products.assignment import Sides
 from neuronir.passes.lowering.products.attention_match import Attention
 from neuronir.passes.statistics import gains, record
 
@@ -63,7 +59,6 @@ class Lowering:
         self.pieces: dict[tuple[Value, tuple[int, ...], tuple[int, ...]], Value] = {}
         self.row_parts: dict[Form, Form] = {}
         self.statistics: dict[tuple[Form, str, float], tuple[Form | None, Form]] = {}  # of rows
-        self.sides = Sides(machine)
         self.across: frozenset[Operation] = frozenset()  # norms of rows along partitions
         self.recentred: frozenset[Operation] = frozenset()  # norms whose means are taken away
         self.deviations: dict[tuple[Form, float], tuple[DType, list[View]]] = {}  # of rows across
@@ -121,29 +116,13 @@ class Lowering:
 
     def dtype(self, ssa: SSAValue) -> DType:
         """The data type of a tensor value, checked against what the machine takes."""
-        type_ = cast(TensorType, ssa.type)
-        try:
-            dtype = dtype_of(type_.element_type)
-        except KeyError:
-            dtype = None
-        if dtype is None or dtype.name not in self.machine.dtypes:
-            owner = ssa.owner
-            where = source_name(owner) if isinstance(owner, Operation) else ""
-            if isinstance(ssa, BlockArgument):
-                where = f"parameter {ssa.index}"
-            raise NeuronError(
-                "NCC_ESPP004",
-                f"{where}: element type {type_.element_type} is not supported on "
-                f"{self.machine.name}",
-                help=f"supported: {', '.join(sorted(self.machine.dtypes)).lower()}",
-            )
-        return dtype
+        return known_dtype(ssa, self.machine)
 
     def demand(self, ssa: SSAValue) -> Demand:
         """What the users of `ssa` want."""
         if ssa not in self._demands:
-            limit, depth = self.machine.partitions, DEPTH if self.choices.whole_graph else 1
-            found = self._demands[ssa] = demand(ssa, limit, self.across, depth)
+            limit = self.machine.partitions
+            found = self._demands[ssa] = demand(ssa, limit, self.across, self.choices.lookahead)
             if gains() and found.best() != demand(ssa, limit, self.across, 1).best():
                 record("lower-hlo-to-nc", "layouts that an op behind the next one wants")
         return self._demands[ssa]

@@ -9,7 +9,7 @@ from xdsl.ir import Operation
 from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.dialects.nc.machine import Machine, get_machine
 from neuronir.driver import CompileOptions, compile_text
-from neuronir.passes.lowering import function
+from neuronir.passes.lowering import assign_layouts, function
 from neuronir.passes.lowering.products.norm_sides import choose_norms, features_of
 from tests.differential.stages import failures
 from tests.norms import Parts, post_norm, pre_norm
@@ -38,7 +38,7 @@ def _ops(text: str, cast: str = "matmult") -> list[Operation]:
     ids=["one tile", "rows of two tiles", "more rows than a bank has columns"],
 )
 def test_numbers(tokens: int, features: int, cast: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(function, "choose_norms", _all)
+    monkeypatch.setattr(assign_layouts, "choose_norms", _all)
     text = pre_norm(tokens, features, layers=1, affine=True)
     x = np.random.default_rng(3).standard_normal((tokens, features)).astype(np.float32)
     assert not failures(text, [x], cast)
@@ -59,21 +59,21 @@ def test_numbers_of_norms_after_each_block(
         assert len(found) == 5
         return frozenset(found[first:last])
 
-    monkeypatch.setattr(function, "choose_norms", chosen)
+    monkeypatch.setattr(assign_layouts, "choose_norms", chosen)
     x = np.random.default_rng(3).standard_normal((150, 256)).astype(np.float32)
     assert not failures(post_norm(150, 256, layers=3), [x], cast)
 
 
 def test_means_taken_away_before_products_that_bind(monkeypatch: pytest.MonkeyPatch) -> None:
     """DVE adds up pairs of tiles where PE is what the program waits for."""
-    monkeypatch.setattr(function, "choose_norms", _all)
-    monkeypatch.setattr(function, "_least_dma_ns", lambda state, block: 0.0)
+    monkeypatch.setattr(assign_layouts, "choose_norms", _all)
+    monkeypatch.setattr(function, "least_dma_ns", lambda block, machine: 0.0)
     x = np.random.default_rng(3).standard_normal((20, 384)).astype(np.float32)
     assert not failures(post_norm(20, 384, layers=2), [x], "matmult")
 
 
 def test_numbers_with_a_token_in_front(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(function, "choose_norms", _all)
+    monkeypatch.setattr(assign_layouts, "choose_norms", _all)
     parts = Parts(token=True, positions=True, first_row=True)
     x = np.random.default_rng(3).standard_normal((196, 256)).astype(np.float32)
     assert not failures(pre_norm(196, 256, layers=1, parts=parts), [x], "matmult")

@@ -1,9 +1,15 @@
-// RUN: neuron-opt %s -p 'lower-hlo-to-nc{target=trn1}' | filecheck %s
-// RUN: neuron-opt %s -p 'lower-hlo-to-nc{target=trn1}' --pass-statistics 2>&1 >%t | filecheck %s --check-prefix=STATS
+// RUN: neuron-opt %s -p 'hlo-assign-layouts{target=trn1}' | filecheck %s --check-prefix=ASSIGNED
+// RUN: neuron-opt %s -p 'hlo-assign-layouts{target=trn1 norms=false}' | filecheck %s --check-prefix=NONE
+// RUN: neuron-opt %s -p 'hlo-assign-layouts{target=trn1},lower-hlo-to-nc{target=trn1}' | filecheck %s
+// RUN: neuron-opt %s -p 'hlo-assign-layouts{target=trn1}' --pass-statistics 2>&1 >%t | filecheck %s --check-prefix=STATS
 
 // 144 rows are two tiles where they are stationary, but one moving operand. So the first product has its
 // weights stationary and the norm its rows along partitions: a product with ones leaves the sums of
 // squares on all of them, POOL takes the root, and nothing is transposed but x.
+
+// ASSIGNED:     hlo.dot {{.*}} {nc.stationary = "rhs"} :
+// ASSIGNED:     hlo.composite {{.*}} {nc.partition_dim = 1 : i64} (
+// NONE-NOT:     nc.partition_dim
 
 // CHECK-LABEL: nc.func "main"
 // CHECK-COUNT-2: nc.transpose

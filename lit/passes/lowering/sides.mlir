@@ -1,12 +1,19 @@
-// RUN: neuron-opt %s -p 'lower-hlo-to-nc{target=trn1}' | filecheck %s
-// RUN: neuron-opt %s -p 'lower-hlo-to-nc{target=trn1}' --pass-statistics 2>&1 >%t | filecheck %s --check-prefix=STATS
-// RUN: neuron-opt %s -p 'lower-hlo-to-nc{target=trn1 layouts=local}' | filecheck %s --check-prefix=LOCAL
-// RUN: neuron-opt %s -p 'lower-hlo-to-nc{target=trn1 balance=false}' | filecheck %s --check-prefix=ACT
-// RUN: not neuron-opt %s -p 'lower-hlo-to-nc{target=trn1 layouts=none}' 2>&1 | filecheck %s --check-prefix=WRONG
+// RUN: neuron-opt %s -p 'hlo-assign-layouts{target=trn1}' | filecheck %s --check-prefix=ASSIGNED
+// RUN: neuron-opt %s -p 'hlo-assign-layouts{target=trn1 products=false}' | filecheck %s --check-prefix=NONE
+// RUN: neuron-opt %s -p 'hlo-assign-layouts' | filecheck %s --check-prefix=NONE
+// RUN: neuron-opt %s -p 'hlo-assign-layouts{target=trn1},lower-hlo-to-nc{target=trn1}' | filecheck %s
+// RUN: neuron-opt %s -p 'hlo-assign-layouts{target=trn1},lower-hlo-to-nc{target=trn1}' --pass-statistics 2>&1 >%t | filecheck %s --check-prefix=STATS
+// RUN: neuron-opt %s -p 'lower-hlo-to-nc{target=trn1}' | filecheck %s --check-prefix=ALONE
+// RUN: neuron-opt %s -p 'hlo-assign-layouts{target=trn1},lower-hlo-to-nc{target=trn1 balance=false}' | filecheck %s --check-prefix=ACT
+// RUN: not neuron-opt %s -p 'lower-hlo-to-nc{target=trn1 lookahead=0}' 2>&1 | filecheck %s --check-prefix=WRONG
 
 // With 128 columns, PE would take less time for x times w and six transposes than for w as the
 // stationary operand. But DMA is what this program waits for, so w is stationary: the product comes
 // as the second one takes it, and only x is transposed.
+
+// ASSIGNED:     %[[P:.*]] = hlo.dot %{{.*}} {nc.stationary = "rhs"} :
+// ASSIGNED:     hlo.dot %[[P]]{{.*}} rhs_contracting_dims = [0] :
+// NONE-NOT:     nc.stationary
 
 // CHECK-LABEL: nc.func "main"
 // CHECK-COUNT-6: nc.transpose
@@ -15,24 +22,26 @@
 // CHECK-NOT:     nc.transpose
 // CHECK:         nc.return
 
-// STATS: 3 eviction balance: evictions on ACT
-// STATS: 2 eviction balance: evictions on DVE
-// STATS: 1136 eviction balance: ns of the busier of ACT and DVE
-// STATS: 1860 eviction balance: the same with all on ACT
-// STATS: 2325 eviction balance: the same with all on DVE
+// STATS: hlo-assign-layouts
 // STATS: 3945 layout assignment: ns of PE, sides by PE alone
 // STATS: 4359 layout assignment: ns of PE, sides by all resources
 // STATS: 1226 layout assignment: ns of the PSUM port, sides by PE alone
 // STATS: 806 layout assignment: ns of the PSUM port, sides by all resources
 // STATS: 6 transposes spared by the other side
+// STATS: lower-hlo-to-nc
+// STATS: 3 eviction balance: evictions on ACT
+// STATS: 2 eviction balance: evictions on DVE
+// STATS: 1136 eviction balance: ns of the busier of ACT and DVE
+// STATS: 1860 eviction balance: the same with all on ACT
+// STATS: 2325 eviction balance: the same with all on DVE
 
 // The product by itself: as PE alone would have it. Without balance ACT evicts.
 
-// LOCAL-COUNT-12: nc.transpose
+// ALONE-COUNT-12: nc.transpose
 
 // ACT-NOT: on dve
 
-// WRONG: [NIR_LOW007] lower-hlo-to-nc: layouts are 'global' or 'local', not 'none'
+// WRONG: [NIR_LOW007] lower-hlo-to-nc: layouts look at 1 op downstream or more, not 0
 func.func @main(%x: tensor<128x768xbf16>, %v: tensor<768x768xbf16>) -> tensor<128x768xf32> {
   %w = hlo.constant dense<5.000000e-01> : tensor<768x768xbf16>
   %p = hlo.dot %x, %w lhs_contracting_dims = [1], rhs_contracting_dims = [0] : (tensor<128x768xbf16>, tensor<768x768xbf16>) -> tensor<128x768xbf16>

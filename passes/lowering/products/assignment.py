@@ -169,6 +169,11 @@ def _has_bias(value: SSAValue, rows: int) -> bool:
     return False
 
 
+def direct_by_itself(p: Product, machine: Machine) -> bool:
+    """Whether a product is computed with its rows on partitions at once, if it were alone."""
+    return Sides(machine).direct(p)
+
+
 class Sides:
     """The choices for the products of a block."""
 
@@ -200,7 +205,7 @@ class Sides:
             for name, total in (("PE alone", least), ("all resources", self._total)):
                 for resource, ns in (("PE", total.pe), ("the PSUM port", total.port)):
                     text = f"layout assignment: ns of {resource}, sides by {name}"
-                    record("lower-hlo-to-nc", text, round(ns))
+                    record("hlo-assign-layouts", text, round(ns))
         return sum(
             n * loads(p, False, self.machine).transposes
             for p, n in products.items()
@@ -238,32 +243,35 @@ def choose_sides(
     want: Callable[[SSAValue], Demand],
     machine: Machine,
     dma_ns: float,
-) -> Sides:
-    """The choices for all products among `ops`, of whose results `want` tells the demand. `dma_ns`
-    is what DMA takes; all other products count with their FLOPs at the peak."""
-    found: Counter[Product] = Counter()
+) -> dict[DotOp, int]:
+    """The stationary operands (0, 1) of the products among `ops` of whose results users want one
+    side on partitions, as `want` tells. `dma_ns` is what DMA takes; all other products count with
+    their FLOPs at the peak."""
+    found: dict[DotOp, tuple[Product, int]] = {}
     flops = 0
     for op in ops:
-        p = wanted_product(op, want, machine) if isinstance(op, DotOp) else None
-        if p is None:
+        wanted = wanted_product(op, want, machine) if isinstance(op, DotOp) else None
+        if wanted is None:
             flops += useful_flops(op)
         else:
-            found[p] += 1
+            found[cast(DotOp, op)] = wanted
     sides = Sides(machine, Loads(pe=flops / machine.peak_flops_bf16 * 1e9), dma_ns)
-    spared = sides.note(found)
+    spared = sides.note(Counter(p for p, _ in found.values()))
     if spared:
-        record("lower-hlo-to-nc", "transposes spared by the other side", spared)
-    return sides
+        record("hlo-assign-layouts", "transposes spared by the other side", spared)
+    return {op: side if sides.direct(p) else 1 - side for op, (p, side) in found.items()}
 
 
 def wanted_product(
     op: DotOp, want: Callable[[SSAValue], Demand], machine: Machine
-) -> Product | None:
-    """A product of floats of which the users want one side on partitions, with that side's rows."""
+) -> tuple[Product, int] | None:
+    """A product of floats of which the users want one side on partitions, with that side's rows,
+    and which (0, 1) it is."""
     if not known_types(op, machine):
         return None
     side = wanted_side(want(op.results[0]), free_factors(op))
-    return None if side is None else product_of(op, side)
+    found = None if side is None else product_of(op, side)
+    return None if found is None or side is None else (found, side)
 
 
 def known_types(op: DotOp, machine: Machine) -> bool:

@@ -1,7 +1,8 @@
 """dot: tiles of matmuls that accumulate over the contraction in PSUM, evicted with what follows.
 
 Swapping the stationary and the moving operand transposes the product for free, so the side that the
-users want on partitions is the stationary one where that does not cost more (assignment.py).
+users want on partitions is the stationary one where that does not cost more (assignment.py): as
+hlo-assign-layouts has noted for all products together, or else for each by itself.
 """
 
 from collections.abc import Sequence
@@ -28,7 +29,13 @@ from neuronir.passes.lowering.layouts.layout import (
 )
 from neuronir.passes.lowering.layouts.values import Partition, Value, slice_value
 from neuronir.passes.lowering.layouts.views import numbers_of
-from neuronir.passes.lowering.products.assignment import REUSE, product_of, wanted_side
+from neuronir.passes.lowering.products.assigned import stationary_of
+from neuronir.passes.lowering.products.assignment import (
+    REUSE,
+    direct_by_itself,
+    product_of,
+    wanted_side,
+)
 from neuronir.passes.lowering.products.epilogue import Epilogue, find_epilogue
 from neuronir.passes.lowering.products.evict import Evict
 from neuronir.passes.lowering.products.in_place import part_form
@@ -135,11 +142,14 @@ class Dot:
 
     def _stationary(self, sides: Sequence[Side], demand: Demand) -> int:
         """Which operand is stationary: its free factors lie on partitions."""
+        assigned = stationary_of(self.op)
+        if assigned is not None:
+            return assigned
         left, right = ([p.mine for p in side.free] for side in sides)
         which = wanted_side(demand, (left, right))
         if which is not None:
             problem = product_of(self.op, which)
-            direct = problem is None or self.state.sides.direct(problem)
+            direct = problem is None or direct_by_itself(problem, self.state.machine)
             return which if direct else 1 - which
         in_right = any(meet(f, a) for f in demand.free for a in right)
         in_left = any(meet(f, a) for f in demand.free for a in left)

@@ -40,7 +40,9 @@ from neuronir.passes.lowering.products.assignment import (
 )
 from neuronir.passes.lowering.products.sides import meet, product
 from neuronir.passes.lowering.products.times import eviction_ns, matmul_ns, sum_ns
-from neuronir.passes.statistics import record
+from neuronir.passes.statistics import gains, record
+
+_PASS = "hlo-assign-layouts"
 
 Want = Callable[[SSAValue], Demand]
 
@@ -65,7 +67,11 @@ def choose_norms(
         if other < least:
             chosen, least = more, other
     if chosen:
-        record("lower-hlo-to-nc", "normalisations along partitions", len(chosen))
+        record(_PASS, "normalisations along partitions", len(chosen))
+        if gains():
+            before = comparison.busiest(frozenset())
+            for text, (ns, _) in (("the free axis", before), ("partitions", least)):
+                record(_PASS, f"norms: ns of what is busiest, rows along {text}", round(ns))
     return chosen
 
 
@@ -140,8 +146,8 @@ class _Comparison:
                 if _taken(op, machine):
                     rows, length = _rows(op)
                     total = total.plus(transposed(length, rows, _dtype(op), machine))
-            elif isinstance(op, DotOp) and (p := wanted_product(op, want, machine)):
-                found[p] += 1
+            elif isinstance(op, DotOp) and (wanted := wanted_product(op, want, machine)):
+                found[wanted[0]] += 1
             elif isinstance(op, DotOp) and known_types(op, machine) and (p := _other(op, want)):
                 total = total.plus(loads(p, True, machine))
             else:

@@ -18,6 +18,7 @@ from neuronir.dialects.hlo.linear import ConvolutionOp, DotOp
 from neuronir.dialects.hlo.reduction import ReduceOp, ReduceWindowOp
 from neuronir.passes.lowering.layouts.demand import shape_of
 from neuronir.passes.lowering.layouts.layout import row_major
+from neuronir.passes.lowering.products.assigned import ASSIGNED
 
 WHOLE = -1
 """In place of a dimension: the value is needed whole for each tile."""
@@ -268,8 +269,11 @@ def tiled_copy(
     regions: dict[Operation, Tiling] | None = None,
 ) -> Operation:
     """A copy of `op` with the types of a tile of `rows`; `mapping` is from values to those of the
-    copies. `regions` remembers the tilings of composites' regions for other tiles."""
+    copies. `regions` remembers the tilings of composites' regions for other tiles. Layouts that
+    were assigned are those of the whole: a tile is decided on by itself."""
     copy = op.clone(mapping)
+    for name in ASSIGNED:
+        copy.attributes.pop(name, None)
     copy.location = op.location
     _retype(op, copy, tiling, rows)
     if isinstance(op, CompositeOp):

@@ -1,0 +1,41 @@
+"""What a program takes at least: DMA for what it must move, and PE for its products."""
+
+from math import prod
+
+from xdsl.dialects.builtin import TensorType, TupleType
+from xdsl.ir import Block, Operation, SSAValue
+
+from neuronir.dialects.hlo.constants import ConstantOp
+from neuronir.dialects.hlo.flops import useful_flops
+from neuronir.dialects.nc.machine import Machine
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.passes.lowering.layouts.types import known_dtype
+
+
+def least_dma_ns(block: Block, machine: Machine) -> float:
+    """What DMA must bring and take away, at its rate: arguments, constants and results, once."""
+    values: list[SSAValue] = [arg for arg in block.args if arg.uses]
+    values += [op.results[0] for op in block.ops if isinstance(op, ConstantOp)]
+    if block.last_op is not None:
+        values += leaves_of(block.last_op.operands[0])
+    moved = sum(
+        prod(v.type.get_shape()) * known_dtype(v, machine).size
+        for v in values
+        if isinstance(v.type, TensorType)
+    )
+    return moved / machine.dma_gbps
+
+
+def least_pe_ns(block: Block, machine: Machine) -> float:
+    """What PE takes for the products of a block at its peak."""
+    return sum(useful_flops(op) for op in block.ops) / machine.peak_flops_bf16 * 1e9
+
+
+def leaves_of(ssa: SSAValue) -> list[SSAValue]:
+    """The arrays of a result, in order; NIR_LOW005 for a tuple that comes from elsewhere."""
+    if not isinstance(ssa.type, TupleType):
+        return [ssa]
+    owner = ssa.owner
+    if isinstance(owner, Operation) and owner.name == "hlo.tuple":
+        return [leaf for operand in owner.operands for leaf in leaves_of(operand)]
+    raise NeuronError("NIR_LOW005", "the root tuple is not put together in the entry computation")

@@ -1,0 +1,66 @@
+"""Layouts that hlo-assign-layouts has chosen, as attributes of the ops of a function.
+
+`nc.stationary` of a dot, "lhs" or "rhs": the operand whose free dimension lies on the partitions of
+the result. `nc.partition_dim` of a normalisation: the dimension of its operand and result that lies
+along partitions, the last one. An op without is decided on by itself when it is lowered.
+"""
+
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
+from xdsl.ir import Block, Operation
+
+from neuronir.dialects.hlo.control_flow import CompositeOp
+from neuronir.dialects.hlo.linear import DotOp
+from neuronir.dialects.nc.machine import Machine
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.location import source_name
+from neuronir.passes.lowering.layouts.demand import shape_of
+from neuronir.passes.lowering.products.norm_sides import features_of
+
+STATIONARY = "nc.stationary"
+PARTITION_DIM = "nc.partition_dim"
+ASSIGNED = (STATIONARY, PARTITION_DIM)
+_SIDES = ("lhs", "rhs")
+
+
+def assign_stationary(op: DotOp, side: int) -> None:
+    """Note that operand number `side` is stationary."""
+    op.attributes[STATIONARY] = StringAttr(_SIDES[side])
+
+
+def stationary_of(op: DotOp) -> int | None:
+    """The number of the operand that is to be stationary; None of a product without the attribute,
+    NIR_LOW008 where it is none of both."""
+    attribute = op.attributes.get(STATIONARY)
+    if attribute is None:
+        return None
+    if not isinstance(attribute, StringAttr) or attribute.data not in _SIDES:
+        raise _wrong(op, STATIONARY, 'the stationary operand of a dot is "lhs" or "rhs"')
+    return _SIDES.index(attribute.data)
+
+
+def assign_across(op: CompositeOp) -> None:
+    """Note that the rows of a normalisation lie along partitions."""
+    last = len(shape_of(op.results[0])) - 1
+    op.attributes[PARTITION_DIM] = IntegerAttr(last, i64)
+
+
+def norms_across(block: Block, machine: Machine) -> frozenset[Operation]:
+    """The normalisations of a block whose rows are to lie along partitions; NIR_LOW008 where they
+    cannot."""
+    found = frozenset(op for op in block.ops if PARTITION_DIM in op.attributes)
+    for op in found:
+        dim = op.attributes[PARTITION_DIM]
+        last = len(shape_of(op.results[0])) - 1
+        fits = isinstance(op, CompositeOp) and features_of(op, machine) is not None
+        if not fits or not isinstance(dim, IntegerAttr) or dim.value.data != last:
+            raise _wrong(
+                op,
+                PARTITION_DIM,
+                "of normalisations only the rows of whole tiles lie along partitions",
+            )
+    return found
+
+
+def _wrong(op: Operation, name: str, rule: str) -> NeuronError:
+    where = f"{source_name(op) or op.name}: {name} = {op.attributes[name]}"
+    return NeuronError("NIR_LOW008", f"{where}: {rule}", help="hlo-assign-layouts chooses it")
