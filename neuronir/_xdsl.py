@@ -34,6 +34,7 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.lexer import Input, Span, Token
 from xdsl.utils.mlir_lexer import KIND_BY_PUNCTUATION_SPELLING, MLIRLexer, MLIRToken, MLIRTokenKind
 
+from neuronir import _xdsl_ir as _xdsl_ir  # replaces functions of xDSL
 from neuronir._xdsl_verify import plan_verifier
 
 # Groups: 1 bare identifier, 2 %identifier, 3 integer, 4 punctuation. Everything else (strings,
@@ -311,11 +312,12 @@ def _likeness(op: Operation) -> Hashable | None:
     with the same objects in these places both are right, or none. They stay as long as the ops."""
     found: list[Hashable] = [type(op)]
     for operand in op._operands:
-        if isinstance(operand, ErasedSSAValue):
+        if type(operand) is ErasedSSAValue:
             return None
-        found.append(id(operand.type))
+        found.append(id(operand._type))
     found.append(None)
-    found += [id(result.type) for result in op.results]
+    for result in op.results:
+        found.append(id(result._type))
     for name, value in op.properties.items():
         found.append(name)
         found.append(id(value))

@@ -221,7 +221,7 @@ def _verify_isolated(trait: IsolatedFromAbove, op: Operation) -> None:
         inside.update(id(block) for block in region.blocks)
         for block in region.blocks:
             for child in block.ops:
-                for operand in child.operands:
+                for operand in child._operands:
                     owner = operand.owner
                     if id(owner if isinstance(owner, Block) else owner.parent) not in inside:
                         _isolated(trait, op)
