@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import NoReturn
 
 from lark import Token
 from xdsl.dialects.builtin import (
@@ -23,14 +24,16 @@ from neuronir.dialects.hlo.attributes import i64_attr
 from neuronir.dialects.hlo.constants import ConstantOp, constant_value
 from neuronir.dialects.hlo.control_flow import ReturnOp, TupleOp
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.frontends.hlo_text.alike import Form, Instruction
 from neuronir.frontends.hlo_text.attributes import malformed
 from neuronir.frontends.hlo_text.literals import decode_literal
 from neuronir.frontends.hlo_text.metadata import MetadataDecoder, StackFrames
 from neuronir.frontends.hlo_text.opcodes import KEPT, OPCODES, Opcode
 from neuronir.frontends.hlo_text.operands import read_operands, unknown_opcode
+from neuronir.frontends.hlo_text.plans import Plan, plan_of
 from neuronir.frontends.hlo_text.shapes import Shape, parse_shape, split_top
 from neuronir.frontends.hlo_text.source import Source
-from neuronir.frontends.hlo_text.syntax import Computation, HloText, Instruction
+from neuronir.frontends.hlo_text.syntax import Computation, HloText
 
 _TRIP_COUNT = re.compile(r'"known_trip_count"\s*:\s*\{\s*"n"\s*:\s*"(\d+)"')
 
@@ -45,6 +48,7 @@ class Importer:
         self._functions: dict[str, str] = {}
         self._pending: list[tuple[str, Computation]] = []
         self._open: list[str] = []
+        self._plans: dict[Form, Plan | None] = {}
         self._computations: dict[str, Computation] = {}
         for computation in record.computations:
             if computation.name in self._computations:
@@ -142,23 +146,21 @@ class Importer:
         values: dict[str, SSAValue] = {}
         self._parameters(computation, block, values, attributes)
         root: SSAValue | None = None
-        root_token: Token | None = None
-        for tokens in computation.instructions:
-            head = tokens[0]
-            is_root = head.startswith("ROOT") and head[4:5].isspace()
-            name = (head[4:].lstrip() if is_root else head).lstrip("%")
-            if tokens[2] == "parameter":
+        rooted = False
+        for instruction in computation.instructions:
+            name = instruction.name
+            if instruction.opcode == "parameter":
                 value = values[name]
+            elif name in values:
+                self._twice(name, instruction)
             else:
-                if name in values:
-                    self._source.fail("NIR_HLO005", f"instruction '{name}' is defined twice", head)
-                value = self._instruction(name, tokens, values, block)
-                values[name] = value
-            if is_root:
-                if root_token is not None:
-                    self._source.fail("NIR_HLO006", "more than one ROOT in a computation", head)
-                root, root_token = value, head
-            elif root_token is None:
+                value = values[name] = self._instruction(instruction, values, block)
+            if instruction.is_root:
+                if rooted:
+                    token = instruction.tokens[0]
+                    self._source.fail("NIR_HLO006", "more than one ROOT in a computation", token)
+                root, rooted = value, True
+            elif not rooted:
                 root = value
         self._open.pop()
         assert root is not None
@@ -172,18 +174,18 @@ class Importer:
         attributes: list[DictionaryAttr] | None,
     ) -> None:
         """Make block arguments of the parameter instructions, in order of their numbers."""
-        found: dict[int, tuple[str, Instruction]] = {}
-        for tokens in computation.instructions:
-            if tokens[2] != "parameter":
+        found: dict[int, tuple[str, list[Token]]] = {}
+        for instruction in computation.instructions:
+            if instruction.opcode != "parameter":
                 continue
+            name, tokens = instruction.name, instruction.tokens
             head, number = tokens[0], tokens[3][1:-1].strip()
-            name = _instruction_name(head)
             if not number.isdigit():
                 self._source.fail("NIR_HLO007", f"malformed parameter number '{number}'", tokens[3])
             if int(number) in found:
                 self._source.fail("NIR_HLO005", f"parameter {number} is defined twice", head)
             if name in values:
-                self._source.fail("NIR_HLO005", f"instruction '{name}' is defined twice", head)
+                self._twice(name, instruction)
             found[int(number)] = (name, tokens)
         for index in range(len(found)):
             if index not in found:
@@ -213,7 +215,7 @@ class Importer:
 
     # ---- instructions
 
-    def _shape(self, name: str, tokens: Instruction) -> Shape:
+    def _shape(self, name: str, tokens: list[Token]) -> Shape:
         try:
             return parse_shape(str(tokens[1]))
         except NeuronError as error:
@@ -221,10 +223,20 @@ class Importer:
                 error.code, f"instruction '{name}': {error.message}", tokens[1], error.help
             )
 
+    def _twice(self, name: str, instruction: Instruction) -> NoReturn:
+        token = instruction.tokens[0]
+        self._source.fail("NIR_HLO005", f"instruction '{name}' is defined twice", token)
+
     def _instruction(
-        self, name: str, tokens: Instruction, values: Mapping[str, SSAValue], block: Block
+        self, instruction: Instruction, values: Mapping[str, SSAValue], block: Block
     ) -> SSAValue:
         """Build one instruction that is no parameter."""
+        plan = None if instruction.form is None else self._plans.get(instruction.form)
+        if plan is not None:
+            operands = plan.operands(instruction, values)
+            if operands is not None:
+                return self._planned(instruction, plan, operands, block)
+        name, tokens = instruction.name, instruction.tokens
         opcode = tokens[2]
         spec = OPCODES.get(opcode)
         if spec is None:
@@ -258,6 +270,26 @@ class Importer:
             )
         block.add_op(op)
         _hint(op.results[0], name)
+        if instruction.form is not None:
+            self._plans[instruction.form] = plan_of(instruction, op)
+        return op.results[0]
+
+    def _planned(
+        self, instruction: Instruction, plan: Plan, operands: list[SSAValue], block: Block
+    ) -> SSAValue:
+        """Build an instruction as one was built whose line is like its line."""
+        assert instruction.form is not None
+        op = plan.op.create(
+            operands=operands,
+            result_types=plan.types,
+            properties=plan.properties,
+            attributes=plan.attributes,
+            location=self._source.location_at(
+                instruction.name, instruction.line, instruction.form.column
+            ),
+        )
+        block.add_op(op)
+        _hint(op.results[0], instruction.name)
         return op.results[0]
 
     def _attribute(
@@ -304,7 +336,7 @@ class Importer:
         self,
         name: str,
         spec: Opcode,
-        tokens: Instruction,
+        tokens: list[Token],
         computations: Mapping[str, Sequence[str]],
         properties: dict[str, Attribute],
     ) -> list[Region]:
@@ -336,7 +368,7 @@ class Importer:
     def _constant(
         self,
         name: str,
-        tokens: Instruction,
+        tokens: list[Token],
         shape: Shape,
         location: NameLoc,
         attributes: dict[str, Attribute],
@@ -374,13 +406,6 @@ class Importer:
 
 
 _BRANCHES = frozenset(("true_computation", "false_computation", "branch_computations"))
-
-
-def _instruction_name(head: str) -> str:
-    text = str(head)
-    if text.startswith("ROOT") and text[4:5].isspace():
-        text = text[4:].strip()
-    return text.lstrip("%")
 
 
 def _split_attribute(token: str) -> tuple[str, str]:

@@ -1,7 +1,7 @@
 """Operands of an instruction, by name, and opcodes that we do not have."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
 from lark import Token
@@ -11,7 +11,6 @@ from neuronir.dialects.support.errors import NeuronError
 from neuronir.frontends.hlo_text.opcodes import Opcode
 from neuronir.frontends.hlo_text.shapes import parse_shape, split_top
 from neuronir.frontends.hlo_text.source import Source
-from neuronir.frontends.hlo_text.syntax import Instruction
 
 _PLAIN_OPERANDS = re.compile(r"\(\s*(?:%?[\w.\-]+(?:\s*,\s*%?[\w.\-]+)*+)?\s*\)")
 _NAME = re.compile(r"%?([\w.\-]+)")
@@ -35,14 +34,20 @@ def unknown_opcode(source: Source, name: str, opcode: Token) -> NoReturn:
     source.fail("NIR_HLO003", f"instruction '{name}': unknown opcode '{opcode}'", opcode)
 
 
+def plain_operands(text: str) -> list[str] | None:
+    """The names between the parentheses, None if there is more than names."""
+    return _NAME.findall(text) if _PLAIN_OPERANDS.fullmatch(text) else None
+
+
 def read_operands(
-    source: Source, name: str, spec: Opcode, tokens: Instruction, values: Mapping[str, SSAValue]
+    source: Source, name: str, spec: Opcode, tokens: Sequence[Token], values: Mapping[str, SSAValue]
 ) -> list[SSAValue]:
     """The values that an instruction names between its parentheses."""
     text = tokens[3]
     operands: list[SSAValue] = []
-    if _PLAIN_OPERANDS.fullmatch(text):
-        for operand in _NAME.findall(text):
+    plain = plain_operands(text)
+    if plain is not None:
+        for operand in plain:
             value = values.get(operand)
             if value is None:
                 _unknown_operand(source, name, operand, text)

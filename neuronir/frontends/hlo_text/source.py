@@ -46,10 +46,13 @@ class Source:
 
     def location(self, name: str, token: Token) -> NameLoc:
         """The location of an instruction: its name, at the place of a token."""
-        column = token.column or 1
+        return self.location_at(name, token.line or 1, token.column or 1)
+
+    def location_at(self, name: str, line: int, column: int) -> NameLoc:
+        """The location of an instruction that is in a line and column, counted from 1."""
         column_attr = self._columns.get(column)
         if column_attr is None:
             column_attr = self._columns[column] = IntAttr(column)
-        line = trusted(IntAttr, data=token.line or 1)
-        place = trusted(FileLineColLoc, filename=self._file, line=line, column=column_attr)
+        line_attr = trusted(IntAttr, data=line)
+        place = trusted(FileLineColLoc, filename=self._file, line=line_attr, column=column_attr)
         return trusted(NameLoc, desc=trusted(StringAttr, data=name), location=place)

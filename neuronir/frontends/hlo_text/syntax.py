@@ -9,9 +9,7 @@ from lark import Lark, Token, Transformer
 from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, UnexpectedToken
 
 from neuronir.dialects.support.errors import NeuronError, SourceLocation
-
-Instruction = list[Token]
-"""The tokens of an instruction: name, shape, opcode, arguments, then the attributes."""
+from neuronir.frontends.hlo_text.alike import AlikeLexer, Instruction, Known
 
 
 @dataclass
@@ -40,7 +38,7 @@ class _Records(Transformer[Token, HloText]):
 
     def instruction(self, children: list[Token]) -> Instruction:
         """An instruction is its tokens."""
-        return children
+        return Instruction(children)
 
     def computation(self, children: list[Any]) -> Computation:
         """Collect instructions; the signature says nothing that the parameters do not."""
@@ -49,8 +47,10 @@ class _Records(Transformer[Token, HloText]):
         name = token.removeprefix("ENTRY").strip().lstrip("%") if is_entry else token.lstrip("%")
         record = Computation(name, is_entry, token)
         for child in children[1:]:
-            if isinstance(child, list):
+            if isinstance(child, Instruction):
                 record.instructions.append(child)
+            elif isinstance(child, Known):
+                record.instructions += child.instructions
             elif child.type == "ATTRIBUTE":
                 record.attributes.append(child)
         return record
@@ -85,7 +85,7 @@ _WHAT = {
 
 
 @cache
-def _parser() -> Lark:
+def _parser(*, alike: bool) -> Lark:
     grammar = files("neuronir.frontends.hlo_text").joinpath("grammar.lark").read_text("utf-8")
     return Lark(
         grammar,
@@ -94,6 +94,7 @@ def _parser() -> Lark:
         transformer=_Records(),
         maybe_placeholders=False,
         propagate_positions=False,
+        _plugins={"ContextualLexer": AlikeLexer} if alike else {},
     )
 
 
@@ -123,6 +124,7 @@ def error_at(
 
 def _expected(names: object) -> str:
     known = {_WHAT.get(str(n), str(n)) for n in names} if isinstance(names, (set, list)) else set()
+    known.discard("KNOWN")
     return " or ".join(sorted(known)) if known else "something else"
 
 
@@ -142,11 +144,23 @@ def _syntax_error(error: UnexpectedInput, text: str, filename: str) -> NeuronErr
     return error_at("NIR_HLO001", message, text, filename, offset)
 
 
-def parse_text(text: str, filename: str) -> HloText:
-    """Parse HLO text; a syntax error is a NeuronError NIR_HLO001 with line, column and caret."""
+def parse_text(text: str, filename: str, *, alike: bool = True) -> HloText:
+    """Parse HLO text; a syntax error is a NeuronError NIR_HLO001 with line, column and caret.
+
+    `alike`: lines like earlier ones are not looked at again; the result is the same without.
+    """
+    if alike:
+        try:
+            return _parse(text, alike=True)
+        except UnexpectedInput:
+            pass  # or this lexer alone does not take it
     try:
-        result = _parser().parse(text)
+        return _parse(text, alike=False)
     except UnexpectedInput as error:
         raise _syntax_error(error, text, filename) from None
+
+
+def _parse(text: str, *, alike: bool) -> HloText:
+    result = _parser(alike=alike).parse(text)
     assert isinstance(result, HloText)
     return result
