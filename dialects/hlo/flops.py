@@ -1,6 +1,7 @@
 """The arithmetic that a dot or a convolution stands for, whatever is executed for it."""
 
 import math
+from functools import lru_cache
 
 from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Operation
@@ -9,6 +10,8 @@ from neuronir.dialects.hlo.semantics.registry import index_list, integer, shape_
 
 FLOPS = "hlo.flops"
 """The attribute that `note_flops` gives to dots and convolutions."""
+
+_PRODUCTS = ("hlo.dot", "hlo.convolution")
 
 
 def products_of(op: Operation) -> int:
@@ -21,16 +24,23 @@ def products_of(op: Operation) -> int:
 
 def useful_flops(op: Operation) -> int:
     """A multiplication and an addition for each product; 0 for other operations."""
-    if op.name not in ("hlo.dot", "hlo.convolution"):
+    if op.name not in _PRODUCTS:
         return 0
     return 2 * math.prod(shape_and_dtype(op.results[0].type)[0]) * products_of(op)
 
 
+@lru_cache(256)
+def _count(flops: int) -> IntegerAttr:
+    return IntegerAttr(flops, i64)
+
+
 def note_flops(root: Operation) -> None:
-    """Note the FLOPs of each dot and convolution, before it is cut into tiles or padded with zeros;
-    what is noted stays."""
-    for op in root.walk():
-        if FLOPS in op.attributes:
-            continue
-        if flops := useful_flops(op):
-            op.attributes[FLOPS] = IntegerAttr(flops, i64)
+    """Note the FLOPs of each dot and convolution among an op and those inside of it, before it is
+    cut into tiles or padded with zeros; what is noted stays."""
+    if FLOPS not in root.attributes and (flops := useful_flops(root)):
+        root.attributes[FLOPS] = _count(flops)
+    for region in root.regions:
+        for block in region.blocks:
+            for op in block.ops:
+                if op.regions or op.name in _PRODUCTS:
+                    note_flops(op)

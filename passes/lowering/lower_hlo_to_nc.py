@@ -62,8 +62,7 @@ class LowerHloToNc(ModulePass):
         for key, value in lowered.attributes.items():
             op.attributes[key] = value
         for function in list(op.ops):
-            function.detach()
-            function.erase(safe_erase=False)
+            function.detach()  # all of it goes together, so nothing has to be taken apart
         body = lowered.body.block
         for inner in list(body.ops):
             inner.detach()

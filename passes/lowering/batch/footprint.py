@@ -28,6 +28,8 @@ class Footprint:
         self._find(block)
 
     def _find(self, block: Block) -> None:
+        if not any(isinstance(op, ConvolutionOp) for op in block.ops):
+            return
         for op in block.ops:
             if isinstance(op, ConvolutionOp):
                 self._note(op, op.results[0])

@@ -1,8 +1,8 @@
 """Slices of a value along one dimension, as hlo ops."""
 
-from xdsl.dialects.builtin import DenseArrayBase, i64
 from xdsl.ir import Operation, SSAValue
 
+from neuronir.dialects.hlo.attributes import i64_array
 from neuronir.dialects.hlo.data_movement import SliceOp
 from neuronir.passes.lowering.layouts.demand import shape_of
 from neuronir.passes.lowering.streaming.dims import tiled_type
@@ -14,9 +14,9 @@ def slice_of(value: SSAValue, dim: int, low: int, rows: int) -> Operation:
     starts = [low if d == dim else 0 for d in range(len(shape))]
     limits = [low + rows if d == dim else n for d, n in enumerate(shape)]
     properties = {
-        "start_indices": DenseArrayBase.from_list(i64, starts),
-        "limit_indices": DenseArrayBase.from_list(i64, limits),
-        "strides": DenseArrayBase.from_list(i64, [1] * len(shape)),
+        "start_indices": i64_array(starts),
+        "limit_indices": i64_array(limits),
+        "strides": i64_array([1] * len(shape)),
     }
     return SliceOp.create(
         operands=[value], result_types=[tiled_type(value, dim, rows)], properties=properties

@@ -152,10 +152,10 @@ class _Finder:
 
     def find(self) -> list[Bands]:
         """The regions, in order."""
-        for op in self.block.ops:
+        for op in self.block.ops if self.footprint.rows else ():
             if op is self.block.last_op:
                 break
-            if not self._joins(op):
+            if not self._joins(op) and self.made:
                 if any(v in self.made or v in self.outside for v in _used(op)):
                     self.outside.update(op.results)
         self._close()

@@ -16,8 +16,10 @@ from functools import cached_property
 import numpy as np
 from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
-LEAVES = ("hlo.constant", "hlo.iota")
-VIEWS = ("hlo.broadcast", "hlo.reshape", "hlo.transpose", "hlo.slice")
+_LEAVES = frozenset(
+    f"hlo.{name}" for name in "constant iota broadcast reshape transpose slice".split()
+)
+"""Constants and parameters, and views of them."""
 
 _IGNORED = ("metadata", "hlo.name", "sharding", "frontend_attributes", "backend_config")
 """Attributes that say where an op came from, not what it does."""
@@ -62,51 +64,55 @@ class Repetition:
 
 
 class _Numbers:
-    """Small numbers for ops that do the same."""
+    """Small numbers for ops that do the same, as long as nobody changes the ops."""
 
     def __init__(self) -> None:
-        self.attributes: dict[Attribute, int] = {}
-        self.known: dict[int, tuple[Attribute, int]] = {}  # by identity: most are shared
         self.keys: dict[Hashable, int] = {}
-
-    def attribute(self, attribute: Attribute) -> int:
-        seen = self.known.get(id(attribute))
-        if seen is None:
-            number = self.attributes.setdefault(attribute, len(self.attributes))
-            seen = self.known[id(attribute)] = (attribute, number)
-        return seen[1]
+        self.known: dict[Hashable, int] = {}  # by the identity of attributes: most are shared
 
     def number(self, key: Hashable) -> int:
         return self.keys.setdefault(key, len(self.keys))
 
+    def type(self, type_: Attribute) -> int:
+        known = self.known.get(id(type_))
+        if known is None:
+            known = self.known[id(type_)] = self.number(type_)
+        return known
+
     def of(self, op: Operation) -> int:
         """The number of an op of the block, its operands left out."""
         if not op.regions:
-            return self.number((self._what(op), ()))
+            return self._what(op)
         regions = [self._inside(block, {}) for region in op.regions for block in region.blocks]
         if None in regions:  # it reads what is around it: like no other
             return self.number(("alone", id(op)))
-        return self.number((self._what(op), tuple(regions)))
+        return self.number((self._what(op), *regions))
 
-    def _what(self, op: Operation) -> Hashable:
-        number = self.attribute
-        given = [(k, number(v)) for k, v in op.properties.items()]
-        for k, v in op.attributes.items():
-            if k not in _IGNORED:
-                given.append((k, number(v)))
-        types = tuple([number(r.type) for r in op.results])
-        return op.name, tuple(sorted(given)), types, len(op._operands)
+    def _what(self, op: Operation) -> int:
+        """The number of what an op does, its operands and regions left out."""
+        given, types = op.properties, [r.type for r in op.results]
+        if op.attributes:
+            marks = {k: v for k, v in op.attributes.items() if k not in _IGNORED}
+            given = {**given, **marks} if marks else given
+        counts = len(op._operands), len(types)
+        same = (op.name, *counts, *given, *map(id, given.values()), *map(id, types))
+        known = self.known.get(same)
+        if known is None:
+            key = (op.name, *counts, *sorted(given.items(), key=lambda item: item[0]), *types)
+            known = self.known[same] = self.number(key)
+        return known
 
     def _inside(self, block: Block, names: dict[SSAValue, int]) -> int | None:
         """The number of a block and what is in it; None where it reads what is around it."""
         for argument in block.args:
             names[argument] = len(names)
-        out: list[Hashable] = [tuple([self.attribute(a.type) for a in block.args])]
+        out: list[Hashable] = [tuple([self.type(a.type) for a in block.args])]
         for op in block.ops:
             operands = [names.get(v) for v in op._operands]
             if None in operands:
                 return None
-            out += [self.number(self._what(op)), *operands]
+            out.append(self._what(op))
+            out += operands
             for region in op.regions:
                 inner = [self._inside(b, names) for b in region.blocks]
                 if None in inner:
@@ -121,7 +127,7 @@ class _Finder:
     def __init__(self, block: Block) -> None:
         self.numbers = _Numbers()
         self.leaf: dict[SSAValue, int] = {
-            arg: self.numbers.number(("parameter", self.numbers.attribute(arg.type)))
+            arg: self.numbers.number(("parameter", self.numbers.type(arg.type)))
             for arg in block.args
         }
         self.ops: list[Operation] = []
@@ -138,14 +144,12 @@ class _Finder:
         self.place = {op: i for i, op in enumerate(self.ops)}
 
     def _is_leaf(self, op: Operation) -> bool:
-        if op.name not in LEAVES and op.name not in VIEWS:
-            return False
-        if any(v not in self.leaf for v in op.operands):
+        if op.name not in _LEAVES or any(v not in self.leaf for v in op._operands):
             return False
         if op.name == "hlo.constant":
-            key: Hashable = ("constant", self.numbers.attribute(op.results[0].type))
+            key: Hashable = ("constant", self.numbers.type(op.results[0].type))
         else:
-            key = (self.numbers.of(op), tuple(self.leaf[v] for v in op.operands))
+            key = (self.numbers.of(op), tuple([self.leaf[v] for v in op._operands]))
         self.leaf[op.results[0]] = self.numbers.number(key)
         return True
 
@@ -166,7 +170,8 @@ class _Finder:
         distances: Counter[int] = Counter()
         for i, token in enumerate(tokens.tolist()):
             earlier = places.setdefault(token, deque(maxlen=_ALIKE))
-            distances.update(i - place for place in earlier)
+            for place in earlier:
+                distances[i - place] += 1
             earlier.append(i)
         out: list[tuple[int, int, int]] = []
         likely = [d for d, _ in distances.most_common(_PERIODS) if d >= _SHORTEST]
@@ -216,9 +221,9 @@ class _Finder:
         taken = set(last)
         while True:
             match = _Match(self, last, inputs, [], outputs, matched[0].inputs)
-            if not match.run() or taken & set(match.ops):
+            if not match.run() or taken & match.set:
                 break
-            taken |= set(match.ops)
+            taken |= match.set
             matched.insert(0, match)
         return self._checked(matched)
 
@@ -245,8 +250,7 @@ class _Finder:
 
     def _closed(self, match: "_Match", following: "_Match | None") -> bool:
         """Whether the results of a layer are read by nobody but itself and the next one."""
-        mine = set(match.ops)
-        handed = set(match.outputs)
+        mine, handed = match.set, set(match.outputs)
         end = max(self.position[op] for op in match.ops)
         for op in match.ops:
             for value in op.results:
@@ -289,15 +293,15 @@ class _Match:
         self.leaves: dict[tuple[int, int], SSAValue] = {}
         self.outside: dict[SSAValue, None] = {}
 
-    @property
+    @cached_property
     def ops(self) -> list[Operation]:
-        """The ops of the layer, in the order of the last one's."""
+        """The ops of the layer that has been found, in the order of the last one's."""
         return [self.found[op] for op in self.last]
 
-    @property
+    @cached_property
     def set(self) -> set[Operation]:
-        """The ops of the layer."""
-        return set(self.found.values())
+        """The ops of the layer that has been found."""
+        return set(self.ops)
 
     @property
     def inputs(self) -> list[SSAValue]:
@@ -307,25 +311,26 @@ class _Match:
     def run(self) -> bool:
         """Whether the layer is like the last one."""
         waiting = list(self.pairs)
+        number, token = self.number, self.finder.token
         while waiting:
             theirs, mine = waiting.pop()
             if not isinstance(theirs, OpResult) or not isinstance(mine, OpResult):
                 return False
             op, copy = theirs.op, mine.op
-            if op not in self.number or theirs.index != mine.index:
+            if op not in number or theirs.index != mine.index:
                 return False
             known = self.found.get(op)
             if known is not None:
                 if known is not copy:
                     return False
                 continue
-            if self.finder.token.get(copy) != self.finder.token[op]:
+            if token.get(copy) != token[op]:
                 return False
             self.found[op] = copy
-            for slot, (a, b) in enumerate(zip(op.operands, copy.operands, strict=True)):
-                if isinstance(a, OpResult) and a.op in self.number:
+            for slot, (a, b) in enumerate(zip(op._operands, copy._operands, strict=True)):
+                if isinstance(a, OpResult) and a.op in number:
                     waiting.append((a, b))
-                elif not self._border(self.number[op], slot, a, b):
+                elif not self._border(number[op], slot, a, b):
                     return False
         full = len(self.found) == len(self.last) == len(set(self.found.values()))
         return full and None not in self.taken

@@ -4,8 +4,8 @@ Composites that are not one instruction count with the values inside of them.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from math import prod
+from typing import NamedTuple
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
@@ -51,8 +51,7 @@ def loaded(value: SSAValue) -> bool:
     return True
 
 
-@dataclass(frozen=True)
-class _Step:
+class _Step(NamedTuple):
     """An op with its operands and results, those of composites' regions by their names outside."""
 
     op: Operation
@@ -67,8 +66,8 @@ def _steps(ops: Iterable[Operation]) -> list[_Step]:
 
     def walk(inner: Iterable[Operation], inside: bool) -> None:
         for op in inner:
-            operands = tuple(names.get(v, v) for v in op.operands)
-            if isinstance(op, CompositeOp) and op.kind.data not in COMPOSITES:
+            operands = tuple([names.get(v, v) for v in op._operands])
+            if op.regions and isinstance(op, CompositeOp) and op.kind.data not in COMPOSITES:
                 block = op.regions[0].block
                 last = block.last_op
                 assert last is not None
@@ -77,10 +76,11 @@ def _steps(ops: Iterable[Operation]) -> list[_Step]:
                     names[last.operands[0]] = op.results[0]
                 walk([o for o in block.ops if o is not last], True)
                 continue
-            results = tuple(names.get(v, v) for v in op.results)
+            results: tuple[SSAValue, ...] = ()
             if op.name in VIEWS and operands:
                 names[op.results[0]] = operands[0]
-                results = ()
+            else:
+                results = tuple([names.get(v, v) for v in op.results])
             out.append(_Step(op, operands, results, inside))
 
     walk(ops, False)
@@ -97,7 +97,8 @@ def _peak(
         if step.op.name in VIEWS:
             continue
         for v in (*step.operands, *step.results):
-            first.setdefault(v, i)
+            if v not in last:
+                first[v] = i
             last[v] = i
     change = [0] * (len(steps) + 1)
     for v, i in first.items():
@@ -120,24 +121,24 @@ def peak_bytes(ops: Sequence[Operation], machine: Machine) -> int:
     steps = _steps(op for op in ops if not inside.intersection(op.results) or op.name == "hlo.dot")
     users: dict[SSAValue, list[_Step]] = {}
     for step in steps:
-        for v in dict.fromkeys(step.operands):
-            users.setdefault(v, []).append(step)
+        for v in dict.fromkeys(step.operands) if len(step.operands) > 1 else step.operands:
+            if v in users:
+                users[v].append(step)
+            else:
+                users[v] = [step]
     evicted: dict[SSAValue, SSAValue] = {}
     for step in steps:
         if isinstance(step.op, (DotOp, ConvolutionOp)):
             _follow(step.results[0], users, evicted)
-    tables = {
-        v
-        for v, found in users.items()
-        if isinstance(v.owner, ConstantOp) and all(isinstance(s.op, GatherOp) for s in found)
-    }
     renamed = [_renamed(step, evicted) for step in steps]
-    constants = {v for v in users if isinstance(v.owner, ConstantOp)} - tables
+    read = {v for v in users if getattr(v.owner, "name", "") == ConstantOp.name}
+    tables = {v for v in read if all(isinstance(s.op, GatherOp) for s in users[v])}
+    constants = read - tables
     free = tables | inside | constants
     return _peak(
         renamed,
         lambda v: 0 if v in free else nbytes(v),
-        lambda step: sum(nbytes(v) for v in set(step.operands) & constants),
+        lambda step: sum([nbytes(v) for v in constants.intersection(step.operands)]),
     )
 
 
