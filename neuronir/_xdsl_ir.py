@@ -74,6 +74,7 @@ def _set_defaults(self: IRDLOperation) -> None:
     for given, wanted in zip((self.properties, self.attributes), known, strict=True):
         for name, value in wanted:
             given.setdefault(name, value)
+    Operation.__post_init__(self)  # by name: xDSL's builders put another one in its place
 
 
 def _with_default(defs: Mapping[str, Any]) -> _Defaults:
