@@ -12,7 +12,9 @@ from xdsl.passes import ModulePass
 from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.dialects.nc.machine import Machine, get_machine
 from neuronir.passes.lowering.bounds import least_dma_ns, least_pe_ns
-from neuronir.passes.lowering.layouts.demand import Demand, demand
+from neuronir.passes.lowering.layers.repetition import find_repetitions
+from neuronir.passes.lowering.layers.twins import twins
+from neuronir.passes.lowering.layouts.demand import DEPTH, Demand, demand
 from neuronir.passes.lowering.products.assigned import (
     PARTITION_DIM,
     STATIONARY,
@@ -62,10 +64,11 @@ def assign_block(block: Block, machine: Machine, norms: bool = True, products: b
     for op in block.ops:
         op.attributes.pop(PARTITION_DIM, None)
         op.attributes.pop(STATIONARY, None)
+    alike = twins(find_repetitions(block), DEPTH)
     across: frozenset[Operation] = frozenset()
     if norms:
         tensor_bound = least_pe_ns(block, machine) > dma_ns
-        across = choose_norms(list(block.ops), machine, dma_ns, tensor_bound)
+        across = choose_norms(list(block.ops), machine, dma_ns, tensor_bound, alike)
 
     def want(value: SSAValue) -> Demand:
         return demand(value, machine.partitions, across)
@@ -73,5 +76,5 @@ def assign_block(block: Block, machine: Machine, norms: bool = True, products: b
     for op in across:
         assign_across(cast(CompositeOp, op))
     if products:
-        for dot, side in choose_sides(block.ops, want, machine, dma_ns).items():
+        for dot, side in choose_sides(block.ops, want, machine, dma_ns, alike).items():
             assign_stationary(dot, side)

@@ -17,9 +17,7 @@ from tests.norms import Parts, post_norm, pre_norm
 TRN1 = get_machine("trn1")
 
 
-def _all(
-    ops: Sequence[Operation], machine: Machine, dma_ns: float = 0.0, tensor_bound: bool = False
-) -> frozenset[Operation]:
+def _all(ops: Sequence[Operation], machine: Machine, *_: object) -> frozenset[Operation]:
     """Every normalisation that can have its rows along partitions."""
     return frozenset(op for op in ops if isinstance(op, CompositeOp) and features_of(op, machine))
 
@@ -51,9 +49,7 @@ def test_numbers_of_norms_after_each_block(
 ) -> None:
     """Where one lies along rows, it takes the mean away too that the next one has no eye for."""
 
-    def chosen(
-        ops: Sequence[Operation], machine: Machine, dma_ns: float, tensor_bound: bool
-    ) -> frozenset[Operation]:
+    def chosen(ops: Sequence[Operation], machine: Machine, *_: object) -> frozenset[Operation]:
         found = [op for op in ops if op in _all(ops, machine)]
         first, last = {"all": (0, None), "but the first": (2, None)}.get(across, (0, -2))
         assert len(found) == 5

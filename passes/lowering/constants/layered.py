@@ -35,10 +35,16 @@ class Layered(NDArrayOperatorsMixin):
         raise LayersDiffer("an operation takes one plain array")
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **more: Any) -> Any:
-        return self._each(lambda i: getattr(ufunc, method)(*_pick(inputs, i), **_pick(more, i)))
+        return self._called(lambda i: getattr(ufunc, method), inputs, more)
 
     def __array_function__(self, func: Any, _: Any, args: Any, more: Any) -> Any:
-        return self._each(lambda i: func(*_pick(args, i), **_pick(more, i)))
+        return self._called(lambda i: func, args, more)
+
+    def _called(self, function: Callable[[int], Any], args: Any, more: Any) -> Any:
+        """What the function of each layer gives for arguments in which each takes its arrays."""
+        if _has_layers(args) or _has_layers(more):
+            return self._each(lambda i: function(i)(*_pick(args, i), **_pick(more, i)))
+        return self._each(lambda i: function(i)(*args, **more))
 
     def _each(self, apply: Callable[[int], Any]) -> Any:
         found = [apply(i) for i in range(len(self.arrays))]
@@ -59,12 +65,12 @@ class Layered(NDArrayOperatorsMixin):
             if isinstance(found, (np.ndarray, LazyArray)):
                 return self._each(lambda i: getattr(self.arrays[i], name))
             return found  # shape, dtype and the like
-        return lambda *args, **more: self._each(
-            lambda i: getattr(self.arrays[i], name)(*_pick(args, i), **_pick(more, i))
+        return lambda *args, **more: self._called(
+            lambda i: getattr(self.arrays[i], name), args, more
         )
 
     def __getitem__(self, index: Any) -> Any:
-        return self._each(lambda i: self.arrays[i][_pick(index, i)])
+        return self._called(lambda i: self.arrays[i].__getitem__, (index,), {})
 
     def __len__(self) -> int:
         return len(self.arrays[0])
@@ -73,6 +79,15 @@ class Layered(NDArrayOperatorsMixin):
 def layers_of(array: object) -> list[Array] | None:
     """The array of each layer; None for a plain array."""
     return array.arrays if isinstance(array, Layered) else None
+
+
+def _has_layers(value: Any) -> bool:
+    """Whether there is a Layered in `value`."""
+    if isinstance(value, (tuple, list)):
+        return any(_has_layers(v) for v in value)
+    if isinstance(value, dict):
+        return any(_has_layers(v) for v in value.values())
+    return isinstance(value, Layered)
 
 
 def _pick(value: Any, layer: int) -> Any:

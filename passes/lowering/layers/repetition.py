@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
-_LEAVES = frozenset(
+LEAVES = frozenset(
     f"hlo.{name}" for name in "constant iota broadcast reshape transpose slice".split()
 )
 """Constants and parameters, and views of them."""
@@ -144,7 +144,7 @@ class _Finder:
         self.place = {op: i for i, op in enumerate(self.ops)}
 
     def _is_leaf(self, op: Operation) -> bool:
-        if op.name not in _LEAVES or any(v not in self.leaf for v in op._operands):
+        if op.name not in LEAVES or any(v not in self.leaf for v in op._operands):
             return False
         if op.name == "hlo.constant":
             key: Hashable = ("constant", self.numbers.type(op.results[0].type))

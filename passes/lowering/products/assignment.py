@@ -11,7 +11,7 @@ in which they lie, by PE alone.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import cast
@@ -28,6 +28,7 @@ from neuronir.dialects.hlo.unary import ConvertOp
 from neuronir.dialects.nc.data_types import dtype_of
 from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.nc.machine import Machine
+from neuronir.passes.lowering.layers.twins import NO_TWINS
 from neuronir.passes.lowering.layouts.demand import Demand, shape_of
 from neuronir.passes.lowering.layouts.layout import Atom
 from neuronir.passes.lowering.products.sides import (
@@ -243,14 +244,21 @@ def choose_sides(
     want: Callable[[SSAValue], Demand],
     machine: Machine,
     dma_ns: float,
+    twins: Mapping[Operation, Operation] = NO_TWINS,
 ) -> dict[DotOp, int]:
     """The stationary operands (0, 1) of the products among `ops` of whose results users want one
     side on partitions, as `want` tells. `dma_ns` is what DMA takes; all other products count with
-    their FLOPs at the peak."""
+    their FLOPs at the peak; `twins` are of ops others of which users want the same."""
     found: dict[DotOp, tuple[Product, int]] = {}
+    known: dict[Operation, tuple[Product, int] | None] = {}
     flops = 0
     for op in ops:
-        wanted = wanted_product(op, want, machine) if isinstance(op, DotOp) else None
+        wanted = None
+        if isinstance(op, DotOp):
+            twin = cast(DotOp, twins.get(op, op))
+            if twin not in known:
+                known[twin] = wanted_product(twin, want, machine)
+            wanted = known[twin]
         if wanted is None:
             flops += useful_flops(op)
         else:

@@ -9,7 +9,7 @@ alike, since those of a row of layers work on one sum.
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from math import prod
 from typing import cast
 
@@ -19,11 +19,12 @@ from xdsl.ir import Operation, SSAValue
 from neuronir.dialects.hlo.attributes import ints
 from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.dialects.hlo.flops import useful_flops
-from neuronir.dialects.hlo.linear import DotOp
+from neuronir.dialects.hlo.linear import ConvolutionOp, DotOp
 from neuronir.dialects.nc.data_types import dtype_of
 from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.nc.machine import Machine
 from neuronir.passes.hlo.center_norms import parts_of
+from neuronir.passes.lowering.layers.twins import NO_TWINS
 from neuronir.passes.lowering.layouts.demand import Demand, demand, inner_tile, shape_of
 from neuronir.passes.lowering.layouts.layout import dim_atoms
 from neuronir.passes.lowering.layouts.values import Partition
@@ -48,21 +49,25 @@ Want = Callable[[SSAValue], Demand]
 
 
 def choose_norms(
-    ops: Sequence[Operation], machine: Machine, dma_ns: float, tensor_bound: bool
+    ops: Sequence[Operation],
+    machine: Machine,
+    dma_ns: float,
+    tensor_bound: bool,
+    twins: Mapping[Operation, Operation] = NO_TWINS,
 ) -> frozenset[Operation]:
     """The normalisations among `ops` whose rows are to lie along partitions. `dma_ns` is what DMA
-    takes for all of them; `tensor_bound`: PE is what the program waits for."""
-    found: dict[tuple[int, ...], set[Operation]] = {}
-    for op in ops:
-        if isinstance(op, CompositeOp) and features_of(op, machine):
-            found.setdefault(shape_of(op.results[0]), set()).add(op)
+    takes for all of them; `tensor_bound`: PE is what the program waits for; `twins` are of ops
+    others of which the same is known."""
+    comparison = _Comparison(ops, machine, dma_ns, tensor_bound, twins)
     chosen: frozenset[Operation] = frozenset()
-    comparison = _Comparison(ops, machine, dma_ns, tensor_bound)
+    found: dict[tuple[int, ...], list[CompositeOp]] = {}
+    for op in comparison.norms:
+        found.setdefault(shape_of(op.results[0]), []).append(op)
     least = comparison.busiest(chosen) if found else (0.0, 0.0)
     for alike in found.values():
-        if not any(_taken(cast(CompositeOp, op), machine) for op in alike):
+        if not any(comparison.taken(op) for op in alike):
             continue
-        more = chosen | alike
+        more = chosen.union(alike)
         other = comparison.busiest(more)
         if other < least:
             chosen, least = more, other
@@ -110,21 +115,40 @@ def _dtype(op: CompositeOp) -> DType:
     return dtype_of(types.pop()) if len(types) == 1 and types <= {bf16, f16} else DType.F32
 
 
-def _taken(op: CompositeOp, machine: Machine) -> bool:
-    """Whether products contract the rows of a normalisation."""
-    return demand(op.results[0], machine.partitions).best() == features_of(op, machine)
-
-
 class _Comparison:
     """What the ops of a block take, with the rows of some normalisations along partitions."""
 
     def __init__(
-        self, ops: Sequence[Operation], machine: Machine, dma_ns: float, tensor_bound: bool
+        self,
+        ops: Sequence[Operation],
+        machine: Machine,
+        dma_ns: float,
+        tensor_bound: bool,
+        twins: Mapping[Operation, Operation],
     ) -> None:
-        self.ops = ops
         self.machine = machine
         self.dma_ns = dma_ns
         self.tensor_bound = tensor_bound
+        self.twins = twins
+        self.works = [op for op in ops if isinstance(op, (CompositeOp, ConvolutionOp, DotOp))]
+        self._features: dict[Operation, Partition | None] = {}
+        self._wanted: dict[Operation, Partition | None] = {}
+        self.norms = [
+            op for op in self.works if isinstance(op, CompositeOp) and self._features_of(op)
+        ]
+
+    def _features_of(self, op: CompositeOp) -> Partition | None:
+        twin = cast(CompositeOp, self.twins.get(op, op))
+        if twin not in self._features:
+            self._features[twin] = features_of(twin, self.machine)
+        return self._features[twin]
+
+    def taken(self, op: CompositeOp) -> bool:
+        """Whether products contract the rows of a normalisation."""
+        twin = self.twins.get(op, op)
+        if twin not in self._wanted:
+            self._wanted[twin] = demand(twin.results[0], self.machine.partitions).best()
+        return self._wanted[twin] == self._features_of(op)
 
     def busiest(self, across: Set[Operation]) -> tuple[float, float]:
         """What the busiest resource takes, and what PE and the port to PSUM take in all."""
@@ -132,30 +156,49 @@ class _Comparison:
         found: Counter[Product] = Counter()
         known: dict[SSAValue, DType] = {}
         recentred = {p for n in across for p in means_of(n) or ()}
+        free = set(self.norms).difference(across)
+        demands: dict[SSAValue, Demand] = {}
+        products: dict[Operation, tuple[Product | None, bool]] = {}
 
         def want(value: SSAValue) -> Demand:
-            return demand(value, machine.partitions, across)
+            if value not in demands:
+                demands[value] = demand(value, machine.partitions, across)
+            return demands[value]
 
-        for op in self.ops:
-            if isinstance(op, CompositeOp) and op in across:
+        for op in self.works:
+            if isinstance(op, DotOp):
+                twin = cast(DotOp, self.twins.get(op, op))
+                if twin not in products:
+                    products[twin] = self._product(twin, want)
+                p, chosen = products[twin]
+                if p is None:
+                    flops += useful_flops(op)
+                elif chosen:
+                    found[p] += 1
+                else:
+                    total = total.plus(loads(p, True, machine))
+            elif isinstance(op, ConvolutionOp):
+                flops += useful_flops(op)
+            elif op in across:
                 value = op.operands[0]
                 sums = int(value not in known) + int(op in recentred)
                 dtype = known.setdefault(value, _dtype(op))
                 total = total.plus(self._across(op, sums, dtype, op in recentred))
-            elif isinstance(op, CompositeOp) and features_of(op, machine):
-                if _taken(op, machine):
-                    rows, length = _rows(op)
-                    total = total.plus(transposed(length, rows, _dtype(op), machine))
-            elif isinstance(op, DotOp) and (wanted := wanted_product(op, want, machine)):
-                found[wanted[0]] += 1
-            elif isinstance(op, DotOp) and known_types(op, machine) and (p := _other(op, want)):
-                total = total.plus(loads(p, True, machine))
-            else:
-                flops += useful_flops(op)
+            elif op in free and self.taken(op):
+                rows, length = _rows(op)
+                total = total.plus(transposed(length, rows, _dtype(op), machine))
         total = total.plus(Loads(pe=flops / machine.peak_flops_bf16 * 1e9))
         sides = Sides(machine, total, self.dma_ns)
         sides.note(found)
         return sides.busiest
+
+    def _product(self, op: DotOp, want: Want) -> tuple[Product | None, bool]:
+        """A product of floats without a batch, and whether its side is to be chosen: the users want
+        one of its factors on partitions."""
+        wanted = wanted_product(op, want, self.machine)
+        if wanted is not None:
+            return wanted[0], True
+        return _other(op, want) if known_types(op, self.machine) else None, False
 
     def _across(self, op: CompositeOp, sums: int, dtype: DType, recentred: bool) -> Loads:
         """What PE and the port to PSUM do for a normalisation with its rows along partitions: for

@@ -5,6 +5,7 @@ value along large values (growing.py); ops between its members join it. It is cu
 needs whole (such as weights) and two rounds of its tiles fit in SBUF (fitting.py).
 """
 
+from collections.abc import Sequence
 from math import prod
 
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
@@ -13,6 +14,8 @@ from neuronir.dialects.hlo.attributes import ints
 from neuronir.dialects.hlo.data_movement import BroadcastOp
 from neuronir.dialects.hlo.linear import DotOp
 from neuronir.dialects.nc.machine import Machine
+from neuronir.passes.lowering.layers.repetition import Repetition
+from neuronir.passes.lowering.layers.shortened import shortened
 from neuronir.passes.lowering.layouts.demand import shape_of
 from neuronir.passes.lowering.products.blocking import Blocks
 from neuronir.passes.lowering.products.matrices import blockable
@@ -32,16 +35,18 @@ def find_groups(
     machine: Machine,
     direct: frozenset[SSAValue] = frozenset(),
     blocks: Blocks | None = None,
+    layers: Sequence[Repetition] = (),
 ) -> list[Group]:
     """The groups of a block; none where all of its values fit in SBUF together. `direct` are
-    operands of dots that lie in HBM with their contraction on partitions."""
+    operands of dots that lie in HBM with their contraction on partitions, `layers` those that are
+    known to be alike."""
     capacity = machine.sbuf_usable_partition_bytes
-    ops = [op for op in block.ops if op is not block.last_op]
-    if peak_bytes(ops, machine) <= capacity * machine.partitions:
+    ops, same = shortened(block, layers)
+    if peak_bytes(ops, machine, same) <= capacity * machine.partitions:
         chosen = blocks or Blocks()
         return [
             Group([op], {}, 0, 0, blocked=True)
-            for op in ops
+            for op in block.ops
             if _from_end_to_end(op, block, machine) and blockable(op, machine, chosen)
         ]
     chosen = blocks or Blocks()

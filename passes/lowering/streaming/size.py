@@ -3,7 +3,7 @@
 Composites that are not one instruction count with the values inside of them.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import prod
 from typing import NamedTuple
 
@@ -60,8 +60,8 @@ class _Step(NamedTuple):
     inside: bool
 
 
-def _steps(ops: Iterable[Operation]) -> list[_Step]:
-    names: dict[SSAValue, SSAValue] = {}
+def _steps(ops: Iterable[Operation], same: Mapping[SSAValue, SSAValue] = {}) -> list[_Step]:
+    names = dict(same)
     out: list[_Step] = []
 
     def walk(inner: Iterable[Operation], inside: bool) -> None:
@@ -112,13 +112,16 @@ def _peak(
     return best
 
 
-def peak_bytes(ops: Sequence[Operation], machine: Machine) -> int:
+def peak_bytes(
+    ops: Sequence[Operation], machine: Machine, same: Mapping[SSAValue, SSAValue] = {}
+) -> int:
     """Bytes that are live at once in program order, views not counted; a parameter counts from its
     first use, a constant at each of its uses (it can be loaded again), constant tables that gathers
     read in HBM and the inside of attention take nothing, and a product is what it has become when
-    it is evicted."""
+    it is evicted. Instead of a value in `same` the other one is read."""
     inside = attention_inside(ops, machine)
-    steps = _steps(op for op in ops if not inside.intersection(op.results) or op.name == "hlo.dot")
+    left = (op for op in ops if not inside.intersection(op.results) or op.name == "hlo.dot")
+    steps = _steps(left, same)
     users: dict[SSAValue, list[_Step]] = {}
     for step in steps:
         for v in dict.fromkeys(step.operands) if len(step.operands) > 1 else step.operands:
