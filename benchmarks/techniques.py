@@ -37,7 +37,7 @@ class Technique:
 TECHNIQUES = (
     Technique("layouts assigned for all products together", "hlo-assign-layouts"),
     Technique("layouts that ops behind the next one want", "lower-hlo-to-nc", "lookahead=1"),
-    Technique("search over blocks of products", "lower-hlo-to-nc", "blocks=none"),
+    Technique("search over blocks of products", "hlo-choose-blocks"),
     Technique("evictions balanced over ACT and DVE", "lower-hlo-to-nc", "balance=false"),
     Technique("equal layers lowered once", "lower-hlo-to-nc", "layers=0"),
     Technique("strands of the batch, staggered", "hlo-split-batch", "strands=1"),

@@ -140,7 +140,7 @@ class Registry:
                 # The driver says in the module which machine it is for; here the pass has to know.
                 bound = re.sub(
                     r"\b(hlo-tile-batch|hlo-tile-rows|hlo-split-batch|hlo-split-attention"
-                    r"|hlo-assign-layouts|lower-hlo-to-nc)(?!\{)",
+                    r"|hlo-assign-layouts|hlo-choose-blocks|lower-hlo-to-nc)(?!\{)",
                     rf"\1{{target={name}}}",
                     text,
                 )

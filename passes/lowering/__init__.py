@@ -17,6 +17,12 @@ def _hlo_assign_layouts() -> type[ModulePass]:
     return HloAssignLayouts
 
 
+def _hlo_choose_blocks() -> type[ModulePass]:
+    from neuronir.passes.lowering.choose_blocks import HloChooseBlocks
+
+    return HloChooseBlocks
+
+
 def _hlo_split_batch() -> type[ModulePass]:
     from neuronir.passes.lowering.batch.split_batch import HloSplitBatch
 
@@ -43,6 +49,7 @@ def _hlo_tile_rows() -> type[ModulePass]:
 
 PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "hlo-assign-layouts": _hlo_assign_layouts,
+    "hlo-choose-blocks": _hlo_choose_blocks,
     "hlo-split-attention": _hlo_split_attention,
     "hlo-split-batch": _hlo_split_batch,
     "hlo-tile-batch": _hlo_tile_batch,

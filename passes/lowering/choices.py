@@ -4,21 +4,18 @@ from dataclasses import dataclass
 
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.lowering.layouts.demand import DEPTH
-from neuronir.passes.lowering.products.blocking import Blocks
 
 
 @dataclass(frozen=True)
 class Choices:
-    """How products are cut into blocks; how many ops downstream users of a value are looked at for
-    its layout; and whether evictions are balanced over ACT and DVE, else all of ACT that ACT can
-    do."""
+    """How many ops downstream users of a value are looked at for its layout; and whether evictions
+    are balanced over ACT and DVE, else all of ACT that ACT can do."""
 
-    blocks: Blocks = Blocks()
     lookahead: int = DEPTH
     balance: bool = True
 
     @staticmethod
-    def parse(blocks: str, lookahead: int, balance: bool) -> "Choices":
+    def parse(lookahead: int, balance: bool) -> "Choices":
         """The choices of the pass's options; NIR_LOW007 where one is none."""
         if lookahead < 1:
             raise NeuronError(
@@ -26,4 +23,4 @@ class Choices:
                 f"lower-hlo-to-nc: layouts look at 1 op downstream or more, not {lookahead}",
                 help="such as {lookahead=1}: what the next op wants",
             )
-        return Choices(Blocks.parse(blocks), lookahead, balance)
+        return Choices(lookahead, balance)

@@ -146,9 +146,7 @@ def lower_block(
     """Lower the ops of a block in order, the terminator excepted; with `stream` what does not fit
     in SBUF tile by tile (`direct` are operands of dots that lie in HBM as dots take them)."""
     units = [op for op in block.ops if op is not block.last_op]
-    groups: list[Group] = []
-    if stream:
-        groups = find_groups(block, state.machine, direct, state.blocks, state.layers)
+    groups = find_groups(block, state.machine, direct, state.layers) if stream else []
     state.streamed.update(op for group in groups for op in group.ops)
     inside: dict[Operation, Repetition] = {}
     tiles: dict[Repetition, bool] = {}

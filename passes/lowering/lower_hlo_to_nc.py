@@ -28,11 +28,11 @@ class LowerHloToNc(ModulePass):
     is the option, or else the module attribute `nc.machine`. Equal layers that follow each other
     become one function that a loop calls, in which the addresses of constants and parameters move
     with the round, if that replaces at least `layers` instructions in all (0: none do). Large
-    products of two matrices go block by block: `blocks` is "search" for the sizes with the least
-    estimate, "none", or numbers of tiles such as "8x8x4" (of rows, of the contraction, of columns).
-    Where all of the contraction is one block, a panel of columns stays in SBUF: the first rows
-    begin with some of its columns while it is loaded, and DVE transposes a share of the other rows.
-    The statistics say with what a product begins, and how many of its transposes are DVE's.
+    products of two matrices go block by block, as hlo-choose-blocks has noted; where it has not,
+    they go tile by tile as all that does not fit into SBUF. Where all of the contraction is one
+    block, a panel of columns stays in SBUF: the first rows begin with some of its columns while it
+    is loaded, and DVE transposes a share of the other rows. The statistics say with what a product
+    begins, and how many of its transposes are DVE's.
     `balance`: whether copies out of PSUM go to ACT or DVE, whichever has had less to do; else to
     ACT.
     """
@@ -40,7 +40,6 @@ class LowerHloToNc(ModulePass):
     name = "lower-hlo-to-nc"
     target: str = ""
     layers: int = 2000
-    blocks: str = "search"
     lookahead: int = DEPTH
     balance: bool = True
 
@@ -57,7 +56,7 @@ class LowerHloToNc(ModulePass):
         if main is None:
             raise NeuronError("NIR_LOW006", "the module has no function @main")
         note_flops(main)
-        choices = Choices.parse(self.blocks, self.lookahead, self.balance)
+        choices = Choices.parse(self.lookahead, self.balance)
         lowered = lower_function(main, get_machine(name), self.layers, choices)
         for key, value in lowered.attributes.items():
             op.attributes[key] = value

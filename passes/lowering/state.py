@@ -46,7 +46,6 @@ class Lowering:
     def __init__(self, machine: Machine, choices: Choices | None = None) -> None:
         self.machine = machine
         self.choices = choices or Choices()
-        self.blocks = self.choices.blocks
         self.emitter = Emitter(machine, self.choices.balance)
         self.constants = Constants(self.emitter)
         self.converter = Converter(self.emitter, self.constants)

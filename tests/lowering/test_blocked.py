@@ -12,7 +12,7 @@ from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes import statistics
 from neuronir.passes.lowering.products import search
-from neuronir.passes.lowering.products.blocking import Begin, Blocking, Blocks, Problem
+from neuronir.passes.lowering.products.blocking import Begin, Blocking, Problem, tiles_of
 from neuronir.passes.lowering.products.estimate import Estimate
 from neuronir.passes.lowering.products.search import choose
 from neuronir.targets.trn1.machine import TRN1
@@ -50,7 +50,7 @@ def product(
     b = rng.standard_normal((k, n)).astype(DTYPES[dtype])
     statistics.reset()
     module = virtual(text(m, k, n, dtype, left, right), machine, cast)
-    assert f"products {m}x{k}x{n}: estimated ns" in statistics.snapshot()["lower-hlo-to-nc"]
+    assert went_in_blocks(m, k, n)
     args = [np.ascontiguousarray(a.T) if left else a, np.ascontiguousarray(b.T) if right else b]
     (got,) = execute(module, machine, args)
     if cast == "matmult":
@@ -59,6 +59,12 @@ def product(
     # the result's 8 bits of bf16, or those of sums in fp32 of k terms
     unit = 2.0**-8 if dtype == "bf16" else 2.0**-24 * np.sqrt(k)
     np.testing.assert_allclose(got.astype(np.float64), want, rtol=unit, atol=2 * unit * np.sqrt(k))
+
+
+def went_in_blocks(m: int, k: int, n: int) -> bool:
+    """Whether a product of these sizes has gone block by block."""
+    counted = statistics.snapshot()["lower-hlo-to-nc"]
+    return any(name.startswith(f"products {m}x{k}x{n} in blocks of ") for name in counted)
 
 
 @pytest.mark.parametrize("left", [False, True])
@@ -115,9 +121,9 @@ def test_the_panel_stays_in_sbuf(
 
 def test_dve_shares_the_transposes() -> None:
     types = (DType.BF16, (DType.BF16, DType.BF16), DType.BF16)
-    found = choose(Problem(2048, 2048, 2048, *types, (True, False)), TRN1, Blocks())
+    found = choose(Problem(2048, 2048, 2048, *types, (True, False)), TRN1)
     assert found is not None and found.begin is not None and 0 < found.shared < found.depth_tiles
-    other = choose(Problem(2048, 2048, 2048, *types, (False, False)), TRN1, Blocks())
+    other = choose(Problem(2048, 2048, 2048, *types, (False, False)), TRN1)
     assert other is not None and other.shared == 0
 
 
@@ -141,9 +147,31 @@ ENTRY main {
     w = rng.standard_normal((512, 768)).astype(np.float32)
     statistics.reset()
     module = virtual(program, machine)
-    assert "products 128x512x768: estimated ns" in statistics.snapshot()["lower-hlo-to-nc"]
+    assert went_in_blocks(128, 512, 768)
     (got,) = execute(module, machine, [x, w])
     want = np.square(np.tanh(x).astype(np.float64) @ w)
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-3)
+
+
+def test_panels_of_computed_operands_that_do_not_fit() -> None:
+    """Tiles of the columns go by, and the product of each of them goes block by block."""
+    machine = small(16)
+    program = """HloModule m
+ENTRY main {
+  x = f32[1024,512] parameter(0)
+  y = f32[512,1024] parameter(1)
+  a = f32[1024,512] tanh(x)
+  b = f32[512,1024] tanh(y)
+  ROOT d = f32[1024,1024] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+}"""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((1024, 512)).astype(np.float32)
+    y = rng.standard_normal((512, 1024)).astype(np.float32)
+    statistics.reset()
+    module = virtual(program, machine)
+    assert not went_in_blocks(1024, 512, 1024) and went_in_blocks(1024, 512, 512)
+    (got,) = execute(module, machine, [x, y])
+    want = np.tanh(x).astype(np.float64) @ np.tanh(y).astype(np.float64)
     np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-3)
 
 
@@ -174,18 +202,18 @@ def test_pinned_and_off() -> None:
     problem = Problem(
         1024, 1024, 1024, DType.BF16, (DType.BF16, DType.BF16), DType.BF16, (True, False)
     )
-    pinned = choose(problem, TRN1, Blocks.parse("2x4x1"))
+    pinned = choose(problem, TRN1, tiles_of("2x4x1"))
     assert pinned is not None and pinned.tiles == (2, 4, 1)
-    assert not Blocks.parse("none").wanted
+    assert tiles_of("") is None
     with pytest.raises(NeuronError, match="NIR_LOW007"):
-        Blocks.parse("2x4")
+        tiles_of("2x4")
 
 
 def test_the_estimate_grows_with_the_work() -> None:
     types = (DType.BF16, (DType.BF16, DType.BF16), DType.BF16, (True, False))
     times = []
     for m in (1024, 2048, 4096):
-        found = choose(Problem(m, 4096, 4096, *types), TRN1, Blocks())
+        found = choose(Problem(m, 4096, 4096, *types), TRN1)
         assert found is not None and found.ns > found.least_ns
         times.append(found.ns)
     assert times == sorted(times)
@@ -196,5 +224,5 @@ def test_more_room_is_no_slower() -> None:
         2048, 2048, 2048, DType.BF16, (DType.BF16, DType.BF16), DType.BF16, (True, False)
     )
     tight = replace(TRN1, name="trn1-tight", sbuf_usable_partition_bytes=64 * 1024)
-    narrow, wide = (choose(problem, machine, Blocks()) for machine in (tight, TRN1))
+    narrow, wide = (choose(problem, machine) for machine in (tight, TRN1))
     assert narrow is not None and wide is not None and wide.ns <= narrow.ns

@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from neuronir.dialects.nc.structure import CallOp, FuncOp
 from neuronir.frontends.hlo_text import import_hlo_text
+from neuronir.passes.lowering.choose_blocks import HloChooseBlocks
 from neuronir.passes.lowering.lower_hlo_to_nc import LowerHloToNc
 from neuronir.passes.nc.allocate import NcAllocate
 from neuronir.passes.nc.assign_banks import NcAssignBanks
@@ -48,16 +49,18 @@ def _program() -> tuple[str, list[Array], Array]:
     return entry(*lines), inputs, out
 
 
-@pytest.mark.parametrize("blocks", ["none", "search"])
-def test_tiles_inside_of_a_layer(blocks: str) -> None:
+@pytest.mark.parametrize("blocks", [False, True])
+def test_tiles_inside_of_a_layer(blocks: bool) -> None:
     """Blocks of products fit; a tile of all of a layer does not, so layers are written out."""
     machine = small(KILOBYTES)
     text, inputs, expected = _program()
     module: ModuleOp = import_hlo_text(text, "m.hlo")
-    LowerHloToNc(target=machine.name, layers=1, blocks=blocks).apply(Context(), module)
+    if blocks:
+        HloChooseBlocks(target=machine.name).apply(Context(), module)
+    LowerHloToNc(target=machine.name, layers=1).apply(Context(), module)
     module.verify()
     layers = [op for op in module.ops if isinstance(op, FuncOp) and op.sym_name.data == "layer"]
-    assert len(layers) == (blocks == "search")
+    assert len(layers) == blocks
     assert all(any(isinstance(op, scf.ForOp) for op in layer.walk()) for layer in layers)
     assert sum(isinstance(op, CallOp) for op in module.walk()) == len(layers)
     for step in (NcOrder(unroll=0), NcSpill(), NcAssignBanks(), NcAllocate(), NcSynchronise()):

@@ -80,7 +80,11 @@ def test_attention(strands: int) -> None:
 
 
 def lowered(module: ModuleOp, args: Sequence[np.ndarray]) -> list[np.ndarray]:
-    run_passes(module, "hlo-assign-layouts{target=trn1},lower-hlo-to-nc{target=trn1}")
+    run_passes(
+        module,
+        "hlo-assign-layouts{target=trn1},hlo-choose-blocks{target=trn1},"
+        "lower-hlo-to-nc{target=trn1}",
+    )
     return execute(module, TRN1, args)
 
 

@@ -39,7 +39,7 @@ def virtual(text: str, machine: Machine, cast: str = "none") -> ModuleOp:
     module = import_hlo_text(text, "test")
     run_passes(module, pipelines.to_target("trn1", auto_cast=cast))
     module.attributes["nc.machine"] = StringAttr(machine.name)
-    run_passes(module, "hlo-assign-layouts,lower-hlo-to-nc")
+    run_passes(module, "hlo-assign-layouts,hlo-choose-blocks,lower-hlo-to-nc")
     module.verify()
     return module
 

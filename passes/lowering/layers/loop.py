@@ -184,7 +184,7 @@ class _Layers:
         state, mine = self.state, set(self.ops)
         block = self.ops[0].parent
         assert block is not None
-        found = find_groups(block, state.machine, blocks=state.blocks)
+        found = find_groups(block, state.machine)
         self.groups = [group for group in found if mine & set(group.ops)]
         mine.update(self.leaves.inserted)
         for group in self.groups:

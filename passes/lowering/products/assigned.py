@@ -1,8 +1,9 @@
-"""Layouts that hlo-assign-layouts has chosen, as attributes of the ops of a function.
+"""What has been chosen before lowering, as attributes of the ops of a function.
 
 `nc.stationary` of a dot, "lhs" or "rhs": the operand whose free dimension lies on the partitions of
 the result. `nc.partition_dim` of a normalisation: the dimension of its operand and result that lies
-along partitions, the last one. An op without is decided on by itself when it is lowered.
+along partitions, the last one. An op without is decided on by itself when it is lowered. Both are
+of hlo-assign-layouts; `nc.blocks` of a dot is of hlo-choose-blocks (block_attribute.py).
 """
 
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
@@ -18,7 +19,8 @@ from neuronir.passes.lowering.products.norm_sides import features_of
 
 STATIONARY = "nc.stationary"
 PARTITION_DIM = "nc.partition_dim"
-ASSIGNED = (STATIONARY, PARTITION_DIM)
+BLOCKS = "nc.blocks"
+ASSIGNED = (STATIONARY, PARTITION_DIM, BLOCKS)
 _SIDES = ("lhs", "rhs")
 
 
@@ -34,7 +36,7 @@ def stationary_of(op: DotOp) -> int | None:
     if attribute is None:
         return None
     if not isinstance(attribute, StringAttr) or attribute.data not in _SIDES:
-        raise _wrong(op, STATIONARY, 'the stationary operand of a dot is "lhs" or "rhs"')
+        raise wrong(op, STATIONARY, 'the stationary operand of a dot is "lhs" or "rhs"')
     return _SIDES.index(attribute.data)
 
 
@@ -53,7 +55,7 @@ def norms_across(block: Block, machine: Machine) -> frozenset[Operation]:
         last = len(shape_of(op.results[0])) - 1
         fits = isinstance(op, CompositeOp) and features_of(op, machine) is not None
         if not fits or not isinstance(dim, IntegerAttr) or dim.value.data != last:
-            raise _wrong(
+            raise wrong(
                 op,
                 PARTITION_DIM,
                 "of normalisations only the rows of whole tiles lie along partitions",
@@ -61,6 +63,9 @@ def norms_across(block: Block, machine: Machine) -> frozenset[Operation]:
     return found
 
 
-def _wrong(op: Operation, name: str, rule: str) -> NeuronError:
+def wrong(op: Operation, name: str, rule: str) -> NeuronError:
+    """NIR_LOW008: an attribute that the op cannot have."""
     where = f"{source_name(op) or op.name}: {name} = {op.attributes[name]}"
-    return NeuronError("NIR_LOW008", f"{where}: {rule}", help="hlo-assign-layouts chooses it")
+    return NeuronError(
+        "NIR_LOW008", f"{where}: {rule}", help="leave it to the pass that chooses it"
+    )

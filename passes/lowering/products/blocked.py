@@ -9,21 +9,21 @@ from collections.abc import Callable, Sequence
 
 from neuronir.dialects.hlo.linear import DotOp
 from neuronir.passes.lowering.layouts.layout import Form
+from neuronir.passes.lowering.products.block_attribute import plan_of
 from neuronir.passes.lowering.products.block_product import BlockProduct
 from neuronir.passes.lowering.products.matrices import matrices_of, problem_of
 from neuronir.passes.lowering.products.places import Part, Place, spans
 from neuronir.passes.lowering.products.resident import Resident
-from neuronir.passes.lowering.products.search import choose, first_fit
 from neuronir.passes.lowering.state import Lowering
-from neuronir.passes.statistics import gains, record
+from neuronir.passes.statistics import record
 
 
 def lower_blocked(state: Lowering, op: DotOp, target: Form) -> None:
     """Emit a product of two matrices (matrices.py) into `target`, which lies in HBM."""
     operands, result = matrices_of(state, op, target)
-    problem = problem_of(op, (operands[0].across, operands[1].across))
-    plan = choose(problem, state.machine, state.blocks)
-    assert plan is not None  # a smaller product than any that is tried first
+    across = operands[0].across, operands[1].across
+    problem = problem_of(op, across)
+    plan = plan_of(op, across, state.machine)
     special = tuple(state.value(v).may_be_special() for v in op.operands)
     name = f"{problem.m}x{problem.k}x{problem.n}"
     shape = f"{plan.block_rows}x{plan.block_depth}x{plan.panel_columns}"
@@ -34,11 +34,6 @@ def lower_blocked(state: Lowering, op: DotOp, target: Form) -> None:
     if plan.shared:
         text = f"products {name}: of {plan.depth_tiles} transposes of a tile of rows, by DVE"
         record("lower-hlo-to-nc", text, plan.shared)
-    record("lower-hlo-to-nc", f"products {name}: estimated ns", round(plan.ns))
-    if gains():
-        first = first_fit(problem, state.machine, state.blocks)
-        record("lower-hlo-to-nc", f"products {name}: estimated ns of the first cut", round(first))
-    record("lower-hlo-to-nc", f"products {name}: least ns", round(plan.least_ns))
     kind = Blocked if plan.counts(problem)[2] > 1 else Resident
     kind(state, problem, plan, operands, result, special).emit()
 

@@ -13,6 +13,9 @@ PIECES = 4
 BEGIN_TILES = 8
 """Tiles of the contraction that the first rows of all are loaded by: rows of 2 KiB in 16 bits."""
 
+Tiles = tuple[int, int, int]
+"""Tiles of rows, of the contraction and of columns that make a block."""
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -85,7 +88,7 @@ class Blocking:
         return self.depth * self.depth_tiles
 
     @property
-    def tiles(self) -> tuple[int, int, int]:
+    def tiles(self) -> Tiles:
         """Tiles of rows, of the contraction and of columns."""
         return self.row_tiles, self.depth_tiles, self.column_tiles
 
@@ -114,26 +117,17 @@ class Blocking:
         return min(2, panels * blocks * steps), min(2, right)
 
 
-@dataclass(frozen=True)
-class Blocks:
-    """Whether products go block by block, and in how many tiles (of rows, of the contraction, of
-    columns) where that is not to be searched for."""
-
-    wanted: bool = True
-    tiles: tuple[int, int, int] | None = None
-
-    @staticmethod
-    def parse(text: str) -> "Blocks":
-        """`search`, `none` or numbers of tiles such as `8x8x4`; NIR_LOW007 for anything else."""
-        if text in ("search", "none"):
-            return Blocks(text == "search")
-        numbers = text.split("x")
-        if len(numbers) != 3 or not all(n.isdecimal() and int(n) for n in numbers):
-            raise NeuronError(
-                "NIR_LOW007",
-                f"lower-hlo-to-nc: blocks are 'search', 'none' or three numbers of tiles, not "
-                f"'{text}'",
-                help='such as {blocks="8x8x4"}: tiles of rows, of the contraction, of columns',
-            )
-        rows, depth, columns = (int(n) for n in numbers)
-        return Blocks(True, (rows, depth, columns))
+def tiles_of(text: str) -> Tiles | None:
+    """The numbers of tiles in a text such as `8x8x4`, none where it is empty; NIR_LOW007 for
+    anything else."""
+    if not text:
+        return None
+    numbers = text.split("x")
+    if len(numbers) != 3 or not all(n.isdecimal() and int(n) for n in numbers):
+        raise NeuronError(
+            "NIR_LOW007",
+            f"hlo-choose-blocks: tiles are three numbers, not '{text}'",
+            help='such as {tiles="8x8x4"}: tiles of rows, of the contraction, of columns',
+        )
+    rows, depth, columns = (int(n) for n in numbers)
+    return rows, depth, columns

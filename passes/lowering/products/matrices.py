@@ -14,8 +14,7 @@ from neuronir.dialects.nc.machine import Machine
 from neuronir.passes.lowering.layouts.demand import shape_of
 from neuronir.passes.lowering.layouts.layout import Form, atom, row_major
 from neuronir.passes.lowering.layouts.values import Value
-from neuronir.passes.lowering.products.blocking import Blocks, Problem
-from neuronir.passes.lowering.products.search import choose
+from neuronir.passes.lowering.products.blocking import Problem
 from neuronir.passes.lowering.products.sides import dims_of
 from neuronir.passes.lowering.state import Lowering
 
@@ -38,11 +37,11 @@ class Matrix:
         return self.depth == 1 and self.free != 1
 
 
-def blockable(op: Operation, machine: Machine, blocks: Blocks) -> bool:
-    """Whether an op is a product of two matrices of floats that goes block by block: no batch, and
-    each operand has its free dimensions and its contraction side by side, in the order of the
+def is_matrix_product(op: Operation, machine: Machine) -> bool:
+    """Whether an op is a product of two matrices of floats that can go block by block: no batch,
+    and each operand has its free dimensions and its contraction side by side, in the order of the
     other's."""
-    if not isinstance(op, DotOp) or not blocks.wanted:
+    if not isinstance(op, DotOp):
         return False
     dims = dims_of(op)
     if dims.batch[0] or not dims.contracting[0] or not (dims.free[0] and dims.free[1]):
@@ -66,16 +65,11 @@ def blockable(op: Operation, machine: Machine, blocks: Blocks) -> bool:
     plain = all(d is problem.dtype for d in problem.loaded)
     known = all(_dtype(v).name in machine.matmul_dtypes for v in op.operands)
     one = len({_dtype(v) for v in op.operands}) == 1
-    return (
-        known
-        and one
-        and (plain or machine.dma_casts)
-        and choose(problem, machine, blocks) is not None
-    )
+    return known and one and (plain or machine.dma_casts)
 
 
 def problem_of(op: DotOp, across: tuple[bool, bool] | None = None) -> Problem:
-    """The sizes and types of a product that is blockable; `across` as arrays in row-major order
+    """The sizes and types of a product of two matrices; `across` as arrays in row-major order
     have it."""
     dims = dims_of(op)
     shapes = [shape_of(v) for v in op.operands]

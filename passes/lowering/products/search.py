@@ -6,7 +6,7 @@ from math import inf
 
 from neuronir.dialects.nc.machine import Machine
 from neuronir.passes.lowering.layouts.layout import tile_width
-from neuronir.passes.lowering.products.blocking import BANKS, Blocking, Blocks, Problem
+from neuronir.passes.lowering.products.blocking import BANKS, Blocking, Problem, Tiles
 from neuronir.passes.lowering.products.estimate import Estimate
 
 CODE = 0.02
@@ -17,19 +17,19 @@ beginning with few columns."""
 EVICTED = (2, 4)
 """Tiles of results that may lie in SBUF at a time until they are stored."""
 
-_known: dict[tuple[Problem, str, Blocks], Blocking | None] = {}
+_known: dict[tuple[Problem, str, Tiles | None], Blocking | None] = {}
 
 
-def choose(problem: Problem, machine: Machine, blocks: Blocks) -> Blocking | None:
-    """The blocking with the least estimate, of those that are wanted; None where none fits into
-    SBUF."""
-    key = (problem, machine.name, blocks)
+def choose(problem: Problem, machine: Machine, tiles: Tiles | None = None) -> Blocking | None:
+    """The blocking with the least estimate, of all or of those in blocks of so many `tiles`; None
+    where none fits into SBUF."""
+    key = (problem, machine.name, tiles)
     if key not in _known:
         estimate = Estimate(problem, machine)
         cuts = [
             (estimate.at_least(cut), i, cut)
             for i, cut in enumerate(_cuts(problem, machine))
-            if blocks.tiles in (None, cut.tiles) and estimate.fits(cut)
+            if tiles in (None, cut.tiles) and estimate.fits(cut)
         ]
         best, least = None, (inf, 0)  # of those alike the one that was cut first
         for bound, i, cut in sorted(cuts, key=lambda c: c[:2]):
@@ -40,26 +40,39 @@ def choose(problem: Problem, machine: Machine, blocks: Blocks) -> Blocking | Non
                     ns = estimate.total(b) * _reluctance(b, problem)
                     if (ns, i) < least:
                         best, least = b, (ns, i)
-        if best is not None:
-            best = replace(best, ns=estimate.total(best), least_ns=estimate.least(best))
-        _known[key] = best
+        _known[key] = best and _estimated(best, estimate)
     return _known[key]
 
 
-def first_fit(problem: Problem, machine: Machine, blocks: Blocks) -> float:
+def _estimated(b: Blocking, estimate: Estimate) -> Blocking:
+    return replace(b, ns=estimate.total(b), least_ns=estimate.least(b))
+
+
+def named(problem: Problem, machine: Machine, wanted: Blocking) -> Blocking | None:
+    """The blocking of that many tiles, staged, evicted, with that beginning, with its sizes and
+    estimate; None where it is none of those that can be chosen."""
+    estimate = Estimate(problem, machine)
+    for b in _all(problem, machine, estimate, wanted.tiles):
+        if replace(wanted, rows=b.rows, columns=b.columns, depth=b.depth) == b:
+            return _estimated(b, estimate)
+    return None
+
+
+def first_fit(problem: Problem, machine: Machine, tiles: Tiles | None = None) -> float:
     """The estimate (ns) of the first candidate that fits into SBUF: what a search that takes what
     it finds would come to. Infinite where none fits."""
     estimate = Estimate(problem, machine)
-    return next(
-        (
-            estimate.total(b)
-            for cut in _cuts(problem, machine)
-            if blocks.tiles in (None, cut.tiles) and estimate.fits(cut)
-            for b in _candidates(cut, problem, estimate)
-            if estimate.fits(b)
-        ),
-        inf,
-    )
+    first = next(_all(problem, machine, estimate, tiles), None)
+    return inf if first is None else estimate.total(first)
+
+
+def _all(
+    problem: Problem, machine: Machine, estimate: Estimate, tiles: Tiles | None
+) -> Iterator[Blocking]:
+    """All that can be chosen and fit into SBUF."""
+    for cut in _cuts(problem, machine):
+        if tiles in (None, cut.tiles) and estimate.fits(cut):
+            yield from (b for b in _candidates(cut, problem, estimate) if estimate.fits(b))
 
 
 def _reluctance(b: Blocking, problem: Problem) -> float:

@@ -10,15 +10,13 @@ from math import prod
 
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
-from neuronir.dialects.hlo.attributes import ints
 from neuronir.dialects.hlo.data_movement import BroadcastOp
-from neuronir.dialects.hlo.linear import DotOp
 from neuronir.dialects.nc.machine import Machine
 from neuronir.passes.lowering.layers.repetition import Repetition
 from neuronir.passes.lowering.layers.shortened import shortened
 from neuronir.passes.lowering.layouts.demand import shape_of
-from neuronir.passes.lowering.products.blocking import Blocks
-from neuronir.passes.lowering.products.matrices import blockable
+from neuronir.passes.lowering.products.block_attribute import blockable
+from neuronir.passes.lowering.streaming.blockwise import from_end_to_end
 from neuronir.passes.lowering.streaming.dims import WHOLE
 from neuronir.passes.lowering.streaming.fitting import Fitting
 from neuronir.passes.lowering.streaming.group import Group, in_order, inner_bytes
@@ -34,7 +32,6 @@ def find_groups(
     block: Block,
     machine: Machine,
     direct: frozenset[SSAValue] = frozenset(),
-    blocks: Blocks | None = None,
     layers: Sequence[Repetition] = (),
 ) -> list[Group]:
     """The groups of a block; none where all of its values fit in SBUF together. `direct` are
@@ -43,40 +40,17 @@ def find_groups(
     capacity = machine.sbuf_usable_partition_bytes
     ops, same = shortened(block, layers)
     if peak_bytes(ops, machine, same) <= capacity * machine.partitions:
-        chosen = blocks or Blocks()
         return [
             Group([op], {}, 0, 0, blocked=True)
             for op in block.ops
-            if _from_end_to_end(op, block, machine) and blockable(op, machine, chosen)
+            if blockable(op, machine) and from_end_to_end(op, block, machine)
         ]
-    chosen = blocks or Blocks()
-    groups = _Finder(block, machine, direct, chosen).find()
-    return Turning(block, machine, direct, chosen).turn(groups)
-
-
-def _from_end_to_end(op: Operation, block: Block, machine: Machine) -> bool:
-    """Whether arguments become a result by a dot, but for their type: nothing is on the chip yet,
-    and nothing stays there. Dots of one tile of the contraction have nothing to gain."""
-    if not isinstance(op, DotOp):
-        return False
-    if any(u.operation is not block.last_op for u in op.results[0].uses):
-        return False
-    contracted = ints(op.lhs_contracting_dims)
-    if prod(shape_of(op.operands[0])[d] for d in contracted) <= machine.partitions:
-        return False
-    for value in op.operands:
-        while isinstance(value.owner, Operation) and value.owner.name == "hlo.convert":
-            value = value.owner.operands[0]
-        if value not in block.args or not value.has_one_use():
-            return False
-    return True
+    groups = _Finder(block, machine, direct).find()
+    return Turning(block, machine, direct).turn(groups)
 
 
 class _Finder:
-    def __init__(
-        self, block: Block, machine: Machine, direct: frozenset[SSAValue], blocks: Blocks
-    ) -> None:
-        self.blocks = blocks
+    def __init__(self, block: Block, machine: Machine, direct: frozenset[SSAValue]) -> None:
         self.machine = machine
         self.graph = Graph(block, machine)
         self.fitting = Fitting(machine, direct)
@@ -138,7 +112,7 @@ class _Finder:
         block by block: neither side fits, or a weight is what is tiled. Tiles of what was computed
         before are followed up as they are, with the other side whole on the chip."""
         ops = [op] if group is None else group.ops
-        products = [o for o in ops if blockable(o, self.machine, self.blocks)]
+        products = [o for o in ops if blockable(o, self.machine)]
         if len(products) != 1 or ops[-1] is not products[0]:
             return None
         if any(o.name not in VIEWS and o.name != "hlo.convert" for o in ops[:-1]):

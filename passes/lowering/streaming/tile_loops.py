@@ -19,8 +19,11 @@ from neuronir.passes.lowering.layouts.demand import TURNED
 from neuronir.passes.lowering.layouts.layout import Form, row_major
 from neuronir.passes.lowering.layouts.values import Value, new_value
 from neuronir.passes.lowering.layouts.views import chunks, plan
+from neuronir.passes.lowering.products.assigned import BLOCKS
+from neuronir.passes.lowering.products.block_attribute import pinned_tiles
 from neuronir.passes.lowering.products.blocked import lower_blocked
 from neuronir.passes.lowering.state import Lowering
+from neuronir.passes.lowering.streaming.blockwise import choose_blocks
 from neuronir.passes.lowering.streaming.dims import WHOLE, tiled_copy, tiled_type
 from neuronir.passes.lowering.streaming.group import Group, inner_bytes
 from neuronir.passes.lowering.streaming.loop_op import make_loop
@@ -140,6 +143,8 @@ def _round(
     if group.turned:
         last.attributes[TURNED] = i64_array([_dim(group, v) for v in targets])
     block.add_op(last)
+    if group.nested and (whole := next((op for op in group.ops if BLOCKS in op.attributes), None)):
+        choose_blocks(block, state.machine, pinned_tiles(whole))
     direct = frozenset(mapping[v] for v in packed if v is not None)
     lower_block(state, block, stream=group.nested, direct=direct)
     for v, form in targets.items():

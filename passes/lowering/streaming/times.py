@@ -26,9 +26,7 @@ from neuronir.passes.lowering.products.assignment import (
     product_of,
     transposed,
 )
-from neuronir.passes.lowering.products.blocking import Blocks
-from neuronir.passes.lowering.products.matrices import problem_of
-from neuronir.passes.lowering.products.search import choose
+from neuronir.passes.lowering.products.block_attribute import plan_of
 from neuronir.passes.lowering.products.sides import dims_of
 from neuronir.passes.lowering.streaming.dims import WHOLE
 from neuronir.passes.lowering.streaming.group import Group
@@ -39,10 +37,9 @@ class GroupTimes:
     """Times of groups in ns; rounds overlap where SBUF has room for it. `direct` are operands of
     dots that lie in HBM with their contraction on partitions."""
 
-    def __init__(self, machine: Machine, direct: frozenset[SSAValue], blocks: Blocks) -> None:
+    def __init__(self, machine: Machine, direct: frozenset[SSAValue]) -> None:
         self.machine = machine
         self.direct = direct
-        self.blocks = blocks
 
     def ns(self, group: Group) -> float:
         """The whole loop, or a product that goes block by block."""
@@ -50,9 +47,7 @@ class GroupTimes:
             (op,) = group.ops
             assert isinstance(op, DotOp)
             left, right = (self._across(op, i) for i in (0, 1))
-            plan = choose(problem_of(op, (left, right)), self.machine, self.blocks)
-            assert plan is not None
-            return plan.ns
+            return plan_of(op, (left, right), self.machine).ns
         total = Loads()
         seen: set[SSAValue] = set()
         for op in group.ops:

@@ -15,7 +15,6 @@ from xdsl.ir import Block, Operation, SSAValue
 from neuronir.dialects.hlo.linear import DotOp
 from neuronir.dialects.nc.machine import Machine
 from neuronir.passes.lowering.layouts.demand import shape_of
-from neuronir.passes.lowering.products.blocking import Blocks
 from neuronir.passes.lowering.streaming.dims import WHOLE
 from neuronir.passes.lowering.streaming.fitting import Fitting
 from neuronir.passes.lowering.streaming.group import Group, in_order
@@ -29,14 +28,11 @@ class Turning:
     """Looks for groups of a block that had better be turned; `direct` are operands of dots that lie
     in HBM with their contraction on partitions anyway."""
 
-    def __init__(
-        self, block: Block, machine: Machine, direct: frozenset[SSAValue], blocks: Blocks
-    ) -> None:
+    def __init__(self, block: Block, machine: Machine, direct: frozenset[SSAValue]) -> None:
         self.block = block
         self.machine = machine
         self.direct = direct
         self.turned = frozenset[SSAValue]()
-        self.blocks = blocks
 
     def turn(self, groups: Sequence[Group]) -> list[Group]:
         """The groups, some of them replaced."""
@@ -57,8 +53,8 @@ class Turning:
         if any(not g.blocked and g.tiling.get(value, dim) in (dim, WHOLE) for g in users):
             return None
         turned = self.turned | {value}
-        before = GroupTimes(self.machine, self.direct | self.turned, self.blocks)
-        then = GroupTimes(self.machine, self.direct | turned, self.blocks)
+        before = GroupTimes(self.machine, self.direct | self.turned)
+        then = GroupTimes(self.machine, self.direct | turned)
         made = _fastest(self._makers(value, dim, _members(users)), then)
         if made is None:
             return None

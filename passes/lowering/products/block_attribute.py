@@ -1,0 +1,114 @@
+"""How a product goes block by block, as an attribute of the dot.
+
+`nc.blocks = {tiles, transposed, staged, evicted, begin, shared, ramp, pinned}`: as in Blocking, but
+`tiles` are those of rows, of the contraction and of columns of a block, and `transposed` the
+operands (0, 1) whose contraction lies along their rows, for which it was chosen. Where an operand
+lies otherwise when it comes to it (as a group before has left it), the search is made again, for as
+many tiles where they are `pinned`.
+"""
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import DenseArrayBase, DictionaryAttr, IntegerAttr, UnitAttr
+from xdsl.ir import Attribute, Operation
+
+from neuronir.dialects.hlo.attributes import i64_array, i64_attr, ints
+from neuronir.dialects.hlo.linear import DotOp
+from neuronir.dialects.nc.machine import Machine
+from neuronir.passes.lowering.products.assigned import BLOCKS, wrong
+from neuronir.passes.lowering.products.blocking import Begin, Blocking, Problem, Tiles
+from neuronir.passes.lowering.products.matrices import is_matrix_product, problem_of
+from neuronir.passes.lowering.products.search import choose, named
+
+_known: dict[tuple[Problem, str, Attribute], Blocking | None] = {}
+
+
+def assign_blocks(op: DotOp, problem: Problem, b: Blocking, pinned: bool) -> None:
+    """Note how a product goes block by block, where its operands lie as `problem` has it."""
+    found: dict[str, Attribute] = {
+        "tiles": i64_array(b.tiles),
+        "transposed": i64_array(i for i in (0, 1) if problem.across[i]),
+        "staged": i64_attr(b.staged),
+        "evicted": i64_attr(b.evicted),
+    }
+    if b.begin is not None:
+        found["begin"] = i64_array((b.begin.rows, b.begin.columns, b.begin.more))
+    if b.shared:
+        found["shared"] = i64_attr(b.shared)
+    for name, holds in (("ramp", b.ramp), ("pinned", pinned)):
+        if holds:
+            found[name] = UnitAttr()
+    op.attributes[BLOCKS] = DictionaryAttr(found)
+
+
+def blockable(op: Operation, machine: Machine) -> bool:
+    """Whether a product may go block by block; NIR_LOW008 where it is said of another op."""
+    if BLOCKS not in op.attributes:
+        return False
+    if not is_matrix_product(op, machine):
+        raise wrong(op, BLOCKS, "only products of two matrices go block by block")
+    return True
+
+
+def pinned_tiles(op: Operation) -> Tiles | None:
+    """The tiles of a block that the user has asked for."""
+    data = _data(op)
+    return _tiles(op, data) if "pinned" in data else None
+
+
+def plan_of(op: DotOp, across: tuple[bool, bool], machine: Machine) -> Blocking:
+    """How a blockable product goes block by block, of operands that lie as `across` says;
+    NIR_LOW008 where it cannot go as it is said."""
+    data, problem = _data(op), problem_of(op, across)
+    said = _numbers(op, data, "transposed")
+    if said != tuple(i for i in (0, 1) if across[i]):
+        plan = choose(problem, machine, pinned_tiles(op)) or choose(problem, machine)
+        assert plan is not None  # a smaller product than any that is tried first
+        return plan
+    key = problem, machine.name, op.attributes[BLOCKS]
+    if key not in _known:
+        _known[key] = named(problem, machine, _blocking(op, data))
+    found = _known[key]
+    if found is None:
+        raise wrong(op, BLOCKS, "there are no such blocks of it, or they do not fit into SBUF")
+    return found
+
+
+def _blocking(op: Operation, data: dict[str, Attribute]) -> Blocking:
+    """What the attribute says; the sizes of tiles follow from the product."""
+    row_tiles, depth_tiles, column_tiles = _tiles(op, data)
+    begin = None
+    if "begin" in data:
+        rows, columns, more = _numbers(op, data, "begin", 3)
+        begin = Begin(rows, columns, more)
+    (staged,), (evicted,) = (_numbers(op, data, name, 1) for name in ("staged", "evicted"))
+    shared = _numbers(op, data, "shared", 1)[0] if "shared" in data else 0
+    tiles = (row_tiles, column_tiles, depth_tiles)
+    return Blocking(0, 0, 0, *tiles, staged, evicted, "ramp" in data, begin, shared)
+
+
+def _tiles(op: Operation, data: dict[str, Attribute]) -> Tiles:
+    rows, depth, columns = _numbers(op, data, "tiles", 3)
+    return rows, depth, columns
+
+
+def _data(op: Operation) -> dict[str, Attribute]:
+    attribute = op.attributes[BLOCKS]
+    if not isinstance(attribute, DictionaryAttr):
+        raise wrong(op, BLOCKS, "a dictionary is wanted")
+    return dict(attribute.data)
+
+
+def _numbers(
+    op: Operation, data: dict[str, Attribute], name: str, count: int | None = None
+) -> Sequence[int]:
+    """The numbers under a name, `count` of them."""
+    value = data.get(name)
+    found: Sequence[int] | None = None
+    if isinstance(value, DenseArrayBase):
+        found = ints(value)
+    elif isinstance(value, IntegerAttr):
+        found = (value.value.data,)
+    if found is None or count not in (None, len(found)):
+        raise wrong(op, BLOCKS, f"'{name}' is {count or 'a list of'} number{'s'[: count != 1]}")
+    return found
