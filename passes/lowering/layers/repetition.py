@@ -64,9 +64,11 @@ class Repetition:
 
 
 class _Numbers:
-    """Small numbers for ops that do the same, as long as nobody changes the ops."""
+    """Small numbers for ops that do the same, as long as nobody changes the ops; with `outside`
+    what is in their regions does not matter."""
 
-    def __init__(self) -> None:
+    def __init__(self, outside: bool = False) -> None:
+        self.outside = outside
         self.keys: dict[Hashable, int] = {}
         self.known: dict[Hashable, int] = {}  # by the identity of attributes: most are shared
 
@@ -81,7 +83,7 @@ class _Numbers:
 
     def of(self, op: Operation) -> int:
         """The number of an op of the block, its operands left out."""
-        if not op.regions:
+        if self.outside or not op.regions:
             return self._what(op)
         regions = [self._inside(block, {}) for region in op.regions for block in region.blocks]
         if None in regions:  # it reads what is around it: like no other
@@ -124,8 +126,8 @@ class _Numbers:
 
 
 class _Finder:
-    def __init__(self, block: Block) -> None:
-        self.numbers = _Numbers()
+    def __init__(self, block: Block, outside: bool) -> None:
+        self.numbers = _Numbers(outside)
         self.leaf: dict[SSAValue, int] = {
             arg: self.numbers.number(("parameter", self.numbers.type(arg.type)))
             for arg in block.args
@@ -189,11 +191,15 @@ class _Finder:
         """The layers of a stretch, cut where fewest values cross."""
         cuts = [c for c in range(end - period + 1, end + 1) if c - 2 * period >= first]
         crossing = {c: self._crossing(c - period, period) for c in cuts}
+        counts = Counter(self.tokens.tolist())
+        layer = Counter(self.tokens[end - period : end].tolist())
+        most = min(counts[token] // n for token, n in layer.items())  # each has its own ops
         best: Repetition | None = None
         ranked = sorted((c for c in cuts if crossing[c]), key=lambda c: (len(crossing[c]), -c))
         for cut in ranked[:_CUTS]:
-            if best is not None and len(crossing[cut]) > len(best.inputs):
-                break
+            if best is not None:
+                if len(best.layers) == most or len(crossing[cut]) > len(best.inputs):
+                    break
             found = self._layers(cut, period, crossing[cut])
             if found is not None and (best is None or len(found.layers) > len(best.layers)):
                 best = found
@@ -350,7 +356,8 @@ class _Match:
         return a is b
 
 
-def find_repetitions(block: Block) -> list[Repetition]:
-    """The repeated layers of a block, in its order; each is repeated three times at least."""
-    finder = _Finder(block)
+def find_repetitions(block: Block, outside: bool = False) -> list[Repetition]:
+    """The repeated layers of a block, in its order; each is repeated three times at least. With
+    `outside` they may differ in the regions of their ops."""
+    finder = _Finder(block, outside)
     return finder.find(0, len(finder.ops))

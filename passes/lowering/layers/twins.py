@@ -1,8 +1,9 @@
 """Ops of equal layers that see the same around them: what is found out for one holds for all.
 
 What users of a value want is looked for so many ops downstream, which may be in the layers that
-follow. So the layers near the end, which see what comes after them, are left out; and so is the
-first, which takes from elsewhere what the others take from each other.
+follow; what is in the regions of ops does not matter to it. So the layers near the end, which see
+what comes after them, are left out; and so is the first, which takes from elsewhere what the others
+take from each other.
 """
 
 from collections.abc import Mapping, Sequence

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from xdsl.dialects.builtin import IntegerAttr, TensorType
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue
 
 from neuronir.dialects.hlo.attributes import i64_array, ints, tensor_type
 from neuronir.dialects.hlo.control_flow import CompositeOp
@@ -271,32 +271,53 @@ def tiled_copy(
     """A copy of `op` with the types of a tile of `rows`; `mapping` is from values to those of the
     copies. `regions` remembers the tilings of composites' regions for other tiles. Layouts that
     were assigned are those of the whole: a tile is decided on by itself."""
-    copy = op.clone(mapping)
-    for name in ASSIGNED:
-        copy.attributes.pop(name, None)
-    copy.location = op.location
-    _retype(op, copy, tiling, rows)
+    inside: Tiling = {}
     if isinstance(op, CompositeOp):
-        result = op.results[0]
         regions = {} if regions is None else regions
         if op not in regions:
+            result = op.results[0]
             regions[op] = tiling_of_region(op, result, tiling[result]) or {}
         inside = regions[op]
-        old, new = op.regions[0].block, copy.regions[0].block
-        for a, b in zip(old.args, new.args, strict=True):
-            b._type = tiled_type(a, inside.get(a, WHOLE), rows)
-        for before, after in zip(old.ops, new.ops, strict=True):
-            after.location = before.location
-            _retype(before, after, inside, rows)
-    mapping.update(zip(op.results, copy.results, strict=True))
+    return _copy(op, tiling, inside, rows, mapping)
+
+
+def _copy(
+    op: Operation, tiling: Tiling, inside: Tiling, rows: int, mapping: dict[SSAValue, SSAValue]
+) -> Operation:
+    """A copy of an op with the types of a tile, in its regions by the tiling `inside`."""
+    properties = op.properties
+    if isinstance(op, SliceOp) and (dim := tiling.get(op.results[0], WHOLE)) != WHOLE:
+        limits = list(ints(op.limit_indices))
+        limits[dim] = rows
+        properties = {**properties, "limit_indices": i64_array(limits)}
+    copy = type(op).create(
+        operands=[mapping.get(v, v) for v in op.operands],
+        result_types=[tiled_type(v, tiling.get(v, WHOLE), rows) for v in op.results],
+        properties=properties,
+        attributes={k: v for k, v in op.attributes.items() if k not in ASSIGNED},
+        location=op.location,
+        regions=[
+            Region([_copy_block(b, inside, rows, mapping) for b in r.blocks]) for r in op.regions
+        ],
+    )
+    _replace(op.results, copy.results, mapping)
     return copy
 
 
-def _retype(old: Operation, new: Operation, tiling: Tiling, rows: int) -> None:
-    for before, after in zip(old.results, new.results, strict=True):
-        dim = tiling.get(before, WHOLE)
-        after._type = tiled_type(before, dim, rows)
-        if isinstance(new, SliceOp) and dim != WHOLE:
-            limits = list(ints(new.limit_indices))
-            limits[dim] = rows
-            new.properties["limit_indices"] = i64_array(limits)
+def _copy_block(
+    block: Block, tiling: Tiling, rows: int, mapping: dict[SSAValue, SSAValue]
+) -> Block:
+    copy = Block(arg_types=[tiled_type(v, tiling.get(v, WHOLE), rows) for v in block.args])
+    _replace(block.args, copy.args, mapping)
+    copy.add_ops([_copy(op, tiling, tiling, rows, mapping) for op in block.ops])
+    return copy
+
+
+def _replace(
+    old: Sequence[SSAValue], new: Sequence[SSAValue], mapping: dict[SSAValue, SSAValue]
+) -> None:
+    """Let new values stand for old ones, and bear their names."""
+    for before, after in zip(old, new, strict=True):
+        mapping[before] = after
+        if before.name_hint is not None:
+            after.name_hint = before.name_hint
