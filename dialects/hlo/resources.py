@@ -2,7 +2,7 @@
 
 A module refers to an array by the hash of its dtype, shape and bytes, so equal weights are held
 once, the reference is stable between processes, and comparing two constants never looks at bytes.
-Of a large array a sample is hashed, 64 KiB of it; an array whose sample is like that of another
+Of a large array a sample is hashed, 8 KiB of it; an array whose sample is like that of another
 one is compared with it, and where it differs its key gets a number. Large arrays may be
 lazy (lazy.py): they have the key of what they stand for, and are made when somebody reads them.
 """
@@ -28,7 +28,7 @@ KEY_LENGTH = 32
 _LARGE = (
     1 << 20
 )  # bytes from which on a sample is hashed: _TAKEN bytes at _SAMPLES places and at the end
-_SAMPLES = 1024
+_SAMPLES = 128
 _TAKEN = 64
 _PIECE = 1 << 16  # elements that are looked at together: what a cache holds
 
