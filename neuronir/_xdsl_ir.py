@@ -1,19 +1,94 @@
 """xDSL's IR where passes spend their time: making ops, walking blocks, replacing values, hashing.
 
-Each function here does what xDSL's own of the same name does, in fewer calls. This file reaches
-into xDSL like _xdsl.py.
+Each function here does what xDSL's own of the same name does, in fewer calls. The operands of an op
+are kept as what `op.operands` gives, so it need not be made. This file reaches into xDSL like
+_xdsl.py.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 from xdsl.dialects.builtin import LocationAttr, UnknownLoc
 from xdsl.ir import Attribute, Block, BlockOps, Operation, OpResult, Region, SSAValue
-from xdsl.ir.core import OpOperands, SSAValues, Use
-from xdsl.irdl import IRDLOperation, OptionalDef
+from xdsl.ir.core import SSAValues, Use
+from xdsl.irdl import IRDLOperation, OptionalDef, VariadicDef
 
 _NOTHING: Mapping[str, Attribute] = {}
 _UNKNOWN = UnknownLoc()
+
+
+class _Operands(SSAValues[SSAValue]):
+    """The operands of an op; setting one of them changes the op."""
+
+    op: Operation
+
+    def __setitem__(self, index: int, operand: SSAValue) -> None:
+        op = self.op
+        operands = list(op._operands)
+        use = op._operand_uses[index]
+        operands[index].remove_use(use)
+        operands[index] = operand
+        operand.add_use(use)
+        _keep(op, operands)
+
+
+class _SingleOperands(_Operands):
+    """Operands that are all defined one by one: nobody takes a part of them for its types."""
+
+    __getitem__ = tuple.__getitem__  # type: ignore[assignment]
+
+
+class _SingleResults(SSAValues[OpResult]):
+    """Results that are all defined one by one."""
+
+    __getitem__ = tuple.__getitem__  # type: ignore[assignment]
+
+
+_Defaults = list[tuple[str, Attribute]]
+
+
+@dataclass(slots=True)
+class _Kind:
+    """What the ops of a class have in common."""
+
+    operands: type[_Operands]
+    results: type[SSAValues[OpResult]]
+    properties: _Defaults
+    attributes: _Defaults
+
+
+_kinds: dict[type[Operation], _Kind] = {}
+
+
+def _kind_of(class_: type[Operation]) -> _Kind:
+    kind = _kinds.get(class_)
+    if kind is None:
+        if issubclass(class_, IRDLOperation):
+            definition = class_.get_irdl_definition()
+            kind = _Kind(
+                _Operands if _any_variadic(definition.operands) else _SingleOperands,
+                SSAValues if _any_variadic(definition.results) else _SingleResults,
+                _with_default(definition.properties),
+                _with_default(definition.attributes),
+            )
+        else:
+            kind = _Kind(_Operands, SSAValues, [], [])
+        _kinds[class_] = kind
+    return kind
+
+
+def _any_variadic(defs: Iterable[tuple[str, object]]) -> bool:
+    return any(isinstance(definition, VariadicDef) for _, definition in defs)
+
+
+def _with_default(defs: Mapping[str, Any]) -> _Defaults:
+    return [
+        (name, d.default_value)
+        for name, d in defs.items()
+        if not isinstance(d, OptionalDef) and d.default_value is not None
+    ]
 
 
 def _init(
@@ -30,7 +105,8 @@ def _init(
     if operands:
         _read(self, operands)
     if result_types:
-        self.results = SSAValues([OpResult(t, self, i) for i, t in enumerate(result_types)])
+        results = [OpResult(type_, self, i) for i, type_ in enumerate(result_types)]
+        self.results = _kind_of(type(self)).results(results)
     self.properties = dict(properties)
     self.attributes = dict(attributes)
     self.location = _UNKNOWN if location is None else location
@@ -41,9 +117,14 @@ def _init(
     self.__post_init__()
 
 
-def _read(op: Operation, operands: Sequence[SSAValue]) -> None:
+def _keep(op: Operation, operands: Iterable[SSAValue]) -> None:
+    kept = op._operands = _kind_of(type(op)).operands(operands)
+    kept.op = op
+
+
+def _read(op: Operation, operands: Iterable[SSAValue]) -> None:
     """Let an op without operands read these."""
-    op._operands = SSAValues(operands)
+    _keep(op, operands)
     uses: list[Use] = []
     for index, operand in enumerate(op._operands):
         use = Use(op, index)
@@ -53,36 +134,18 @@ def _read(op: Operation, operands: Sequence[SSAValue]) -> None:
 
 
 def _set_operands(self: Operation, new: Sequence[SSAValue]) -> None:
-    new = tuple(new)  # it may be a view of what goes now
     for operand, use in zip(self._operands, self._operand_uses, strict=True):
         operand.remove_use(use)
     _read(self, new)
 
 
-_Defaults = list[tuple[str, Attribute]]
-_defaults: dict[type[Operation], tuple[_Defaults, _Defaults]] = {}
-
-
 def _set_defaults(self: IRDLOperation) -> None:
-    known = _defaults.get(type(self))
-    if known is None:
-        definition = self.get_irdl_definition()
-        known = _defaults[type(self)] = (
-            _with_default(definition.properties),
-            _with_default(definition.attributes),
-        )
-    for given, wanted in zip((self.properties, self.attributes), known, strict=True):
-        for name, value in wanted:
-            given.setdefault(name, value)
+    kind = _kind_of(type(self))
+    for name, value in kind.properties:
+        self.properties.setdefault(name, value)
+    for name, value in kind.attributes:
+        self.attributes.setdefault(name, value)
     Operation.__post_init__(self)  # by name: xDSL's builders put another one in its place
-
-
-def _with_default(defs: Mapping[str, Any]) -> _Defaults:
-    return [
-        (name, d.default_value)
-        for name, d in defs.items()
-        if not isinstance(d, OptionalDef) and d.default_value is not None
-    ]
 
 
 def _attach_op(self: Block, operation: Operation) -> None:
@@ -109,8 +172,9 @@ def _replace_all_uses_with(self: SSAValue, value: SSAValue) -> None:
     while use is not None:
         following = use._next_use
         op, index = use._operation, use._index
-        operands = op._operands
-        op._operands = SSAValues((*operands[:index], value, *operands[index + 1 :]))
+        operands = list(op._operands)
+        operands[index] = value
+        _keep(op, operands)
         value.add_use(use)
         use = following
     if value._name is None and self._name is not None:
@@ -125,25 +189,15 @@ def _erase_value(self: SSAValue, safe_erase: bool = True) -> None:
         _erase(self, safe_erase)
 
 
-def _operand(self: OpOperands, index: Any) -> Any:
-    operands = self._op._operands
-    return operands[index] if type(index) is slice else tuple.__getitem__(operands, index)
-
-
-def _value(self: SSAValues[SSAValue], index: Any) -> Any:
-    found = tuple.__getitem__(self, index)
-    return SSAValues(found) if type(index) is slice else found
-
-
 Operation.__init__ = _init  # type: ignore[method-assign]
-Operation.operands = property(OpOperands, _set_operands)  # type: ignore[method-assign, assignment]
+Operation.operands = property(  # type: ignore[method-assign, assignment]
+    attrgetter("_operands"), _set_operands, doc=Operation.operands.__doc__
+)
 IRDLOperation.__post_init__ = _set_defaults  # type: ignore[method-assign]
 Block._attach_op = _attach_op  # type: ignore[method-assign]
 BlockOps.__iter__ = _ops  # type: ignore[method-assign]
 SSAValue.replace_all_uses_with = _replace_all_uses_with  # type: ignore[method-assign]
 SSAValue.erase = _erase_value  # type: ignore[method-assign]
-OpOperands.__getitem__ = _operand  # type: ignore[method-assign]
-SSAValues.__getitem__ = _value  # type: ignore[method-assign, assignment]
 for _class in (SSAValue, IRDLOperation):  # by identity, as there, but without a call
     _class.__hash__ = object.__hash__  # type: ignore[method-assign]
     _class.__eq__ = object.__eq__  # type: ignore[method-assign]
