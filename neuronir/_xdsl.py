@@ -279,7 +279,7 @@ def _verify(op: Operation, right: set[Hashable]) -> None:
         for block in region.blocks:
             last = block.last_op
             for inner in block.ops:
-                if inner.regions or inner is last or inner.successors:
+                if inner.regions or inner is last or inner._successors:
                     _verify(inner, right)
                 else:
                     _verify_leaf(inner, right)
@@ -295,7 +295,7 @@ def _verify_leaf(op: Operation, right: set[Hashable]) -> None:
     if likeness is not None and likeness in right:
         return
     plan_verifier(type(op))
-    if any(isinstance(operand, ErasedSSAValue) for operand in op.operands):
+    if any(type(operand) is ErasedSSAValue for operand in op.operands):
         _attribute(op)
     try:
         op.verify_()  # the rest of `verify` is about regions, successors and ends of blocks

@@ -5,6 +5,7 @@ are kept as what `op.operands` gives, so it need not be made. This file reaches 
 _xdsl.py.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
@@ -15,6 +16,7 @@ from xdsl.ir import Attribute, Block, BlockOps, Operation, OpResult, Region, SSA
 from xdsl.ir.core import SSAValues, Use
 from xdsl.irdl import IRDLOperation, OptionalDef, VariadicDef
 
+_SUFFIX = re.compile(r"(_\d+)$")  # which xDSL takes off a name each time it is set
 _NOTHING: Mapping[str, Attribute] = {}
 _UNKNOWN = UnknownLoc()
 
@@ -189,10 +191,71 @@ def _erase_value(self: SSAValue, safe_erase: bool = True) -> None:
         _erase(self, safe_erase)
 
 
+def _clone_without_regions(
+    self: Operation,
+    value_mapper: dict[SSAValue, SSAValue] | None = None,
+    block_mapper: dict[Block, Block] | None = None,
+    *,
+    clone_name_hints: bool = True,
+    clone_operands: bool = True,
+) -> Operation:
+    values: dict[SSAValue, SSAValue] = {} if value_mapper is None else value_mapper
+    blocks: dict[Block, Block] = {} if block_mapper is None else block_mapper
+    cloned = self.create(
+        operands=[values.get(v, v) for v in self._operands] if clone_operands else (),
+        result_types=[result.type for result in self.results],
+        properties=self.properties,
+        attributes=self.attributes,
+        location=self.location,
+        successors=[blocks.get(block, block) for block in self._successors],
+        regions=[Region() for _ in self.regions],
+    )
+    for old, new in zip(self.results, cloned.results, strict=True):
+        values[old] = new
+        if clone_name_hints and old._name is not None:
+            suffix = _SUFFIX.search(old._name) if "_" in old._name else None
+            new._name = old._name[: suffix.start()] if suffix else old._name
+    return cloned
+
+
+_clone_with_regions = Operation.clone
+
+
+def _clone(
+    self: Operation,
+    value_mapper: dict[SSAValue, SSAValue] | None = None,
+    block_mapper: dict[Block, Block] | None = None,
+    **more: bool,
+) -> Operation:
+    clone = _clone_with_regions if self.regions else _clone_without_regions
+    return clone(self, value_mapper, block_mapper, **more)
+
+
+_clone_region = Region.clone
+
+
+def _clone_body(self: Region) -> Region:
+    """Of a region with one block, whose ops read only what is made before them."""
+    block = self.blocks.first
+    if block is None or block is not self.blocks.last:
+        return _clone_region(self)
+    copy = Block(arg_types=[argument.type for argument in block.args])
+    values: dict[SSAValue, SSAValue] = dict(zip(block.args, copy.args, strict=True))
+    for old, new in zip(block.args, copy.args, strict=True):
+        new.location = old.location
+        new.name_hint = old.name_hint
+    for op in block.ops:
+        copy.add_op(op.clone(values, {block: copy}))
+    return Region(copy)
+
+
 Operation.__init__ = _init  # type: ignore[method-assign]
 Operation.operands = property(  # type: ignore[method-assign, assignment]
     attrgetter("_operands"), _set_operands, doc=Operation.operands.__doc__
 )
+Operation.clone_without_regions = _clone_without_regions  # type: ignore[method-assign, assignment]
+Operation.clone = _clone  # type: ignore[method-assign, assignment]
+Region.clone = _clone_body  # type: ignore[method-assign]
 IRDLOperation.__post_init__ = _set_defaults  # type: ignore[method-assign]
 Block._attach_op = _attach_op  # type: ignore[method-assign]
 BlockOps.__iter__ = _ops  # type: ignore[method-assign]

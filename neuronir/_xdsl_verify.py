@@ -57,6 +57,7 @@ class _Values:
 
     classes: list[type]
     single: list[bool]
+    several: int  # how many are not single
     optional: bool  # whether those that are not single are all there or all absent
     segments: str | None  # the property that has the size of each definition
     one: bool  # whether all classes are the same
@@ -75,12 +76,13 @@ class _Values:
         if segments is not None and not getattr(option, "as_property", False):
             return None
         optional = [isinstance(d, OptionalDef) for _, d in defs]
-        if segments is None and (single.count(False) > 1 or any(optional)):
+        if segments is None and any(optional):
             return None
         if segments is not None and (any(optional) or any(single)):
             return None
         known = [c for c in classes if c is not None]
-        return _Values(known, single, any(optional), segments, len(set(known)) <= 1)
+        one = len(set(known)) <= 1
+        return _Values(known, single, single.count(False), any(optional), segments, one)
 
     def follow(self, op: Operation, values: Sequence[SSAValue]) -> bool:
         """Whether these values are what the definitions say."""
@@ -109,7 +111,8 @@ class _Values:
                 if not isinstance(value.type, class_):
                     return False
             return True
-        if n < defined - 1 or not self.one:
+        # Those that are not single have the same size.
+        if n < defined - self.several or (n - defined) % self.several or not self.one:
             return False
         class_ = self.classes[0]
         return class_ is Attribute or all(isinstance(v.type, class_) for v in values)

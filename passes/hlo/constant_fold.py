@@ -46,7 +46,9 @@ class _Folder:
         frontier: dict[SSAValue, None] = {}
         for op in block.ops:
             if not self.learn(op):
-                frontier.update((v, None) for v in op.operands if v in self.known)
+                for value in op.operands:
+                    if value in self.known:
+                        frontier[value] = None
         pending = list(frontier)
         while pending:
             value = pending.pop()

@@ -72,24 +72,43 @@ def _key(op: Operation, number: Numbers) -> Hashable | None:
     if regions is None:
         return None
     return (
-        op.name,
-        tuple(id(v) for v in op.operands),
         tuple(number(r.type) for r in op.results),
         _properties(op, number),
         regions,
     )
 
 
+class _Ops:
+    """The ops of a block by kind and operands; keys of what else tells ops apart are only made
+    where there are two of these."""
+
+    def __init__(self, number: Numbers) -> None:
+        self.number = number
+        self.single: dict[Hashable, Operation] = {}
+        self.several: dict[Hashable, dict[Hashable, Operation]] = {}
+
+    def equal(self, op: Operation) -> Operation | None:
+        """The op that was asked for before and is equal, None if there is none."""
+        rough = (op.name, *map(id, op.operands))
+        known = self.several.get(rough)
+        if known is None:
+            first = self.single.setdefault(rough, op)
+            if first is op:
+                return None
+            key = _key(first, self.number)
+            known = self.several[rough] = {} if key is None else {key: first}
+        key = _key(op, self.number)
+        earlier = op if key is None else known.setdefault(key, op)
+        return None if earlier is op else earlier
+
+
 def merge_equal(block: Block, number: Numbers) -> int:
     """Let later equal ops of a block be the first of them; returns how many went."""
-    first: dict[Hashable, Operation] = {}
+    ops = _Ops(number)
     count = 0
     for op in tuple(block.ops):
-        key = _key(op, number)
-        if key is None:
-            continue
-        earlier = first.setdefault(key, op)
-        if earlier is op:
+        earlier = ops.equal(op)
+        if earlier is None:
             continue
         for old, new in zip(op.results, earlier.results, strict=True):
             old.replace_all_uses_with(new)

@@ -6,12 +6,21 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from neuronir.passes.hlo.composites.activation import find_activations
+from neuronir.passes.hlo.composites.activation import CURVED, find_activations
 from neuronir.passes.hlo.composites.batch_norm import find_batch_norms
 from neuronir.passes.hlo.composites.norms import find_norms
 from neuronir.passes.hlo.composites.softmax import find_softmax
 from neuronir.passes.hlo.support.walk import blocks
 from neuronir.passes.statistics import record
+
+_ROOTS = frozenset(("hlo.sqrt", "hlo.rsqrt"))
+_FINDERS = (
+    (find_softmax, frozenset(("hlo.exponential",))),
+    (find_norms, _ROOTS),
+    (find_batch_norms, _ROOTS),
+    (find_activations, CURVED),
+)
+"""What finds composites, with the ops of which none is without one."""
 
 PROGRAM_BLOCKS = ("func.func", "hlo.while", "hlo.conditional")
 """Ops whose blocks hold whole arrays (not the scalars of a reducer, not a composite's meaning)."""
@@ -39,6 +48,7 @@ class HloFindCompositesPass(ModulePass):
             parent = block.parent_op()
             if parent is None or parent.name not in PROGRAM_BLOCKS:
                 continue
-            for find in (find_softmax, find_norms, find_batch_norms, find_activations):
-                count += find(block)
+            for find, needed in _FINDERS:
+                if any(inner.name in needed for inner in block.ops):
+                    count += find(block)
         record(self.name, "composites", count)

@@ -17,10 +17,11 @@ from neuronir.passes.hlo.support.values import element, is_tensor, shape, splat
 from neuronir.passes.statistics import record
 
 _ELEMENTWISE = frozenset(ELEMENTWISE)
-_CURVED = frozenset(
+CURVED = frozenset(
     f"hlo.{name}"
     for name in ("exponential", "exponential_minus_one", "tanh", "erf", "logistic", "log_plus_one")
 )
+"""Ops of which every function that is found has one."""
 _LEVELS = 4
 """How many candidate inputs are tried for one root."""
 
@@ -32,7 +33,7 @@ class _Dominators:
         self.parent: dict[SSAValue, SSAValue | None] = {}
         self.depth: dict[SSAValue, int] = {}
         for op in block.ops:
-            if op.name not in _ELEMENTWISE or splat(op.results[0]) is not None:
+            if op.name not in _ELEMENTWISE:
                 continue
             operands = [v for v in op.operands if splat(v) is None]
             same = all(is_tensor(v) and shape(v) == shape(op.results[0]) for v in operands)
@@ -144,9 +145,9 @@ def _try(op: Operation, ways: _Dominators, kinds: dict[Hashable, str | None]) ->
     root = op.results[0]
     for source in ways.above(root):
         part = cut(root, [source])
-        if part is None or not any(inner.name in _CURVED for inner in part.ops):
+        if part is None or not any(inner.name in CURVED for inner in part.ops):
             continue
-        if len([inner for inner in part.ops if splat(inner.results[0]) is None]) < 2:
+        if sum(splat(inner.results[0]) is None for inner in part.ops) < 2:
             continue
         key = _signature(part)
         if key not in kinds:

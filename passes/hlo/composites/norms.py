@@ -201,11 +201,30 @@ def _wrap(norm: Norm) -> bool:
     return True
 
 
+_ON_THE_WAY = frozenset(("hlo.reshape", "hlo.broadcast", "hlo.divide", "hlo.multiply"))
+
+
+def _ends(block: Block) -> set[Operation]:
+    """The sums and products that read square roots, as far as only views and products lie between:
+    all that a normalisation may end with."""
+    seen = {op for op in block.ops if op.name in ("hlo.sqrt", "hlo.rsqrt")}
+    pending = list(seen)
+    while pending:
+        for use in pending.pop().results[0].uses:
+            reader = use.operation
+            if reader not in seen:
+                seen.add(reader)
+                if reader.name in _ON_THE_WAY:
+                    pending.append(reader)
+    return {op for op in seen if op.name in ("hlo.add", "hlo.multiply", "hlo.divide")}
+
+
 def find_norms(block: Block) -> int:
     """Wrap the layer and RMS normalisations of a block; returns how many."""
     count = 0
+    ends = _ends(block)
     for op in reversed(tuple(block.ops)):
-        if op.parent is not block or op.name not in ("hlo.add", "hlo.multiply", "hlo.divide"):
+        if op.parent is not block or op not in ends:
             continue
         if not is_tensor(op.results[0]) or not is_float(element(op.results[0])):
             continue

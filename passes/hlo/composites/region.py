@@ -1,6 +1,6 @@
 """Cutting a single-result part out of a block and wrapping it as hlo.composite."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import DictionaryAttr
@@ -52,7 +52,7 @@ def cut(root: SSAValue, inputs: Sequence[SSAValue]) -> Part | None:
     for op in order:
         if op.results[0] is root or duplicable(op):
             continue
-        if any(use.operation not in state for use in op.results[0].uses):
+        if _read_outside(op, state):
             return None
     return Part(root, tuple(inputs), tuple(order))
 
@@ -90,6 +90,13 @@ def _staying(part: Part) -> set[Operation]:
     """The ops of a part, numbers only, that others read too: the part gets copies of them."""
     moving = set(part.ops)
     for op in reversed(part.ops):
-        if any(use.operation not in moving for use in op.results[0].uses):
+        if _read_outside(op, moving):
             moving.remove(op)
     return set(part.ops) - moving
+
+
+def _read_outside(op: Operation, inside: Container[Operation]) -> bool:
+    for use in op.results[0].uses:
+        if use.operation not in inside:
+            return True
+    return False

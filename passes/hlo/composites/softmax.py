@@ -69,6 +69,8 @@ def match_softmax(op: Operation) -> Match | None:
     if op.name == "hlo.divide":
         return _match(op.operands[0], op.operands[1])
     for numerator, other in (tuple(op.operands), tuple(reversed(op.operands))):
+        if producer(numerator, "exponential") is None:
+            continue
         outer = producer(other, "broadcast")
         inverse = None if outer is None else binary(outer.operands[0], "divide")
         if inverse is None or not is_splat_of(inverse[0], 1):
@@ -95,6 +97,8 @@ def match_log_softmax(op: Operation) -> Match | None:
 
 
 def _match(numerator: SSAValue, divisor: SSAValue) -> Match | None:
+    if producer(numerator, "exponential") is None:
+        return None
     dims = _sum_of(divisor, numerator)
     return None if dims is None else _shifted(numerator, dims)
 

@@ -1,11 +1,12 @@
 """Rules for elementwise arithmetic: neutral elements, involutions, exact convert chains."""
 
 import math
+from functools import cache
 
 import ml_dtypes
+import numpy as np
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from neuronir.dialects.hlo.constants import lazy_constant
 from neuronir.dialects.support.dtypes import (
     is_float,
     is_integer,
@@ -16,8 +17,9 @@ from neuronir.dialects.support.dtypes import (
 from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.values import (
     element,
+    filled_with,
+    is_number,
     is_splat_of,
-    one_number,
     producer,
     size,
     splat,
@@ -35,9 +37,12 @@ def _is_int(value: SSAValue) -> bool:
 
 def _float_info(type_: Attribute) -> tuple[int, int, int] | None:
     """(mantissa bits, least exponent, greatest exponent) of a float type, None for other types."""
-    if not is_float(type_):
-        return None
-    info = ml_dtypes.finfo(np_dtype(type_))
+    return _info(np_dtype(type_)) if is_float(type_) else None
+
+
+@cache
+def _info(dtype: np.dtype[np.generic]) -> tuple[int, int, int]:
+    info = ml_dtypes.finfo(dtype)
     return int(info.nmant), int(info.minexp), int(info.maxexp)
 
 
@@ -65,11 +70,14 @@ def multiply(op: Operation, e: Emitter) -> SSAValue | None:
     """x * 1 -> x; x * 0 -> 0 for integers; x * -1 -> -x."""
     lhs, rhs = op.operands
     for x, y in ((lhs, rhs), (rhs, lhs)):
-        if is_splat_of(y, 1):
+        number = splat(y)
+        if number is None:
+            continue
+        if is_number(number, 1):
             return x
-        if is_splat_of(y, 0) and _is_int(x):
+        if is_number(number, 0) and _is_int(x):
             return y
-        if _is_float(x) and is_splat_of(y, -1):
+        if _is_float(x) and is_number(number, -1):
             return e.unary("negate", x)
     return None
 
@@ -77,11 +85,13 @@ def multiply(op: Operation, e: Emitter) -> SSAValue | None:
 def divide(op: Operation, e: Emitter) -> SSAValue | None:
     """x / 1 -> x; x / 2^k -> x * 2^-k, which is exact."""
     lhs, rhs = op.operands
-    if is_splat_of(rhs, 1):
-        return lhs
     value = splat(rhs)
+    if value is None:
+        return None
+    if is_number(value, 1):
+        return lhs
     info = _float_info(element(lhs))
-    if value is None or info is None:
+    if info is None:
         return None
     number = float(value)
     if number == 0 or not math.isfinite(number):
@@ -237,7 +247,7 @@ def constant(op: Operation, e: Emitter) -> SSAValue | None:
     """A constant that is the same number everywhere becomes a scalar constant and a broadcast."""
     if size(op.results[0]) <= 1:
         return None
-    one = one_number(lazy_constant(op))
+    one = filled_with(op.properties["value"])
     return None if one is None else e.fill(one, op.results[0].type)
 
 

@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation, OpResult, SSAValue
 
 from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.shapes import common_factors, place, same_but_ones, squeezed
@@ -55,26 +54,28 @@ def _reshape_of_broadcast(op: Operation, target: tuple[int, ...], e: Emitter) ->
 def broadcast(op: Operation, e: Emitter) -> SSAValue | None:
     """Identity goes; broadcast(broadcast); broadcast(reshape that moves ones only)."""
     operand, target, dimensions = op.operands[0], shape(op.results[0]), ints(op, "dimensions")
-    if shape(operand) == target and list(dimensions) == list(range(len(target))):
+    given = shape(operand)
+    if given == target and dimensions == tuple(range(len(target))):
         return operand
-    if size(operand) == 1 and shape(operand):
+    single = size(operand) == 1
+    if single and given:
         return e.broadcast(e.reshape(operand, ()), target, ())
     inner = producer(operand, "broadcast")
     if inner is not None:
         composed = [dimensions[d] for d in ints(inner, "dimensions")]
         return e.broadcast(inner.operands[0], target, composed)
-    if same_but_ones(shape(operand), target) and list(dimensions) == sorted(dimensions):
+    if same_but_ones(given, target) and list(dimensions) == sorted(dimensions):
         return e.reshape(operand, target)
-    inner = producer(operand, "reshape")
-    if size(operand) == 1:
+    inner = None if single else producer(operand, "reshape")
+    if inner is None:
         return None
-    if inner is not None and same_but_ones(shape(operand), shape(inner.operands[0])):
-        positions = [d for d, n in zip(dimensions, shape(operand), strict=True) if n != 1]
-        source = inner.operands[0]
+    source = inner.operands[0]
+    if same_but_ones(given, shape(source)):
+        positions = [d for d, n in zip(dimensions, given, strict=True) if n != 1]
         placed = place(shape(source), target, positions)
         if placed is not None:
             return e.broadcast(source, target, placed)
-        if squeezed(shape(operand)) != shape(operand):
+        if squeezed(given) != given:
             return e.broadcast(e.reshape(source, squeezed(shape(source))), target, positions)
     return None
 
@@ -114,16 +115,19 @@ ELEMENTWISE = tuple(
 )
 
 
+_VIEWS = ("hlo.reshape", "hlo.broadcast")
+
+
 def sink(op: Operation, e: Emitter) -> SSAValue | None:
     """f(reshape(a), reshape(b), c) -> reshape(f(a, b, c)) for reshapes that move ones only, and
     f(broadcast(a), c) -> broadcast(f(a, c)); c is a number everywhere."""
-    first = next((v for v in op.operands if splat(v) is None), None)
-    if first is None:
+    for first in op.operands:
+        if splat(first) is None:
+            break
+    else:
         return _all_splats(op, e)
-    if not isinstance(first.type, TensorType):
-        return None
-    outer = producer(first, "reshape") or producer(first, "broadcast")
-    if outer is None:
+    outer = first.op if isinstance(first, OpResult) else None
+    if outer is None or outer.name not in _VIEWS:
         return None
     opcode = outer.name.removeprefix("hlo.")
     source, result = outer.operands[0], op.results[0]

@@ -1,14 +1,16 @@
 """Arithmetic on shapes: sizes of one, common factors of two shapes, broadcast placement."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 
-def squeezed(dims: Sequence[int]) -> tuple[int, ...]:
+@lru_cache(maxsize=1 << 12)
+def squeezed(dims: tuple[int, ...]) -> tuple[int, ...]:
     """The dimensions other than those of size 1."""
     return tuple(n for n in dims if n != 1)
 
 
-def same_but_ones(a: Sequence[int], b: Sequence[int]) -> bool:
+def same_but_ones(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
     """Whether two shapes differ by dimensions of size 1 only."""
     return squeezed(a) == squeezed(b)
 

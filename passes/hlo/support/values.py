@@ -1,6 +1,7 @@
 """Reading hlo values: shapes, index-list properties, constants and splats."""
 
 from math import prod
+from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import (
@@ -13,7 +14,7 @@ from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from neuronir.dialects.hlo.attributes import ints as array_ints
 from neuronir.dialects.hlo.attributes import tensor_type
-from neuronir.dialects.hlo.constants import constant_array
+from neuronir.dialects.hlo.constants import constant_array, lazy_constant
 from neuronir.dialects.hlo.resources import Array
 from neuronir.dialects.support.contiguous import contiguous
 from neuronir.dialects.support.lazy import LazyArray
@@ -26,7 +27,8 @@ def is_tensor(value: SSAValue) -> bool:
 
 def shape(value: SSAValue) -> tuple[int, ...]:
     """The dimensions of a tensor value."""
-    return shape_of(value.type)
+    type_ = value.type
+    return type_.get_shape() if isinstance(type_, TensorType) else shape_of(type_)
 
 
 def shape_of(type_: Attribute) -> tuple[int, ...]:
@@ -82,7 +84,8 @@ def string(op: Operation, name: str, default: str = "") -> str:
 
 def producer(value: SSAValue, opcode: str) -> Operation | None:
     """The op that made the value, if it is `hlo.<opcode>`."""
-    if isinstance(value, OpResult) and value.op.name == f"hlo.{opcode}":
+    # Of results and types there are no subclasses; isinstance is slow where it says no.
+    if type(value) is OpResult and value.op.name == f"hlo.{opcode}":
         return value.op
     return None
 
@@ -99,12 +102,11 @@ def splat(value: SSAValue) -> Array | None:
     Sees scalar constants through broadcast, reshape, transpose and slice; a constant counts only if
     it has a single element (canonicalize turns larger ones into broadcasts).
     """
-    while isinstance(value, OpResult):
+    while type(value) is OpResult:
         op = value.op
-        if op.name == "hlo.constant":
-            return constant_array(op).reshape(()) if size(value) == 1 else None
         if op.name not in _KEEPS_SPLAT:
-            return None
+            known = op.name == "hlo.constant" and size(value) == 1
+            return constant_array(op).reshape(()) if known else None
         value = op.operands[0]
     return None
 
@@ -117,13 +119,28 @@ _KEEPS_SPLAT = frozenset(
 def is_splat_of(value: SSAValue, number: float) -> bool:
     """Whether the value is filled with this number (0 matches both zeros; complex never)."""
     array = splat(value)
-    return array is not None and array.dtype.kind != "c" and bool(array == number)
+    return array is not None and is_number(array, number)
+
+
+def is_number(array: Array, number: float) -> bool:
+    """Whether the number of a 0-d array is this one (0 matches both zeros; complex never)."""
+    return array.dtype.kind != "c" and bool(array == number)
 
 
 def in_main_block(value: SSAValue, op: Operation) -> bool:
     """Whether the value is made in the same block as the op (or is an argument of it)."""
     owner = value.owner
     return (owner.parent if isinstance(owner, Operation) else owner) is op.parent
+
+
+def filled_with(value: Attribute) -> Array | None:
+    """The number that fills the constant of a value attribute, of several elements; None where
+    there are others. It is found once for an attribute."""
+    known: dict[str, Any] = value.__dict__
+    if "_filled_with" not in known:
+        known["_filled_with"] = one_number(lazy_constant(value))
+    found: Array | None = known["_filled_with"]
+    return found
 
 
 def one_number(array: Array | LazyArray) -> Array | None:
