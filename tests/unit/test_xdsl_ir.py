@@ -1,6 +1,7 @@
 """The functions of xDSL that are replaced do what xDSL's own do."""
 
 import pytest
+from xdsl.builder import ImplicitBuilder
 from xdsl.dialects import test
 from xdsl.dialects.builtin import IntegerAttr, UnknownLoc, i32, i64
 from xdsl.ir import Block, Region, SSAValue
@@ -108,3 +109,11 @@ def test_ops_and_values_are_told_apart_by_identity() -> None:
     assert one != other
     assert len({one, other, one}) == 2
     assert len({a, b, a}) == 2
+
+
+def test_an_implicit_builder_gets_what_is_made() -> None:
+    block = Block()
+    with ImplicitBuilder(block):
+        op = AddOp.create(operands=values(2), result_types=[i32])
+    assert op.parent is block
+    assert AddOp.create(operands=values(2), result_types=[i32]).parent is None
