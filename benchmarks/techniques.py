@@ -38,7 +38,7 @@ TECHNIQUES = (
     Technique("layouts assigned for all products together", "hlo-assign-layouts"),
     Technique("layouts that ops behind the next one want", "lower-hlo-to-nc", "lookahead=1"),
     Technique("search over blocks of products", "hlo-choose-blocks"),
-    Technique("evictions balanced over ACT and DVE", "lower-hlo-to-nc", "balance=false"),
+    Technique("evictions balanced over ACT and DVE", "nc-balance-evictions"),
     Technique("equal layers lowered once", "lower-hlo-to-nc", "layers=0"),
     Technique("strands of the batch, staggered", "hlo-split-batch", "strands=1"),
     Technique("attention by tiles of heads", "hlo-split-attention"),

@@ -143,6 +143,21 @@ def instruction_record(
     )
 
 
+class _Nowhere(dict[SSAValue, int]):
+    """Addresses and index values for what depends on neither."""
+
+    def __missing__(self, key: SSAValue) -> int:
+        return 0
+
+
+_NOWHERE = _Nowhere()
+
+
+def shape_record(op: InstructionOp) -> Instruction:
+    """The record of `op` for its cost and the machine's rules: without addresses and indices."""
+    return instruction_record(op, _NOWHERE, _NOWHERE)
+
+
 GROUP = "hlo.group"
 """Attribute of instructions: "a + b" where HLO ops were lowered together."""
 

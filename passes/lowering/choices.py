@@ -8,14 +8,12 @@ from neuronir.passes.lowering.layouts.demand import DEPTH
 
 @dataclass(frozen=True)
 class Choices:
-    """How many ops downstream users of a value are looked at for its layout; and whether evictions
-    are balanced over ACT and DVE, else all of ACT that ACT can do."""
+    """How many ops downstream users of a value are looked at for its layout."""
 
     lookahead: int = DEPTH
-    balance: bool = True
 
     @staticmethod
-    def parse(lookahead: int, balance: bool) -> "Choices":
+    def parse(lookahead: int) -> "Choices":
         """The choices of the pass's options; NIR_LOW007 where one is none."""
         if lookahead < 1:
             raise NeuronError(
@@ -23,4 +21,4 @@ class Choices:
                 f"lower-hlo-to-nc: layouts look at 1 op downstream or more, not {lookahead}",
                 help="such as {lookahead=1}: what the next op wants",
             )
-        return Choices(lookahead, balance)
+        return Choices(lookahead)

@@ -1,4 +1,4 @@
-"""Writing nc ops: buffers, instructions with their source, and loads that balance the engines."""
+"""Writing nc ops: buffers, loops, instructions with their source, the cheapest of several ways."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,42 +14,26 @@ from neuronir.dialects.nc.cost import cost
 from neuronir.dialects.nc.data_types import dtype_of, element_type_of
 from neuronir.dialects.nc.dialect import INSTRUCTION_OPS
 from neuronir.dialects.nc.enums import Activation, AluOp, DType, Engine, Space
-from neuronir.dialects.nc.instruction import Instruction
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.ops import InstructionOp, View, build
-from neuronir.dialects.nc.records import instruction_record, space_of
+from neuronir.dialects.nc.records import shape_record, space_of
 from neuronir.dialects.nc.structure import AddressOfOp, AllocOp, VariableOp
 
 
-class _Nowhere(dict[SSAValue, int]):
-    """Addresses and index values for costs, which depend on neither."""
-
-    def __missing__(self, key: SSAValue) -> int:
-        return 0
-
-
-_NOWHERE = _Nowhere()
-
-
-def record_of(op: InstructionOp) -> Instruction:
-    """An instruction for its cost: without addresses and indices."""
-    return instruction_record(op, _NOWHERE, _NOWHERE)
-
-
 class Emitter:
-    """Appends nc ops to a list, each with the location of the HLO op that is being lowered."""
+    """Appends nc ops to a list, each with the location of the HLO op that is being lowered.
 
-    def __init__(self, machine: Machine, balance: bool = True) -> None:
+    What ACT and DVE both can do is written for one of them; nc-balance-evictions moves it.
+    """
+
+    def __init__(self, machine: Machine) -> None:
         self.machine = machine
-        self.balance = balance
         self.ops: list[Operation] = []
         self.scopes: list[list[Operation]] = [self.ops]
         self.head: list[Operation] = []
         self.variables: list[VariableOp] = []
         self.source: Operation | None = None
         self.unit: list[InstructionOp] | None = None  # placed for the unit that is being lowered
-        self.load_ns = {Engine.ACT: 0.0, Engine.DVE: 0.0, Engine.POOL: 0.0}
-        self._loads: list[dict[Engine, float]] = []
         self._names: dict[str, int] = {}
 
     # buffers
@@ -97,13 +81,10 @@ class Emitter:
         """Begin the body of a loop."""
         self.ops = []
         self.scopes.append(self.ops)
-        self._loads.append(self.load_ns)
-        self.load_ns = dict.fromkeys(self.load_ns, 0.0)
 
     def leave(self) -> list[Operation]:
         """End the body of the innermost loop; gives its ops."""
         body = self.scopes.pop()
-        self.load_ns = self._loads.pop()
         self.ops = self.scopes[-1]
         return body
 
@@ -148,45 +129,41 @@ class Emitter:
         engine: Engine | None = None,
     ) -> None:
         """Append an instruction."""
-        op = build(INSTRUCTION_OPS[opcode], dst, src, params, engine=engine)
-        self.place(op)
-        if engine in self.load_ns:
-            self.load_ns[engine] += self._ns(op)
-
-    def _ns(self, op: InstructionOp) -> float:
-        """What an instruction occupies its engine for, in ns."""
-        return cost(record_of(op), self.machine).issue_ns
+        self.place(build(INSTRUCTION_OPS[opcode], dst, src, params, engine=engine))
 
     def cheapest(self, *ways: Callable[[], None], awaited: bool = False) -> None:
         """Emit one of several ways of computing the same: that with the least sum of its own time
-        and of the time of the busiest of ACT, DVE and POOL after it; its own time alone where all
-        that follows waits for the result."""
-        before = dict(self.load_ns)
-        found: list[tuple[float, list[Operation], dict[Engine, float]]] = []
+        on ACT, DVE and POOL and of what it adds to the busiest of them, which other work waits for;
+        its own time alone where all that follows waits for the result."""
+        if len(ways) == 1:
+            ways[0]()
+            return
+        found: list[tuple[float, list[Operation]]] = []
         for way in ways:
-            self.load_ns = dict(before)
             self.ops, kept = [], self.ops
             try:
                 way()
-                after = self.load_ns
-                own = sum(after.values()) - sum(before.values())
-                rest = 0.0 if awaited else max(after.values())
-                found.append((own + rest, self.ops, after))
+                load = self._load_ns(self.ops)
+                own = sum(load.values())
+                found.append((own if awaited else own + max(load.values()), self.ops))
             finally:
-                self.ops, self.load_ns = kept, before
-        _, ops, self.load_ns = min(found, key=lambda item: item[0])
-        for _, others, _ in found:
+                self.ops = kept
+        _, ops = min(found, key=lambda item: item[0])
+        for _, others in found:
             if others is not ops:
                 for op in others:
                     op.drop_all_references()
         self.ops.extend(ops)
 
-    def lighter(self) -> Engine:
-        """ACT or DVE, whichever has had less work so far; ACT where they are not balanced."""
-        if not self.balance:
-            return Engine.ACT
-        act, dve = self.load_ns[Engine.ACT], self.load_ns[Engine.DVE]
-        return Engine.ACT if act < dve else Engine.DVE
+    def _load_ns(self, ops: Sequence[Operation]) -> dict[Engine, float]:
+        """How long instructions occupy ACT, DVE and POOL, in ns."""
+        load = {Engine.ACT: 0.0, Engine.DVE: 0.0, Engine.POOL: 0.0}
+        for op in ops:
+            if isinstance(op, InstructionOp):
+                done = shape_record(op)
+                if done.engine in load:
+                    load[done.engine] += cost(done, self.machine).issue_ns
+        return load
 
     def matmul(self, dst: View, stationary: View, moving: View, accumulate: bool) -> None:
         """dst (+)= stationary^T @ moving."""
@@ -221,17 +198,13 @@ class Emitter:
 
     def copy(self, dst: View, src: View, engine: Engine | None = None) -> None:
         """dst = src with conversion, on ACT or DVE, or POOL where neither is in PSUM."""
-        if engine is None:
-            engine = self.lighter()
-        if engine is Engine.ACT and not (self._is_float(dst) and self._is_float(src)):
-            engine = Engine.DVE  # ACT goes through fp32
+        if engine in (None, Engine.ACT):  # ACT goes through fp32
+            floats = view_dtype(dst).is_float and view_dtype(src).is_float
+            engine = Engine.ACT if floats else Engine.DVE
         if engine is Engine.ACT:
             self.activation(dst, src, Activation.COPY)
         else:
             self.emit("tensor_copy", [dst], [src], {}, engine)
-
-    def _is_float(self, view: View) -> bool:
-        return view_dtype(view).is_float
 
     def tensor_tensor(
         self, op: AluOp, dst: View, lhs: View, rhs: View, engine: Engine | None = None

@@ -29,7 +29,6 @@ from neuronir.passes.lowering.conversion.by_rows import rows_first
 from neuronir.passes.lowering.conversion.convert import hbm_form
 from neuronir.passes.lowering.conversion.special import mark_special, reaches_products
 from neuronir.passes.lowering.convolution.convolution import lower_convolution
-from neuronir.passes.lowering.eviction_report import report_evictions
 from neuronir.passes.lowering.fault import LoweringFault
 from neuronir.passes.lowering.fused import Fusing
 from neuronir.passes.lowering.layers.loop import CannotLoop, lower_layers
@@ -72,7 +71,7 @@ from neuronir.passes.lowering.streaming.group import Group, groups_inside, in_or
 from neuronir.passes.lowering.streaming.groups import SEED_SHARE, find_groups
 from neuronir.passes.lowering.streaming.tile_loops import copy_in_hbm, lower_group
 from neuronir.passes.nc.bodies import take_out
-from neuronir.passes.statistics import gains, record
+from neuronir.passes.statistics import record
 
 RULES: dict[str, Rule] = {
     "hlo.broadcast": lower_broadcast,
@@ -280,8 +279,6 @@ def _lower_function(
     module = ModuleOp([*_used(state.emitter.variables, state.emitter.head), main])
     module.attributes["nc.machine"] = StringAttr(machine.name)
     module.attributes["neuronir.phase"] = StringAttr("virtual")
-    if gains():
-        report_evictions(body, machine)
     take_out(module)
     return module
 

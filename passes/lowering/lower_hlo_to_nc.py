@@ -33,15 +33,14 @@ class LowerHloToNc(ModulePass):
     block, a panel of columns stays in SBUF: the first rows begin with some of its columns while it
     is loaded, and DVE transposes a share of the other rows. The statistics say with what a product
     begins, and how many of its transposes are DVE's.
-    `balance`: whether copies out of PSUM go to ACT or DVE, whichever has had less to do; else to
-    ACT.
+    What both ACT and DVE can do is written for one of them, results in PSUM for ACT:
+    nc-balance-evictions divides it.
     """
 
     name = "lower-hlo-to-nc"
     target: str = ""
     layers: int = 2000
     lookahead: int = DEPTH
-    balance: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         attr = op.attributes.get("nc.machine")
@@ -56,7 +55,7 @@ class LowerHloToNc(ModulePass):
         if main is None:
             raise NeuronError("NIR_LOW006", "the module has no function @main")
         note_flops(main)
-        choices = Choices.parse(self.lookahead, self.balance)
+        choices = Choices.parse(self.lookahead)
         lowered = lower_function(main, get_machine(name), self.layers, choices)
         for key, value in lowered.attributes.items():
             op.attributes[key] = value

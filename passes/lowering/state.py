@@ -46,7 +46,7 @@ class Lowering:
     def __init__(self, machine: Machine, choices: Choices | None = None) -> None:
         self.machine = machine
         self.choices = choices or Choices()
-        self.emitter = Emitter(machine, self.choices.balance)
+        self.emitter = Emitter(machine)
         self.constants = Constants(self.emitter)
         self.converter = Converter(self.emitter, self.constants)
         self.values: dict[SSAValue, Value] = {}

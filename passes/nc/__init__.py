@@ -7,6 +7,7 @@ from xdsl.passes import ModulePass
 
 _CLASSES = {
     "nc-forward-psum": ("forward", "NcForwardPsum"),
+    "nc-balance-evictions": ("balance", "NcBalanceEvictions"),
     "nc-order": ("order", "NcOrder"),
     "nc-spill": ("spill", "NcSpill"),
     "nc-assign-banks": ("assign_banks", "NcAssignBanks"),

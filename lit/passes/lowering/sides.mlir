@@ -4,7 +4,6 @@
 // RUN: neuron-opt %s -p 'hlo-assign-layouts{target=trn1},lower-hlo-to-nc{target=trn1}' | filecheck %s
 // RUN: neuron-opt %s -p 'hlo-assign-layouts{target=trn1},lower-hlo-to-nc{target=trn1}' --pass-statistics 2>&1 >%t | filecheck %s --check-prefix=STATS
 // RUN: neuron-opt %s -p 'lower-hlo-to-nc{target=trn1}' | filecheck %s --check-prefix=ALONE
-// RUN: neuron-opt %s -p 'hlo-assign-layouts{target=trn1},lower-hlo-to-nc{target=trn1 balance=false}' | filecheck %s --check-prefix=ACT
 // RUN: not neuron-opt %s -p 'lower-hlo-to-nc{target=trn1 lookahead=0}' 2>&1 | filecheck %s --check-prefix=WRONG
 
 // With 128 columns, PE would take less time for x times w and six transposes than for w as the
@@ -28,18 +27,10 @@
 // STATS: 1226 layout assignment: ns of the PSUM port, sides by PE alone
 // STATS: 806 layout assignment: ns of the PSUM port, sides by all resources
 // STATS: 6 transposes spared by the other side
-// STATS: lower-hlo-to-nc
-// STATS: 3 eviction balance: evictions on ACT
-// STATS: 2 eviction balance: evictions on DVE
-// STATS: 1136 eviction balance: ns of the busier of ACT and DVE
-// STATS: 1860 eviction balance: the same with all on ACT
-// STATS: 2325 eviction balance: the same with all on DVE
 
-// The product by itself: as PE alone would have it. Without balance ACT evicts.
+// The product by itself: as PE alone would have it.
 
 // ALONE-COUNT-12: nc.transpose
-
-// ACT-NOT: on dve
 
 // WRONG: [NIR_LOW007] lower-hlo-to-nc: layouts look at 1 op downstream or more, not 0
 func.func @main(%x: tensor<128x768xbf16>, %v: tensor<768x768xbf16>) -> tensor<128x768xf32> {

@@ -262,10 +262,10 @@ class Converter(KnownValues):
         result = Form(buffer, form.partition, dense([a for a, _ in form.free]), copies=form.copies)
         dims = plan([result, form], [a for a, _ in form.free])
         assert dims is not None
+        added = (AluOp.ADD, bias) if bias != 0.0 else ()
         for piece in chunks(dims, form.partitions, 4, self.machine.max_free_psum):
-            self.emitter.tensor_scalar(
-                piece.view(result, 0), piece.view(form, 1), AluOp.MULTIPLY, scale, AluOp.ADD, bias
-            )
+            target, operand = piece.view(result, 0), piece.view(form, 1)
+            self.emitter.tensor_scalar(target, operand, AluOp.MULTIPLY, scale, *added)
         return result
 
     def _make_mixed(self, value: Value, partition: Partition) -> Form:

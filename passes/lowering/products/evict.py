@@ -256,23 +256,9 @@ class Evict:
         if e.residual is not None:
             self._evict_residual(dst, narrow, src, scale, bias)
             return
-        self._apply(dst, src, scale, bias)
+        self.state.emitter.activation(dst, src, e.func, scale, bias)
         if narrow is not None:
             self.state.emitter.copy(narrow, dst)
-
-    def _apply(self, dst: View, src: View, scale: View | float, bias: View | float) -> None:
-        """dst = func(src * scale + bias), on the engine that has had less work where both can."""
-        func, emitter = self.epilogue.func, self.state.emitter
-        plain = bias == 0.0 and scale == 1.0
-        simple = func is Activation.COPY or (func is Activation.RELU and scale == 1.0)
-        if not simple or emitter.lighter() is Engine.ACT:
-            emitter.activation(dst, src, func, scale, bias)
-        elif func is Activation.RELU:
-            emitter.tensor_scalar(dst, src, AluOp.ADD, bias, AluOp.MAX, 0.0)
-        elif plain:
-            emitter.copy(dst, src, Engine.DVE)
-        else:
-            emitter.tensor_scalar(dst, src, AluOp.MULTIPLY, scale, AluOp.ADD, bias)
 
     def _work(self, src: View) -> View:
         """Room for an intermediate result in fp32."""
@@ -337,9 +323,10 @@ class Evict:
             )
         simple = e.func in (Activation.COPY, Activation.RELU)
         if narrow is not None and simple and not final:
-            self._apply(narrow, total, 1.0, left)  # first: products wait for it
+            # First: products wait for it.
+            state.emitter.activation(narrow, total, e.func, 1.0, left)
         if not final:
-            self._apply(dst, total, 1.0, left)
+            state.emitter.activation(dst, total, e.func, 1.0, left)
         if narrow is not None and (final or not simple):
             state.emitter.copy(narrow, dst)
 

@@ -8,7 +8,6 @@ from neuronir.dialects.hlo.elementwise import CompareOp
 from neuronir.dialects.nc.enums import Activation, AluOp, DType, Engine, Space
 from neuronir.dialects.nc.ops import View
 from neuronir.dialects.nc.records import space_of
-from neuronir.passes.lowering.emitter import view_dtype
 from neuronir.passes.lowering.layouts.layout import Form
 from neuronir.passes.lowering.layouts.values import Value, scalar_value
 from neuronir.passes.lowering.rules.pointwise import Pointwise, as_scalars, choose_partition
@@ -262,9 +261,9 @@ def emit_binary(
             assert rhs.scalar is not None
             state.emitter.tensor_scalar(out, a, alu, float(rhs.scalar), engine=engine)
         elif right is not None and lhs.dtype is DType.F32 and as_scalars(out) is None:
-            _with_scalars(state, out, a, right, alu, engine)
+            state.emitter.tensor_scalar(out, a, alu, right, engine=engine)
         elif left is not None and lhs.dtype is DType.F32 and as_scalars(out) is None:
-            _with_scalars(state, out, b, left, alu, engine, reverse=True)
+            state.emitter.tensor_scalar(out, b, alu, left, reverse0=True, engine=engine)
         else:
             both = space_of(a.buffer) is Space.PSUM and space_of(b.buffer) is Space.PSUM
             if both:
@@ -273,23 +272,6 @@ def emit_binary(
                 work.forms[1] = state.converter.to_sbuf(form)
             state.emitter.tensor_tensor(alu, out, a, b, engine)
     work.finish(op)
-
-
-def _with_scalars(
-    state: Lowering,
-    out: View,
-    src: View,
-    scalars: View,
-    alu: AluOp,
-    engine: Engine,
-    reverse: bool = False,
-) -> None:
-    """src op scalars [P,1] (`reverse`: scalars op src); ACT adds where it has less to do."""
-    floats = view_dtype(out).is_float and view_dtype(src).is_float
-    if alu is AluOp.ADD and floats and state.emitter.lighter() is Engine.ACT:
-        state.emitter.activation(out, src, Activation.COPY, 1.0, scalars)
-        return
-    state.emitter.tensor_scalar(out, src, alu, scalars, reverse0=reverse, engine=engine)
 
 
 def lower_divide(state: Lowering, op: Operation, lhs: Value, rhs: Value, dtype: DType) -> None:

@@ -1,0 +1,184 @@
+"""nc-balance-evictions: what ACT and DVE both can do goes to the one that is done with it first."""
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block
+from xdsl.passes import ModulePass
+
+from neuronir.dialects.nc.cost import Cost, cost
+from neuronir.dialects.nc.dialect import INSTRUCTION_OPS
+from neuronir.dialects.nc.enums import Engine
+from neuronir.dialects.nc.machine import Machine
+from neuronir.dialects.nc.machine_rules import violations
+from neuronir.dialects.nc.ops import InstructionOp, build
+from neuronir.dialects.nc.records import shape_record
+from neuronir.dialects.nc.structure import ROLLED, CallOp
+from neuronir.passes.nc.balance_forms import OtherForm, other_form
+from neuronir.passes.nc.balance_load import BOTH, EngineLoad
+from neuronir.passes.nc.data_flow import DataFlow, engine_of, operands_of
+from neuronir.passes.nc.listing import functions, machine_of, require_phase, trip_count
+from neuronir.passes.statistics import record
+
+
+@dataclass(frozen=True)
+class NcBalanceEvictions(ModulePass):
+    """Balance ACT and DVE: copies, scaling, added numbers and relu go to either.
+
+    Results that leave PSUM, and everything else that both engines can do with the same bits as the
+    result, go in program order to the engine that has done it first: after all work that it has
+    been given so far, and not before its operands could be there, which takes longer from another
+    engine. Program order says little of what is far apart: an engine is never taken to be more than
+    `window` ns behind the other (0: without a limit). A loop counts with all its rounds for what
+    follows; in an innermost one, whose rounds overlap, both engines get the same share of a round,
+    whatever its order.
+    """
+
+    name = "nc-balance-evictions"
+    window: int = 2000
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Give each instruction that both can do its engine, in every function of the module."""
+        require_phase(op, self.name, "virtual")
+        walk = _Walk(op, machine_of(op), self.window or float("inf"))
+        for func in functions(op):
+            walk.function(func.sym_name.data)
+        total = walk.total()
+        record(self.name, "instructions moved", total.moved)
+        record(self.name, "ns of the busier of ACT and DVE", round(total.busier()))
+        for engine in BOTH:
+            on = f"on {engine.name}"
+            record(self.name, f"instructions that both can do, {on}", total.count[engine])
+            record(
+                self.name, f"ns of the busier with all of them {on}", round(total.busier(engine))
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class _Either:
+    """An instruction that both engines can do: its engine, the other's form, and what it costs."""
+
+    op: InstructionOp
+    engine: Engine
+    form: OtherForm
+    costs: dict[Engine, Cost]
+
+
+class _Walk:
+    """Goes once through each function, in program order."""
+
+    def __init__(self, module: ModuleOp, machine: Machine, window: float) -> None:
+        self.machine = machine
+        self.window = window
+        self.functions = {f.sym_name.data: f for f in functions(module)}
+        self.loads: dict[str, EngineLoad] = {}
+        self.called: set[str] = set()
+
+    def function(self, name: str) -> EngineLoad:
+        """What a function does; its instructions get their engines the first time."""
+        if name not in self.loads:
+            self.loads[name] = EngineLoad(self.window)  # another pass refuses a call of itself
+            self.loads[name] = self._straight(self.functions[name].body.block)
+        return self.loads[name]
+
+    def total(self) -> EngineLoad:
+        """What the functions do that nobody calls, with all that they call."""
+        total = EngineLoad(self.window)
+        for name, load in self.loads.items():
+            if name not in self.called:
+                total.add(load, 1)
+        return total
+
+    def _straight(self, block: Block) -> EngineLoad:
+        """What code does in its order; instructions of other engines count as data flow only."""
+        load, flow = EngineLoad(self.window), DataFlow(self.machine)
+        for op in list(block.ops):
+            if isinstance(op, scf.ForOp):
+                inside = op.body.block
+                inner = self._round(inside) if _overlaps(op) else self._straight(inside)
+                load.add(inner, trip_count(op))
+            elif isinstance(op, CallOp) and op.callee.root_reference.data in self.functions:
+                name = op.callee.root_reference.data
+                self.called.add(name)
+                load.add(self.function(name), 1)
+            elif isinstance(op, InstructionOp):
+                engine = engine_of(op)
+                if engine not in BOTH:
+                    flow.pass_on(op, engine)
+                    continue
+                written, read = operands_of(op)
+                ready = {e: flow.ready(read, e) for e in BOTH}
+                found = self._read(op)
+                if isinstance(found, _Either):
+                    engine = _give(found, load, ready)
+                    spent = found.costs[engine]
+                else:
+                    load.do(engine, found.issue_ns)
+                    spent = found
+                flow.write(written, ready[engine] + spent.latency_ns, engine)
+        return load
+
+    def _round(self, block: Block) -> EngineLoad:
+        """What a round of an innermost loop does: what only one engine can do counts first."""
+        load = EngineLoad(float("inf"))
+        either: list[_Either] = []
+        for op in list(block.ops):
+            if isinstance(op, InstructionOp) and (engine := engine_of(op)) in BOTH:
+                found = self._read(op)
+                if isinstance(found, _Either):
+                    either.append(found)
+                else:
+                    load.do(engine, found.issue_ns)
+        for found in either:
+            _give(found, load, dict.fromkeys(BOTH, 0.0))
+        return load
+
+    def _read(self, op: InstructionOp) -> _Either | Cost:
+        """What an instruction of ACT or DVE costs: on both, if the other one can do it."""
+        done = shape_record(op)
+        form, spent = other_form(done), cost(done, self.machine)
+        if form is None:
+            return spent
+        made = form.record(done)
+        if any(violations(made, self.machine)):
+            return spent
+        return _Either(
+            op, done.engine, form, {done.engine: spent, form.engine: cost(made, self.machine)}
+        )
+
+
+def _give(found: _Either, load: EngineLoad, ready: dict[Engine, float]) -> Engine:
+    """Give an instruction, whose operands are `ready` for each engine, to the one that has done it
+    first; which one that is."""
+    times = {e: found.costs[e].issue_ns for e in BOTH}
+    ends = {e: max(load.clock[e], ready[e]) + times[e] for e in BOTH}
+    engine = min(BOTH, key=lambda e: (ends[e], e is not found.engine))
+    if engine is not found.engine:
+        _replace(found.op, found.form)
+    load.choose(engine, times, engine is not found.engine)
+    return engine
+
+
+def _overlaps(loop: scf.ForOp) -> bool:
+    """Whether nc-order lets the rounds of a loop overlap: of an innermost one that is not in an
+    order already, and no layer."""
+    return ROLLED not in loop.attributes and not any(
+        isinstance(op, scf.ForOp | CallOp) for op in loop.body.block.ops
+    )
+
+
+def _replace(op: InstructionOp, form: OtherForm) -> None:
+    """Put an instruction in its other form in the place of `op`."""
+    views, block = op.views(), op.parent
+    assert block is not None
+    src = views[len(op.spec.dst) :]
+    dst = [views[0], None] if form.opcode == "activation" else [views[0]]
+    operands = [None if role is None else src[role] for role in form.roles]
+    kind = INSTRUCTION_OPS[form.opcode]
+    new = build(kind, dst, operands, form.params, engine=form.engine, location=op.location)
+    new.attributes.update(op.attributes)
+    block.insert_op_before(new, op)
+    op.detach()
+    op.erase()

@@ -1,0 +1,113 @@
+"""What ACT and DVE both can do: an instruction in the form that the other of the two has for it.
+
+Copies, multiplication by a number, addition of a number and relu in floating point: ACT computes
+func(src * scale + bias), DVE (src op0 a) op1 b, both in fp32, so the results are the same bits.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from neuronir.dialects.nc.enums import Activation, AluOp, Engine
+from neuronir.dialects.nc.instruction import Instruction
+
+Params = Mapping[str, int | float]
+
+
+@dataclass(frozen=True)
+class OtherForm:
+    """An instruction of the other engine: `roles` are, for each of its sources, that of the
+    instruction it stands for, or None where it has no such operand."""
+
+    opcode: str
+    engine: Engine
+    roles: tuple[int | None, ...]
+    params: Params
+
+    def record(self, done: Instruction) -> Instruction:
+        """The record of this form of `done`."""
+        src = tuple(None if r is None else done.src[r] for r in self.roles)
+        dst = (done.dst[0], None) if self.opcode == "activation" else (done.dst[0],)
+        return Instruction(self.opcode, self.engine, dst, src, dict(self.params))
+
+
+def other_form(done: Instruction) -> OtherForm | None:
+    """What the other of ACT and DVE does in place of `done`; None where it cannot."""
+    if done.engine not in (Engine.ACT, Engine.DVE) or not _floats(done):
+        return None
+    if done.opcode == "activation":
+        return None if done.dst[1] is not None else _on_dve(done)
+    if done.opcode == "tensor_copy":
+        return OtherForm("activation", Engine.ACT, (0, None, None), {"func": Activation.COPY})
+    return _on_act(done) if done.opcode == "tensor_scalar" else None
+
+
+def _floats(done: Instruction) -> bool:
+    """Whether all operands are floating-point numbers: ACT goes through fp32."""
+    return all(p is None or p.dtype.is_float for p in (*done.dst, *done.src))
+
+
+def _on_dve(done: Instruction) -> OtherForm | None:
+    """func(src * scale + bias) as a copy or (src op0 a) op1 b."""
+    func, given = done.params["func"], done.params
+    if func not in (Activation.COPY, Activation.RELU):
+        return None
+    steps: list[tuple[AluOp, int | None, float]] = []
+    for source, op, name, none in ((1, AluOp.MULTIPLY, "scale", 1.0), (2, AluOp.ADD, "bias", 0.0)):
+        number = given.get(name, none)
+        role = None if done.src[source] is None else source
+        if role is not None or number != none:
+            steps.append((op, role, number))
+    if func == Activation.RELU:
+        steps.append((AluOp.MAX, None, 0.0))
+    if not steps:
+        return OtherForm("tensor_copy", Engine.DVE, (0,), {})
+    if len(steps) > 2:
+        return None
+    params: dict[str, int | float] = {}
+    roles: list[int | None] = [0]
+    for k, (op, role, number) in enumerate(steps):
+        params[f"op{k}"] = op
+        if role is None:
+            params[f"imm{k}"] = number
+        roles.append(role)
+    roles += [None] * (3 - len(roles))
+    return OtherForm("tensor_scalar", Engine.DVE, tuple(roles), params)
+
+
+def _on_act(done: Instruction) -> OtherForm | None:
+    """(src op0 a) op1 b as func(src * scale + bias)."""
+    given = done.params
+    scale: int | None = None
+    bias: int | None = None
+    params: dict[str, int | float] = {"func": Activation.COPY}
+    before = -1  # steps come in this order, each at most once: scale, bias, relu
+    for k in (0, 1):
+        op = AluOp(int(given.get(f"op{k}", AluOp.BYPASS)))
+        role = None if done.src[k + 1] is None else k + 1
+        number = given.get(f"imm{k}", 0.0)
+        turned = bool(given.get(f"reverse{k}"))
+        if op is AluOp.BYPASS:
+            continue
+        if op is AluOp.MULTIPLY:
+            step = 0
+            scale = role
+            if role is None:
+                params["scale"] = number
+        elif op is AluOp.ADD or (op is AluOp.SUBTRACT and role is None and not turned):
+            if role is None and number == 0.0:
+                return None  # which makes 0 of -0, and ACT adds no bias of 0
+            step = 1
+            bias = role
+            if role is None:
+                params["bias"] = number if op is AluOp.ADD else -number
+        elif op is AluOp.MAX and role is None and number == 0.0:
+            step = 2
+            params["func"] = Activation.RELU
+        else:
+            return None
+        if step <= before:
+            return None
+        before = step
+    if before < 0:
+        return None
+    return OtherForm("activation", Engine.ACT, (0, scale, bias), params)
