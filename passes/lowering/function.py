@@ -31,7 +31,7 @@ from neuronir.passes.lowering.conversion.special import mark_special, reaches_pr
 from neuronir.passes.lowering.convolution.convolution import lower_convolution
 from neuronir.passes.lowering.fault import LoweringFault
 from neuronir.passes.lowering.fused import Fusing
-from neuronir.passes.lowering.layers.loop import CannotLoop, lower_layers
+from neuronir.passes.lowering.layers.loop import CannotLoop, lower_layers, unread_leaves
 from neuronir.passes.lowering.layers.repetition import Repetition, find_repetitions
 from neuronir.passes.lowering.layouts.layout import row_major
 from neuronir.passes.lowering.layouts.values import Value, constant_value, new_value
@@ -149,11 +149,13 @@ def lower_block(
     state.streamed.update(op for group in groups for op in group.ops)
     inside: dict[Operation, Repetition] = {}
     tiles: dict[Repetition, bool] = {}
+    unread: set[Operation] = set()
     for found in state.layers:
         own = groups_inside(groups, found.layers)
         if own is not None:
             inside.update({op: found for layer in found.layers for op in layer})
             tiles[found] = bool(own)
+            unread |= unread_leaves(found)
             groups = [group for group in groups if group not in own]
     fusing = Fusing(state)
     for unit in in_order(units, groups):
@@ -164,7 +166,7 @@ def lower_block(
             if unit is inside[unit].last:
                 found = inside[unit]
                 lower_layers(state, found, state.least_layers, tiles[found])
-        elif unit not in state.done:
+        elif unit not in state.done and unit not in unread:
             with fusing.unit([unit]):
                 lower_op(state, unit)
 

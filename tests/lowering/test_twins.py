@@ -4,7 +4,9 @@ import pytest
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block
 
+from neuronir.dialects.hlo.constants import ConstantOp
 from neuronir.driver import CompileOptions, compile_text
+from neuronir.passes.lowering.layers.loop import unread_leaves
 from neuronir.passes.lowering.layers.repetition import find_repetitions
 from neuronir.passes.lowering.layers.shortened import shortened
 from neuronir.passes.lowering.layers.twins import twins
@@ -69,3 +71,14 @@ def test_layers_that_something_lies_between_are_all_left() -> None:
     (layers,) = find_repetitions(block)
     block.insert_op_after(layers.layers[0][0].clone(), layers.layers[5][-1])
     assert shortened(block, [layers]) == (list(block.ops)[:-1], {})
+
+
+def test_leaves_of_layers_that_are_not_lowered() -> None:
+    block = _block(TEXTS[1])
+    (layers,) = find_repetitions(block)
+    late = {op for layer in layers.layers[3:] for op in layer}
+    found = unread_leaves(layers)
+    assert all(u.operation in late | found for op in found for u in op.results[0].uses)
+    read = {v.owner for op in late for v in op.operands} - late
+    left = {op for op in read - found if isinstance(op, ConstantOp)}
+    assert found and all(any(u.operation not in late for u in op.results[0].uses) for op in left)

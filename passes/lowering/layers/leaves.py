@@ -117,6 +117,23 @@ class Leaves:
             self.shared[leaf] = None
 
 
+def leaves_from(found: Repetition, first: int) -> set[Operation]:
+    """The constants, and views of them and of parameters, that only layers from number `first` on
+    read."""
+    readers = {op for layer in found.layers[first:] for op in layer}
+    leaves: set[Operation] = set()
+    queue = [leaf.owner for values in found.leaves.values() for leaf in values[first:]]
+    while queue:
+        op = queue.pop()
+        if not isinstance(op, Operation) or op in leaves:
+            continue
+        if all(use.operation in readers for use in op.results[0].uses):
+            readers.add(op)
+            leaves.add(op)
+            queue += [operand.owner for operand in op.operands]
+    return leaves
+
+
 def _special(array: Array) -> bool:
     """Whether constants of layers hold infinities or NaN; LayersDiffer where some do."""
     found = {not all_finite(layer) for layer in layers_of(array) or [array]}

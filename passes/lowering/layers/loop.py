@@ -20,7 +20,7 @@ from neuronir.passes.lowering.constants.layered import LayersDiffer
 from neuronir.passes.lowering.fault import LoweringFault
 from neuronir.passes.lowering.fused import Fusing
 from neuronir.passes.lowering.layers.fit import body_bytes
-from neuronir.passes.lowering.layers.leaves import Leaves
+from neuronir.passes.lowering.layers.leaves import Leaves, leaves_from
 from neuronir.passes.lowering.layers.repetition import Repetition
 from neuronir.passes.lowering.layouts.layout import Form
 from neuronir.passes.lowering.layouts.values import Value, new_value
@@ -37,6 +37,11 @@ _TEMPLATE = 1  # the layer that is lowered
 _TRIES = 3
 _SHARE = 0.9
 """Of SBUF, that a layer may take in program order: packing leaves gaps."""
+
+
+def unread_leaves(found: Repetition) -> set[Operation]:
+    """Leaves of layers that nobody lowers: what they hold is put beside what the template's do."""
+    return leaves_from(found, _TEMPLATE + 2)  # the one after it says what goes with it
 
 
 class CannotLoop(Exception):
