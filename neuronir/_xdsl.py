@@ -9,6 +9,7 @@ from bisect import bisect_right
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import IO, Any, NoReturn, TypeVar
 
 from xdsl.context import Context
@@ -310,18 +311,20 @@ def _verify_leaf(op: Operation, right: set[Hashable]) -> None:
 def _likeness(op: Operation) -> Hashable | None:
     """What the verifier of an op looks at, if that is only its types and properties: of two ops
     with the same objects in these places both are right, or none. They stay as long as the ops."""
-    found: list[Hashable] = [type(op)]
-    for operand in op._operands:
-        if type(operand) is ErasedSSAValue:
-            return None
-        found.append(id(operand._type))
-    found.append(None)
-    for result in op.results:
-        found.append(id(result._type))
-    for name, value in op.properties.items():
-        found.append(name)
-        found.append(id(value))
-    return tuple(found)
+    operands = op._operands
+    if ErasedSSAValue in map(type, operands):
+        return None
+    return (
+        type(op),
+        *map(id, map(_type_of, operands)),
+        None,
+        *map(id, map(_type_of, op.results)),
+        *op.properties,
+        *map(id, op.properties.values()),
+    )
+
+
+_type_of = attrgetter("_type")
 
 
 def _attribute(op: Operation, block: Block | None = None) -> None:

@@ -249,10 +249,44 @@ def _clone_body(self: Region) -> Region:
     return Region(copy)
 
 
+_walk_otherwise = Operation.walk
+
+
+def _walk(
+    self: Operation, *, reverse: bool = False, region_first: bool = False
+) -> Iterator[Operation]:
+    if reverse or region_first:
+        yield from _walk_otherwise(self, reverse=reverse, region_first=region_first)
+        return
+    yield self
+    if self.regions:
+        yield from _walk_below(self)
+
+
+def _walk_below(op: Operation) -> Iterator[Operation]:
+    for region in op.regions:
+        for block in region.blocks:
+            for inner in block.ops:
+                yield inner
+                if inner.regions:
+                    yield from _walk_below(inner)
+
+
+def _operand_types(self: Operation) -> Sequence[Attribute]:
+    return tuple([operand._type for operand in self._operands])
+
+
+def _result_types(self: Operation) -> Sequence[Attribute]:
+    return tuple([result._type for result in self.results])
+
+
 Operation.__init__ = _init  # type: ignore[method-assign]
 Operation.operands = property(  # type: ignore[method-assign, assignment]
     attrgetter("_operands"), _set_operands, doc=Operation.operands.__doc__
 )
+Operation.walk = _walk  # type: ignore[method-assign]
+Operation.operand_types = property(_operand_types)  # type: ignore[method-assign, assignment]
+Operation.result_types = property(_result_types)  # type: ignore[method-assign, assignment]
 Operation.clone_without_regions = _clone_without_regions  # type: ignore[method-assign, assignment]
 Operation.clone = _clone  # type: ignore[method-assign, assignment]
 Region.clone = _clone_body  # type: ignore[method-assign]

@@ -11,7 +11,7 @@ from struct import Struct
 from typing import Any
 
 from xdsl.dialects.builtin import DenseArrayBase, i32
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Operation, OpResult, Region, SSAValue
 from xdsl.irdl import (
     AnyAttr,
     AttrSizedOperandSegments,
@@ -225,8 +225,8 @@ def _verify_isolated(trait: IsolatedFromAbove, op: Operation) -> None:
         for block in region.blocks:
             for child in block.ops:
                 for operand in child._operands:
-                    owner = operand.owner
-                    if id(owner if isinstance(owner, Block) else owner.parent) not in inside:
+                    owner = operand.owner if type(operand) is not OpResult else operand.op.parent
+                    if id(owner) not in inside:
                         _isolated(trait, op)
                         return
                 if child.regions and not child.has_trait(IsolatedFromAbove):

@@ -176,14 +176,17 @@ def least(array: Array | LazyArray) -> float:
         return _bound(array, least)
     known = _LEAST.get(id(array))
     if known is None:
-        # of floats without sign the bits have the order of the numbers; zero becomes the largest
+        # of floats without sign the bits have the order of the numbers
         bits = array.reshape(-1).view(np.uint32)
         room = np.empty(min(_PIECE, bits.size), np.uint32)
         low, high = int(_SIZE), 0
         for piece in _pieces(bits):
             sizes = np.bitwise_and(piece, _SIZE, out=room[: piece.size])
             high = max(high, int(sizes.max()))
-            low = min(low, int(np.subtract(sizes, _ONE, out=sizes).min()) + 1)
+            smallest = int(sizes.min())
+            if smallest == 0:  # of those that are not: zero becomes the largest
+                smallest = int(np.subtract(sizes, _ONE, out=sizes).min()) + 1
+            low = min(low, smallest)
         known = np.inf if low == _SIZE else _number(low)
         if id(array) in _KEYS:
             _LEAST[id(array)] = known

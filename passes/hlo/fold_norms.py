@@ -15,7 +15,7 @@ from neuronir.dialects.hlo.attributes import ints as array_ints
 from neuronir.dialects.hlo.constants import constant_array, lazy_constant
 from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.dialects.hlo.flops import FLOPS
-from neuronir.dialects.support.lazy import LazyArray, as_array
+from neuronir.dialects.support.lazy import LazyArray, LazyWriter, as_array
 from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.scale import scale_weights
 from neuronir.passes.hlo.support.values import element, ints, producer, shape, splat
@@ -94,7 +94,7 @@ def _dots(value: SSAValue, length: int) -> list[tuple[Operation, int]]:
 
 
 def _weights(
-    op: Operation, which: int, affine: _Affine
+    op: Operation, which: int, affine: _Affine, writer: LazyWriter
 ) -> tuple[Vector | LazyArray, Vector | None] | None:
     """The weights of a dot with the scale in them, and what the offset adds to its results."""
     given = producer(op.operands[1 - which], "constant")
@@ -106,7 +106,7 @@ def _weights(
         scaled = scale_weights(array, affine.scale[1], dimension)
     if scaled is None or affine.offset is None:
         return None if scaled is None else (scaled, None)
-    plain = np.asarray(array)
+    plain = writer.numbers(array)
     rows = plain if dimension == 0 else plain.T
     with np.errstate(all="ignore"):
         bias = _in_bands(affine.offset[1].astype(np.float64), rows).astype(np.float32)
@@ -125,13 +125,13 @@ def _in_bands(vector: NDArray[np.float64], rows: Vector) -> NDArray[np.float64]:
     return np.concatenate([vector @ rows[:, i : i + _BAND] for i in starts])
 
 
-def fold(op: CompositeOp) -> int:
+def fold(op: CompositeOp, writer: LazyWriter) -> int:
     """Fold the scale and offset of one normalisation; how many dots take them."""
     affine = _affine(op)
     if affine is None:
         return 0
     found = _dots(op.results[0], shape(op.results[0])[-1])
-    made = [(dot, which, w) for dot, which in found if (w := _weights(dot, which, affine))]
+    made = [(dot, which, w) for dot, which in found if (w := _weights(dot, which, affine, writer))]
     if not made:
         return 0
     emitter = Emitter(op)
@@ -164,7 +164,8 @@ def fold(op: CompositeOp) -> int:
 
 def _fold_block(block: Block) -> int:
     found = [op for op in block.ops if isinstance(op, CompositeOp) and op.kind.data in KINDS]
-    return sum(fold(op) for op in found)
+    writer = LazyWriter()
+    return sum(fold(op, writer) for op in found)
 
 
 @dataclass(frozen=True)

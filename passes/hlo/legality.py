@@ -44,8 +44,8 @@ class Legality:
         found: list[Problem] = []
         if opcode not in self.opcodes:
             found.append(Problem("NCC_EVRF001", f"{self.target} has no lowering for it"))
-        for type_ in (*op.operand_types, *op.result_types):
-            problem = self._judge(type_)
+        for value in (*op.operands, *op.results):
+            problem = self._judge(value.type)
             if problem is not None and problem not in found:
                 found.append(problem)
         if not self.addresses and _computes_addresses(op):

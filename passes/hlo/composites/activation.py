@@ -90,9 +90,9 @@ def _signature(part: Part) -> Hashable:
         number = splat(op.results[0])
         numbers[op.results[0]] = len(numbers)
         if number is not None:
-            key.append((number.dtype.name, number.tobytes()))
+            key.append((number.dtype, number.tobytes()))
             continue
-        properties = tuple(sorted((k, str(v)) for k, v in op.properties.items()))
+        properties = tuple(sorted(op.properties.items()))
         operands = tuple(numbers[v] for v in op.operands)
         key.append((op.name, operands, properties, element(op.results[0])))
     return tuple(key)

@@ -48,7 +48,9 @@ def cut(root: SSAValue, inputs: Sequence[SSAValue]) -> Part | None:
         if len(state) > _LARGEST or not op.operands and op.name not in ("hlo.constant", "hlo.iota"):
             return None
         stack.append((value, True))
-        stack.extend((v, False) for v in op.operands if v not in stop)
+        for operand in op.operands:
+            if operand not in stop:
+                stack.append((operand, False))
     for op in order:
         if op.results[0] is root or duplicable(op):
             continue
