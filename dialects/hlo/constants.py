@@ -151,10 +151,10 @@ def constant_value(
 def constant_array(value: Operation | Attribute, type: Attribute | None = None) -> Array:
     """The read-only array of a `hlo.constant` or of its value attribute."""
     attr = value.properties["value"] if isinstance(value, Operation) else value
-    if isinstance(attr, HloResourceAttr):
-        return lookup(attr)
-    assert isinstance(attr, DenseIntOrFPElementsAttr)
-    return dense_to_array(attr)
+    if isinstance(attr, DenseIntOrFPElementsAttr):  # as most are, and it is quick to say so
+        return dense_to_array(attr)
+    assert isinstance(attr, HloResourceAttr)
+    return lookup(attr)
 
 
 def lazy_constant(value: Operation | Attribute) -> Array | LazyArray:
