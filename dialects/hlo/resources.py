@@ -25,9 +25,8 @@ from neuronir.dialects.support.lazy import LazyArray
 KEY_LENGTH = 32
 """Hexadecimal digits of SHA-256 in a key, after a letter: 128 bits."""
 
-_LARGE = (
-    1 << 20
-)  # bytes from which on a sample is hashed: _TAKEN bytes at _SAMPLES places and at the end
+# Bytes from which on a sample is hashed: _TAKEN bytes at _SAMPLES places and at the end.
+_LARGE = 1 << 20
 _SAMPLES = 128
 _TAKEN = 64
 _PIECE = 1 << 16  # elements that are looked at together: what a cache holds
@@ -51,7 +50,9 @@ def is_large(nbytes: int) -> bool:
     return nbytes >= _LARGE
 
 
-def _key_of(array: Array | LazyArray) -> str:
+def key_of(array: Array | LazyArray) -> str:
+    """The hash of type, shape and numbers, or of a sample of them where the array is large, as an
+    MLIR identifier."""
     header = f"{hlo_name(element_type(array.dtype))}{list(array.shape)}".encode()
     digest = hashlib.sha256(header)
     if isinstance(array, LazyArray):
@@ -61,7 +62,6 @@ def _key_of(array: Array | LazyArray) -> str:
     if is_large(array.nbytes):
         flat = flat[_places(array.size, array.itemsize)]
     digest.update(flat.view(np.uint8).data)
-    # Keys are MLIR identifiers, so they begin with a letter.
     return "c" + digest.hexdigest()[:KEY_LENGTH]
 
 
@@ -90,7 +90,7 @@ def intern(array: Array | LazyArray, *, owned: bool = False) -> HloResourceAttr:
     if isinstance(array, LazyArray) and not _may_be_held(array):
         array = np.asarray(array)
     if key is None and isinstance(array, LazyArray):
-        key = _free_or_same(_key_of(array), array)
+        key = _free_or_same(key_of(array), array)
         if key not in _STORE:
             _hold(key, array)
     elif key is None:
@@ -98,7 +98,7 @@ def intern(array: Array | LazyArray, *, owned: bool = False) -> HloResourceAttr:
         if not array.flags.c_contiguous:
             array = contiguous(array)
             owned = True
-        key = _free_or_same(_key_of(array), array)
+        key = _free_or_same(key_of(array), array)
         if key not in _STORE:
             if array.flags.writeable:
                 array = array if owned else array.copy()
@@ -289,7 +289,7 @@ class HloResources(OpAsmDialectInterface):
         if not val.startswith("0x"):
             raise ValueError(f"a resource is a hex string, got {val[:20]!r}")
         array = _from_blob(val)
-        base = _key_of(array)
+        base = key_of(array)
         if key.partition("_")[0] != base:
             raise ValueError(f"the content of resource {key} has the hash {base}")
         held = _STORE.get(key)

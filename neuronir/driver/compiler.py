@@ -20,7 +20,7 @@ from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.npz import Array
 from neuronir.dialects.support.output import atomic_write
 from neuronir.driver.collector import few_collections
-from neuronir.driver.digest import Digest, digest_of
+from neuronir.driver.digest import digest_of, digest_of_weights
 from neuronir.driver.dumps import dump_phase, ir_text
 from neuronir.driver.options import CompileOptions
 from neuronir.driver.orders import fastest_order
@@ -128,7 +128,6 @@ class _Compile:
         register_machine(target.machine)  # passes find it by name
         self.registry = Registry.discover()
         self.timer = Timer()
-        self.digest: Digest | None = None
         self.first = phase_number(options.compile_from, "--compile-from")
         self.last = phase_number(options.compile_to, "--compile-to")
         if self.first == len(PHASES) - 1 or self.last < self.first:
@@ -224,13 +223,8 @@ class _Compile:
         count = len(entry_function(module).body.block.args)
         module.attributes["neuronir.arguments"] = StringAttr(str(count))
         if self.options.weights:
-            self.digest = Digest(self.options.weights)
-
-    def note_weights(self, module: ModuleOp) -> None:
-        """Note in the module what its weights are, which takes as long as reading them all."""
-        if self.digest is not None:
-            module.attributes["neuronir.weights"] = StringAttr(self.digest.text())
-            self.digest = None
+            weights = digest_of_weights(self.options.weights)
+            module.attributes["neuronir.weights"] = StringAttr(weights)
 
     def pipeline(self, phase: str) -> str:
         """The pass string of a phase, with the options filled in."""
@@ -274,8 +268,6 @@ class _Compile:
         """Mark the module with its phase, and dump it where that is asked for."""
         module.attributes[PHASE_ATTRIBUTE] = StringAttr(phase)
         folder = self.options.dump_phases_to
-        if folder is not None or phase == PHASES[self.last]:
-            self.note_weights(module)
         if folder is not None:
             ctx = self.registry.context()
             name = self.chunk.name
@@ -291,7 +283,6 @@ class _Compile:
 
     def binary(self, module: ModuleOp) -> Program:
         """The program of a synchronised module, with what made it."""
-        self.note_weights(module)
         return self.program(module, self.metadata(module))
 
     def program(self, module: ModuleOp, metadata: Mapping[str, str]) -> Program:
@@ -308,7 +299,7 @@ class _Compile:
             "module": "hlo.module_name",
             "precision": "hlo.auto_cast",
             "input_sha256": "neuronir.input",
-            "weights_sha256": "neuronir.weights",
+            "weights_sample_sha256": "neuronir.weights",
             "arguments": "neuronir.arguments",
         }
         found = {
