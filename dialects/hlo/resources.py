@@ -169,6 +169,40 @@ def largest(array: Array | LazyArray) -> float:
     return known
 
 
+class Magnitudes:
+    """The largest magnitude of fp32 numbers, and the least of those that are not zero, of pieces
+    that are seen one after the other."""
+
+    def __init__(self) -> None:
+        self._low = int(_SIZE)
+        self._high = 0
+        self._room = np.empty(0, np.uint32)
+
+    def see(self, piece: Array) -> None:
+        """Take in the numbers of a contiguous piece."""
+        # of floats without sign the bits have the order of the numbers
+        bits = piece.reshape(-1).view(np.uint32)
+        if not bits.size:
+            return
+        if bits.size > self._room.size:
+            self._room = np.empty(bits.size, np.uint32)
+        sizes = np.bitwise_and(bits, _SIZE, out=self._room[: bits.size])
+        self._high = max(self._high, int(sizes.max()))
+        smallest = int(sizes.min())
+        if smallest == 0:  # of those that are not: zero becomes the largest
+            smallest = int(np.subtract(sizes, _ONE, out=sizes).min()) + 1
+        self._low = min(self._low, smallest)
+
+    def found(self, array: Array) -> float:
+        """The least, infinity where all are zero; both are kept for an array that is held, whose
+        numbers were seen."""
+        low = np.inf if self._low == _SIZE else _number(self._low)
+        if id(array) in _KEYS:
+            _LEAST[id(array)] = low
+            _LARGEST[id(array)] = _number(self._high)
+        return low
+
+
 def least(array: Array | LazyArray) -> float:
     """The least magnitude of the numbers of an fp32 array that are not zero, as `largest`; infinity
     where all are."""
@@ -176,21 +210,10 @@ def least(array: Array | LazyArray) -> float:
         return _bound(array, least)
     known = _LEAST.get(id(array))
     if known is None:
-        # of floats without sign the bits have the order of the numbers
-        bits = array.reshape(-1).view(np.uint32)
-        room = np.empty(min(_PIECE, bits.size), np.uint32)
-        low, high = int(_SIZE), 0
-        for piece in _pieces(bits):
-            sizes = np.bitwise_and(piece, _SIZE, out=room[: piece.size])
-            high = max(high, int(sizes.max()))
-            smallest = int(sizes.min())
-            if smallest == 0:  # of those that are not: zero becomes the largest
-                smallest = int(np.subtract(sizes, _ONE, out=sizes).min()) + 1
-            low = min(low, smallest)
-        known = np.inf if low == _SIZE else _number(low)
-        if id(array) in _KEYS:
-            _LEAST[id(array)] = known
-            _LARGEST[id(array)] = _number(high)  # it has been seen by the way
+        seen = Magnitudes()
+        for piece in _pieces(array.reshape(-1)):
+            seen.see(piece)
+        known = seen.found(array)
     return known
 
 

@@ -15,6 +15,7 @@ from neuronir.dialects.hlo.attributes import ints as array_ints
 from neuronir.dialects.hlo.constants import constant_array, lazy_constant
 from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.dialects.hlo.flops import FLOPS
+from neuronir.dialects.hlo.resources import Magnitudes
 from neuronir.dialects.support.lazy import LazyArray, LazyWriter, as_array
 from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.scale import scale_weights
@@ -101,25 +102,32 @@ def _weights(
     assert given is not None
     array = as_array(lazy_constant(given))
     (dimension,) = ints(op, f"{('lhs', 'rhs')[1 - which]}_contracting_dims")
+    bias: Vector | None = None
+    if affine.offset is not None:
+        plain = writer.numbers(array)
+        rows = plain if dimension == 0 else plain.T
+        seen = Magnitudes()
+        with np.errstate(all="ignore"):
+            bias = _in_bands(affine.offset[1].astype(np.float64), rows, seen).astype(np.float32)
+        if plain is array and rows.flags.c_contiguous:
+            seen.found(plain)  # scaling asks for it
+        if not np.isfinite(bias).all():
+            return None
     scaled: Vector | LazyArray | None = array
     if affine.scale is not None:
         scaled = scale_weights(array, affine.scale[1], dimension)
-    if scaled is None or affine.offset is None:
-        return None if scaled is None else (scaled, None)
-    plain = writer.numbers(array)
-    rows = plain if dimension == 0 else plain.T
-    with np.errstate(all="ignore"):
-        bias = _in_bands(affine.offset[1].astype(np.float64), rows).astype(np.float32)
-    return (scaled, bias) if np.isfinite(bias).all() else None
+    return None if scaled is None else (scaled, bias)
 
 
-def _in_bands(vector: NDArray[np.float64], rows: Vector) -> NDArray[np.float64]:
+def _in_bands(vector: NDArray[np.float64], rows: Vector, seen: Magnitudes) -> NDArray[np.float64]:
     """vector @ rows in float64, of so many rows or columns at a time (those that lie densest in
-    memory whole) as stay in a cache when widened."""
+    memory whole) as stay in a cache when widened. Where they are rows, `seen` sees them too."""
     if rows.flags.c_contiguous:
         total = np.zeros(rows.shape[1])
         for i in range(0, rows.shape[0], _BAND):
-            total += vector[i : i + _BAND] @ rows[i : i + _BAND].astype(np.float64)
+            band = rows[i : i + _BAND]
+            total += vector[i : i + _BAND] @ band.astype(np.float64)
+            seen.see(band)
         return total
     starts = range(0, rows.shape[1], _BAND)
     return np.concatenate([vector @ rows[:, i : i + _BAND] for i in starts])

@@ -8,7 +8,15 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from neuronir.dialects.hlo.resources import all_finite, intern, largest, least, lookup, lookup_lazy
+from neuronir.dialects.hlo.resources import (
+    Magnitudes,
+    all_finite,
+    intern,
+    largest,
+    least,
+    lookup,
+    lookup_lazy,
+)
 from neuronir.dialects.support.lazy import LazyArray, LazyWriter
 from neuronir.passes.hlo.support.scale import scale_weights
 
@@ -126,6 +134,8 @@ def test_magnitudes() -> None:
     assert np.isnan(largest(np.array([1.0, np.nan], np.float32)))
     assert largest(np.array([1.0, -np.inf], np.float32)) == np.inf
     assert least(np.zeros(3, np.float32)) == np.inf
+    assert least(np.array([0.0, -2.0, 0.0], np.float32)) == 2.0
+    assert least(np.zeros((0, 3), np.float32)) == np.inf
 
 
 @pytest.mark.parametrize("number, finite", [(1.0, True), (3.3e38, True), (3.4e38, False)])
@@ -199,3 +209,12 @@ def test_pieces() -> None:
         assert lazy.whole is not None
         pieces = list(lazy.whole.pieces())
         assert same(np.concatenate(pieces), expected)
+
+
+def test_magnitudes_that_were_seen_in_pieces_are_kept_for_an_array() -> None:
+    array = lookup(intern(np.linspace(-7, 5, 4096, dtype=np.float32).reshape(-1, 4)))
+    seen = Magnitudes()
+    for row in array:
+        seen.see(row)
+    assert seen.found(array) == np.abs(array).min()
+    assert (least(array), largest(array)) == (np.abs(array).min(), 7.0)
