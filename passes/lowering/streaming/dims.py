@@ -5,11 +5,11 @@ it; an op passes the dimension on (elementwise ops, reductions of other dimensio
 dimensions of dots), or it needs an operand whole, or it can't be tiled so.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
 
 from xdsl.dialects.builtin import IntegerAttr, TensorType
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 
 from neuronir.dialects.hlo.attributes import i64_array, ints, tensor_type
 from neuronir.dialects.hlo.control_flow import CompositeOp
@@ -38,31 +38,12 @@ ELEMENTWISE = frozenset(
 def spread(op: Operation, value: SSAValue, dim: int) -> Tiling | None:
     """The tiling of all operands and results of `op` where `value`, one of them, is tiled along
     `dim`; None where the op can't work on such tiles."""
-    if len(op.results) != 1 or not isinstance(op.results[0].type, TensorType):
+    rule = _elementwise if op.name in ELEMENTWISE else _RULES.get(op.name)
+    if rule is None or len(op.results) != 1:
         return None
-    if any(not isinstance(v.type, TensorType) for v in op.operands):
+    if not all([isinstance(v.type, TensorType) for v in (*op.operands, *op.results)]):
         return None
-    if op.name in ELEMENTWISE:
-        return _elementwise(op, value, dim)
-    if isinstance(op, (BroadcastOp, TransposeOp)):
-        return _renamed(op, value, dim)
-    if op.name == "hlo.reshape":
-        return _reshaped(op, value, dim)
-    if isinstance(op, SliceOp):
-        return _sliced(op, dim)
-    if isinstance(op, ReduceOp):
-        return _reduced(op, value, dim)
-    if isinstance(op, DotOp):
-        return _dot(op, value, dim)
-    if isinstance(op, CompositeOp):
-        return _composite(op, value, dim)
-    if isinstance(op, ConvolutionOp):
-        return _convolution(op, value, dim)
-    if isinstance(op, ReduceWindowOp):
-        return _windowed(op, value, dim)
-    if isinstance(op, PadOp):
-        return _padded(op, value, dim)
-    return None
+    return rule(op, value, dim)
 
 
 def _convolution(op: ConvolutionOp, value: SSAValue, dim: int) -> Tiling | None:
@@ -138,7 +119,7 @@ def _reshaped(op: Operation, value: SSAValue, dim: int) -> Tiling | None:
     return None
 
 
-def _sliced(op: SliceOp, dim: int) -> Tiling | None:
+def _sliced(op: SliceOp, value: SSAValue, dim: int) -> Tiling | None:
     """slice: along a dimension that it keeps."""
     source, result = op.operands[0], op.results[0]
     if shape_of(source)[dim] != shape_of(result)[dim]:
@@ -210,6 +191,20 @@ def _composite(op: CompositeOp, value: SSAValue, dim: int) -> Tiling | None:
     return out
 
 
+_RULES: dict[str, Callable[[Any, SSAValue, int], Tiling | None]] = {
+    "hlo.broadcast": _renamed,
+    "hlo.transpose": _renamed,
+    "hlo.reshape": _reshaped,
+    "hlo.slice": _sliced,
+    "hlo.reduce": _reduced,
+    "hlo.dot": _dot,
+    "hlo.composite": _composite,
+    "hlo.convolution": _convolution,
+    "hlo.reduce_window": _windowed,
+    "hlo.pad": _padded,
+}
+
+
 def tiling_of_region(op: CompositeOp, value: SSAValue, dim: int) -> Tiling | None:
     """The tiling of the values in a composite's region."""
     block = op.regions[0].block
@@ -231,8 +226,8 @@ def close(ops: Sequence[Operation], known: Mapping[SSAValue, int]) -> Tiling | N
     while pending:
         value = pending.pop()
         neighbours = {use.operation for use in value.uses}
-        if isinstance(value.owner, Operation):
-            neighbours.add(value.owner)
+        if isinstance(value, OpResult):
+            neighbours.add(value.op)
         for op in neighbours & members:
             found = spread(op, value, out[value])
             if found is None:
