@@ -1,0 +1,55 @@
+"""The cyclic collector around a compile."""
+
+import gc
+import weakref
+
+import pytest
+
+from neuronir.driver import collector
+from neuronir.driver.collector import few_collections
+
+
+class Cycle:
+    """Something that only the collector frees."""
+
+    def __init__(self) -> None:
+        self.me = self
+
+
+def test_nothing_is_collected_when_a_compile_ends() -> None:
+    runs: list[str] = []
+    gc.callbacks.append(lambda phase, info: runs.append(phase))
+    try:
+        with few_collections():
+            kept = [Cycle() for _ in range(5_000)]
+        assert gc.get_count()[0] < 1_000
+        assert not runs
+    finally:
+        gc.callbacks.pop()
+    assert gc.get_freeze_count() == 0
+    assert len(kept) == 5_000
+
+
+def test_what_compiles_leave_behind_is_collected_when_it_is_much(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(collector, "_OBJECTS", 20_000)
+    monkeypatch.setattr(collector, "_unseen", 0)
+    with few_collections():
+        dead = weakref.ref(Cycle())
+        kept: list[list[int]] = [[] for _ in range(12_000)]
+    with few_collections():
+        more: list[list[int]] = [[] for _ in range(12_000)]
+        assert dead() is not None
+    with few_collections():
+        assert dead() is None
+    assert len(kept) == len(more)
+
+
+def test_thresholds_are_put_back_and_an_outer_compile_decides() -> None:
+    before = gc.get_threshold()
+    with few_collections():
+        with few_collections():
+            pass
+        assert gc.get_threshold()[0] > before[0]
+    assert gc.get_threshold() == before
