@@ -241,8 +241,10 @@ def _pieces(flat: Array) -> list[Array]:
 
 
 def _finite(array: Array) -> bool:
-    if array.dtype != ml_dtypes.bfloat16 or not array.flags.c_contiguous:
+    if not array.flags.c_contiguous:
         return bool(np.isfinite(array).all())
+    if array.dtype != ml_dtypes.bfloat16:
+        return all(bool(np.isfinite(piece).all()) for piece in _pieces(array.reshape(-1)))
     # ml_dtypes looks at numbers one by one; here an exponent of ones is what is not finite.
     bits = array.reshape(-1).view(np.uint16)
     pieces = (bits[i : i + _PIECE] for i in range(0, bits.size, _PIECE))
