@@ -58,7 +58,7 @@ class Maker(ABC):
         """The numbers at these places of the row-major order."""
 
     def pieces(self) -> Iterator[Array]:
-        """The numbers in row-major order; each piece stays until the next but one is asked for."""
+        """The numbers in row-major order; each piece stays as those of a stream do (output.py)."""
         yield self.made()
 
     def same(self, other: "Maker") -> bool:

@@ -22,10 +22,14 @@ class Later:
     make: Callable[[], bytes]
 
 
+PIECES_KEPT = 4
+"""Pieces of a stream that are there at the same time: the next one takes the place of the first."""
+
+
 @dataclass(frozen=True, eq=False)
 class Stream:
-    """`size` bytes that are made piece by piece, anew whenever they are asked for; each piece stays
-    until the next but one is asked for."""
+    """`size` bytes that are made piece by piece, anew whenever they are asked for; PIECES_KEPT of
+    them stay."""
 
     size: int
     make: Callable[[], Iterable[Buffer]]
@@ -35,7 +39,7 @@ class Stream:
 
 
 def buffers_of(pieces: Iterable[Buffer | Stream]) -> Iterator[Buffer]:
-    """The buffers of pieces in order; each stays until the next but one is asked for."""
+    """The buffers of pieces in order; those of streams stay as long as there."""
     for piece in pieces:
         if isinstance(piece, Stream):
             yield from piece.make()

@@ -1,6 +1,7 @@
 """Write a program as a NEFF: the same program gives the same bytes."""
 
 import os
+from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain
@@ -9,7 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuronir.dialects.nc.instruction import Program
-from neuronir.dialects.support.output import Buffer, Later, Stream, atomic_write, buffers_of
+from neuronir.dialects.support.output import (
+    PIECES_KEPT,
+    Buffer,
+    Later,
+    Stream,
+    atomic_write,
+    buffers_of,
+)
 from neuronir.targets.encoding.encoding import Encoding
 from neuronir.targets.neff.archive import write_archive
 from neuronir.targets.neff.header import BUILD_PREFIX, HEADER_SIZE, Header, header_name
@@ -135,14 +143,14 @@ class _Signing:
     def buffers(self) -> Iterator[Buffer]:
         """The archive, buffer by buffer; each stays until the next one is asked for."""
         digest = self.unsigned.digest()
-        hashed: Future[None] | None = None
+        hashed: deque[Future[None]] = deque()
         for buffer in buffers_of(self.archive):
-            if hashed is not None:
-                hashed.result()
-            hashed = self.pool.submit(digest.update, buffer)
+            hashed.append(self.pool.submit(digest.update, buffer))
             yield buffer
-        if hashed is not None:
-            hashed.result()
+            if len(hashed) == PIECES_KEPT:  # the next one may take the place of the first
+                hashed.popleft().result()
+        for update in hashed:
+            update.result()
         self.signed = self.unsigned.signed(digest)
 
     def header(self) -> Header:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.support.lazy import Array, LazyArray, LazyWriter, Maker
+from neuronir.dialects.support.output import PIECES_KEPT
 
 Bytes = NDArray[np.uint8]
 
@@ -102,9 +103,10 @@ class Image(Maker):
             chunk.write(out[end - chunk.size : end], writer)
 
     def pieces(self) -> Iterator[Array]:
-        """The chunks one after the other, in two rooms by turns."""
+        """The chunks one after the other, in as many rooms as pieces are to stay."""
         writer = LazyWriter()
-        rooms = np.empty((2, max(chunk.size for chunk in self.chunks)), np.uint8)
+        size = max(chunk.size for chunk in self.chunks)
+        rooms = np.empty((PIECES_KEPT, size), np.uint8)
         for chunk, room in zip(self.chunks, cycle(rooms), strict=False):
             chunk.write(room[: chunk.size], writer)
             yield room[: chunk.size]
