@@ -234,10 +234,24 @@ def _clone(
 _clone_region = Region.clone
 
 
+def _reads_ahead(block: Block) -> bool:
+    """Whether an op of a block, or one inside of it, reads what a later op of the block makes."""
+    made: set[SSAValue] = set()
+    for op in block.ops:
+        for reader in op.walk():
+            for value in reader._operands:
+                owner = value.owner
+                if value not in made and isinstance(owner, Operation) and owner.parent is block:
+                    return True
+        made.update(op.results)
+    return False
+
+
 def _clone_body(self: Region) -> Region:
-    """Of a region with one block, whose ops read only what is made before them."""
+    """Of a region with one block, whose ops read only what is made before them: as xDSL does, but
+    each op is made with its operands."""
     block = self.blocks.first
-    if block is None or block is not self.blocks.last:
+    if block is None or block is not self.blocks.last or _reads_ahead(block):
         return _clone_region(self)
     copy = Block(arg_types=[argument.type for argument in block.args])
     values: dict[SSAValue, SSAValue] = dict(zip(block.args, copy.args, strict=True))

@@ -117,3 +117,18 @@ def test_an_implicit_builder_gets_what_is_made() -> None:
         op = AddOp.create(operands=values(2), result_types=[i32])
     assert op.parent is block
     assert AddOp.create(operands=values(2), result_types=[i32]).parent is None
+
+
+def test_a_region_whose_ops_read_ahead_is_cloned() -> None:
+    """As graph regions may: the copy reads its own ops, also from inside of a nested region."""
+    first, second = test.TestOp.create(result_types=[i32]), test.TestOp.create(result_types=[i32])
+    inner = test.TestOp.create(operands=[second.results[0]])
+    outer = test.TestOp.create(regions=[Region(Block([inner]))])
+    region = Region(Block([first, outer, second]))
+    first.operands = [second.results[0]]
+    copy = region.clone()
+    a, b, c = copy.block.ops
+    assert a.operands[0] is c.results[0]
+    (read,) = b.regions[0].block.ops
+    assert read.operands[0] is c.results[0]
+    assert len(users(second.results[0])) == 2
