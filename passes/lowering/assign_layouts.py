@@ -4,14 +4,14 @@ from dataclasses import dataclass
 from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr
-from xdsl.dialects.func import FuncOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from neuronir.dialects.hlo.control_flow import CompositeOp
-from neuronir.dialects.nc.machine import Machine, get_machine
+from neuronir.dialects.nc.machine import Machine
 from neuronir.passes.lowering.bounds import least_dma_ns, least_pe_ns
+from neuronir.passes.lowering.entry import entry_on
 from neuronir.passes.lowering.layers.repetition import find_repetitions
 from neuronir.passes.lowering.layers.twins import twins
 from neuronir.passes.lowering.layouts.demand import DEPTH, Demand, demand
@@ -49,13 +49,8 @@ class HloAssignLayouts(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Assign the layouts of the entry function."""
-        attr = op.attributes.get("nc.machine")
-        name = self.target or (attr.data if isinstance(attr, StringAttr) else "")
-        if not name:
-            return
-        for function in op.ops:
-            if isinstance(function, FuncOp) and function.sym_name.data == "main":
-                assign_block(function.body.block, get_machine(name), self.norms, self.products)
+        for block, machine in entry_on(op, self.target):
+            assign_block(block, machine, self.norms, self.products)
 
 
 def assign_block(block: Block, machine: Machine, norms: bool = True, products: bool = True) -> None:

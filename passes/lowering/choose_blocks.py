@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr
-from xdsl.dialects.func import FuncOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block
 from xdsl.passes import ModulePass
 
-from neuronir.dialects.nc.machine import Machine, get_machine
+from neuronir.dialects.nc.machine import Machine
+from neuronir.passes.lowering.entry import entry_on
 from neuronir.passes.lowering.products.assigned import BLOCKS
 from neuronir.passes.lowering.products.blocking import Tiles, tiles_of
 from neuronir.passes.lowering.products.search import first_fit
@@ -45,13 +45,8 @@ class HloChooseBlocks(ModulePass):
         """Choose the blocks of the entry function's products; NIR_LOW007 for `tiles` that are
         none."""
         tiles = tiles_of(self.tiles)
-        attr = op.attributes.get("nc.machine")
-        name = self.target or (attr.data if isinstance(attr, StringAttr) else "")
-        if not name:
-            return
-        for function in op.ops:
-            if isinstance(function, FuncOp) and function.sym_name.data == "main":
-                _choose(function.body.block, get_machine(name), tiles)
+        for block, machine in entry_on(op, self.target):
+            _choose(block, machine, tiles)
 
 
 def _choose(block: Block, machine: Machine, tiles: Tiles | None) -> None:

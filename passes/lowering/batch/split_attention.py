@@ -14,8 +14,7 @@ from math import prod
 from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import AnyFloat, IntegerAttr, ModuleOp, StringAttr, TensorType, i64
-from xdsl.dialects.func import FuncOp
+from xdsl.dialects.builtin import AnyFloat, IntegerAttr, ModuleOp, TensorType, i64
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
@@ -24,8 +23,9 @@ from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.dialects.hlo.data_movement import ConcatenateOp, ReshapeOp, TransposeOp
 from neuronir.dialects.hlo.linear import DotOp
 from neuronir.dialects.hlo.unary import ConvertOp
-from neuronir.dialects.nc.machine import Machine, get_machine
+from neuronir.dialects.nc.machine import Machine
 from neuronir.passes.lowering.batch.slices import slice_of
+from neuronir.passes.lowering.entry import entry_on
 from neuronir.passes.lowering.layouts.demand import shape_of
 from neuronir.passes.lowering.products.attention_match import match_attention
 from neuronir.passes.lowering.streaming.dims import WHOLE, Tiling, close, tiled_copy
@@ -52,15 +52,8 @@ class HloSplitAttention(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Split the attentions of the entry function."""
-        attr = op.attributes.get("nc.machine")
-        name = self.target or (attr.data if isinstance(attr, StringAttr) else "")
-        if not name:
-            return
-        machine = get_machine(name)
-        columns = self.columns or machine.psum_bank_bytes // 4
-        for function in op.ops:
-            if isinstance(function, FuncOp) and function.sym_name.data == "main":
-                split_block(function.body.block, machine, columns)
+        for block, machine in entry_on(op, self.target):
+            split_block(block, machine, self.columns or machine.psum_bank_bytes // 4)
 
 
 def split_block(block: Block, machine: Machine, columns: int) -> None:

@@ -5,16 +5,16 @@ from dataclasses import dataclass
 from math import prod
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType
-from xdsl.dialects.func import FuncOp
+from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from neuronir.dialects.hlo.linear import ConvolutionOp
-from neuronir.dialects.nc.machine import Machine, get_machine
+from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.support.dtypes import byte_size
 from neuronir.passes.lowering.batch.parts import in_one_piece
 from neuronir.passes.lowering.batch.split_batch import BatchRegion, split
+from neuronir.passes.lowering.entry import entry_on
 from neuronir.passes.lowering.layouts.demand import shape_of
 from neuronir.passes.lowering.streaming.dims import WHOLE, Tiling, spread
 from neuronir.passes.statistics import record
@@ -44,13 +44,8 @@ class HloTileBatch(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Tile the entry function."""
-        attr = op.attributes.get("nc.machine")
-        name = self.target or (attr.data if isinstance(attr, StringAttr) else "")
-        if not name:
-            return
-        for function in op.ops:
-            if isinstance(function, FuncOp) and function.sym_name.data == "main":
-                tile_block(function.body.block, get_machine(name), self.parts)
+        for block, machine in entry_on(op, self.target):
+            tile_block(block, machine, self.parts)
 
 
 def tile_block(block: Block, machine: Machine, parts: int) -> None:

@@ -6,16 +6,16 @@ from functools import partial
 from math import prod
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr
-from xdsl.dialects.func import FuncOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from neuronir.dialects.hlo.flops import useful_flops
-from neuronir.dialects.nc.machine import Machine, get_machine
+from neuronir.dialects.nc.machine import Machine
 from neuronir.passes.lowering.batch.footprint import Footprint
 from neuronir.passes.lowering.batch.halo import banded_copy, needed
 from neuronir.passes.lowering.batch.parts import Piece, write_parts
+from neuronir.passes.lowering.entry import entry_on
 from neuronir.passes.lowering.layouts.demand import shape_of
 from neuronir.passes.lowering.streaming.size import nbytes
 from neuronir.passes.statistics import record
@@ -53,13 +53,8 @@ class HloTileRows(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Tile the entry function."""
-        attr = op.attributes.get("nc.machine")
-        name = self.target or (attr.data if isinstance(attr, StringAttr) else "")
-        if not name:
-            return
-        for function in op.ops:
-            if isinstance(function, FuncOp) and function.sym_name.data == "main":
-                tile_block(function.body.block, get_machine(name), self.bands)
+        for block, machine in entry_on(op, self.target):
+            tile_block(block, machine, self.bands)
 
 
 def tile_block(block: Block, machine: Machine, bands: int) -> None:
