@@ -39,12 +39,14 @@ class _Operands(SSAValues[SSAValue]):
 class _SingleOperands(_Operands):
     """Operands that are all defined one by one: nobody takes a part of them for its types."""
 
+    # Leaves out the test for a slice, so that its type is wider than here.
     __getitem__ = tuple.__getitem__  # type: ignore[assignment]
 
 
 class _SingleResults(SSAValues[OpResult]):
     """Results that are all defined one by one."""
 
+    # Leaves out the test for a slice, so that its type is wider than here.
     __getitem__ = tuple.__getitem__  # type: ignore[assignment]
 
 
@@ -294,6 +296,8 @@ def _result_types(self: Operation) -> Sequence[Attribute]:
     return tuple([result._type for result in self.results])
 
 
+# A type checker refuses that a method or property of a class is replaced, which is meant here; the
+# tests hold each one to what xDSL's own does (tests/unit/test_xdsl_ir.py).
 Operation.__init__ = _init  # type: ignore[method-assign]
 Operation.operands = property(  # type: ignore[method-assign, assignment]
     attrgetter("_operands"), _set_operands, doc=Operation.operands.__doc__
