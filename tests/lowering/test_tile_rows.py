@@ -8,6 +8,8 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from neuronir.dialects.hlo.interpreter import interpret
+from neuronir.dialects.hlo.interpreter_bounds import bounds
+from neuronir.dialects.support.compare import compare
 from neuronir.passes.lowering.batch.tile_rows import HloTileRows
 from tests.differential.stages import failures
 from tests.lowering.helpers import at_hlo, entry
@@ -112,11 +114,12 @@ def test_random_networks_by_bands(seed: int) -> None:
     text, args = network(rng)
     module = at_hlo(text)
     (want,) = interpret(module, args)
+    allowed = bounds(module)  # a product of other rows may add up in another order
     bands = int(rng.integers(2, 5))
     HloTileRows(target="trn1", bands=bands).apply(Context(), module)
     module.verify()
-    (got,) = interpret(module, args)
-    np.testing.assert_array_equal(got, want)
+    report = compare(interpret(module, args), {"out0": want}, rtol=allowed)
+    assert report.ok, report
 
 
 def test_bands_are_written() -> None:
