@@ -148,9 +148,16 @@ def constant_value(
     return intern(array, owned=owned)
 
 
+def _value_attribute(value: Operation | Attribute) -> Attribute:
+    # isinstance is slow where it is not asked of the class itself, as of constants here
+    if type(value) is ConstantOp or isinstance(value, Operation):
+        return value.properties["value"]
+    return value
+
+
 def constant_array(value: Operation | Attribute, type: Attribute | None = None) -> Array:
     """The read-only array of a `hlo.constant` or of its value attribute."""
-    attr = value.properties["value"] if isinstance(value, Operation) else value
+    attr = _value_attribute(value)
     if isinstance(attr, DenseIntOrFPElementsAttr):  # as most are, and it is quick to say so
         return dense_to_array(attr)
     assert isinstance(attr, HloResourceAttr)
@@ -159,7 +166,7 @@ def constant_array(value: Operation | Attribute, type: Attribute | None = None) 
 
 def lazy_constant(value: Operation | Attribute) -> Array | LazyArray:
     """The read-only array, which may be lazy, of a `hlo.constant` or of its value attribute."""
-    attr = value.properties["value"] if isinstance(value, Operation) else value
+    attr = _value_attribute(value)
     return lookup_lazy(attr) if isinstance(attr, HloResourceAttr) else constant_array(attr)
 
 

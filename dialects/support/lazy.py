@@ -4,150 +4,18 @@ Weights that a compiler scales, centres and rounds would otherwise be held two o
 touching memory for the first time takes longer than computing what comes to lie in it.
 """
 
-import mmap
-import weakref
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from math import prod
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from neuronir.dialects.support.recipe import Array, Maker, Recipe, Step, template
+from neuronir.dialects.support.window import Window, address
 
-_PIECE = 1 << 16  # elements that are computed together: what a cache holds
 # Reshaping that needs a copy is refused at once, where numpy can.
 _NO_COPY: dict[str, Any] = {"copy": False} if np.lib.NumpyVersion(np.__version__) >= "2.1.0" else {}
-_SPACE = 1 << 26  # bytes of address space that are taken at once
-
-
-class Maker(ABC):
-    """What makes an array of `shape` and `dtype` in row-major order.
-
-    `template` is an array like it that takes address space only; `copies` says that it computes
-    nothing.
-    """
-
-    copies = False
-
-    def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
-        self.shape = shape
-        self.dtype = dtype
-        self.template = _template(shape, dtype)
-        self._made: weakref.ref[Array] | None = None
-
-    def made(self) -> Array:
-        """The numbers; those that somebody holds already, or new ones."""
-        known = None if self._made is None else self._made()
-        if known is None:
-            known = np.empty(self.shape, self.dtype)
-            self.write(known)
-            known.flags.writeable = False
-            self._made = weakref.ref(known)
-        return known
-
-    @abstractmethod
-    def write(self, out: Array) -> None:
-        """Write the numbers into an array of the same shape and type."""
-
-    @abstractmethod
-    def sample(self, places: NDArray[np.int64]) -> Array:
-        """The numbers at these places of the row-major order."""
-
-    def pieces(self) -> Iterator[Array]:
-        """The numbers in row-major order; each piece stays as those of a stream do (output.py)."""
-        yield self.made()
-
-    def same(self, other: "Maker") -> bool:
-        """Whether another one makes the same numbers, as far as that is seen without making all
-        of them."""
-        return self is other
-
-
-@dataclass(frozen=True)
-class Step:
-    """What is done with each number of an array and one of `numbers`, which has as many dimensions,
-    each as long as the array's or of length 1."""
-
-    ufunc: np.ufunc
-    numbers: Array
-
-    def same(self, other: "Step") -> bool:
-        """Whether another step does the same."""
-        return self.ufunc is other.ufunc and np.array_equal(self.numbers, other.numbers)
-
-
-class Recipe(Maker):
-    """`base` after `steps` (np.multiply, np.subtract) in their order, rounded to the type of `base`
-    each time, and then rounded to `dtype`. `base` is in row-major order.
-    """
-
-    def __init__(self, base: Array, steps: tuple[Step, ...], dtype: np.dtype[Any]) -> None:
-        super().__init__(base.shape, dtype)
-        self.base = base
-        self.steps = steps
-
-    def write(self, out: Array) -> None:
-        """The numbers piece by piece."""
-        at = 0
-        for piece in self._computed():
-            with np.errstate(all="ignore"):  # of rounding
-                out[at : at + len(piece)] = piece
-            at += len(piece)
-
-    def pieces(self) -> Iterator[Array]:
-        """The numbers of some rows at a time."""
-        for piece in self._computed():
-            with np.errstate(all="ignore"):
-                rounded = piece.astype(self.dtype)
-            yield rounded
-
-    def _computed(self) -> Iterator[Array]:
-        """Some rows at a time, not yet rounded to `dtype`."""
-        rows = max(1, _PIECE // max(1, prod(self.shape[1:])))
-        room = np.empty((rows, *self.shape[1:]), self.base.dtype) if self.steps else self.base
-        for start in range(0, len(self.base), rows):
-            piece = self.base[start : start + rows]
-            with np.errstate(all="ignore"):
-                for step in self.steps:
-                    by = step.numbers
-                    by = by[start : start + rows] if len(by) > 1 else by
-                    piece = step.ufunc(piece, by, out=room[: len(piece)])
-            yield piece
-
-    def sample(self, places: NDArray[np.int64]) -> Array:
-        """Computed at these places alone."""
-        found = self.base.reshape(-1)[places]
-        small = places.astype(np.uint32) if self.base.size < 1 << 32 else places  # divides faster
-        with np.errstate(all="ignore"):
-            for step in self.steps:
-                index = self._index(step.numbers, small)
-                found = step.ufunc(found, step.numbers.reshape(-1)[index])
-            return found.astype(self.dtype)
-
-    def _index(self, numbers: Array, places: NDArray[Any]) -> NDArray[Any]:
-        """Which of the numbers of a step are at these places."""
-        index = np.zeros_like(places)
-        for d, size in enumerate(numbers.shape):
-            if size > 1:
-                along = places // max(1, prod(self.shape[d + 1 :]))
-                if d:
-                    along -= along // size * size
-                index = index * size + along
-        return index
-
-    def same(self, other: Maker) -> bool:
-        """Whether another recipe says the same."""
-        return (
-            isinstance(other, Recipe)
-            and self.base is other.base
-            and self.dtype == other.dtype
-            and len(self.steps) == len(other.steps)
-            and all(a.same(b) for a, b in zip(self.steps, other.steps, strict=True))
-        )
 
 
 class _InOrder(Maker):
@@ -254,7 +122,10 @@ class LazyArray(NDArrayOperatorsMixin):
             found = None
         if found is not None and self._is_view(found):
             return LazyArray(self.maker, found)
-        flat = _template((self.size,), self.dtype)
+        cut = self.cut() if self.whole is None else None
+        if cut is not None:
+            return LazyArray(cut).reshape(dims)
+        flat = template((self.size,), self.dtype)
         return LazyArray(_InOrder(self, flat.reshape(dims).shape))
 
     def transpose(self, *axes: Any) -> Any:
@@ -277,7 +148,7 @@ class LazyArray(NDArrayOperatorsMixin):
 
     def at(self, places: NDArray[np.int64]) -> Array:
         """The numbers at these places of its row-major order."""
-        offset = _address(self._view) - _address(self.maker.template)
+        offset = address(self._view) - address(self.maker.template)
         indices = np.unravel_index(places, self.shape)
         flat = np.full(places.shape, offset)
         for index, stride in zip(indices, self._view.strides, strict=True):
@@ -289,9 +160,18 @@ class LazyArray(NDArrayOperatorsMixin):
         view = self._view
         if view.size == 0:
             return np.empty(view.shape, self.dtype)
-        offset = _address(view) - _address(self.maker.template)
+        offset = address(view) - address(self.maker.template)
         data = made.reshape(-1).view(np.uint8).data
         return np.ndarray(view.shape, self.dtype, data, offset, view.strides)
+
+    def cut(self) -> Recipe | None:
+        """How its own numbers alone are computed; None where its dimensions do not tell."""
+        if not isinstance(self.maker, Recipe):
+            return None
+        if self.whole is not None:
+            return self.maker
+        window = Window.of(self._view, self.maker.template)
+        return None if window is None else self.maker.cut(window)
 
     def _viewed(self, view: Callable[[Array], Array]) -> Any:
         found = view(self._view)
@@ -302,7 +182,7 @@ class LazyArray(NDArrayOperatorsMixin):
     def _is_view(self, found: Array) -> bool:
         """Whether numpy took a view of the template, not a copy."""
         template = self.maker.template
-        inside = 0 <= _address(found) - _address(template) < template.nbytes
+        inside = 0 <= address(found) - address(template) < template.nbytes
         return isinstance(found, np.ndarray) and found.size > 0 and inside
 
     def __getitem__(self, index: Any) -> Any:
@@ -351,6 +231,14 @@ class LazyWriter:
             self._holds = maker
         return array.taken_from(made)
 
+    def write(self, array: Array | LazyArray, out: Array) -> None:
+        """Write the numbers of an array into another one of the same shape."""
+        cut = array.cut() if isinstance(array, LazyArray) else None
+        if cut is not None and cut.dtype == out.dtype:
+            cut.write(out)
+        else:
+            out[...] = self.numbers(array)
+
 
 def as_array(array: Array | LazyArray) -> Array:
     """The same, for code that knows of plain arrays only."""
@@ -364,19 +252,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, (tuple, list)):
         return type(value)(_plain(item) for item in value)
     return value
-
-
-def _address(array: Any) -> int:
-    return int(np.asarray(array).__array_interface__["data"][0])
-
-
-_spaces: list[mmap.mmap] = []
-
-
-def _template(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """An array that takes address space, but no memory as long as nobody reads it."""
-    size = max(1, prod(shape) * dtype.itemsize)
-    if not _spaces or len(_spaces[-1]) < size:
-        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
-        _spaces[:] = [mmap.mmap(-1, max(size, _SPACE), flags=flags, prot=mmap.PROT_READ)]
-    return np.ndarray(shape, dtype, _spaces[-1])

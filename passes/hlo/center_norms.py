@@ -14,8 +14,9 @@ from xdsl.passes import ModulePass
 from neuronir.dialects.hlo.attributes import ints as array_ints
 from neuronir.dialects.hlo.constants import lazy_constant
 from neuronir.dialects.hlo.control_flow import CompositeOp
-from neuronir.dialects.hlo.resources import is_large
+from neuronir.dialects.hlo.resources import Magnitudes, is_large
 from neuronir.dialects.support.lazy import LazyArray
+from neuronir.passes.hlo.support.bands import row_sums
 from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.values import element, integer, ints, producer, shape
 from neuronir.passes.hlo.support.walk import blocks
@@ -157,7 +158,7 @@ def _centred(place: Place, dimension: int) -> Numbers | LazyArray | None:
     assert given is not None
     array = lazy_constant(given)
     numbers = np.asarray(array).astype(np.float32, copy=False)
-    means = numbers.mean(axis=dimension, keepdims=True, dtype=np.float64).astype(np.float32)
+    means = _means(numbers, dimension)
     if not np.isfinite(means).all():
         return None
     if not is_large(numbers.nbytes):
@@ -166,6 +167,18 @@ def _centred(place: Place, dimension: int) -> Numbers | LazyArray | None:
     if isinstance(array, LazyArray) and array.recipe and array.dtype == np.float32:
         return array.less(means)
     return LazyArray.of(np.ascontiguousarray(numbers)).less(means)
+
+
+def _means(numbers: Numbers, dimension: int) -> Numbers:
+    """The means along a dimension, which stays with length 1."""
+    if not is_large(numbers.nbytes) or dimension != numbers.ndim - 1:
+        means = numbers.mean(axis=dimension, keepdims=True, dtype=np.float64)
+        return cast(Numbers, means.astype(np.float32))
+    numbers, seen = np.ascontiguousarray(numbers), Magnitudes()
+    length = numbers.shape[-1]
+    means = row_sums(numbers.reshape(-1, length), seen) / length
+    seen.found(numbers)  # the lowering asks for it
+    return cast(Numbers, means.astype(np.float32).reshape(*numbers.shape[:-1], 1))
 
 
 def center(norm: CompositeOp) -> int:

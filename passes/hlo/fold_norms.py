@@ -17,6 +17,7 @@ from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.dialects.hlo.flops import FLOPS
 from neuronir.dialects.hlo.resources import Magnitudes
 from neuronir.dialects.support.lazy import LazyArray, LazyWriter, as_array
+from neuronir.passes.hlo.support.bands import weighted_sum
 from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.scale import scale_weights
 from neuronir.passes.hlo.support.values import element, ints, producer, shape, splat
@@ -25,7 +26,6 @@ from neuronir.passes.statistics import record
 
 Vector = NDArray[np.float32]
 KINDS = ("layer_norm", "rms_norm")
-_BAND = 32
 
 
 @dataclass(frozen=True)
@@ -108,8 +108,8 @@ def _weights(
         rows = plain if dimension == 0 else plain.T
         seen = Magnitudes()
         with np.errstate(all="ignore"):
-            bias = _in_bands(affine.offset[1].astype(np.float64), rows, seen).astype(np.float32)
-        if plain is array and rows.flags.c_contiguous:
+            bias = weighted_sum(affine.offset[1].astype(np.float64), rows, seen).astype(np.float32)
+        if plain is array:
             seen.found(plain)  # scaling asks for it
         if not np.isfinite(bias).all():
             return None
@@ -117,20 +117,6 @@ def _weights(
     if affine.scale is not None:
         scaled = scale_weights(array, affine.scale[1], dimension)
     return None if scaled is None else (scaled, bias)
-
-
-def _in_bands(vector: NDArray[np.float64], rows: Vector, seen: Magnitudes) -> NDArray[np.float64]:
-    """vector @ rows in float64, of so many rows or columns at a time (those that lie densest in
-    memory whole) as stay in a cache when widened. Where they are rows, `seen` sees them too."""
-    if rows.flags.c_contiguous:
-        total = np.zeros(rows.shape[1])
-        for i in range(0, rows.shape[0], _BAND):
-            band = rows[i : i + _BAND]
-            total += vector[i : i + _BAND] @ band.astype(np.float64)
-            seen.see(band)
-        return total
-    starts = range(0, rows.shape[1], _BAND)
-    return np.concatenate([vector @ rows[:, i : i + _BAND] for i in starts])
 
 
 def fold(op: CompositeOp, writer: LazyWriter) -> int:
@@ -146,7 +132,7 @@ def fold(op: CompositeOp, writer: LazyWriter) -> int:
     operands = list(op.operands)
     for given, neutral in ((affine.scale, 1.0), (affine.offset, 0.0)):
         if given is not None:
-            operands[given[0]] = emitter.constant(np.full_like(given[1], neutral))
+            operands[given[0]] = emitter.fill_like(neutral, operands[given[0]])
     plain = CompositeOp.create(
         operands=operands,
         result_types=[op.results[0].type],

@@ -102,9 +102,12 @@ class _Inliner:
 def referenced_symbols(module: ModuleOp) -> set[str]:
     """The names that some op still refers to."""
     names: set[str] = set()
+    seen: set[int] = set()  # most attributes are shared
     for op in module.walk():
         for attribute in (*op.properties.values(), *op.attributes.values()):
-            _collect(attribute, names)
+            if id(attribute) not in seen:
+                seen.add(id(attribute))
+                _collect(attribute, names)
     return names
 
 

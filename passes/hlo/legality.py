@@ -37,21 +37,31 @@ class Legality:
         default_factory=dict, init=False, compare=False, repr=False
     )
     """Types by identity, with what was found of them: most are shared by many values."""
+    _usual: set[tuple[str | int, ...]] = field(
+        default_factory=set, init=False, compare=False, repr=False
+    )
+    """Opcodes with such types of operands and results, of which there is nothing to say."""
 
     def problems(self, op: Operation) -> list[Problem]:
         """Everything that keeps one op from being compiled."""
+        values = (*op.operands, *op.results)
+        same: tuple[str | int, ...] = (op.name, *[id(value.type) for value in values])
+        if same in self._usual:
+            return []
         opcode = op.name.removeprefix("hlo.")
         found: list[Problem] = []
         if opcode not in self.opcodes:
             found.append(Problem("NCC_EVRF001", f"{self.target} has no lowering for it"))
-        for value in (*op.operands, *op.results):
+        for value in values:
             problem = self._judge(value.type)
             if problem is not None and problem not in found:
                 found.append(problem)
+        check = CHECKS.get(opcode)
+        if check is None and not found and self.addresses:
+            self._usual.add(same)
         if not self.addresses and _computes_addresses(op):
             reason = f"{self.target} has no transfers whose addresses are computed at run time"
             found.append(Problem("NCC_EVRF001", reason))
-        check = CHECKS.get(opcode)
         problem = None if check is None or found else check(op)
         return found if problem is None else [*found, problem]
 

@@ -13,8 +13,9 @@ from neuronir.dialects.nc.data_types import dtype_of
 from neuronir.dialects.nc.instruction import Variable
 from neuronir.dialects.nc.structure import VariableOp
 from neuronir.dialects.support.errors import NeuronError
-from neuronir.dialects.support.lazy import Array, LazyArray, Maker
+from neuronir.dialects.support.lazy import LazyArray
 from neuronir.dialects.support.output import Buffer, Stream
+from neuronir.dialects.support.recipe import Array, Maker
 
 
 def variable_of(op: VariableOp) -> Variable:

@@ -97,6 +97,43 @@ def test_writer_uses_one_room() -> None:
     assert writer.numbers(expected) is expected
 
 
+VIEWS: list[Callable[[Any], Any]] = [
+    lambda a: a,
+    lambda a: a[100:400, 300:],
+    lambda a: a[:, 450:].reshape(7, 100, -1).transpose(1, 0, 2),
+    lambda a: a[:, 450:].reshape(-1).reshape(100, 7, 450),
+    lambda a: a.reshape(2, 350, 900).transpose(0, 2, 1),
+    lambda a: a.reshape(20, -1)[::3],  # along two dimensions at once
+    lambda a: a[::-1],
+    lambda a: a[3:600:7, 1:900:2].T,
+]
+
+
+@pytest.mark.parametrize("number", range(len(VIEWS)))
+def test_written_views(number: int) -> None:
+    """Parts of an array in any order are computed where they are written, as are single numbers of
+    what they become in another shape."""
+    lazy, expected = scaled()
+    found, numbers = VIEWS[number](lazy), VIEWS[number](expected)
+    for dtype in (BF16, np.dtype(np.float32)):
+        out = np.zeros((2, *numbers.shape), dtype)[1]
+        LazyWriter().write(found, out)
+        assert same(out, np.ascontiguousarray(numbers).astype(dtype))
+    other = found.reshape(-1).reshape(*numbers.shape[::-1])
+    assert same(other, np.ascontiguousarray(numbers).reshape(numbers.shape[::-1]))
+    places = np.array([0, 17, numbers.size - 1])
+    assert same(other.at(places), numbers.reshape(-1)[places])
+
+
+def test_a_part_needs_only_its_own_numbers() -> None:
+    """A part in another order has a recipe of its own, which equal parts share."""
+    lazy, _ = scaled()
+    part, again = (scaled_part.reshape(-1) for scaled_part in (lazy[:, 450:], lazy[:, 450:]))
+    assert part.maker.base.size == 700 * 450
+    assert part.maker.same(again.maker)
+    assert not part.maker.same(lazy[:, :450].reshape(-1).maker)
+
+
 def test_same_key() -> None:
     """In the store a lazy array is the one that it stands for, whichever comes first."""
     lazy, expected = scaled()

@@ -114,9 +114,10 @@ def rewrite_block(block: Block, rules: Mapping[str, Sequence[Rule]], *, inner: b
             dead, op = op, op.next_op
             erase_dead(dead)
             continue
-        for region in op.regions if inner and op.name != COMPOSITE else ():
-            for body in region.blocks:
-                count += rewrite_block(body, rules)
+        if op.regions and inner and op.name != COMPOSITE:
+            for region in op.regions:
+                for body in region.blocks:
+                    count += rewrite_block(body, rules)
         value = None
         mine = rules.get(op.name)
         if mine is not None:
@@ -154,7 +155,8 @@ def blocks(module: ModuleOp, *, composites: bool = False) -> Iterator[Block]:
 
 def _blocks(block: Block, composites: bool) -> Iterator[Block]:
     for op in block.ops:
-        for region in op.regions if composites or op.name != COMPOSITE else ():
-            for inner in region.blocks:
-                yield from _blocks(inner, composites)
+        if op.regions and (composites or op.name != COMPOSITE):
+            for region in op.regions:
+                for inner in region.blocks:
+                    yield from _blocks(inner, composites)
     yield block

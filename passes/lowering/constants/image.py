@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuronir.dialects.nc.enums import DType
-from neuronir.dialects.support.lazy import Array, LazyArray, LazyWriter, Maker
+from neuronir.dialects.support.lazy import LazyArray, LazyWriter
 from neuronir.dialects.support.output import PIECES_KEPT
+from neuronir.dialects.support.recipe import Array, Maker
 
 Bytes = NDArray[np.uint8]
 
@@ -34,13 +35,13 @@ class Piece:
 
     def write(self, data: Bytes, writer: LazyWriter) -> None:
         """Write it into the [partitions, bytes] of its chunk."""
-        numbers = writer.numbers(self.array)
         end = self.offset + self.width
         target = data[: self.rows, self.offset : end].view(self.dtype.numpy)
-        if target.flags.c_contiguous:
-            target.reshape(numbers.shape)[...] = numbers
-        else:  # reshaped to other rows it would be a copy
-            target[...] = numbers.reshape(target.shape)
+        shaped = target.reshape(self.array.shape)
+        if np.may_share_memory(shaped, target):
+            writer.write(self.array, shaped)
+        else:  # it is a copy
+            target[...] = writer.numbers(self.array).reshape(target.shape)
 
     def sample(self, rows: NDArray[np.int64], columns: NDArray[np.int64], out: Bytes) -> None:
         """Write into `out` those of the bytes at (row, column) of its chunk that are its own."""

@@ -1,0 +1,187 @@
+"""How large arrays are made, from others that are scaled, shifted and cast (lazy.py)."""
+
+import mmap
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuronir.dialects.support.window import Window, address
+
+Array = NDArray[Any]
+Part = tuple[slice | int, ...]
+"""The index of a part of an array."""
+
+_PIECE = 1 << 16  # elements that are computed together: what a cache holds
+_SPACE = 1 << 26  # bytes of address space that are taken at once
+
+
+class Maker(ABC):
+    """What makes an array of `shape` and `dtype` in row-major order.
+
+    `template` is an array like it that takes address space only; `copies` says that it computes
+    nothing.
+    """
+
+    copies = False
+
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+        self.shape = shape
+        self.dtype = dtype
+        self.template = template(shape, dtype)
+        self._made: weakref.ref[Array] | None = None
+
+    def made(self) -> Array:
+        """The numbers; those that somebody holds already, or new ones."""
+        known = None if self._made is None else self._made()
+        if known is None:
+            known = np.empty(self.shape, self.dtype)
+            self.write(known)
+            known.flags.writeable = False
+            self._made = weakref.ref(known)
+        return known
+
+    @abstractmethod
+    def write(self, out: Array) -> None:
+        """Write the numbers into an array of the same shape and type."""
+
+    @abstractmethod
+    def sample(self, places: NDArray[np.int64]) -> Array:
+        """The numbers at these places of the row-major order."""
+
+    def pieces(self) -> Iterator[Array]:
+        """The numbers in row-major order; each piece stays as those of a stream do (output.py)."""
+        yield self.made()
+
+    def same(self, other: "Maker") -> bool:
+        """Whether another one makes the same numbers, as far as that is seen without making all
+        of them."""
+        return self is other
+
+
+@dataclass(frozen=True)
+class Step:
+    """What is done with each number of an array and one of `numbers`, which has as many dimensions,
+    each as long as the array's or of length 1."""
+
+    ufunc: np.ufunc
+    numbers: Array
+
+    def same(self, other: "Step") -> bool:
+        """Whether another step does the same."""
+        return self.ufunc is other.ufunc and np.array_equal(self.numbers, other.numbers)
+
+
+class Recipe(Maker):
+    """`base` after `steps` (np.multiply, np.subtract) in their order, rounded to the type of `base`
+    each time, and then rounded to `dtype`.
+    """
+
+    def __init__(self, base: Array, steps: tuple[Step, ...], dtype: np.dtype[Any]) -> None:
+        super().__init__(base.shape, dtype)
+        self.base = base
+        self.steps = steps
+
+    def write(self, out: Array) -> None:
+        """The numbers part by part, in the order in which those of `base` lie in memory."""
+        order = sorted(range(self.base.ndim), key=lambda d: -self.base.strides[d])
+        out = out.transpose(order)
+        with np.errstate(all="ignore"):  # of rounding
+            for part, numbers in self._computed(order):
+                out[part] = numbers
+
+    def pieces(self) -> Iterator[Array]:
+        """The numbers of some rows at a time."""
+        for _, numbers in self._computed(range(self.base.ndim)):
+            with np.errstate(all="ignore"):
+                rounded = numbers.astype(self.dtype)
+            yield rounded
+
+    def _computed(self, order: Sequence[int]) -> Iterator[tuple[Part, Array]]:
+        """Of the array with its dimensions in this order, part by part, the index and the numbers,
+        not yet rounded to `dtype`."""
+        base, room = self.base.transpose(order), np.empty(_PIECE, self.base.dtype)
+        factors = [np.broadcast_to(s.numbers, self.shape).transpose(order) for s in self.steps]
+        for part in _parts(base.shape):
+            numbers = base[part]
+            out = room[: numbers.size].reshape(numbers.shape)
+            with np.errstate(all="ignore"):
+                for step, factor in zip(self.steps, factors, strict=True):
+                    numbers = step.ufunc(numbers, factor[part], out=out)
+            yield part, numbers
+
+    def sample(self, places: NDArray[np.int64]) -> Array:
+        """Computed at these places alone."""
+        if self.base.flags.c_contiguous:
+            found = self.base.reshape(-1)[places]
+        else:
+            found = self.base[np.unravel_index(places, self.shape)]
+        small = places.astype(np.uint32) if self.base.size < 1 << 32 else places  # divides faster
+        with np.errstate(all="ignore"):
+            for step in self.steps:
+                index = self._index(step.numbers, small)
+                found = step.ufunc(found, step.numbers.reshape(-1)[index])
+            return found.astype(self.dtype)
+
+    def _index(self, numbers: Array, places: NDArray[Any]) -> NDArray[Any]:
+        """Which of the numbers of a step are at these places."""
+        index = np.zeros_like(places)
+        for d, size in enumerate(numbers.shape):
+            if size > 1:
+                along = places // max(1, prod(self.shape[d + 1 :]))
+                if d:
+                    along -= along // size * size
+                index = index * size + along
+        return index
+
+    def cut(self, window: Window) -> "Recipe":
+        """What makes that part of its numbers alone."""
+        steps = [Step(step.ufunc, window.taken_from(step.numbers)) for step in self.steps]
+        return Recipe(window.taken_from(self.base), tuple(steps), self.dtype)
+
+    def same(self, other: Maker) -> bool:
+        """Whether another recipe says the same."""
+        return (
+            isinstance(other, Recipe)
+            and _same_view(self.base, other.base)
+            and self.dtype == other.dtype
+            and len(self.steps) == len(other.steps)
+            and all(a.same(b) for a, b in zip(self.steps, other.steps, strict=True))
+        )
+
+
+def _same_view(a: Array, b: Array) -> bool:
+    """Whether two arrays are views of the same numbers in the same order."""
+    same = (a.dtype, a.shape, a.strides) == (b.dtype, b.shape, b.strides)
+    return a is b or (same and address(a) == address(b))
+
+
+def _parts(shape: tuple[int, ...]) -> Iterator[Part]:
+    """Where to cut an array into parts of at most so many numbers as are computed together, in
+    row-major order."""
+    if not shape:
+        yield ()
+        return
+    inner = prod(shape[1:])
+    if inner > _PIECE:
+        yield from ((i, *part) for i in range(shape[0]) for part in _parts(shape[1:]))
+    else:
+        rows = max(1, _PIECE // max(1, inner))
+        yield from ((slice(i, i + rows),) for i in range(0, shape[0], rows))
+
+
+_spaces: list[mmap.mmap] = []
+
+
+def template(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """An array that takes address space, but no memory as long as nobody reads it."""
+    size = max(1, prod(shape) * dtype.itemsize)
+    if not _spaces or len(_spaces[-1]) < size:
+        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+        _spaces[:] = [mmap.mmap(-1, max(size, _SPACE), flags=flags, prot=mmap.PROT_READ)]
+    return np.ndarray(shape, dtype, _spaces[-1])

@@ -1,0 +1,47 @@
+"""Sums over large fp32 weights in float64, band by band: what a cache holds when it is widened."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuronir.dialects.hlo.resources import Magnitudes
+
+_BAND = 1 << 17  # elements
+
+
+def weighted_sum(
+    vector: NDArray[np.float64], rows: NDArray[np.float32], seen: Magnitudes
+) -> NDArray[np.float64]:
+    """vector [k] @ rows [k, n] in float64; `seen` sees the numbers of both orders of rows."""
+    if rows.flags.c_contiguous:
+        total = np.zeros(rows.shape[1])
+        for band, wide in _widened(rows, seen):
+            total += vector[band] @ wide
+        return total
+    total = np.empty(rows.shape[1])
+    for band, wide in _widened(np.ascontiguousarray(rows.T), seen):
+        total[band] = wide @ vector
+    return total
+
+
+def row_sums(rows: NDArray[np.float32], seen: Magnitudes) -> NDArray[np.float64]:
+    """The sum of each row of `rows` [n, k], in row-major order, in float64; `seen` sees them."""
+    sums, ones = np.empty(len(rows)), np.ones(rows.shape[1])
+    for band, wide in _widened(rows, seen):
+        sums[band] = wide @ ones
+    return sums
+
+
+def _widened(
+    rows: NDArray[np.float32], seen: Magnitudes
+) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+    """Bands of rows in row-major order in float64, each in the place of the one before."""
+    height = max(1, _BAND // max(1, rows.shape[1]))
+    room = np.empty((min(height, len(rows)), rows.shape[1]))
+    for start in range(0, len(rows), height):
+        band = rows[start : start + height]
+        wide = room[: len(band)]
+        np.copyto(wide, band)
+        seen.see(band)
+        yield slice(start, start + height), wide
