@@ -1,9 +1,9 @@
 """How much rounding errors matter on given inputs, by running a program with its results perturbed.
 
-Every floating result is multiplied by 1 + u x, x uniform in [-1, 1] and u its unit roundoff; where
-products read 16-bit operands, each operand is, with that type's roundoff. What comes out differs by
-about as much as two correct executions do, also where sums cancel, which no analysis that ignores
-the values can see.
+Every floating result is multiplied by 1 + u x, x uniform in [-1, 1] and u its unit roundoff; so is
+each operand of a product, with the roundoff of the type that it is cast to. What comes out differs
+by about as much as two correct executions do, also where sums cancel, which no analysis that
+ignores the values can see.
 """
 
 from collections.abc import Sequence
@@ -80,22 +80,34 @@ def _deviation(result: Array, exact: Array) -> float:
     return largest if np.isfinite(largest) else float("inf")
 
 
+def _whole(value: Array) -> NDArray[np.bool_]:
+    """Where the numbers are small and whole: counts and flags, computed without error. A real
+    number that is not meant as one is whole once in 2**12 times (f32)."""
+    wide = widen(value)
+    most = 2.0 ** (int(ml_dtypes.finfo(value.dtype).nmant) // 2)
+    found: NDArray[np.bool_] = (np.abs(wide) < most) & (wide == np.round(wide))
+    return found
+
+
 class _Perturbation:
     """Changes each rounded result by up to its roundoff, and operands of products by that of the
     type they are cast to: all results that read an operand see the same change."""
 
     def __init__(self, rng: np.random.Generator, precision: str) -> None:
         self._rng = rng
-        self._cast = 0.0 if precision == "fp32" else UNIT_ROUNDOFF[precision]
+        self._cast = UNIT_ROUNDOFF[precision]
+        self._exact_whole = precision == "fp32"
 
     def operand(self, op: Operation, value: Value) -> Value:
-        """What a product reads where its operands are cast."""
-        if op.name not in _PRODUCTS or not self._cast or isinstance(value, tuple):
+        """What a product reads: operands that are cast, or in fp32 the rounding of what is added
+        up, which matters where that cancels; products of small whole numbers are exact."""
+        if op.name not in _PRODUCTS or isinstance(value, tuple):
             return value
         if not is_float(value.dtype) or value.dtype in NARROW_FLOATS:
             return value
-        changed = value * (1.0 + self._uniform(value.shape) * self._cast)
-        return np.asarray(changed).astype(value.dtype)
+        changed = np.asarray(value * (1.0 + self._uniform(value.shape) * self._cast))
+        changed = changed.astype(value.dtype)
+        return np.where(_whole(value), value, changed) if self._exact_whole else changed
 
     def __call__(self, op: Operation, value: Value) -> Value:
         if isinstance(value, tuple) or op.name in _EXACT:
@@ -120,11 +132,7 @@ class _Perturbation:
         # Huge numbers are masks: they absorb what is added, to the same number in any order.
         limit = min(_MASK, float(ml_dtypes.finfo(value.dtype).max) / 4.0)
         kept = ~(np.abs(wide) < limit)
-        # Small whole numbers are counts and flags, computed without error; a real number that
-        # is not meant as one is whole once in 2**12 times (f32).
-        whole = 2.0 ** (int(ml_dtypes.finfo(value.dtype).nmant) // 2)
-        kept = kept | ((np.abs(wide) < whole) & (wide == np.round(wide)))
-        return np.where(kept, value, rounded)
+        return np.where(kept | _whole(value), value, rounded)
 
     def _uniform(self, shape: tuple[int, ...]) -> Array:
         return self._rng.random(shape, dtype=np.float32) * np.float32(2.0) - np.float32(1.0)

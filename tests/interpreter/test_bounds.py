@@ -72,6 +72,28 @@ def test_noise_sees_a_sum_that_cancels() -> None:
     assert noise(module, [x])[0] > abs(float(result)) / 4.0
 
 
+_CANCELLING_DOT = """HloModule m
+
+ENTRY e {
+  x = f32[128,1] parameter(0)
+  c = f32[] constant(-3.1)
+  y = f32[128] broadcast(c), dimensions={}
+  ROOT r = f32[1] dot(x, y), lhs_contracting_dims={0}, rhs_contracting_dims={0}
+}
+"""
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_noise_sees_a_product_whose_only_number_cancels(seed: int) -> None:
+    """Added up exactly it differs by more than a bound relative to the result allows."""
+    x = np.random.default_rng(seed).standard_normal((128, 1)).astype(np.float32)
+    x[-1] -= x.sum(dtype=np.float64).astype(np.float32)
+    exact = float((x[:, 0] * np.float64(np.float32(-3.1))).sum())
+    module = import_hlo_text(_CANCELLING_DOT, "cancel.hlo")
+    (result,) = interpret(module, [x])
+    assert abs(float(result[0]) - exact) <= noise(module, [x])[0]
+
+
 def _round_product_operands(precision_type: type) -> object:
     def observe(op: object, value: Value) -> Value:
         is_float = not isinstance(value, tuple) and value.dtype == np.float32
