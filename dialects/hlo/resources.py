@@ -21,6 +21,7 @@ from neuronir.dialects.support.contiguous import contiguous
 from neuronir.dialects.support.dtypes import element_type, from_hlo_name, hlo_name, np_dtype
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.lazy import LazyArray
+from neuronir.dialects.support.recipe import Places
 
 KEY_LENGTH = 32
 """Hexadecimal digits of SHA-256 in a key, after a letter: 128 bits."""
@@ -53,14 +54,16 @@ def is_large(nbytes: int) -> bool:
 def key_of(array: Array | LazyArray) -> str:
     """The hash of type, shape and numbers, or of a sample of them where the array is large, as an
     MLIR identifier."""
-    header = f"{hlo_name(element_type(array.dtype))}{list(array.shape)}".encode()
-    digest = hashlib.sha256(header)
+    known = _KEYS.get(id(array))
+    if known is not None:
+        return known.partition("_")[0]
+    digest = hashlib.sha256(_header(array.dtype, array.shape))
     if isinstance(array, LazyArray):
         digest.update(_sample(array).view(np.uint8).data)
         return "c" + digest.hexdigest()[:KEY_LENGTH]
     flat = array.reshape(-1)
     if is_large(array.nbytes):
-        flat = flat[_places(array.size, array.itemsize)]
+        flat = flat[_places(array.size, array.itemsize).numbers]
     digest.update(flat.view(np.uint8).data)
     return "c" + digest.hexdigest()[:KEY_LENGTH]
 
@@ -72,11 +75,17 @@ def _sample(array: LazyArray) -> Array:
 
 
 @lru_cache(64)
-def _places(size: int, width: int) -> npt.NDArray[np.int64]:
+def _header(dtype: np.dtype[np.generic], shape: tuple[int, ...]) -> bytes:
+    """What the hash of an array of this type and shape begins with."""
+    return f"{hlo_name(element_type(dtype))}{list(shape)}".encode()
+
+
+@lru_cache(64)
+def _places(size: int, width: int) -> Places:
     """Where the sample of a large array is taken, which has so many numbers of so many bytes."""
     step = size * width // _SAMPLES // _TAKEN * _TAKEN
     starts = np.append(np.arange(_SAMPLES) * step, size * width - _TAKEN) // width
-    return (starts[:, None] + np.arange(_TAKEN // width)).reshape(-1)
+    return Places((starts[:, None] + np.arange(_TAKEN // width)).reshape(-1))
 
 
 def intern(array: Array | LazyArray, *, owned: bool = False) -> HloResourceAttr:

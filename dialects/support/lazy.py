@@ -11,7 +11,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import NDArray
 
-from neuronir.dialects.support.recipe import Array, Maker, Recipe, Step, template
+from neuronir.dialects.support.recipe import Array, Maker, Places, Recipe, Step, template
 from neuronir.dialects.support.window import Window, address
 
 # Reshaping that needs a copy is refused at once, where numpy can.
@@ -31,9 +31,9 @@ class _InOrder(Maker):
         """One copy of the view."""
         out.reshape(self.source.shape)[...] = np.asarray(self.source)
 
-    def sample(self, places: NDArray[np.int64]) -> Array:
+    def sample(self, places: Places) -> Array:
         """The numbers of the view at these places."""
-        return self.source.at(places)
+        return self.source.at(places.numbers)
 
 
 class LazyArray(NDArrayOperatorsMixin):
@@ -153,7 +153,7 @@ class LazyArray(NDArrayOperatorsMixin):
         flat = np.full(places.shape, offset)
         for index, stride in zip(indices, self._view.strides, strict=True):
             flat += index * stride
-        return self.maker.sample(flat // self.itemsize)
+        return self.maker.sample(Places(flat // self.itemsize))
 
     def taken_from(self, made: Array) -> Array:
         """This view of what its maker made."""

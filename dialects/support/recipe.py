@@ -4,7 +4,7 @@ import mmap
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
@@ -19,6 +19,35 @@ Part = tuple[slice | int, ...]
 
 _PIECE = 1 << 16  # elements that are computed together: what a cache holds
 _SPACE = 1 << 26  # bytes of address space that are taken at once
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """Places in the row-major order of arrays. In the steps of recipes of the same shape the same
+    numbers belong to them, which are looked for once."""
+
+    numbers: NDArray[np.int64]
+    _of_steps: dict[tuple[tuple[int, ...], ...], NDArray[Any]] = field(default_factory=dict)
+
+    def of_step(self, shape: tuple[int, ...], sizes: tuple[int, ...]) -> NDArray[Any]:
+        """Where, in row-major order, the numbers of a step with dimensions `sizes` lie that belong
+        to these places of an array of this shape."""
+        known = self._of_steps.get((shape, sizes))
+        if known is None:
+            known = self._of_steps[shape, sizes] = self._index(shape, sizes)
+        return known
+
+    def _index(self, shape: tuple[int, ...], sizes: tuple[int, ...]) -> NDArray[Any]:
+        small = prod(shape) < 1 << 32  # which divides faster
+        places = self.numbers.astype(np.uint32) if small else self.numbers
+        index = np.zeros_like(places)
+        for d, size in enumerate(sizes):
+            if size > 1:
+                along = places // max(1, prod(shape[d + 1 :]))
+                if d:
+                    along -= along // size * size
+                index = index * size + along
+        return index
 
 
 class Maker(ABC):
@@ -51,8 +80,8 @@ class Maker(ABC):
         """Write the numbers into an array of the same shape and type."""
 
     @abstractmethod
-    def sample(self, places: NDArray[np.int64]) -> Array:
-        """The numbers at these places of the row-major order."""
+    def sample(self, places: Places) -> Array:
+        """The numbers at these places."""
 
     def pieces(self) -> Iterator[Array]:
         """The numbers in row-major order; each piece stays as those of a stream do (output.py)."""
@@ -115,29 +144,17 @@ class Recipe(Maker):
                     numbers = step.ufunc(numbers, factor[part], out=out)
             yield part, numbers
 
-    def sample(self, places: NDArray[np.int64]) -> Array:
+    def sample(self, places: Places) -> Array:
         """Computed at these places alone."""
         if self.base.flags.c_contiguous:
-            found = self.base.reshape(-1)[places]
+            found = self.base.reshape(-1)[places.numbers]
         else:
-            found = self.base[np.unravel_index(places, self.shape)]
-        small = places.astype(np.uint32) if self.base.size < 1 << 32 else places  # divides faster
+            found = self.base[np.unravel_index(places.numbers, self.shape)]
         with np.errstate(all="ignore"):
             for step in self.steps:
-                index = self._index(step.numbers, small)
+                index = places.of_step(self.shape, step.numbers.shape)
                 found = step.ufunc(found, step.numbers.reshape(-1)[index])
             return found.astype(self.dtype)
-
-    def _index(self, numbers: Array, places: NDArray[Any]) -> NDArray[Any]:
-        """Which of the numbers of a step are at these places."""
-        index = np.zeros_like(places)
-        for d, size in enumerate(numbers.shape):
-            if size > 1:
-                along = places // max(1, prod(self.shape[d + 1 :]))
-                if d:
-                    along -= along // size * size
-                index = index * size + along
-        return index
 
     def cut(self, window: Window) -> "Recipe":
         """What makes that part of its numbers alone."""

@@ -18,6 +18,7 @@ from neuronir.dialects.hlo.resources import (
     lookup_lazy,
 )
 from neuronir.dialects.support.lazy import LazyArray, LazyWriter
+from neuronir.dialects.support.recipe import Places
 from neuronir.passes.hlo.support.scale import scale_weights
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
@@ -219,7 +220,7 @@ def test_less_means(axis: int) -> None:
     assert same(lazy.astype(BF16), expected.astype(BF16))
     places = np.array([0, 1, 41, 2003, 77777, base.size - 1])
     assert lazy.recipe is not None
-    assert (lazy.recipe.sample(places) == expected.reshape(-1)[places]).all()
+    assert (lazy.recipe.sample(Places(places)) == expected.reshape(-1)[places]).all()
     assert np.abs(expected).max() <= largest(lazy) < 4 * np.abs(expected).max()
     assert least(lazy) == 0
 

@@ -6,6 +6,7 @@ import numpy as np
 from neuronir.dialects.hlo.resources import intern, lookup, lookup_lazy
 from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.support.lazy import LazyArray
+from neuronir.dialects.support.recipe import Places
 from neuronir.passes.lowering.constants.image import Chunk, Image, Piece
 
 RNG = np.random.default_rng(0)
@@ -44,7 +45,7 @@ def test_made_in_all_ways() -> None:
     pieces = [piece.copy() for piece in image(lazy()).pieces()]
     assert np.array_equal(np.concatenate(pieces), made)
     places = RNG.integers(0, made.size, 5000)
-    assert np.array_equal(image(lazy()).sample(places), made[places])
+    assert np.array_equal(image(lazy()).sample(Places(places)), made[places])
 
 
 def test_same_resource() -> None:

@@ -1,5 +1,6 @@
 """Reading hlo values: shapes, index-list properties, constants and splats."""
 
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -18,6 +19,7 @@ from neuronir.dialects.hlo.constants import constant_array, lazy_constant
 from neuronir.dialects.hlo.resources import Array
 from neuronir.dialects.support.contiguous import contiguous
 from neuronir.dialects.support.lazy import LazyArray
+from neuronir.dialects.support.recipe import Places
 
 
 def is_tensor(value: SSAValue) -> bool:
@@ -143,15 +145,20 @@ def filled_with(value: Attribute) -> Array | None:
     return found
 
 
+@lru_cache(64)
+def _few_places(size: int) -> Places:
+    return Places(np.array([0, 1, size // 2, size - 1]))
+
+
 def one_number(array: Array | LazyArray) -> Array | None:
     """The number that fills an array of several; None where there are others."""
     if array.size < 2:
         return None
-    places = np.array([0, 1, array.size // 2, array.size - 1])
+    places = _few_places(array.size)
     if isinstance(array, LazyArray) and array.recipe is not None:
         some = array.recipe.sample(places)
     else:
-        some = np.asarray(array).flat[places]
+        some = np.asarray(array).flat[places.numbers]
     if len({number.tobytes() for number in some}) > 1:
         return None
     bits = contiguous(np.asarray(array)).reshape(-1).view(np.uint8).reshape(array.size, -1)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.support.lazy import LazyArray, LazyWriter
 from neuronir.dialects.support.output import PIECES_KEPT
-from neuronir.dialects.support.recipe import Array, Maker
+from neuronir.dialects.support.recipe import Array, Maker, Places
 
 Bytes = NDArray[np.uint8]
 
@@ -112,15 +112,15 @@ class Image(Maker):
             chunk.write(room[: chunk.size], writer)
             yield room[: chunk.size]
 
-    def sample(self, places: NDArray[np.int64]) -> Array:
+    def sample(self, places: Places) -> Array:
         """The bytes at these places."""
-        order = np.argsort(places, kind="stable")
-        places = places[order]
-        sorted_ = np.zeros(places.size, np.uint8)
-        bounds = np.searchsorted(places, np.append(0, self._ends))
+        order = np.argsort(places.numbers, kind="stable")
+        numbers = places.numbers[order]
+        sorted_ = np.zeros(numbers.size, np.uint8)
+        bounds = np.searchsorted(numbers, np.append(0, self._ends))
         for chunk, end, i, j in zip(self.chunks, self._ends, bounds, bounds[1:], strict=False):
             if i < j:
-                chunk.sample(places[i:j] - (end - chunk.size), sorted_[i:j])
+                chunk.sample(numbers[i:j] - (end - chunk.size), sorted_[i:j])
         found = np.empty_like(sorted_)
         found[order] = sorted_
         return found
