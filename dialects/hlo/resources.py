@@ -196,10 +196,10 @@ class Magnitudes:
         if bits.size > self._room.size:
             self._room = np.empty(bits.size, np.uint32)
         sizes = np.bitwise_and(bits, _SIZE, out=self._room[: bits.size])
-        self._high = max(self._high, int(sizes.max()))
-        smallest = int(sizes.min())
+        self._high = max(self._high, int(np.maximum.reduce(sizes)))
+        smallest = int(np.minimum.reduce(sizes))
         if smallest == 0:  # of those that are not: zero becomes the largest
-            smallest = int(np.subtract(sizes, _ONE, out=sizes).min()) + 1
+            smallest = int(np.minimum.reduce(np.subtract(sizes, _ONE, out=sizes))) + 1
         self._low = min(self._low, smallest)
 
     def found(self, array: Array) -> float:

@@ -126,22 +126,25 @@ class Recipe(Maker):
 
     def pieces(self) -> Iterator[Array]:
         """The numbers of some rows at a time."""
-        for _, numbers in self._computed(range(self.base.ndim)):
+        computed = self._computed(range(self.base.ndim))
+        while True:
             with np.errstate(all="ignore"):
-                rounded = numbers.astype(self.dtype)
+                found = next(computed, None)
+                rounded = None if found is None else found[1].astype(self.dtype)
+            if rounded is None:
+                return
             yield rounded
 
     def _computed(self, order: Sequence[int]) -> Iterator[tuple[Part, Array]]:
         """Of the array with its dimensions in this order, part by part, the index and the numbers,
-        not yet rounded to `dtype`."""
+        not yet rounded to `dtype`. It is left to the caller to silence numpy."""
         base, room = self.base.transpose(order), np.empty(_PIECE, self.base.dtype)
         factors = [np.broadcast_to(s.numbers, self.shape).transpose(order) for s in self.steps]
         for part in _parts(base.shape):
             numbers = base[part]
             out = room[: numbers.size].reshape(numbers.shape)
-            with np.errstate(all="ignore"):
-                for step, factor in zip(self.steps, factors, strict=True):
-                    numbers = step.ufunc(numbers, factor[part], out=out)
+            for step, factor in zip(self.steps, factors, strict=True):
+                numbers = step.ufunc(numbers, factor[part], out=out)
             yield part, numbers
 
     def sample(self, places: Places) -> Array:

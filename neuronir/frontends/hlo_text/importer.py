@@ -432,6 +432,7 @@ _REQUIRED: dict[type[Operation], tuple[str, ...]] = {}
 
 def _hint(value: SSAValue, name: str) -> None:
     """Let the value print under its HLO name, as far as MLIR allows that."""
-    hint = name.replace("-", "_")
-    if SSAValue.is_valid_name(hint):
-        value.name_hint = hint
+    try:  # which costs nothing where it is a name, as it almost always is
+        value.name_hint = name.replace("-", "_")
+    except ValueError:
+        return
