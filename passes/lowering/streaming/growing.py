@@ -89,7 +89,7 @@ class Graph:
         self, op: Operation, value: SSAValue, members: set[Operation], tiling: Tiling
     ) -> list[SSAValue]:
         """Add `op`, a neighbour of a tiled value; the values that are tiled by it."""
-        if op in members or len(members) >= LARGEST:
+        if op in members or op in self.taken or len(members) >= LARGEST:
             return []
         found = self.spread(op, value, tiling[value])
         if found is None or any(tiling.get(v, d) != d for v, d in found.items()):
