@@ -176,7 +176,8 @@ def _means(numbers: Numbers, dimension: int) -> Numbers:
         return cast(Numbers, means.astype(np.float32))
     numbers, seen = np.ascontiguousarray(numbers), Magnitudes()
     length = numbers.shape[-1]
-    means = row_sums(numbers.reshape(-1, length), seen) / length
+    with np.errstate(all="ignore"):  # of infinities, which the caller sees in the means
+        means = row_sums(numbers.reshape(-1, length), seen) / length
     seen.found(numbers)  # the lowering asks for it
     return cast(Numbers, means.astype(np.float32).reshape(*numbers.shape[:-1], 1))
 
