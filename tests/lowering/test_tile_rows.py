@@ -8,8 +8,6 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from neuronir.dialects.hlo.interpreter import interpret
-from neuronir.dialects.hlo.interpreter_bounds import bounds
-from neuronir.dialects.support.compare import compare
 from neuronir.passes.lowering.batch.tile_rows import HloTileRows
 from tests.differential.stages import failures
 from tests.lowering.helpers import at_hlo, entry
@@ -24,7 +22,10 @@ REDUCER = """max {
 
 
 def network(rng: np.random.Generator) -> tuple[str, list[np.ndarray]]:
-    """A chain of random convolutions, pools and pads, with a branch, and its arguments."""
+    """A chain of random convolutions, pools and pads, with a branch, and its arguments.
+
+    All numbers are small and whole, so that sums are exact in whatever order they are added up.
+    """
     lines: list[str] = []
     args: list[np.ndarray] = []
     shape = [int(rng.integers(1, 3)), *(int(n) for n in rng.integers(12, 20, 2)), 3]
@@ -35,7 +36,7 @@ def network(rng: np.random.Generator) -> tuple[str, list[np.ndarray]]:
     def parameter(shape: Sequence[int]) -> str:
         name = f"p{len(args)}"
         lines.append(f"{name} = {text(shape)} parameter({len(args)})")
-        args.append(rng.standard_normal(shape).astype(np.float32))
+        args.append(rng.integers(-2, 3, shape).astype(np.float32))
         return name
 
     def made(what: str) -> str:
@@ -47,7 +48,7 @@ def network(rng: np.random.Generator) -> tuple[str, list[np.ndarray]]:
     lines.append("zero = f32[] constant(0)")
     lines.append("low = f32[] constant(-inf)")
     for _ in range(int(rng.integers(2, 6))):
-        kind = rng.choice(["conv", "pool", "pad", "tanh", "residual", "features"])
+        kind = rng.choice(["conv", "pool", "pad", "sign", "residual", "features"])
         sizes = [int(n) for n in rng.integers(1, 4, 2)]
         steps = [int(n) for n in rng.integers(1, 3, 2)]
         spread = [int(n) for n in rng.integers(1, 3, 2)]
@@ -90,13 +91,13 @@ def network(rng: np.random.Generator) -> tuple[str, list[np.ndarray]]:
             edges = "x".join(f"{a}_{b}" for a, b in pads)
             value = made(f"pad({value}, zero), padding=0_0x{edges}x0_0")
         elif kind == "residual":
-            value = made(f"add({value}, {made(f'tanh({value})')})")
+            value = made(f"add({value}, {made(f'sign({value})')})")
         elif kind == "features":
-            other = made(f"tanh({value})")
+            other = made(f"sign({value})")
             shape = [*shape[:3], 2 * shape[3]]
             value = made(f"concatenate({value}, {other}), dimensions={{3}}")
         else:
-            value = made(f"tanh({value})")
+            value = made(f"sign({value})")
     filter_ = parameter((1, 1, shape[3], 4))
     shape = [*shape[:3], 4]
     made(f"convolution({value}, {filter_}), window={{size=1x1}}, {LABELS}")
@@ -114,12 +115,13 @@ def test_random_networks_by_bands(seed: int) -> None:
     text, args = network(rng)
     module = at_hlo(text)
     (want,) = interpret(module, args)
-    allowed = bounds(module)  # a product of other rows may add up in another order
+    (most,) = interpret(module, [np.abs(x) for x in args])
+    assert np.max(most, initial=0.0) < 2**24  # no sum was rounded on the way, however it was made
     bands = int(rng.integers(2, 5))
     HloTileRows(target="trn1", bands=bands).apply(Context(), module)
     module.verify()
-    report = compare(interpret(module, args), {"out0": want}, rtol=allowed)
-    assert report.ok, report
+    (got,) = interpret(module, args)
+    np.testing.assert_array_equal(got, want)
 
 
 def test_bands_are_written() -> None:

@@ -1,9 +1,12 @@
 """Sums of large weights in float64, band by band."""
 
+import warnings
+
 import numpy as np
 import pytest
 
 from neuronir.dialects.hlo.resources import Magnitudes
+from neuronir.passes.hlo.center_norms import _means
 from neuronir.passes.hlo.support.bands import row_sums, weighted_sum
 
 
@@ -22,3 +25,14 @@ def test_sums(shape: tuple[int, int], turned: bool) -> None:
     assert seen.found(rows) == (np.abs(rows).min() if rows.size else np.inf)
     sums = row_sums(np.ascontiguousarray(rows), Magnitudes())
     np.testing.assert_allclose(sums, rows.sum(axis=1, dtype=np.float64), rtol=0, atol=1e-9)
+
+
+def test_means_of_infinities() -> None:
+    """They are NaN, which the caller sees; numpy says nothing."""
+    weights = np.ones((600, 600), np.float32)
+    weights[3, 4:6] = np.inf, -np.inf
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        means = _means(weights, 1)
+    assert means.shape == (600, 1)
+    assert np.isnan(means[3, 0]) and (np.delete(means, 3) == 1).all()

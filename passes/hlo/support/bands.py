@@ -13,7 +13,7 @@ _BAND = 1 << 17  # elements
 def weighted_sum(
     vector: NDArray[np.float64], rows: NDArray[np.float32], seen: Magnitudes
 ) -> NDArray[np.float64]:
-    """vector [k] @ rows [k, n] in float64; `seen` sees the numbers of both orders of rows."""
+    """vector [k] @ rows [k, n] in float64, in whichever order the rows lie; `seen` sees them."""
     if rows.flags.c_contiguous:
         total = np.zeros(rows.shape[1])
         for band, wide in _widened(rows, seen):
