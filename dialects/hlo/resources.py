@@ -179,36 +179,37 @@ def largest(array: Array | LazyArray) -> float:
 
 
 class Magnitudes:
-    """The largest magnitude of fp32 numbers, and the least of those that are not zero, of pieces
-    that are seen one after the other."""
+    """The largest magnitude of fp32 numbers, and the least of those that are not zero (unless
+    `least` is False), of pieces that are seen one after the other."""
 
-    def __init__(self) -> None:
-        self._low = int(_SIZE)
+    def __init__(self, *, least: bool = True) -> None:
+        self._low: int | None = int(_SIZE) if least else None
         self._high = 0
-        self._room = np.empty(0, np.uint32)
 
     def see(self, piece: Array) -> None:
         """Take in the numbers of a contiguous piece."""
-        # of floats without sign the bits have the order of the numbers
-        bits = piece.reshape(-1).view(np.uint32)
-        if not bits.size:
+        # The bits of floats of one sign have the order of their magnitudes. Of floats of both, the
+        # extremes of signed integers are of one sign and those of unsigned ones of the other.
+        ordered = [piece.reshape(-1).view(kind) for kind in (np.int32, np.uint32)]
+        if not piece.size:
             return
-        if bits.size > self._room.size:
-            self._room = np.empty(bits.size, np.uint32)
-        sizes = np.bitwise_and(bits, _SIZE, out=self._room[: bits.size])
-        self._high = max(self._high, int(np.maximum.reduce(sizes)))
-        smallest = int(np.minimum.reduce(sizes))
+        self._high = max(self._high, *(int(np.maximum.reduce(x)) & int(_SIZE) for x in ordered))
+        if self._low is None:
+            return
+        smallest = min(int(np.minimum.reduce(x)) & int(_SIZE) for x in ordered)
         if smallest == 0:  # of those that are not: zero becomes the largest
+            sizes = np.bitwise_and(ordered[1], _SIZE)
             smallest = int(np.minimum.reduce(np.subtract(sizes, _ONE, out=sizes))) + 1
         self._low = min(self._low, smallest)
 
     def found(self, array: Array) -> float:
-        """The least, infinity where all are zero; both are kept for an array that is held, whose
-        numbers were seen."""
-        low = np.inf if self._low == _SIZE else _number(self._low)
+        """The least, infinity where all are zero; what was looked for is kept for an array that is
+        held, whose numbers were seen."""
+        low = np.inf if self._low in (None, int(_SIZE)) else _number(self._low)
         if id(array) in _KEYS:
-            _LEAST[id(array)] = low
             _LARGEST[id(array)] = _number(self._high)
+            if self._low is not None:
+                _LEAST[id(array)] = low
         return low
 
 

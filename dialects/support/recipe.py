@@ -4,6 +4,7 @@ import mmap
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -17,7 +18,8 @@ Array = NDArray[Any]
 Part = tuple[slice | int, ...]
 """The index of a part of an array."""
 
-_PIECE = 1 << 16  # elements that are computed together: what a cache holds
+_PIECE = 1 << 17  # elements that are computed together: what a cache holds
+_BUFFER = 256  # elements of numpy's buffer, in place of 8192
 _SPACE = 1 << 26  # bytes of address space that are taken at once
 
 
@@ -120,7 +122,7 @@ class Recipe(Maker):
         """The numbers part by part, in the order in which those of `base` lie in memory."""
         order = sorted(range(self.base.ndim), key=lambda d: -self.base.strides[d])
         out = out.transpose(order)
-        with np.errstate(all="ignore"):  # of rounding
+        with _quick_steps():
             for part, numbers in self._computed(order):
                 out[part] = numbers
 
@@ -128,7 +130,7 @@ class Recipe(Maker):
         """The numbers of some rows at a time."""
         computed = self._computed(range(self.base.ndim))
         while True:
-            with np.errstate(all="ignore"):
+            with _quick_steps():
                 found = next(computed, None)
                 rounded = None if found is None else found[1].astype(self.dtype)
             if rounded is None:
@@ -193,6 +195,18 @@ def _parts(shape: tuple[int, ...]) -> Iterator[Part]:
     else:
         rows = max(1, _PIECE // max(1, inner))
         yield from ((slice(i, i + rows),) for i in range(0, shape[0], rows))
+
+
+@contextmanager
+def _quick_steps() -> Iterator[None]:
+    """numpy silent about rounding, and quick with rows that have a number each: where rows are
+    shorter than its buffer, it fills that with copies of the numbers first."""
+    with np.errstate(all="ignore"):
+        before = np.setbufsize(_BUFFER)
+        try:
+            yield
+        finally:
+            np.setbufsize(before)
 
 
 _spaces: list[mmap.mmap] = []

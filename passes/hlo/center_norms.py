@@ -174,7 +174,7 @@ def _means(numbers: Numbers, dimension: int) -> Numbers:
     if not is_large(numbers.nbytes) or dimension != numbers.ndim - 1:
         means = numbers.mean(axis=dimension, keepdims=True, dtype=np.float64)
         return cast(Numbers, means.astype(np.float32))
-    numbers, seen = np.ascontiguousarray(numbers), Magnitudes()
+    numbers, seen = np.ascontiguousarray(numbers), Magnitudes(least=False)
     length = numbers.shape[-1]
     with np.errstate(all="ignore"):  # of infinities, which the caller sees in the means
         means = row_sums(numbers.reshape(-1, length), seen) / length

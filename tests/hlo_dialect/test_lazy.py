@@ -256,3 +256,18 @@ def test_magnitudes_that_were_seen_in_pieces_are_kept_for_an_array() -> None:
         seen.see(row)
     assert seen.found(array) == np.abs(array).min()
     assert (least(array), largest(array)) == (np.abs(array).min(), 7.0)
+
+
+@pytest.mark.parametrize(
+    "numbers", [[1.5, 0.25, 8.0], [-1.5, -0.25, -8.0], [-0.5, 3.0, 0.0], [-0.0, 0.0], [-0.0, -2.0]]
+)
+def test_magnitudes_of_either_sign(numbers: list[float]) -> None:
+    """Whichever signs a piece has, and whether the least is looked for or not."""
+    for least_too in (True, False):
+        array = lookup(intern(np.resize(np.array(numbers, np.float32), 5 + least_too)))
+        sizes = np.abs(array)
+        smallest = np.min(sizes, where=sizes > 0, initial=np.inf)
+        seen = Magnitudes(least=least_too)
+        seen.see(array)
+        assert seen.found(array) == (smallest if least_too else np.inf)
+        assert (least(array), largest(array)) == (smallest, sizes.max())

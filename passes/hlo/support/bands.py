@@ -41,7 +41,7 @@ def _widened(
     room = np.empty((min(height, len(rows)), rows.shape[1]))
     for start in range(0, len(rows), height):
         band = rows[start : start + height]
+        seen.see(band)  # which brings it into the cache
         wide = room[: len(band)]
         np.copyto(wide, band)
-        seen.see(band)
         yield slice(start, start + height), wide
