@@ -48,6 +48,12 @@ _ORDERS: tuple[Callable[[Item], tuple[int, ...]], ...] = (
 )
 
 
+_KEPT = 1 << 23
+"""So many pairs of items that meet are looked for once."""
+_NOWHERE = 1 << 40
+"""The address of what is not placed yet: above all others."""
+
+
 def pack(
     items: Sequence[Item],
     goal: int,
@@ -63,31 +69,32 @@ def pack(
     bounded number of times by placing first whatever reached highest. Where that is not enough and
     nothing is placed already, a search follows that takes at most half of `work`.
     """
+    if not items:
+        return Packing({}, 0)
+    greedy = _Greedy(items, placed)
     best: Packing | None = None
     best_order: list[Item] = []
     for key in _ORDERS:
         order = sorted(items, key=key)
-        packing = _place(order, placed)
+        packing = greedy.place(order)
         if best is None or packing.height < best.height:
             best, best_order = packing, order
         if best.height <= goal:
             return best
-    if best is None:
-        return Packing({}, 0)
+    assert best is not None
     order, packing = best_order, best
     for _ in range(rounds):
-        sizes = {i.key: i.size for i in items}
-        top = max(order, key=lambda i: (packing.offsets[i.key] + sizes[i.key], -i.key))
+        top = max(order, key=lambda i: (packing.offsets[i.key] + i.size, -i.key))
         order = [top, *(i for i in order if i is not top)]
-        packing = _place(order, placed)
+        packing = greedy.place(order)
         if packing.height < best.height:
             best = packing
         if best.height <= goal:
             break
     if best.height > goal and work is not None and not placed:
-        greedy = best.height
+        height = best.height
         best = _search(items, goal, best, work)
-        best.searched, best.saved = True, greedy - best.height
+        best.searched, best.saved = True, height - best.height
     return best
 
 
@@ -127,36 +134,55 @@ def liveness_bound(items: Sequence[Item]) -> int:
     return max(accumulate(changes[place] for place in sorted(changes)), default=0)
 
 
-def _place(order: Sequence[Item], placed: Sequence[tuple[Item, int]] = ()) -> Packing:
-    """Greedy placement, each item in the lowest gap among those that live when it does."""
-    given = len(placed)
-    n = given + len(order)
-    first: _Ints = np.empty(n, np.int64)
-    last: _Ints = np.empty(n, np.int64)
-    low: _Ints = np.empty(n, np.int64)
-    high: _Ints = np.empty(n, np.int64)
-    offsets: dict[int, int] = {}
-    height = 0
-    for k, (item, begin) in enumerate(placed):
-        first[k], last[k], low[k], high[k] = item.first, item.last, begin, begin + item.size
-    for k, item in enumerate(order, given):
-        begin = 0
-        if k:
-            at = np.nonzero((first[:k] <= item.last) & (last[:k] >= item.first))[0]
-            if at.size:
-                begin = lowest_gap(low[at], high[at], item.size)
-        first[k], last[k], low[k], high[k] = item.first, item.last, begin, begin + item.size
-        offsets[item.key] = begin
-        height = max(height, begin + item.size)
-    return Packing(offsets, height)
+class _Greedy:
+    """Greedy placements of the same items in one order after the other: each in the lowest gap
+    among those before it that live when it does, and among those of `placed`."""
+
+    def __init__(self, items: Sequence[Item], placed: Sequence[tuple[Item, int]]) -> None:
+        every = [*items, *(item for item, _ in placed)]
+        self._number = {item.key: i for i, item in enumerate(items)}
+        self._first: _Ints = np.array([item.first for item in every], np.int64)
+        self._last: _Ints = np.array([item.last for item in every], np.int64)
+        self._low: _Ints = np.array([_NOWHERE] * len(items) + [o for _, o in placed], np.int64)
+        self._high = self._low + np.array([item.size for item in every], np.int64)
+        self._meeting: dict[int, _Ints] = {}
+        self._room = _KEPT
+
+    def place(self, order: Sequence[Item]) -> Packing:
+        """Place all items, in this order."""
+        low, high, number = self._low, self._high, self._number
+        low[: len(order)] = _NOWHERE
+        offsets: dict[int, int] = {}
+        height = 0
+        for item in order:
+            i = number[item.key]
+            meeting = self._meets(i)
+            begin = lowest_gap(low[meeting], high[meeting], item.size) if meeting.size else 0
+            low[i], high[i] = begin, begin + item.size
+            offsets[item.key] = begin
+            height = max(height, begin + item.size)
+        return Packing(offsets, height)
+
+    def _meets(self, number: int) -> _Ints:
+        """The numbers of all others that live when an item does."""
+        known = self._meeting.get(number)
+        if known is None:
+            first, last = self._first, self._last
+            there = (first <= last[number]) & (last >= first[number])
+            there[number] = False
+            known = there.nonzero()[0]
+            self._room -= known.size
+            if self._room >= 0:
+                self._meeting[number] = known
+        return known
 
 
 def lowest_gap(low: _Ints, high: _Ints, size: int) -> int:
     """The lowest address with `size` free bytes between intervals that may overlap."""
-    by_low = np.argsort(low, kind="stable")
+    by_low = low.argsort(kind="stable")
     starts = low[by_low]
-    reach = np.maximum.accumulate(high[by_low])
     if starts[0] >= size:
         return 0
-    gaps = np.nonzero(starts[1:] - reach[:-1] >= size)[0]
+    reach = np.maximum.accumulate(high[by_low])
+    gaps = (starts[1:] - reach[:-1] >= size).nonzero()[0]
     return int(reach[gaps[0]]) if gaps.size else int(reach[-1])

@@ -73,14 +73,9 @@ def place_sbuf(
     found = _place(order, buffers, room, machine)
     if found is None:  # what `too_full` has found to fit
         found = _place(order, buffers, replace(room, quick=True), machine)
-    if found is not None:
-        return found
-    lives, length = deep_lifetimes(order, buffers)
-    keys = [k for k in lives if buffers[k].space == Space.SBUF]
-    required, place = peak(lives, buffers, keys, length)
-    packing = pack(_items(lives, buffers, keys, 0, length), room.capacity)
-    needed = max(required, packing.height)
-    raise SbufFull(out_of_memory(Space.SBUF, needed, room.capacity, place, order, buffers, lives))
+    if found is None:
+        raise SbufFull(_out_of_memory(order, buffers, room))
+    return found
 
 
 def too_full(
@@ -88,13 +83,19 @@ def too_full(
 ) -> NeuronError | None:
     """The error of a program whose buffers place_sbuf can't place; None where it can."""
     with unrecorded():
-        if _place(order, buffers, replace(room, quick=True), machine) is not None:
-            return None
-        try:
-            place_sbuf(order, buffers, room, machine)
-        except SbufFull as full:
-            return full.error
-    return None
+        for tried in (replace(room, quick=True), room):
+            if _place(order, buffers, tried, machine) is not None:
+                return None
+        return _out_of_memory(order, buffers, room)
+
+
+def _out_of_memory(order: Sequence[Node], buffers: Sequence[Buffer], room: Room) -> NeuronError:
+    lives, length = deep_lifetimes(order, buffers)
+    keys = [k for k in lives if buffers[k].space == Space.SBUF]
+    required, place = peak(lives, buffers, keys, length)
+    packing = pack(_items(lives, buffers, keys, 0, length), room.capacity)
+    needed = max(required, packing.height)
+    return out_of_memory(Space.SBUF, needed, room.capacity, place, order, buffers, lives)
 
 
 def _place(

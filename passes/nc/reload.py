@@ -42,9 +42,12 @@ def reload_streams(listing: Listing, machine: Machine, capacity: int) -> int:
     again = _far_uses(nodes, buffers, written, streams, int(ring * _SHARE))
     if not again or not _has_time(nodes, written, again, machine):
         return 0
+    uses_of: dict[int, list[int]] = {key: [] for key in again}
+    for place, node in enumerate(nodes):
+        for key in {access.buffer for access in node.accesses} & again.keys():
+            uses_of[key].append(place)
     for key, places in again.items():
-        load = nodes[written[key]].op
-        uses = [i for i, n in enumerate(nodes) if any(a.buffer == key for a in n.accesses)]
+        load, uses = nodes[written[key]].op, uses_of[key]
         for first, end in zip(places, [*places[1:], len(nodes)], strict=True):
             _load_again(buffers[key], load, [nodes[i].op for i in uses if first <= i < end])
     loads = sum(len(places) for places in again.values())
