@@ -31,7 +31,6 @@ class Legality:
     opcodes: frozenset[str]
     element_types: frozenset[str]
     composites: frozenset[str] = frozenset()
-    """Kinds of composites of one operand that are one instruction, whatever their regions say."""
     addresses: bool = True
     """Whether transfers take addresses that are computed at run time."""
     _judged: dict[int, tuple[Attribute, Problem | None]] = field(
@@ -177,19 +176,15 @@ _OTHERS = (
     "reverse rng_bit_generator scatter slice transpose tuple while"
 )
 
-_COMPOSITES = frozenset("gelu_exact gelu_tanh silu erf".split())
-
 TRN1 = Legality(
     "trn1",
     frozenset((_ELEMENTWISE + " " + _OTHERS).split()),
     frozenset("pred s8 s16 s32 s64 u8 u16 u32 f16 bf16 f32 f8e4m3 f8e5m2 f8e3m4".split()),
-    _COMPOSITES,
 )
 INF1 = Legality(
     "inf1",
     frozenset((_ELEMENTWISE + " " + _OTHERS).split()) - {"while", "rng_bit_generator", "remainder"},
     frozenset("pred s8 s16 s32 s64 u8 u16 u32 f16 bf16 f32".split()),
-    _COMPOSITES,
     addresses=False,
 )
 

@@ -1,6 +1,6 @@
 """hlo-verify-supported: all that a target cannot compile, in one error."""
 
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -8,7 +8,6 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
-from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.location import file_line_col, framework_name, source_name
 from neuronir.passes.hlo.legality import Legality, Problem, legality
@@ -18,20 +17,14 @@ from neuronir.passes.statistics import record
 _ENTERED = ("hlo.while", "hlo.conditional", "hlo.composite")
 
 
-def program_ops(block: Block, whole: Container[str] = ()) -> Iterator[Operation]:
-    """The ops on whole arrays: of a block and of the loops, branches and composites in it, but of
-    those composites of one operand whose kind is in `whole`."""
+def program_ops(block: Block) -> Iterator[Operation]:
+    """The ops on whole arrays: of a block and of the loops, branches and composites in it."""
     for op in block.ops:
         yield op
-        if op.name not in _ENTERED or _is_one(op, whole):
-            continue
-        for region in op.regions:
-            for inner in region.blocks:
-                yield from program_ops(inner, whole)
-
-
-def _is_one(op: Operation, whole: Container[str]) -> bool:
-    return isinstance(op, CompositeOp) and len(op.operands) == 1 and op.kind.data in whole
+        if op.name in _ENTERED:
+            for region in op.regions:
+                for inner in region.blocks:
+                    yield from program_ops(inner)
 
 
 def describe(op: Operation, problem: Problem) -> str:
@@ -53,7 +46,7 @@ def find_problems(module: ModuleOp, table: Legality) -> list[tuple[Operation, Pr
         (op, problem)
         for function in functions(module)
         for block in function.body.blocks
-        for op in program_ops(block, table.composites)
+        for op in program_ops(block)
         if op.name.startswith("hlo.")
         for problem in table.problems(op)
     ]
@@ -65,7 +58,7 @@ class HloVerifySupportedPass(ModulePass):
 
     Run it after the simplifying passes and hlo-decompose, so that dead code and what has a
     decomposition are not reported. The regions of reducers, sorts and scatters are judged as part
-    of their op, those of composites that are one instruction not at all. Changes nothing.
+    of their op. Changes nothing.
     """
 
     name = "hlo-verify-supported"

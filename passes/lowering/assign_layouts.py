@@ -59,7 +59,7 @@ def assign_block(block: Block, machine: Machine, norms: bool = True, products: b
     for op in block.ops:
         op.attributes.pop(PARTITION_DIM, None)
         op.attributes.pop(STATIONARY, None)
-    alike = twins(find_repetitions(block, lambda op: True), DEPTH)
+    alike = twins(find_repetitions(block, outside=True), DEPTH)
     across: frozenset[Operation] = frozenset()
     if norms:
         tensor_bound = least_pe_ns(block, machine) > dma_ns

@@ -37,7 +37,6 @@ from neuronir.passes.lowering.layouts.layout import row_major
 from neuronir.passes.lowering.layouts.values import Value, constant_value, new_value
 from neuronir.passes.lowering.products.assigned import norms_across
 from neuronir.passes.lowering.products.attention import lower_product
-from neuronir.passes.lowering.products.epilogue import activation_of
 from neuronir.passes.lowering.products.norm_sides import means_of
 from neuronir.passes.lowering.results import store_piece, stored_in_pieces
 from neuronir.passes.lowering.rules import empty
@@ -225,11 +224,7 @@ def lower_function(
     across = ACROSS in function.attributes
     if across and layers:
         record("lower-hlo-to-nc", "layers written out, as strands run across them")
-    chosen = []
-    if layers and not across:
-        chosen = find_repetitions(
-            function.body.block, lambda op: activation_of(op, machine) is not None
-        )
+    chosen = find_repetitions(function.body.block) if layers and not across else []
     while True:
         try:
             return _lower_function(function, machine, chosen, layers, choices, norms)

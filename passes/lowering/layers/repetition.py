@@ -9,7 +9,7 @@ layers differ in.
 """
 
 from collections import Counter, deque
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -64,11 +64,11 @@ class Repetition:
 
 
 class _Numbers:
-    """Small numbers for ops that do the same, as long as nobody changes the ops; the regions of
-    those that are `whole` do not matter."""
+    """Small numbers for ops that do the same, as long as nobody changes the ops; with `outside`
+    what is in their regions does not matter."""
 
-    def __init__(self, whole: Callable[[Operation], bool]) -> None:
-        self.whole = whole
+    def __init__(self, outside: bool = False) -> None:
+        self.outside = outside
         self.keys: dict[Hashable, int] = {}
         self.known: dict[Hashable, int] = {}  # by the identity of attributes: most are shared
 
@@ -83,7 +83,7 @@ class _Numbers:
 
     def of(self, op: Operation) -> int:
         """The number of an op of the block, its operands left out."""
-        if not op.regions or self.whole(op):
+        if self.outside or not op.regions:
             return self._what(op)
         regions = [self._inside(block, {}) for region in op.regions for block in region.blocks]
         if None in regions:  # it reads what is around it: like no other
@@ -126,8 +126,8 @@ class _Numbers:
 
 
 class _Finder:
-    def __init__(self, block: Block, whole: Callable[[Operation], bool]) -> None:
-        self.numbers = _Numbers(whole)
+    def __init__(self, block: Block, outside: bool) -> None:
+        self.numbers = _Numbers(outside)
         self.leaf: dict[SSAValue, int] = {
             arg: self.numbers.number(("parameter", self.numbers.type(arg.type)))
             for arg in block.args
@@ -356,10 +356,8 @@ class _Match:
         return a is b
 
 
-def find_repetitions(
-    block: Block, whole: Callable[[Operation], bool] = lambda op: False
-) -> list[Repetition]:
-    """The repeated layers of a block, in its order; each is repeated three times at least. They may
-    differ in the regions of ops that are `whole`."""
-    finder = _Finder(block, whole)
+def find_repetitions(block: Block, outside: bool = False) -> list[Repetition]:
+    """The repeated layers of a block, in its order; each is repeated three times at least. With
+    `outside` they may differ in the regions of their ops."""
+    finder = _Finder(block, outside)
     return finder.find(0, len(finder.ops))
