@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from itertools import product
 from statistics import median
 
-from benchmarks.corpus import FOLDERS, models
+from benchmarks.corpus import FOLDERS, Model, models
 from benchmarks.measure import Measurement
 from benchmarks.models import measured
 
@@ -63,10 +63,22 @@ def cells(m: Measurement, level: int) -> list[str]:
     ]
 
 
-def growth(pairs: Sequence[tuple[Measurement, Measurement]]) -> list[str]:
-    """What twice the layers cost, printed: the median of (few, many) layers, and processor time
-    pair by pair; returns what of it is more than is allowed."""
-    few, many, *allowed = _GROWTH
+def compiled(model: Model, level: int, timeout: float) -> Measurement | str:
+    """One cold compile, or what went wrong in a line."""
+    return measured(model, ["--weights", "--no-check", f"--optlevel={level}"], timeout)
+
+
+def growth(few: Model, many: Model, level: int, timeout: float) -> list[str]:
+    """What twice the layers cost, printed: the median of pairs of compiles, and processor time
+    pair by pair; returns what of it is more than is allowed, or what went wrong."""
+    pairs: list[tuple[Measurement, Measurement]] = []
+    for _ in range(_PAIRS):
+        before, after = compiled(few, level, timeout), compiled(many, level, timeout)
+        if isinstance(before, str):
+            return [f"{few.name}: {before}"]
+        if isinstance(after, str):
+            return [f"{many.name}: {after}"]
+        pairs.append((before, after))
     found = {
         "seconds": [b.compile_s / a.compile_s - 1 for a, b in pairs],
         "processor seconds": [b.compile_cpu_s / a.compile_cpu_s - 1 for a, b in pairs],
@@ -74,12 +86,13 @@ def growth(pairs: Sequence[tuple[Measurement, Measurement]]) -> list[str]:
     }
     middle = {what: median(values) for what, values in found.items()}
     text = ", ".join(f"{value:+.0%} {what}" for what, value in middle.items())
-    print(f"\nFrom {few} to {many}, median of {len(pairs)} pairs: {text}")
-    single = " ".join(f"{value:+.0%}" for value in sorted(found["processor seconds"]))
+    print(f"\nFrom {few.name} to {many.name}, level {level}, median of {_PAIRS} pairs: {text}")
+    single = " ".join(f"{value:+.1%}" for value in sorted(found["processor seconds"]))
     print(f"Processor seconds, pair by pair: {single}", flush=True)
+    _, _, *allowed = _GROWTH
     checked = ("processor seconds", "nc ops")
     return [
-        f"{what} grow by {middle[what]:.0%}, {limit:.0%} are allowed"
+        f"level {level}: {what} grow by {middle[what]:.1%}, {limit:.0%} are allowed"
         for what, limit in zip(checked, allowed, strict=True)
         if middle[what] > limit
     ]
@@ -98,31 +111,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ValueError as error:
         parser.error(str(error))
     print(f"| {' | '.join(_HEAD)} |\n|{'---|' * len(_HEAD)}", flush=True)
+    levels = list(dict.fromkeys(args.optlevel))
     problems: list[str] = []
-
-    def run(name: str, level: int, *, shown: bool = True) -> Measurement | None:
-        options = ["--weights", "--no-check", f"--optlevel={level}"]
-        found = measured(known[name], options, args.timeout)
+    for name, level in product(names, levels):
+        found = compiled(known[name], level, args.timeout)
         if isinstance(found, str):
             problems.append(f"{name}: {found}")
-            return None
-        if shown:
-            print(f"| {' | '.join(cells(found, level))} |", flush=True)
+            continue
+        print(f"| {' | '.join(cells(found, level))} |", flush=True)
         if found.compile_cpu_s > BUDGETS.get(name, float("inf")):
             problems.append(f"{name}: {found.compile_cpu_s:.1f} s, {BUDGETS[name]:g} s are allowed")
         if found.compile_extra_gib > _EXTRA_GIB:
             problems.append(f"{name}: {found.compile_extra_gib:.1f} GiB beyond the weights")
-        return found
-
-    results = {(name, level): run(name, level) for name, level in product(names, args.optlevel)}
     few, many, *_ = _GROWTH
-    for level in args.optlevel:
-        pairs = [(results.get((few, level)), results.get((many, level)))]
-        while None not in pairs[-1] and len(pairs) < _PAIRS:
-            pairs.append((run(few, level, shown=False), run(many, level, shown=False)))
-        whole = [(a, b) for a, b in pairs if a is not None and b is not None]
-        if whole:
-            problems += growth(whole)
+    if few in known and many in known:
+        for level in levels:
+            problems += growth(known[few], known[many], level, args.timeout)
     for problem in problems:
         print(problem, file=sys.stderr)
     return 1 if problems else 0

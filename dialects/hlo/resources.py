@@ -183,18 +183,20 @@ class Magnitudes:
     `least` is False), of pieces that are seen one after the other."""
 
     def __init__(self, *, least: bool = True) -> None:
-        self._low: int | None = int(_SIZE) if least else None
+        self._low = int(_SIZE)
         self._high = 0
+        self._least = least
 
     def see(self, piece: Array) -> None:
         """Take in the numbers of a contiguous piece."""
-        # The bits of floats of one sign have the order of their magnitudes. Of floats of both, the
-        # extremes of signed integers are of one sign and those of unsigned ones of the other.
-        ordered = [piece.reshape(-1).view(kind) for kind in (np.int32, np.uint32)]
         if not piece.size:
             return
+        # The bits of floats of one sign have the order of their magnitudes. Where there are both
+        # signs, the largest of signed and of unsigned integers have different ones, and so have the
+        # smallest.
+        ordered = [piece.reshape(-1).view(kind) for kind in (np.int32, np.uint32)]
         self._high = max(self._high, *(int(np.maximum.reduce(x)) & int(_SIZE) for x in ordered))
-        if self._low is None:
+        if not self._least:
             return
         smallest = min(int(np.minimum.reduce(x)) & int(_SIZE) for x in ordered)
         if smallest == 0:  # of those that are not: zero becomes the largest
@@ -205,10 +207,10 @@ class Magnitudes:
     def found(self, array: Array) -> float:
         """The least, infinity where all are zero; what was looked for is kept for an array that is
         held, whose numbers were seen."""
-        low = np.inf if self._low in (None, int(_SIZE)) else _number(self._low)
+        low = np.inf if self._low == _SIZE else _number(self._low)
         if id(array) in _KEYS:
             _LARGEST[id(array)] = _number(self._high)
-            if self._low is not None:
+            if self._least:
                 _LEAST[id(array)] = low
         return low
 

@@ -200,7 +200,8 @@ def _parts(shape: tuple[int, ...]) -> Iterator[Part]:
 @contextmanager
 def _quick_steps() -> Iterator[None]:
     """numpy silent about rounding, and quick with rows that have a number each: where rows are
-    shorter than its buffer, it fills that with copies of the numbers first."""
+    shorter than its buffer, it fills that with copies of the numbers first. What is computed
+    number by number does not depend on the buffer."""
     with np.errstate(all="ignore"):
         before = np.setbufsize(_BUFFER)
         try:

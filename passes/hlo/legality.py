@@ -30,7 +30,6 @@ class Legality:
     target: str
     opcodes: frozenset[str]
     element_types: frozenset[str]
-    composites: frozenset[str] = frozenset()
     addresses: bool = True
     """Whether transfers take addresses that are computed at run time."""
     _judged: dict[int, tuple[Attribute, Problem | None]] = field(

@@ -151,7 +151,7 @@ class _Greedy:
     def place(self, order: Sequence[Item]) -> Packing:
         """Place all items, in this order."""
         low, high, number = self._low, self._high, self._number
-        low[: len(order)] = _NOWHERE
+        low[: len(order)] = _NOWHERE  # they come last, behind a gap for anything, wherever they end
         offsets: dict[int, int] = {}
         height = 0
         for item in order:
