@@ -87,3 +87,14 @@ def test_a_buffer_goes_beside_one_that_a_transfer_reads() -> None:
     assert found.offsets[1] == 0
     step_aside(found, items, lives, {0: 1})
     assert found.offsets == {0: 0, 1: 10, 2: 0}  # the last one has nowhere else to go
+
+
+def test_neighbours_that_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where too many buffers live at once to remember which, they are looked for each time."""
+    items = without_gaps(60, 3)
+    placed = [(Item(100 + i.key, i.size, i.first, i.last), 7 * i.key) for i in items[:5]]
+    for given in ([], placed):
+        expected = pack(items, 0, placed=given)
+        with monkeypatch.context() as patch:
+            patch.setattr("neuronir.passes.nc.pack._KEPT", 100)
+            assert pack(items, 0, placed=given) == expected
