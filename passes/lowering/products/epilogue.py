@@ -11,6 +11,7 @@ from neuronir.dialects.hlo.attributes import ints
 from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.dialects.hlo.linear import DotOp
 from neuronir.dialects.nc.enums import Activation, AluOp, DType
+from neuronir.dialects.nc.machine import Machine
 from neuronir.passes.lowering.layouts.layout import atom, row_major
 from neuronir.passes.lowering.layouts.values import Value, rename_dims, reshape
 from neuronir.passes.lowering.rows.normalization import batch_norm_affine, vector_value
@@ -23,6 +24,15 @@ COMPOSITES = {
     "silu": Activation.SILU,
     "erf": Activation.ERF,
 }
+
+
+def activation_of(op: Operation, machine: Machine) -> Activation | None:
+    """The function of ACT that is what a composite stands for; None where a machine has none, and
+    for other ops."""
+    if not isinstance(op, CompositeOp) or len(op.operands) != 1:
+        return None
+    func = COMPOSITES.get(op.kind.data)
+    return func if func is not None and func.name in machine.activations else None
 
 
 @dataclass
@@ -153,11 +163,10 @@ def _take(state: Lowering, e: Epilogue, op: Operation, index: int, shape: tuple[
                 )
                 return True
         return False
-    if isinstance(op, CompositeOp) and len(op.operands) == 1:
-        func = COMPOSITES.get(op.kind.data)
-        if func is not None:
-            e.func = func
-            return True
+    func = activation_of(op, state.machine)
+    if func is not None:
+        e.func = func
+        return True
     return False
 
 

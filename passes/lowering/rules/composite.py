@@ -3,7 +3,7 @@
 from xdsl.ir import Operation
 
 from neuronir.dialects.hlo.control_flow import CompositeOp
-from neuronir.passes.lowering.products.epilogue import COMPOSITES
+from neuronir.passes.lowering.products.epilogue import activation_of
 from neuronir.passes.lowering.rows.norms import lower_norm
 from neuronir.passes.lowering.rows.softmax import lower_softmax
 from neuronir.passes.lowering.rules.pointwise import Pointwise
@@ -20,8 +20,8 @@ def lower_composite(state: Lowering, op: Operation) -> None:
 
     assert isinstance(op, CompositeOp)
     kind = op.kind.data
-    func = COMPOSITES.get(kind)
-    if func is not None and func.name in state.machine.activations and len(op.operands) == 1:
+    func = activation_of(op, state.machine)
+    if func is not None:
         dtype = state.dtype(op.results[0])
         operand = state.value(op.operands[0])
         work = Pointwise(state, op, [operand], dtype)
