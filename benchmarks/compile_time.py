@@ -4,8 +4,8 @@ Without names: BERT of 1, 2, 4, 12 and 24 layers, weights bound, so that growth 
 then the models that have a budget. Each is compiled cold, in a process of its own. The table is
 Markdown; *cpu s* is the processor time of the compile, which other programs disturb less and by
 which the budgets are judged, *+GiB* its memory beyond what was there before, the weights among it.
-What twice the layers cost is judged by the median of several pairs of compiles, the two of a pair
-one after the other: one pair is off by what the machine's speed changes between them.
+What twice the layers cost is judged by two single compiles. `--pairs N` compiles both N times in
+all, prints the median, which a change of the machine's speed disturbs less, and judges each pair.
 `--optlevel 1 2 3` compares levels.
 """
 
@@ -42,7 +42,6 @@ _HEAD = (
 _EXTRA_GIB = 2.0  # what a compile may take beyond the weights
 _GROWTH = ("hf_bert_base", "bert_24layer", 0.40, 0.05)
 """Twelve and twenty-four layers, and the growth that is allowed of seconds and of nc ops."""
-_PAIRS = 7
 
 
 def cells(m: Measurement, level: int) -> list[str]:
@@ -68,33 +67,25 @@ def compiled(model: Model, level: int, timeout: float) -> Measurement | str:
     return measured(model, ["--weights", "--no-check", f"--optlevel={level}"], timeout)
 
 
-def growth(few: Model, many: Model, level: int, timeout: float) -> list[str]:
-    """What twice the layers cost, printed: the median of pairs of compiles, and processor time
-    pair by pair; returns what of it is more than is allowed, or what went wrong."""
-    pairs: list[tuple[Measurement, Measurement]] = []
-    for _ in range(_PAIRS):
-        before, after = compiled(few, level, timeout), compiled(many, level, timeout)
-        if isinstance(before, str):
-            return [f"{few.name}: {before}"]
-        if isinstance(after, str):
-            return [f"{many.name}: {after}"]
-        pairs.append((before, after))
+def growth(pairs: Sequence[tuple[Measurement, Measurement]]) -> list[str]:
+    """What twice the layers cost, printed: the median of pairs, and their processor time one by
+    one; and what of a single pair is more than is allowed."""
+    few, many, *allowed = _GROWTH
     found = {
         "seconds": [b.compile_s / a.compile_s - 1 for a, b in pairs],
         "processor seconds": [b.compile_cpu_s / a.compile_cpu_s - 1 for a, b in pairs],
         "nc ops": [b.nc_ops / a.nc_ops - 1 for a, b in pairs],
     }
-    middle = {what: median(values) for what, values in found.items()}
-    text = ", ".join(f"{value:+.0%} {what}" for what, value in middle.items())
-    print(f"\nFrom {few.name} to {many.name}, level {level}, median of {_PAIRS} pairs: {text}")
-    single = " ".join(f"{value:+.1%}" for value in sorted(found["processor seconds"]))
+    text = ", ".join(f"{median(values):+.0%} {what}" for what, values in found.items())
+    print(f"\nFrom {few} to {many}, median of pairs: {text}")
+    single = " ".join(f"{value:+.1%}" for value in found["processor seconds"])
     print(f"Processor seconds, pair by pair: {single}", flush=True)
-    _, _, *allowed = _GROWTH
     checked = ("processor seconds", "nc ops")
     return [
-        f"level {level}: {what} grow by {middle[what]:.1%}, {limit:.0%} are allowed"
+        f"{what} grow by {value:.1%}, {limit:.0%} are allowed"
         for what, limit in zip(checked, allowed, strict=True)
-        if middle[what] > limit
+        for value in found[what]
+        if value > limit
     ]
 
 
@@ -103,6 +94,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Time compiles, phase by phase.")
     parser.add_argument("names", nargs="*", help="models of the corpus")
     parser.add_argument("--optlevel", type=int, nargs="+", choices=(1, 2, 3), default=[2])
+    parser.add_argument("--pairs", type=int, default=1, metavar="N", help="to judge growth by")
     parser.add_argument("--timeout", type=float, default=900.0, metavar="S", help="for each model")
     args = parser.parse_args(argv)
     names = args.names or list(dict.fromkeys([*LAYERS, *BUDGETS]))
@@ -111,22 +103,29 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ValueError as error:
         parser.error(str(error))
     print(f"| {' | '.join(_HEAD)} |\n|{'---|' * len(_HEAD)}", flush=True)
-    levels = list(dict.fromkeys(args.optlevel))
     problems: list[str] = []
-    for name, level in product(names, levels):
+    results: dict[str, Measurement] = {}
+    for name, level in product(names, args.optlevel):
         found = compiled(known[name], level, args.timeout)
         if isinstance(found, str):
             problems.append(f"{name}: {found}")
             continue
         print(f"| {' | '.join(cells(found, level))} |", flush=True)
+        results[name] = found
         if found.compile_cpu_s > BUDGETS.get(name, float("inf")):
             problems.append(f"{name}: {found.compile_cpu_s:.1f} s, {BUDGETS[name]:g} s are allowed")
         if found.compile_extra_gib > _EXTRA_GIB:
             problems.append(f"{name}: {found.compile_extra_gib:.1f} GiB beyond the weights")
     few, many, *_ = _GROWTH
-    if few in known and many in known:
-        for level in levels:
-            problems += growth(known[few], known[many], level, args.timeout)
+    if few in results and many in results:
+        pairs = [(results[few], results[many])]
+        for _ in range(args.pairs - 1):
+            both = [compiled(known[name], args.optlevel[-1], args.timeout) for name in (few, many)]
+            problems += [f"growth: {found}" for found in both if isinstance(found, str)]
+            whole = [found for found in both if isinstance(found, Measurement)]
+            if len(whole) == 2:
+                pairs.append((whole[0], whole[1]))
+        problems += growth(pairs)
     for problem in problems:
         print(problem, file=sys.stderr)
     return 1 if problems else 0

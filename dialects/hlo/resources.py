@@ -205,8 +205,8 @@ class Magnitudes:
         self._low = min(self._low, smallest)
 
     def found(self, array: Array) -> float:
-        """The least, infinity where all are zero; what was looked for is kept for an array that is
-        held, whose numbers were seen."""
+        """The least, infinity where all are zero or it was not looked for; what was looked for is
+        kept for an array that is held, whose numbers were seen."""
         low = np.inf if self._low == _SIZE else _number(self._low)
         if id(array) in _KEYS:
             _LARGEST[id(array)] = _number(self._high)

@@ -5,12 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from neuronir.dialects.hlo.interpreter import interpret
+from neuronir.dialects.hlo.interpreter_bounds import bounds
+from neuronir.dialects.support.compare import compare
 from neuronir.driver import CompileOptions, compile_text
 from neuronir.passes.pipelines import PIPELINES
 from neuronir.targets import registry
 from neuronir.targets.simulator.functional import run
 from neuronir.targets.trn1 import TARGET
-from tests.lowering.helpers import entry
+from tests.lowering.helpers import at_hlo, entry
 
 PRODUCT_AND_GELU = entry(
     "x = f32[64,32] parameter(0)",
@@ -45,8 +48,8 @@ def test_gelu_of_a_product(monkeypatch: pytest.MonkeyPatch, without: frozenset[s
     assert program is not None
     rng = np.random.default_rng(0)
     x, w = (rng.normal(size=s).astype(np.float32) for s in ((64, 32), (32, 48)))
-    on_trn1 = compile_text(text, "trn1", options).program
-    assert on_trn1 is not None
-    (found,) = run(program, [x, w], machine).outputs
-    (expected,) = run(on_trn1, [x, w], TARGET.machine).outputs
-    np.testing.assert_allclose(found, expected, atol=1e-5)
+    module = at_hlo(text)
+    (expected,) = interpret(module, [x, w])
+    outputs = run(program, [x, w], machine).outputs
+    report = compare(outputs, {"out0": expected}, rtol=bounds(module))
+    assert report.ok, report

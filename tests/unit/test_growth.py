@@ -30,32 +30,32 @@ def compiles(costs: Iterator[float | str]) -> Callable[..., Measurement | str]:
     return measured
 
 
-def run(monkeypatch: pytest.MonkeyPatch, costs: list[float | str], *levels: str) -> int:
-    """The exit code for many layers that cost this: in the table, and then in pairs."""
+def run(monkeypatch: pytest.MonkeyPatch, costs: list[float | str]) -> int:
+    """The exit code for many layers that cost this, pair by pair."""
     corpus_dir()
     monkeypatch.setattr(compile_time, "measured", compiles(iter(costs)))
-    return compile_time.main(["--optlevel", *(levels or ["2"]), "--", FEW, MANY])
+    return compile_time.main(["--pairs", str(len(costs)), "--", FEW, MANY])
 
 
-def test_the_median_counts(
+def test_a_single_pair_is_judged(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(monkeypatch, [1.3, 1.3, 1.3, 1.9, 1.39, 1.9, 1.9, 1.2]) == 0
-    assert run(monkeypatch, [1.3, 1.3, 1.3, 1.9, 1.41, 1.9, 1.9, 1.2]) == 1
-    assert "level 2: processor seconds grow by 41.0%, 40% are allowed" in capsys.readouterr().err
+    assert run(monkeypatch, [1.39]) == 0
+    assert run(monkeypatch, [1.41]) == 1
+    assert "processor seconds grow by 41.0%, 40% are allowed" in capsys.readouterr().err
 
 
-def test_each_level_is_judged(
+def test_each_of_more_pairs_is_judged(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(monkeypatch, [1.3, 1.3, *[1.3] * 7, *[1.5] * 7], "1", "3") == 1
-    assert capsys.readouterr().err == "level 3: processor seconds grow by 50.0%, 40% are allowed\n"
+    assert run(monkeypatch, [1.3, 1.2, 1.5]) == 1
+    said = capsys.readouterr()
+    assert "median of pairs: +30% seconds, +30% processor seconds" in said.out
+    assert said.err == "processor seconds grow by 50.0%, 40% are allowed\n"
 
 
 def test_a_pair_that_fails_is_said(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(monkeypatch, [1.3, 1.3, 1.3, "not done in 900 s"]) == 1
-    said = capsys.readouterr()
-    assert said.err == f"{MANY}: not done in 900 s\n"
-    assert "median" not in said.out
+    assert run(monkeypatch, [1.3, "not done in 900 s"]) == 1
+    assert capsys.readouterr().err == "growth: not done in 900 s\n"
