@@ -12,6 +12,7 @@ _CLASSES = {
     "nc-spill": ("spill", "NcSpill"),
     "nc-assign-banks": ("assign_banks", "NcAssignBanks"),
     "nc-allocate": ("allocate", "NcAllocate"),
+    "nc-split-transfers": ("split_transfers", "NcSplitTransfers"),
     "nc-synchronise": ("synchronise", "NcSynchronise"),
     "nc-verify-machine": ("verify_machine", "NcVerifyMachine"),
 }

@@ -3,16 +3,18 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import isfinite
 
 from xdsl.context import Context
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp, StringAttr, UnitAttr
 from xdsl.passes import ModulePass
 
 from neuronir.dialects.nc.enums import Space
 from neuronir.dialects.nc.machine import Machine
-from neuronir.dialects.nc.structure import FuncOp, VariableOp
+from neuronir.dialects.nc.ops import View
+from neuronir.dialects.nc.structure import AddressOfOp, FuncOp, VariableOp
 from neuronir.passes.nc.bodies import bodies_in_place
 from neuronir.passes.nc.demand_order import demand_order
 from neuronir.passes.nc.dependence import Shared, dependences
@@ -47,6 +49,7 @@ from neuronir.passes.nc.reuse import mark_reuse
 from neuronir.passes.nc.rewrite import fold_constants, hoist_buffers, write_order
 from neuronir.passes.nc.rotate import rotate_loop
 from neuronir.passes.nc.schedule import is_spread, list_schedule, work_of
+from neuronir.passes.nc.split_transfers import PIECE, SCHEDULED, split_transfers
 from neuronir.passes.nc.steady import report_layers, time_round
 from neuronir.passes.nc.streams import Ring, place_streams
 from neuronir.passes.nc.unroll import drop_barriers, unroll_small_loops
@@ -72,6 +75,8 @@ class NcOrder(ModulePass):
     `prefetch`: whether loops over layers load ahead for their next round.
     `rotate`: whether they also do ahead what their next round does before it needs weights.
     `pipeline`: whether the rounds of the other innermost loops are overlapped.
+    `piece`: bytes of the pieces, at least, in which values that the program left in HBM are loaded
+    outside of loops (0: whole), so that they can be used while the rest is on its way.
     `sbuf`: bytes per partition to plan with, in place of the machine's.
     """
 
@@ -82,6 +87,7 @@ class NcOrder(ModulePass):
     prefetch: bool = True
     rotate: bool = True
     pipeline: bool = True
+    piece: int = PIECE
     sbuf: int = 0
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -109,6 +115,10 @@ class NcOrder(ModulePass):
         fold_constants(block)
         drop_barriers(block)
         unroll_small_loops(block, self.unroll, self.pipeline)
+        cut, pieces = split_transfers(block, self.piece, partial(_loads_own, kinds))
+        record(self.name, "loads in pieces", cut)
+        record(self.name, "pieces of loads", pieces)
+        func.attributes[SCHEDULED] = UnitAttr()
         assign_engines(block, machine, queues)
         hoist_buffers(block)
         if self.prefetch:
@@ -123,6 +133,14 @@ class NcOrder(ModulePass):
         report_layers(listing, machine, PREFETCHED)
         order_function(listing, machine, self.window, capacity, self.narrow)
         record(self.name, "matmuls that reuse their stationary", mark_reuse(block))
+
+
+def _loads_own(kinds: Mapping[str, VariableOp], target: View, source: View) -> bool:
+    """Whether what is loaded is what the program itself has left in HBM."""
+    variable = source.buffer.owner
+    if not isinstance(variable, AddressOfOp):
+        return False
+    return kinds[variable.variable.root_reference.data].kind.data == "scratch"
 
 
 def prefetch_loops(

@@ -19,6 +19,7 @@ from neuronir.passes.nc.liveness import (
     rounded,
     stream_buffers,
 )
+from neuronir.passes.nc.load_early import Loops, load_early
 from neuronir.passes.nc.memory_map import out_of_memory
 from neuronir.passes.nc.pack import Item, Packing, Work, liveness_bound, pack
 from neuronir.passes.nc.streams import Slot, place_streams
@@ -41,12 +42,14 @@ _OUTSIDE_RING = 8
 @dataclass(frozen=True)
 class Room:
     """Bytes of each partition: of SBUF in all, and of the ring of the weight stream at most (0: all
-    that is left); and how long to search for a packing (nc-allocate). Only greedily, and with no
-    more than fits, where `quick`."""
+    that is left); how long to search for a packing, and whether what is loaded behind a loop gets
+    bytes that the loop does not use (nc-allocate). Only greedily, and with no more than fits, where
+    `quick`."""
 
     capacity: int
     ring: int = 0
     search: int = 0
+    early: bool = True
     quick: bool = False
 
 
@@ -143,7 +146,7 @@ def _with_ring(
     late = [k for k in keys if lives[k].first > end]
     keys = [k for k in keys if lives[k].first <= end]
     packing: Packing | None = None
-    items: list[Item] = []
+    items: Sequence[Item] = []
     for slack in (0,) if room.quick else _SLACKS:
         items = _items(lives, buffers, keys, slack, length)
         bound = peak({i.key: Life(i.first, i.last) for i in items}, buffers, keys, length)[0]
@@ -157,6 +160,10 @@ def _with_ring(
     if packing is None or packing.height > capacity:
         return -1
     if not room.quick:
+        if room.early:
+            limit = packing.height if ringed or fixed else capacity
+            loops = Loops.of(rest, buffers)
+            packing, items = load_early(packing, items, lives, loops, limit)
         step_aside(packing, items, lives, read_by_transfers(rest, buffers))
     after: list[Slot] = []
     if late:

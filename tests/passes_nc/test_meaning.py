@@ -10,11 +10,12 @@ from xdsl.passes import ModulePass
 
 from neuronir.dialects.nc.machine import get_machine
 from neuronir.dialects.support.errors import NeuronError
-from neuronir.passes.nc import spill_pages
+from neuronir.passes.nc import spill_pages, split_transfers
 from neuronir.passes.nc.allocate import NcAllocate
 from neuronir.passes.nc.assign_banks import NcAssignBanks
 from neuronir.passes.nc.order import NcOrder
 from neuronir.passes.nc.spill import NcSpill
+from neuronir.passes.nc.split_transfers import NcSplitTransfers
 from neuronir.passes.nc.synchronise import NcSynchronise
 from neuronir.targets.encoding.from_ir import program_from_module
 from neuronir.targets.simulator.functional import Options, run
@@ -80,5 +81,21 @@ def test_loops(pipeline: bool) -> None:
             NcAllocate(),
             columns=512,
         )
+
+    check()
+
+
+@pytest.mark.parametrize("loops", [False, True])
+def test_transfers_in_pieces(loops: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In pieces of a single element."""
+    monkeypatch.setattr(split_transfers, "_RUN", 1)
+    columns = 512 if loops else 64
+
+    @settings(max_examples=25)
+    @given(with_loops() if loops else straight_line())
+    def check(case: Case) -> None:
+        order = NcOrder(unroll=0 if loops else 2000, piece=1)
+        split = NcSplitTransfers(piece=32 * columns // 4)
+        _check(case.module, order, NcAssignBanks(), NcAllocate(), split, columns=columns)
 
     check()

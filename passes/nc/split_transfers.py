@@ -1,0 +1,144 @@
+"""nc-split-transfers: large transfers between HBM and SBUF in pieces.
+
+An instruction that reads what a transfer brings waits for the end of the transfer, even for its
+first row, and a transfer that stores waits for the last result. In pieces the first readers begin
+when their piece is there, and what is done early is stored early.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import prod
+from typing import cast
+
+from xdsl.context import Context
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import MemRefType, ModuleOp
+from xdsl.ir import Block
+from xdsl.passes import ModulePass
+
+from neuronir.dialects.nc.data_types import dtype_of
+from neuronir.dialects.nc.dma import DmaOp
+from neuronir.dialects.nc.enums import DType, Space
+from neuronir.dialects.nc.ops import View
+from neuronir.dialects.nc.records import space_of
+from neuronir.dialects.nc.structure import AllocOp
+from neuronir.passes.nc.bodies import bodies_in_place
+from neuronir.passes.nc.listing import functions, require_phase
+from neuronir.passes.nc.rewrite import with_views
+from neuronir.passes.statistics import record
+
+PIECE = 1 << 18
+"""Bytes of a piece at least: some 1 us at the rate of all DMA engines."""
+
+SCHEDULED = "nc.scheduled"
+"""Marks a function whose order nc-order chose: the transfers of others stay as they were written.
+"""
+
+Chosen = Callable[[View, View], bool]
+"""Whether a transfer is concerned, by its target and its source."""
+
+_RUN = 4096
+"""Bytes of a partition that lie side by side at both ends are not cut into less: shorter rows do
+not keep all DMA engines busy."""
+
+
+@dataclass(frozen=True)
+class NcSplitTransfers(ModulePass):
+    """Cut transfers between HBM and SBUF into pieces of at least `piece` bytes (0: none), along
+    their outermost dimension.
+
+    In loops only what stores is cut: what loads is under way before it is needed, as is the weight
+    stream, which stays whole. So do transfers of functions that nc-order has not ordered: what is
+    written by hand is done as it is written. nc-order has cut the loads of what the program itself
+    left in HBM, to use the pieces in their order; those of inputs and constants are cut here, as
+    nc-spill does only whole ones again.
+    """
+
+    name = "nc-split-transfers"
+    piece: int = PIECE
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Cut the transfers of every function."""
+        require_phase(op, self.name, "allocated")
+        with bodies_in_place(op):
+            for func in functions(op):
+                if SCHEDULED in func.attributes:
+                    self._block(func.body.block, lambda target, source: True)
+
+    def _block(self, block: Block, chosen: Chosen) -> None:
+        for op in block.ops:
+            if isinstance(op, scf.ForOp):
+                self._block(op.body.block, _stores)
+        cut, pieces = split_transfers(block, self.piece, chosen)
+        record(self.name, "transfers in pieces", cut)
+        record(self.name, "pieces", pieces)
+
+
+def _stores(target: View, source: View) -> bool:
+    return space_of(target.buffer) == Space.HBM
+
+
+def split_transfers(block: Block, piece: int, chosen: Chosen) -> tuple[int, int]:
+    """Cut the transfers of a block between ends that are `chosen` into pieces of at least `piece`
+    bytes; those cut, and into how many."""
+    cut = pieces = 0
+    for op in list(block.ops) if piece else ():
+        if not isinstance(op, DmaOp) or not _divisible(*_ends(op)) or not chosen(*_ends(op)):
+            continue
+        parts = _parts(op, piece)
+        if len(parts) > 1:
+            block.insert_ops_before(parts, op)
+            op.detach()
+            op.erase()
+            cut, pieces = cut + 1, pieces + len(parts)
+    return cut, pieces
+
+
+def _divisible(target: View, source: View) -> bool:
+    if {space_of(target.buffer), space_of(source.buffer)} != {Space.HBM, Space.SBUF}:
+        return False
+    alloc = target.buffer.owner
+    return not (isinstance(alloc, AllocOp) and alloc.role and alloc.role.data == "stream")
+
+
+def _ends(op: DmaOp) -> tuple[View, View]:
+    target, source = op.views()
+    return cast(View, target), cast(View, source)
+
+
+def _parts(op: DmaOp, piece: int) -> list[DmaOp]:
+    """The pieces of a transfer; none where its ends differ in their outermost dimension."""
+    target, source = _ends(op)
+    if not target.free or not source.free or target.free[0][1] != source.free[0][1]:
+        return []
+    rows, inner = target.free[0][1], prod(n for _, n in target.free[1:])
+    sizes = _itemsize(target), _itemsize(source)
+    least = -(-piece // (inner * max(sizes) * target.partitions))
+    if _dense(target) and _dense(source):
+        least = max(least, -(-_RUN // (inner * min(sizes))))
+    count = rows // least
+    ends = [rows * i // count for i in range(count + 1)] if count else []
+    parts = []
+    for begin, end in zip(ends, ends[1:], strict=False):
+        part = with_views(op, {0: _rows(target, begin, end), 1: _rows(source, begin, end)})
+        parts.append(cast(DmaOp, part))
+    return parts
+
+
+def _itemsize(view: View) -> int:
+    """Bytes of an element."""
+    if view.dtype:
+        return DType[view.dtype.upper()].size
+    return dtype_of(cast(MemRefType, view.buffer.type).element_type).size
+
+
+def _dense(view: View) -> bool:
+    """Whether the elements of a partition lie side by side."""
+    return all(s == prod(n for _, n in view.free[i + 1 :]) for i, (s, _) in enumerate(view.free))
+
+
+def _rows(view: View, begin: int, end: int) -> View:
+    """The part of a view from row `begin` to `end` of its outermost free dimension."""
+    stride, _ = view.free[0]
+    free = ((stride, end - begin), *view.free[1:])
+    return replace(view, free=free, offset=view.offset + begin * stride)
