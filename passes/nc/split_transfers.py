@@ -45,7 +45,7 @@ not keep all DMA engines busy."""
 @dataclass(frozen=True)
 class NcSplitTransfers(ModulePass):
     """Cut transfers between HBM and SBUF into pieces of at least `piece` bytes (0: none), along
-    their outermost dimension.
+    their outermost dimension and, where that leaves single rows, along the next one.
 
     In loops only what stores is cut: what loads is under way before it is needed, as is the weight
     stream, which stays whole. So do transfers of functions that nc-order has not ordered: what is
@@ -107,22 +107,34 @@ def _ends(op: DmaOp) -> tuple[View, View]:
 
 
 def _parts(op: DmaOp, piece: int) -> list[DmaOp]:
-    """The pieces of a transfer; none where its ends differ in their outermost dimension."""
-    target, source = _ends(op)
+    """The pieces of a transfer in its order; itself where it stays whole."""
+    return [
+        cast(DmaOp, with_views(op, {0: target, 1: source}))
+        for target, source in _pieces(*_ends(op), piece)
+    ]
+
+
+def _pieces(target: View, source: View, piece: int) -> list[tuple[View, View]]:
+    """Both ends of the pieces; a single one where the ends differ in their outermost dimension."""
+    whole = [(target, source)]
     if not target.free or not source.free or target.free[0][1] != source.free[0][1]:
-        return []
+        return whole
     rows, inner = target.free[0][1], prod(n for _, n in target.free[1:])
+    if rows == 1 and len(target.free) > 1 and len(source.free) > 1:
+        return _pieces(_inner(target), _inner(source), piece)
     sizes = _itemsize(target), _itemsize(source)
     least = -(-piece // (inner * max(sizes) * target.partitions))
     if _dense(target) and _dense(source):
         least = max(least, -(-_RUN // (inner * min(sizes))))
     count = rows // least
-    ends = [rows * i // count for i in range(count + 1)] if count else []
-    parts = []
-    for begin, end in zip(ends, ends[1:], strict=False):
-        part = with_views(op, {0: _rows(target, begin, end), 1: _rows(source, begin, end)})
-        parts.append(cast(DmaOp, part))
-    return parts
+    if count < 2:
+        return whole
+    ends = [rows * i // count for i in range(count + 1)]
+    cut = [
+        (_rows(target, begin, end), _rows(source, begin, end))
+        for begin, end in zip(ends, ends[1:], strict=False)
+    ]
+    return [part for ends in cut for part in _pieces(*ends, piece)] if count == rows else cut
 
 
 def _itemsize(view: View) -> int:
@@ -135,6 +147,11 @@ def _itemsize(view: View) -> int:
 def _dense(view: View) -> bool:
     """Whether the elements of a partition lie side by side."""
     return all(s == prod(n for _, n in view.free[i + 1 :]) for i, (s, _) in enumerate(view.free))
+
+
+def _inner(view: View) -> View:
+    """A view of one row without its outermost dimension."""
+    return replace(view, free=view.free[1:])
 
 
 def _rows(view: View, begin: int, end: int) -> View:

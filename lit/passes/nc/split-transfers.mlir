@@ -6,10 +6,10 @@
 // stream stays whole, and so do the 1,024 elements of a partition that lie side by side.
 
 // CHECK: nc.dma (%w[0:128 | 2:1024, 1024:1 | 0])
-// CHECK: nc.dma (%a[0:128 | 1:1024, 1024:1 | 0]) = (%x[0:128 * 2048 | 1:1024, 1024:1 | 0])
-// CHECK: nc.dma (%a[0:128 | 1:1024, 1024:1 | 1024]) = (%x[0:128 * 2048 | 1:1024, 1024:1 | 1024])
-// CHECK: nc.dma (%y[0:128 * 2048 | 1:1024, 1024:1 | 0])
-// CHECK: nc.dma (%y[0:128 * 2048 | 1:1024, 1024:1 | 1024])
+// CHECK: nc.dma (%a[0:128 | 1024:1 | 0]) = (%x[0:128 * 2048 | 1024:1 | 0])
+// CHECK: nc.dma (%a[0:128 | 1024:1 | 1024]) = (%x[0:128 * 2048 | 1024:1 | 1024])
+// CHECK: nc.dma (%y[0:128 * 2048 | 1024:1 | 0])
+// CHECK: nc.dma (%y[0:128 * 2048 | 1024:1 | 1024])
 // WHOLE: nc.dma (%a[0:128 | 2:1024, 1024:1 | 0])
 // WHOLE: nc.dma (%y[0:128 * 2048 | 2:1024, 1024:1 | 0])
 // STATISTICS: nc-split-transfers
@@ -42,8 +42,8 @@ builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
 // CHECK: nc.dma (%line[0:128 | 1024:1 | 0])
 // CHECK: scf.for
 // CHECK: nc.dma (%tile[0:128 | 2:1024, 1024:1 | 0])
-// CHECK: nc.dma (%y[0:128 * 2048 | 1:1024, 1024:1 | 0
-// CHECK: nc.dma (%y[0:128 * 2048 | 1:1024, 1024:1 | 1024
+// CHECK: nc.dma (%y[0:128 * 2048 | 1024:1 | 0
+// CHECK: nc.dma (%y[0:128 * 2048 | 1024:1 | 1024
 
 builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
   nc.variable "l" : "input" memref<128x1024xf32, #nc.space<"hbm">> index 0
@@ -64,6 +64,30 @@ builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
       nc.tensor_tensor (%tile[0:128 | 2:1024, 1024:1 | 0]) = (%tile[0:128 | 2:1024, 1024:1 | 0], %line[0:128 | 2:0, 1024:1 | 0]) {op = "add"} on dve
       nc.dma (%y[0:128 * 2048 | 2:1024, 1024:1 | 0 + 262144 * %i]) = (%tile[0:128 | 2:1024, 1024:1 | 0])
     } {nc.rolled}
+    nc.return
+  }
+}
+
+// -----
+
+// Rows of 8 KiB a partition, 1 MiB each, are cut themselves.
+
+// CHECK: nc.dma (%wide[0:128 | 1024:1 | 0]) = (%x[0:128 * 4096 | 1024:1 | 0])
+// CHECK: nc.dma (%wide[0:128 | 1024:1 | 1024]) = (%x[0:128 * 4096 | 1024:1 | 1024])
+// CHECK: nc.dma (%wide[0:128 | 1024:1 | 2048]) = (%x[0:128 * 4096 | 1024:1 | 2048])
+// CHECK: nc.dma (%wide[0:128 | 1024:1 | 3072]) = (%x[0:128 * 4096 | 1024:1 | 3072])
+
+builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
+  nc.variable "x" : "input" memref<128x4096xf32, #nc.space<"hbm">> index 0
+  nc.variable "y" : "output" memref<128x1xf32, #nc.space<"hbm">> index 0
+  nc.func "main" {
+    %x = nc.address_of @x : memref<128x4096xf32, #nc.space<"hbm">>
+    %y = nc.address_of @y : memref<128x1xf32, #nc.space<"hbm">>
+    %wide = nc.alloc : memref<128x4096xf32, #nc.space<"sbuf">>
+    %sum = nc.alloc : memref<128x1xf32, #nc.space<"sbuf">>
+    nc.dma (%wide[0:128 | 2:2048, 2048:1 | 0]) = (%x[0:128 * 4096 | 2:2048, 2048:1 | 0])
+    nc.tensor_reduce (%sum[0:128 | 1:1 | 0]) = (%wide[0:128 | 4096:1 | 0]) {op = "add", axes = 1} on dve
+    nc.dma (%y[0:128 * 1 | 1:1 | 0]) = (%sum[0:128 | 1:1 | 0])
     nc.return
   }
 }
