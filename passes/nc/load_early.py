@@ -11,7 +11,6 @@ from neuronir.dialects.nc.enums import Space
 from neuronir.passes.nc.listing import Buffer, Node
 from neuronir.passes.nc.liveness import Life
 from neuronir.passes.nc.pack import Item, Packing, liveness_bound, pack
-from neuronir.passes.statistics import record
 
 _NEAR = 384
 """So many instructions after a loop its end is near: transfers among them may still wait for it."""
@@ -81,10 +80,10 @@ def load_early(
     lives: Mapping[int, Life],
     loops: Loops,
     limit: int,
-) -> tuple[Packing, Sequence[Item]]:
+) -> tuple[Packing, Sequence[Item], int]:
     """A packing of at most `limit` bytes in which buffers that are loaded behind loops have theirs
-    from the beginning of the loop on, and the items with these lifetimes; both as they were where
-    that changes nothing, or nothing fits.
+    from the beginning of the loop on, the items with these lifetimes, and how many buffers that
+    are; as it was, and none, where that changes nothing or nothing fits.
 
     Where not all fit, those that are loaded first do. Buffers of loops keep their bytes for whole
     rounds, as the next one begins before this one ends; the others may be kept for no longer than
@@ -93,7 +92,7 @@ def load_early(
     leads = loops.leads
     loads = sorted((i for i in items if i.key in leads), key=lambda i: (i.first, i.key))
     if all(_idle(i, leads[i.key], items, packing) for i in loads):
-        return packing, items
+        return packing, items, 0
     for share in _SHARES:
         early = {i.key for i in loads[: max(1, round(share * len(loads)))]}
         for kept in (True, False):
@@ -107,9 +106,8 @@ def load_early(
                 continue
             other = pack(longer, limit)
             if other.height <= limit:
-                record("nc-allocate", "buffers that are loaded while a loop runs", len(early))
-                return other, longer
-    return packing, items
+                return other, longer, len(early)
+    return packing, items, 0
 
 
 def _idle(item: Item, lead: int, items: Sequence[Item], packing: Packing) -> bool:

@@ -159,11 +159,20 @@ def _with_ring(
             break
     if packing is None or packing.height > capacity:
         return -1
+    early = 0
+
+    def otherwise(in_the_way: int) -> Placed | int:
+        """Where what is loaded early leaves no room for the rest: the allocation without."""
+        if not early:
+            return in_the_way
+        late_again = replace(room, early=False)
+        return _with_ring(order, buffers, late_again, work, streams, kept, machine)
+
     if not room.quick:
         if room.early:
             limit = packing.height if ringed or fixed else capacity
             loops = Loops.of(rest, buffers)
-            packing, items = load_early(packing, items, lives, loops, limit)
+            packing, items, early = load_early(packing, items, lives, loops, limit)
         step_aside(packing, items, lives, read_by_transfers(rest, buffers))
     after: list[Slot] = []
     if late:
@@ -171,7 +180,7 @@ def _with_ring(
         placed = [(i, packing.offsets[i.key]) for i in items if i.last > end]
         others = pack(_items(lives, buffers, late, 0, length), 0, placed=placed)
         if others.height + kept_free > capacity:
-            return -1
+            return otherwise(-1)
         packing.offsets.update(others.offsets)
         uses = lifetimes(rest, buffers)
         for k, offset in others.offsets.items():
@@ -181,12 +190,13 @@ def _with_ring(
     least = liveness_bound(_items(lives, buffers, keys, 0, length))
     apart = sum(i.size for i in items)
     if not ringed and not fixed:
+        _report_early(early)
         report_packing(packing, least, apart)
         return list(order), packing.offsets
     most = max([room.ring or capacity, *fixed.values()])
     ring = place_streams(order, buffers, min(capacity - packing.height, most), kept, after)
     if isinstance(ring, int):
-        return ring
+        return otherwise(ring)
     base, offsets = packing.height, packing.offsets
     straight = not fixed and all(n.record is not None for n in rest)
     if straight and not room.quick and total > capacity - base and base * _HIGH > capacity:
@@ -200,10 +210,16 @@ def _with_ring(
             time = estimate_ns(other.order, buffers, {*ringed}, machine)
             if time < best:
                 best, ring, base, offsets = time, other, layout.base, layout.offsets
+    _report_early(early)
     report_packing(packing, least, apart)
     record("nc-allocate", "ring bytes per partition", min(total, capacity - base, most))
     report_ring(ring.order, buffers, ringed, machine)
     return ring.order, {**offsets, **{k: base + o for k, o in ring.offsets.items()}}
+
+
+def _report_early(count: int) -> None:
+    if count:
+        record("nc-allocate", "buffers that are loaded while a loop runs", count)
 
 
 def _items(

@@ -95,10 +95,27 @@ def split_transfers(block: Block, piece: int, chosen: Chosen) -> tuple[int, int]
 
 
 def _divisible(target: View, source: View) -> bool:
+    """Whether a transfer may be cut: the same rows of both ends are the same elements, and none is
+    written twice, as the order in which that happens would be another one."""
     if {space_of(target.buffer), space_of(source.buffer)} != {Space.HBM, Space.SBUF}:
         return False
     alloc = target.buffer.owner
-    return not (isinstance(alloc, AllocOp) and alloc.role and alloc.role.data == "stream")
+    if isinstance(alloc, AllocOp) and alloc.role and alloc.role.data == "stream":
+        return False
+    return target.partitions == source.partitions and _apart(target)
+
+
+def _apart(view: View) -> bool:
+    """Whether all elements of a view are known to lie in places of their own."""
+    dims = list(view.free)
+    if space_of(view.buffer) == Space.HBM:
+        dims.append((view.partition_stride, view.partitions))
+    reach = 0
+    for stride, size in sorted((abs(stride), size) for stride, size in dims if size > 1):
+        if stride <= reach:
+            return False
+        reach += stride * (size - 1)
+    return True
 
 
 def _ends(op: DmaOp) -> tuple[View, View]:

@@ -23,7 +23,8 @@ def _apart(items: list[Item], packing: Packing) -> bool:
 
 def _early(items: list[Item], loops: Loops, limit: int) -> tuple[Packing, list[Item]]:
     lives = {i.key: Life(i.first, i.last) for i in items}
-    packing, longer = load_early(pack(items, 0), items, lives, loops, limit)
+    packing, longer, count = load_early(pack(items, 0), items, lives, loops, limit)
+    assert (count > 0) == (list(longer) != items) and count <= len(loops.leads)
     return packing, list(longer)
 
 

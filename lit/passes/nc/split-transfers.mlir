@@ -91,3 +91,29 @@ builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
     nc.return
   }
 }
+
+// -----
+
+// Whole stay: a load whose ends divide the elements among partitions in other ways, so that their
+// rows are not the same elements; a store with rows that overlap, which adds each to what was there
+// before; a store to partitions that overlap, of which the last one counts.
+
+// CHECK: nc.dma (%other[0:128 | 128:16, 16:1 | 0]) = (%x[0:1 * 262144 | 128:2048, 2048:1 | 0])
+// CHECK: nc.dma (%added[0:128 * 4096 | 2:512, 1024:1 | 0])
+// CHECK: nc.dma (%last[0:128 * 1024 | 2:1024, 1024:1 | 0])
+
+builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
+  nc.variable "x" : "input" memref<128x2048xf32, #nc.space<"hbm">> index 0
+  nc.variable "added" : "output" memref<128x4096xf32, #nc.space<"hbm">> index 0
+  nc.variable "last" : "output" memref<129x1024xf32, #nc.space<"hbm">> index 1
+  nc.func "main" {
+    %x = nc.address_of @x : memref<128x2048xf32, #nc.space<"hbm">>
+    %added = nc.address_of @added : memref<128x4096xf32, #nc.space<"hbm">>
+    %last = nc.address_of @last : memref<129x1024xf32, #nc.space<"hbm">>
+    %other = nc.alloc : memref<128x2048xf32, #nc.space<"sbuf">>
+    nc.dma (%other[0:128 | 128:16, 16:1 | 0]) = (%x[0:1 * 262144 | 128:2048, 2048:1 | 0])
+    nc.dma (%added[0:128 * 4096 | 2:512, 1024:1 | 0]) = (%other[0:128 | 2:1024, 1024:1 | 0]) {accumulate = "add"}
+    nc.dma (%last[0:128 * 1024 | 2:1024, 1024:1 | 0]) = (%other[0:128 | 2:1024, 1024:1 | 0])
+    nc.return
+  }
+}
