@@ -455,10 +455,8 @@ class Dot:
             if ragged is None:
                 out.append((number, rows, [(a, a.size) for a in atoms]))
                 continue
-            whole = next(m for m in mine if m.stride <= ragged.unit < m.end)
-            extent = whole.end // ragged.unit
-            for low in range(0, extent, ragged.size):
-                n = min(ragged.size, extent - low)
+            for low in range(0, ragged.extent, ragged.size):
+                n = min(ragged.size, ragged.extent - low)
                 plain = atom(ragged.size, ragged.stride)
                 out.append((number + low * ragged.unit, n, [(plain, n)]))
         return out

@@ -48,12 +48,16 @@ def walk(form: Form, atoms: Sequence[tuple[Atom, int]]) -> list[tuple[int, int]]
 
 
 def rest_of(mine: Sequence[Atom], atoms: Sequence[Atom]) -> list[Atom]:
+    """The digits of `mine` that `atoms` leave; the tiles of a dimension that is no whole number of
+    them aside."""
     out: list[Atom] = []
-    cuts = {c for a in atoms for c in (a.stride, a.end)}
+    ragged = [a for a in atoms if a.ragged]
+    cuts = {c for a in atoms for c in ((a.unit, a.reach) if a.ragged else (a.stride, a.end))}
     for m in mine:
-        if any(a.ragged and within(a, m) for a in atoms):
-            continue
-        out.extend(b for b in split_at(m, cuts) or (m,) if not any(within(b, a) for a in atoms))
+        for b in split_at(m, cuts) or (m,):
+            tiled = any(a.unit <= b.stride and b.end <= a.reach for a in ragged)
+            if not tiled and not any(within(b, a) for a in atoms):
+                out.append(b)
     return out
 
 
