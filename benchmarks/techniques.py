@@ -55,7 +55,7 @@ TECHNIQUES = (
     Technique("PSUM banks rotated", "nc-assign-banks", "rotate=false"),
     Technique("weights loaded far ahead (ring over 16 KiB)", "nc-allocate", "ring=16384"),
     Technique("search for a packing of SBUF", "nc-allocate", "search=0"),
-    Technique("inputs loaded while a loop runs", "nc-allocate", "early=false"),
+    Technique("inputs loaded while a loop runs", "nc-allocate", "loops=false"),
     Technique("loads of what earlier groups left in HBM in pieces", "nc-order", "piece=0"),
     Technique("large transfers in pieces", "nc-split-transfers"),
 )

@@ -7,7 +7,7 @@ search over strides from large to small, pruned by what the smaller strides can 
 their greatest common divisor. Nothing is expanded, so the size of a pattern does not matter.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import gcd
@@ -105,6 +105,16 @@ def affine_range(value: Affine, bounds: Mapping[int, tuple[int, int]]) -> tuple[
         low += min(ends)
         high += max(ends)
     return low, high
+
+
+def is_dense(free: Sequence[tuple[int, int]]) -> bool:
+    """Whether the elements of free dimensions (stride, size), outermost first, lie side by side."""
+    step = 1
+    for stride, size in reversed(free):
+        if stride != step:
+            return False
+        step *= size
+    return True
 
 
 def overlaps(a: AccessPattern, b: AccessPattern, address_a: int, address_b: int) -> bool:

@@ -34,6 +34,11 @@ def space_of(buffer: SSAValue) -> Space:
     return cast(SpaceAttr, cast(MemRefType, buffer.type).memory_space).value
 
 
+def dtype_seen(pattern: View | Pattern, buffer: SSAValue) -> DType:
+    """The type of the elements that a pattern shows of a buffer: its own, else the buffer's."""
+    return DType[pattern.dtype.upper()] if pattern.dtype else _kind_of(buffer.type)[1]
+
+
 def partition_bytes(type_: MemRefType) -> int:
     """Bytes per partition of an SBUF or PSUM buffer (the first dimension is partitions)."""
     size = dtype_of(type_.element_type).size
@@ -59,10 +64,8 @@ def _absolute(
     terms: Sequence[tuple[int, int]],
 ) -> AccessPattern:
     """The access of a pattern in a buffer; `terms` (symbol, elements) move it."""
-    space, dtype = _kind_of(buffer.type)
-    name = pattern.dtype
-    if name:
-        dtype = DType[name.upper()]
+    space, _ = _kind_of(buffer.type)
+    dtype = dtype_seen(pattern, buffer)
     size = dtype.size
     base = addresses.get(buffer)
     moves: tuple[tuple[int, int], ...] = ()

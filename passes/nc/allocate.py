@@ -38,7 +38,7 @@ class NcAllocate(ModulePass):
     `search`: how long to search for a packing where putting down buffers one by one leaves gaps
     that matter, in steps times buffers; 0 not to. `ring`: bytes per partition that the ring of the
     weight stream may take, 0 for all that is left: it bounds how far weights are loaded ahead.
-    `early`: whether inputs that are loaded behind a loop get bytes, where there are such, that the
+    `loops`: whether inputs that are loaded behind a loop get bytes, where there are such, that the
     loop does not use, so that they are loaded while it runs.
     """
 
@@ -46,13 +46,13 @@ class NcAllocate(ModulePass):
     sbuf: int = 0
     search: int = 1_000_000
     ring: int = 0
-    early: bool = True
+    loops: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Allocate the buffers of every function, and the variables."""
         require_phase(op, self.name, "ordered")
         machine = machine_of(op)
-        room = Room(usable_sbuf(machine, self.sbuf), self.ring, self.search, self.early)
+        room = Room(usable_sbuf(machine, self.sbuf), self.ring, self.search, self.loops)
         with bodies_in_place(op):
             for func in functions(op):
                 listing = list_function(func, variables(op), placed=False)

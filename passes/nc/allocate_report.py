@@ -12,14 +12,16 @@ from neuronir.passes.statistics import gains, record
 PASS = "nc-allocate"
 
 
-def report_packing(packing: Packing, least: int, apart: int) -> None:
+def report_packing(packing: Packing, least: int, apart: int, beside: int) -> None:
     """Say how close a packing comes to the bytes that are live at once; `apart` are those of all
-    its buffers without sharing."""
+    its buffers without sharing, `beside` the buffers that are loaded beside those of a loop."""
     record(PASS, "sbuf bytes per partition", packing.height)
     record(PASS, "sbuf bytes per partition that are live at once", least)
     record(PASS, "sbuf bytes per partition without sharing", apart)
     if packing.searched:
         record(PASS, "sbuf bytes per partition that the search saves", packing.saved)
+    if beside:
+        record(PASS, "buffers that are loaded while a loop runs", beside)
 
 
 def report_ring(

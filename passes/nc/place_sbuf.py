@@ -8,6 +8,7 @@ from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.nc.allocate_report import report_packing, report_ring
 from neuronir.passes.nc.aside import read_by_transfers, step_aside
+from neuronir.passes.nc.beside_loops import Loops, beside_loops
 from neuronir.passes.nc.early import early_layouts, estimate_ns
 from neuronir.passes.nc.listing import Buffer, Node
 from neuronir.passes.nc.liveness import (
@@ -19,7 +20,6 @@ from neuronir.passes.nc.liveness import (
     rounded,
     stream_buffers,
 )
-from neuronir.passes.nc.load_early import Loops, load_early
 from neuronir.passes.nc.memory_map import out_of_memory
 from neuronir.passes.nc.pack import Item, Packing, Work, liveness_bound, pack
 from neuronir.passes.nc.streams import Slot, place_streams
@@ -49,7 +49,7 @@ class Room:
     capacity: int
     ring: int = 0
     search: int = 0
-    early: bool = True
+    loops: bool = True
     quick: bool = False
 
 
@@ -159,20 +159,20 @@ def _with_ring(
             break
     if packing is None or packing.height > capacity:
         return -1
-    early = 0
+    beside = 0
 
     def otherwise(in_the_way: int) -> Placed | int:
-        """Where what is loaded early leaves no room for the rest: the allocation without."""
-        if not early:
+        """Where buffers beside those of loops leave no room for the rest: without them."""
+        if not beside:
             return in_the_way
-        late_again = replace(room, early=False)
-        return _with_ring(order, buffers, late_again, work, streams, kept, machine)
+        closer = replace(room, loops=False)
+        return _with_ring(order, buffers, closer, work, streams, kept, machine)
 
     if not room.quick:
-        if room.early:
+        if room.loops:
             limit = packing.height if ringed or fixed else capacity
             loops = Loops.of(rest, buffers)
-            packing, items, early = load_early(packing, items, lives, loops, limit)
+            packing, items, beside = beside_loops(packing, items, lives, loops, limit)
         step_aside(packing, items, lives, read_by_transfers(rest, buffers))
     after: list[Slot] = []
     if late:
@@ -190,8 +190,7 @@ def _with_ring(
     least = liveness_bound(_items(lives, buffers, keys, 0, length))
     apart = sum(i.size for i in items)
     if not ringed and not fixed:
-        _report_early(early)
-        report_packing(packing, least, apart)
+        report_packing(packing, least, apart, beside)
         return list(order), packing.offsets
     most = max([room.ring or capacity, *fixed.values()])
     ring = place_streams(order, buffers, min(capacity - packing.height, most), kept, after)
@@ -210,16 +209,10 @@ def _with_ring(
             time = estimate_ns(other.order, buffers, {*ringed}, machine)
             if time < best:
                 best, ring, base, offsets = time, other, layout.base, layout.offsets
-    _report_early(early)
-    report_packing(packing, least, apart)
+    report_packing(packing, least, apart, beside)
     record("nc-allocate", "ring bytes per partition", min(total, capacity - base, most))
     report_ring(ring.order, buffers, ringed, machine)
     return ring.order, {**offsets, **{k: base + o for k, o in ring.offsets.items()}}
-
-
-def _report_early(count: int) -> None:
-    if count:
-        record("nc-allocate", "buffers that are loaded while a loop runs", count)
 
 
 def _items(

@@ -8,6 +8,7 @@ from xdsl.ir import Operation, SSAValue
 from neuronir.dialects.nc.dma import DmaOp
 from neuronir.dialects.nc.dve import MemsetOp
 from neuronir.dialects.nc.enums import Space
+from neuronir.dialects.nc.footprint import is_dense
 from neuronir.dialects.nc.ops import InstructionOp, View
 from neuronir.dialects.nc.pool import IotaOp
 from neuronir.dialects.nc.structure import AllocOp
@@ -69,10 +70,9 @@ def _grain(source: Node) -> tuple[int, int] | None:
     pattern = source.record.dst[0]
     assert pattern is not None
     sizes = [n for _, n in pattern.free]
-    dense = all(s == prod(sizes[i + 1 :]) for i, (s, _) in enumerate(pattern.free))
     alike = all([n for _, n in p.free] == sizes for p in source.record.src if p is not None)
     base, size = pattern.address.const, pattern.dtype.size
-    if not dense or not alike or pattern.address.terms or base % GRAIN:
+    if not is_dense(pattern.free) or not alike or pattern.address.terms or base % GRAIN:
         return None
     return lcm(GRAIN, prod(sizes[1:]) * size), base
 

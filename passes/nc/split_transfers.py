@@ -12,15 +12,15 @@ from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import MemRefType, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block
 from xdsl.passes import ModulePass
 
-from neuronir.dialects.nc.data_types import dtype_of
 from neuronir.dialects.nc.dma import DmaOp
-from neuronir.dialects.nc.enums import DType, Space
+from neuronir.dialects.nc.enums import Space
+from neuronir.dialects.nc.footprint import is_dense
 from neuronir.dialects.nc.ops import View
-from neuronir.dialects.nc.records import space_of
+from neuronir.dialects.nc.records import dtype_seen, space_of
 from neuronir.dialects.nc.structure import AllocOp
 from neuronir.passes.nc.bodies import bodies_in_place
 from neuronir.passes.nc.listing import functions, require_phase
@@ -38,8 +38,8 @@ Chosen = Callable[[View, View], bool]
 """Whether a transfer is concerned, by its target and its source."""
 
 _RUN = 4096
-"""Bytes of a partition that lie side by side at both ends are not cut into less: shorter rows do
-not keep all DMA engines busy."""
+"""Bytes of a partition that lie side by side at both ends are not cut into less: by the cost model
+(dialects/nc/dma_cost.py) shorter rows of one queue do not keep all DMA engines busy."""
 
 
 @dataclass(frozen=True)
@@ -139,9 +139,9 @@ def _pieces(target: View, source: View, piece: int) -> list[tuple[View, View]]:
     rows, inner = target.free[0][1], prod(n for _, n in target.free[1:])
     if rows == 1 and len(target.free) > 1 and len(source.free) > 1:
         return _pieces(_inner(target), _inner(source), piece)
-    sizes = _itemsize(target), _itemsize(source)
+    sizes = [dtype_seen(end, end.buffer).size for end in (target, source)]
     least = -(-piece // (inner * max(sizes) * target.partitions))
-    if _dense(target) and _dense(source):
+    if is_dense(target.free) and is_dense(source.free):
         least = max(least, -(-_RUN // (inner * min(sizes))))
     count = rows // least
     if count < 2:
@@ -152,18 +152,6 @@ def _pieces(target: View, source: View, piece: int) -> list[tuple[View, View]]:
         for begin, end in zip(ends, ends[1:], strict=False)
     ]
     return [part for ends in cut for part in _pieces(*ends, piece)] if count == rows else cut
-
-
-def _itemsize(view: View) -> int:
-    """Bytes of an element."""
-    if view.dtype:
-        return DType[view.dtype.upper()].size
-    return dtype_of(cast(MemRefType, view.buffer.type).element_type).size
-
-
-def _dense(view: View) -> bool:
-    """Whether the elements of a partition lie side by side."""
-    return all(s == prod(n for _, n in view.free[i + 1 :]) for i, (s, _) in enumerate(view.free))
 
 
 def _inner(view: View) -> View:

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from neuronir.dialects.nc.machine import get_machine
+from neuronir.dialects.nc.ops import View
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.nc import spill_pages, split_transfers
 from neuronir.passes.nc.allocate import NcAllocate
@@ -87,7 +88,15 @@ def test_loops(pipeline: bool) -> None:
 
 @pytest.mark.parametrize("loops", [False, True])
 def test_transfers_in_pieces(loops: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In pieces of a single element."""
+    """Loads of scratch in pieces of an element, all else in quarters of a row."""
+    pieces, cut = split_transfers._pieces, [0]
+
+    def counted(target: View, source: View, piece: int) -> list[tuple[View, View]]:
+        found = pieces(target, source, piece)
+        cut[0] += len(found) > 1
+        return found
+
+    monkeypatch.setattr(split_transfers, "_pieces", counted)
     monkeypatch.setattr(split_transfers, "_RUN", 1)
     columns = 512 if loops else 64
 
@@ -99,3 +108,4 @@ def test_transfers_in_pieces(loops: bool, monkeypatch: pytest.MonkeyPatch) -> No
         _check(case.module, order, NcAssignBanks(), NcAllocate(), split, columns=columns)
 
     check()
+    assert cut[0]

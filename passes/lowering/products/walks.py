@@ -54,7 +54,10 @@ def rest_of(mine: Sequence[Atom], atoms: Sequence[Atom]) -> list[Atom]:
     ragged = [a for a in atoms if a.ragged]
     cuts = {c for a in atoms for c in ((a.unit, a.reach) if a.ragged else (a.stride, a.end))}
     for m in mine:
-        for b in split_at(m, cuts) or (m,):
+        parts = split_at(m, cuts)
+        if parts is None and any(a.unit < m.end and m.stride < a.reach for a in ragged):
+            raise NeuronError("NIR_LOW003", "tiles of a factor of a dot lie across dimensions")
+        for b in parts or (m,):
             tiled = any(a.unit <= b.stride and b.end <= a.reach for a in ragged)
             if not tiled and not any(within(b, a) for a in atoms):
                 out.append(b)

@@ -74,7 +74,7 @@ def _loaded(node: Node, buffers: Sequence[Buffer]) -> list[int]:
     return [a.buffer for a in node.accesses if a.write and buffers[a.buffer].space == Space.SBUF]
 
 
-def load_early(
+def beside_loops(
     packing: Packing,
     items: Sequence[Item],
     lives: Mapping[int, Life],
@@ -94,19 +94,19 @@ def load_early(
     if all(_idle(i, leads[i.key], items, packing) for i in loads):
         return packing, items, 0
     for share in _SHARES:
-        early = {i.key for i in loads[: max(1, round(share * len(loads)))]}
+        apart = {i.key for i in loads[: max(1, round(share * len(loads)))]}
         for kept in (True, False):
             longer = []
             for i in items:
                 life = loops.rounds.get(i.key, lives[i.key])
-                first = min(leads[i.key] if i.key in early else i.first, life.first)
+                first = min(leads[i.key] if i.key in apart else i.first, life.first)
                 last = max(i.last if kept else lives[i.key].last, life.last)
                 longer.append(replace(i, first=first, last=last))
             if liveness_bound(longer) > limit:
                 continue
             other = pack(longer, limit)
             if other.height <= limit:
-                return other, longer, len(early)
+                return other, longer, len(apart)
     return packing, items, 0
 
 

@@ -1,7 +1,7 @@
 // RUN: neuron-opt %s -p "nc-allocate{sbuf=14336}" | filecheck %s
 // RUN: neuron-opt %s -p "nc-allocate{sbuf=14336}" --pass-statistics -o /dev/null 2>&1 | filecheck %s --check-prefix=STATISTICS
 // RUN: neuron-opt %s -p "nc-allocate{sbuf=10240}" | filecheck %s --check-prefix=SMALL
-// RUN: neuron-opt %s -p "nc-allocate{sbuf=14336 early=false}" | filecheck %s --check-prefix=SMALL
+// RUN: neuron-opt %s -p "nc-allocate{sbuf=14336 loops=false}" | filecheck %s --check-prefix=SMALL
 
 // %late is loaded behind the loop, whose tile takes 8 KiB. Its 4 KiB are others where there is room,
 // so that the load is over when the loop is; in less room it waits for the loop.
