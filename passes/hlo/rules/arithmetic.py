@@ -46,6 +46,18 @@ def _info(dtype: np.dtype[np.generic]) -> tuple[int, int, int]:
     return int(info.nmant), int(info.minexp), int(info.maxexp)
 
 
+_UNUSUAL = np.array([0.0, -0.0, -1.0, np.inf, -np.inf, np.nan])
+
+
+@cache
+def _unusual(dtype: np.dtype[np.generic]) -> frozenset[int]:
+    """Which of `_UNUSUAL` a real type has: some of 8 bits have no infinities, -0, or signs."""
+    with np.errstate(all="ignore"):
+        held = _UNUSUAL.astype(dtype).astype(np.float64)
+    same = (held == _UNUSUAL) & (np.signbit(held) == np.signbit(_UNUSUAL))
+    return frozenset(np.flatnonzero(same | (np.isnan(held) & np.isnan(_UNUSUAL))).tolist())
+
+
 def add(op: Operation, e: Emitter) -> SSAValue | None:
     """x + 0 -> x (as XLA does, also for a zero of the other sign)."""
     lhs, rhs = op.operands
@@ -186,6 +198,8 @@ def is_exact(source: Attribute, target: Attribute) -> bool:
         return True
     source_float, target_float = _float_info(source), _float_info(target)
     if "c" in (s.kind, t.kind):
+        return False
+    if target_float is not None and not _unusual(s) <= _unusual(t):
         return False
     if source_float is not None:
         return target_float is not None and (
