@@ -35,7 +35,8 @@ def padded(
     """`value` with `low` and `high` elements of `fill` around and `interior` between its elements.
 
     `partition` (in atoms of the value) only holds dimensions that are not padded; negative padding
-    cuts. The value itself is given back where there is nothing to do.
+    cuts. The value itself is given back where there is nothing to do, `fill` alone where nothing of
+    it is left.
     """
     shape = tuple(
         (n - 1) * (i + 1) + 1 + a + b
@@ -53,6 +54,8 @@ def padded(
         starts.append(first)
         limits.append(last)
         place.append(a + first * step)
+    if any(b <= a for a, b in zip(starts, limits, strict=True)):
+        return scalar_value(shape, value.dtype, fill)
     whole = starts == [0] * len(starts) and limits == list(value.shape)
     piece = value if whole else slice_value(value, starts, limits, [1] * len(starts))
     if shape == piece.shape:
@@ -83,7 +86,9 @@ def _fill(
         copy_into(state, target, shape, everywhere, [0] * len(shape))
         return
     for d, (a, b) in enumerate(zip(low, high, strict=True)):
-        for start, size in ((0, a), (shape[d] - b, b)):
+        # Padding that the other end cuts reaches beyond the result.
+        first, last = min(a, shape[d]), max(shape[d] - b, 0)
+        for start, size in ((0, first), (last, shape[d] - last)):
             if size <= 0:
                 continue
             border = list(shape)
