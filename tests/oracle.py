@@ -5,7 +5,7 @@ need the oracle are skipped.
 """
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import ml_dtypes
@@ -27,8 +27,8 @@ def _backend() -> tuple[Any, Any, Any]:
     return jax, hlo, library.xla_client
 
 
-@cache
-def _compiled(text: str) -> Any:
+@lru_cache(maxsize=64)
+def _compiled(text: str, quick: bool = False) -> Any:
     jax, hlo, client = _backend()
     computation = hlo.XlaComputation(
         hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto()
@@ -36,7 +36,10 @@ def _compiled(text: str) -> Any:
     module = client._xla.mlir.xla_computation_to_mlir_module(computation)
     device = jax.devices("cpu")[0]
     devices = client.DeviceList((device,))
-    return device.client.compile_and_load(module, devices, client.CompileOptions())
+    options = client.CompileOptions()
+    if quick:
+        options.executable_build_options.debug_options.xla_backend_optimization_level = 0
+    return device.client.compile_and_load(module, devices, options)
 
 
 def reprint(text: str) -> str:
@@ -47,10 +50,11 @@ def reprint(text: str) -> str:
     return str(hlo.hlo_module_from_text(text).to_string(options))
 
 
-def run_xla(text: str, args: Sequence[Array]) -> list[Array]:
-    """The flat leaves of the root of an HLO program, computed by XLA on the CPU."""
+def run_xla(text: str, args: Sequence[Array], *, quick: bool = False) -> list[Array]:
+    """The flat leaves of the root of an HLO program, computed by XLA on the CPU; `quick`: with
+    little work for LLVM, for programs that run once."""
     jax, _, _ = _backend()
-    executable = _compiled(text)
+    executable = _compiled(text, quick)
     device = jax.devices("cpu")[0]
     buffers = [jax.device_put(np.asarray(arg), device) for arg in args]
     outputs = executable.execute_sharded(buffers).disassemble_into_single_device_arrays()

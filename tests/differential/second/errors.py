@@ -1,0 +1,200 @@
+"""How far each value of a correct execution may be from XLA's: forward error analysis on values.
+
+An error is an array (or a number) that bounds the difference of each element. It follows from the
+operands' errors and values and from the roundoff of the type; sums and dots relate it to sums of
+magnitudes that XLA computed too (oracle.py). None: nothing is known, docs/numerics.md decides.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import scipy.special
+from numpy.typing import NDArray
+
+from tests.differential.second.program import Array, Instr, Program
+
+Error = NDArray[np.float64] | float | None
+Wide = NDArray[np.float64]
+
+# Library functions are right to about this many units of the last place, on both sides.
+_FUNCTION = 16.0
+_F32 = 2.0**-24
+_SIGMAS = 6.0
+_FUNCTIONS: dict[str, Callable[[Any], Any]] = {
+    "exponential": np.exp,
+    "tanh": np.tanh,
+    "logistic": scipy.special.expit,
+    "sqrt": np.sqrt,
+    "rsqrt": lambda x: 1.0 / np.sqrt(x),
+    "log": np.log,
+    "exponential-minus-one": np.expm1,
+    "log-plus-one": np.log1p,
+    "sine": np.sin,
+    "cosine": np.cos,
+    "tan": np.tan,
+    "erf": scipy.special.erf,
+    "cbrt": np.cbrt,
+}
+
+
+def errors(program: Program, values: dict[str, Array], cast: float) -> dict[str, Error]:
+    """The error of each value. `cast` is the roundoff that operands of f32 dots are rounded with,
+    0 where they keep their type."""
+    found: dict[str, Error] = {}
+    with np.errstate(all="ignore"):
+        for instr in program.instrs:
+            if instr.name in program.exact or instr.opcode in ("parameter", "constant"):
+                found[instr.name] = 0.0
+            elif len(instr.shapes) > 1 or instr.name not in values:
+                found[instr.name] = None
+            else:
+                found[instr.name] = _of(instr, values, found, cast)
+    return found
+
+
+def _wide(array: Array) -> Wide:
+    return np.asarray(array).astype(np.float64)
+
+
+def _peak(error: Error) -> float:
+    """The largest finite bound of an error."""
+    assert error is not None
+    array = np.asarray(error)
+    finite = array[np.isfinite(array)]
+    return float(finite.max()) if finite.size else 0.0
+
+
+def _largest(array: Array) -> float:
+    wide = np.abs(_wide(array))
+    finite = wide[np.isfinite(wide)]
+    return float(finite.max()) if finite.size else 0.0
+
+
+def _roundoff(instr: Instr) -> float:
+    if not instr.shape.floating:
+        return 0.0
+    return float(ml_dtypes.finfo(instr.shape.numpy).eps) / 2.0
+
+
+def _least(instr: Instr) -> float:
+    """Half the distance of the smallest numbers; XLA flushes f32 below the normal ones."""
+    if not instr.shape.floating:
+        return 0.0
+    info = ml_dtypes.finfo(instr.shape.numpy)
+    return float(
+        max(
+            info.smallest_normal if instr.shape.dtype in ("f32", "bf16") else 0,
+            info.tiny * info.eps,
+        )
+    )
+
+
+def _of(instr: Instr, values: dict[str, Array], known: dict[str, Error], cast: float) -> Error:
+    if instr.rule == "squared":
+        # A part of a complex square: products that cancel.
+        return 8.0 * _F32 * float(np.max(np.abs(values[instr.operands[0]]), initial=0.0))
+    before = [known[name] for name in instr.operands]
+    if any(error is None for error in before) or not instr.rule:
+        return None
+    out = _wide(values[instr.name])
+    given = [_wide(values[name]) if name in values else None for name in instr.operands]
+    unit = _roundoff(instr)
+    own: Wide = 2.0 * unit * np.abs(out) + _least(instr)
+    if instr.rule in ("dot", "sum"):
+        scale = _wide(values[f"{instr.name}_s"])
+        return _combined(instr, given, before, scale, own, cast)
+    if instr.rule == "products":
+        worst = max(
+            float(np.max(np.abs(np.asarray(e) / np.abs(x)), initial=0.0)) if _peak(e) else 0.0
+            for e, x in zip(before, given, strict=True)
+            if x is not None
+        )
+        return np.asarray(np.abs(out) * (instr.terms * (4 * _F32 + worst)) + own)
+    if instr.rule in ("move", "choices"):
+        if all(_peak(e) == 0.0 for e in before):
+            return _least(instr)
+        same = len(before) == 1 and instr.opcode in ("abs", "negate", "copy", "opt-barrier")
+        return before[0] if same else max(map(_peak, before))
+    error = _elementwise(instr, given, before, out, unit)
+    if error is None:
+        return None
+    total = np.broadcast_to(np.asarray(error) + own, out.shape).copy()
+    # An infinity or NaN must come out where the operands are known; else nothing is known of it.
+    odd = ~np.isfinite(out)
+    known_operands = np.zeros(out.shape, bool)
+    known_operands[...] = True
+    for e in before:
+        known_operands &= np.broadcast_to(np.asarray(e) == 0.0, out.shape)
+    total[odd & known_operands] = 0.0
+    total[(odd | np.isnan(total)) & ~known_operands] = np.inf
+    return total
+
+
+def _combined(
+    instr: Instr,
+    given: list[Wide | None],
+    before: list[Error],
+    scale: Wide,
+    own: Any,
+    cast: float,
+) -> Error:
+    terms = max(instr.terms, 1)
+    sums = (4.0 + 2.0 * np.sqrt(terms)) * _F32
+    if instr.rule == "sum":
+        # XLA may round each addition to a narrow type.
+        narrow = _roundoff(instr)
+        if narrow > _F32:
+            sums = max(sums, (2.0 + np.sqrt(terms)) * narrow)
+        return np.asarray(sums * scale + own + terms * max(map(_peak, before)))
+    a, b = given
+    assert a is not None and b is not None
+    size = np.sqrt(scale)
+    error = size * (_SIGMAS * cast + sums * np.sqrt(min(terms, 64)))
+    crossed = _peak(before[0]) * _largest(b) + _peak(before[1]) * _largest(a)
+    return np.asarray(error + own + terms * crossed)
+
+
+def _elementwise(
+    instr: Instr, given: list[Wide | None], before: list[Error], out: Wide, unit: float
+) -> Wide | None:
+    rule = instr.rule
+    xs = [x for x in given if x is not None]
+    es = [np.asarray(e) for e in before]
+    if rule in _FUNCTIONS:
+        f = _FUNCTIONS[rule]
+        x, e = xs[0], es[0]
+        middle = f(x)
+        spread = np.maximum(np.abs(f(x + e) - middle), np.abs(f(x - e) - middle))
+        # Sine and cosine are right to a step of 1: near their zeros that is not relative.
+        near = 2.0 * _F32 if rule in ("sine", "cosine") else 0.0
+        # XLA writes some functions of narrow types out, with a rounding after each step.
+        steps = 8.0 * unit if unit > _F32 else 0.0
+        relative = (_FUNCTION * _F32 + steps) * np.abs(out)
+        return np.asarray(np.where(e == 0.0, 0.0, spread) + relative + near)
+    if rule == "convert":
+        return np.asarray(es[0])
+    if rule == "choice":
+        return np.asarray(np.max(np.stack([np.broadcast_to(e, out.shape) for e in es]), axis=0))
+    if rule in ("add", "subtract"):
+        return np.asarray(es[0] + es[1])
+    x, y = xs
+    if rule == "multiply":
+        return np.asarray(np.abs(x) * es[1] + np.abs(y) * es[0] + es[0] * es[1])
+    if rule == "divide":
+        least = np.abs(y) - es[1]
+        spread = (es[0] + np.abs(out) * es[1]) / least
+        error = np.where((es[0] == 0.0) & (es[1] == 0.0), 0.0, spread)
+        return np.asarray(error + 4 * _F32 * np.abs(out))
+    if rule == "remainder":
+        return np.asarray(4 * _F32 * np.abs(y))
+    if rule == "power":
+        slope = np.abs(out) * (np.abs(y / x) * es[0] + np.abs(np.log(x)) * es[1])
+        slope = np.where((es[0] == 0.0) & (es[1] == 0.0), 0.0, slope)
+        grown = 1.0 + np.abs(y * np.log(np.where(x > 0, x, 1.0)))
+        return np.asarray(slope + _FUNCTION * _F32 * np.abs(out) * grown)
+    if rule == "atan2":
+        radius = np.hypot(x, y)
+        return np.asarray((es[0] + es[1]) / radius + _FUNCTION * _F32 * np.abs(out))
+    return None

@@ -1,0 +1,203 @@
+"""Compile a program, run it on the simulator and judge its results by XLA's."""
+
+import contextlib
+import io
+import tempfile
+import time
+import traceback
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import ml_dtypes
+import numpy as np
+
+from neuronir.cli.neuron_opt_run import RunFailure
+from neuronir.dialects.hlo.interpreter_bounds import bounds
+from neuronir.dialects.hlo.interpreter_noise import noise
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.driver.compiler import compile_text
+from neuronir.driver.options import CompileOptions
+from neuronir.frontends.hlo_text import import_hlo_text
+from neuronir.targets.registry import get_target
+from neuronir.targets.simulator.functional import Options, run
+from tests.differential.second.errors import Error, errors
+from tests.differential.second.oracle import values
+from tests.differential.second.program import Array, Program
+
+SLOW = 20.0
+_CASTS = {"none": 0.0, "matmult": 2.0**-8}
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """How a program is compiled."""
+
+    target: str = "trn1"
+    cast: str = "none"
+    optlevel: int = 2
+
+    def __str__(self) -> str:
+        return f"{self.target}/{self.cast}/O{self.optlevel}"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a program: right, refused, wrong, crash, slow, or oracle (XLA refuses it).
+
+    `cause` is the code of a refusal, the place of a crash, or the results that are wrong.
+    """
+
+    kind: str
+    cause: str = ""
+    detail: str = ""
+    seconds: float = 0.0
+
+
+def judge(
+    program: Program, configuration: Configuration, found: dict[str, Array] | None = None
+) -> Outcome:
+    """Compile and run `program`; `found` are its values by XLA, where they are known already."""
+    if found is None:
+        try:
+            found = values(program)
+        except Exception as error:
+            return Outcome("oracle", str(error).splitlines()[0][:100], str(error))
+    began = time.process_time()
+    try:
+        outputs = execute(program, configuration)
+    except NeuronError as error:
+        return Outcome(*_refusal(error.code, str(error)), seconds=time.process_time() - began)
+    except RunFailure as failure:
+        text = failure.diagnostic.text
+        if failure.internal:
+            return Outcome("crash", text.splitlines()[0][:160], _chain(failure))
+        start = text.find("[")
+        code = text[start + 1 : text.find("]", start)] if start >= 0 else text[:60]
+        return Outcome(*_refusal(code, text), seconds=time.process_time() - began)
+    except Exception as error:
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        cause = f"{type(error).__name__} {place.filename.rsplit('/', 1)[-1]}:{place.name}"
+        return Outcome("crash", f"{cause}: {error}"[:160], traceback.format_exc())
+    seconds = time.process_time() - began
+    wrong = compare(program, found, outputs, configuration)
+    if wrong:
+        return Outcome("wrong", wrong[0], "\n".join(wrong), seconds)
+    return Outcome("slow" if seconds > SLOW else "right", seconds=seconds)
+
+
+def _chain(failure: BaseException) -> str:
+    return "".join(traceback.format_exception(failure))
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Remarks are not printed, and reproducers do not stay behind."""
+    before = tempfile.tempdir
+    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stderr(io.StringIO()):
+        tempfile.tempdir = folder
+        try:
+            yield
+        finally:
+            tempfile.tempdir = before
+
+
+def _refusal(code: str, text: str) -> tuple[str, str, str]:
+    """A fault that the simulator finds is a wrong program, not a refusal."""
+    return ("crash" if code.startswith("NIR_SIM") else "refused"), code, text
+
+
+def execute(program: Program, configuration: Configuration) -> list[Array]:
+    """The results of the compiled program on the simulator, races checked."""
+    options = CompileOptions(
+        auto_cast=configuration.cast,
+        optlevel=configuration.optlevel,
+        weights=program.weights(),
+    )
+    with _quiet():
+        compiled = compile_text(program.text(), configuration.target, options, name="second.hlo")
+    assert compiled.program is not None
+    args = program.arguments()
+    inputs = sorted(
+        (v for v in compiled.program.variables if v.kind == "input"), key=lambda v: v.index
+    )
+    machine = get_target(configuration.target).machine
+    with np.errstate(all="ignore"):
+        given = [args[v.index] for v in inputs]
+        return run(compiled.program, given, machine, Options(races=True)).outputs
+
+
+def compare(
+    program: Program,
+    found: dict[str, Array],
+    outputs: Sequence[Array],
+    configuration: Configuration,
+) -> list[str]:
+    """What is wrong with the results: one line for each that differs by more than it may."""
+    cast = _CASTS[configuration.cast]
+    if configuration.target == "inf1":
+        cast = 2.0**-8  # Its tensor engine takes no fp32.
+    allowed = errors(program, found, cast)
+    if len(outputs) != len(program.roots):
+        return [f"{len(outputs)} results, {len(program.roots)} were expected"]
+    measured: list[float] | None = None
+    wrong = []
+    opcodes = {i.name: i.opcode for i in program.instrs}
+    for k, (name, mine) in enumerate(zip(program.roots, outputs, strict=True)):
+        reference = found[name]
+        error = allowed[name]
+        if error is None and measured is None:
+            measured = measure(program, "fp32" if cast == 0.0 else "bf16")
+        if error is None:
+            assert measured is not None
+            wide = np.abs(reference.astype(np.complex128))
+            finite = wide[np.isfinite(wide)]
+            error = (
+                measured[k] * (float(finite.max()) if finite.size else 0.0)
+                + measured[k + len(outputs)]
+            )
+        text = difference(mine, reference, error, name not in program.unsigned)
+        if text:
+            wrong.append(f"out{k} ({opcodes[name]} {name} {reference.dtype}): {text}")
+    return wrong
+
+
+def measure(program: Program, precision: str) -> list[float]:
+    """For each result the relative bound of docs/numerics.md, then for each the noise."""
+    module = import_hlo_text(program.text(), "second.hlo")
+    with np.errstate(all="ignore"):
+        absolute = noise(module, program.arguments(), precision)
+    relative = bounds(module, precision)
+    return [*relative, *[n if np.isfinite(n) else 0.0 for n in absolute]]
+
+
+def difference(mine: Array, reference: Array, error: Error, signed: bool) -> str:
+    """How `mine` differs from XLA's result by more than `error`; empty where it does not."""
+    if mine.shape != reference.shape or mine.dtype != reference.dtype:
+        return f"is {mine.dtype}{mine.shape}, not {reference.dtype}{reference.shape}"
+    if mine.size == 0:
+        return ""
+    if mine.dtype.kind in "biu":
+        bad = mine != reference
+        limit = np.zeros(mine.shape)
+    else:
+        kind = np.complex128 if mine.dtype.kind == "c" else np.float64
+        a, b = mine.astype(kind), reference.astype(kind)
+        with np.errstate(all="ignore"):
+            limit = np.broadcast_to(np.asarray(error, np.float64), mine.shape)
+            same = (a == b) | (np.isnan(a) & np.isnan(b))
+            near = np.abs(a - b) <= limit
+            if mine.dtype.kind != "c":
+                # A bound that reaches beyond the largest number allows an infinity.
+                most = float(ml_dtypes.finfo(mine.dtype).max)
+                near |= (np.abs(b) + limit >= most) & (np.abs(a) >= most / 2) & (limit > 0)
+                near |= ~np.isfinite(b) & (limit > 0) & (np.abs(a) + limit >= most)
+            bad = ~(same | near | np.isinf(limit))
+            if signed and mine.dtype.kind != "c" and not limit.any():
+                bad |= (a == 0) & (b == 0) & (np.signbit(a) != np.signbit(b))
+    if not bad.any():
+        return ""
+    first = tuple(int(i) for i in np.unravel_index(int(np.argmax(bad)), bad.shape))
+    return (
+        f"{int(bad.sum())} of {bad.size} differ, first at {list(first)}: {mine[first]}, "
+        f"expected {reference[first]} (within {float(limit[first]):.3g})"
+    )

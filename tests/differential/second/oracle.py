@@ -1,0 +1,80 @@
+"""Every value of a program, computed by XLA's CPU backend."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tests.differential.second.program import Array, Instr, Program, Shape
+from tests.oracle import run_xla
+
+_SCALE = ("sum", "dot")
+
+
+def shadows(program: Program) -> dict[str, list[Instr]]:
+    """For each sum and dot of floats the instructions that make what its rounding is relative to:
+    the sum of magnitudes, and of squared products."""
+    found: dict[str, list[Instr]] = {}
+    shapes = {i.name: i.shapes[0] for i in program.instrs}
+    for instr in program.instrs:
+        if instr.rule not in _SCALE or not instr.shapes[0].floating:
+            continue
+        opcode = "abs" if instr.rule == "sum" else "multiply"
+        made, operands = [], []
+        for k, name in enumerate(instr.operands):
+            shape = shapes[name]
+            if not shape.floating:
+                operands.append(name)
+                continue
+            wide = Shape("f32", shape.dims)
+            first, second = f"{instr.name}_c{k}", f"{instr.name}_m{k}"
+            made.append(Instr(first, "convert", (wide,), (name,)))
+            twice = (first,) if opcode == "abs" else (first, first)
+            made.append(Instr(second, opcode, (wide,), twice))
+            operands.append(second)
+        computations = tuple(
+            _f32(text, shapes[instr.operands[0]].dtype, f"{instr.name}_f32")
+            for text in instr.computations
+        )
+        attributes = instr.attributes
+        if instr.computations:
+            attributes = attributes.rsplit("to_apply=", 1)[0] + f"to_apply={instr.name}_f32"
+        wide = Shape("f32", instr.shapes[0].dims)
+        made.append(
+            Instr(
+                f"{instr.name}_s",
+                instr.opcode,
+                (wide,),
+                tuple(operands),
+                attributes,
+                computations=computations,
+            )
+        )
+        found[instr.name] = made
+    return found
+
+
+def _f32(text: str, dtype: str, name: str) -> str:
+    _, rest = text.split(" ", 1)
+    return f"{name} " + rest.replace(f"{dtype}[]", "f32[]")
+
+
+def values(program: Program) -> dict[str, Array]:
+    """Each value by the name of its instruction; `NAME_s` is the scale of a sum or dot."""
+    extra = shadows(program)
+    names = [i.name for i in program.instrs if len(i.shapes) == 1]
+    names += [f"{name}_s" for name in extra]
+    last = [instr for made in extra.values() for instr in made]
+    text = program.text(names, last)
+    outputs = run_xla(text, program.arguments(), quick=True)
+    return dict(zip(names, outputs, strict=True))
+
+
+def wide(array: Array) -> NDArray[np.float64]:
+    """Floats in 64 bits."""
+    return np.asarray(array).astype(np.float64)
+
+
+def roots(program: Program, found: dict[str, Array]) -> Sequence[Array]:
+    """The results among all values."""
+    return [found[name] for name in program.roots]
