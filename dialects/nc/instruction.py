@@ -13,6 +13,12 @@ ARGUMENT = 32
 """Symbols below this are loop levels of the function (0 is the outermost), from here on function
 arguments (`ARGUMENT + i`), from `REGISTER` on registers of the engine's sequencer."""
 REGISTER = 64
+MAX_SEMAPHORES = 1 << 16
+"""No machine has more semaphores."""
+SEMAPHORE_BITS = 32
+"""A semaphore counts up from zero and does not wrap around (width assumed)."""
+TRANSFER_PARTS = 16
+"""A completed transfer adds to its semaphores in so many equal parts, one for each DMA engine."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from neuronir.dialects.nc.instruction import TRANSFER_PARTS
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.nc.clocks import ENGINES, Waits, follows_itself
 from neuronir.passes.nc.listing import Node
-
-TRANSFER = 16
-"""A completed transfer adds this much: one for each DMA engine (contract of the nc dialect)."""
 
 
 @dataclass(slots=True)
@@ -48,7 +46,7 @@ def allot_semaphores(nodes: Sequence[Node], found: Waits, machine: Machine) -> S
             if engine < ENGINES:
                 signals.update[j] = (counters[engine], 1)
             else:
-                signals.update[j] = (first + chains.join(j), TRANSFER)
+                signals.update[j] = (first + chains.join(j), TRANSFER_PARTS)
     signals.count = first + len(chains.users)
     return signals
 

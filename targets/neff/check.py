@@ -4,22 +4,32 @@ from collections.abc import Mapping
 
 from neuronir.dialects.nc.instruction import (
     ARGUMENT,
+    MAX_SEMAPHORES,
     REGISTER,
     Affine,
     Call,
+    Instruction,
     Item,
     Loop,
     Program,
 )
+from neuronir.dialects.nc.instruction_rules import faults
 from neuronir.dialects.nc.machine import Machine
 from neuronir.targets.encoding.encoding import check_registers
+from neuronir.targets.neff.check_streams import check_counters, check_loads, streams_of
+from neuronir.targets.neff.check_variables import check_variables
 from neuronir.targets.neff.header import invalid
 
 MAX_CALL_DEPTH = 64
 
 
 def check_program(program: Program, path: str | None = None) -> None:
-    """NIR_NEFF008 for unknown functions, recursion, symbols or sources that nothing defines."""
+    """NIR_NEFF008 for unknown functions, recursion, symbols or sources that nothing defines, and
+    for more semaphores than any machine has."""
+    if program.semaphores > MAX_SEMAPHORES:
+        raise invalid(
+            8, f"it uses {program.semaphores} semaphores; the limit is {MAX_SEMAPHORES}", path
+        )
     if program.entry not in program.streams:
         raise invalid(8, f"there is no function '{program.entry}', its entry", path)
     calls: dict[str, set[str]] = {name: set() for name in program.streams}
@@ -40,7 +50,8 @@ def check_program(program: Program, path: str | None = None) -> None:
 
 
 def check_machine(program: Program, machine: Machine, path: str | None = None) -> None:
-    """NIR_NEFF008 where the program needs more memory, semaphores or registers than `machine`."""
+    """NIR_NEFF008 where the program needs more memory, semaphores or registers than `machine`, or
+    where an instruction, a stream or a variable has no meaning on any machine."""
     if program.machine != machine.name:
         raise invalid(8, f"it is for '{program.machine}', not for '{machine.name}'", path)
     for variable in program.variables:
@@ -51,6 +62,23 @@ def check_machine(program: Program, machine: Machine, path: str | None = None) -
             8, f"it uses {program.semaphores} semaphores, there are {machine.semaphores}", path
         )
     check_registers(program, machine)
+    check_variables(program, path)
+    for stream in streams_of(program):
+        for item in stream:
+            _check_instruction(item, program, path)
+    check_counters(program, path)
+    check_loads(program, path)
+
+
+def _check_instruction(item: Instruction, program: Program, path: str | None) -> None:
+    problem = next(faults(item), None)
+    if problem is None:
+        used = [w.semaphore for w in item.waits] + [u.semaphore for u in item.updates]
+        if max(used, default=-1) >= program.semaphores:
+            problem = f"it names semaphore {max(used)} of {program.semaphores}"
+    if problem is not None:
+        source = program.sources[item.source].name if program.sources else ""
+        raise invalid(8, f"'{item.opcode}' of {item.engine.name} ('{source}'): {problem}", path)
 
 
 class _Walk:

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuronir.dialects.nc.enums import Engine
-from neuronir.dialects.nc.instruction import Instruction
+from neuronir.dialects.nc.instruction import SEMAPHORE_BITS, Instruction
+from neuronir.dialects.support.errors import NeuronError
 
 Clock = NDArray[np.int64]
 _ENGINES = len(Engine)
@@ -96,6 +97,11 @@ class Clocks:
     def _count(self, semaphore: int, amount: int, known: Clock, mark: tuple[int, int]) -> None:
         values = self._values[semaphore]
         values.append((values[-1] if values else 0) + amount)
+        if values[-1] >> SEMAPHORE_BITS:
+            raise NeuronError(
+                "NIR_SIM006",
+                f"semaphore {semaphore} counts up to {values[-1]}; it has {SEMAPHORE_BITS} bits",
+            )
         self._known[semaphore].append(known)
         if len(values) > _HISTORY:
             half = _HISTORY // 2

@@ -12,7 +12,7 @@ from neuronir.dialects.nc.machine_rules import crosses_bank, violations
 from neuronir.dialects.nc.semantics import Kernel, SemanticError, Tiles, kernel_of
 from neuronir.dialects.nc.semantics.transfer import row_numbers
 from neuronir.dialects.support.errors import NeuronError
-from neuronir.targets.simulator.memory import Memory, OutOfRange
+from neuronir.targets.simulator.memory import READY_KINDS, Memory, OutOfRange
 from neuronir.targets.simulator.messages import describe, origin, simulation_error
 from neuronir.targets.simulator.operand import Entry, Operand
 from neuronir.targets.simulator.walker import Env, Node
@@ -152,8 +152,11 @@ class Prepared:
         return operand.bytes // max(rows, 1) * (index.ap.partitions if index else 0)
 
     def _count_write(self, operand: Operand, entry: Entry, env: Env) -> None:
-        if entry.kind in ("input", "constant"):
-            raise self._error("NIR_SIM009", f"writes a variable of kind {entry.kind}", env)
+        kind = entry.kind
+        if kind == "none":  # it may reach into several variables
+            kind = self.memory.ready_kind(operand.ap, entry.address)
+        if kind in READY_KINDS:
+            raise self._error("NIR_SIM009", f"writes a variable of kind {kind}", env)
         size = self._moved(operand, self.scatters)
         self.written_bytes[entry.kind] = self.written_bytes.get(entry.kind, 0) + size
 

@@ -1,14 +1,14 @@
 """The memories of a NeuronCore as bytes: SBUF, PSUM and the part of HBM that a program uses."""
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuronir.dialects.nc.enums import DType, Space
-from neuronir.dialects.nc.footprint import hull, shape_of
+from neuronir.dialects.nc.footprint import Shape, hull, shape_of, shapes_overlap
 from neuronir.dialects.nc.instruction import AccessPattern, Variable
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.support.output import buffers_of
@@ -96,6 +96,10 @@ class Memory:
         variable = self.variables[at]
         return variable if high <= variable.address + variable.size else None
 
+    def ready_kind(self, ap: AccessPattern, address: int) -> str:
+        """The kind of an input or constant that an HBM access shares a byte with, if any."""
+        return ready_kind(self.variables, shape_of(ap), address)
+
     def _view(self, flat: Bytes, ap: AccessPattern, address: int, dtype: np.dtype[Any]) -> View:
         size = ap.dtype.size
         shape = (ap.partitions, *(n for _, n in ap.free))
@@ -132,6 +136,15 @@ class Memory:
         whole = _UNSIGNED[variable.dtype.size]
         view: View = np.ndarray(variable.shape, whole, flat, variable.address, strides)
         return int(np.count_nonzero(view != np.iinfo(whole).max))
+
+
+def ready_kind(variables: Iterable[Variable], shape: Shape, address: int) -> str:
+    """The kind of the first input or constant that bytes of HBM meet, if any."""
+    for v in variables:
+        whole = Shape(0, v.size, v.size, ())
+        if v.kind in READY_KINDS and shapes_overlap(shape, whole, v.address - address):
+            return v.kind
+    return ""
 
 
 def row_major(shape: Sequence[int], dtype: DType) -> tuple[int, ...]:

@@ -4,6 +4,10 @@ The program is walked in one order that its semaphores allow. Each access is com
 earlier accesses of overlapping footprints (dialects/nc/footprint.py): it must certainly come after
 them (clocks.py), whatever order the hardware takes. Footprints are interned, and which of them
 overlap is worked out once for each, so that the rounds of a loop cost a few look-ups.
+
+What an instruction writes may not meet what it reads itself either (self_overlap.py). Programs for
+which the walk would prove nothing are refused: those with instructions that mean nothing
+(dialects/nc/instruction_rules.py), registers that move what a call touches, writes to constants.
 """
 
 from collections.abc import Mapping
@@ -22,13 +26,17 @@ from neuronir.dialects.nc.instruction import (
     REGISTER,
     AccessPattern,
     Affine,
-    Instruction,
+    Call,
+    Item,
+    Loop,
     Program,
 )
+from neuronir.dialects.nc.instruction_rules import faults
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.targets.simulator.clocks import Clocks
-from neuronir.targets.simulator.memory import READY_KINDS
-from neuronir.targets.simulator.messages import describe, origin
+from neuronir.targets.simulator.memory import READY_KINDS, ready_kind
+from neuronir.targets.simulator.messages import describe, origin, simulation_error
+from neuronir.targets.simulator.self_overlap import SelfOverlaps
 from neuronir.targets.simulator.walker import Env, Node, Walker
 
 _BUCKET = {Space.SBUF: 10, Space.PSUM: 9, Space.HBM: 16}  # log2 of bytes
@@ -90,15 +98,17 @@ class RaceChecker:
 
     def __init__(self, program: Program) -> None:
         self._program = program
+        for streams in program.streams.values():
+            for items in streams.values():
+                _check_calls(items)
         self._clocks = Clocks(program.semaphores)
         self._updaters: dict[int, Node] = {}  # who updated each semaphore last
         self._accesses: dict[Node, list[_Access]] = {}
         self._interned: dict[tuple[Space, int, int, Shape, int], _Footprint] = {}
         self._read: dict[tuple[Space, int], list[_Footprint]] = {}
         self._written: dict[tuple[Space, int], list[_Footprint]] = {}
-        self._ready = [
-            (v.address, v.address + v.size) for v in program.variables if v.kind in READY_KINDS
-        ]
+        self._overlaps: dict[Node, SelfOverlaps] = {}
+        self._ready = [v for v in program.variables if v.kind in READY_KINDS and v.size]
         # Bounds of what each engine's registers hold at this point of the walk.
         self._registers: dict[Engine, dict[int, tuple[int, int]]] = {e: {} for e in Engine}
         self._moving: set[Node] = set()  # instructions with registers in their addresses
@@ -106,10 +116,15 @@ class RaceChecker:
     def observe(self, node: Node, env: Env) -> None:
         """One instruction, in a walk that performs each instruction as soon as it may start.
 
-        Raises NIR_SIM020 where it races with an earlier one: for bytes, or for a semaphore that
-        both update.
+        Raises NIR_SIM020 where it races with an earlier one (for bytes, or for a semaphore that
+        both update) or with itself, NIR_SIM006 where it means nothing, NIR_SIM009 where it writes
+        an input or a constant.
         """
         instruction = node.instruction
+        if node not in self._accesses:
+            problem = next(faults(instruction), None)
+            if problem is not None:
+                raise self._wrong("NIR_SIM006", problem, node, env)
         start = self._clocks.issue(instruction, env)
         clock, component, number = start.clock, start.component, start.number
         if instruction.opcode == "register_load":
@@ -118,7 +133,7 @@ class RaceChecker:
             self._registers[instruction.engine][REGISTER + int(params["register"])] = bounds
         accesses = self._accesses.get(node)
         if accesses is None or node in self._moving:
-            accesses = self._accesses[node] = self._prepare(instruction)
+            accesses = self._accesses[node] = self._prepare(node, env)
             if any(
                 symbol >= REGISTER
                 for ap in (*instruction.dst, *instruction.src)
@@ -126,14 +141,15 @@ class RaceChecker:
                 for symbol, _ in ap.address.terms
             ):
                 self._moving.add(node)
-        touched = [(a, self._footprint(a, env)) for a in accesses]
+        if self._overlaps[node].meet(env):
+            raise self._alone(node, env)
+        touched = [(a, self._footprint(node, a, env)) for a in accesses]
         known = clock.tolist()
         for access, footprint in touched:
             for other in footprint.writers if access.writes else footprint.sources:
                 record = other.write
                 if record is not None and known[record.component] < record.number:
-                    if record.component != component or record.number != number:
-                        raise self._race(record, node, env, other)
+                    raise self._race(record, node, env, other)
             if access.writes:
                 for other in footprint.readers:
                     for record in other.reads.values():
@@ -157,7 +173,9 @@ class RaceChecker:
 
     def _remember(self, touched: list[tuple[_Access, _Footprint]], record: _Record) -> None:
         for access, footprint in touched:
-            if not access.writes:
+            earlier = footprint.reads.get(record.component)
+            # A transfer that nobody can wait for stays: it may end after any later one.
+            if not access.writes and (earlier is None or earlier.number < record.number):
                 footprint.reads[record.component] = record
         for access, footprint in touched:
             if not access.writes:
@@ -174,15 +192,24 @@ class RaceChecker:
             if access.writes:
                 footprint.write = record
 
-    def _prepare(self, instruction: Instruction) -> list[_Access]:
+    def _prepare(self, node: Node, env: Env) -> list[_Access]:
         out = []
+        instruction = node.instruction
+        registers = self._registers[instruction.engine]
         for aps, is_write in ((reads(instruction), False), (writes(instruction), True)):
             for ap in aps:
-                wide = self._widened(ap, self._registers[instruction.engine])
+                for symbol, _ in ap.address.terms:
+                    if symbol >= REGISTER and symbol not in registers:
+                        text = (
+                            f"takes an address from r{symbol - REGISTER}, which nothing has loaded"
+                        )
+                        raise self._wrong("NIR_SIM006", text, node, env)
+                wide = self._widened(ap, registers)
                 hbm = ap.space == Space.HBM
                 start, end = (0, 1) if hbm else (ap.start, ap.start + ap.partitions)
                 shape = shape_of(wide)
                 out.append(_Access(ap.space, start, end, shape, wide.address, is_write))
+        self._overlaps[node] = SelfOverlaps(instruction, lambda ap: self._widened(ap, registers))
         return out
 
     def _widened(self, ap: AccessPattern, bounds: Mapping[int, tuple[int, int]]) -> AccessPattern:
@@ -205,11 +232,15 @@ class RaceChecker:
                 free = ((1, (high - low) // size + 1), *free)
         return replace(ap, free=free, address=Affine(const, tuple(terms)))
 
-    def _footprint(self, access: _Access, env: Env) -> _Footprint:
+    def _footprint(self, node: Node, access: _Access, env: Env) -> _Footprint:
         address = access.address.at(env)
         found = access.seen.get(address)
         if found is None:
             found = access.seen[address] = self._intern(access, address)
+            hbm = access.writes and access.space == Space.HBM
+            kind = ready_kind(self._ready, access.shape, address) if hbm else ""
+            if kind:
+                raise self._wrong("NIR_SIM009", f"writes a variable of kind {kind}", node, env)
         return found
 
     def _intern(self, access: _Access, address: int) -> _Footprint:
@@ -239,7 +270,7 @@ class RaceChecker:
         low = footprint.address + footprint.shape.low
         high = footprint.address + footprint.shape.high
         return footprint.space == Space.HBM and any(
-            start <= low and high <= end for start, end in self._ready
+            v.address <= low and high <= v.address + v.size for v in self._ready
         )
 
     def _near(
@@ -272,6 +303,15 @@ class RaceChecker:
             place += f", partitions {where.start} to {where.end - 1}"
         return self._error(record.node, node, env, place)
 
+    def _wrong(self, code: str, text: str, node: Node, env: Env) -> NeuronError:
+        return simulation_error(code, text, node.instruction, self._program.sources, env)
+
+    def _alone(self, node: Node, env: Env) -> NeuronError:
+        text = "Data race of the instruction with itself: it writes what it reads elsewhere"
+        help = "the order of its reads and writes is not defined; write the result elsewhere"
+        instruction = node.instruction
+        return simulation_error("NIR_SIM020", text, instruction, self._program.sources, env, help)
+
     def _error(self, earlier: Node, node: Node, env: Env, place: str) -> NeuronError:
         sources = self._program.sources
         first, second = earlier.instruction, node.instruction
@@ -289,11 +329,27 @@ def _meet(a: _Footprint, b: _Footprint) -> bool:
     return shapes_overlap(a.shape, b.shape, b.address - a.address)
 
 
-def check_races(program: Program) -> None:
-    """Walk the program without data and raise NIR_SIM020 at the first race.
+def _check_calls(items: list[Item]) -> None:
+    """NIR_SIM006 where a register decides what a call touches, for all of whose values the walk
+    would have to be made."""
+    for item in items:
+        if isinstance(item, Loop):
+            _check_calls(item.body)
+        elif isinstance(item, Call):
+            if any(symbol >= REGISTER for a in item.arguments for symbol, _ in a.terms):
+                raise NeuronError(
+                    "NIR_SIM006",
+                    f"an argument of a call of '{item.function}' depends on a register",
+                    help="races are checked where the instruction itself takes the register",
+                )
 
-    Registers take the lowest value of their bounds in waits, and all of them in addresses.
+
+def check_races(program: Program) -> None:
+    """Walk the program without data and raise NIR_SIM020 at the first race (RaceChecker.observe).
+
+    Registers take all values of their bounds in addresses; waits do not depend on them.
     """
+    walker = Walker(program)
     checker = RaceChecker(program)
 
     def step(node: Node, env: Env) -> None:
@@ -302,4 +358,4 @@ def check_races(program: Program) -> None:
             env[REGISTER + int(params["register"])] = int(params["low"])
         checker.observe(node, env)
 
-    Walker(program).run(step, meet=checker.meet)
+    walker.run(step, meet=checker.meet)

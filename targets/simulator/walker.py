@@ -12,6 +12,7 @@ from typing import Any, Literal
 from neuronir.dialects.nc.enums import Engine
 from neuronir.dialects.nc.instruction import (
     ARGUMENT,
+    MAX_SEMAPHORES,
     REGISTER,
     Affine,
     Call,
@@ -91,6 +92,11 @@ class Walker:
             raise NeuronError("NIR_SIM006", f"the program has no function '{program.entry}'")
         self._check_calls(program.entry, [])
         self.semaphores = program.semaphores
+        if not 0 <= self.semaphores <= MAX_SEMAPHORES:
+            raise NeuronError(
+                "NIR_SIM006",
+                f"the program has {self.semaphores} semaphores; the limit is {MAX_SEMAPHORES}",
+            )
         for function, streams in program.streams.items():
             for engine, items in streams.items():
                 self._steps[function, engine] = self._compile(function, engine, items)

@@ -396,7 +396,7 @@ class Converter(KnownValues):
 
     def transfer(self, dst: Form, src: Form, load: bool) -> None:
         """DMA between an HBM form and an SBUF form; from PSUM through SBUF first."""
-        chip, memory = (dst, src) if load else (src, dst)
+        chip, memory = (dst, src) if load else (_once(src, dst), dst)
         if space_of(chip.buffer) is Space.PSUM:
             chip = self.to_sbuf(chip)
         for pair in self._accesses(chip, memory):
@@ -452,6 +452,12 @@ def hbm_form(buffer: SSAValue, value: Value, strides: Sequence[int] | None = Non
         if a.size > 1
     )
     return Form(buffer, (), join(free), hbm=True)
+
+
+def _once(chip: Form, memory: Form) -> Form:
+    """A form on the chip without what repeats it: each element of `memory` is stored once."""
+    varying = tuple((a, s) for a, s in chip.partition if memory.stride(a) != 0)
+    return replace(chip, partition=varying, copies=1)
 
 
 def _matches(form: Form, signature: Partition, copies: int) -> bool:
