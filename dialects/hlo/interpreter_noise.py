@@ -42,6 +42,8 @@ _MASK = 2.0**64
 _PRODUCTS = frozenset(("hlo.dot", "hlo.convolution"))
 # The largest deviation of a few runs, times this, covers the runs that were not made.
 SAFETY = 8.0
+# Two orders of a sum of K terms differ by about sqrt(K) roundoffs: K of 256.
+_REORDERED = 16.0
 
 
 def noise(
@@ -69,6 +71,23 @@ def noise(
     return [SAFETY * deviation for deviation in worst]
 
 
+def reordered(
+    module: ModuleOp, args: Sequence[Array], *, runs: int = 4, entry: str = "main"
+) -> list[list[Array]]:
+    """The outputs of runs whose fp32 results are off as those of another order of sums are.
+
+    Conversions to a narrow type round what is so perturbed, as another execution of the same
+    module does: most results keep their bits, some move by a step. Arithmetic that is declared in a
+    narrow type is perturbed by that type's roundoff: a compiler may compute it in fp32.
+    """
+    found = []
+    for run in range(runs):
+        perturb = _Perturbation(np.random.default_rng([1, run]), "fp32", _REORDERED)
+        with observing(perturb.but_conversions):
+            found.append(interpret(module, args, entry))
+    return found
+
+
 def _deviation(result: Array, exact: Array) -> float:
     if exact.size == 0:
         return 0.0
@@ -93,8 +112,9 @@ class _Perturbation:
     """Changes each rounded result by up to its roundoff, and operands of products by that of the
     type they are cast to: all results that read an operand see the same change."""
 
-    def __init__(self, rng: np.random.Generator, precision: str) -> None:
+    def __init__(self, rng: np.random.Generator, precision: str, times: float = 1.0) -> None:
         self._rng = rng
+        self._times = times  # fp32 roundoffs that a result may be off
         self._cast = UNIT_ROUNDOFF[precision]
         self._exact_whole = precision == "fp32"
 
@@ -119,6 +139,8 @@ class _Perturbation:
         if op.name == "hlo.convert" and value.dtype not in NARROW_FLOATS:
             return value
         unit = float(ml_dtypes.finfo(value.dtype).eps) / 2.0
+        if value.dtype not in NARROW_FLOATS:
+            unit *= self._times
         if op.name in _PRODUCTS:
             # Relative to the largest element: a small one may be a sum that cancels.
             size = float(np.max(np.abs(widen(value)), initial=0.0))
@@ -133,6 +155,10 @@ class _Perturbation:
         limit = min(_MASK, float(ml_dtypes.finfo(value.dtype).max) / 4.0)
         kept = ~(np.abs(wide) < limit)
         return np.where(kept | _whole(value), value, rounded)
+
+    def but_conversions(self, op: Operation, value: Value) -> Value:
+        """As a call, but conversions give exactly what they are given, rounded."""
+        return value if op.name == "hlo.convert" else self(op, value)
 
     def _uniform(self, shape: tuple[int, ...]) -> Array:
         return self._rng.random(shape, dtype=np.float32) * np.float32(2.0) - np.float32(1.0)

@@ -62,6 +62,8 @@ class OutputReport:
     `max_abs` is the largest absolute error, `max_rel` that over the largest |reference|,
     `norm_rel` the Euclidean norm of the error over the reference's; `tolerance` is what was
     allowed, absolute; `mismatch` the first index out of it (row-major), with the two values.
+    Where the rounding noise was measured, `noise_rel` is its norm over the reference's and
+    `norm_allowed` bounds `norm_rel` (compare_noise.py).
     """
 
     index: int
@@ -75,6 +77,8 @@ class OutputReport:
     actual: str = ""
     expected: str = ""
     reason: str = ""
+    noise_rel: float | None = None
+    norm_allowed: float | None = None
 
     def render(self) -> str:
         """One line, as programs print it."""
@@ -84,6 +88,10 @@ class OutputReport:
             f"max rel {self.max_rel:.3g}, norm rel {self.norm_rel:.3g}, "
             f"allowed abs {self.tolerance:.3g}"
         )
+        if self.norm_allowed is not None:
+            text += f", norm {self.norm_allowed:.3g}"
+        if self.noise_rel is not None:
+            text += f" (rounding noise {self.noise_rel:.3g})"
         if self.mismatch is not None:
             text += f"; first at {list(self.mismatch)}: {self.actual}, expected {self.expected}"
         return f"{text}; {self.reason}" if self.reason else text
@@ -189,6 +197,25 @@ def _compare_output(
     return report
 
 
+def reference_values(reference: Mapping[str, Array], index: int) -> Array:
+    """What a reference file holds of an output: out{i} as a whole, or the elements of head{i}."""
+    name = f"out{index}" if f"out{index}" in reference else f"head{index}"
+    return unpack(reference, name)
+
+
+def step_of(dtype: np.dtype[Any]) -> float:
+    """The machine epsilon of a floating (or complex) type; 0 for others."""
+    return 0.0 if _is_exact(dtype) else float(ml_dtypes.finfo(dtype).eps)
+
+
+def deviations(left: Array, right: Array) -> NDArray[np.float64]:
+    """|left - right| of each element in float64; 0 where they are the same NaN or infinity."""
+    wide, other = _wide(left), _wide(right)
+    with np.errstate(all="ignore"):
+        same = (wide == other) | (np.isnan(wide) & np.isnan(other))
+        return np.asarray(np.where(same, 0.0, np.abs(wide - other)), np.float64)
+
+
 def _wide(array: Array) -> Array:
     return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
 
@@ -214,16 +241,13 @@ def _compare_values(
         tolerance, values = 0.0, _wide(expected)
     else:
         values = _wide(expected)
-        found = _wide(result)
-        with np.errstate(all="ignore"):
-            same = (found == values) | (np.isnan(found) & np.isnan(values))
-            error = np.where(same, 0.0, np.abs(found - values))
+        error = deviations(result, expected)
         finite = np.abs(values[np.isfinite(values)])
         if scale is None:
             scale = float(finite.max()) if finite.size else 0.0
         tolerance = atol + rtol * scale
         # An output of a narrow type may always be one step of that type away.
-        tolerance = max(tolerance, float(ml_dtypes.finfo(expected.real.dtype).eps) * scale)
+        tolerance = max(tolerance, step_of(expected.real.dtype) * scale)
         # Written so that NaN (a NaN on one side only) counts as wrong.
         wrong = ~(error <= tolerance)
     largest = float(np.max(np.where(np.isfinite(values), np.abs(values), 0.0)))

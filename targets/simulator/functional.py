@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from neuronir.dialects.nc.enums import DType, Engine
 from neuronir.dialects.nc.instruction import Program, Variable
 from neuronir.dialects.nc.machine import Machine
+from neuronir.dialects.nc.semantics.rounding import Perturbation, perturbing
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.targets.simulator.execute import Prepared, RegisterLoad, Warnings, prepare
 from neuronir.targets.simulator.integers import narrowed, widened
@@ -23,6 +24,8 @@ from neuronir.targets.simulator.walker import DmaMode, Env, Node, Order, Walker
 
 Array = NDArray[Any]
 Observer = Callable[[Node, Env], None]
+# The types that --auto-cast-type stores rounded values in.
+_CAST_TYPES = {"bf16": DType.BF16, "fp16": DType.F16}
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,7 @@ class Options:
     `order` and `starve` choose among the orders that the semaphores allow (walker.py). `races`
     checks that the semaphores order all conflicts, `rules` memories, partitions and banks;
     `sbuf_bytes` and `psum_bytes` replace the machine's sizes (programs without addresses).
+    `perturb` is the seed of random roundings (noise.py); without it results are exact.
     """
 
     uninitialized: Uninitialized = "error"
@@ -43,6 +47,7 @@ class Options:
     rules: bool = True
     sbuf_bytes: int | None = None
     psum_bytes: int | None = None
+    perturb: int | None = None
 
 
 @dataclass
@@ -83,6 +88,7 @@ def run(
         machine, program.variables, chosen.uninitialized, chosen.sbuf_bytes, chosen.psum_bytes
     )
     write_inputs(program, inputs, memory)
+    random = _perturbation(program, memory, chosen.perturb)
     walker = Walker(program)
     warnings = Warnings()
     for node in walker.nodes:
@@ -100,10 +106,24 @@ def run(
 
         step = checked
         meet = checker.meet
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), perturbing(random):
         walker.run(step, chosen.order, chosen.dma_mode, meet, chosen.starve)
     outputs = read_outputs(program, memory)
     return Result(outputs, statistics_of(walker.nodes), warnings.texts(program))
+
+
+def _perturbation(program: Program, memory: Memory, seed: int | None) -> Perturbation | None:
+    """The perturbation of a run, with the constants perturbed that the compile has rounded."""
+    if seed is None:
+        return None
+    precision = program.metadata.get("precision", "none")
+    random = Perturbation(seed, full=precision == "none")
+    cast = _CAST_TYPES.get(precision.rpartition(":")[2])
+    for variable in program.variables:
+        if variable.kind == "constant" and variable.dtype == cast:
+            array = memory.variable_array(variable)
+            array[...] = random.constant(array, variable.dtype)
+    return random
 
 
 def _execute(node: Node, env: Env) -> None:

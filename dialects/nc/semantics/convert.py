@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.nc.semantics.kernel import Tile, same_shape
+from neuronir.dialects.nc.semantics.rounding import perturbation
 
 F32 = NDArray[Any]
 """A tile of float32."""
@@ -49,10 +50,10 @@ def store(dst: Tile, dtype: DType, values: Tile) -> None:
 
 def converted(values: Tile, dtype: DType) -> Tile:
     """`values` (fp32, or an integer type) as the numpy type of `dtype`."""
+    random = perturbation()
     if dtype in _FULL:
-        return values.astype(np.float32, copy=False)
-    if dtype == DType.TF32:
-        return round_tf32(values.astype(np.float32, copy=False))
+        result = values.astype(np.float32, copy=False)
+        return result if random is None else random.result(result)
     if dtype == DType.BOOL:
         return np.asarray((values != 0).astype(np.uint8))
     target = dtype.numpy
@@ -60,7 +61,9 @@ def converted(values: Tile, dtype: DType) -> Tile:
         with np.errstate(over="ignore", invalid="ignore"):
             if values.dtype != np.float32:
                 values = values.astype(np.float32)
-            return np.asarray(values.astype(target))
+            tf32 = dtype == DType.TF32
+            nearest = round_tf32(values) if tf32 else np.asarray(values.astype(target))
+            return nearest if random is None else random.rounded(values, nearest, dtype)
     if values.dtype.kind in "iu":
         return np.asarray(values.astype(target))
     return _float_to_int(values, target)

@@ -7,6 +7,7 @@ from neuronir.dialects.nc.instruction import AccessPattern, Instruction
 from neuronir.dialects.nc.semantics.convert import store, to_f32
 from neuronir.dialects.nc.semantics.kernel import Kernel, SemanticError, Tiles, Warn, rows
 from neuronir.dialects.nc.semantics.operands import present
+from neuronir.dialects.nc.semantics.rounding import perturbation
 
 
 def matmul(instruction: Instruction, warn: Warn, generation: int) -> Kernel:
@@ -31,6 +32,9 @@ def matmul(instruction: Instruction, warn: Warn, generation: int) -> Kernel:
         assert target is not None and a is not None and b is not None
         product = np.matmul(to_f32(rows(a), stationary.dtype).T, to_f32(rows(b), moving.dtype))
         product = product.reshape(target.shape)
+        random = perturbation()
+        if random is not None:
+            product = random.product(product)
         if accumulate and plain:
             target += product
         elif accumulate:

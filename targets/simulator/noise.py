@@ -1,0 +1,71 @@
+"""Judge the precision of a program's results by how much rounding changes them.
+
+The program is run again with its roundings perturbed at random (semantics/rounding.py). What the
+outputs of such runs differ by from those of the plain run is a sample of the program's rounding
+noise: it has seen each sum that cancels and each residual that dampens, which no bound derived from
+the program alone can (docs/numerics.md).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from numpy.typing import NDArray
+
+from neuronir.dialects.nc.instruction import Program
+from neuronir.dialects.nc.machine import Machine
+from neuronir.dialects.support.compare import Report
+from neuronir.dialects.support.compare_noise import compare_with_noise
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.targets.simulator.functional import Options, run
+
+Array = NDArray[Any]
+RUNS = 4
+"""Perturbed runs of a program all of whose outputs have many elements."""
+MORE_RUNS = 12
+"""Perturbed runs where an output has few: its noise is a mean over so few samples."""
+FEW_ELEMENTS = 64
+
+
+def perturbed_outputs(
+    program: Program,
+    inputs: Sequence[Array],
+    machine: Machine,
+    outputs: Sequence[Array],
+    options: Options | None = None,
+) -> list[list[Array]]:
+    """The outputs of some runs of `program` with perturbed roundings.
+
+    `inputs` are by argument number, `outputs` those of the plain run, from which the number of runs
+    follows. Empty where a perturbed run fails, as where a program relies on two equal roundings:
+    its noise cannot be measured so.
+    """
+    few = any(output.size < FEW_ELEMENTS for output in outputs)
+    found = []
+    for seed in range(MORE_RUNS if few else RUNS):
+        chosen = replace(options or Options(), perturb=seed, races=False)
+        try:
+            found.append(run(program, inputs, machine, chosen).outputs)
+        except NeuronError:
+            return []
+    return found
+
+
+def judge_precision(
+    program: Program,
+    inputs: Sequence[Array],
+    machine: Machine,
+    outputs: Sequence[Array],
+    reference: Mapping[str, Array],
+    options: Options | None = None,
+) -> Report:
+    """Compare the outputs of a run with those of a reference in full precision.
+
+    Where fp32 arithmetic explains the difference nothing more is run; else the rounding noise on
+    these inputs is measured, which takes some further runs of the program.
+    """
+    report = compare_with_noise(outputs, reference, [])
+    if report.ok:
+        return report
+    perturbed = perturbed_outputs(program, inputs, machine, outputs, options)
+    return compare_with_noise(outputs, reference, perturbed)
