@@ -8,18 +8,13 @@ from io import StringIO
 
 from neuronir import __version__
 from neuronir.cli.neuron_sim_args import build_parser
-from neuronir.cli.neuron_sim_data import (
-    choose_inputs,
-    named_outputs,
-    precision_of,
-    variables_of,
-)
+from neuronir.cli.neuron_sim_data import choose_inputs, named_outputs, variables_of
 from neuronir.cli.neuron_sim_info import info_lines
-from neuronir.cli.program import OK, USER_ERROR, UsageError, guarded
+from neuronir.cli.neuron_sim_judge import Run, judge
+from neuronir.cli.program import OK, UsageError, guarded
 from neuronir.dialects.nc.enums import Engine
 from neuronir.dialects.nc.instruction import Program
 from neuronir.dialects.nc.machine import Machine
-from neuronir.dialects.support.compare import compare
 from neuronir.dialects.support.diagnostics import warning
 from neuronir.dialects.support.npz import Array, load_npz, npz_bytes
 from neuronir.dialects.support.output import atomic_write, write_stdout
@@ -63,7 +58,7 @@ def _engines(text: str | None) -> list[Engine] | None:
 
 
 def _run(args: Namespace) -> int:
-    for option in ("outputs", "expect", "check_races"):
+    for option in ("outputs", "expect", "model", "check_races"):
         if args.timing_only and getattr(args, option):
             flag = option.replace("_", "-")
             raise UsageError(f"--timing-only computes no numbers: --{flag} cannot go with it")
@@ -71,6 +66,10 @@ def _run(args: Namespace) -> int:
         raise UsageError("--timing-only and --no-timing leave nothing to do")
     if args.no_timing and (args.trace or args.report):
         raise UsageError("--trace and --report need timing")
+    if args.weights and not args.model:
+        raise UsageError("--weights goes with --model")
+    if not args.expect and (args.rtol is not None or args.atol is not None):
+        raise UsageError("--rtol and --atol go with --expect")
     if args.check_races and args.dma != "eager":
         raise UsageError("--check-races covers all orders itself: it goes with --dma eager only")
     program = load_neff(args.neff).program
@@ -105,21 +104,7 @@ def _numbers(args: Namespace, program: Program, machine: Machine) -> int:
         warning(text)
     if args.outputs is not None:
         atomic_write(args.outputs, npz_bytes(named_outputs(program, result.outputs)))
-    if reference is None:
-        return OK
-    report = compare(
-        result.outputs,
-        reference,
-        precision=precision_of(program),
-        rtol=args.rtol,
-        atol=args.atol,
-    )
-    if report.ok:
-        write_stdout(f"{report.render()}\nall outputs agree with {args.expect}\n")
-        return OK
-    print(report.render(), file=sys.stderr)
-    print(f"error: [NIR_SIM032] the outputs differ from {args.expect}", file=sys.stderr)
-    return USER_ERROR
+    return judge(args, Run(program, machine, inputs, result.outputs, options), reference)
 
 
 def _time(args: Namespace, program: Program, machine: Machine) -> None:

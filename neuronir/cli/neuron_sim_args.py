@@ -33,8 +33,19 @@ def _add_run(p: argparse.ArgumentParser) -> None:
     g.add_argument("--inputs", metavar="IN.npz", help="arg0, arg1 ...; bound ones are not read")
     g.add_argument("--outputs", metavar="OUT.npz", help="write out0, out1 ...")
     g.add_argument("--expect", metavar="REF.npz", help="compare with out0 ... (stat0, head0 ...)")
-    g.add_argument("--rtol", type=float, help="error over the largest |reference| that is allowed")
-    g.add_argument("--atol", type=float, default=0.0, help="absolute error that is allowed")
+    g.add_argument(
+        "--rtol",
+        type=float,
+        help="error over the largest |reference| that is allowed (default: what the rounding noise "
+        "on these inputs explains)",
+    )
+    g.add_argument("--atol", type=float, help="absolute error that is allowed")
+    g.add_argument(
+        "--model",
+        metavar="MODEL",
+        help="the model that was compiled: compare with the interpreter at the same roundings too",
+    )
+    g.add_argument("--weights", metavar="W.npz", help="the weights that were bound to --model")
     g = p.add_argument_group("time")
     g.add_argument("--timing-only", action="store_true", help="no numbers, only time")
     g.add_argument("--no-timing", action="store_true", help="only numbers, no summary")

@@ -46,9 +46,3 @@ def named_outputs(program: Program, arrays: list[Array]) -> dict[str, Array]:
         f"out{variable.index}": array
         for variable, array in zip(variables_of(program, "output"), arrays, strict=True)
     }
-
-
-def precision_of(program: Program) -> str:
-    """The precision of the program's dots, as compare.py names it."""
-    text = program.metadata.get("precision", "none")
-    return "fp32" if text == "none" else text.rpartition(":")[2]

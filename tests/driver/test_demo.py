@@ -6,9 +6,11 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from neuronir.cli import neuron_sim, neuronx_cc
+from neuronir.dialects.support.npz import Array, load_npz, npz_bytes
 from neuronir.driver import compile_file
 from neuronir.targets.neff.reader import read_neff
 
@@ -39,6 +41,30 @@ def test_demo(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     shown = capfd.readouterr()
     assert "all outputs agree" in shown.out and "roofline" in shown.out
     assert shown.err == ""
+
+
+def test_a_lost_parameter_and_a_noisy_reference_are_refused(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    neff = str(tmp_path / "bert.neff")
+    compile_file(MODEL, "trn1").write(neff)
+    inputs, expected = load_npz(INPUTS), load_npz(EXPECTED)
+    lost = tmp_path / "lost.npz"  # without the bias of an attention's output
+    lost.write_bytes(npz_bytes(inputs | {"arg7": np.zeros_like(inputs["arg7"])}))
+    run = ["run", neff, "--no-timing"]
+    assert neuron_sim.main([*run, "--inputs", str(lost), "--expect", EXPECTED]) == 1
+    assert "NIR_SIM032" in capfd.readouterr().err
+    rng = np.random.default_rng(0)
+    noisy = tmp_path / "noisy.npz"
+    noisy.write_bytes(npz_bytes({name: _noisy(a, 0.15, rng) for name, a in expected.items()}))
+    assert neuron_sim.main([*run, "--inputs", INPUTS, "--expect", str(noisy)]) == 1
+
+
+def _noisy(array: Array, share: float, rng: np.random.Generator) -> Array:
+    """With noise of a share of the array's norm."""
+    noise = rng.standard_normal(array.shape)
+    scale = share * np.linalg.norm(array) / np.linalg.norm(noise)
+    return (array + scale * noise).astype(array.dtype)
 
 
 def test_demo_with_weights(tmp_path: Path) -> None:

@@ -11,9 +11,14 @@ import numpy as np
 import pytest
 
 from neuronir.cli import neuron_sim, neuronx_cc
-from neuronir.dialects.support.npz import load_arrays, npz_bytes
+from neuronir.dialects.support.npz import load_arrays, load_npz, npz_bytes
 from neuronir.driver import compile_text
+from neuronir.driver.judge import judge_compile, lowered_as
 from neuronir.driver.phases import PHASES
+from neuronir.targets.neff.reader import read_neff
+from neuronir.targets.registry import get_target
+from neuronir.targets.simulator.functional import run as simulate
+from neuronir.targets.simulator.noise import judge_precision
 from tests.driver.models import DENSE, dense_arguments, dense_result, write_model
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -53,6 +58,64 @@ def test_mismatch_exits_1_and_says_where(
     assert neuron_sim.main(run) == 1
     assert "first at [2, 5]" in capfd.readouterr().err
     assert neuron_sim.main([*run, "--rtol", "3"]) == 0
+
+
+def test_model_is_compared_at_the_same_roundings(
+    files: tuple[str, str, str, str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert compiled(files) == 0
+    run = ["run", files[3], "--inputs", files[1], "--no-timing", "--model"]
+    assert neuron_sim.main([*run, files[0], "--expect", files[2]]) == 0
+    shown = capfd.readouterr().out.splitlines()
+    assert [line.split(":")[0] for line in shown] == [
+        "compile",
+        "all outputs agree with the interpreter on " + files[0],
+        "precision",
+        "all outputs agree with " + files[2],
+    ]
+    assert "rounding noise" in shown[2] and "rounding noise" not in shown[0]
+    other = tmp_path / "other.hlo"
+    other.write_text(Path(files[0]).read_text() + "\n")
+    assert neuron_sim.main([*run, str(other)]) == 1
+    assert "NIR_DRV010" in capfd.readouterr().err
+    other.write_text("HloModule")
+    assert neuron_sim.main([*run, str(other)]) == 1
+    assert neuron_sim.main([*run[:-1], "--weights", files[1]]) == 2
+    assert neuron_sim.main([*run[:-1], "--rtol", "1"]) == 2
+
+
+def test_model_with_bound_weights(
+    files: tuple[str, str, str, str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    weights = str(tmp_path / "w.npz")
+    entries = load_npz(files[1])
+    Path(weights).write_bytes(npz_bytes({"arg1": entries["arg1"]}))
+    assert compiled(files, "--weights", weights) == 0
+    run = ["run", files[3], "--inputs", files[1], "--no-timing", "--model", files[0]]
+    assert neuron_sim.main([*run, "--weights", weights]) == 0
+    assert neuron_sim.main(run) == 1
+    assert "was made from other weights" in capfd.readouterr().err
+    data = str(tmp_path / "d.npz")
+    Path(data).write_bytes(npz_bytes({"arg0": entries["arg0"]}))
+    assert neuron_sim.main([*run[:2], "--inputs", data, *run[4:], "--weights", weights]) == 1
+    assert "NIR_SIM030" in capfd.readouterr().err
+
+
+def test_a_fault_of_the_compiler_is_seen_at_the_same_roundings(
+    files: tuple[str, str, str, str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A thousandth of the result is less than the noise of bf16, and more than that of fp32."""
+    assert compiled(files) == 0
+    entries = load_npz(files[1])
+    entries["arg2"] = entries["arg2"] * np.float32(1.002)
+    program = read_neff(files[3])
+    module = lowered_as(program, files[0], {})
+    machine = get_target("trn1").machine
+    inputs = [entries[f"arg{v.index}"] for v in program.variables if v.kind == "input"]
+    wrong = simulate(program, inputs, machine).outputs
+    exact = load_npz(files[1])
+    assert not judge_compile(module, [exact[f"arg{i}"] for i in range(len(exact))], wrong).ok
+    assert judge_precision(program, inputs, machine, wrong, {"out0": dense_result()}).ok
 
 
 def test_simulator_needs_neither_passes_nor_frontends(files: tuple[str, str, str, str]) -> None:

@@ -1,0 +1,85 @@
+"""What neuron-sim says of results: their precision, and whether the compile is right."""
+
+import sys
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from neuronir.cli.program import INTERNAL, OK, USER_ERROR
+from neuronir.dialects.nc.instruction import Program
+from neuronir.dialects.nc.machine import Machine
+from neuronir.dialects.support.compare import Report, compare
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.npz import Array, load_npz
+from neuronir.dialects.support.output import write_stdout
+from neuronir.targets.simulator.functional import Options
+from neuronir.targets.simulator.noise import judge_precision
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run with numbers: its program, what it read and what it wrote."""
+
+    program: Program
+    machine: Machine
+    inputs: Sequence[Array]
+    outputs: Sequence[Array]
+    options: Options
+
+
+def judge(args: Namespace, run: Run, reference: Mapping[str, Array] | None) -> int:
+    """Print how the outputs compare with --expect and with --model; 1 where one differs."""
+    status = OK
+    if args.model is not None:
+        # The compiler and its frontends are imported only where they are asked for.
+        from neuronir.cli.neuron_opt_run import RunFailure
+
+        try:
+            report = _compile_report(args, run)
+        except RunFailure as failure:
+            print(failure.diagnostic.render({}, args.model), file=sys.stderr)
+            return INTERNAL if failure.internal else USER_ERROR
+        text = f"the interpreter on {args.model}"
+        status = max(status, _say("compile", report, text, "NIR_SIM033"))
+    if reference is not None:
+        report = _precision_report(args, run, reference)
+        status = max(status, _say("precision", report, args.expect, "NIR_SIM032"))
+    return status
+
+
+def _say(kind: str, report: Report, other: str, code: str) -> int:
+    lines = "".join(f"{kind}: {line}\n" for line in report.render().splitlines())
+    if report.ok:
+        write_stdout(f"{lines}all outputs agree with {other}\n")
+        return OK
+    print(f"{lines}error: [{code}] the outputs differ from {other}", file=sys.stderr)
+    return USER_ERROR
+
+
+def _precision_report(args: Namespace, run: Run, reference: Mapping[str, Array]) -> Report:
+    """By the tolerance that the user gives, else by the rounding noise on these inputs."""
+    if args.rtol is not None or args.atol is not None:
+        rtol, atol = args.rtol or 0.0, args.atol or 0.0
+        return compare(run.outputs, reference, rtol=rtol, atol=atol)
+    return judge_precision(
+        run.program, run.inputs, run.machine, run.outputs, reference, run.options
+    )
+
+
+def _compile_report(args: Namespace, run: Run) -> Report:
+    """Against the interpreter, on the model lowered to phase hlo as the program was."""
+    from neuronir.cli.neuronx_cc_compile import load_weights
+    from neuronir.driver.judge import arguments_of, judge_compile, lowered_as
+
+    entries = load_npz(args.inputs) if args.inputs is not None else {}
+    weights = load_weights(args.weights) if args.weights is not None else {}
+    module = lowered_as(run.program, args.model, weights)
+    try:
+        arguments = arguments_of(module, {**entries, **weights})
+    except KeyError as error:
+        raise NeuronError(
+            "NIR_SIM030",
+            f"{args.inputs} lacks {error.args[0]}, an argument of {args.model}",
+            help="give arguments that were bound with --weights",
+        ) from None
+    return judge_compile(module, arguments, run.outputs)
