@@ -9,7 +9,7 @@ import json
 import resource
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,15 +21,16 @@ from benchmarks.corpus import Model
 from benchmarks.floor import least_bytes, least_us
 from neuronir import __version__
 from neuronir.dialects.hlo.interpreter import interpret
-from neuronir.dialects.hlo.interpreter_bounds import bounds
-from neuronir.dialects.hlo.interpreter_noise import noise
 from neuronir.dialects.nc.instruction import Program
-from neuronir.dialects.support.compare import Report, compare
+from neuronir.dialects.support.compare import Report, default_tolerance
 from neuronir.dialects.support.npz import Array
 from neuronir.driver import CompiledResult, CompileOptions, compile_file
+from neuronir.driver.judge import judge_compile
 from neuronir.frontends.hlo_text import import_hlo_text
 from neuronir.targets.neff.writer import neff_header
+from neuronir.targets.registry import TargetLike
 from neuronir.targets.simulator.functional import Options, run
+from neuronir.targets.simulator.noise import judge_precision
 from neuronir.targets.simulator.report import build_report
 from neuronir.targets.simulator.timing import simulate_timing
 
@@ -98,59 +99,74 @@ def peak_rss_gib() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
+def inputs_of(program: Program, args: Sequence[Array]) -> list[Array]:
+    """The arguments that are still inputs of a program."""
+    return [args[i] for i in sorted(v.index for v in program.variables if v.kind == "input")]
+
+
 def simulate(
     program: Program, args: Sequence[Array], target: CompiledResult, *, races: bool = False
 ) -> list[Array]:
     """Run a program with the arguments that are still its inputs."""
-    given = sorted(v.index for v in program.variables if v.kind == "input")
-    chosen = [args[i] for i in given]
-    return run(program, chosen, target.target.machine, Options(races=races)).outputs
+    options = Options(races=races)
+    return run(program, inputs_of(program, args), target.target.machine, options).outputs
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """A comparison, and the outputs that are right by their measured conditioning alone.
+    """How a run compares: `precision` with the reference in fp32, `compile` with the interpreter on
+    the module that was lowered, which has the same roundings."""
 
-    Those are sums that cancel: their error over their own magnitude says nothing.
-    """
+    precision: Report
+    compile: Report
 
-    report: Report
-    conditioned: frozenset[int] = frozenset()
+    @property
+    def ok(self) -> bool:
+        """Whether both hold for every output."""
+        return self.precision.ok and self.compile.ok
 
     @property
     def max_rel(self) -> float:
-        """The largest error over the largest |reference|, of the other outputs."""
+        """The largest error over the largest |reference|, of the outputs that say something.
+
+        Sums that cancel are rounding noise: their error over their own magnitude says nothing.
+        """
+        limit = default_tolerance("bf16")
         return max(
-            (o.max_rel for o in self.report.outputs if o.index not in self.conditioned),
+            (o.max_rel for o in self.precision.outputs if (o.noise_rel or 0.0) < limit),
             default=0.0,
         )
 
+    def render(self) -> str:
+        """A line for each output of each comparison."""
+        return f"precision:\n{self.precision.render()}\ncompile:\n{self.compile.render()}"
+
 
 def judge(
-    text: str,
-    outputs: Sequence[Array],
-    args: Sequence[Array],
-    reference: Mapping[str, Array] | None,
-    cast: str,
+    model: Model,
+    program: Program,
+    target: TargetLike,
+    cast: str = "matmult",
+    weights: bool = False,
 ) -> Verdict:
-    """Compare with XLA's outputs (else the interpreter's) within the derived bounds.
+    """Run `program`, the compiled `model`, and judge its numbers in two steps (docs/numerics.md).
 
-    Where rounding alone does not explain a difference, the measured conditioning is allowed too
-    (docs/numerics.md).
+    The reference is XLA's where it is stored, else the interpreter's.
     """
-    module = import_hlo_text(text, "model.hlo")
-    precision = "fp32" if cast == "none" else "bf16"
+    args = model.args()
+    bound = model.weights(args) if weights else {}
+    inputs = inputs_of(program, args)
+    outputs = run(program, inputs, target.machine, Options()).outputs
+    path = str(model.path)
+    reference = model.reference()
     if reference is None:
         with np.errstate(all="ignore"):
-            reference = {f"out{i}": x for i, x in enumerate(interpret(module, args))}
-    allowed = bounds(module, precision)
-    report = compare(outputs, reference, rtol=allowed)
-    if report.ok:
-        return Verdict(report)
-    measured = [n if np.isfinite(n) else 0.0 for n in noise(module, args, precision)]
-    second = compare(outputs, reference, rtol=allowed, atol=measured)
-    before = {o.index for o in report.outputs if not o.ok}
-    return Verdict(second, frozenset(before & {o.index for o in second.outputs if o.ok}))
+            results = interpret(import_hlo_text(model.path.read_text(), path), args)
+        reference = {f"out{i}": x for i, x in enumerate(results)}
+    precision = judge_precision(program, inputs, target.machine, outputs, reference)
+    options = CompileOptions(auto_cast=cast, weights=bound, compile_to="hlo")
+    lowered = compile_file(path, target.name, options).module
+    return Verdict(precision, judge_compile(lowered, args, outputs))
 
 
 def count_ops(module: ModuleOp) -> int:
@@ -211,13 +227,13 @@ def measure(
     )
     if check:
         start = time.perf_counter()
-        outputs = simulate(program, args, result)
+        simulate(program, args, result)
         found.run_s = time.perf_counter() - start
-        with np.errstate(all="ignore"):
-            verdict = judge(model.path.read_text(), outputs, args, model.reference(), cast)
-        found.matches = verdict.report.ok
+        verdict = judge(model, program, result.target, cast, weights)
+        found.matches = verdict.ok
         found.max_rel = verdict.max_rel
-        wrong = [o.render() for o in verdict.report.outputs if not o.ok]
+        reports = (verdict.precision, verdict.compile)
+        wrong = [o.render() for report in reports for o in report.outputs if not o.ok]
         found.problem = wrong[0] if wrong else ""
     found.rss_gib = peak_rss_gib()
     return found

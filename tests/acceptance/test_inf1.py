@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.measure import judge, simulate
+from benchmarks.measure import judge
 from neuronir.driver import CompileOptions, compile_file
 from neuronir.targets.simulator.timing import simulate_timing
 from tests.acceptance.programs import decoded, model
@@ -13,9 +13,6 @@ def test_small_models(name: str) -> None:
     chosen = model(name)
     result = compile_file(str(chosen.path), "inf1", CompileOptions())
     program = decoded(result)
-    args = chosen.args()
-    outputs = simulate(program, args, result)
-    text = chosen.path.read_text()
-    report = judge(text, outputs, args, chosen.reference(), "matmult").report
-    assert report.ok, report.render()
+    verdict = judge(chosen, program, result.target)
+    assert verdict.ok, verdict.render()
     assert simulate_timing(program, result.target.machine).total_ns > 0

@@ -3,19 +3,15 @@
 import pytest
 
 from benchmarks.measure import judge
-from neuronir.targets.simulator.functional import Options, run
-from tests.acceptance.programs import LARGE, SMALL, binary, machine, model
+from neuronir.targets.registry import get_target
+from tests.acceptance.programs import LARGE, SMALL, binary, model
 from tests.corpus import CORPUS
 
 
 def _check(name: str, cast: str, weights: bool = False) -> None:
-    chosen = model(name)
     program = binary(name, cast, weights)
-    args = chosen.args()
-    given = sorted(v.index for v in program.variables if v.kind == "input")
-    outputs = run(program, [args[i] for i in given], machine(), Options()).outputs
-    report = judge(chosen.path.read_text(), outputs, args, chosen.reference(), cast).report
-    assert report.ok, report.render()
+    verdict = judge(model(name), program, get_target("trn1"), cast, weights)
+    assert verdict.ok, verdict.render()
 
 
 @pytest.mark.parametrize("cast", ["none", "matmult"])
