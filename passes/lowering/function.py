@@ -253,10 +253,10 @@ def _lower_function(
     state.across = norms
     state.recentred = frozenset(p for n in norms for p in means_of(n) or ())
     attrs = function.arg_attrs.data if function.arg_attrs else []
-    products = reaches_products(block)
+    state.multiplied = reaches_products(block)
     for i, arg in enumerate(block.args):
         _parameter(state, i, arg, attrs[i] if i < len(attrs) else None)
-        if arg in state.values and arg not in products:
+        if arg in state.values and arg not in state.multiplied:
             state.values[arg].special = state.values[arg].dtype.is_float
     assert block.last_op is not None
     leaves = leaves_of(block.last_op.operands[0])

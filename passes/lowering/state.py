@@ -51,6 +51,7 @@ class Lowering:
         self.converter = Converter(self.emitter, self.constants)
         self.values: dict[SSAValue, Value] = {}
         self.done: set[Operation] = set()
+        self.multiplied: set[SSAValue] = set()  # values whose infinities would reach a product
         self.lower: Rule | None = None
         self.results: dict[SSAValue, list[int]] = {}
         self.written: set[int] = set()

@@ -31,6 +31,16 @@ CASES = {
         "o = f32[2,60,32] dot(e, v), lhs_batch_dims={0}, lhs_contracting_dims={2}, "
         "rhs_batch_dims={0}, rhs_contracting_dims={1}",
     ),
+    "a minimum": (
+        "a = f32[8,5,33,7] parameter(0)",
+        "i = f32[] constant(inf)",
+        "m = f32[8,33,7] reduce(a, i), dimensions={1}, to_apply=least",
+    ),
+    "an exponential, transposed": (
+        "a = f32[64,96] parameter(0)",
+        "e = f32[64,96] exponential(a)",
+        "t = f32[96,64] transpose(e), dimensions={1,0}",
+    ),
     "a table of rows, reduced": (
         "a = f32[200,40] parameter(0)",
         "i = s32[33,1] parameter(1)",
@@ -43,19 +53,34 @@ CASES = {
 }
 
 
+LEAST = """
+least {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] minimum(a, b)
+}
+"""
+
+
+def _text(lines: tuple[str, ...]) -> str:
+    return entry(*lines).replace("\n\nENTRY", f"\n{LEAST}\nENTRY")
+
+
 def _args(lines: tuple[str, ...]) -> list[Array]:
     from neuronir.dialects.hlo.interpreter import entry_signature
     from neuronir.frontends.hlo_text import import_hlo_text
 
     rng = np.random.default_rng(0)
     out = []
-    for shape, dtype in entry_signature(import_hlo_text(entry(*lines), "t.hlo")):
+    for shape, dtype in entry_signature(import_hlo_text(_text(lines), "t.hlo")):
         if np.dtype(dtype).kind == "i":
             out.append(rng.integers(0, 200, shape).astype(dtype))
             continue
         x = rng.standard_normal(shape).astype(dtype)
         if not out:
             x[rng.random(shape) < 0.05] = -np.inf
+            if not any(" dot(" in line for line in lines):
+                x[rng.random(shape) < 0.02] = np.nan
         out.append(x)
     return out
 
@@ -64,4 +89,4 @@ def _args(lines: tuple[str, ...]) -> list[Array]:
 @pytest.mark.parametrize("case", CASES)
 def test_infinities_of_arguments(case: str, cast: str) -> None:
     lines = CASES[case]
-    assert failures(entry(*lines), _args(lines), cast, None, ("virtual", "binary")) == []
+    assert failures(_text(lines), _args(lines), cast, None, ("virtual", "binary")) == []

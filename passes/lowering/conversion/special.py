@@ -16,13 +16,23 @@ FINITE_RESULTS = frozenset(
 """Ops that map the infinities of masks and padding to numbers: exp(-inf) = 0, a maximum of which
 some element is a number."""
 PRODUCTS = frozenset(("hlo.dot", "hlo.convolution"))
+_REDUCTIONS = frozenset(("hlo.reduce", "hlo.reduce_window"))
 
 
 def mark_special(state: Lowering, op: Operation) -> None:
-    """Note in the results whether infinities or NaN may be in them."""
-    if op.name in FINITE_RESULTS:
+    """Note in the results whether infinities or NaN may be in them.
+
+    Results that a product takes are numbers where `op` makes numbers of masks; of other results
+    nothing is known: the minimum of an argument may be minus infinity, the exponential of NaN NaN.
+    """
+    if op.name == "hlo.compare":
         return
-    if any(state.values[v].may_be_special() for v in op.operands if v in state.values):
+    if op.name in FINITE_RESULTS and any(r in state.multiplied for r in op.results):
+        return
+    read = list(op.operands)
+    if op.name in _REDUCTIONS:
+        read = read[: len(read) // 2]  # an initial value of minus infinity is the neutral one
+    if any(state.values[v].may_be_special() for v in read if v in state.values):
         for result in op.results:
             value: Value | None = state.values.get(result)
             while value is not None:  # what it is a view of may have been made for it
