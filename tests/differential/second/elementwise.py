@@ -162,6 +162,8 @@ def conversion(draw: Draw) -> Value:
         most = {"f32": (8, 23), "bf16": (8, 7), "f16": (5, 10)}[x.dtype]
         bits = draw.pick([(8, 7), (5, 10), (4, 3), (5, 2), (8, 10), (6, 4)])
         exponent, mantissa = min(bits[0], most[0]), min(bits[1], most[1])
+        if (exponent, mantissa) == most:
+            mantissa -= 1  # XLA takes the type's own format for no rounding at all.
         attributes = f", exponent_bits={exponent}, mantissa_bits={mantissa}"
         return draw.add("reduce-precision", x.shape, [x], attributes)
     if (x.wild or not x.signed) and x.shape.floating:

@@ -167,8 +167,9 @@ def _elementwise(
         x, e = xs[0], es[0]
         middle = f(x)
         spread = np.maximum(np.abs(f(x + e) - middle), np.abs(f(x - e) - middle))
-        # Sine and cosine are right to a step of 1: near their zeros that is not relative.
-        near = 2.0 * _F32 if rule in ("sine", "cosine") else 0.0
+        # Sine and cosine are right to a step of 1, which is not relative near their zeros; the
+        # tangent is their quotient.
+        near = 2.0 * _F32 * (1.0 + out**2) if rule in ("sine", "cosine", "tan") else 0.0
         # XLA writes some functions of narrow types out, with a rounding after each step.
         steps = 8.0 * unit if unit > _F32 else 0.0
         relative = (_FUNCTION * _F32 + steps) * np.abs(out)

@@ -123,7 +123,9 @@ def convolution(draw: Draw) -> Value:
         size = draw.pick([1, 3, 2, 4, 5, 7])
         stride = draw.pick([1, 1, 1, 2, 3])
         low, high = (draw.pick([0, 1, 0, 2, 3, -1]) for _ in range(2))
-        lhs, rhs = draw.pick([(1, 1)] * 4 + [(2, 1), (3, 1), (1, 2), (1, 3), (2, 2)])
+        lhs, rhs = draw.pick([(1, 1)] * 6 + [(2, 1), (3, 1), (1, 2), (1, 3), (2, 2)])
+        if lhs > 1 and not draw.chance(8):
+            stride, rhs = 1, 1  # Machines take dilation of the input alone.
         wide = (n - 1) * lhs + 1 + low + high
         span = (size - 1) * rhs + 1
         if wide < span:

@@ -85,7 +85,7 @@ def argument(draw: Draw) -> Value:
     way = draw.pick(("GT", "LT"))
     d, i, name = x.dtype, counter, draw.fresh("combine")
     # Of equal elements the one with the smaller place; JAX lets NaN win as well.
-    usual = draw.pick([True, True, False])
+    usual = draw.pick([True] * 5 + [False])
     text = f"""{name} {{
   a = {d}[] parameter(0)
   i = {i}[] parameter(1)
@@ -247,4 +247,4 @@ def select_and_scatter(draw: Draw) -> Value:
     )
 
 
-OPS = (reduce, reduce, reduce, window, window, argument, together, select_and_scatter)
+OPS = (*[reduce] * 6, *[window] * 4, argument, argument, select_and_scatter, together)
