@@ -1,6 +1,7 @@
 """Rounding to integers in floating point: floor, ceil, round."""
 
 import ml_dtypes
+from xdsl.dialects.builtin import IntegerType, Signedness
 from xdsl.ir import Operation, SSAValue
 
 from neuronir.dialects.support.dtypes import np_dtype
@@ -22,8 +23,11 @@ def nearest_even(x: SSAValue, e: Emitter) -> SSAValue:
 
 
 def with_sign_of(x: SSAValue, size: SSAValue, e: Emitter) -> SSAValue:
-    """`size` (not negative), negated where x is negative."""
-    return e.select(e.compare_number(x, 0, "LT"), e.unary("negate", size), size)
+    """`size` (not negative) with the sign bit of x, that of -0 too."""
+    width = 8 * np_dtype(element(x)).itemsize
+    bits = IntegerType(width, Signedness.UNSIGNED)
+    sign = e.binary_number("and", e.bitcast(x, bits), 1 << (width - 1))
+    return e.bitcast(e.binary("or", sign, e.bitcast(size, bits)), element(x))
 
 
 def floor_of(x: SSAValue, e: Emitter) -> SSAValue:
@@ -38,10 +42,8 @@ def floor(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def ceil(op: Operation, e: Emitter) -> SSAValue | None:
-    """ceil(x): the nearest integer, plus one where that is below x."""
-    x = op.operands[0]
-    near = nearest_even(x, e)
-    return e.select(e.compare(near, x, "LT"), e.binary_number("add", near, 1), near)
+    """ceil(x) = -floor(-x), which is -0 above -1."""
+    return e.unary("negate", floor_of(e.unary("negate", op.operands[0]), e))
 
 
 def round_nearest_even(op: Operation, e: Emitter) -> SSAValue | None:
