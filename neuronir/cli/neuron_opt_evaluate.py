@@ -22,22 +22,31 @@ def evaluate(module: ModuleOp, where: str, registry: Registry) -> str:
     """One line per function with how many checks held, and one per returned value.
 
     `where` is `hlo` for the reference semantics alone, or `TARGET[:PHASE]` to execute there too.
-    RunFailure points at the first check that does not hold, or at an op that cannot be evaluated.
+    RunFailure points at the first check that does not hold, or at an op that cannot be evaluated;
+    on a target it also says where no function has a check (NIR_RUN002).
     """
     functions = [
         f for f in module.ops if isinstance(f, FuncOp) and not f.is_declaration and not f.args
     ]
     if not functions:
         raise RunFailure(Diagnostic("error", "[NIR_RUN] --run found no function without arguments"))
-    lines = []
+    lines: list[str] = []
+    total = 0
     for function in functions:
         text, values = _run_function(function)
         lines.append(text)
         if where != "hlo":
             target, phase = target_and_phase(where)
             held = run_checks(function, values, target, phase, registry)
-            if held:
-                lines.append(f"  {_checks(held)} on {target.name} at phase {phase}\n")
+            total += held
+            lines.append(f"  {_checks(held)} on {target.name} at phase {phase}\n")
+    if where != "hlo" and not total:
+        text = (
+            f"[NIR_RUN002] --run={where} compiled {len(functions)} function"
+            f"{'' if len(functions) == 1 else 's'} and found nothing to check; add check.expect_eq "
+            "or check.expect_close"
+        )
+        raise RunFailure(Diagnostic("error", text))
     return "".join(lines)
 
 

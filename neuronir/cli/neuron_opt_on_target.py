@@ -1,8 +1,9 @@
 """neuron-opt --run=TARGET[:PHASE]: evaluate checks on what the compiler makes of the program.
 
 Each function without arguments becomes a program of its own: its constants that are not scalars
-become inputs (or the compiler would fold everything), the checked values become outputs. It is
-compiled to the phase without casting anything, and executed.
+become inputs (or the compiler would fold everything), the checked values become outputs (what it
+returns where nothing is checked). It is compiled to the phase without casting anything, and
+executed.
 """
 
 from collections.abc import Sequence
@@ -53,12 +54,16 @@ def run_checks(
 ) -> int:
     """Compile and execute one function; how many of its checks held.
 
-    `values` has the reference values, of which the expected ones are used.
+    `values` has the reference values, of which the expected ones are used. A function without
+    checks computes what it returns; nothing is compared then.
     """
     checks = [op for op in function.body.block.ops if isinstance(op, ExpectOp)]
-    if not checks:
+    last = function.body.block.last_op
+    returned = list(last.operands) if last is not None else []
+    wanted = [check.actual for check in checks] or returned
+    if not wanted:
         return 0
-    module, inputs = _program(function, checks)
+    module, inputs = _program(function, wanted)
     module.attributes["nc.machine"] = StringAttr(target.name)
     _compile(module, target, phase, registry)
     # Importing the simulator is for those who ask for it.
@@ -68,7 +73,7 @@ def run_checks(
         outputs = run_module(module, inputs)
     except NeuronError as error:
         raise RunFailure(Diagnostic.from_error(error)) from error
-    for check, actual in zip(checks, outputs, strict=True):
+    for check, actual in zip(checks, outputs[: len(checks)], strict=True):
         problem = mismatch(check, np.asarray(actual), np.asarray(values[check.expected]))
         if problem:
             text = f"'{check.name}' failed on {target.name} at phase {phase}: {problem}"
@@ -76,11 +81,11 @@ def run_checks(
     return len(checks)
 
 
-def _program(function: FuncOp, checks: Sequence[ExpectOp]) -> tuple[ModuleOp, list[Array]]:
-    """A module whose @main computes what is checked, and the values of its arguments."""
+def _program(function: FuncOp, wanted: Sequence[SSAValue]) -> tuple[ModuleOp, list[Array]]:
+    """A module whose @main computes the wanted values, and the values of its arguments."""
     mapping: dict[SSAValue, SSAValue] = {}
     inputs: list[Array] = []
-    needed = _needed([check.actual for check in checks])
+    needed = _needed(wanted)
     block = Block()
     for op in function.body.block.ops:
         if op not in needed:
@@ -90,7 +95,7 @@ def _program(function: FuncOp, checks: Sequence[ExpectOp]) -> tuple[ModuleOp, li
             inputs.append(constant_array(op))
         else:
             block.add_op(op.clone(mapping))
-    results = [mapping[check.actual] for check in checks]
+    results = [mapping[value] for value in wanted]
     leaves: ArrayAttr[Any] = ArrayAttr([result.type for result in results])
     root = TupleOp.create(operands=results, result_types=[TupleType(leaves)])
     block.add_ops([root, ReturnOp(root.results[0])])
