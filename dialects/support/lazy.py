@@ -12,7 +12,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import NDArray
 
 from neuronir.dialects.support.recipe import Array, Maker, Places, Recipe, Step, template
-from neuronir.dialects.support.window import Window, address
+from neuronir.dialects.support.window import Window, address, as_strided
 
 # Reshaping that needs a copy is refused at once, where numpy can.
 _NO_COPY: dict[str, Any] = {"copy": False} if np.lib.NumpyVersion(np.__version__) >= "2.1.0" else {}
@@ -133,9 +133,8 @@ class LazyArray(NDArrayOperatorsMixin):
         return self._viewed(lambda array: array.transpose(*axes))
 
     def strided(self, shape: Sequence[int], strides: Sequence[int]) -> Any:
-        """A view with these strides in bytes, as numpy's as_strided."""
-        as_strided = np.lib.stride_tricks.as_strided
-        return self._viewed(lambda array: as_strided(array, shape, strides, writeable=False))
+        """A view with these strides in bytes (`as_strided`)."""
+        return self._viewed(lambda array: as_strided(array, shape, strides))
 
     def astype(self, dtype: Any, **more: Any) -> Any:
         """As numpy's; itself where it has that type."""

@@ -1,5 +1,6 @@
 """Views of arrays in the arrays' own dimensions, so that the same view can be taken of others."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,7 +55,17 @@ class Window:
             one = step > 0 and array.shape[along] == 1
             shape.append(1 if one else length)
             strides.append(step and step * array.strides[along])
-        return np.lib.stride_tricks.as_strided(inside, shape, strides, writeable=False)
+        return as_strided(inside, shape, strides)
+
+
+def as_strided(array: Array, shape: Sequence[int], strides: Sequence[int]) -> Array:
+    """A read-only view with these strides in bytes, of elements of any type.
+
+    numpy's as_strided goes by the name of the type, and that of fp8 e5m2 ('<f1') means nothing to it.
+    """
+    plain = array if array.dtype.isbuiltin == 1 else array.view(f"V{array.itemsize}")
+    found = np.lib.stride_tricks.as_strided(plain, shape, strides, writeable=False)
+    return found if plain is array else found.view(array.dtype)
 
 
 def address(array: Any) -> int:

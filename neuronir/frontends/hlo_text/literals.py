@@ -23,6 +23,9 @@ _FEW = 16
 
 # Mantissa bits and the unsigned type of the same width, of floats that have NaN payloads.
 FLOAT_FORMATS: dict[np.dtype[np.generic], tuple[int, type[np.generic]]] = {
+    np.dtype(ml_dtypes.float8_e3m4): (4, np.uint8),
+    np.dtype(ml_dtypes.float8_e4m3): (3, np.uint8),
+    np.dtype(ml_dtypes.float8_e5m2): (2, np.uint8),
     np.dtype(np.float16): (10, np.uint16),
     np.dtype(ml_dtypes.bfloat16): (7, np.uint16),
     np.dtype(np.float32): (23, np.uint32),

@@ -6,6 +6,7 @@ from typing import cast
 import numpy as np
 
 from neuronir.dialects.support.lazy import LazyArray
+from neuronir.dialects.support.window import as_strided
 from neuronir.passes.lowering.constants.layered import Layered, layers_of
 from neuronir.passes.lowering.layouts.cover import covered
 from neuronir.passes.lowering.layouts.layout import Atom
@@ -46,4 +47,4 @@ def _view(flat: np.ndarray, shape: list[int], pairs: Sequence[tuple[int, int]]) 
     strides = [stride * flat.itemsize for _, stride in pairs]
     if isinstance(flat, LazyArray):
         return cast(np.ndarray, flat.strided(shape, strides))
-    return np.lib.stride_tricks.as_strided(flat, shape, strides, writeable=False)
+    return as_strided(flat, shape, strides)
