@@ -6,7 +6,7 @@ SIMPLIFY = f"hlo-inline,hlo-fold-conditional,hlo-unroll-while,{_CLEAN}"
 """One function without calls, inner tuples or dead code; static loops know their trip count."""
 
 UNROLL = f'hlo-inline,hlo-fold-conditional,hlo-unroll-while{{mode="unroll"}},{_CLEAN}'
-"""The same with static loops unrolled, for machines without control flow."""
+"""The same with static loops unrolled, which the lowering needs."""
 
 
 def to_target(
@@ -14,19 +14,18 @@ def to_target(
     *,
     auto_cast: str = "none",
     cast_type: str = "bf16",
-    unroll: bool = False,
     gathers: bool = True,
 ) -> str:
     """The pass specification from an imported module to what lowering for a target takes.
 
-    `unroll`: loops are written out. `gathers`: the machine's transfers take addresses at run time.
-    Composites are found before decomposition, which would take them apart; types are judged last,
-    when dead code is gone.
+    The lowering takes straight-line programs, so loops are written out. `gathers`: the machine's
+    transfers take addresses at run time. Composites are found before decomposition, which would
+    take them apart; types are judged last, when dead code is gone.
     """
     cast = f'hlo-auto-cast{{mode="{auto_cast}" type="{cast_type}"}}'
     return ",".join(
         (
-            UNROLL if unroll else SIMPLIFY,
+            UNROLL,
             "hlo-fold-conditional{select=true}",
             "hlo-find-composites",
             *(() if gathers else ("hlo-gather-to-dot",)),
@@ -38,6 +37,8 @@ def to_target(
             "hlo-dce",  # whatever reads a sum keeps its mean
             "hlo-center-norms",
             cast,
+            # Rounding to tf32 is an op of its own, which is taken apart like those of the program.
+            *(('hlo-decompose{keep="logistic"}',) if cast_type == "tf32" else ()),
             _CLEAN,
             f'hlo-verify-supported{{target="{target}"}}',
         )
@@ -50,6 +51,6 @@ PIPELINES: dict[str, str] = {
     "hlo-to-trn1": to_target("trn1"),
     "hlo-to-trn1-matmult": to_target("trn1", auto_cast="matmult"),
     "hlo-to-trn1-all": to_target("trn1", auto_cast="all"),
-    "hlo-to-inf1": to_target("inf1", auto_cast="all", unroll=True, gathers=False),
+    "hlo-to-inf1": to_target("inf1", auto_cast="all", gathers=False),
 }
 """Pipeline name to pass specification."""

@@ -61,7 +61,8 @@ class Window:
 def as_strided(array: Array, shape: Sequence[int], strides: Sequence[int]) -> Array:
     """A read-only view with these strides in bytes, of elements of any type.
 
-    numpy's as_strided goes by the name of the type, and that of fp8 e5m2 ('<f1') means nothing to it.
+    numpy's as_strided goes by the name of the type, and that of fp8 e5m2 ('<f1') means nothing to
+    it.
     """
     plain = array if array.dtype.isbuiltin == 1 else array.view(f"V{array.itemsize}")
     found = np.lib.stride_tricks.as_strided(plain, shape, strides, writeable=False)

@@ -49,12 +49,10 @@ def pipeline_of(
     text = target.pipelines.get(phase)
     if phase == "hlo":
         if text is None:
-            # The lowering takes straight-line programs, so loops are unrolled for every target.
             text = to_target(
                 target.name,
                 auto_cast=cast,
                 cast_type=cast_type,
-                unroll=True,
                 gathers=target.machine.gather_in_dma,
             )
         else:

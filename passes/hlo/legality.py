@@ -9,7 +9,7 @@ from xdsl.ir import Attribute, Operation
 from neuronir.dialects.support.dtypes import hlo_name
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.hlo.support.build import reducer_opcode
-from neuronir.passes.hlo.support.values import ints, producer, string
+from neuronir.passes.hlo.support.values import integer, ints, producer, string
 
 
 @dataclass(frozen=True)
@@ -102,10 +102,12 @@ def _computes_addresses(op: Operation) -> bool:
     return any(producer(index, "constant") is None for index in op.operands[first:])
 
 
-def _while(op: Operation) -> Problem | None:
-    if "trip_count" in op.properties:
-        return None
-    return Problem("NIR_DYNAMIC_WHILE", "its trip count depends on data")
+def _while(op: Operation) -> Problem:
+    """Loops are unrolled before ops are judged; why one is left."""
+    if "trip_count" not in op.properties:
+        return Problem("NIR_DYNAMIC_WHILE", "its trip count depends on data")
+    count = integer(op, "trip_count")
+    return Problem("NCC_EVRF001", f"its {count} iterations make too many ops to unroll")
 
 
 def _reduce(op: Operation) -> Problem | None:
@@ -133,13 +135,6 @@ def _convolution(op: Operation) -> Problem | None:
     return None
 
 
-def _random(op: Operation) -> Problem | None:
-    algorithm = string(op, "algorithm")
-    if algorithm.lower() in ("", "rng_default"):
-        return None
-    return Problem("NCC_EVRF006", f"the random algorithm {algorithm} is not supported")
-
-
 def _custom_call(op: Operation) -> Problem | None:
     target = string(op, "call_target_name")
     return Problem("NCC_EHCA005", f"the custom call target '{target}' is not known")
@@ -158,7 +153,6 @@ CHECKS: dict[str, Check] = {
     "reduce": _reduce,
     "reduce_window": _reduce_window,
     "convolution": _convolution,
-    "rng_bit_generator": _random,
     "custom_call": _custom_call,
     "scatter": _scatter,
 }
@@ -166,13 +160,13 @@ CHECKS: dict[str, Check] = {
 
 _ELEMENTWISE = (
     "abs add and compare convert bitcast_convert divide erf exponential log logistic maximum "
-    "minimum multiply negate not or reduce_precision remainder rsqrt select shift_left "
+    "minimum multiply negate not or remainder rsqrt select shift_left "
     "shift_right_arithmetic shift_right_logical sign sine sqrt subtract tanh xor"
 )
 _OTHERS = (
     "broadcast composite concatenate constant convolution custom_call dot dynamic_slice "
     "dynamic_update_slice gather get_tuple_element iota pad reduce reduce_window reshape return "
-    "reverse rng_bit_generator scatter slice transpose tuple while"
+    "reverse scatter slice transpose tuple while"
 )
 
 TRN1 = Legality(
@@ -182,7 +176,7 @@ TRN1 = Legality(
 )
 INF1 = Legality(
     "inf1",
-    frozenset((_ELEMENTWISE + " " + _OTHERS).split()) - {"while", "rng_bit_generator", "remainder"},
+    frozenset((_ELEMENTWISE + " " + _OTHERS).split()) - {"remainder"},
     frozenset("pred s8 s16 s32 s64 u8 u16 u32 f16 bf16 f32".split()),
     addresses=False,
 )

@@ -80,7 +80,7 @@ def test_literals_and_files_keep_every_value(name: str, tmp_path: Path) -> None:
     text = entry(f"c = {name}[256] constant({print_literal(array)})")
     module = import_hlo_text(text)
     op = next(op for op in module.walk() if op.name == "hlo.constant")
-    np.testing.assert_array_equal(constant_array(op).view(np.uint8), bits)  # type: ignore[arg-type]
+    np.testing.assert_array_equal(constant_array(op).view(np.uint8), bits)
     save_npz(tmp_path / "x.npz", {"x": array})
     found = unpack(load_npz(tmp_path / "x.npz"), "x")
     assert found.dtype == array.dtype
