@@ -1,8 +1,10 @@
 """Costs: documented formulas and published figures."""
 
+from dataclasses import replace
+
 import pytest
 
-from neuronir.dialects.nc.cost import cost
+from neuronir.dialects.nc.cost import _cost, cost
 from neuronir.dialects.nc.enums import Activation, AluOp, DType, Engine, Port, Space
 from neuronir.dialects.nc.instruction import AccessPattern, Affine, Instruction
 from neuronir.dialects.nc.machine import get_machine
@@ -154,3 +156,54 @@ def test_a_transpose_in_fp32_takes_two_passes() -> None:
 
     single, half = (cost(transpose(t), TRN1) for t in (DType.F32, DType.BF16))
     assert single.issue_ns == pytest.approx(2 * half.issue_ns)
+
+
+def test_a_stationary_that_is_there_is_not_loaded_again() -> None:
+    """Whichever of two matmuls of a shape is asked for first."""
+    for n, first in ((384, 0), (320, 1)):
+        both = {}
+        for reuse in (first, 1 - first):
+            item = matmul(n)
+            item.params = {"accumulate": 0, "reuse": reuse}
+            both[reuse] = cost(item, TRN1).issue_ns * TRN1.pe_ghz
+        assert both[0] == pytest.approx(n + TRN1.matmul_overhead_cycles + 128 // 4)
+        assert both[1] == pytest.approx(n + TRN1.matmul_reuse_cycles)
+
+
+def test_what_was_asked_before_changes_no_cost() -> None:
+    """Instructions that differ in one thing each, in two orders."""
+    items = [matmul(dtype=dtype) for dtype in (DType.BF16, DType.F32)]
+    items += [
+        replace(items[0], params={"accumulate": a, "reuse": r}) for a in (0, 1) for r in (0, 1)
+    ]
+    items += [act(sbuf(0, 300), sbuf(0, 300), func) for func in Activation]
+    items += [
+        replace(add(a, b, d), engine=engine, params={"op": int(op)})
+        for engine in (Engine.DVE, Engine.POOL)
+        for op in (AluOp.ADD, AluOp.MAX)
+        for a in (sbuf(0, 300, dtype=DType.BF16), psum(0, 300, dtype=DType.BF16))
+        for b in (sbuf(0, 300, dtype=DType.BF16), sbuf(0, 300))
+        for d in (sbuf(0, 300, dtype=DType.BF16),)
+    ]
+    half = sbuf(0, 512, dtype=DType.BF16)
+    items += [Instruction("memset", Engine.DVE, (half,), (), {"value": v}) for v in (0.0, 1.0)]
+    items += [
+        Instruction("tensor_reduce", Engine.DVE, (half,), (half,), {"op": int(op), "axes": 1})
+        for op in (AluOp.ADD, AluOp.MULTIPLY)
+    ]
+    rows = hbm(0, 64)
+    items += [dma(sbuf(0, 64), replace(rows, partition_stride=s)) for s in (256, 512)]
+    items += [replace(items[-1], params={"accumulate": int(AluOp.ADD)})]
+    for order in (items, items[::-1]):
+        machine = replace(TRN1)  # costs are remembered for each machine
+        assert [cost(i, machine) for i in order] == [_cost(i, machine) for i in order]
+
+
+@pytest.mark.parametrize("rows", [1, 2, 15, 16, 17, 128])
+def test_a_descriptor_is_one_engines_work(rows: int) -> None:
+    """Transfers of less than 16 leave engines idle."""
+    c = cost(dma(sbuf(0, 1024, rows), hbm(0, 1024, rows)), TRN1)
+    assert c.descriptors == rows
+    assert c.parallel == min(rows, 16)
+    one = 4096 / TRN1.dma_engine_gbps
+    assert c.latency_ns - TRN1.dma_fixed_ns == pytest.approx(-(-rows // 16) * one)
