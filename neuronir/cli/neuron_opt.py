@@ -33,6 +33,7 @@ from neuronir.diagnostics.expected import check_expectations
 from neuronir.diagnostics.output import atomic_write, write_stdout
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes import statistics
+from neuronir.passes.nc.borders import Borders
 from neuronir.pipeline import PipelineError, parse_pipeline, pipeline_text
 from neuronir.registry import Registry
 
@@ -78,7 +79,8 @@ class Job:
             module = parse(chunk, ctx, implicit_module=not self.args.no_implicit_module)
         with self.timer.step("Verifier"):
             verify(module)
-        runner = PassRunner(ctx, self.dumper(ctx), self.timer, self.verify_each)
+        borders = Borders() if self.verify_each else None
+        runner = PassRunner(ctx, self.dumper(ctx), self.timer, self.verify_each, borders)
         runner.run(self.passes, module)
         if self.args.run:
             from neuronir.cli.neuron_opt_evaluate import evaluate

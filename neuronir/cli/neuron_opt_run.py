@@ -17,6 +17,7 @@ from neuronir.diagnostics.diagnostic import Diagnostic
 from neuronir.diagnostics.location import place_of
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.location import file_line_col, source_name
+from neuronir.passes.nc.borders import Borders
 
 _MAX_OP_TEXT = 160
 
@@ -87,6 +88,8 @@ class PassRunner:
     dumper: Dumper
     timer: Timer
     verify_each: bool = True
+    borders: Borders | None = None
+    """Checks of nc modules, behind passes that reorder, rename and place."""
 
     def run(self, passes: Sequence[ModulePass], module: ModuleOp) -> None:
         """All passes in order; RunFailure names the one that failed."""
@@ -94,14 +97,40 @@ class PassRunner:
             self.dumper.before(index, instance, module)
             try:
                 with self.timer.step(instance.name) as step:
+                    self._before(instance, module, step)
                     self._apply(index, instance, module)
                     if self.verify_each:
                         with step.step("(verify)"):
                             self._verify_after(index, instance, module)
+                    if self.borders and (self.verify_each or self.borders.end(passes, index)):
+                        with step.step("(verify nc)"):
+                            self.check_border(self.borders, module, instance.name, index)
             except RunFailure:
                 self.dumper.failed(index, instance, module)
                 raise
             self.dumper.after(index, instance, module)
+
+    def _before(self, instance: ModulePass, module: ModuleOp, timer: Timer) -> None:
+        if self.borders is None:
+            return
+        with timer.step("(verify nc)"):
+            try:
+                self.borders.before(module, instance)
+            except NeuronError as error:
+                raise RunFailure(_located(error, module)) from error
+
+    def check_border(
+        self, borders: Borders, module: ModuleOp, name: str, index: int | None = None
+    ) -> None:
+        """Check an nc module behind a pass (or what `name` says); what is wrong is our fault."""
+        try:
+            borders.check(module)
+        except NeuronError as error:
+            found = _located(error, module)
+            text = f"internal error: '{name}' made a wrong program: {found.text}"
+            outer = Diagnostic("error", text, found.location, found.notes)
+            number = index if self.verify_each else None
+            raise RunFailure(outer, internal=True, index=number) from error
 
     def _apply(self, index: int, instance: ModulePass, module: ModuleOp) -> None:
         try:

@@ -30,6 +30,7 @@ from neuronir.driver.weights import bind_weights, entry_function
 from neuronir.frontends.graph.module import INPUT_NAMES, OUTPUT_NAMES
 from neuronir.frontends.models import Model, kind_of_framework, named_values
 from neuronir.passes.hlo.narrow_int64 import INPUT_RANGES, WIDE_INPUTS, WIDE_OUTPUTS
+from neuronir.passes.nc.borders import Borders
 from neuronir.pipeline import parse_pipeline
 from neuronir.registry import Registry
 from neuronir.targets.encoding.encoding import Encoding, check_registers
@@ -128,6 +129,7 @@ class _Compile:
         register_machine(target.machine)  # passes find it by name
         self.registry = Registry.discover()
         self.timer = Timer()
+        self.borders = Borders()
         self.first = phase_number(options.compile_from, "--compile-from")
         self.last = phase_number(options.compile_to, "--compile-to")
         if self.first == len(PHASES) - 1 or self.last < self.first:
@@ -243,11 +245,14 @@ class _Compile:
     ) -> None:
         """Run the last passes of `done` and verify; a fault of ours leaves a reproducer."""
         ctx = self.registry.context()
-        runner = PassRunner(ctx, Dumper(DumpOptions(), ctx), timer, verify_each=False)
+        dumper = Dumper(DumpOptions(), ctx)
+        runner = PassRunner(ctx, dumper, timer, verify_each=False, borders=self.borders)
         try:
             runner.run(done[-1][1], module)
             with timer.step("(verify)"):
                 self.verify(phase, module)
+            with timer.step("(verify nc)"):
+                runner.check_border(self.borders, module, phase)
         except RunFailure as failure:
             if failure.internal:
                 pipelines = [text for text, _ in done]

@@ -15,6 +15,7 @@ _CLASSES = {
     "nc-split-transfers": ("split_transfers", "NcSplitTransfers"),
     "nc-synchronise": ("synchronise", "NcSynchronise"),
     "nc-verify-machine": ("verify_machine", "NcVerifyMachine"),
+    "nc-verify-order": ("verify_order", "NcVerifyOrder"),
 }
 
 

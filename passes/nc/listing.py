@@ -1,6 +1,6 @@
 """A function of nc ops as plain records, read once so that passes need no IR accessors in loops."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import cast
 
@@ -139,6 +139,7 @@ class Listing:
     loops: list[Node]
     bounds: Bounds
     placed: bool  # whether accesses count from the base of their memory
+    pieces: dict[int, list[Node]] = field(default_factory=dict)  # by place of the instruction
 
 
 def machine_of(module: ModuleOp) -> Machine:
@@ -198,14 +199,32 @@ def trip_count(loop: scf.ForOp) -> int:
     return max(bounds[1], 0)
 
 
-def list_function(func: FuncOp, kinds: Mapping[str, VariableOp], *, placed: bool) -> Listing:
-    """Read a function; with `placed` accesses are by address, else relative to their buffer."""
-    return _Reader(func, kinds, placed).read()
+def list_function(
+    func: FuncOp,
+    kinds: Mapping[str, VariableOp],
+    *,
+    placed: bool,
+    parts: Callable[[InstructionOp], Sequence[InstructionOp]] | None = None,
+) -> Listing:
+    """Read a function; with `placed` accesses are by address, else relative to their buffer.
+
+    The listing also has what could stand for an instruction: the ops that `parts` makes of it,
+    which are erased when they have been read.
+    """
+    return _Reader(func, kinds, placed, parts).read()
 
 
 class _Reader:
-    def __init__(self, func: FuncOp, kinds: Mapping[str, VariableOp], placed: bool) -> None:
+    def __init__(
+        self,
+        func: FuncOp,
+        kinds: Mapping[str, VariableOp],
+        placed: bool,
+        parts: Callable[[InstructionOp], Sequence[InstructionOp]] | None,
+    ) -> None:
         self.func = func
+        self.parts = parts
+        self.pieces: dict[int, list[Node]] = {}
         self.kinds = kinds
         self.placed = placed
         self.buffers: list[Buffer] = []
@@ -232,13 +251,17 @@ class _Reader:
             self.symbols[argument] = ARGUMENT + i
             self.bounds[ARGUMENT + i] = _ANY_ARGUMENT
         nodes = self.block(block, 0)
-        return Listing(self.func, self.buffers, nodes, self.loops, self.bounds, self.placed)
+        return Listing(
+            self.func, self.buffers, nodes, self.loops, self.bounds, self.placed, self.pieces
+        )
 
     def block(self, block: Block, level: int) -> list[Node]:
         nodes: list[Node] = []
         for op in block.ops:
             if isinstance(op, InstructionOp):
                 nodes.append(self.instruction(op, len(nodes)))
+                if self.parts is not None:
+                    self.taken_apart(op, nodes[-1])
             elif isinstance(op, AllocOp):
                 self.allocation(op)
             elif isinstance(op, AddressOfOp):
@@ -347,6 +370,15 @@ class _Reader:
         if op.results:
             self.register(op, record)
         return node
+
+    def taken_apart(self, op: InstructionOp, node: Node) -> None:
+        assert self.parts is not None
+        made = self.parts(op)
+        if made:
+            self.pieces[node.place] = [self.instruction(p, node.index) for p in made]
+            self.places = node.place + 1
+            for part in made:
+                part.erase()
 
     def register(self, op: InstructionOp, record: Instruction) -> None:
         symbol = REGISTER + self.registers

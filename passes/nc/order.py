@@ -115,7 +115,7 @@ class NcOrder(ModulePass):
         fold_constants(block)
         drop_barriers(block)
         unroll_small_loops(block, self.unroll, self.pipeline)
-        cut, pieces = split_transfers(block, self.piece, partial(_loads_own, kinds))
+        cut, pieces = split_transfers(block, self.piece, partial(loads_own, kinds))
         record(self.name, "loads in pieces", cut)
         record(self.name, "pieces of loads", pieces)
         func.attributes[SCHEDULED] = UnitAttr()
@@ -135,7 +135,7 @@ class NcOrder(ModulePass):
         record(self.name, "matmuls that reuse their stationary", mark_reuse(block))
 
 
-def _loads_own(kinds: Mapping[str, VariableOp], target: View, source: View) -> bool:
+def loads_own(kinds: Mapping[str, VariableOp], target: View, source: View) -> bool:
     """Whether what is loaded is what the program itself has left in HBM."""
     variable = source.buffer.owner
     if not isinstance(variable, AddressOfOp):

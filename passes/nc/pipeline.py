@@ -22,6 +22,7 @@ from neuronir.passes.nc.listing import Listing, Node, list_function
 from neuronir.passes.nc.liveness import deep_lifetimes, rounded
 from neuronir.passes.nc.modulo import Edge, load, modulo_schedule
 from neuronir.passes.nc.prefetch import PREFETCHED
+from neuronir.passes.nc.provenance import make_kernel
 from neuronir.passes.nc.rewrite import Linear, copy_with
 from neuronir.passes.nc.schedule import Work, work_of
 from neuronir.passes.nc.steady import report_steady
@@ -267,6 +268,7 @@ def _emit(listing: Listing, loop: Node, plan: Plan) -> None:
     low, high, step = (b.result for b in bounds)
     made = scf.ForOp(low, high, step, [], Region(kernel))
     made.attributes[PIPELINED] = UnitAttr()
+    make_kernel(op, made, depth)
     made.location = op.location
     block.insert_op_before(made, op)
     for q in range(begin + rounds * depth, trips + begin):

@@ -11,6 +11,7 @@ from neuronir.dialects.nc.attributes import Pattern, PatternAttr, number_of
 from neuronir.dialects.nc.ops import InstructionOp, View, build, segments_attr
 from neuronir.dialects.nc.structure import AddressOfOp, AllocOp
 from neuronir.passes.nc.listing import Node
+from neuronir.passes.nc.provenance import move_ahead
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,9 @@ def copy_with(
         attributes=dict(op.attributes),
     )
     copy.location = op.location
+    for new in indices.values():
+        if new.value is not None:
+            move_ahead(copy, new.const)
     return copy
 
 

@@ -13,7 +13,7 @@ from typing import cast
 from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block
+from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
 from neuronir.dialects.nc.dma import DmaOp
@@ -21,7 +21,7 @@ from neuronir.dialects.nc.enums import Space
 from neuronir.dialects.nc.footprint import is_dense
 from neuronir.dialects.nc.ops import View
 from neuronir.dialects.nc.records import dtype_seen, space_of
-from neuronir.dialects.nc.structure import AllocOp
+from neuronir.dialects.nc.structure import AllocOp, FuncOp
 from neuronir.passes.nc.bodies import bodies_in_place
 from neuronir.passes.nc.listing import functions, require_phase
 from neuronir.passes.nc.rewrite import with_views
@@ -63,7 +63,7 @@ class NcSplitTransfers(ModulePass):
         with bodies_in_place(op):
             for func in functions(op):
                 if SCHEDULED in func.attributes:
-                    self._block(func.body.block, lambda target, source: True)
+                    self._block(func.body.block, _any)
 
     def _block(self, block: Block, chosen: Chosen) -> None:
         for op in block.ops:
@@ -74,6 +74,23 @@ class NcSplitTransfers(ModulePass):
         record(self.name, "pieces", pieces)
 
 
+def parts_behind_order(op: Operation, piece: int) -> list[DmaOp]:
+    """The pieces into which nc-split-transfers cuts an op where it is; none if it stays whole."""
+    around: list[Operation] = []
+    parent = op.parent_op()
+    while parent is not None:
+        around.append(parent)
+        parent = parent.parent_op()
+    if not any(isinstance(o, FuncOp) and SCHEDULED in o.attributes for o in around):
+        return []
+    inside = any(isinstance(o, scf.ForOp) for o in around)
+    return parts_of(op, piece, _stores if inside else _any)
+
+
+def _any(target: View, source: View) -> bool:
+    return True
+
+
 def _stores(target: View, source: View) -> bool:
     return space_of(target.buffer) == Space.HBM
 
@@ -82,16 +99,27 @@ def split_transfers(block: Block, piece: int, chosen: Chosen) -> tuple[int, int]
     """Cut the transfers of a block between ends that are `chosen` into pieces of at least `piece`
     bytes; those cut, and into how many."""
     cut = pieces = 0
-    for op in list(block.ops) if piece else ():
-        if not isinstance(op, DmaOp) or not _divisible(*_ends(op)) or not chosen(*_ends(op)):
-            continue
-        parts = _parts(op, piece)
-        if len(parts) > 1:
+    for op in list(block.ops):
+        parts = parts_of(op, piece, chosen)
+        if parts:
             block.insert_ops_before(parts, op)
             op.detach()
             op.erase()
             cut, pieces = cut + 1, pieces + len(parts)
     return cut, pieces
+
+
+def parts_of(op: Operation, piece: int, chosen: Chosen) -> list[DmaOp]:
+    """The pieces, in no block yet, into which an op is cut; none where it stays whole."""
+    if not piece or not isinstance(op, DmaOp):
+        return []
+    ends = _ends(op)
+    if not _divisible(*ends) or not chosen(*ends):
+        return []
+    cut = _pieces(*ends, piece)
+    if len(cut) < 2:
+        return []
+    return [cast(DmaOp, with_views(op, {0: target, 1: source})) for target, source in cut]
 
 
 def _divisible(target: View, source: View) -> bool:
@@ -121,14 +149,6 @@ def _apart(view: View) -> bool:
 def _ends(op: DmaOp) -> tuple[View, View]:
     target, source = op.views()
     return cast(View, target), cast(View, source)
-
-
-def _parts(op: DmaOp, piece: int) -> list[DmaOp]:
-    """The pieces of a transfer in its order; itself where it stays whole."""
-    return [
-        cast(DmaOp, with_views(op, {0: target, 1: source}))
-        for target, source in _pieces(*_ends(op), piece)
-    ]
 
 
 def _pieces(target: View, source: View, piece: int) -> list[tuple[View, View]]:

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import FileLineColLoc, ModuleOp, StringAttr
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
+from neuronir.dialects.nc.attributes import UpdateAttr, WaitAttr
 from neuronir.dialects.nc.enums import Space
 from neuronir.dialects.nc.instruction import Instruction
 from neuronir.dialects.nc.machine import Machine
@@ -32,7 +34,7 @@ from neuronir.passes.nc.listing import (
 )
 from neuronir.passes.nc.rewrite import fold_constants
 
-_PLACED = ("allocated", "synchronised")
+PLACED = ("allocated", "synchronised")
 _WITHOUT_TILES = ("register_load", "barrier")
 
 
@@ -44,55 +46,110 @@ class NcVerifyMachine(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Check the module; it is not changed."""
-        machine = machine_of(op)
-        placed = phase_of(op) in _PLACED
+        check = MachineCheck(machine_of(op))
+        placed = phase_of(op) in PLACED
         if phase_of(op) == "virtual":
-            op = _written_out(op)
+            op = written_out(op)
         kinds = variables(op)
         with bodies_in_place(op):
             for func in functions(op):
-                listing = list_function(func, kinds, placed=placed)
-                for buffer, problem in _buffers(listing.buffers, machine):
-                    where = _location(buffer.op) if buffer.op is not None else None
-                    raise NeuronError("NIR_NC010", problem, location=where)
-                for node in _instructions(listing.nodes):
-                    self._check(node, listing, machine)
+                check.function(list_function(func, kinds, placed=placed))
 
-    def _check(self, node: Node, listing: Listing, machine: Machine) -> None:
-        record, op = node.record, node.op
-        if record is None or not isinstance(op, InstructionOp):
-            return
-        limits = {
+
+class MachineCheck:
+    """Checks functions against the limits of a machine; what has been found right is known."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self.limits = {
             Space.SBUF: machine.sbuf_usable_partition_bytes,
             Space.PSUM: machine.psum_partition_bytes,
         }
-        problems = list(violations(record, machine)) or list(_meaning(record, machine))
+        self.right: set[tuple[object, ...]] = set()
+
+    def function(self, listing: Listing) -> None:
+        """NIR_NC010 for the first thing of a function that is wrong."""
+        for buffer, problem in _buffers(listing.buffers, self.machine):
+            where = location_of(buffer.op) if buffer.op is not None else None
+            raise NeuronError("NIR_NC010", problem, location=where)
+        for node in _instructions(listing.nodes):
+            self._check(node, listing)
+
+    def semaphores(self, module: ModuleOp) -> None:
+        """NIR_NC010 for the first semaphore that there is not, of a module that is right else."""
+        for op in module.walk():
+            if isinstance(op, InstructionOp):
+                waits = [cast(WaitAttr, a).data for a in op.waits.data] if op.waits else ()
+                updates = [cast(UpdateAttr, a).data for a in op.updates.data] if op.updates else ()
+                problems = self._missing([u.semaphore for u in (*waits, *updates)])
+                self._report(op, problems)
+
+    def _check(self, node: Node, listing: Listing) -> None:
+        record, op = node.record, node.op
+        if record is None or not isinstance(op, InstructionOp):
+            return
+        machine = self.machine
+        problems: list[str] = []
+        what = _what(record, machine)
+        if what not in self.right:
+            problems = list(violations(record, machine)) or list(_meaning(record, machine))
+            if not problems:
+                self.right.add(what)
         for access in node.accesses:
             problems += _bounds(access, listing)
         for access in node.accesses:
-            limit = limits.get(access.pattern.space)
+            limit = self.limits.get(access.pattern.space)
             if limit is not None and (access.low < 0 or access.high > limit):
                 problems.append(
                     f"touches bytes {access.low} to {access.high - 1} of "
                     f"{access.pattern.space.name}, which has {limit} per partition"
                 )
-        used = [w.semaphore for w in record.waits] + [u.semaphore for u in record.updates]
-        for semaphore in used:
-            if semaphore >= machine.semaphores:
-                problems.append(
-                    f"uses semaphore {semaphore}; {machine.name} has {machine.semaphores}"
-                )
+        if record.waits or record.updates:
+            used = [w.semaphore for w in record.waits] + [u.semaphore for u in record.updates]
+            problems += self._missing(used)
+        self._report(op, problems)
+
+    def _missing(self, used: Sequence[int]) -> list[str]:
+        machine = self.machine
+        return [
+            f"uses semaphore {semaphore}; {machine.name} has {machine.semaphores}"
+            for semaphore in used
+            if semaphore >= machine.semaphores
+        ]
+
+    def _report(self, op: InstructionOp, problems: Sequence[str]) -> None:
         if problems:
             engine = op.engine.data if isinstance(op.engine, StringAttr) else "no engine yet"
             raise NeuronError(
                 "NIR_NC010",
                 f"{op.name} ({engine}): {problems[0]}",
-                location=_location(op),
-                help=f"the limits are those of {machine.name}",
+                location=location_of(op),
+                help=f"the limits are those of {self.machine.name}",
             )
 
 
-def _written_out(module: ModuleOp) -> ModuleOp:
+def _what(record: Instruction, machine: Machine) -> tuple[object, ...]:
+    """All of an instruction that limits depend on: of addresses only where a sum lies in its
+    bank."""
+    bank: object = None
+    if record.opcode == "matmul" and record.dst and record.dst[0] is not None:
+        address = record.dst[0].address
+        bank = None if address.terms else address.const % machine.psum_bank_bytes
+    operands = (
+        None if p is None else (p.space, p.dtype, p.start, p.partitions, p.free, p.partition_stride)
+        for p in (*record.dst, *record.src)
+    )
+    return (
+        record.opcode,
+        record.engine,
+        len(record.dst),
+        bank,
+        tuple(sorted(record.params.items())),
+        *operands,
+    )
+
+
+def written_out(module: ModuleOp) -> ModuleOp:
     """A copy as nc-order begins with: calls written out at their place, constant places folded."""
     copy = module.clone()
     for old, new in zip(module.walk(), copy.walk(), strict=True):
@@ -104,7 +161,7 @@ def _written_out(module: ModuleOp) -> ModuleOp:
     return copy
 
 
-def _location(op: Operation) -> SourceLocation | str | None:
+def location_of(op: Operation) -> SourceLocation | str | None:
     """Where an op stands: its HLO op, or its place in the file it was read from."""
     location = op.location
     if isinstance(location, FileLineColLoc):

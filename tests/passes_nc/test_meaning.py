@@ -14,6 +14,7 @@ from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.nc import spill_pages, split_transfers
 from neuronir.passes.nc.allocate import NcAllocate
 from neuronir.passes.nc.assign_banks import NcAssignBanks
+from neuronir.passes.nc.borders import Borders
 from neuronir.passes.nc.order import NcOrder
 from neuronir.passes.nc.spill import NcSpill
 from neuronir.passes.nc.split_transfers import NcSplitTransfers
@@ -29,8 +30,11 @@ def _check(module: ModuleOp, *steps: ModulePass, columns: int) -> None:
     x = np.random.default_rng(0).standard_normal((32, columns)).astype(np.float32)
     zeros = Options(uninitialized="zero")
     expected = [o.tobytes() for o in run_module(module, [x], machine, zeros)]
+    borders = Borders()
     for step in (*steps, NcSynchronise()):
+        borders.before(module, step)
         step.apply(Context(), module)
+        borders.check(module)
         found = run_module(module, [x], machine, zeros)
         assert [o.tobytes() for o in found] == expected, step.name
     program = program_from_module(module, machine)

@@ -1,0 +1,361 @@
+"""Who wrote the bytes of a memory last, exactly, while a program is gone through.
+
+A memory holds the writes that may still be seen, each under the *region* that it covered. A read
+finds the writes that it meets, newest first: most often one that covers it. Where there are
+several, what each of them still shows is painted once, relative to the read, and kept: tiles,
+columns and rows meet in the same way again and again.
+"""
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+from math import gcd, prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuronir.dialects.nc.footprint import Shape, shapes_overlap
+
+Area = tuple[tuple[int, int, bytes], ...]
+"""Partitions (first, one after the last, relative to those of a read) and their bytes, as first
+bytes of intervals and ones after the last, relative to the lowest of the read (int64)."""
+
+_LARGEST = 1 << 20  # granules of a read that are painted
+_PAGE = 4096  # bytes that regions are sought by
+_PAGES = 64  # a region of more pages is compared with all others
+
+
+class Region:
+    """Partitions `start` to `stop` times the bytes of `shape` at `address`."""
+
+    __slots__ = ("start", "stop", "address", "shape", "low", "high")
+
+    def __init__(self, start: int, stop: int, address: int, shape: Shape) -> None:
+        self.start = start
+        self.stop = stop
+        self.address = address
+        self.shape = shape
+        self.low = address + shape.low
+        self.high = address + shape.high
+
+    def meets(self, other: "Region") -> bool:
+        """Whether the two have a byte of a partition in common."""
+        if self.high <= other.low or other.high <= self.low:
+            return False
+        if self.stop <= other.start or other.stop <= self.start:
+            return False
+        if not self.shape.dims and not other.shape.dims:
+            return True
+        return shapes_overlap(self.shape, other.shape, other.address - self.address)
+
+    def covers(self, other: "Region") -> bool:
+        """Whether no byte of `other` lies outside, as far as that is seen at once."""
+        if self.start > other.start or self.stop < other.stop:
+            return False
+        if not self.shape.dims:
+            return self.low <= other.low and other.high <= self.high
+        return self.address == other.address and self.shape == other.shape
+
+    def moved(self, partitions: int, size: int) -> "Region":
+        """The same region some partitions and bytes further."""
+        return Region(
+            self.start + partitions, self.stop + partitions, self.address + size, self.shape
+        )
+
+
+@lru_cache(maxsize=1 << 12)
+def run(size: int) -> Shape:
+    """The shape of so many bytes side by side."""
+    return Shape(0, size, size, ())
+
+
+def solid(start: int, stop: int, low: int, high: int) -> Region:
+    """A region without gaps."""
+    return Region(start, stop, low, run(high - low))
+
+
+@dataclass(slots=True)
+class Write:
+    """A value in memory: who made it, and where its first byte lies or would lie (None where all
+    bytes are alike)."""
+
+    time: int
+    value: int
+    partition: int
+    byte: int | None
+
+
+UNWRITTEN = -1
+"""The value of bytes that nobody has written."""
+
+
+@dataclass(slots=True)
+class Painter:
+    """Numbers for contents that consist of several values; shared by the programs compared."""
+
+    contents: dict[tuple[tuple[int, ...], ...], int] = field(default_factory=dict)
+    areas: dict[Area, int] = field(default_factory=dict)
+    shapes: dict[tuple[int, Shape], int] = field(default_factory=dict)
+    known: dict[tuple[int, int], int] = field(default_factory=dict)  # by identity of the shape
+    kept: list[Shape] = field(default_factory=list)
+    painted: dict[tuple[int, ...], tuple[int, ...]] = field(default_factory=dict)
+
+    def shape(self, region: Region) -> int:
+        """A number for what a region is like, wherever it lies."""
+        extent = region.stop - region.start
+        number = self.known.get((extent, id(region.shape)))
+        if number is None:
+            key = (extent, region.shape)
+            number = self.shapes.setdefault(key, len(self.shapes))
+            self.known[(extent, id(region.shape))] = number
+            self.kept.append(region.shape)
+        return number
+
+    def content(self, read: Region, seen: list[tuple[Region, Write]]) -> tuple[int, int]:
+        """A number for what a read finds, and one for the bytes that nobody has written (-1: there
+        are none); `seen` are the writes that it meets, oldest first."""
+        key = [self.shape(read)]
+        for region, _ in seen:
+            key += (
+                self.shape(region),
+                region.start - read.start,
+                region.address - read.address,
+            )
+        areas = self.painted.get(tuple(key))
+        if areas is None:
+            try:
+                found = paint(read, [region for region, _ in seen])
+            except TooLarge:  # then all writes count, in their order
+                found = [*(((i, -1, b""),) for i in range(len(seen))), ()]
+            areas = tuple(-1 if not a else self.areas.setdefault(a, len(self.areas)) for a in found)
+            self.painted[tuple(key)] = areas
+        parts: list[tuple[int, ...]] = []
+        for (_, write), area in zip(seen, areas, strict=False):
+            if area >= 0 and write.value != UNWRITTEN:
+                byte = 0 if write.byte is None else read.address - write.byte
+                partition = 0 if write.byte is None else read.start - write.partition
+                parts.append((write.value, partition, byte, area))
+        parts.sort()
+        return self.contents.setdefault(tuple(parts), len(self.contents)), areas[-1]
+
+    def regions(self, read: Region, area: int) -> list[Region]:
+        """The bytes of an area of a read."""
+        (known,) = (a for a, number in self.areas.items() if number == area)
+        return [
+            solid(read.start + start, read.start + stop, read.low + first, read.low + last)
+            for start, stop, runs in known
+            for first, last in np.frombuffer(runs, np.int64).reshape(2, -1).T.tolist()
+        ]
+
+
+def paint(read: Region, writes: list[Region]) -> list[Area]:
+    """What each of the writes, oldest first, shows of a read; at last what none of them does."""
+    ends = {read.start, read.stop}
+    for write in writes:
+        ends |= {p for p in (write.start, write.stop) if read.start < p < read.stop}
+    edges = sorted(ends)
+    grain = _grain(read, writes)
+    places = _granules(read.shape, grain)
+    out: list[list[tuple[int, int, bytes]]] = [[] for _ in range(len(writes) + 1)]
+    for first, stop in zip(edges, edges[1:], strict=False):
+        left = places
+        for i in reversed(range(len(writes))):
+            write = writes[i]
+            if write.start > first or write.stop < stop or not len(left):
+                continue
+            mine = _within(left, write, write.address - read.address, read.shape.low, grain)
+            if mine.any():
+                _add(out[i], first - read.start, stop - read.start, left[mine], grain)
+                left = left[~mine]
+        if len(left):
+            _add(out[-1], first - read.start, stop - read.start, left, grain)
+    return [tuple(area) for area in out]
+
+
+def _grain(read: Region, writes: list[Region]) -> int:
+    """Bytes that are always together: every edge is a multiple of them away from the read's."""
+    grain = 0
+    for region in (read, *writes):
+        shape = region.shape
+        grain = gcd(grain, shape.width, *(stride for stride, _ in shape.dims))
+        grain = gcd(grain, region.low - read.low)
+    return grain
+
+
+@lru_cache(maxsize=256)
+def _granules(shape: Shape, grain: int) -> NDArray[np.int64]:
+    """The bytes of a shape in grains, counted from its lowest one; TooLarge where there are more
+    than _LARGEST."""
+    if shape.width // grain * prod(count for _, count in shape.dims) > _LARGEST:
+        raise TooLarge
+    at = np.arange(shape.width // grain, dtype=np.int64)
+    reach, apart = shape.width, True
+    for stride, count in shape.dims:
+        at = (np.arange(count, dtype=np.int64)[:, None] * (stride // grain) + at).reshape(-1)
+        apart = apart and stride >= reach
+        reach += stride * (count - 1)
+    return at if apart else np.array(sorted(set(at.tolist())), dtype=np.int64)
+
+
+class TooLarge(Exception):
+    """A read has too many bytes apart from each other to be painted."""
+
+
+def _within(
+    places: NDArray[np.int64], write: Region, distance: int, low: int, grain: int
+) -> NDArray[np.bool_]:
+    """Which of the grains of a read belong to a write `distance` bytes behind it."""
+    first = (distance + write.shape.low - low) // grain
+    last = (distance + write.shape.high - low) // grain
+    inside = (places >= first) & (places < last)
+    if write.shape.dims and inside.any():
+        inside &= np.isin(places, _granules(write.shape, grain) + first)
+    return inside
+
+
+def _add(
+    area: list[tuple[int, int, bytes]],
+    start: int,
+    stop: int,
+    places: NDArray[np.int64],
+    grain: int,
+) -> None:
+    """Add the bytes of some partitions to an area, joined with those before where alike."""
+    breaks = np.flatnonzero(np.diff(places) != 1)
+    begins = places[np.concatenate(([0], breaks + 1))] * grain
+    ends = (places[np.concatenate((breaks, [len(places) - 1]))] + 1) * grain
+    runs = begins.tobytes() + ends.tobytes()
+    if area and area[-1][1] == start and area[-1][2] == runs:
+        area[-1] = (area[-1][0], stop, runs)
+    else:
+        area.append((start, stop, runs))
+
+
+class FlowMemory:
+    """One memory, or one buffer of it. Regions have numbers; those that hold a write which may
+    still be seen are noted page by page."""
+
+    __slots__ = ("live", "painter", "regions", "numbers", "known", "ranges", "pages", "wide")
+
+    def __init__(self, painter: Painter) -> None:
+        self.painter = painter
+        self.live: dict[int, Write] = {}
+        self.regions: list[Region] = []
+        self.numbers: dict[tuple[int, int, int], int] = {}
+        self.known: list[dict[int, int]] = []  # by two regions: how they lie
+        self.ranges: list[range] = []  # the pages of each region
+        self.pages: dict[int, dict[int, None]] = {}
+        self.wide: dict[int, None] = {}
+
+    def number(self, region: Region) -> int:
+        """The number of a region here."""
+        key = (region.start, region.address, self.painter.shape(region))
+        number = self.numbers.get(key)
+        if number is None:
+            number = self.numbers[key] = len(self.regions)
+            self.regions.append(region)
+            self.known.append({})
+            self.ranges.append(range(region.low // _PAGE, (region.high - 1) // _PAGE + 1))
+        return number
+
+    def clear(self) -> None:
+        """Forget all writes."""
+        self.live.clear()
+        self.pages.clear()
+        self.wide.clear()
+
+    def _near(self, number: int) -> "dict[int, None] | dict[int, Write]":
+        """The regions of live writes that may meet one."""
+        pages = self.ranges[number]
+        if len(pages) > _PAGES:
+            return self.live
+        if len(pages) == 1 and not self.wide:
+            return self.pages.get(pages[0], _NONE)
+        found = dict(self.wide)
+        for page in pages:
+            there = self.pages.get(page)
+            if there:
+                found.update(there)
+        return found
+
+    def _lie(self, a: int, b: int) -> int:
+        """How two regions lie: 0 apart, 1 with a byte in common, 2 with `a` over all of `b`."""
+        how = self.known[a].get(b)
+        if how is None:
+            one, other = self.regions[a], self.regions[b]
+            how = 0 if not one.meets(other) else 2 if one.covers(other) else 1
+            self.known[a][b] = how
+        return how
+
+    def write(self, number: int, write: Write) -> None:
+        """Remember a write."""
+        live = self.live
+        gone = [k for k in self._near(number) if k != number and self._lie(number, k) == 2]
+        for k in gone:
+            del live[k]
+            if len(self.ranges[k]) > _PAGES:
+                del self.wide[k]
+            else:
+                for page in self.ranges[k]:
+                    del self.pages[page][k]
+        if number not in live:
+            if len(self.ranges[number]) > _PAGES:
+                self.wide[number] = None
+            else:
+                for page in self.ranges[number]:
+                    self.pages.setdefault(page, {})[number] = None
+        live[number] = write
+
+    def seen(self, number: int) -> list[tuple[Region, Write]]:
+        """The writes that a read meets, oldest first."""
+        live, regions = self.live, self.regions
+        found = [(live[k].time, k) for k in self._near(number) if self._lie(k, number)]
+        return [(regions[k], live[k]) for _, k in sorted(found)]
+
+    def read(self, number: int) -> tuple[int, int, int]:
+        """What a read finds: (value, partitions, bytes that the read begins behind it), or a number
+        for several values (below UNWRITTEN), 0, and one more than that of the area that nobody has
+        written."""
+        live = self.live
+        newest, latest = -1, -1
+        for k in self._near(number):
+            if live[k].time > latest and self._lie(k, number):
+                newest, latest = k, live[k].time
+        if newest < 0:
+            return UNWRITTEN, 0, 0
+        best = live[newest]
+        if self._lie(newest, number) == 2:
+            if best.byte is None or best.value == UNWRITTEN:
+                return best.value, 0, 0
+            read = self.regions[number]
+            return best.value, read.start - best.partition, read.address - best.byte
+        content, gap = self.painter.content(self.regions[number], self.seen(number))
+        return UNWRITTEN - 1 - content, 0, gap + 1
+
+    def read_but(self, number: int, gap: int) -> tuple[int, int, int]:
+        """The same, of a read whose bytes in the area `gap` do not matter."""
+        read = self.regions[number]
+        hidden = [
+            (region, Write(0, UNWRITTEN, 0, None)) for region in self.painter.regions(read, gap)
+        ]
+        content, _ = self.painter.content(read, [*self.seen(number), *hidden])
+        return UNWRITTEN - 1 - content, 0, gap + 1
+
+    def final(self) -> tuple[tuple[int, ...], ...]:
+        """What the memory holds at the end: every write that is left, and those before it that it
+        meets."""
+        out: list[tuple[int, ...]] = []
+        for k, write in self.live.items():
+            region = self.regions[k]
+            byte = 0 if write.byte is None else region.address - write.byte
+            earlier = sorted(
+                (self.live[other].value, self.regions[other].address)
+                for other in self._near(k)
+                if self.live[other].time < write.time and self._lie(k, other)
+            )
+            order = (n for pair in earlier for n in pair)
+            shape = self.painter.shape(region)
+            out.append((region.address, shape, write.value, byte, *order))
+        return tuple(sorted(out))
+
+
+_NONE: dict[int, None] = {}

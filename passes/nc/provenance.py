@@ -1,0 +1,72 @@
+"""Marks by which loops and their instructions are known again when a pass has rewritten them.
+
+nc-verify-order sets them before a pass and removes them behind it. A loop keeps its number, a
+kernel says how many iterations one of its own stands for, and an instruction that works ahead says
+by how many iterations.
+"""
+
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import IntegerAttr, i64
+from xdsl.ir import Operation
+
+from neuronir.dialects.nc.ops import InstructionOp
+
+_LOOP = "nc.verify.loop"
+_STEP = "nc.verify.step"
+_SHIFT = "nc.verify.shift"
+
+
+def mark(root: Operation) -> None:
+    """Number the loops in `root`; their instructions work ahead by nothing."""
+    number = 0
+    for op in root.walk():
+        if isinstance(op, InstructionOp):
+            op.attributes[_SHIFT] = _ZERO
+        elif isinstance(op, scf.ForOp):
+            op.attributes[_LOOP] = IntegerAttr(number, i64)
+            op.attributes.pop(_STEP, None)
+            number += 1
+
+
+def unmark(root: Operation) -> None:
+    """Remove all marks in `root`."""
+    for op in root.walk():
+        if op.attributes:
+            for name in (_LOOP, _STEP, _SHIFT):
+                op.attributes.pop(name, None)
+
+
+def loop_number(op: Operation) -> int:
+    """The number of a loop, -1 where it has none."""
+    return _int(op, _LOOP, -1)
+
+
+def step_of(op: Operation) -> int:
+    """How many iterations of the loop that was marked an iteration of this one stands for."""
+    return _int(op, _STEP, 1)
+
+
+def shift_of(op: Operation) -> int:
+    """By how many iterations an instruction works ahead."""
+    return _int(op, _SHIFT, 0)
+
+
+def move_ahead(op: Operation, iterations: int) -> None:
+    """Note that a marked instruction works ahead by so many iterations more."""
+    if iterations and _SHIFT in op.attributes:
+        op.attributes[_SHIFT] = IntegerAttr(shift_of(op) + iterations, i64)
+
+
+def make_kernel(loop: Operation, kernel: Operation, iterations: int) -> None:
+    """Note that an iteration of `kernel` stands for so many of a marked `loop`."""
+    if _LOOP in loop.attributes:
+        kernel.attributes[_LOOP] = loop.attributes[_LOOP]
+        kernel.attributes[_STEP] = IntegerAttr(step_of(loop) * iterations, i64)
+
+
+def _int(op: Operation, name: str, default: int) -> int:
+    found = op.attributes.get(name)
+    return found.value.data if isinstance(found, IntegerAttr) else default
+
+
+_ZERO = IntegerAttr(0, i64)

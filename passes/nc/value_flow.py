@@ -1,0 +1,466 @@
+"""Which values the instructions of a program read, as numbers that programs are compared by.
+
+The instructions are gone through in program order. What one writes gets a number that stands for
+the instruction (opcode, parameters, shapes) and for the numbers of what it reads, byte for byte
+(flow_memory.py). So the same number is the same computation, in whatever buffer, at whatever
+address, in whatever order. Copies of inputs, spilled values and constants that fill memory are
+looked through: who loads a part of something again has the same.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+
+from neuronir.dialects.nc.enums import AluOp, Engine, Space
+from neuronir.dialects.nc.footprint import Shape, is_dense
+from neuronir.dialects.nc.instruction import REGISTER, AccessPattern, Instruction
+from neuronir.passes.nc.flow_memory import UNWRITTEN, FlowMemory, Painter, Region, Write, run, solid
+from neuronir.passes.nc.listing import LOOP, Access, Listing, Node
+from neuronir.passes.nc.provenance import shift_of
+from neuronir.passes.nc.spill_writer import SPILL
+
+_ALL = 1 << 62
+_NO_MATTER = frozenset({"reuse", "register"})
+_Key = tuple[int, ...]
+
+
+@dataclass(slots=True)
+class Values:
+    """The numbers that the programs which are compared have in common."""
+
+    painter: Painter = field(default_factory=Painter)
+    instructions: dict[_Key, int] = field(default_factory=dict)
+    signatures: dict[tuple[object, ...], int] = field(default_factory=dict)
+    gaps: dict[int, dict[int, dict[int, None]]] = field(default_factory=dict)
+    """By signature and source: the areas that nobody had written when they were read."""
+
+    def signature(self, what: tuple[object, ...]) -> int:
+        """A number for what an instruction does, or for a source of values."""
+        return self.signatures.setdefault(what, len(self.signatures))
+
+    def value(self, key: _Key) -> int:
+        """A number for an instruction and what it reads."""
+        return self.instructions.setdefault(key, len(self.instructions))
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A loop of which only some iterations are gone through: those before `first`, and from
+    `first + left_out` on. Each iteration is `step` of the loop that the input has."""
+
+    first: int
+    left_out: int
+    step: int = 1
+
+
+@dataclass(slots=True)
+class Flow:
+    """What a program computes: the final contents of its outputs by name, and the first
+    instruction that computes what was not computed before (`stranger`)."""
+
+    outputs: dict[str, tuple[tuple[int, ...], ...]] = field(default_factory=dict)
+    stranger: Node | None = None
+    instances: int = 0
+
+
+@dataclass(slots=True)
+class _Place:
+    """An operand: its memory, and its region there (where that is fixed, by number)."""
+
+    memory: FlowMemory | None  # None where nothing ever writes it
+    source: int  # then: which variable it is
+    number: int
+    start: int
+    stop: int
+    shape: Shape
+    const: int
+    terms: tuple[tuple[int, int], ...]
+    numbers: dict[int, int] = field(default_factory=dict)  # of regions, by address
+
+
+@dataclass(slots=True)
+class _Step:
+    """An instruction, prepared to be gone through many times."""
+
+    node: Node
+    signature: int
+    shift: int
+    reads: list[_Place]
+    writes: list[_Place]
+    registers: tuple[tuple[int, int, int], ...]  # (operand, symbol, coefficient)
+    result: int  # the symbol of the register that it loads, else -1
+    kind: int = 0
+    rows: dict[int, tuple[tuple[int, int, int, int], ...]] = field(default_factory=dict)
+    """Of a load of an input, by address: the rows that it brings."""
+
+
+_PLAIN, _FILL, _LOAD, _MOVE = range(4)
+
+
+def flow_of(
+    listing: Listing,
+    values: Values,
+    cuts: Mapping[int, Cut] | None = None,
+    numbers: Mapping[int, int] | None = None,
+    *,
+    pieces: Mapping[int, Sequence[Node]] | None = None,
+    known: int | None = None,
+) -> Flow:
+    """Go through a program. `cuts` shorten loops, by what `numbers` calls them; `pieces` stand
+    in the place of transfers (by place); numbers of instructions from `known` on are strange."""
+    return _Run(listing, values, cuts or {}, numbers or {}, pieces or {}, known).run()
+
+
+class _Run:
+    def __init__(
+        self,
+        listing: Listing,
+        values: Values,
+        cuts: Mapping[int, Cut],
+        numbers: Mapping[int, int],
+        pieces: Mapping[int, Sequence[Node]],
+        known: int | None,
+    ) -> None:
+        self.listing = listing
+        self.values = values
+        self.cuts = cuts
+        self.numbers = numbers
+        self.pieces = pieces
+        self.known = _ALL if known is None else known
+        self.flow = Flow()
+        self.time = 0
+        self.memories: dict[int, FlowMemory] = {}
+        self.written = {
+            self._memory_key(a.buffer) for n in listing.nodes for a in n.accesses if a.write
+        }
+        self.sources: dict[int, int] = {}
+        self.registers: dict[int, int] = {}
+        self.loads = 0
+        self.env: dict[int, int] = {}
+        self.shifted: dict[int, tuple[int, Cut]] = {}  # by symbol: the iteration, and how it is cut
+        self.fresh: dict[int, list[FlowMemory]] = {}
+
+    def run(self) -> Flow:
+        """All of it."""
+        steps = self._steps(self.listing.nodes)
+        for buffer in self.listing.buffers:
+            if buffer.loop >= 0 and not self.listing.placed and buffer.key in self.memories:
+                self.fresh.setdefault(buffer.loop, []).append(self.memories[buffer.key])
+        self._block(steps)
+        for buffer in self.listing.buffers:
+            if buffer.role == "output" and buffer.key in self.memories:
+                self.flow.outputs[buffer.name] = self.memories[buffer.key].final()
+        return self.flow
+
+    def _memory_key(self, buffer: int) -> int:
+        """Variables of HBM are apart from each other, as are buffers without addresses."""
+        space = self.listing.buffers[buffer].space
+        if self.listing.placed and space != Space.HBM:
+            return -1 - space
+        return buffer
+
+    def _steps(self, nodes: Sequence[Node]) -> "list[_Step | tuple[Node, list[object]]]":
+        out: list[_Step | tuple[Node, list[object]]] = []
+        for node in nodes:
+            if node.record is None:
+                if node.body:
+                    out.append((node, list(self._steps(node.body))))
+                continue
+            for piece in self.pieces.get(node.place, (node,)):
+                assert piece.record is not None
+                if piece.record.opcode != "barrier":
+                    out.append(self._step(piece, piece.record))
+        return out
+
+    def _step(self, node: Node, record: Instruction) -> _Step:
+        reads = [a for a in node.accesses if not a.write]
+        writes = [a for a in node.accesses if a.write]
+        reads += [a for a in writes if a.partial or _by_register(a)]
+        result = -1
+        if node.op.results:
+            result = REGISTER + self.loads
+            self.loads += 1
+        registers = tuple(
+            (i, symbol, c)
+            for i, p in enumerate((*record.dst, *record.src))
+            if p is not None
+            for symbol, c in p.address.terms
+            if symbol >= REGISTER
+        )
+        step = _Step(
+            node,
+            self._signature(record),
+            shift_of(node.op),
+            [self._place(a) for a in reads],
+            [self._place(a) for a in writes],
+            registers,
+            result,
+        )
+        if not registers:
+            self._see_through(step, record)
+        return step
+
+    def _signature(self, record: Instruction) -> int:
+        params = tuple(
+            sorted((k, _exact(v)) for k, v in record.params.items() if k not in _NO_MATTER)
+        )
+        engine = (
+            -1 if record.engine >= Engine.DMA0 or "register" in record.params else record.engine
+        )
+        what: list[object] = [record.opcode, int(engine), params]
+        for p in (*record.dst, None, *record.src):
+            if p is None:
+                what.append(None)
+            else:
+                what += (p.space, p.dtype, p.start, p.partitions, p.free, p.partition_stride)
+        return self.values.signature(tuple(what))
+
+    def _place(self, access: Access) -> _Place:
+        key = self._memory_key(access.buffer)
+        buffer = self.listing.buffers[access.buffer]
+        pattern = access.pattern
+        base = buffer.address if self.listing.placed and buffer.space == Space.HBM else 0
+        start, stop, shape = access.start, access.stop, access.shape
+        const, terms = pattern.address.const - base, pattern.address.terms
+        if _by_register(access):
+            const, terms = access.low - base, ()
+            shape = run(access.high - access.low)
+        if key not in self.written:
+            source = self.sources.get(access.buffer)
+            if source is None:
+                name = buffer.name or f"buffer {access.buffer}"
+                source = self.sources[access.buffer] = self.values.signature(("source", name))
+            return _Place(None, source, -1, start, stop, shape, const, terms)
+        memory = self.memories.get(key)
+        if memory is None:
+            memory = self.memories[key] = FlowMemory(self.values.painter)
+        if buffer.role == "spill" and pattern.partition_stride > 0 and not terms:
+            pitch = pattern.partition_stride
+            start, const = divmod(const, pitch)
+            stop = start + pattern.partitions
+            shape = run(pattern.elements * pattern.dtype.size)
+        number = -1
+        if not terms:
+            number = memory.number(Region(start, stop, const, shape))
+        return _Place(memory, -1, number, start, stop, shape, const, terms)
+
+    def _see_through(self, step: _Step, record: Instruction) -> None:
+        """Find out whether an instruction only fills memory with what is known by its source."""
+        if len(step.writes) != 1 or step.writes[0].memory is None:
+            return
+        dst = record.dst[0]
+        assert dst is not None
+        if record.opcode == "memset":
+            step.kind = _FILL
+            step.signature = self.values.signature(
+                ("fill", _exact(record.params["value"]), dst.dtype)
+            )
+        if record.opcode != "dma" or record.params.get("accumulate", 0) != AluOp.BYPASS:
+            return
+        src, target, source = record.src[0], step.writes[0], step.reads[0]
+        assert src is not None
+        if SPILL in step.node.op.attributes and source.memory is not None:
+            step.kind = _MOVE
+        elif source.memory is None and src.space == Space.HBM and dst.space != Space.HBM:
+            if self._is_load(dst, src, target):
+                step.kind = _LOAD
+
+    def _is_load(self, dst: AccessPattern, src: AccessPattern, target: _Place) -> bool:
+        """Whether a transfer is a copy of rows, the same ones at both ends."""
+        if target.shape.dims or dst.partitions != src.partitions:
+            return False
+        if dst.dtype.size * dst.elements != target.shape.width:
+            return False
+        size = src.dtype.size
+        addresses = (src.partition_stride, src.address.const, *(c for _, c in src.address.terms))
+        if any(n % size for n in addresses):
+            return False
+        return is_dense(src.free) or [n for _, n in src.free] == [n for _, n in dst.free]
+
+    def _rows(self, step: _Step, address: int) -> tuple[tuple[int, int, int, int], ...]:
+        """The rows that a load brings from `address` on: value, first byte behind that of the
+        target, bytes, and where the first element of the source would lie, counted so as well."""
+        record = step.node.record
+        assert record is not None
+        dst, src = record.dst[0], record.src[0]
+        assert dst is not None and src is not None
+        pitch = src.partition_stride // src.dtype.size
+        first = address // src.dtype.size - pitch * dst.start
+        kinds = (step.reads[0].source, pitch, src.dtype, dst.dtype)
+        width = step.writes[0].shape.width
+        if is_dense(src.free):
+            value = self.values.signature(("load", *kinds))
+            return ((value, 0, width, -dst.dtype.size * first),)
+        row = width // src.free[0][1]
+        out = []
+        for k in range(src.free[0][1]):
+            place = first + k * src.free[0][0]
+            value = self.values.signature(("row", *kinds, src.free[1:], place))
+            out.append((value, k * row, row, k * row))
+        return tuple(out)
+
+    def _block(self, steps: "Sequence[_Step | tuple[Node, list[object]] | object]") -> None:
+        for step in steps:
+            if isinstance(step, _Step):
+                self._instruction(step)
+            elif isinstance(step, tuple):
+                self._loop(*step)
+
+    def _loop(self, node: Node, body: "list[object]") -> None:
+        symbol = LOOP + node.loop
+        cut = self.cuts.get(self.numbers.get(node.loop, -1))
+        trips = node.trip_count - (cut.left_out // cut.step if cut is not None else 0)
+        fresh = [
+            memory for n in range(node.loop, node.last_loop + 1) for memory in self.fresh.get(n, ())
+        ]
+        for i in range(trips):
+            for memory in fresh:
+                memory.clear()
+            self.env[symbol] = i
+            if cut is not None and cut.left_out:
+                self.shifted[symbol] = (i, cut)
+            self._block(body)
+        self.shifted.pop(symbol, None)
+
+    def _address(self, place: _Place, shift: int) -> int:
+        address = place.const
+        for symbol, c in place.terms:
+            i = self.env.get(symbol, 0)
+            cut = self.shifted.get(symbol)
+            if cut is not None and i * cut[1].step + shift >= cut[1].first:
+                i += cut[1].left_out // cut[1].step
+            address += c * i
+        return address
+
+    def _instruction(self, step: _Step) -> None:
+        self.time += 1
+        if step.kind and self._seen_through(step):
+            return
+        key = [step.signature]
+        for place in step.reads:
+            if place.memory is None:
+                key += (place.source, self._address(place, step.shift), 0)
+                continue
+            number = place.number
+            if number < 0:
+                number = self._number(place, step.shift)
+            key += place.memory.read(number)
+        for operand, symbol, c in step.registers:
+            key += (operand, self.registers.get(symbol, UNWRITTEN), c)
+        value = self._value(step, key)
+        flow = self.flow
+        flow.instances += 1
+        if value >= self.known and flow.stranger is None:
+            flow.stranger = step.node
+        if step.result >= 0:
+            self.registers[step.result] = value
+        for role, place in enumerate(step.writes):
+            assert place.memory is not None
+            number, address = place.number, place.const
+            if number < 0:
+                number = self._number(place, step.shift)
+                address = place.memory.regions[number].address
+            made = Write(self.time, 8 * value + role, place.start, address)
+            place.memory.write(number, made)
+
+    def _value(self, step: _Step, key: list[int]) -> int:
+        """The number of an instruction. Where no program has done the same, bytes count less that
+        nobody had written in the program before: they can be anything."""
+        known = self.values.instructions.get(tuple(key))
+        if known is not None:
+            return known
+        gaps = self.values.gaps.setdefault(step.signature, {})
+        if self.known == _ALL:
+            for k in range(len(step.reads)):
+                value, _, gap = key[1 + 3 * k : 4 + 3 * k]
+                if value == UNWRITTEN or (value < UNWRITTEN and gap):
+                    gaps.setdefault(k, {})[gap - 1] = None
+            return self.values.value(tuple(key))
+        choices = [[tuple(key[1 + 3 * k : 4 + 3 * k])] for k in range(len(step.reads))]
+        for k, areas in gaps.items():
+            place = step.reads[k]
+            if place.memory is None:
+                continue
+            number = place.number if place.number >= 0 else self._number(place, step.shift)
+            for area in areas:
+                unwritten = (UNWRITTEN, 0, 0)
+                choices[k].append(place.memory.read_but(number, area) if area >= 0 else unwritten)
+        rest = key[1 + 3 * len(step.reads) :]
+        for choice in product(*choices) if gaps else ():
+            other = [key[0], *(n for read in choice for n in read), *rest]
+            known = self.values.instructions.get(tuple(other))
+            if known is not None:
+                return known
+        return self.values.value(tuple(key))
+
+    def _number(self, place: _Place, shift: int) -> int:
+        address = self._address(place, shift)
+        number = place.numbers.get(address)
+        if number is None:
+            assert place.memory is not None
+            region = Region(place.start, place.stop, address, place.shape)
+            number = place.numbers[address] = place.memory.number(region)
+        return number
+
+    def _seen_through(self, step: _Step) -> bool:
+        """Do an instruction that only brings what is known by its source; False where it has to
+        count as one that computes."""
+        target = step.writes[0]
+        memory = target.memory
+        assert memory is not None
+        if step.kind == _FILL:
+            number = target.number if target.number >= 0 else self._number(target, step.shift)
+            memory.write(number, Write(self.time, 8 * step.signature + 4, 0, None))
+            return True
+        if step.kind == _LOAD:
+            address = self._address(step.reads[0], step.shift)
+            rows = step.rows.get(address)
+            if rows is None:
+                rows = step.rows[address] = self._rows(step, address)
+            base = self._address(target, step.shift) + target.shape.low
+            for value, low, width, byte in rows:
+                begin = base + low
+                number = memory.number(solid(target.start, target.stop, begin, begin + width))
+                memory.write(number, Write(self.time, 8 * value + 5, 0, base + byte))
+            return True
+        return self._moved(step.reads[0], target, memory)
+
+    def _moved(self, source: _Place, target: _Place, memory: FlowMemory) -> bool:
+        """Move what is spilled; False where it is no rectangle of bytes at both ends."""
+        if source.memory is None or source.number < 0 or target.number < 0:
+            return False
+        if source.shape.dims or target.shape.dims or source.shape.width != target.shape.width:
+            return False
+        away = source.memory.regions[source.number]
+        near = memory.regions[target.number]
+        partitions, size = near.start - away.start, near.low - away.low
+        moved: list[tuple[Region, Write]] = []
+        for region, write in source.memory.seen(source.number):
+            if away.covers(region):
+                there = region.moved(partitions, size)
+            elif region.shape.dims:
+                return False
+            else:
+                there = solid(
+                    max(region.start, away.start) + partitions,
+                    min(region.stop, away.stop) + partitions,
+                    max(region.low, away.low) + size,
+                    min(region.high, away.high) + size,
+                )
+            byte = None if write.byte is None else write.byte + size
+            moved.append((there, Write(0, write.value, write.partition + partitions, byte)))
+        memory.write(target.number, Write(self.time, UNWRITTEN, 0, None))
+        for there, write in moved:
+            self.time += 1
+            write.time = self.time
+            memory.write(memory.number(there), write)
+        return True
+
+
+def _by_register(access: Access) -> bool:
+    return any(symbol >= REGISTER and symbol < LOOP for symbol, _ in access.pattern.address.terms)
+
+
+def _exact(number: int | float) -> int | str:
+    """A parameter such that equal ones are the same bits."""
+    return number.hex() if isinstance(number, float) else number

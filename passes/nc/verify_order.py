@@ -1,0 +1,219 @@
+"""nc-verify-order: what passes that move, rename or place have made of a module."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from weakref import WeakKeyDictionary
+
+from xdsl.context import Context
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import BlockArgument
+from xdsl.passes import ModulePass
+
+from neuronir.dialects.nc.attributes import PatternAttr
+from neuronir.dialects.nc.dma import DmaOp
+from neuronir.dialects.nc.ops import InstructionOp
+from neuronir.dialects.nc.structure import AllocOp, CallOp, VariableOp
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.passes.nc.bodies import bodies_in_place
+from neuronir.passes.nc.listing import (
+    Listing,
+    Node,
+    functions,
+    list_function,
+    phase_of,
+    variables,
+)
+from neuronir.passes.nc.order import loads_own
+from neuronir.passes.nc.provenance import loop_number, mark, step_of, unmark
+from neuronir.passes.nc.split_transfers import PIECE, parts_behind_order, parts_of
+from neuronir.passes.nc.value_flow import Cut, Values, flow_of
+from neuronir.passes.nc.verify_machine import PLACED, location_of, written_out
+
+_ITERATIONS = 3
+"""Iterations of a loop, or of the kernel that it has become, that are gone through at least."""
+
+
+@dataclass
+class Snapshot:
+    """What a module was before passes changed it."""
+
+    phase: str
+    piece: int
+    listings: dict[str, Listing] = field(default_factory=dict)
+    trace: list[object] = field(default_factory=list)
+
+
+_SNAPSHOTS: "WeakKeyDictionary[ModuleOp, Snapshot]" = WeakKeyDictionary()
+
+
+@dataclass(frozen=True)
+class NcVerifyOrder(ModulePass):
+    """Check that every output has the values that it had where this pass was named before.
+
+    Named in front of passes that reorder, rename or place, and behind them. Each value is followed
+    from the inputs through all buffers, byte for byte: an instruction must read from each byte what
+    the same instruction has written there before, whatever the buffer is called and wherever it
+    lies (flow dependences), and nothing may come in between (anti and output dependences). Of long
+    loops the first and last iterations are gone through. The first instruction that reads something
+    else is the error NIR_NC011. `piece`: as of nc-order or nc-split-transfers.
+    """
+
+    name = "nc-verify-order"
+    piece: int = PIECE
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Compare with the module as it was remembered, and remember it; it is not changed but for
+        marks, which the next check removes."""
+        before = _SNAPSHOTS.get(op)
+        try:
+            if before is not None:
+                check_order(before, take_snapshot(op, self.piece))
+        finally:
+            unmark(op)
+        _SNAPSHOTS[op] = take_snapshot(op, self.piece)
+        if phase_of(op) == "virtual":
+            mark(op)
+
+
+def take_snapshot(module: ModuleOp, piece: int = PIECE) -> Snapshot:
+    """What a module does now. Passes that follow phase `virtual` need it marked, as `mark` does."""
+    phase = phase_of(module)
+    out = Snapshot(phase, piece)
+    if phase == "virtual":
+        mark(module)
+        copy = written_out(module)
+        unmark(module)
+        module = copy
+    else:
+        out.trace = _trace(module)
+    kinds = variables(module)
+    own = partial(loads_own, kinds)
+
+    def parts(op: InstructionOp) -> list[DmaOp]:
+        return parts_of(op, piece, own) if phase == "virtual" else parts_behind_order(op, piece)
+
+    with bodies_in_place(module):
+        for func in functions(module):
+            listing = list_function(func, kinds, placed=phase in PLACED, parts=parts)
+            out.listings[func.sym_name.data] = listing
+    return out
+
+
+def unchanged(before: Snapshot, module: ModuleOp) -> bool:
+    """Whether a module has the instructions of a snapshot in their places, but for waits."""
+    return before.phase != "virtual" and _trace(module) == before.trace
+
+
+def check_order(before: Snapshot, behind: Snapshot) -> None:
+    """NIR_NC011 where a module does not compute what it computed before."""
+    for name, made in behind.listings.items():
+        known = before.listings.get(name)
+        if known is not None:
+            _Comparison(before.phase, known, made).check()
+
+
+def _trace(module: ModuleOp) -> list[object]:
+    """The instructions in order, with all that their values depend on but for waits."""
+    out: list[object] = []
+    for op in module.walk():
+        count = 0
+        if isinstance(op, InstructionOp):
+            properties = op.properties
+            patterns = properties["patterns"]
+            out += (op, patterns, properties.get("params"), properties.get("engine"))
+            count = op.buffer_count
+            if len(op.operands) > count:  # waits may have some of them too
+                known = (p.data for p in op.patterns.data if isinstance(p, PatternAttr))
+                count += max((i + 1 for pattern in known for i, _ in pattern.terms), default=0)
+        elif isinstance(op, AllocOp | VariableOp):
+            out += (op, op.address)
+        elif isinstance(op, scf.ForOp | CallOp):
+            out.append(op.name)
+            count = len(op.operands)
+        for value in op.operands[:count] if count else ():
+            out.append(value.index if isinstance(value, BlockArgument) else value.owner)
+    return out
+
+
+@dataclass
+class _Comparison:
+    """A function before and behind passes."""
+
+    phase: str
+    known: Listing
+    made: Listing
+
+    def check(self) -> None:
+        """NIR_NC011 where they compute different outputs."""
+        cuts = self._cuts()
+        wrong = self._difference(cuts) if cuts else None
+        if wrong is not None or not cuts:  # what is left out could be the reason
+            wrong = self._difference({})
+        if wrong is None:
+            return
+        stranger, output = wrong
+        if stranger is not None:
+            raise NeuronError(
+                "NIR_NC011",
+                f"{stranger.op.name} reads other values than in the order before",
+                location=location_of(stranger.op),
+                help="something that it depends on, or that overwrites what it reads, has moved",
+            )
+        raise NeuronError(
+            "NIR_NC011",
+            f"output @{output} does not end with the values of the order before",
+            help="two instructions that write the same bytes have changed places, or one is gone",
+        )
+
+    def _difference(self, cuts: Mapping[int, tuple[Cut, Cut]]) -> tuple[Node | None, str] | None:
+        """The first instruction that is another one, and an output; None where all are alike."""
+        values = Values()
+        first = {n: pair[0] for n, pair in cuts.items()}
+        second = {n: pair[1] for n, pair in cuts.items()}
+        numbers = self._numbers(self.known), self._numbers(self.made)
+        old = flow_of(self.known, values, first, numbers[0], pieces=self._pieces())
+        limit = len(values.instructions)
+        new = flow_of(self.made, values, second, numbers[1], known=limit)
+        for name in {**old.outputs, **new.outputs}:
+            if old.outputs.get(name) != new.outputs.get(name):
+                return new.stranger, name
+        return None
+
+    def _numbers(self, listing: Listing) -> dict[int, int]:
+        """What a loop is called before and behind the passes, by its number in the listing."""
+        if self.phase == "virtual":
+            return {loop.loop: loop_number(loop.op) for loop in listing.loops}
+        return {loop.loop: loop.loop for loop in listing.loops}
+
+    def _pieces(self) -> dict[int, list[Node]]:
+        """The transfers that have been cut: nc-order leaves those whole whose loops it leaves,
+        nc-split-transfers none that can be cut."""
+        if self.phase != "virtual":
+            return {} if self.made.pieces else self.known.pieces
+        left = {loop_number(loop.op) for loop in self.made.loops}
+        numbers = self._numbers(self.known)
+        return {
+            place: parts
+            for place, parts in self.known.pieces.items()
+            if not any(numbers[n] in left for n in parts[0].inside)
+        }
+
+    def _cuts(self) -> dict[int, tuple[Cut, Cut]]:
+        """Which iterations are left out: of each loop before, and of what it has become."""
+        before, behind = self._numbers(self.known), self._numbers(self.made)
+        trips = {before[loop.loop]: loop.trip_count for loop in self.known.loops}
+        kinds: dict[int, set[tuple[int, int]]] = {}
+        for loop in self.made.loops:
+            kinds.setdefault(behind[loop.loop], set()).add((loop.trip_count, step_of(loop.op)))
+        out: dict[int, tuple[Cut, Cut]] = {}
+        for number, found in kinds.items():
+            count, step = min(found)
+            around = trips.get(number, 0) - count * step  # in front of the kernel and behind it
+            kept = max(_ITERATIONS, around // step + 1)
+            if len(found) == 1 and around >= 0 and kept < count:
+                first = around + (kept * step - around + 1) // 2
+                left_out = (count - kept) * step
+                out[number] = (Cut(first, left_out), Cut(first, left_out, step))
+        return out
