@@ -21,6 +21,8 @@ from neuronir.targets.neff.check_variables import check_variables
 from neuronir.targets.neff.header import invalid
 
 MAX_CALL_DEPTH = 64
+MAX_NESTING = 128
+"""Levels of loops and calls together: whoever walks a program needs some of the stack for each."""
 
 
 def check_program(program: Program, path: str | None = None) -> None:
@@ -32,7 +34,8 @@ def check_program(program: Program, path: str | None = None) -> None:
         )
     if program.entry not in program.streams:
         raise invalid(8, f"there is no function '{program.entry}', its entry", path)
-    calls: dict[str, set[str]] = {name: set() for name in program.streams}
+    calls: dict[str, dict[str, int]] = {name: {} for name in program.streams}
+    loops = dict.fromkeys(program.streams, 0)
     needed: dict[str, int] = dict.fromkeys(program.streams, 0)
     given: dict[str, int] = {program.entry: 0}
     for name, engines in program.streams.items():
@@ -40,13 +43,14 @@ def check_program(program: Program, path: str | None = None) -> None:
             walk = _Walk(len(program.sources), path)
             walk.items(items, 0)
             needed[name] = max(needed[name], walk.arguments)
-            for callee, count in walk.calls:
-                calls[name].add(callee)
+            loops[name] = max(loops[name], walk.depth)
+            for callee, count, depth in walk.calls:
+                calls[name][callee] = max(calls[name].get(callee, 0), depth)
                 given[callee] = min(given.get(callee, count), count)
     for name, count in needed.items():
         if count > given.get(name, count):
             raise invalid(8, f"function '{name}' takes {count} arguments, a call gives fewer", path)
-    _check_calls(program, calls, path)
+    _check_calls(program, calls, loops, path)
 
 
 def check_machine(program: Program, machine: Machine, path: str | None = None) -> None:
@@ -88,14 +92,16 @@ class _Walk:
         self.sources = sources
         self.path = path
         self.arguments = 0
-        self.calls: list[tuple[str, int]] = []
+        self.depth = 0  # of loops
+        self.calls: list[tuple[str, int, int]] = []  # function, arguments, loops around it
 
     def items(self, items: list[Item], depth: int) -> None:
+        self.depth = max(self.depth, depth)
         for item in items:
             if isinstance(item, Loop):
                 self.items(item.body, depth + 1)
             elif isinstance(item, Call):
-                self.calls.append((item.function, len(item.arguments)))
+                self.calls.append((item.function, len(item.arguments), depth))
                 for argument in item.arguments:
                     self.affine(argument, depth)
             else:
@@ -116,9 +122,19 @@ class _Walk:
                 raise invalid(8, f"loop variable i{symbol} is used outside its loop", self.path)
 
 
-def _check_calls(program: Program, calls: Mapping[str, set[str]], path: str | None) -> None:
-    """No recursion, and no nesting that would exhaust the stack of whoever follows the calls."""
+def _check_calls(
+    program: Program,
+    calls: Mapping[str, Mapping[str, int]],
+    loops: Mapping[str, int],
+    path: str | None,
+) -> None:
+    """No recursion, and no nesting that would exhaust the stack of whoever follows the calls.
+
+    `calls` are, by function, those that it calls and the loops around the call; `loops` the most
+    that are nested in it.
+    """
     depth: dict[str, int] = {}
+    levels: dict[str, int] = {}
     for root in program.streams:
         # Iterative: a hostile chain of calls must not exhaust the stack here either.
         stack: list[tuple[str, list[str]]] = [(root, sorted(calls[root]))]
@@ -129,6 +145,12 @@ def _check_calls(program: Program, calls: Mapping[str, set[str]], path: str | No
                 depth[name] = 1 + max((depth[callee] for callee in calls[name]), default=0)
                 if depth[name] > MAX_CALL_DEPTH:
                     raise invalid(8, f"calls are nested more than {MAX_CALL_DEPTH} deep", path)
+                inner = (around + 1 + levels[callee] for callee, around in calls[name].items())
+                levels[name] = max([loops[name], *inner])
+                if levels[name] > MAX_NESTING:
+                    raise invalid(
+                        8, f"loops and calls are nested more than {MAX_NESTING} deep", path
+                    )
                 active.discard(name)
                 stack.pop()
                 continue

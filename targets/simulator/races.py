@@ -39,6 +39,7 @@ from neuronir.targets.simulator.messages import describe, origin, simulation_err
 from neuronir.targets.simulator.self_overlap import SelfOverlaps
 from neuronir.targets.simulator.walker import Env, Node, Walker
 
+_REACH = {Space.SBUF: 24, Space.PSUM: 24, Space.HBM: 36}  # log2 of bytes: no memory is larger
 _BUCKET = {Space.SBUF: 10, Space.PSUM: 9, Space.HBM: 16}  # log2 of bytes
 
 
@@ -89,6 +90,7 @@ class _Access:
     end: int
     shape: Shape
     address: Affine
+    size: int  # of an element, bytes
     writes: bool
     seen: dict[int, _Footprint] = field(default_factory=dict)
 
@@ -208,7 +210,9 @@ class RaceChecker:
                 hbm = ap.space == Space.HBM
                 start, end = (0, 1) if hbm else (ap.start, ap.start + ap.partitions)
                 shape = shape_of(wide)
-                out.append(_Access(ap.space, start, end, shape, wide.address, is_write))
+                out.append(
+                    _Access(ap.space, start, end, shape, wide.address, ap.dtype.size, is_write)
+                )
         self._overlaps[node] = SelfOverlaps(instruction, lambda ap: self._widened(ap, registers))
         return out
 
@@ -236,6 +240,13 @@ class RaceChecker:
         address = access.address.at(env)
         found = access.seen.get(address)
         if found is None:
+            low, high = address + access.shape.low, address + access.shape.high
+            if low < 0 or high >> _REACH[access.space]:
+                text = f"touches bytes {low} to {high - 1} of {access.space.name}"
+                raise self._wrong("NIR_SIM002", text, node, env)
+            if address % access.size:
+                text = f"an operand is not aligned to the {access.size} bytes of its elements"
+                raise self._wrong("NIR_SIM006", text, node, env)
             found = access.seen[address] = self._intern(access, address)
             hbm = access.writes and access.space == Space.HBM
             kind = ready_kind(self._ready, access.shape, address) if hbm else ""

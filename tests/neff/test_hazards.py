@@ -23,6 +23,9 @@ from neuronir.dialects.nc.machine import get_machine
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.targets.neff.check import check_machine
 from neuronir.targets.neff.reader import parse_neff
+from neuronir.targets.simulator.functional import run
+from neuronir.targets.simulator.races import check_races
+from neuronir.targets.simulator.timing import simulate_timing
 from tests.neff.test_container import as_bytes
 from tests.simulator_functional.build import copy, program, tile, variable
 
@@ -166,6 +169,35 @@ def test_variables_side_by_side() -> None:
     check(build({}, (X, replace(Y, strides=(4, 512)))))
     check(build({}, (X, Y, variable("empty", "scratch", 100, 0))))
     check(build({}, (replace(X, index=3), Y)))
+
+
+@pytest.mark.parametrize("functions, loops", [(60, 31), (5, 31), (60, 2)])
+def test_loops_and_calls_are_not_nested_without_end(functions: int, loops: int) -> None:
+    """Each function calls the next one in so many loops."""
+
+    def nested(item: Item) -> list[Item]:
+        for _ in range(loops):
+            item = Loop(1, [item])
+        return [item]
+
+    item = Instruction("memset", Engine.DVE, (tile(0, 4),), (), {"value": 1.0})
+    whole = build({Engine.DVE: nested(Call("f0", ()))})
+    for k in range(functions):
+        last = k == functions - 1
+        whole.streams[f"f{k}"] = {Engine.DVE: nested(item if last else Call(f"f{k + 1}", ()))}
+    refused(whole, "nested more than 128 deep")
+
+
+def test_loops_and_calls_may_be_nested() -> None:
+    item: Item = Instruction("memset", Engine.DVE, (tile(0, 4),), (), {"value": 1.0})
+    whole = build({Engine.DVE: [Call("f0", ())]})
+    for k in range(31):
+        inner = item if k == 30 else Call(f"f{k + 1}", ())
+        whole.streams[f"f{k}"] = {Engine.DVE: [Loop(2 if k == 0 else 1, [Loop(1, [inner])])]}
+    check(whole)
+    check_races(whole)
+    simulate_timing(whole)
+    run(replace(whole, variables=[]), [], get_machine("trn1"))
 
 
 def test_the_message_names_the_instruction() -> None:

@@ -269,6 +269,19 @@ def test_addresses_are_aligned(space: Space, address: Affine) -> None:
     )
 
 
+@pytest.mark.parametrize("base, step, wrong", [(2, 1, True), (4, 1, False), (2, 2, False)])
+def test_base_addresses_that_functions_are_given_are_aligned(
+    base: int, step: int, wrong: bool
+) -> None:
+    """They count in bytes, so that their values tell."""
+    whole = program({Engine.DVE: [Call("f", (Affine(base),))]}, [X])
+    whole.streams["f"] = {Engine.DVE: [fill(tile(0, 4, terms=((ARGUMENT, step),)))]}
+    if wrong:
+        refused(whole, "NIR_SIM006", "not aligned")
+    else:
+        check_races(whole)
+
+
 def test_rows_are_aligned() -> None:
     source = replace(tile(0, 4, Space.HBM), partition_stride=18)
     refused({Engine.DMA0: [copy(Engine.DMA0, tile(0, 4), source)]}, "NIR_SIM006", "not aligned")
@@ -278,6 +291,14 @@ def test_rows_are_aligned() -> None:
 def test_patterns_have_elements_but_not_too_many(free: tuple[tuple[int, int], ...]) -> None:
     source = replace(tile(0, 1), free=free)
     refused({Engine.DMA0: [copy(Engine.DMA0, tile(64, 1), source)]}, "NIR_SIM006", "access pattern")
+
+
+@pytest.mark.parametrize("space", [Space.SBUF, Space.HBM])
+@pytest.mark.parametrize("step", [1 << 38, -(1 << 38)])
+def test_no_memory_reaches_so_far(space: Space, step: int) -> None:
+    """And nobody goes through what would lie between the elements."""
+    source = replace(tile(0, 4, space), free=((step // 4, 4),))
+    refused({Engine.DMA0: [copy(Engine.DMA0, tile(64, 4), source)]}, "NIR_SIM002", "touches bytes")
 
 
 # ---- registers and tables
