@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 from importlib.metadata import entry_points
 
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.identity import by_identity
 
 
 @dataclass(frozen=True)
@@ -128,6 +129,23 @@ class Machine:
             if partitions <= size:
                 return self.partition_starts[size]
         return ()
+
+
+@by_identity
+def description_of(machine: Machine) -> str:
+    """A text that two machines have in common where all that a compile depends on is equal, but for
+    their names: what plans are remembered by."""
+    values = {f.name: getattr(machine, f.name) for f in fields(machine)}
+    for aside in ("name", "provenance"):
+        del values[aside]
+    return repr([(name, _in_order(value)) for name, value in values.items()])
+
+
+def _in_order(value: object) -> object:
+    """A value such that equal ones have the same text."""
+    if isinstance(value, Mapping):
+        return sorted(value.items())
+    return sorted(value) if isinstance(value, frozenset) else value
 
 
 _MACHINES: dict[str, Machine] = {}

@@ -102,16 +102,16 @@ class PassRunner:
                     if self.verify_each:
                         with step.step("(verify)"):
                             self._verify_after(index, instance, module)
-                    if self.borders and (self.verify_each or self.borders.end(passes, index)):
+                    if self._at_border(passes, index, module):
                         with step.step("(verify nc)"):
-                            self.check_border(self.borders, module, instance.name, index)
+                            self.check_border(module, instance.name, index)
             except RunFailure:
                 self.dumper.failed(index, instance, module)
                 raise
             self.dumper.after(index, instance, module)
 
     def _before(self, instance: ModulePass, module: ModuleOp, timer: Timer) -> None:
-        if self.borders is None:
+        if self.borders is None or not self.borders.concern(module):
             return
         with timer.step("(verify nc)"):
             try:
@@ -119,12 +119,18 @@ class PassRunner:
             except NeuronError as error:
                 raise RunFailure(_located(error, module)) from error
 
-    def check_border(
-        self, borders: Borders, module: ModuleOp, name: str, index: int | None = None
-    ) -> None:
+    def _at_border(self, passes: Sequence[ModulePass], index: int, module: ModuleOp) -> bool:
+        borders = self.borders
+        if borders is None or not borders.concern(module):
+            return False
+        return self.verify_each or borders.end(passes, index)
+
+    def check_border(self, module: ModuleOp, name: str, index: int | None = None) -> None:
         """Check an nc module behind a pass (or what `name` says); what is wrong is our fault."""
+        if self.borders is None:
+            return
         try:
-            borders.check(module)
+            self.borders.check(module)
         except NeuronError as error:
             found = _located(error, module)
             text = f"internal error: '{name}' made a wrong program: {found.text}"

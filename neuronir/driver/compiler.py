@@ -252,7 +252,7 @@ class _Compile:
             with timer.step("(verify)"):
                 self.verify(phase, module)
             with timer.step("(verify nc)"):
-                runner.check_border(self.borders, module, phase)
+                runner.check_border(module, phase)
         except RunFailure as failure:
             if failure.internal:
                 pipelines = [text for text, _ in done]

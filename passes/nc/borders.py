@@ -33,6 +33,10 @@ class Borders:
         self.snapshot: Snapshot | None = None
         self.checked = False
 
+    def concern(self, module: ModuleOp) -> bool:
+        """Whether there is anything to check in a module: it has functions of nc."""
+        return bool(functions(module))
+
     def before(self, module: ModuleOp, instance: ModulePass) -> None:
         """Before a pass runs: remember what the module does, or forget it where the pass may change
         that."""

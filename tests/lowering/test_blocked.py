@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from neuronir.dialects.nc.enums import DType
+from neuronir.dialects.nc.machine import register_machine
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes import statistics
 from neuronir.passes.lowering.products import search
@@ -226,3 +227,22 @@ def test_more_room_is_no_slower() -> None:
     tight = replace(TRN1, name="trn1-tight", sbuf_usable_partition_bytes=64 * 1024)
     narrow, wide = (choose(problem, machine) for machine in (tight, TRN1))
     assert narrow is not None and wide is not None and wide.ns <= narrow.ns
+
+
+def test_plans_are_known_by_what_a_machine_is_and_not_by_its_name() -> None:
+    """A description with the name of another one and a quarter of its SBUF gets plans that fit."""
+    large = replace(small(64), name="same")
+    little = replace(small(16), name="same")
+    problem = Problem(512, 512, 2048, DType.BF16, (DType.BF16,) * 2, DType.BF16, (True, False))
+    first, second = choose(problem, large), choose(problem, little)
+    assert first is not None and second is not None and first != second
+    assert Estimate(problem, large).fits(first) and not Estimate(problem, little).fits(first)
+    assert Estimate(problem, little).fits(second)
+    for machine in (large, little):
+        register_machine(machine)
+        rng = np.random.default_rng(0)
+        a, b = (rng.standard_normal(s).astype(DTYPES["bf16"]) for s in ((512, 2048), (2048, 512)))
+        module = virtual(text(512, 2048, 512, "bf16", False, False), machine)
+        (got,) = execute(module, machine, [a, b])
+        want = a.astype(np.float64) @ b.astype(np.float64)
+        assert np.abs(got.astype(np.float64) - want).max() <= np.abs(want).max() * 2.0**-8

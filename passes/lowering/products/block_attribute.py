@@ -14,7 +14,7 @@ from xdsl.ir import Attribute, Operation
 
 from neuronir.dialects.hlo.attributes import i64_array, i64_attr, ints
 from neuronir.dialects.hlo.linear import DotOp
-from neuronir.dialects.nc.machine import Machine
+from neuronir.dialects.nc.machine import Machine, description_of
 from neuronir.passes.lowering.products.assigned import BLOCKS, wrong
 from neuronir.passes.lowering.products.blocking import Begin, Blocking, Problem, Tiles
 from neuronir.passes.lowering.products.matrices import is_matrix_product, problem_of
@@ -65,7 +65,7 @@ def plan_of(op: DotOp, across: tuple[bool, bool], machine: Machine) -> Blocking:
         plan = choose(problem, machine, pinned_tiles(op)) or choose(problem, machine)
         assert plan is not None  # a smaller product than any that is tried first
         return plan
-    key = problem, machine.name, op.attributes[BLOCKS]
+    key = problem, description_of(machine), op.attributes[BLOCKS]
     if key not in _known:
         _known[key] = named(problem, machine, _blocking(op, data))
     found = _known[key]

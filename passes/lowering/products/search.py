@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from math import inf
 
-from neuronir.dialects.nc.machine import Machine
+from neuronir.dialects.nc.machine import Machine, description_of
 from neuronir.passes.lowering.layouts.layout import tile_width
 from neuronir.passes.lowering.products.blocking import BANKS, Blocking, Problem, Tiles
 from neuronir.passes.lowering.products.estimate import Estimate
@@ -23,7 +23,7 @@ _known: dict[tuple[Problem, str, Tiles | None], Blocking | None] = {}
 def choose(problem: Problem, machine: Machine, tiles: Tiles | None = None) -> Blocking | None:
     """The blocking with the least estimate, of all or of those in blocks of so many `tiles`; None
     where none fits into SBUF."""
-    key = (problem, machine.name, tiles)
+    key = (problem, description_of(machine), tiles)
     if key not in _known:
         estimate = Estimate(problem, machine)
         cuts = [
