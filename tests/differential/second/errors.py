@@ -58,12 +58,21 @@ def _wide(array: Array) -> Wide:
     return np.asarray(array).astype(np.float64)
 
 
-def _peak(error: Error) -> float:
-    """The largest finite bound of an error."""
+def _peak(error: Error, value: Wide | None) -> float:
+    """The largest error of the numbers in a value."""
     assert error is not None
     array = np.asarray(error)
-    finite = array[np.isfinite(array)]
-    return float(finite.max()) if finite.size else 0.0
+    if value is not None and array.shape == value.shape:
+        array = array[np.isfinite(value)]
+    return float(array.max(initial=0.0))
+
+
+def _moved(before: list[Error], given: list[Wide | None], out: Wide) -> Error:
+    """The error of values that came from anywhere in the operands. Infinities and NaN are known
+    where those of the operands are."""
+    peak = max(_peak(e, x) for e, x in zip(before, given, strict=True))
+    unknown = any(bool(np.any(np.isinf(np.asarray(e)))) for e in before)
+    return np.asarray(np.where(np.isfinite(out), peak, np.inf if unknown else 0.0))
 
 
 def _largest(array: Array) -> float:
@@ -107,16 +116,16 @@ def _of(instr: Instr, values: dict[str, Array], known: dict[str, Error], cast: f
         return _combined(instr, given, before, scale, own, cast)
     if instr.rule == "products":
         worst = max(
-            float(np.max(np.abs(np.asarray(e) / np.abs(x)), initial=0.0)) if _peak(e) else 0.0
+            float(np.max(np.abs(np.asarray(e) / np.abs(x)), initial=0.0)) if _peak(e, x) else 0.0
             for e, x in zip(before, given, strict=True)
             if x is not None
         )
-        return np.asarray(np.abs(out) * (instr.terms * (4 * _F32 + worst)) + own)
+        return np.asarray(np.abs(out) * (instr.terms * (4.0 * _F32 + 2.0 * unit + worst)) + own)
     if instr.rule in ("move", "choices"):
-        if all(_peak(e) == 0.0 for e in before):
+        if all(not np.any(np.asarray(e)) for e in before):
             return _least(instr)
         same = len(before) == 1 and instr.opcode in ("abs", "negate", "copy", "opt-barrier")
-        return before[0] if same else max(map(_peak, before))
+        return before[0] if same else _moved(before, given, out)
     error = _elementwise(instr, given, before, out, unit)
     if error is None:
         return None
@@ -141,18 +150,19 @@ def _combined(
     cast: float,
 ) -> Error:
     terms = max(instr.terms, 1)
+    worst = max(_peak(e, x) for e, x in zip(before, given, strict=True))
     sums = (4.0 + 2.0 * np.sqrt(terms)) * _F32
     if instr.rule == "sum":
         # XLA may round each addition to a narrow type.
         narrow = _roundoff(instr)
         if narrow > _F32:
             sums = max(sums, (2.0 + np.sqrt(terms)) * narrow)
-        return np.asarray(sums * scale + own + terms * max(map(_peak, before)))
+        return np.asarray(sums * scale + own + terms * worst)
     a, b = given
     assert a is not None and b is not None
     size = np.sqrt(scale)
     error = size * (_SIGMAS * cast + sums * np.sqrt(min(terms, 64)))
-    crossed = _peak(before[0]) * _largest(b) + _peak(before[1]) * _largest(a)
+    crossed = _peak(before[0], a) * _largest(b) + _peak(before[1], b) * _largest(a)
     return np.asarray(error + own + terms * crossed)
 
 
@@ -185,7 +195,7 @@ def _elementwise(
         return np.asarray(np.abs(x) * es[1] + np.abs(y) * es[0] + es[0] * es[1])
     if rule == "divide":
         least = np.abs(y) - es[1]
-        spread = (es[0] + np.abs(out) * es[1]) / least
+        spread = np.where(least > 0.0, (es[0] + np.abs(out) * es[1]) / least, np.inf)
         error = np.where((es[0] == 0.0) & (es[1] == 0.0), 0.0, spread)
         return np.asarray(error + 4 * _F32 * np.abs(out))
     if rule == "remainder":

@@ -7,6 +7,7 @@ from tests.differential.second import (
     elementwise,
     indexed,
     movement,
+    patterns,
     products,
     reductions,
     special,
@@ -24,8 +25,16 @@ FAMILIES: dict[str, Sequence[Op]] = {
     "indexed": indexed.OPS,
     "special": special.OPS,
     "control": control.OPS,
+    "patterns": patterns.OPS,
 }
-_WEIGHTS = {"movement": 7, "elementwise": 7, "products": 4, "reductions": 4, "indexed": 3}
+_WEIGHTS = {
+    "movement": 7,
+    "elementwise": 7,
+    "products": 4,
+    "reductions": 4,
+    "indexed": 3,
+    "patterns": 2,
+}
 _BAG = [name for name in FAMILIES for _ in range(_WEIGHTS.get(name, 1))]
 STEPS = (1, 2, 3, 4, 5, 6, 8)
 
