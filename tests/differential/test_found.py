@@ -65,3 +65,18 @@ def test_convolution_with_padding_that_cuts(size: int, pad: str) -> None:
         "dim_labels=b0f_0io->b0f"
     )
     check(text, [floats(2, size, 3), floats(taps, 3, 4, seed=1)])
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "value"),
+    [("u32[]", "u16[2]", "70000"), ("u8[2,4]", "s32[2]", "3"), ("s32[3]", "u8[3,4]", "-7")],
+)
+def test_bits_of_one_number_in_another_width(before: str, after: str, value: str) -> None:
+    """The bits of a constant that fills an array, where an element becomes several."""
+    kind = before.split("[")[0]
+    text = entry(
+        f"  c = {kind}[] constant({value})\n"
+        f"  b = {before} broadcast(c), dimensions={{}}\n"
+        f"  ROOT y = {after} bitcast-convert(b)"
+    )
+    check(text, [])

@@ -158,6 +158,8 @@ def _all_splats(op: Operation, e: Emitter) -> SSAValue | None:
     result = op.results[0]
     if shape(result) == ():
         return None
+    if op.name == "hlo.bitcast_convert" and shape(result) != shape(op.operands[0]):
+        return None  # each element becomes several, or several become one
     operands = [_splat_at(v, (), e) for v in op.operands]
     return e.broadcast(e.like(op, operands, tensor((), element(result))), shape(result), ())
 
