@@ -10,7 +10,7 @@ from tests.differential.second.__main__ import EVERY, outcomes
 from tests.differential.second.generate import program
 
 # Programs whose faults are known and being mended are left out.
-FAST = [seed for seed in range(45) if seed not in (10, 12, 31, 36, 39)]
+FAST = [seed for seed in range(42) if seed not in (19, 36)]
 SLOW = range(1000, 1400)
 
 
@@ -41,4 +41,4 @@ def test_a_seed_gives_one_program() -> None:
     """The same text in every process: nothing depends on hashes or on the order of sets."""
     texts = "".join(program(seed).text() for seed in range(10))
     digest = hashlib.sha256(texts.encode()).hexdigest()[:16]
-    assert digest == "e7ec9732c607e5bb"
+    assert digest == "bd5b165bdf24755c"
