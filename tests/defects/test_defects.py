@@ -238,7 +238,6 @@ def test_fp8_e5m2_weight_as_output() -> None:
 
 
 @pytest.mark.slow
-@_todo("virtual makes invalid IR of the bound weights")
 def test_hf_whisper_tiny_bound() -> None:
     path = path_of("hf_whisper_tiny.hlo")
     names = [entry[0] for entry in json.loads(path.with_suffix(".json").read_text())["args"]]
@@ -327,7 +326,6 @@ def test_inf1_broadcast(level: int) -> None:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-@_todo("a product of bf16 with f32 that was converted from bf16 is an illegal matmul")
 def test_dot_mixed(level: int) -> None:
     args = [_floats(15, 19).astype("bfloat16"), _floats(19, 17).astype("bfloat16")]
     right(text_of("dot_mixed.hlo"), args, optlevel=level)

@@ -79,7 +79,8 @@ def _long_rows(
 
 @pytest.mark.parametrize("cast", ["none", "matmult"])
 @pytest.mark.parametrize(
-    ("queries", "keys", "depth", "width"), [(130, 1100, 32, 24), (640, 1152, 64, 64)]
+    ("queries", "keys", "depth", "width"),
+    [(130, 1100, 32, 24), (640, 1152, 64, 64), (750, 1100, 32, 24), (1044, 1100, 32, 32)],
 )
 def test_long_rows(queries: int, keys: int, depth: int, width: int, cast: str) -> None:
     """Queries and keys that tiles do and do not divide, and a scale."""

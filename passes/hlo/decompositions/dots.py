@@ -1,4 +1,5 @@
-"""Dots that the tensor engine has no use for: many tiny products, and products of integers."""
+"""Dots that the tensor engine does not take as they are: many tiny products, products of integers,
+operands of two types."""
 
 from math import prod
 
@@ -7,6 +8,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from neuronir.dialects.hlo.attributes import i64_array
 from neuronir.dialects.support.dtypes import byte_size, is_float, is_integer
+from neuronir.passes.hlo.decompositions.operands import of_one_type
 from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.ranges import integer_range
 from neuronir.passes.hlo.support.values import element, ints, shape, tensor
@@ -26,7 +28,7 @@ _EXACT_FACTOR = 256
 
 def dot(op: Operation, e: Emitter) -> SSAValue | None:
     """A batch of tiny products becomes a multiplication and a sum; integers become exact products
-    of bf16."""
+    of bf16, operands of f32 and a narrower type those of one."""
     if all(is_integer(element(v)) for v in op.operands) and is_integer(element(op.results[0])):
         return _integers(op, e)
     if not all(is_float(element(v)) for v in op.operands):
@@ -38,7 +40,7 @@ def dot(op: Operation, e: Emitter) -> SSAValue | None:
     n = prod(shape(rhs)[d] for d in free_r)
     batch = prod(shape(lhs)[d] for d in ints(op, "lhs_batch_dims"))
     if batch < MANY or m * n * k > TINY:
-        return None
+        return of_one_type(op, e)
     return e.convert(_elementwise(op, e, f32), element(op.results[0]))
 
 

@@ -1,4 +1,5 @@
-"""Grouped convolution: small groups side by side in one filter with zeros between them."""
+"""Convolutions in groups, and of two types: small groups go side by side in one filter with zeros
+between them."""
 
 from math import prod
 
@@ -8,6 +9,7 @@ from xdsl.ir import Operation, SSAValue
 from neuronir.dialects.hlo.attributes import i64_attr
 from neuronir.dialects.hlo.constants import constant_array
 from neuronir.dialects.hlo.flops import FLOPS, note_flops
+from neuronir.passes.hlo.decompositions.operands import of_one_type
 from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.values import (
     element,
@@ -25,7 +27,11 @@ _COMPUTED = 1 << 20
 
 
 def convolution(op: Operation, e: Emitter) -> SSAValue | None:
-    """Batch groups become feature groups, and small feature groups are joined."""
+    """Batch groups become feature groups, and small feature groups are joined; operands of f32 and
+    a narrower type get one type."""
+    same = of_one_type(op, e)
+    if same is not None:
+        return same
     if integer(op, "batch_group_count", 1) > 1:
         note_flops(op)
         return _batch_groups(op, e)

@@ -154,7 +154,8 @@ class _Work:
     def lower(self) -> None:
         """Emit all blocks of queries of all batches."""
         state, found = self.state, self.found
-        step, count = state.machine.matmul_max_moving, self.query.count
+        count, width = self.query.count, self.query.width
+        step = state.machine.matmul_max_moving // width * width  # blocks end where tiles do
         blocks = [
             _Block(self, batch, low, min(step, count - low))
             for batch in self.batches
