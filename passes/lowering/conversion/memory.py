@@ -24,8 +24,12 @@ def contiguous_in_hbm(state: Lowering, value: Value) -> Form:
                 covered *= a.size
             if covered == value.size:
                 return form
-    if value.array is not None or (value.scalar is not None):
-        return state.converter.in_hbm(value)
+    if value.array is not None or value.scalar is not None:
+        # By itself: of a slice of a constant the converter finds a view of the whole, with gaps.
+        alone = Value(value.shape, value.dtype, value.support, [], value.scalar, value.array)
+        form = state.converter.in_hbm(alone)
+        value.forms.append(form)
+        return form
     fresh = new_value(value.shape, value.dtype)
     buffer = state.emitter.variable("scratch", "scratch", value.shape, value.dtype)
     target = hbm_form(buffer, fresh)
