@@ -25,6 +25,7 @@ from neuronir.passes.lowering.layouts.values import (
     new_value,
     rename_dims,
     reshape,
+    scalar_value,
     slice_value,
 )
 from neuronir.passes.lowering.layouts.views import Dim, chunks, plan
@@ -94,10 +95,7 @@ def components(state: Lowering, indices: Value, vector_dim: int, n: int) -> list
     """The columns of an index array, each flattened to a vector of all index positions."""
     shape = indices.shape
     if indices.dtype is not DType.I32:
-        if indices.array is not None:
-            indices = constant_value(indices.array.astype(np.int32), DType.I32)
-        else:
-            indices = _as_int32(state, indices)
+        indices = _as_int32(state, indices)
     out: list[Value] = []
     for j in range(n):
         if vector_dim == len(shape):
@@ -113,7 +111,17 @@ def components(state: Lowering, indices: Value, vector_dim: int, n: int) -> list
     return out
 
 
+_LARGEST = 2**31 - 1
+"""What larger unsigned indices become: it lies beyond the end of any tensor, as they do."""
+
+
 def _as_int32(state: Lowering, indices: Value) -> Value:
+    wide = indices.dtype is DType.U32
+    if indices.scalar is not None:
+        return scalar_value(indices.shape, DType.I32, min(int(indices.scalar), _LARGEST))
+    if indices.array is not None:
+        array = np.minimum(indices.array, np.uint32(_LARGEST)) if wide else indices.array
+        return constant_value(array.astype(np.int32), DType.I32)
     partition = state.default_partition(indices.support)
     count = 1
     for a, _ in partition:
@@ -123,7 +131,13 @@ def _as_int32(state: Lowering, indices: Value) -> Value:
     dims = plan([out, form], [a for a, _ in out.free])
     assert dims is not None
     for piece in chunks(dims, out.partitions, 4, 1 << 15):
-        state.emitter.copy(piece.view(out, 0), piece.view(form, 1), Engine.POOL)
+        target, source = piece.view(out, 0), piece.view(form, 1)
+        if wide:
+            state.emitter.tensor_scalar(
+                target, source, AluOp.MIN, float(_LARGEST), engine=Engine.POOL
+            )
+        else:
+            state.emitter.copy(target, source, Engine.POOL)
     return Value(indices.shape, DType.I32, union([indices.support]), [out])
 
 
