@@ -316,7 +316,6 @@ ENTRY e {
 
 
 @pytest.mark.parametrize("level", LEVELS)
-@_todo("a computed scalar broadcast makes an illegal binary")
 def test_inf1_broadcast(level: int) -> None:
     args = [np.asarray(np.float32(0.5))]
     right(text_of("inf1_broadcast.hlo"), args, "inf1", optlevel=level)

@@ -78,7 +78,7 @@ class Spreader(Transposer):
 
         def put(out: View, low: int) -> None:
             moving = replace(form.at(0, 1, out.free), offset=form.offset + low)
-            self.emitter.matmul(out, stationary, moving, False)
+            self._multiply(out, stationary, moving)
 
         return put
 
@@ -92,9 +92,18 @@ class Spreader(Transposer):
 
         def put(out: View, low: int) -> None:
             moving = View(rows, 0, height, out.free, column + low, (), 0, "bf16")
-            self.emitter.matmul(out, stationary, moving, False)
+            self._multiply(out, stationary, moving)
 
         return put
+
+    def _multiply(self, out: View, stationary: View, moving: View) -> None:
+        """out = stationary^T @ moving, for equal columns of the stationary operand: as many at a
+        time as the array has."""
+        rows = out.partitions
+        for low in range(0, rows, self.machine.pe_columns):
+            count = min(self.machine.pe_columns, rows - low)
+            columns = replace(stationary, free=((stationary.free[0][0], count),))
+            self.emitter.matmul(replace(out, start=low, partitions=count), columns, moving, False)
 
     def _ones(self, dtype: DType) -> View:
         n = self.machine.partitions
@@ -119,7 +128,9 @@ class Spreader(Transposer):
     def _replicate(self, value: Value, forms: Sequence[Form], copies: int) -> Form | None:
         """Spread a value that lies on one partition over all, by a matmul with ones (K = 1)."""
         form = next((f for f in forms if not f.partition and not f.start), None)
-        if form is None or not value.dtype.is_float or space_of(form.buffer) is Space.PSUM:
+        if form is None or space_of(form.buffer) is Space.PSUM:
+            return None
+        if not value.dtype.is_float or value.dtype.name not in self.machine.matmul_dtypes:
             return None
         n = self.machine.partitions
         stationary = self._ones(value.dtype)
@@ -130,7 +141,7 @@ class Spreader(Transposer):
         for piece in chunks(dims, 1, 3, self.machine.psum_bank_bytes // 4):
             psum = self.emitter.psum(n, piece.elements)
             out = View(psum, 0, n, ((1, piece.elements),))
-            self.emitter.matmul(out, stationary, piece.view(form, 1), False)
+            self._multiply(out, stationary, piece.view(form, 1))
             shaped = View(psum, 0, n, packed([d.size for d in piece.dims]))
             self.emitter.copy(replace(piece.view(result, 0), partitions=n), shaped)
         return result
