@@ -4,26 +4,27 @@ An entry is `<folder>/neuronxcc-<version>/MODULE_<model>+<how>/` with `model.nef
 the layout of the public Neuron cache (features.md M01). `<model>` is the digest of the input files,
 `<how>` that of the options and of the compiler itself: its source, and the versions of what it is
 built on. Nothing here imports the compiler, so that a hit answers at once.
+
+Files are hashed whole each time: no size or time of a file says that it is what it was.
 """
 
 import errno
 import hashlib
-import json
 import os
 import platform
 import shutil
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
 import neuronir
-from neuronir.dialects.support.errors import NeuronError
-from neuronir.dialects.support.output import atomic_write
+from neuronir.cache_entry import Damaged, Hit, read_entry, write_about
+from neuronir.dialects.support.inputs import Changed, Readings, digest_of_file, open_input
 
 FOLDER_VARIABLE = "NEURON_COMPILE_CACHE_URL"
 """The environment variable with the cache's folder; empty for no cache."""
@@ -32,7 +33,6 @@ LIMIT_BYTES = 8 << 30
 """Above this size in all, the entries that were used the longest ago go."""
 
 _BUILT_ON = ("xdsl", "numpy", "ml_dtypes", "lark")
-_SETTLED_S = 2.0
 _PART = ".part-"  # of an entry that is being written
 _STALE_S = 24 * 60 * 60.0  # no process writes that long
 _TRIES = 8  # of a name that others break or take
@@ -40,11 +40,19 @@ _DIGITS = 32
 
 
 @dataclass(frozen=True)
-class Hit:
-    """A compiled model: its bytes, and the messages of its compile as (level, text)."""
+class Key:
+    """The folder of an entry, and the digests of the files that it is for, by path."""
 
-    data: bytes
-    messages: Sequence[tuple[int, str]]
+    entry: Path
+    files: Mapping[str, str]
+
+    def check(self, readings: Readings) -> None:
+        """`Changed` unless all that was read is what the key was made from."""
+        if readings.streams:
+            raise Changed(f"'{readings.streams[0]}' is no plain file")
+        for path, digest in readings.digests():
+            if self.files.get(path) != digest:
+                raise Changed(f"'{path}' is not what it was when the compile began")
 
 
 @dataclass(frozen=True)
@@ -54,68 +62,62 @@ class Cache:
     folder: Path
     limit: int = LIMIT_BYTES
 
-    def entry(self, files: Sequence[str], options: Mapping[str, str]) -> Path:
-        """The folder of the entry for these input files (in order) and options.
+    def key(self, files: Mapping[str, str], options: Mapping[str, str]) -> Key:
+        """The key for these input files, by what each is for, and options.
 
-        Raises OSError where a file cannot be read.
+        Raises OSError where a file cannot be read or is no plain file.
         """
-        model = _digest([self._file_digest(Path(name)) for name in files])
+        digests = {}
+        for use, name in files.items():
+            with open_input(name, plain=True) as file:
+                digests[use] = os.path.realpath(name), digest_of_file(file.fileno())
+        model = _digest([f"{use}={digest}" for use, (_, digest) in sorted(digests.items())])
         how = _digest([f"{key}={value}" for key, value in sorted(options.items())] + [compiler()])
         name = f"MODULE_{model[:_DIGITS]}+{how[:_DIGITS]}"
-        return self.folder / f"neuronxcc-{neuronir.__version__}" / name
+        entry = self.folder / f"neuronxcc-{neuronir.__version__}" / name
+        return Key(entry, dict(digests.values()))
 
-    def get(self, entry: Path) -> Hit | None:
-        """What the entry holds; None where there is none, or not a whole one."""
-        try:
-            data = (entry / "model.neff").read_bytes()
-            about = json.loads((entry / "entry.json").read_text())
-            if about["sha256"] != hashlib.sha256(data).hexdigest():
-                return None
-            messages = [(int(level), str(text)) for level, text in about["messages"]]
-            os.utime(entry)  # used now
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
-        return Hit(data, messages)
+    def get(self, entry: Path) -> Hit | Damaged | None:
+        """What the entry holds; None where there is none."""
+        return read_entry(entry)
 
-    def put(self, entry: Path, made: str, messages: Sequence[tuple[int, str]]) -> None:
-        """Keep the file `made` as an entry, whole or not at all; OSError where that fails.
-
-        An entry that another process put there meanwhile stays: it was made from the same.
-        """
+    @contextmanager
+    def part(self, entry: Path) -> Iterator[Path]:
+        """A folder in which to write MODEL of an entry, for `put`; it is gone afterwards."""
         entry.parent.mkdir(parents=True, exist_ok=True)
         part = Path(tempfile.mkdtemp(prefix=_PART, dir=entry.parent))
         try:
-            shutil.copyfile(made, part / "model.neff")
-            with (part / "model.neff").open("rb") as stream:
-                digest = hashlib.file_digest(stream, "sha256").hexdigest()
-            about = {"sha256": digest, "messages": list(messages)}
-            (part / "entry.json").write_text(json.dumps(about))
-            if not self._take_name(part, entry):
-                shutil.rmtree(part, ignore_errors=True)
-        except BaseException:
+            yield part
+        finally:
             # Also on KeyboardInterrupt: a part of an entry must not stay behind.
             shutil.rmtree(part, ignore_errors=True)
-            raise
+
+    def put(self, part: Path, entry: Path, messages: Sequence[tuple[int, str]]) -> None:
+        """Keep the MODEL in a part as an entry, whole or not at all; OSError where that fails.
+
+        An entry that another process put there meanwhile stays: it was made from the same.
+        """
+        write_about(part, entry, messages)
+        self._take_name(part, entry)
         self._trim(entry)
 
-    def _take_name(self, part: Path, entry: Path) -> bool:
-        """Give a whole entry its name, which a folder that is there does not let go; False where
-        that is a whole entry already. One that is not is first put aside, all at once."""
+    def _take_name(self, part: Path, entry: Path) -> None:
+        """Give a whole entry its name, unless that is a whole entry already. A folder that is there
+        does not let it go: one that is not whole is first put aside, all at once."""
         for _ in range(_TRIES):
             try:
                 part.rename(entry)
             except OSError as error:
-                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
                     raise
             else:
-                return True
-            if self.get(entry) is not None:
-                return False
+                return
+            if isinstance(self.get(entry), Hit):
+                return
             aside = Path(tempfile.mkdtemp(prefix=_PART, dir=entry.parent))
             with suppress(FileNotFoundError):  # another process was faster
-                entry.rename(aside)
+                entry.rename(aside / entry.name)
             shutil.rmtree(aside, ignore_errors=True)
-        return False
 
     def _trim(self, newest: Path) -> None:
         """Remove the entries that were used the longest ago until the rest is within the limit, and
@@ -127,7 +129,7 @@ class Cache:
         entries = []
         for path in self.folder.glob("neuronxcc-*/MODULE_*"):
             with suppress(OSError):  # another process may remove it at the same time
-                size = sum(file.stat().st_size for file in path.iterdir())
+                size = sum(file.lstat().st_size for file in path.iterdir())
                 entries.append((path.stat().st_mtime_ns, path.name, path, size))
         total = sum(size for *_, size in entries)
         for _, _, path, size in sorted(entries):
@@ -136,27 +138,6 @@ class Cache:
             if path != newest:
                 shutil.rmtree(path, ignore_errors=True)
                 total -= size
-
-    def _file_digest(self, path: Path) -> str:
-        """The sha256 of a file, remembered as long as its size, time and inode stay.
-
-        As git's index does: a file of 400 MB is not read again. One that changed less than two
-        seconds ago could change again within the clock's grain and is not remembered.
-        """
-        stat = path.stat()
-        identity = [stat.st_size, stat.st_mtime_ns, stat.st_ino, stat.st_dev]
-        note = self.folder / "files" / _digest([str(path.resolve())])[:_DIGITS]
-        with suppress(OSError, ValueError, TypeError):
-            known, digest = json.loads(note.read_text())
-            if known == identity:
-                return str(digest)
-        with path.open("rb") as stream:
-            digest = hashlib.file_digest(stream, "sha256").hexdigest()
-        if time.time() - stat.st_mtime > _SETTLED_S:
-            with suppress(OSError, NeuronError):
-                note.parent.mkdir(parents=True, exist_ok=True)
-                atomic_write(note, json.dumps([identity, digest]))
-        return digest
 
 
 def find_cache(folder: str | None) -> Cache | None:
@@ -190,4 +171,5 @@ def compiler() -> str:
 
 
 def _digest(pieces: Sequence[str]) -> str:
-    return hashlib.sha256("\0".join(pieces).encode()).hexdigest()
+    """Of texts, in which a file's name may hold bytes that are no UTF-8 (surrogates)."""
+    return hashlib.sha256("\0".join(pieces).encode(errors="surrogatepass")).hexdigest()

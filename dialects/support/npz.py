@@ -18,6 +18,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.inputs import open_input
 from neuronir.dialects.support.stored import is_stored, read_stored
 
 Array = NDArray[Any]
@@ -66,14 +67,14 @@ def unpack(entries: Mapping[str, Array], name: str) -> Array:
 def load_npz(path: str | Path) -> dict[str, Array]:
     """All entries of a file as they are stored (raw bits and NAME__dtype apart)."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with open_input(path) as file, np.load(file, allow_pickle=False) as archive:
             if not isinstance(archive, np.lib.npyio.NpzFile):
                 raise NeuronError(
                     "NIR_NPZ003",
                     f"{path} is a single array, not an npz file",
                     help="write it with numpy.savez(path, arg0=..., arg1=...)",
                 )
-            return _entries(archive, path)
+            return _entries(archive, file.fileno())
     except FileNotFoundError as error:
         raise NeuronError("NIR_NPZ004", f"{path} does not exist") from error
     except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
@@ -86,8 +87,11 @@ def load_npz(path: str | Path) -> dict[str, Array]:
         ) from error
 
 
-def _entries(archive: np.lib.npyio.NpzFile, path: str | Path) -> dict[str, Array]:
-    """The arrays of a file, in its order; large ones that are not compressed by two threads."""
+def _entries(archive: np.lib.npyio.NpzFile, descriptor: int) -> dict[str, Array]:
+    """The arrays of an open file, in its order; large ones that are not compressed by two threads.
+
+    All is read from the one file that is open: a name may stand for another one meanwhile.
+    """
     listed = [] if archive.zip is None else archive.zip.infolist()
     members = {member.filename: member for member in listed}
     stored = {
@@ -96,7 +100,9 @@ def _entries(archive: np.lib.npyio.NpzFile, path: str | Path) -> dict[str, Array
         if (member := members.get(f"{name}.npy")) is not None and is_stored(member)
     }
     with ThreadPoolExecutor(2) as pool:
-        read = {name: pool.submit(read_stored, path, member) for name, member in stored.items()}
+        read = {
+            name: pool.submit(read_stored, descriptor, member) for name, member in stored.items()
+        }
         return {n: read[n].result() if n in read else archive[n] for n in archive.files}
 
 

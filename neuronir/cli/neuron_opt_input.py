@@ -23,6 +23,7 @@ from neuronir.cli.neuron_opt_run import RunFailure
 from neuronir.diagnostics.diagnostic import Diagnostic
 from neuronir.diagnostics.output import input_error
 from neuronir.dialects.support.errors import NeuronError, SourceLocation
+from neuronir.dialects.support.inputs import read_input as read_file
 from neuronir.frontends.bindings import Bindings
 from neuronir.frontends.models import FRONTENDS, Model, kind_of_file, read_model
 
@@ -52,7 +53,7 @@ def read_input(path: str, frontend: str | None, *, text: bool = False) -> Chunk:
             raise NeuronError("NIR_INPUT", f"a model of kind '{kind}' cannot be read from stdin")
         return Chunk("", path, kind, read_model(path, kind))
     try:
-        data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+        data = sys.stdin.buffer.read() if path == "-" else read_file(path)
         source = data.decode()
     except OSError as error:
         raise input_error(path, error) from error

@@ -9,36 +9,24 @@ from argparse import Namespace
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from contextvars import copy_context
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from neuronir.cache import Cache, find_cache
 from neuronir.cli.bindings_args import bindings_of
 from neuronir.cli.neuronx_cc_args import ALIASES, remarks
+from neuronir.cli.neuronx_cc_cached import keeper_of
 from neuronir.cli.neuronx_cc_messages import Messages
 from neuronir.cli.program import INTERNAL, OK, USER_ERROR
 from neuronir.dialects.support.errors import NeuronError
-from neuronir.dialects.support.output import atomic_write
+from neuronir.dialects.support.inputs import listening
 from neuronir.driver.phases import PHASES
-from neuronir.targets.registry import is_ours
 
 if TYPE_CHECKING:
     from neuronir.dialects.support.npz import Array
+    from neuronir.driver import CompiledResult
 
 STATUS = "Compiler status PASS"
-
-_OF_RESULT = (
-    "target",
-    "framework",
-    "auto_cast",
-    "auto_cast_type",
-    "optlevel",
-    "native_int64",
-    "input_shape",
-    "io_config",
-    "signature",
-)
-"""The options that decide what comes out, and so belong to the key in the cache."""
 
 
 def compile_model(args: Namespace, messages: Messages) -> int:
@@ -56,6 +44,7 @@ def compile_model(args: Namespace, messages: Messages) -> int:
         return _report(args)
     try:
         _check_output(args.output)
+        args.bindings = bindings_of(args)  # read once: they are part of the key in the cache
         status = _cached(args, messages)
     except NeuronError as error:
         messages.lines.append(error.render())
@@ -87,77 +76,41 @@ def _report(args: Namespace) -> int:
 
 def _cached(args: Namespace, messages: Messages) -> int:
     """The result from the cache, or from a compile whose result is then kept there."""
-    cache = _cache(args)
-    if cache is None:
-        return _compile(args, messages)
-    try:
-        files = [*_model_files(args), *_further_files(args)]
-        entry = cache.entry(files, {name: str(getattr(args, name)) for name in _OF_RESULT})
-    except OSError:
-        return _compile(args, messages)  # it says which file cannot be read, and why
-    hit = cache.get(entry)
-    if hit is not None:
-        for level, text in hit.messages:
-            messages.show(level, text)
-        atomic_write(args.output, hit.data)
-        messages.say("info", f"Using a cached neff: {entry.name}")
+    keeper = keeper_of(args, messages)
+    if keeper is None:
+        return _compile(args, messages, _write)
+    if keeper.answer(args.output):
         messages.say("info", STATUS)
         return OK
-    status = _compile(args, messages)
-    if status == OK and Path(args.output).is_file():
-        try:
-            cache.put(entry, args.output, messages.heard)
-        except OSError as error:
-            messages.say("info", f"the result was not kept in the cache: {error}")
-    return status
+    with listening(keeper.readings):
+        return _compile(args, messages, keeper.write)
 
 
-def _cache(args: Namespace) -> Cache | None:
-    """The cache, unless this compile is asked for more than its result.
-
-    Targets of other packages are left out: their source is not part of the key.
-    """
-    whole = (args.compile_from, args.compile_to) == (PHASES[0], PHASES[-1])
-    more = args.dump_phases_to or args.timing or args.pass_statistics or args.debug
-    if args.no_cache or more or not whole or args.model[0] == "-" or not is_ours(args.target):
-        return None
-    return find_cache(args.cache_dir)
+def _write(result: "CompiledResult", output: str) -> None:
+    result.write(output)
 
 
-def _further_files(args: Namespace) -> list[str]:
-    """The files beside the model that decide what comes out; OSError where one cannot be read."""
-    files = [args.weights] if args.weights else []
-    if args.io_config and Path(args.io_config).is_file():
-        files.append(args.io_config)
-    return files
+Write = Callable[["CompiledResult", str], None]
+"""Writes a result into the file of a name."""
 
 
-def _model_files(args: Namespace) -> list[str]:
-    """The files that the model lies in; OSError where one cannot be read."""
-    path: str = args.model[0]
-    if args.framework.upper() == "ONNX":
-        from neuronir.frontends.onnx.reader import external_files, read_onnx
-
-        return [path, *external_files(read_onnx(path))]
-    if args.framework.upper() == "TENSORFLOW":
-        from neuronir.frontends.tensorflow.files import files_of
-
-        return files_of(path)
-    return [path]
-
-
-def _compile(args: Namespace, messages: Messages) -> int:
+def _compile(args: Namespace, messages: Messages, write: Write) -> int:
     """Compile, write the result and say what was asked for; the exit status."""
     if not args.weights:
-        return _compile_with(dict, args, messages)
+        return _compile_with(dict, args, messages, write)
     import neuronir.dialects.support.npz  # noqa: F401  (numpy's modules are cyclic: by one thread)
 
     with ThreadPoolExecutor(1) as pool:  # the weights are read while the compiler is imported
-        return _compile_with(pool.submit(load_weights, args.weights).result, args, messages)
+        # In this context: who listens to what is read hears of the weights, too.
+        weights = pool.submit(copy_context().run, load_weights, args.weights)
+        return _compile_with(weights.result, args, messages, write)
 
 
 def _compile_with(
-    weights: Callable[[], "dict[str, Array]"], args: Namespace, messages: Messages
+    weights: Callable[[], "dict[str, Array]"],
+    args: Namespace,
+    messages: Messages,
+    write: Write,
 ) -> int:
     """Compile with the weights that a function gives."""
     from neuronir.cli.neuron_opt_reports import statistics_report, timing_report
@@ -173,7 +126,7 @@ def _compile_with(
         compile_from=args.compile_from,
         compile_to=args.compile_to,
         dump_phases_to=args.dump_phases_to,
-        bindings=bindings_of(args),
+        bindings=args.bindings,
         framework=args.framework,
         narrow_integers=True if args.native_int64 == "disabled" else None,
         progress=messages.phase,
@@ -182,7 +135,7 @@ def _compile_with(
     try:
         with messages.listening():
             result = compile_file(args.model[0], args.target, options)
-        result.write(args.output)
+        write(result, args.output)
     except RunFailure as failure:
         if args.debug:
             traceback.print_exc()

@@ -3,10 +3,10 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.inputs import read_input
 from neuronir.dialects.support.output import input_error
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def parse_io_config(text: str) -> Bindings:
 
             text = url2pathname(urlsplit(text).path)
         try:
-            text = Path(text).read_text()
+            text = read_input(text).decode()
         except (OSError, UnicodeDecodeError) as error:
             raise (
                 input_error(text, error)

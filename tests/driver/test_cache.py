@@ -1,6 +1,7 @@
 """The persistent cache of neuronx-cc: what it answers, and what it must not."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 from neuronir import cache as cache_module
 from neuronir.cache import Cache, find_cache
+from neuronir.cache_entry import Hit
 from neuronir.cli import neuronx_cc
 from neuronir.dialects.support.npz import npz_bytes
 from tests.driver.models import write_model
@@ -92,6 +94,16 @@ def test_a_compile_that_shows_more_is_done(
     assert list((tmp_path / "dumps").iterdir())
 
 
+def entry_of(cache: Cache, made: Path, **options: str) -> Path:
+    return cache.key({"model": str(made)}, options).entry
+
+
+def keep(cache: Cache, entry: Path, data: bytes, messages: Sequence[tuple[int, str]] = ()) -> None:
+    with cache.part(entry) as part:
+        (part / "model.neff").write_bytes(data)
+        cache.put(part, entry, messages)
+
+
 def test_broken_entry_is_replaced(
     model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -121,22 +133,21 @@ def test_messages_are_said_again(tmp_path: Path) -> None:
     made = tmp_path / "made"
     made.write_bytes(b"neff")
     cache = Cache(tmp_path / "cache")
-    entry = cache.entry([str(made)], {})
+    entry = entry_of(cache, made)
     assert cache.get(entry) is None
-    cache.put(entry, str(made), [(30, "a warning")])
-    found = cache.get(entry)
-    assert found is not None and found.data == b"neff" and found.messages == [(30, "a warning")]
+    keep(cache, entry, b"neff", [(30, "a warning")])
+    assert cache.get(entry) == Hit(b"neff", [(30, "a warning")])
 
 
 def test_oldest_entries_go(tmp_path: Path) -> None:
     made = tmp_path / "made"
     made.write_bytes(bytes(1000))
-    cache = Cache(tmp_path / "cache", limit=2500)
-    paths = [cache.entry([str(made)], {"n": str(n)}) for n in range(3)]
+    cache = Cache(tmp_path / "cache", limit=3000)
+    paths = [entry_of(cache, made, n=str(n)) for n in range(3)]
     for number, path in enumerate(paths):
-        cache.put(path, str(made), [])
+        keep(cache, path, bytes(1000))
         os.utime(path, (number, number))
-    cache.put(cache.entry([str(made)], {"n": "3"}), str(made), [])
+    keep(cache, entry_of(cache, made, n="3"), bytes(1000))
     assert [path.exists() for path in paths] == [False, False, True]
 
 

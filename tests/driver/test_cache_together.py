@@ -11,6 +11,7 @@ from pathlib import Path
 
 from neuronir.cache import Cache
 from tests.driver.models import write_model
+from tests.driver.test_cache import entry_of, keep
 
 _COMPILE = "import sys; from neuronir.cli.neuronx_cc import main; sys.exit(main(sys.argv[1:]))"
 _PUT = """
@@ -26,7 +27,9 @@ for number in range(200):
             (entry / "model.neff").write_bytes(b"cut")
         except FileNotFoundError:
             pass
-    cache.put(entry, sys.argv[3], [])
+    with cache.part(entry) as part:
+        (part / "model.neff").write_bytes(Path(sys.argv[3]).read_bytes())
+        cache.put(part, entry, [])
 """
 
 
@@ -70,10 +73,10 @@ def test_one_entry_that_all_put(tmp_path: Path) -> None:
     made = tmp_path / "made"
     made.write_bytes(b"neff" * 1000)
     folder = tmp_path / "cache"
-    entry = Cache(folder).entry([str(made)], {})
+    entry = entry_of(Cache(folder), made)
     common = ["-c", _PUT, str(folder), str(entry), str(made)]
     together([[*common, broken] for broken in "0001"])
-    Cache(folder).put(entry, str(made), [])
+    keep(Cache(folder), entry, made.read_bytes())
     assert check_whole(folder) == [entry]
 
 
@@ -81,12 +84,12 @@ def test_parts_of_killed_processes_go(tmp_path: Path) -> None:
     made = tmp_path / "made"
     made.write_bytes(b"neff")
     cache = Cache(tmp_path / "cache")
-    entry = cache.entry([str(made)], {})
+    entry = entry_of(cache, made)
     parts = [entry.parent / name for name in (".part-old", ".part-new")]
     for part in parts:
         part.mkdir(parents=True)
         (part / "model.neff").write_bytes(b"ne")
     day = 24 * 60 * 60
     os.utime(parts[0], (time.time() - 2 * day,) * 2)
-    cache.put(entry, str(made), [])
+    keep(cache, entry, b"neff")
     assert [part.exists() for part in parts] == [False, True]

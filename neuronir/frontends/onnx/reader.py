@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.inputs import read_input
 from neuronir.dialects.support.output import input_error
 
 try:
@@ -21,6 +22,9 @@ except ImportError as missing:
         "reading ONNX models needs the package onnx",
         help="pip install 'neuronir[onnx]'",
     ) from missing
+
+# Also needs onnx, whose absence is told above.
+from neuronir.frontends.onnx.external import ExternalFiles, entries_of, external_tensors
 
 Array = NDArray[Any]
 OLDEST_OPSET = 1
@@ -40,8 +44,7 @@ class OnnxFile:
         self.model = model
         self.name = name
         self.digest = hashlib.sha256(data).hexdigest()
-        self._folder = folder
-        self._mapped: dict[Path, Array] = {}
+        self._files = ExternalFiles(folder)
 
     def tensor(self, proto: "onnx.TensorProto", what: str) -> Array:
         """The array of a tensor, read-only; not copied where the file holds plain bytes."""
@@ -66,19 +69,16 @@ class OnnxFile:
         array.flags.writeable = False
         return array
 
-    def external(self) -> set[Path]:
-        """The external files of the initializers of the main graph."""
-        return {
-            self._folder / entry.value
-            for tensor in self.model.graph.initializer
-            for entry in tensor.external_data
-            if entry.key == "location" and self._folder is not None
-        }
+    def external(self) -> dict[str, Path]:
+        """The files in which tensors lie, by location, as far as they are there."""
+        locations = {entries_of(t).get("location", "") for t in external_tensors(self.model)}
+        found = {text: self._files.place(text, "a tensor") for text in sorted(locations)}
+        return {text: path for text, path in found.items() if path.exists()}
 
     def _external(self, proto: "onnx.TensorProto", dtype: "np.dtype[Any]", what: str) -> Array:
-        entries = {entry.key: entry.value for entry in proto.external_data}
+        entries = entries_of(proto)
         location = entries.get("location", "")
-        raw = self._map(location, what)
+        raw = self._files.map(location, what)
         offset, length = (_number(entries.get(k), k, what) for k in ("offset", "length"))
         count = int(np.prod(proto.dims, dtype=object)) if proto.dims else 1
         needed = -(-count * _bits(proto.data_type) // 8)
@@ -103,36 +103,6 @@ class OnnxFile:
             plain.raw_data = part.tobytes()
             return np.asarray(numpy_helper.to_array(plain))
         return _from_bytes(part, dtype, proto, what)
-
-    def _map(self, location: str, what: str) -> Array:
-        """The bytes of an external file, which has to lie in the model's folder."""
-        folder = self._folder
-        if folder is None:
-            raise NeuronError(
-                "NIR_ONNX002",
-                f"{what} lies in the file '{location}', but the model was not read from a file",
-                help="give the path of the model",
-            )
-        root = folder.resolve()
-        path = Path(location)
-        inside = location and not path.is_absolute() and "\0" not in location
-        found = (root / path).resolve() if inside else None
-        if found is None or not found.is_relative_to(root) or found == root:
-            raise NeuronError(
-                "NIR_ONNX003",
-                f"{what} lies in '{location}', which is outside of the model's folder",
-                help="external data must lie beside the model or in folders below it",
-            )
-        if found not in self._mapped:
-            if not found.is_file():
-                raise NeuronError("NIR_ONNX002", f"{what} lies in '{location}', which is no file")
-            try:
-                empty = found.stat().st_size == 0
-                mapped = np.empty(0, np.uint8) if empty else np.memmap(found, np.uint8, mode="r")
-            except OSError as error:
-                raise input_error(str(found), error) from error
-            self._mapped[found] = mapped.view(np.ndarray)
-        return self._mapped[found]
 
 
 def _number(text: str | None, key: str, what: str) -> int | None:
@@ -173,7 +143,7 @@ def read_onnx(path: str) -> OnnxFile:
     A file named `.onnxtxt` holds ONNX's text (`onnx.printer`), any other the protobuf.
     """
     try:
-        data = Path(path).read_bytes()
+        data = read_input(path)
     except OSError as error:
         raise input_error(path, error) from error
     if path.endswith(TEXT_SUFFIX):
@@ -195,6 +165,8 @@ def parse_onnx(data: bytes, name: str = "<model>", folder: Path | None = None) -
             f"'{name}' is truncated or no ONNX model: it is not a protobuf of the ONNX format",
         ) from error
     check_model(model, name)
+    if folder is not None:
+        ExternalFiles(folder).check(model)
     return OnnxFile(model, name, folder, data)
 
 
@@ -232,8 +204,3 @@ def check_model(model: "onnx.ModelProto", name: str) -> None:
                 f"'{name}' uses opset {entry.version}; {OLDEST_OPSET} to {newest} are known",
                 help="install a newer onnx package, or convert it with onnx.version_converter",
             )
-
-
-def external_files(file: OnnxFile) -> list[str]:
-    """Paths of the external files that a model's tensors lie in, sorted."""
-    return sorted(str(path) for path in file.external())

@@ -4,10 +4,10 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from neuronir.dialects.hlo.resources import Array
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.inputs import open_input, read_input
+from neuronir.dialects.support.mapped import mapped_file
 from neuronir.frontends.tensorflow.schema import parse_binary
 from neuronir.frontends.tensorflow.sstable import read_table
 from neuronir.frontends.tensorflow.tensors import dtype_of, static_dims
@@ -27,7 +27,7 @@ class Checkpoint:
         try:
             if path.stat().st_size > LARGEST_INDEX:
                 raise NeuronError("NIR_TF006", f"'{path}' is too large for an index")
-            data = path.read_bytes()
+            data = read_input(path, plain=True)
         except OSError as error:
             raise NeuronError(
                 "NIR_TF006",
@@ -74,14 +74,14 @@ class Checkpoint:
             name = f"{self._prefix.name}.data-{number:05}-of-{self._shards:05}"
             path = self._prefix.with_name(name)
             try:
-                empty = path.stat().st_size == 0
-                mapped: Any = np.empty(0, np.uint8) if empty else np.memmap(path, np.uint8, "r")
+                with open_input(path, plain=True) as file:
+                    mapped = mapped_file(file)
             except (OSError, ValueError) as error:
                 raise NeuronError(
                     "NIR_TF006", f"the checkpoint's shard '{path}' cannot be read: {error}"
                 ) from error
             mapped.flags.writeable = False
-            self._mapped[number] = mapped.view(np.ndarray)
+            self._mapped[number] = mapped
         return self._mapped[number]
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.inputs import read_input
 from neuronir.dialects.support.output import input_error
 from neuronir.frontends.tensorflow.schema import parse_binary, parse_text
 
@@ -94,7 +95,7 @@ def _read(path: Path) -> bytes:
                 f"'{path}' is larger than 2 GiB, which no protocol buffer is",
                 help="keep the variables in a checkpoint: use a SavedModel",
             )
-        return path.read_bytes()
+        return read_input(path)
     except OSError as error:
         raise input_error(str(path), error) from error
 

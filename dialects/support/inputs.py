@@ -1,0 +1,151 @@
+"""Opening the files that a compile reads, and telling afterwards what was read.
+
+A file may be replaced or changed while it is compiled. So whoever keeps a result by the contents of
+files listens with `Readings` to what is opened, and asks at the end for the digests of just those
+open files, not of what bears their names by then.
+"""
+
+import errno
+import hashlib
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+_PIECE = 1 << 20
+_PLAIN = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
+"""How plain files are opened: a fifo that took the name meanwhile must not make us wait."""
+
+
+class Changed(Exception):
+    """A file is not what it was when it was opened."""
+
+
+def open_input(path: str | os.PathLike[str], *, plain: bool = False) -> BinaryIO:
+    """Open a file for reading, and tell those who listen.
+
+    Raises OSError; with `plain` also where it is no plain file, which is then not opened.
+    """
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        if plain:
+            raise no_plain_file(path)
+        for readings in _listening.get():
+            readings.streams.append(os.path.realpath(path))
+        return open(path, "rb")
+    return _opened(os.open(path, _PLAIN), path)
+
+
+def open_below(folder: Path, path: Path) -> BinaryIO:
+    """Open a plain file below a folder, following no link, and tell those who listen.
+
+    `path` begins with `folder`; both are resolved. Raises OSError.
+    """
+    *inner, name = path.relative_to(folder).parts
+    place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for part in inner:
+            flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+            place, outer = os.open(part, flags, dir_fd=place), place
+            os.close(outer)
+        if not stat.S_ISREG(os.stat(name, dir_fd=place, follow_symlinks=False).st_mode):
+            raise no_plain_file(path)
+        return _opened(os.open(name, _PLAIN | os.O_NOFOLLOW, dir_fd=place), path)
+    finally:
+        os.close(place)
+
+
+def read_input(path: str | os.PathLike[str], *, plain: bool = False) -> bytes:
+    """The bytes of a file, as `open_input` opens it."""
+    with open_input(path, plain=plain) as file:
+        return file.read()
+
+
+def no_plain_file(path: str | os.PathLike[str]) -> OSError:
+    """The error of a folder, fifo or device where a plain file is needed."""
+    return OSError(errno.EINVAL, "it is no plain file", os.fspath(path))
+
+
+def digest_of_file(descriptor: int) -> str:
+    """The sha256 of an open plain file, whose place of reading stays."""
+    digest, at = hashlib.sha256(), 0
+    while piece := os.pread(descriptor, _PIECE, at):
+        digest.update(piece)
+        at += len(piece)
+    return digest.hexdigest()
+
+
+def _opened(descriptor: int, path: str | os.PathLike[str]) -> BinaryIO:
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise no_plain_file(path)
+        for readings in _listening.get():
+            readings.add(descriptor, os.path.realpath(path))
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return os.fdopen(descriptor, "rb")
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """A file that was opened: a descriptor of ours, and what the file was then."""
+
+    path: str
+    descriptor: int
+    state: tuple[int, ...]
+
+
+def _state(descriptor: int) -> tuple[int, ...]:
+    """What changes where a file does. Of its times, ctime cannot be set by programs."""
+    found = os.fstat(descriptor)
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+@dataclass
+class Readings:
+    """The plain files that were opened, and `streams`: the paths of what is none."""
+
+    streams: list[str] = field(default_factory=list)
+    _files: list[_Reading] = field(default_factory=list)
+
+    def add(self, descriptor: int, path: str) -> None:
+        """Note an open file, which is kept open."""
+        own = os.dup(descriptor)
+        self._files.append(_Reading(path, own, _state(own)))
+
+    def digests(self) -> list[tuple[str, str]]:
+        """Path and sha256 of each file that was opened; `Changed` where one was changed since."""
+        found = []
+        known: dict[tuple[int, ...], str] = {}
+        for file in self._files:
+            if file.state not in known:
+                known[file.state] = digest_of_file(file.descriptor)
+            if _state(file.descriptor) != file.state:
+                raise Changed(f"'{file.path}' was changed meanwhile")
+            found.append((file.path, known[file.state]))
+        return found
+
+    def close(self) -> None:
+        """Let go of the files."""
+        while self._files:
+            with suppress(OSError):
+                os.close(self._files.pop().descriptor)
+
+
+_listening: ContextVar[tuple[Readings, ...]] = ContextVar("neuronir_readings", default=())
+
+
+@contextmanager
+def listening(readings: Readings) -> Iterator[None]:
+    """Tell `readings` what is opened inside this block, by this thread or one that was given its
+    context, and let go of the files behind it."""
+    token = _listening.set((*_listening.get(), readings))
+    try:
+        yield
+    finally:
+        _listening.reset(token)
+        readings.close()

@@ -1,0 +1,9 @@
+"""Text of others on a terminal."""
+
+
+def printable(text: str) -> str:
+    """The text with what a terminal would act on (escapes, line ends, marks of writing direction,
+    bytes that are no text) written as escapes, such as \\x1b."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)

@@ -1,0 +1,124 @@
+"""Answer a compile from the cache, or keep what was compiled there."""
+
+from argparse import Namespace
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from neuronir.cache import Cache, Key, find_cache
+from neuronir.cache_entry import MODEL, Damaged, Hit
+from neuronir.cli.neuronx_cc_messages import Messages
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.inputs import Changed, Readings
+from neuronir.dialects.support.output import atomic_write
+from neuronir.dialects.support.printable import printable
+from neuronir.driver.phases import PHASES
+from neuronir.targets.registry import is_ours
+
+if TYPE_CHECKING:
+    from neuronir.driver import CompiledResult
+
+_OF_RESULT = (
+    "target",
+    "framework",
+    "auto_cast",
+    "auto_cast_type",
+    "optlevel",
+    "native_int64",
+)
+"""The options that decide what comes out, and so belong to the key in the cache; beside them what
+--input-shape, --io-config and --signature bind."""
+
+_PIECE = 1 << 20
+
+
+@dataclass
+class Keeper:
+    """The place of one compile in the cache, and the files that it reads."""
+
+    cache: Cache
+    key: Key
+    messages: Messages
+    readings: Readings = field(default_factory=Readings)
+
+    def answer(self, output: str) -> bool:
+        """Write the kept result; False where there is none, or none that can be trusted."""
+        found = self.cache.get(self.key.entry)
+        if isinstance(found, Damaged):
+            name, why = self.key.entry.name, printable(found.why)
+            self.messages.say("warning", f"the cache's entry {name} is not used: {why}")
+        if not isinstance(found, Hit):
+            return False
+        for level, text in found.messages:
+            self.messages.show(level, printable(text))
+        atomic_write(output, found.data)
+        self.messages.say("info", f"Using a cached neff: {self.key.entry.name}")
+        return True
+
+    def write(self, result: "CompiledResult", output: str) -> None:
+        """Write a result, and keep it; that it cannot be kept is only said.
+
+        It is written into the cache and copied from there: the file `output` may be another
+        process's a moment later.
+        """
+        written = False
+        try:
+            with self.cache.part(self.key.entry) as part:
+                result.write(part / MODEL)
+                with (part / MODEL).open("rb") as made:
+                    atomic_write(output, iter(lambda: made.read(_PIECE), b""))
+                written = True
+                self.key.check(self.readings)
+                self.cache.put(part, self.key.entry, self.messages.heard)
+        except (OSError, NeuronError, Changed) as error:
+            if not written:
+                result.write(output)  # an error that is not the cache's comes again
+            why = error.message if isinstance(error, NeuronError) else str(error)
+            self.messages.say("info", f"the result was not kept in the cache: {why}")
+
+
+def keeper_of(args: Namespace, messages: Messages) -> Keeper | None:
+    """The place of a compile in the cache; None where it has none.
+
+    That is a compile that is asked for more than its result, and one for a target of another
+    package, whose source is not part of the key; also where a file cannot be read, of which the
+    compile will tell, or only once.
+    """
+    whole = (args.compile_from, args.compile_to) == (PHASES[0], PHASES[-1])
+    more = args.dump_phases_to or args.timing or args.pass_statistics or args.debug
+    if args.no_cache or more or not whole or args.model[0] == "-" or not is_ours(args.target):
+        return None
+    cache = find_cache(args.cache_dir)
+    if cache is None:
+        return None
+    with suppress(OSError):
+        options = {name: str(getattr(args, name)) for name in _OF_RESULT}
+        options["bindings"] = repr(args.bindings)
+        return Keeper(cache, cache.key(_files(args), options), messages)
+    return None
+
+
+def _files(args: Namespace) -> dict[str, str]:
+    """The files that decide what comes out, by what each is for; OSError where one cannot be
+    read."""
+    files = _model_files(args.model[0], args.framework.upper())
+    if args.weights:
+        files["--weights"] = args.weights
+    return files
+
+
+def _model_files(path: str, framework: str) -> dict[str, str]:
+    """The files that the model lies in."""
+    if framework == "TENSORFLOW":
+        from neuronir.frontends.tensorflow.files import files_of
+
+        graph, *variables = files_of(path)
+        return {"model": graph, **{f"variables {Path(name).name}": name for name in variables}}
+    files = {"model": path}
+    if framework == "ONNX" and Path(path).is_file():  # a pipe can be read only once
+        from neuronir.frontends.onnx.reader import read_onnx
+
+        external = read_onnx(path).external()
+        files |= {f"external {location}": str(found) for location, found in external.items()}
+    return files
