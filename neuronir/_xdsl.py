@@ -85,6 +85,10 @@ _SHAPED = re.compile(r"(?:tensor|memref|vector)<[^<>\"!\n]*>")
 class FastLexer(MLIRLexer):
     """The same tokens as xDSL's lexer, with one regular expression for the common ones."""
 
+    # Possessive: xDSL's own tries every way to cut up a string that does not end (2 to the power of
+    # its length; docs/upstream.md).
+    _unescaped_characters_regex = re.compile(r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"')
+
     def lex(self) -> MLIRToken:
         match = _TOKEN.match(self.input.content, self.pos)
         if match is None:

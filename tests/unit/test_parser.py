@@ -1,6 +1,7 @@
 """The faster parser reads what xDSL's reads, and knows where it was."""
 
 from io import StringIO
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -13,6 +14,7 @@ from xdsl.utils.lexer import Input
 from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind
 
 from neuronir._xdsl import FastLexer, LocatedParser, OpVerifyError, print_module, verify_located
+from neuronir.cli import neuron_opt, neuronx_cc
 from neuronir.registry import Registry
 
 PROGRAM = """
@@ -55,6 +57,31 @@ def test_same_tokens() -> None:
     """On a program with a bit of everything."""
     _both(PROGRAM)
     _both("\n" * 5000 + '"x"()')
+
+
+@pytest.mark.parametrize("body", ["x" * 29, "x" * 1_000_000, "x\\n" * 100_000, "\\"])
+@pytest.mark.parametrize("before", ["", "@", "#loc(", "module attributes {a = "])
+def test_string_that_does_not_end(before: str, body: str) -> None:
+    """xDSL's own expression takes minutes for 30 characters, and twice as long for each more."""
+    with pytest.raises(ParseError, match="before closing string literal"):
+        _tokens(FastLexer(Input(f'{before}"{body}', "x")))
+    _both('"a\\"\\\\b\\0Ac\u00e9" "\\n" ""')
+
+
+@pytest.mark.parametrize(
+    "words", [[], ["--compile-from", "hlo"], ["--compile-from", "synchronised"]]
+)
+def test_programs_refuse_a_string_that_does_not_end(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "x.mlir"
+    path.write_text('"' + "x" * 30)
+    if words:
+        base = ["compile", str(path), "--framework", "XLA", "--target", "trn1"]
+        assert neuronx_cc.main([*base, *words, "-o", str(tmp_path / "x.neff")]) == 1
+    else:
+        assert neuron_opt.main([str(path)]) == 1
+    assert "x.mlir:1:1: error: End of file reached before closing" in capsys.readouterr().err
 
 
 _PIECES = st.sampled_from(
