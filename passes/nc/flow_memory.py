@@ -234,12 +234,25 @@ class FlowMemory:
     """One memory, or one buffer of it. Regions have numbers; those that hold a write which may
     still be seen are noted page by page."""
 
-    __slots__ = ("live", "painter", "regions", "numbers", "known", "ranges", "pages", "wide")
+    __slots__ = (
+        "live",
+        "painter",
+        "regions",
+        "lows",
+        "highs",
+        "numbers",
+        "known",
+        "ranges",
+        "pages",
+        "wide",
+    )
 
     def __init__(self, painter: Painter) -> None:
         self.painter = painter
         self.live: dict[int, Write] = {}
         self.regions: list[Region] = []
+        self.lows: list[int] = []  # the bytes that regions lie between
+        self.highs: list[int] = []
         self.numbers: dict[tuple[int, int, int], int] = {}
         self.known: list[dict[int, int]] = []  # by two regions: how they lie
         self.ranges: list[range] = []  # the pages of each region
@@ -253,6 +266,8 @@ class FlowMemory:
         if number is None:
             number = self.numbers[key] = len(self.regions)
             self.regions.append(region)
+            self.lows.append(region.low)
+            self.highs.append(region.high)
             self.known.append({})
             self.ranges.append(range(region.low // _PAGE, (region.high - 1) // _PAGE + 1))
         return number
@@ -288,8 +303,13 @@ class FlowMemory:
 
     def write(self, number: int, write: Write) -> None:
         """Remember a write."""
-        live = self.live
-        gone = [k for k in self._near(number) if k != number and self._lie(number, k) == 2]
+        live, lows, highs = self.live, self.lows, self.highs
+        low, high = lows[number], highs[number]
+        gone = [
+            k
+            for k in self._near(number)
+            if lows[k] >= low and highs[k] <= high and k != number and self._lie(number, k) == 2
+        ]
         for k in gone:
             del live[k]
             if len(self.ranges[k]) > _PAGES:
@@ -308,7 +328,13 @@ class FlowMemory:
     def seen(self, number: int) -> list[tuple[Region, Write]]:
         """The writes that a read meets, oldest first."""
         live, regions = self.live, self.regions
-        found = [(live[k].time, k) for k in self._near(number) if self._lie(k, number)]
+        lows, highs = self.lows, self.highs
+        low, high = lows[number], highs[number]
+        found = [
+            (live[k].time, k)
+            for k in self._near(number)
+            if lows[k] < high and highs[k] > low and self._lie(k, number)
+        ]
         return [(regions[k], live[k]) for _, k in sorted(found)]
 
     def read(self, number: int) -> tuple[int, int, int]:
@@ -317,7 +343,11 @@ class FlowMemory:
         written."""
         live = self.live
         newest, latest = -1, -1
+        lows, highs = self.lows, self.highs
+        low, high = lows[number], highs[number]
         for k in self._near(number):
+            if lows[k] >= high or highs[k] <= low:
+                continue
             if live[k].time > latest and self._lie(k, number):
                 newest, latest = k, live[k].time
         if newest < 0:

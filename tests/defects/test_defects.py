@@ -360,7 +360,6 @@ def _seconds(work: Callable[[], object]) -> float:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["slow1076.hlo", "slow1344.hlo", "slow1345.hlo"])
-@_todo("compiles for tens of seconds")
 def test_compiles_in_a_second(name: str) -> None:
     text = text_of(name)
     compiled(text_of("scatter_s32_add.hlo"))  # imports are no part of a compile

@@ -160,6 +160,18 @@ class Converter(KnownValues):
                 if form is not None:
                     yield form
 
+    def layouts(self, value: Value) -> Iterator[Form]:
+        """Forms of the value, or laid out as it will be where it is not computed yet."""
+        if value.lazy is not None and not value.forms:
+            yield from self.layouts(value.lazy[0])
+            return
+        yield from value.forms
+        if value.source is not None and value.from_source is not None:
+            for candidate in self.layouts(value.source):
+                form = value.from_source(candidate)
+                if form is not None:
+                    yield form
+
     # how it is made
 
     def _make(self, value: Value, wanted: Partition, copies: int) -> Form:

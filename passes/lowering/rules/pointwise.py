@@ -37,7 +37,7 @@ def choose_partition(state: Lowering, op: Operation, operands: Sequence[Value]) 
         extent = 1
         for a in value.support:
             extent *= a.size
-        wanted = next((f for f in state.converter.source_forms(value) if f.usable), None)
+        wanted = next((f for f in state.converter.layouts(value) if f.usable), None)
         if wanted is not None and wanted.partition and extent > size:
             best, size = wanted, extent
     if best is not None:

@@ -1,0 +1,39 @@
+"""Elementwise chains stay in one layout, also behind values that are not computed yet."""
+
+from collections import Counter
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from neuronir.driver import CompileOptions, compile_text
+from tests.differential.stages import failures
+from tests.lowering.helpers import entry
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "tall", "wide"),
+    [(65, 77, 143, 35), (33, 39, 143, 9), (26, 35, 130, 7)],
+)
+def test_chain_behind_a_scale(rows: int, columns: int, tall: int, wide: int) -> None:
+    """A remainder has chains of ops on the scaled and the whole argument; rows whose number is no
+    multiple of what fits on the partitions must not bring them into two layouts."""
+    text = entry(
+        f"n = bf16[{rows},{columns}] parameter(0)",
+        f"c = f32[{rows},{columns}] convert(n)",
+        f"x = f32[{tall},{wide}] reshape(c)",
+        f"m = f32[{tall},{wide}] remainder(x, x)",
+        f"b = f32[3,{wide}] parameter(1)",
+        f"d = f32[3,{tall}] dot(b, m), lhs_contracting_dims={{1}}, rhs_contracting_dims={{1}}",
+    )
+    options = CompileOptions(compile_to="virtual", auto_cast="none")
+    module = compile_text(text, "trn1", options).module
+    count = Counter(op.name for op in module.walk())
+    assert count["nc.transpose_dve"] + count["nc.transpose"] <= 8
+    assert count["nc.dma"] <= 8
+    rng = np.random.default_rng(13)
+    args = [
+        rng.standard_normal((rows, columns)).astype(ml_dtypes.bfloat16),
+        rng.standard_normal((3, wide)).astype(np.float32),
+    ]
+    assert not failures(text, args, "none")
