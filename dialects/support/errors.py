@@ -39,7 +39,7 @@ class NeuronError(Exception):
         self.excerpt = excerpt
         super().__init__(self.render())
 
-    def place(self, message: str, location: SourceLocation | str) -> None:
+    def place(self, message: str, location: SourceLocation | str | None) -> None:
         """Say more exactly what is wrong and where, once a caller knows."""
         self.message, self.location = message, location
         self.args = (self.render(),)

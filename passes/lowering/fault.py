@@ -1,8 +1,16 @@
-"""The error of a rule that fails where no check foresaw it."""
+"""What can go wrong in a rule: declared reasons that callers act on, and faults of the compiler."""
 
 from xdsl.ir import Operation
 
+from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.location import source_name
+
+
+class NoLayout(NeuronError):
+    """A value cannot be laid out as is wanted (NIR_LOW001); callers may try another layout."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("NIR_LOW001", message)
 
 
 class LoweringFault(Exception):

@@ -18,9 +18,10 @@ from neuronir.dialects.hlo.resources import all_finite
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.structure import AddressOfOp, FuncOp, VariableOp
 from neuronir.dialects.nc.structure import ReturnOp as NcReturn
+from neuronir.dialects.support.diagnostics import remark
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.lazy import as_array
-from neuronir.dialects.support.location import source_name
+from neuronir.dialects.support.location import file_line_col, source_name
 from neuronir.passes.hlo.center_norms import forget_centred
 from neuronir.passes.lowering.batch.split_batch import ACROSS
 from neuronir.passes.lowering.bounds import least_dma_ns, least_pe_ns, leaves_of
@@ -200,8 +201,8 @@ def lower_op(state: Lowering, op: Operation) -> None:
         name = source_name(op)
         if not name or error.message.startswith(name):
             raise
-        message = f"{name}: {op.name}: {error.message}"
-        raise NeuronError(error.code, message, help=error.help) from error
+        error.place(f"{name}: {op.name}: {error.message}", error.location)
+        raise
     except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError) as error:
         raise LoweringFault(op, error) from error
     mark_special(state, op)
@@ -234,6 +235,8 @@ def lower_function(
             left = 0 if why.instead is None else len(why.instead.layers)
             reason = f"layers written out ({why})" if not left else "first layers written out"
             record("lower-hlo-to-nc", reason, len(why.found.layers) - left)
+            place = file_line_col(why.found.layers[0][0])
+            remark(f"{len(why.found.layers)} layers: {reason}", location=place)
 
 
 def _lower_function(

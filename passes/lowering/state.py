@@ -7,11 +7,11 @@ from xdsl.ir import Operation, SSAValue
 from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.ops import View
-from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.lowering.choices import Choices
 from neuronir.passes.lowering.constants.bound import Constants
 from neuronir.passes.lowering.conversion.convert import Converter
 from neuronir.passes.lowering.emitter import Emitter
+from neuronir.passes.lowering.fault import NoLayout
 from neuronir.passes.lowering.layers.repetition import Repetition
 from neuronir.passes.lowering.layouts.cover import covered, in_order_of, remaining
 from neuronir.passes.lowering.layouts.demand import Demand, demand, shape_of
@@ -164,7 +164,7 @@ class Lowering:
         )
         free = remaining(support, [a for a, _ in mine])
         if free is None:
-            raise NeuronError("NIR_LOW001", "a layout does not divide a value")
+            raise NoLayout("a layout does not divide a value")
         atoms = list(free)
         if order is not None:
             atoms = in_order_of(atoms, order)

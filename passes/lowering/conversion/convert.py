@@ -22,6 +22,7 @@ from neuronir.passes.lowering.constants.layered import Layered
 from neuronir.passes.lowering.conversion.by_rows import rows_first
 from neuronir.passes.lowering.conversion.known import KnownValues
 from neuronir.passes.lowering.emitter import Emitter, view_dtype
+from neuronir.passes.lowering.fault import NoLayout
 from neuronir.passes.lowering.layouts.columns import by_columns
 from neuronir.passes.lowering.layouts.cover import (
     covered,
@@ -296,7 +297,7 @@ class Converter(KnownValues):
         source = self.in_hbm(value)
         free = remaining(value.support, [a for a, _ in partition])
         if free is None:
-            raise NeuronError("NIR_LOW001", f"no layout for a value of shape {value.shape}")
+            raise NoLayout(f"no layout for a value of shape {value.shape}")
         rows = sum((a.size - 1) * s for a, s in partition) + 1
         target = self.emitter.sbuf(rows, elements_of(free), value.dtype)
         result = Form(target, partition, dense(free))
@@ -306,7 +307,7 @@ class Converter(KnownValues):
     def _load(self, value: Value, source: Form, wanted: Partition, copies: int) -> Form:
         free = remaining(value.support, [a for a, _ in wanted])
         if free is None:
-            raise NeuronError("NIR_LOW001", f"no layout for a value of shape {value.shape}")
+            raise NoLayout(f"no layout for a value of shape {value.shape}")
         rows = positions(wanted) if wanted else max(copies, 1)
         if wanted:
             rows = sum((a.size - 1) * s for a, s in wanted) + 1
@@ -332,7 +333,7 @@ class Converter(KnownValues):
         of one in another order."""
         atoms = [a for a, _ in source.free]
         if not atoms or all(a.stride == s for a, s in source.free):
-            raise NeuronError("NIR_LOW001", f"no layout for a value of shape {value.shape}")
+            raise NoLayout(f"no layout for a value of shape {value.shape}")
         widest = max(atoms, key=lambda a: a.size)
         width = tile_width(widest.size, self.machine.partitions)
         inner = tile(widest.size, widest.stride, width)[1]

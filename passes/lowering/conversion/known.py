@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from neuronir.dialects.nc.enums import DType
-from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.lowering.constants.bound import digits_of, splits
 from neuronir.passes.lowering.constants.strided import strided
 from neuronir.passes.lowering.conversion.spread import Spreader
+from neuronir.passes.lowering.fault import NoLayout
 from neuronir.passes.lowering.layouts.cover import covered, elements_of, remaining
 from neuronir.passes.lowering.layouts.layout import Atom, Form, dense
 from neuronir.passes.lowering.layouts.values import Partition, Value
@@ -28,7 +28,7 @@ class KnownValues(Spreader):
         assert value.array is not None
         free = remaining(value.support, [a for a, _ in wanted])
         if free is None:
-            raise NeuronError("NIR_LOW001", f"no layout for a constant of shape {value.shape}")
+            raise NoLayout(f"no layout for a constant of shape {value.shape}")
         flat = value.array.reshape(-1)
         if not wanted and copies > 1 and value.dtype is DType.F32 and splits(flat):
             return self._broadcast_rows(flat, free, value, copies)

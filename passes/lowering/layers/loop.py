@@ -17,7 +17,6 @@ from neuronir.dialects.nc.enums import Space
 from neuronir.dialects.nc.records import space_of
 from neuronir.dialects.nc.structure import AllocOp
 from neuronir.passes.lowering.constants.layered import LayersDiffer
-from neuronir.passes.lowering.fault import LoweringFault
 from neuronir.passes.lowering.fused import Fusing
 from neuronir.passes.lowering.layers.fit import body_bytes
 from neuronir.passes.lowering.layers.leaves import Leaves, leaves_from
@@ -76,9 +75,6 @@ def lower_layers(state: Lowering, found: Repetition, least: int, tiles: bool) ->
     except FirstDiffers as why:
         layers.leaves.restore()
         raise CannotLoop(found, "few layers, of which the first differs", found.rest()) from why
-    except LoweringFault as why:  # a rule that wants plain arrays
-        layers.leaves.restore()
-        raise CannotLoop(found, "a rule takes one layer only") from why
 
 
 class _Layers:

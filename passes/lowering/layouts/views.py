@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from neuronir.dialects.nc.ops import View
-from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.lowering.emitter import view_dtype
+from neuronir.passes.lowering.fault import NoLayout
 from neuronir.passes.lowering.layouts.layout import Atom, Form, atom, split_at
 
 
@@ -128,7 +128,7 @@ def dma_views(chip: Form, memory: Form, max_dims: int) -> Iterator[tuple[View, V
     pairs = _partition_pairs(chip, memory)
     steps = [memory.stride(a) for a, _ in pairs]
     if any(s is None for s in steps):
-        raise NeuronError("NIR_LOW001", "a copy in HBM does not hold a factor whole")
+        raise NoLayout("a copy in HBM does not hold a factor whole")
     rows = chip.copies if not pairs else 1
     row_stride = 0
     loops: list[tuple[Atom, int]] = []
@@ -143,7 +143,7 @@ def dma_views(chip: Form, memory: Form, max_dims: int) -> Iterator[tuple[View, V
             loops.insert(0, (a, step))
     dims = plan([chip, memory], [a for a, _ in chip.free])
     if dims is None:
-        raise NeuronError("NIR_LOW001", "a copy in HBM does not hold a factor whole")
+        raise NoLayout("a copy in HBM does not hold a factor whole")
     for base in numbers_of([a for a, _ in loops]):
         for piece in chunks(dims, rows, max_dims, 1 << 30):
             at = replace(piece, number=piece.number + base)

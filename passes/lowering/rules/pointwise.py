@@ -10,6 +10,7 @@ from neuronir.dialects.nc.enums import DType, Space
 from neuronir.dialects.nc.ops import View
 from neuronir.dialects.nc.records import space_of
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.passes.lowering.fault import NoLayout
 from neuronir.passes.lowering.layouts.cover import elements_of
 from neuronir.passes.lowering.layouts.layout import Atom, Form, atom
 from neuronir.passes.lowering.layouts.natural import refined, widest
@@ -126,9 +127,7 @@ class Pointwise:
             present = [f for f in self.forms if f is not None]
             largest = max(present, key=lambda f: f.elements * f.partitions)
             self.out = self.state.allocate(self.support, self.partition, self.dtype, largest)
-        except NeuronError as error:
-            if error.code != "NIR_LOW001":  # this layout does not divide an operand
-                raise
+        except NoLayout:  # this layout does not divide an operand
             return False
         self.present = [self.out, *present]
         dims = plan(self.present, [a for a, _ in self.out.free])
