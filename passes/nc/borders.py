@@ -64,7 +64,7 @@ class Borders:
         before = self.snapshot
         machine = machine_of(module)
         if self.machine is None or self.machine.machine is not machine:
-            self.machine = MachineCheck(machine)
+            self.machine = MachineCheck(machine, room=False)
         self.checked = True
         if before is not None and unchanged(before, module):
             self.machine.semaphores(module)

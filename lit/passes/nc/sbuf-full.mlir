@@ -1,0 +1,20 @@
+// A buffer that is larger than SBUF is no fault of the pass that it comes from: nc-allocate says what does not fit.
+// RUN: status 1 neuron-opt %s -p nc-order,nc-spill,nc-assign-banks,nc-allocate 2>&1 | filecheck %s
+
+// CHECK-NOT: internal error
+// CHECK: error: [NCC_EOOM002] SBUF is too small: 200000 bytes per partition are needed, 180224 are available (19776 too many)
+// CHECK: written by nc.dma of 'x'
+
+builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
+  nc.variable "x" : "input" memref<128x50000xf32, #nc.space<"hbm">> index 0
+  nc.variable "y" : "output" memref<128x50000xf32, #nc.space<"hbm">> index 0
+  nc.func "main" {
+    %x = nc.address_of @x : memref<128x50000xf32, #nc.space<"hbm">>
+    %y = nc.address_of @y : memref<128x50000xf32, #nc.space<"hbm">>
+    %a = nc.alloc : memref<128x50000xf32, #nc.space<"sbuf">>
+    nc.dma (%a[0:128 | 50000:1 | 0]) = (%x[0:128 * 50000 | 50000:1 | 0]) loc("x")
+    nc.tensor_scalar (%a[0:128 | 50000:1 | 0]) = (%a[0:128 | 50000:1 | 0], none, none) {op0 = "multiply", imm0 = 2.0 : f64} on dve loc("y")
+    nc.dma (%y[0:128 * 50000 | 50000:1 | 0]) = (%a[0:128 | 50000:1 | 0]) loc("y")
+    nc.return
+  }
+}
