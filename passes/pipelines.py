@@ -15,12 +15,14 @@ def to_target(
     auto_cast: str = "none",
     cast_type: str = "bf16",
     gathers: bool = True,
+    integers: bool = True,
 ) -> str:
     """The pass specification from an imported module to what lowering for a target takes.
 
     The lowering takes straight-line programs, so loops are written out. `gathers`: the machine's
-    transfers take addresses at run time. Composites are found before decomposition, which would
-    take them apart; types are judged last, when dead code is gone.
+    transfers take addresses at run time; `integers`: an engine of it computes integers. Composites
+    are found before decomposition, which would take them apart; types are judged last, when dead
+    code is gone.
     """
     cast = f'hlo-auto-cast{{mode="{auto_cast}" type="{cast_type}"}}'
     return ",".join(
@@ -31,6 +33,7 @@ def to_target(
             *(() if gathers else ("hlo-gather-to-dot",)),
             'hlo-decompose{keep="logistic"}',
             _CLEAN,
+            *(() if integers else ("hlo-exact-integers", _CLEAN)),
             "hlo-fold-scales",
             "hlo-fold-norms",
             "hlo-fold-sums",
@@ -51,6 +54,6 @@ PIPELINES: dict[str, str] = {
     "hlo-to-trn1": to_target("trn1"),
     "hlo-to-trn1-matmult": to_target("trn1", auto_cast="matmult"),
     "hlo-to-trn1-all": to_target("trn1", auto_cast="all"),
-    "hlo-to-inf1": to_target("inf1", auto_cast="all", gathers=False),
+    "hlo-to-inf1": to_target("inf1", auto_cast="all", gathers=False, integers=False),
 }
 """Pipeline name to pass specification."""

@@ -54,6 +54,7 @@ def pipeline_of(
                 auto_cast=cast,
                 cast_type=cast_type,
                 gathers=target.machine.gather_in_dma,
+                integers=target.machine.has_pool,
             )
         else:
             text = _with_precision(text, cast, cast_type)

@@ -21,6 +21,7 @@ _PASSES = {
     "hlo-auto-cast": ("auto_cast", "HloAutoCastPass"),
     "hlo-narrow-int64": ("narrow_int64", "HloNarrowInt64Pass"),
     "hlo-decompose": ("decompose", "HloDecomposePass"),
+    "hlo-exact-integers": ("exact_integers", "HloExactIntegersPass"),
     "hlo-verify-supported": ("verify_supported", "HloVerifySupportedPass"),
     "hlo-find-composites": ("find_composites", "HloFindCompositesPass"),
 }

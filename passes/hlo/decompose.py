@@ -27,7 +27,7 @@ from neuronir.passes.hlo.decompositions import (
     windows,
 )
 from neuronir.passes.hlo.simplify import simplify_block
-from neuronir.passes.hlo.support.walk import COMPOSITE, Rule, blocks, rewrite_block
+from neuronir.passes.hlo.support.walk import COMPOSITE, PROGRAM_BLOCKS, Rule, blocks, rewrite_block
 from neuronir.passes.statistics import record
 
 
@@ -54,9 +54,6 @@ def decompositions() -> Mapping[str, Rule]:
     for family in families:
         merged.update(family.RULES)
     return merged
-
-
-PROGRAM_BLOCKS = ("func.func", "hlo.while", "hlo.conditional", "hlo.composite")
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,8 @@ class Legality:
     element_types: frozenset[str]
     addresses: bool = True
     """Whether transfers take addresses that are computed at run time."""
+    integers: bool = True
+    """Whether an engine computes 32-bit integers; otherwise all arithmetic is in fp32."""
     _judged: dict[int, tuple[Attribute, Problem | None]] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )
@@ -179,6 +181,7 @@ INF1 = Legality(
     frozenset((_ELEMENTWISE + " " + _OTHERS).split()) - {"remainder"},
     frozenset("pred s8 s16 s32 s64 u8 u16 u32 f16 bf16 f32".split()),
     addresses=False,
+    integers=False,
 )
 
 _TABLES: dict[str, Legality] = {table.target: table for table in (TRN1, INF1)}

@@ -11,6 +11,7 @@ from xdsl.passes import ModulePass
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.location import file_line_col, framework_name, source_name
 from neuronir.passes.hlo.legality import Legality, Problem, legality
+from neuronir.passes.hlo.ranges.fp32 import inexact, integer_ranges
 from neuronir.passes.hlo.support.walk import functions
 from neuronir.passes.statistics import record
 
@@ -42,14 +43,23 @@ def describe(op: Operation, problem: Problem) -> str:
 
 def find_problems(module: ModuleOp, table: Legality) -> list[tuple[Operation, Problem]]:
     """Every unsupported op of the program with each of its problems."""
-    return [
-        (op, problem)
-        for function in functions(module)
-        for block in function.body.blocks
-        for op in program_ops(block)
-        if op.name.startswith("hlo.")
-        for problem in table.problems(op)
-    ]
+    found: list[tuple[Operation, Problem]] = []
+    for function in functions(module):
+        ranges = None if table.integers else integer_ranges(function.body.block)
+        for op in program_ops(function.body.block):
+            if not op.name.startswith("hlo."):
+                continue
+            problems = table.problems(op)
+            if not problems and ranges is not None and inexact(op, ranges) is not None:
+                problems = [Problem("NCC_EVRF001", _INEXACT.format(table.target))]
+            found.extend((op, problem) for problem in problems)
+    return found
+
+
+_INEXACT = (
+    "{} computes integers in fp32, which is exact up to 2^24, and its operands or results may be "
+    "larger"
+)
 
 
 @dataclass(frozen=True)
@@ -57,8 +67,9 @@ class HloVerifySupportedPass(ModulePass):
     """Check every op against the legality table of `target` and report all problems at once.
 
     Run it after the simplifying passes and hlo-decompose, so that dead code and what has a
-    decomposition are not reported. The regions of reducers, sorts and scatters are judged as part
-    of their op. Changes nothing.
+    decomposition are not reported. Where no engine of a target computes integers, operations that
+    fp32 may not compute exactly (hlo-exact-integers) are unsupported too. The regions of reducers,
+    sorts and scatters are judged as part of their op. Changes nothing.
     """
 
     name = "hlo-verify-supported"

@@ -264,7 +264,6 @@ def test_lstm_scan_900() -> None:
     assert supported("lstm_scan_900.hlo") == compiles("lstm_scan_900.hlo")
 
 
-@_todo("inf1 gathers integers through fp32")
 def test_inf1_gather_s32() -> None:
     right_or_refused(text_of("inf1_gather_s32.hlo"), [_ints((4, 6))], "inf1")
 
@@ -281,15 +280,11 @@ _INF1 = {
 _INTEGERS = {"s32": "int32", "u32": "uint32", "s8": "int8", "u8": "uint8", "u16": "uint16"}
 
 
-def _inf1_cases() -> list[Any]:
-    """Each operation on each type; what is wrong on inf1 today is an expected failure."""
-    cases = []
-    for op in _INF1:
-        for element in _INTEGERS if op != "abs" else ("s32", "s8"):
-            wrong = element.endswith("32") or op in ("add", "multiply")
-            marks = [_todo("inf1 computes integers in fp32")] if wrong else []
-            cases.append(pytest.param(op, element, marks=marks))
-    return cases
+def _inf1_cases() -> list[tuple[str, str]]:
+    """Each operation on each type."""
+    return [
+        (op, element) for op in _INF1 for element in (_INTEGERS if op != "abs" else ("s32", "s8"))
+    ]
 
 
 @pytest.mark.parametrize(("op", "element"), _inf1_cases())
@@ -302,7 +297,6 @@ def test_inf1_integers(op: str, element: str) -> None:
     right_or_refused(text, [p, q], "inf1")
 
 
-@_todo("inf1 rounds integer factors to less than their bits")
 def test_inf1_integer_dot() -> None:
     text = """HloModule m
 

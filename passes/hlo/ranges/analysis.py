@@ -1,13 +1,13 @@
 """The intervals of all values of a function, and where 64-bit integers may leave 32 bits."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import ml_dtypes
 import numpy as np
 from xdsl.dialects.builtin import IntegerType, TensorType, TupleType
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
 from neuronir.dialects.hlo.constants import constant_array
 from neuronir.dialects.support.dtypes import is_float, is_pred, is_unsigned, np_dtype
@@ -61,6 +61,20 @@ def _wide_anywhere(type_: Attribute) -> bool:
     if isinstance(type_, TupleType):
         return any(_wide_anywhere(t) for t in type_.types.data)
     return isinstance(type_, TensorType) and is_wide(type_.element_type)
+
+
+def feeding(block: Block, wanted: Callable[[Operation], bool]) -> frozenset[Operation]:
+    """The ops of a block that are wanted, or have a wanted one inside, and all that these depend
+    on."""
+    needed: set[Operation] = set()
+    pending = [op for op in block.ops if any(wanted(inner) for inner in op.walk())]
+    while pending:
+        op = pending.pop()
+        if op in needed or op.parent is not block:
+            continue
+        needed.add(op)
+        pending.extend(v.op for v in op.operands if isinstance(v, OpResult))
+    return frozenset(needed)
 
 
 @dataclass
@@ -234,6 +248,10 @@ class Analysis:
             self.run(region.block, [carried])
         return carried
 
+    def _composite(self, op: Operation) -> Ranges:
+        """What the region, which says what it means, returns."""
+        return self.run(op.regions[0].block, [self.of(v) for v in op.operands])
+
     def _map(self, op: Operation) -> Ranges:
         found = self.run(op.regions[0].block, [self.of(v) for v in op.operands])
         assert isinstance(found, Interval)
@@ -250,4 +268,5 @@ _SPECIAL = {
     "conditional": Analysis._conditional,
     "while": Analysis._while,
     "map": Analysis._map,
+    "composite": Analysis._composite,
 }

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 
 from xdsl.dialects.builtin import IntegerType, TensorType
-from xdsl.ir import Attribute, Block, Operation, OpResult
+from xdsl.ir import Attribute, Block, Operation
 
 from neuronir.dialects.support.dtypes import is_float, is_pred
-from neuronir.passes.hlo.ranges.analysis import Analysis, is_wide, limits
+from neuronir.passes.hlo.ranges.analysis import Analysis, feeding, is_wide, limits
 from neuronir.passes.hlo.ranges.interval import Interval
 
 _MOST = 128
@@ -72,7 +72,7 @@ class _Search:
 
     def __init__(self, block: Block) -> None:
         self._block = block
-        self._needed = frozenset(_that_wide_ones_need(block))
+        self._needed = feeding(block, _holds_wide)
         self._constants: dict[Operation, Interval] = {}
         self.negative = True
 
@@ -98,19 +98,6 @@ class _Search:
             else:
                 high = middle
         return low
-
-
-def _that_wide_ones_need(block: Block) -> set[Operation]:
-    """The ops of a block that 64-bit integers depend on, and those that make them."""
-    needed: set[Operation] = set()
-    pending = [op for op in block.ops if any(_holds_wide(inner) for inner in op.walk())]
-    while pending:
-        op = pending.pop()
-        if op in needed or op.parent is not block:
-            continue
-        needed.add(op)
-        pending.extend(v.op for v in op.operands if isinstance(v, OpResult))
-    return needed
 
 
 def _holds_wide(op: Operation) -> bool:

@@ -180,8 +180,9 @@ def shift_left(a: Interval, b: Interval) -> Interval:
 
 
 def shift_right(a: Interval, b: Interval) -> Interval:
-    """a >> b with the sign: closer to zero (or -1) than a."""
-    return Interval(min(a.low, 0), max(a.high, 0))
+    """a >> b with the sign: closer to zero (or -1) than a, by as many bits as b at least has."""
+    least = min(max(int(b.low), 0), 64)
+    return Interval(min(int(a.low) >> least, 0), max(int(a.high) >> least, 0))
 
 
 def widened(a: Interval, step: float) -> Interval:

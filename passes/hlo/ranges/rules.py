@@ -6,7 +6,7 @@ from math import prod
 
 from xdsl.ir import Operation
 
-from neuronir.dialects.support.dtypes import is_unsigned
+from neuronir.dialects.support.dtypes import byte_size, is_integer, is_unsigned
 from neuronir.passes.hlo.ranges import interval as iv
 from neuronir.passes.hlo.ranges.interval import Interval
 from neuronir.passes.hlo.support.build import reducer_opcode
@@ -92,6 +92,25 @@ def _divide(op: Operation, x: Operands) -> Interval:
     return iv.divide_whole(x[0], x[1], signed=signed)
 
 
+def _shift_right_logical(op: Operation, x: Operands) -> Interval | None:
+    """The bits of a negative number are those of 2^width more."""
+    if x[0].low >= 0:
+        return iv.shift_right(x[0], x[1])
+    width = 8 * byte_size(element(op.results[0]))
+    if x[1].low < 1 or x[1].high >= width:
+        return None
+    return Interval(0, ((1 << width) - 1) >> int(x[1].low))
+
+
+def _same_bits(op: Operation, x: Operands) -> Interval | None:
+    """Integers that are not negative are the same numbers in either signedness."""
+    source, type_ = element(op.operands[0]), element(op.results[0])
+    if not is_integer(source) or byte_size(source) != byte_size(type_) or x[0].low < 0:
+        return None
+    most = (1 << (8 * byte_size(type_) - (not is_unsigned(type_)))) - 1
+    return x[0] if x[0].high <= most else None
+
+
 def _combined(
     opcode: str | None, start: Interval, values: Interval, least: int, most: int
 ) -> Interval | None:
@@ -175,7 +194,8 @@ INTEGER: Mapping[str, Rule] = {
     "not": lambda op, x: iv.subtract(Interval(-1, -1), x[0]),
     "shift_left": _both(iv.shift_left),
     "shift_right_arithmetic": _both(iv.shift_right),
-    "shift_right_logical": lambda op, x: Interval(0, x[0].high) if x[0].low >= 0 else None,
+    "shift_right_logical": _shift_right_logical,
+    "bitcast_convert": _same_bits,
 }
 """Rules of integers only."""
 

@@ -11,6 +11,9 @@ from neuronir.passes.hlo.support.build import Emitter
 Rule = Callable[[Operation, Emitter], SSAValue | None]
 """Replaces a single-result op: returns the new value (its ops made by the emitter), or None."""
 
+PROGRAM_BLOCKS = ("func.func", "hlo.while", "hlo.conditional", "hlo.composite")
+"""Whose regions hold ops on whole arrays; others say what is done with single elements."""
+
 KEPT_OPS = frozenset(
     f"hlo.{name}"
     for name in (
@@ -150,13 +153,14 @@ def blocks(module: ModuleOp, *, composites: bool = False) -> Iterator[Block]:
     composites only if asked for."""
     for function in functions(module):
         for block in function.body.blocks:
-            yield from _blocks(block, composites)
+            yield from blocks_of(block, composites)
 
 
-def _blocks(block: Block, composites: bool) -> Iterator[Block]:
+def blocks_of(block: Block, composites: bool) -> Iterator[Block]:
+    """A block and every block inside, inner ones before the block that holds them."""
     for op in block.ops:
         if op.regions and (composites or op.name != COMPOSITE):
             for region in op.regions:
                 for inner in region.blocks:
-                    yield from _blocks(inner, composites)
+                    yield from blocks_of(inner, composites)
     yield block

@@ -16,6 +16,7 @@ from neuronir.dialects.support.location import source_name
 from neuronir.passes.lowering.layouts.layout import (
     Atom,
     Form,
+    atom,
     dense,
     dim_atoms,
     merge,
@@ -292,11 +293,7 @@ def _across(state: Lowering, partial: Form, dtype: DType, alu: AluOp, size: int)
             state.emitter.copy(View(target, 0, n, ((1, width),), low), out)
         return Form(target, (), partial.free, copies=n)
     if not machine.has_pool:
-        raise NeuronError(
-            "NCC_EVRF001",
-            f"{machine.name} has no engine that reduces {dtype.name.lower()} over partitions",
-            help="a transpose before the reduce brings the dimension to the free axis",
-        )
+        return _in_a_row(state, partial, dtype, alu, size)
     target = state.emitter.sbuf(rows, size, dtype)
     flat = ((1, size),)
     state.emitter.emit(
@@ -307,3 +304,21 @@ def _across(state: Lowering, partial: Form, dtype: DType, alu: AluOp, size: int)
         Engine.POOL,
     )
     return Form(target, (), partial.free, copies=rows)
+
+
+def _in_a_row(state: Lowering, partial: Form, dtype: DType, alu: AluOp, size: int) -> Form:
+    """Reduce over partitions without an engine that does: what they hold goes to one of them."""
+    rows = partial.partitions
+    value = new_value((rows, size), dtype)
+    dims: list[tuple[Atom, int]] = [(atom(size, 1), 1)] if size > 1 else []
+    value.forms.append(Form(partial.buffer, ((atom(rows, size), 1),), tuple(dims)))
+    form = state.converter.ensure(value, (), 1)
+    target = state.emitter.sbuf(1, size, dtype)
+    limit = max(1, state.machine.max_free_psum // rows)
+    for low in range(0, size, limit):
+        count = min(limit, size - low)
+        source = form.at(low, 1, [(1, count), (size, rows)])
+        out = View(target, 0, 1, ((1, count),), low)
+        engine = engine_for(alu, dtype, state.machine.has_pool)
+        state.emitter.emit("tensor_reduce", [out], [source], {"op": alu, "axes": 1}, engine)
+    return Form(target, (), partial.free)

@@ -1,0 +1,34 @@
+// RUN: neuron-opt %s -p hlo-exact-integers | filecheck %s
+
+// Sums of words are taken apart into halves; sums within 2^24, and comparisons with one side within
+// it, stay. Narrow types are computed in s32, whose lowest bits are the result.
+
+// CHECK-LABEL: func.func @add
+// CHECK-NOT:     hlo.add %x, %y
+// CHECK-COUNT-3: hlo.add {{.*}} : tensor<4xi32>
+// CHECK:         %[[L:.*]] = hlo.and
+// CHECK:         %[[H:.*]] = hlo.shift_left
+// CHECK:         hlo.or %[[H]], %[[L]]
+func.func @add(%x: tensor<4xi32>, %y: tensor<4xi32>) -> tensor<4xi32> {
+  %0 = hlo.add %x, %y : tensor<4xi32>
+  func.return %0 : tensor<4xi32>
+}
+
+// CHECK-LABEL: func.func @small
+// CHECK:         %[[A:.*]] = hlo.convert %x
+// CHECK:         %[[S:.*]] = hlo.add %[[A]], %[[A]] : tensor<4xi32>
+// CHECK-NEXT:    hlo.compare %[[S]], %y
+func.func @small(%x: tensor<4xi16>, %y: tensor<4xi32>) -> tensor<4xi1> {
+  %0 = hlo.convert %x : (tensor<4xi16>) -> tensor<4xi32>
+  %1 = hlo.add %0, %0 : tensor<4xi32>
+  %2 = hlo.compare %1, %y direction = LT : (tensor<4xi32>, tensor<4xi32>) -> tensor<4xi1>
+  func.return %2 : tensor<4xi1>
+}
+
+// CHECK-LABEL: func.func @narrow
+// CHECK:         %[[W:.*]] = hlo.multiply {{.*}} : tensor<4xi32>
+// CHECK-NEXT:    hlo.convert %[[W]] : (tensor<4xi32>) -> tensor<4xi8>
+func.func @narrow(%x: tensor<4xi8>, %y: tensor<4xi8>) -> tensor<4xi8> {
+  %0 = hlo.multiply %x, %y : tensor<4xi8>
+  func.return %0 : tensor<4xi8>
+}

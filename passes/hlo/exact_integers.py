@@ -1,0 +1,144 @@
+"""hlo-exact-integers: integer arithmetic for machines whose vector engines compute in fp32."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, i32
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from neuronir.dialects.support.dtypes import byte_size
+from neuronir.passes.hlo.integers.reductions import extreme_of, sum_of
+from neuronir.passes.hlo.integers.words import Words
+from neuronir.passes.hlo.ranges.analysis import Analysis
+from neuronir.passes.hlo.ranges.fp32 import ELEMENTWISE, inexact, integer_ranges, is_exact
+from neuronir.passes.hlo.ranges.interval import Interval
+from neuronir.passes.hlo.simplify import simplify_block
+from neuronir.passes.hlo.support.build import Emitter, binary_region, reducer_opcode
+from neuronir.passes.hlo.support.values import element, shape, string, tensor
+from neuronir.passes.hlo.support.walk import (
+    COMPOSITE,
+    PROGRAM_BLOCKS,
+    blocks_of,
+    erase_dead,
+    functions,
+    replace,
+)
+from neuronir.passes.statistics import record
+
+
+@dataclass(frozen=True)
+class HloExactIntegersPass(ModulePass):
+    """Rewrite integer operations that fp32 does not compute exactly, for machines whose vector
+    engines compute in fp32 only.
+
+    Intervals of all values say where operands and result stay within 2^24; such operations stay as
+    they are. Others on 32-bit integers are taken apart by operators on bits, which are exact, into
+    numbers of 12 or 16 bits: add, subtract, multiply, negate, abs, compare, maximum, minimum,
+    reduce by add, maximum and minimum, reduce_window by add. Narrower integers, which would
+    saturate where they have to wrap round, are computed in s32 and cut. What is left (other
+    reductions, 64-bit integers, unsigned division, scatters) hlo-verify-supported refuses. Run it
+    after hlo-decompose.
+    """
+
+    name = "hlo-exact-integers"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        count = 0
+        for function in functions(op):
+            ranges = integer_ranges(function.body.block)
+            for block in tuple(blocks_of(function.body.block, True)):
+                parent = block.parent_op()
+                if parent is not None and parent.name in PROGRAM_BLOCKS:
+                    count += _rewrite(block, ranges)
+        record(self.name, "integer operations", count)
+
+
+def _rewrite(block: Block, analysis: Analysis) -> int:
+    count = 0
+    for op in tuple(block.ops):
+        ranges = inexact(op, analysis)
+        if ranges is None:
+            continue
+        e = Emitter(op)
+        value = _exact(op, ranges, e)
+        if value is not None:
+            analysis.values[value] = analysis.of(op.results[0])
+            replace(op, value)
+            count += 1
+        for made in reversed(e.created):
+            erase_dead(made)
+    parent = block.parent_op()
+    if count and parent is not None and parent.name == COMPOSITE:
+        simplify_block(block)  # the passes that come next do not look there
+    return count
+
+
+def _exact(op: Operation, ranges: Sequence[Interval], e: Emitter) -> SSAValue | None:
+    """The value of an op in exact steps; None where there are none."""
+    type_ = element(op.operands[0])
+    if byte_size(type_) > 4:
+        return None
+    if byte_size(type_) < 4:
+        return _widened(op, ranges, type_, e)
+    opcode = op.name.removeprefix("hlo.")
+    if opcode == "compare":
+        return Words(e).compare(op.operands[0], op.operands[1], string(op, "direction"))
+    if opcode in ELEMENTWISE:
+        return _elementwise(opcode, op.operands, ranges, e)
+    if opcode in ("reduce", "reduce_window") and len(op.operands) == 2:
+        reducer = reducer_opcode(op)
+        if reducer == "add":
+            return sum_of(op, ranges, e)
+        if reducer in ("maximum", "minimum"):
+            return extreme_of(op, reducer, e)
+    return None
+
+
+def _widened(
+    op: Operation, ranges: Sequence[Interval], type_: Attribute, e: Emitter
+) -> SSAValue | None:
+    """The op on s32, in further steps if need be, and its lowest bits."""
+    opcode = op.name.removeprefix("hlo.")
+    reducer = reducer_opcode(op) if opcode in ("reduce", "reduce_window") else None
+    if opcode not in ELEMENTWISE and reducer != "add":
+        return None
+    operands = [e.convert(v, i32) for v in op.operands]
+    regions = [] if reducer is None else [binary_region(reducer, i32)]
+    wide = e.emit(opcode, operands, tensor(shape(op.results[0]), i32), op.properties, regions)
+    made = e.created[-1]
+    if not is_exact(made, ranges):
+        exact = _exact(made, ranges, e)
+        if exact is None:
+            return None
+        wide = exact
+    return e.convert(wide, type_)
+
+
+def _elementwise(
+    opcode: str, operands: Sequence[SSAValue], ranges: Sequence[Interval], e: Emitter
+) -> SSAValue:
+    words = Words(e)
+    x, y = operands[0], operands[-1]
+    if opcode == "add":
+        return words.add(x, y)
+    if opcode == "subtract":
+        return words.subtract(x, y)
+    if opcode == "multiply":
+        return words.multiply(x, y, ranges)
+    if opcode == "negate":
+        return words.negate(x)
+    if opcode == "abs":
+        return e.select(e.compare_number(x, 0, "LT"), words.negate(x), x)
+    direction = "GE" if opcode == "maximum" else "LE"
+    return e.select(compared(x, y, ranges, direction, e), x, y)
+
+
+def compared(
+    x: SSAValue, y: SSAValue, ranges: Sequence[Interval], direction: str, e: Emitter
+) -> SSAValue:
+    """A comparison of 32-bit integers, at once where one side is small."""
+    native = e.compare(x, y, direction)
+    made = e.created[-1]
+    return native if is_exact(made, ranges) else Words(e).compare(x, y, direction)

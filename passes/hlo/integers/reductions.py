@@ -1,0 +1,94 @@
+"""Reductions of 32-bit integers, in steps that fp32 computes exactly."""
+
+from collections.abc import Callable, Sequence
+from math import prod
+
+from xdsl.ir import Operation, SSAValue
+
+from neuronir.dialects.support.dtypes import is_unsigned
+from neuronir.passes.hlo.integers.words import HALF, LOW, Words
+from neuronir.passes.hlo.ranges.fp32 import WHOLE, reduced_elements
+from neuronir.passes.hlo.ranges.interval import Interval
+from neuronir.passes.hlo.support.build import Emitter, binary_region
+from neuronir.passes.hlo.support.values import element, ints, is_splat_of, shape
+
+_LEAST_DIGIT = 4
+"""Bits of digits from which on sums of them are worth while: eight of them for a number."""
+
+Sum = Callable[[SSAValue], SSAValue]
+
+
+def sum_of(op: Operation, ranges: Sequence[Interval], e: Emitter) -> SSAValue | None:
+    """A reduce or reduce_window that adds: each digit is added up by itself, so few bits of them
+    that the sum of all has 24. None where there are too many elements."""
+    value, start = op.operands
+    if op.name == "hlo.reduce":
+        total = _sum_over(value, ints(op, "dimensions"), ranges[0], e)
+    else:
+        total = _in_digits(value, reduced_elements(op), ranges[0], _windows(op, e), e)
+    if total is None or is_splat_of(start, 0):
+        return total
+    return Words(e).add(total, e.broadcast(start, shape(total), ()))
+
+
+def _sum_over(value: SSAValue, dims: Sequence[int], r: Interval, e: Emitter) -> SSAValue | None:
+    """The sum over dimensions; where they are too many elements, one dimension after another."""
+    count = prod(shape(value)[d] for d in dims)
+    found = _in_digits(value, count, r, lambda v: e.reduce(v, 0, dims, "add"), e)
+    if found is not None or len(dims) < 2:
+        return found
+    last = max(dims)
+    first = _sum_over(value, [last], r, e)
+    whole = Interval(-(1 << 31), (1 << 32) - 1)
+    rest = [d for d in dims if d != last]
+    return None if first is None else _sum_over(first, rest, whole, e)
+
+
+def _windows(op: Operation, e: Emitter) -> Sum:
+    def run(value: SSAValue) -> SSAValue:
+        region = binary_region("add", element(value))
+        operands = [value, e.scalar(0, element(value))]
+        return e.emit("reduce_window", operands, op.results[0].type, op.properties, [region])
+
+    return run
+
+
+def _in_digits(value: SSAValue, count: int, r: Interval, add: Sum, e: Emitter) -> SSAValue | None:
+    bits = min(HALF, (WHOLE // max(count, 1)).bit_length() - 1)
+    if bits < _LEAST_DIGIT:
+        return None
+    words = Words(e)
+    width = int(r.high).bit_length() if r.low >= 0 else 32
+    total: SSAValue | None = None
+    for start in range(0, max(width, 1), bits):
+        part = add(words.digit(value, start, min(bits, 32 - start)))
+        if start:
+            part = e.binary_number("shift_left", part, start)
+        total = part if total is None else words.add(total, part)
+    return total
+
+
+def extreme_of(op: Operation, opcode: str, e: Emitter) -> SSAValue | None:
+    """A reduce by maximum or minimum: that of the upper halves, then that of the lower halves of
+    the elements that have it."""
+    value, start = op.operands
+    if op.name != "hlo.reduce":
+        return None
+    dims = ints(op, "dimensions")
+    kept = [d for d in range(len(shape(value))) if d not in dims]
+    words, type_ = Words(e), element(value)
+    unsigned = is_unsigned(type_)
+    shift = "shift_right_logical" if unsigned else "shift_right_arithmetic"
+    high = e.binary_number(shift, value, HALF)
+    least, most = (0, LOW) if unsigned else (-(1 << (HALF - 1)), (1 << (HALF - 1)) - 1)
+    largest = opcode == "maximum"
+    best = e.reduce(high, least if largest else most, dims, opcode)
+    here = e.compare(high, e.broadcast(best, shape(value), kept), "EQ")
+    none = 0 if largest else LOW
+    low = e.select(here, words.low(value), e.fill_like(none, value))
+    found = words.joined(best, e.reduce(low, none, dims, opcode))
+    neutral = (least if largest else most) * (1 << HALF) + none
+    if is_splat_of(start, neutral):
+        return found
+    first = e.broadcast(start, shape(found), ())
+    return e.select(words.compare(found, first, "GE" if largest else "LE"), found, first)
