@@ -8,8 +8,7 @@
 is first used: the programs start without it.
 """
 
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # type checkers take it for true; typing itself takes 5 ms
 if TYPE_CHECKING:
     from neuronir.api import Executable, compile, load
     from neuronir.dialects.support.errors import NeuronError
@@ -18,7 +17,7 @@ __version__ = "0.1.0"
 __all__ = ["Executable", "NeuronError", "__version__", "compile", "load"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name in ("Executable", "compile", "load"):
         from neuronir import api
 

@@ -14,7 +14,6 @@ import os
 import platform
 import shutil
 import tempfile
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from pathlib import Path
 import neuronir
 from neuronir.cache_entry import Damaged, Hit, read_entry, write_about
 from neuronir.dialects.support.inputs import Changed, Readings, digest_of_file, open_input
+from neuronir.dialects.support.parts import lock, sweep
 
 FOLDER_VARIABLE = "NEURON_COMPILE_CACHE_URL"
 """The environment variable with the cache's folder; empty for no cache."""
@@ -34,7 +34,6 @@ LIMIT_BYTES = 8 << 30
 
 _BUILT_ON = ("xdsl", "numpy", "ml_dtypes", "lark")
 _PART = ".part-"  # of an entry that is being written
-_STALE_S = 24 * 60 * 60.0  # no process writes that long
 _TRIES = 8  # of a name that others break or take
 _DIGITS = 32
 
@@ -85,12 +84,13 @@ class Cache:
     def part(self, entry: Path) -> Iterator[Path]:
         """A folder in which to write MODEL of an entry, for `put`; it is gone afterwards."""
         entry.parent.mkdir(parents=True, exist_ok=True)
-        part = Path(tempfile.mkdtemp(prefix=_PART, dir=entry.parent))
+        descriptor, part = _locked_folder(entry.parent)
         try:
             yield part
         finally:
             # Also on KeyboardInterrupt: a part of an entry must not stay behind.
             shutil.rmtree(part, ignore_errors=True)
+            os.close(descriptor)
 
     def put(self, part: Path, entry: Path, messages: Sequence[tuple[int, str]]) -> None:
         """Keep the MODEL in a part as an entry, whole or not at all; OSError where that fails.
@@ -122,10 +122,7 @@ class Cache:
     def _trim(self, newest: Path) -> None:
         """Remove the entries that were used the longest ago until the rest is within the limit, and
         the parts that killed processes left."""
-        for part in self.folder.glob(f"neuronxcc-*/{_PART}*"):
-            with suppress(OSError):
-                if time.time() - part.stat().st_mtime > _STALE_S:
-                    shutil.rmtree(part, ignore_errors=True)
+        sweep(map(str, self.folder.glob(f"neuronxcc-*/{_PART}*")), shutil.rmtree)
         entries = []
         for path in self.folder.glob("neuronxcc-*/MODULE_*"):
             with suppress(OSError):  # another process may remove it at the same time
@@ -138,6 +135,17 @@ class Cache:
             if path != newest:
                 shutil.rmtree(path, ignore_errors=True)
                 total -= size
+
+
+def _locked_folder(parent: Path) -> tuple[int, Path]:
+    """A new part, open and locked."""
+    while True:
+        part = Path(tempfile.mkdtemp(prefix=_PART, dir=parent))
+        with suppress(FileNotFoundError):  # another process swept it before it was locked
+            descriptor = os.open(part, os.O_RDONLY | os.O_CLOEXEC)
+            if lock(descriptor, part):
+                return descriptor, part
+            os.close(descriptor)
 
 
 def find_cache(folder: str | None) -> Cache | None:

@@ -1,15 +1,18 @@
 """Write result files whole or not at all."""
 
 import os
+import re
 import stat
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.parts import lock, sweep
 
 Buffer = bytes | bytearray | memoryview
 
@@ -54,9 +57,9 @@ def atomic_write(
 
     The bytes go to a temporary file in the same folder, which then takes the name. When anything
     fails (no space, no permission, Ctrl-C) the temporary file goes and an older file stays as it
-    was. Pieces are asked for one after the other. Text is written as UTF-8. A path that is not a
-    plain file (`/dev/stdout`, a pipe) is written directly, because a rename would replace the
-    device.
+    was; one that a killed process left goes at the next write. Pieces are asked for one after the
+    other. Text is written as UTF-8. A path that is not a plain file (`/dev/stdout`, a pipe) is
+    written directly, because a rename would replace the device.
     """
     target = Path(path)
     if isinstance(data, str):
@@ -74,20 +77,36 @@ def atomic_write(
         raise output_error(target, error) from error
 
 
+_PART = re.compile(r"[a-z0-9_]{8}\.part")  # how mkstemp names a part, behind the file's name
+
+
 def _replace(target: Path, pieces: Iterable[Buffer | Later]) -> None:
     prefix = f".{target.name}."
-    descriptor, name = tempfile.mkstemp(prefix=prefix, suffix=".part", dir=target.parent)
+    left = (n for n in os.listdir(target.parent) if n.startswith(prefix))
+    parts = (str(target.parent / n) for n in left if _PART.fullmatch(n, len(prefix)))
+    sweep(parts, os.unlink)
+    descriptor, name = _part(prefix, target.parent)
     try:
         with os.fdopen(descriptor, "wb") as stream:
             _write(stream, pieces)
             stream.flush()
             # mkstemp gives 0600; a result file gets what open() would have given it.
             os.chmod(name, _mode_of(target))
-        os.replace(name, target)
+            os.replace(name, target)  # while it is locked
     except BaseException:
         # Also on KeyboardInterrupt: a partial file must not stay behind.
-        os.unlink(name)
+        with suppress(FileNotFoundError):
+            os.unlink(name)
         raise
+
+
+def _part(prefix: str, folder: Path) -> tuple[int, str]:
+    """A new part, locked."""
+    while True:
+        descriptor, name = tempfile.mkstemp(prefix=prefix, suffix=".part", dir=folder)
+        if lock(descriptor, name):
+            return descriptor, name
+        os.close(descriptor)  # another process swept it before it was locked
 
 
 def _write(stream: BinaryIO, pieces: Iterable[Buffer | Later]) -> None:

@@ -1,12 +1,20 @@
-"""The console scripts: each program from its first moment, its imports included."""
+"""The console scripts: each program from its first moment to its last, its imports included.
 
+Little is imported here, so that the first lines run at once.
+"""
+
+import os
+import signal
 import sys
-from importlib import import_module
 
-from neuronir.driver.collector import few_collections
-from neuronir.threads import one_thread
+TYPE_CHECKING = False  # type checkers take it for true
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+    from types import FrameType
 
-_INTERRUPTED = 130
+_INTERRUPTED = 128 + signal.SIGINT
+_ENDING = ("SIGTERM", "SIGHUP")
 
 
 def neuron_check() -> int:
@@ -21,21 +29,84 @@ def neuron_opt() -> int:
 
 def neuron_sim() -> int:
     """Start neuron-sim."""
-    one_thread()
     return _start("neuron_sim")
 
 
 def neuronx_cc() -> int:
     """Start neuronx-cc."""
-    with few_collections():
-        return _start("neuronx_cc")
+    return _start("neuronx_cc")
 
 
 def _start(module: str) -> int:
-    """Run the main function of a program; Ctrl-C during its imports is an answer, not an error."""
+    """Run the main function of a program.
+
+    Ctrl-C is an answer, not an error: while the imports run nothing is there to be tidied up, and
+    the process ends at once. A request to end (kill, a terminal that closes) unwinds the program as
+    Ctrl-C does, so that no half-written file stays.
+    """
+    program = module.replace("_", "-")
+    heeded = signal.getsignal(signal.SIGINT) == signal.default_int_handler  # not with nohup, or &
+    handled: list[int] = []
     try:
-        main = import_module(f"neuronir.cli.{module}").main
+        if heeded:
+            signal.signal(signal.SIGINT, _leaving(program))
+        with _settings(module):
+            main = _main_of(module)
+            for number in (getattr(signal, name, None) for name in _ENDING):
+                if number is not None and signal.getsignal(number) == signal.SIG_DFL:
+                    signal.signal(number, _unwinding(program))
+                    handled.append(number)
+            if heeded:
+                signal.signal(signal.SIGINT, signal.default_int_handler)
+            return main()
     except KeyboardInterrupt:
-        print(f"{module.replace('_', '-')}: interrupted", file=sys.stderr)
+        print(f"{program}: interrupted", file=sys.stderr)
         return _INTERRUPTED
-    return int(main())
+    finally:  # all is done, and Python only ends
+        for number in handled:
+            signal.signal(number, signal.SIG_DFL)
+        if heeded:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _settings(module: str) -> "AbstractContextManager[None]":
+    """What a program needs to be fast, from before its imports on."""
+    if module == "neuronx_cc":
+        from neuronir.driver.collector import few_collections
+
+        return few_collections()
+    if module == "neuron_sim":
+        from neuronir.threads import one_thread
+
+        one_thread()
+    from contextlib import nullcontext
+
+    return nullcontext()
+
+
+def _main_of(module: str) -> "Callable[[], int]":
+    from importlib import import_module
+
+    main: Callable[[], int] = import_module(f"neuronir.cli.{module}").main
+    return main
+
+
+def _leaving(program: str) -> "Callable[[int, FrameType | None], None]":
+    """A handler that ends the process at once: an exception could be lost in an import."""
+
+    def leave(number: int, frame: "FrameType | None") -> None:
+        os.write(2, f"{program}: interrupted\n".encode())
+        os._exit(128 + number)
+
+    return leave
+
+
+def _unwinding(program: str) -> "Callable[[int, FrameType | None], None]":
+    """A handler that ends the program through all that tidies up."""
+
+    def unwind(number: int, frame: "FrameType | None") -> None:
+        signal.signal(number, signal.SIG_IGN)
+        os.write(2, f"{program}: terminated\n".encode())
+        raise SystemExit(128 + number)
+
+    return unwind
