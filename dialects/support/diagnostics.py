@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from neuronir.dialects.support.errors import SourceLocation
+from neuronir.dialects.support.printable import printable
 
 Severity = Literal["error", "warning", "remark", "note"]
 
@@ -26,7 +27,7 @@ class Message:
     def render(self) -> str:
         """The message on one line, as `place: severity: text`."""
         where = f"{self.location}: " if self.location else ""
-        return f"{where}{self.severity}: {self.text}"
+        return printable(f"{where}{self.severity}: {self.text}", keep="\n\t")
 
 
 Handler = Callable[[Message], None]

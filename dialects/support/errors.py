@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from neuronir.dialects.support.printable import printable
+
 
 @dataclass(frozen=True)
 class SourceLocation:
@@ -52,4 +54,4 @@ class NeuronError(Exception):
             text += f"\n{self.excerpt}"
         if self.help:
             text += f"\nhelp: {self.help}"
-        return text
+        return printable(text, keep="\n\t")  # it names what stands in files

@@ -14,20 +14,20 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.utils.arg_spec import parse_spec
-from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException
+from xdsl.utils.exceptions import ArgSpecParseError
 
 from neuronir import __version__
-from neuronir._xdsl import one_line, print_module
+from neuronir._xdsl import print_module
 from neuronir.cli import neuron_opt_lists as lists
 from neuronir.cli import neuron_opt_reproducer as reproducer
 from neuronir.cli.bindings_args import bindings_of
 from neuronir.cli.neuron_opt_args import build_parser, loaded_files, normalise
 from neuronir.cli.neuron_opt_dumps import Dumper, DumpOptions, names
+from neuronir.cli.neuron_opt_formats import print_as
 from neuronir.cli.neuron_opt_input import Chunk, parse, read_input, split
 from neuronir.cli.neuron_opt_reports import Timer, statistics_report, timing_report
 from neuronir.cli.neuron_opt_run import PassRunner, RunFailure, verify
 from neuronir.cli.program import INTERNAL, OK, USAGE, USER_ERROR, UsageError, guarded
-from neuronir.diagnostics.diagnostic import Diagnostic
 from neuronir.diagnostics.engine import DiagnosticEngine
 from neuronir.diagnostics.expected import check_expectations
 from neuronir.diagnostics.output import atomic_write, write_stdout
@@ -104,14 +104,7 @@ class Job:
                 generic=self.args.print_op_generic,
             )
             return stream.getvalue()
-        try:
-            self.registry.formats[spec.name]().from_spec(spec).emit(ctx, module, stream)
-        except NeuronError as error:
-            raise RunFailure(Diagnostic.from_error(error)) from error
-        except (DiagnosticException, ValueError, NotImplementedError) as error:
-            text = f"cannot print this as '{spec.name}': {one_line(str(error))}"
-            raise RunFailure(Diagnostic("error", text)) from error
-        return stream.getvalue()
+        return print_as(self.registry.formats[spec.name], spec, ctx, module)
 
     def reproduce(self, chunk: Chunk, failure: RunFailure) -> None:
         """Write a reproducer, when it was asked for or the fault is ours."""

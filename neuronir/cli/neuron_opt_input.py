@@ -24,6 +24,7 @@ from neuronir.diagnostics.diagnostic import Diagnostic
 from neuronir.diagnostics.output import input_error
 from neuronir.dialects.support.errors import NeuronError, SourceLocation
 from neuronir.dialects.support.inputs import read_input as read_file
+from neuronir.dialects.support.printable import printable
 from neuronir.frontends.bindings import Bindings
 from neuronir.frontends.models import FRONTENDS, Model, kind_of_file, read_model
 
@@ -51,7 +52,7 @@ def read_input(path: str, frontend: str | None, *, text: bool = False) -> Chunk:
     if kind in FRONTENDS:
         if path == "-":
             raise NeuronError("NIR_INPUT", f"a model of kind '{kind}' cannot be read from stdin")
-        return Chunk("", path, kind, read_model(path, kind))
+        return Chunk("", printable(path), kind, read_model(path, kind))
     try:
         data = sys.stdin.buffer.read() if path == "-" else read_file(path)
         source = data.decode()
@@ -60,9 +61,10 @@ def read_input(path: str, frontend: str | None, *, text: bool = False) -> Chunk:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise NeuronError(
-            "NIR_INPUT", f"'{path}' is not text: byte {data[error.start]:#04x} on line {line}"
+            "NIR_INPUT",
+            f"'{path}' is not text: byte {data[error.start]:#04x} on line {line}",
         ) from error
-    name = "<stdin>" if path == "-" else path
+    name = "<stdin>" if path == "-" else printable(path)  # it gets into IR, which is UTF-8
     suffix = Path(path).suffix.lstrip(".")
     if frontend is None and suffix not in ("mlir", "hlo"):
         # HLO text always opens with its module header; comments may come before.

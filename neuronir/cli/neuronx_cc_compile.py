@@ -20,6 +20,7 @@ from neuronir.cli.neuronx_cc_messages import Messages
 from neuronir.cli.program import INTERNAL, OK, USER_ERROR
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.inputs import listening
+from neuronir.dialects.support.printable import printable
 from neuronir.driver.phases import PHASES
 
 if TYPE_CHECKING:
@@ -139,7 +140,8 @@ def _compile_with(
     except RunFailure as failure:
         if args.debug:
             traceback.print_exc()
-        messages.fail(failure.diagnostic, _sources(args.model[0]), args.model[0])
+        name = printable(args.model[0])
+        messages.fail(failure.diagnostic, _sources(args.model[0], name), name)
         _log_failure(args, messages)
         return INTERNAL if failure.internal else USER_ERROR
     messages.say("info", STATUS)
@@ -150,10 +152,10 @@ def _compile_with(
     return OK
 
 
-def _sources(path: str) -> dict[str, str]:
+def _sources(path: str, name: str) -> dict[str, str]:
     """The text of the model, to point into; none where it cannot be read again (stdin)."""
     try:
-        return {path: Path(path).read_text()}
+        return {name: Path(path).read_text()}
     except (OSError, UnicodeDecodeError):
         return {}
 

@@ -67,4 +67,5 @@ class Messages:
     def write_log(self, path: str | None) -> None:
         """The log file, if there is to be one."""
         if path is not None:
-            atomic_write(path, "".join(f"{line}\n" for line in self.lines))
+            text = "".join(f"{line}\n" for line in self.lines)
+            atomic_write(path, text.encode(errors="backslashreplace"))  # as stderr does

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from neuronir.dialects.support.diagnostics import Message, Severity
 from neuronir.dialects.support.errors import NeuronError, SourceLocation
+from neuronir.dialects.support.printable import printable
 
 _MAX_LINE = 240
 
@@ -53,7 +54,7 @@ class Diagnostic:
         for note in self.notes:
             # A note about the same place need not show the line again.
             lines.append(note.render({} if note.location == self.location else sources))
-        return "\n".join(lines)
+        return printable("\n".join(lines), keep="\n\t")  # it names what stands in files
 
 
 def source_excerpt(location: SourceLocation | str | None, sources: Mapping[str, str]) -> str | None:
@@ -68,6 +69,7 @@ def source_excerpt(location: SourceLocation | str | None, sources: Mapping[str, 
     # A weight literal can be megabytes long: show the neighbourhood of the caret.
     start = max(0, column - _MAX_LINE // 2) if len(line) > _MAX_LINE else 0
     shown = line[start : start + _MAX_LINE]
+    shown = "".join(c if c.isprintable() or c == "\t" else "?" for c in shown)
     # Tabs are kept, so that the caret stays under its column whatever the terminal's tab width.
     indent = "".join("\t" if c == "\t" else " " for c in line[start:column])
     return f"{shown}\n{indent}^"

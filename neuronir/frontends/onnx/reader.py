@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.inputs import read_input
 from neuronir.dialects.support.output import input_error
+from neuronir.dialects.support.printable import printable
 
 try:
     import onnx
@@ -142,6 +143,7 @@ def read_onnx(path: str) -> OnnxFile:
 
     A file named `.onnxtxt` holds ONNX's text (`onnx.printer`), any other the protobuf.
     """
+    name = printable(path)
     try:
         data = read_input(path)
     except OSError as error:
@@ -151,8 +153,8 @@ def read_onnx(path: str) -> OnnxFile:
             data = onnx.parser.parse_model(data.decode()).SerializeToString()
         except (onnx.parser.ParseError, UnicodeDecodeError) as error:
             text = " ".join(str(error).split())
-            raise NeuronError("NIR_ONNX001", f"'{path}' is no ONNX text: {text}") from error
-    return parse_onnx(data, path, Path(path).parent)
+            raise NeuronError("NIR_ONNX001", f"'{name}' is no ONNX text: {text}") from error
+    return parse_onnx(data, name, Path(path).parent)
 
 
 def parse_onnx(data: bytes, name: str = "<model>", folder: Path | None = None) -> OnnxFile:

@@ -9,6 +9,7 @@ from typing import Any
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.inputs import read_input
 from neuronir.dialects.support.output import input_error
+from neuronir.dialects.support.printable import printable
 from neuronir.frontends.tensorflow.schema import parse_binary, parse_text
 
 LARGEST_FILE = (1 << 31) - 1
@@ -59,16 +60,16 @@ def read_file(path: str) -> File:
 
     NIR_TF001 if it is neither.
     """
-    place = _graph_file(path)
+    place, name = _graph_file(path), printable(path)
     data = _read(place)
     text = place.suffix in (".pbtxt", ".pbtext")
     if place.stem == "saved_model":
-        saved = _parse("SavedModel", data, text, path)
-        meta = _meta_graph(saved, path)
+        saved = _parse("SavedModel", data, text, name)
+        meta = _meta_graph(saved, name)
         index = place.parent / f"{VARIABLES}.index"  # it holds the checksums of the variables
         whole = data + (_read(index) if index.is_file() else b"")
-        return File(path, meta.graph_def, _digest(whole), meta.signature_def, place.parent)
-    return parse_graph(data, path, text=text)
+        return File(name, meta.graph_def, _digest(whole), meta.signature_def, place.parent)
+    return parse_graph(data, name, text=text)
 
 
 def parse_graph(data: bytes, name: str, *, text: bool = False) -> File:

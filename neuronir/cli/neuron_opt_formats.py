@@ -1,0 +1,47 @@
+"""neuron-opt -t: formats other than MLIR's text, most of which are xDSL's."""
+
+from collections.abc import Callable
+from io import StringIO
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.utils.arg_spec import ArgSpec
+from xdsl.utils.exceptions import DiagnosticException
+from xdsl.utils.target import Target
+
+from neuronir._xdsl import one_line
+from neuronir.cli.neuron_opt_run import RunFailure
+from neuronir.diagnostics.diagnostic import Diagnostic
+from neuronir.dialects.support.errors import NeuronError
+
+
+def print_as(
+    load: Callable[[], type[Target]], spec: ArgSpec, ctx: Context, module: ModuleOp
+) -> str:
+    """The module in a format; RunFailure (NIR_FMT001) where it has no such text.
+
+    Formats of other packages raise what they like for operations that they do not know. What ours
+    raises beside coded errors is a fault of ours.
+    """
+    stream = StringIO()
+    try:
+        format_class = load()
+    except ImportError as error:
+        raise _failure(spec.name, f"it needs the package {error.name}", "install it") from error
+    try:
+        format_class.from_spec(spec).emit(ctx, module, stream)
+    except NeuronError as error:
+        raise RunFailure(Diagnostic.from_error(error)) from error
+    except (DiagnosticException, ValueError, NotImplementedError) as error:
+        raise _failure(spec.name, one_line(str(error))) from error
+    except Exception as error:
+        if format_class.__module__.startswith("neuronir."):
+            raise
+        text = "its printer does not know an operation of the module"
+        raise _failure(spec.name, text, "lower the module to what the format can hold") from error
+    return stream.getvalue()
+
+
+def _failure(name: str, why: str, help: str | None = None) -> RunFailure:
+    text = f"[NIR_FMT001] cannot print this as '{name}': {why}"
+    return RunFailure(Diagnostic("error", text, help=help))
