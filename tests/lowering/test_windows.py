@@ -24,10 +24,20 @@ CASES = (
 )
 
 
-def _pool(shape: str, window: str, opcode: str, type_: str) -> str:
-    initial = {"add": "0", "maximum": "-inf", "minimum": "inf"}[opcode]
-    if type_ == "s32":
-        initial = "-2147483648"
+INITIAL = (
+    # operand, window, operator, type, initial value
+    ("32,1,1", "size=5x1x1 pad=4_4x0_1x0_0", "minimum", "s32", "5"),  # ends in a padded view
+    ("10,1", "size=3x1 pad=0_0x0_1", "maximum", "f32", "1"),
+    ("9,4", "size=1x1 stride=2x1", "add", "s32", "3"),  # nothing but a view of the operand
+    ("9,4", "size=1x1", "maximum", "f32", "0.5"),  # the operand itself
+    ("2,5,1", "size=1x3x1 pad=1_2x3_2x0_0", "maximum", "s32", "1"),  # too many pieces at once
+    ("32,5,1", "size=1x2x1 stride=1x2x2 pad=0_0x1_0x0_2", "maximum", "s32", "0"),  # pads twice
+)
+
+
+def _pool(shape: str, window: str, opcode: str, type_: str, initial: str = "") -> str:
+    least = "-2147483648" if type_ == "s32" else "-inf"
+    initial = initial or {"add": "0", "maximum": least, "minimum": "inf"}[opcode]
     dims = [int(n) for n in shape.split(",")]
     fields = dict(f.split("=") for f in window.split())
     one = "x".join("1" for _ in dims)
@@ -54,6 +64,21 @@ def test_pooling(shape: str, window: str, opcode: str, type_: str) -> None:
     dtype = {"f32": np.float32, "bf16": ml_dtypes.bfloat16, "s32": np.int32}[type_]
     x = (np.random.default_rng(0).standard_normal(dims) * 8).astype(dtype)
     assert not failures(_pool(shape, window, opcode, type_), [x], phases=("virtual", "binary"))
+
+
+@pytest.mark.parametrize(("shape", "window", "opcode", "type_", "initial"), INITIAL)
+def test_an_initial_value_that_counts(
+    shape: str, window: str, opcode: str, type_: str, initial: str
+) -> None:
+    dims = [int(n) for n in shape.split(",")]
+    text = _pool(shape, window, opcode, type_, initial)
+    # The operand is a result too: an initial value must not be written over it.
+    result = text.split("ROOT r = ")[1].split(" ")[0]
+    text = text.replace("ROOT r =", "r =").removesuffix("}\n")
+    text += f"  ROOT t = ({result}, {type_}[{shape}]) tuple(r, x)\n}}\n"
+    dtype = {"f32": np.float32, "s32": np.int32}[type_]
+    x = (np.random.default_rng(0).standard_normal(dims) * 8).astype(dtype)
+    assert not failures(text, [x], phases=("virtual", "binary"))
 
 
 def test_pooling_before_a_product_selects_among_rounded_numbers() -> None:

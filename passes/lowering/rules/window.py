@@ -42,7 +42,8 @@ def lower_reduce_window(state: Lowering, op: Operation) -> None:
     pads = ints(op.padding)
     if any(b != 1 for b in base):
         raise NeuronError("NCC_EVRF017", f"{source_name(op)}: base dilation is not supported")
-    value, initial = state.value(op.operands[0]), state.value(op.operands[1])
+    operand, initial = state.value(op.operands[0]), state.value(op.operands[1])
+    value = operand
     if initial.scalar is None:
         raise NeuronError("NCC_EVRF001", f"{source_name(op)}: the initial value must be a constant")
     dtype = state.dtype(op.results[0])
@@ -51,26 +52,32 @@ def lower_reduce_window(state: Lowering, op: Operation) -> None:
     windowed = [
         d for d in range(rank) if size[d] > 1 or stride[d] > 1 or pads[2 * d] or pads[2 * d + 1]
     ]
-    partition = window_partition(state, value, windowed)
     fill = neutral(alu, dtype)
     windows = {
         d: Window(size[d], stride[d], dilation[d], pads[2 * d], pads[2 * d + 1]) for d in windowed
     }
-    for step in _steps(state, value, windows, alu):
+    steps = _steps(state, value, windows, alu)
+    while steps:
+        step = steps.pop(0)
         reduced = _reduced(state, value, {d: windows[d] for d in step}, alu)
         if reduced is not None:
             value = reduced
+            continue
+        if len(step) > 1:  # there is no way to reduce them together
+            steps[:0] = [(d,) for d in step]
             continue
         (d,) = step
         window = windows[d]
         if window.covering(value.shape[d]) is None:
             low, high = [0] * rank, [0] * rank
             low[d], high[d] = window.low, window.high
+            partition = window_partition(state, value, windowed)
             value = padded(state, value, low, high, [0] * rank, fill, partition)
             window = replace(window, low=0, high=0)
         value = _along(state, value, d, window, alu)
-    if not windowed and not is_neutral(alu, dtype, initial.scalar):
-        value = state.converter.expanded(value)
+    made = value is not operand and value.source is None and value.forms
+    if not made and not is_neutral(alu, dtype, initial.scalar):
+        value = state.converter.expanded(value)  # the initial value must not change the operand
     state.set(op.results[0], with_initial(state, value, alu, initial.scalar))
 
 
