@@ -28,6 +28,7 @@ from neuronir.passes.lowering.layouts.cover import (
     covered,
     elements_of,
     in_order_of,
+    independent,
     positions,
     remaining,
 )
@@ -131,12 +132,16 @@ class Converter(KnownValues):
                 for b in parts:
                     if covered(value.support, b):
                         wanted.append((b, step * (b.stride // a.stride)))
-                    else:
+                    elif independent(value.support, b):
                         constant = True
+                    else:
+                        return None
             elif inside:
                 wanted.append((a, step))
-            else:
+            elif independent(value.support, a):
                 constant = True
+            else:
+                return None
         return tuple(wanted), constant and bool(wanted)
 
     def find(self, value: Value, wanted: Partition, copies: int) -> Form | None:

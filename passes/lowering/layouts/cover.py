@@ -16,6 +16,15 @@ def covered(support: Sequence[Atom], a: Atom) -> bool | None:
     return False
 
 
+def independent(support: Sequence[Atom], a: Atom) -> bool:
+    """Whether a value with `support`, of which `a` is no part, is the same at all positions along
+    `a`: a digit that does not divide those above it carries over into them, and so do those below
+    that do not divide it."""
+    return all(
+        s.stride % a.reach == 0 if s.stride >= a.end else a.unit % s.reach == 0 for s in support
+    )
+
+
 def remaining(support: Sequence[Atom], partition: Sequence[Atom]) -> tuple[Atom, ...] | None:
     """The atoms of `support` that `partition` leaves for the free axis, outermost first."""
     out: list[Atom] = []
