@@ -100,7 +100,6 @@ def test_scatter_s32(name: str, args: list[Array], level: int) -> None:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-@_todo("an index along a dimension that the window spans is ignored")
 def test_scatter_unit_dim_oob(level: int) -> None:
     index = np.array([[0, 0], [1, 1], [4, -1], [3, 0]], np.int32)
     args = [_floats(5, 1), index, np.full((4, 1), -9, np.float32)]
@@ -191,7 +190,6 @@ def test_seed1391(level: int) -> None:
 
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("name", ["seed1121.hlo", "rw_pad_unit.hlo"])
-@_todo("a reduce-window with a non-neutral initial value that is a view: IndexError")
 def test_reduce_window_of_a_view(name: str, level: int) -> None:
     arg = _ints((32, 1, 1), low=-99) if name == "seed1121.hlo" else _floats(5, 2)
     right(text_of(name), [arg], optlevel=level)
@@ -206,7 +204,6 @@ def test_seed1201(level: int) -> None:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-@_todo("gather with a large window: AssertionError")
 def test_seed1266(level: int) -> None:
     index = np.array([[[0, 100]], [[5, 300]]], np.int32)
     right(text_of("seed1266.hlo"), [_ints((2, 511, 8), "uint8"), index], optlevel=level)

@@ -80,3 +80,69 @@ def test_unsigned_starts_of_an_update_end_at_the_end(second: str) -> None:
     starts = [np.asarray(n) for n in _LARGE[2:4]]
     args = [np.zeros((9, 4), np.float32), np.ones((2, 3), np.float32), *starts]
     _same(text, args if "parameter" in second else args[:3])
+
+
+def _gather_windows(index: str) -> str:
+    return entry(
+        "t = u8[2,511,8] parameter(0)",
+        f"i = {index}[2,1,2] parameter(1)",
+        "g = u8[255,2,7,1] gather(t, i), offset_dims={0,2}, collapsed_slice_dims={0}, "
+        "start_index_map={0,1}, index_vector_dim=2, slice_sizes={1,255,7}",
+    )
+
+
+@pytest.mark.parametrize("index", ["s32", "u16"])
+def test_windows_whose_rows_no_tile_divides(index: str) -> None:
+    table = np.random.default_rng(0).integers(0, 256, (2, 511, 8)).astype(np.uint8)
+    dtype = {"s32": np.int32, "u16": np.uint16}[index]
+    _same(_gather_windows(index), [table, np.array([[[0, 100]], [[5, 300]]], dtype)])
+
+
+def _scatter(operand: str, updates: str, index: str, attributes: str, opcode: str) -> str:
+    return (
+        "HloModule m\n\nr {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n"
+        f"  ROOT c = f32[] {opcode}(a, b)\n}}\n\n"
+    ) + entry(
+        f"p = f32[{operand}] parameter(0)",
+        f"i = s32[{index}] parameter(1)",
+        f"u = f32[{updates}] parameter(2)",
+        f"s = f32[{operand}] scatter(p, i, u), {attributes}, to_apply=r",
+    ).removeprefix("HloModule m\n\n")
+
+
+_SCATTERS = (
+    # operand, updates, indices, update window and inserted dimensions, index map
+    ("5,1", "6,1", "6,2", "{1}", "{0}", "{0,1}"),  # a dimension of one element
+    ("5,4", "6,4", "6,2", "{1}", "{0}", "{1,0}"),  # a whole dimension, indexed first
+    ("4,3", "6,4,3", "6,2", "{1,2}", "{}", "{0,1}"),  # all dimensions
+    ("5,4,1", "6,4", "6,3", "{1}", "{0,2}", "{0,2,1}"),  # one that is inserted
+    ("3,4", "6,1", "6,1", "{1}", "{0}", "{1}"),  # an inserted one without an index
+    ("3,400", "6,317", "6,2", "{1}", "{0}", "{0,1}"),  # rows that no tile divides
+)
+
+
+@pytest.mark.parametrize("opcode", ["add", "minimum"])
+@pytest.mark.parametrize(("operand", "updates", "index", "window", "inserted", "mapped"), _SCATTERS)
+def test_scatter_drops_windows_that_do_not_fit(
+    operand: str, updates: str, index: str, window: str, inserted: str, mapped: str, opcode: str
+) -> None:
+    attributes = (
+        f"update_window_dims={window}, inserted_window_dims={inserted}, "
+        f"scatter_dims_to_operand_dims={mapped}, index_vector_dim=1"
+    )
+    rng = np.random.default_rng(0)
+    shapes = [[int(n) for n in s.split(",")] for s in (operand, index, updates)]
+    places = rng.integers(0, 2, shapes[1]).astype(np.int32)
+    places[3:5] = [[-1], [2**31 - 1]]
+    x, u = (rng.integers(-9, 9, shape).astype(np.float32) for shape in shapes[::2])
+    _same(_scatter(operand, updates, index, attributes, opcode), [x, places, u])
+
+
+def test_scatter_at_no_index_goes_to_the_beginning() -> None:
+    attributes = (
+        "update_window_dims={1}, inserted_window_dims={}, "
+        "scatter_dims_to_operand_dims={}, index_vector_dim=1"
+    )
+    text = _scatter("3", "2,2", "2,0", attributes, "maximum")
+    updates = np.array([[4, 5], [6, 3]], np.float32)
+    _same(text, [np.array([1, 9, 2], np.float32), np.zeros((2, 0), np.int32), updates])

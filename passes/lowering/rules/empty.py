@@ -33,6 +33,8 @@ def lower_empty(state: Lowering, op: Operation) -> bool:
     if op.name in ("hlo.dot", "hlo.convolution"):
         result = op.results[0]
         state.set(result, scalar_value(state.shape(result), state.dtype(result), 0))
+    elif op.name == "hlo.scatter" and not _is_empty(op.operands[-1]):
+        return False  # indices of no dimension: there are windows, all at the beginning
     elif op.name in ("hlo.scatter", "hlo.dynamic_update_slice"):
         state.set(op.results[0], state.value(op.operands[0]))
     elif op.name in ("hlo.reduce", "hlo.reduce_window"):

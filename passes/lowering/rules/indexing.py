@@ -143,14 +143,15 @@ def lower_scatter(state: Lowering, op: Operation) -> None:
     extents = dict.fromkeys(range(len(shape)), 1)
     extents.update((d, updates.shape[window[i]]) for i, d in enumerate(kept))
     moving = [d for d in scattered if d not in batching]
-    moving += [d for d in kept if d not in moving and extents[d] < shape[d]]
+    moving += [d for d in range(len(shape)) if d not in moving and d not in batching]
     lead = (*batching, *(d for d in moving if extents[d] < shape[d]))
     index_shape = [n for i, n in enumerate(indices.shape) if i != vector_dim]
     windows = Windows(shape, lead, {d: extents[d] for d in lead}, prod(index_shape))
     columns = components(state, indices, vector_dim, len(scattered)) if scattered else []
     starts = {d: columns[j] for j, d in enumerate(scattered) if d in lead}
+    fixed = [columns[j] for j, d in enumerate(scattered) if d not in lead]
     base = batch_base(windows, index_shape, batching, index_batching, vector_dim)
-    number = row_numbers(state, windows, starts, base, clamp=False)
+    number = row_numbers(state, windows, starts, base, clamp=False, fixed=fixed)
     batch_dims = [d for d in range(len(updates.shape)) if d not in window]
     order = [window[kept.index(d)] for d in (*lead, *windows.rest) if d in kept]
     source = reshape(_moved(updates, [*batch_dims, *order]), (windows.count, windows.row))

@@ -224,11 +224,13 @@ def row_numbers(
     starts: Mapping[int, Value],
     base: NDArray[np.int64] | None,
     clamp: bool,
+    fixed: Sequence[Value] = (),
 ) -> Value:
     """The number of each row of each window. `starts` are its first indices along some of the lead
     dimensions, a vector of all positions each (0 along the others); `base` are further row numbers
     of each position. With `clamp` starts are moved so that windows fit; without, the rows of
-    windows that do not fit are -1."""
+    windows that do not fit are -1. `fixed` are starts along dimensions of which a window takes all:
+    it fits at 0 alone."""
     exact = Integers(state, windows.count)
     unit = dict(zip(windows.lead, row_major([windows.shape[d] for d in windows.lead]), strict=True))
     total: Value | None = None
@@ -245,10 +247,14 @@ def row_numbers(
         if unit[d] != 1:
             column = exact.scalar(column, AluOp.MULTIPLY, float(unit[d]))
         total = column if total is None else exact.tensor(AluOp.ADD, total, column)
+    for start in () if clamp else fixed:
+        column = as_vector(windows.spread(start), windows.count)
+        one = exact.scalar(column, AluOp.IS_EQ, 0.0)
+        valid = one if valid is None else exact.tensor(AluOp.MULTIPLY, valid, one)
     offsets = windows.offsets(base)
     if total is None:
-        return as_vector(constant_value(offsets, DType.I32), windows.count)
-    if offsets.any():
+        total = as_vector(constant_value(offsets, DType.I32), windows.count)
+    elif offsets.any():
         total = exact.tensor(AluOp.ADD, total, constant_value(offsets, DType.I32))
     if valid is None:
         return total
