@@ -11,7 +11,7 @@ PHASES = ("parsed", "hlo", "virtual", "ordered", "allocated", "synchronised", "b
 _PASSES = {
     "virtual": (
         "hlo-tile-batch,hlo-tile-rows,hlo-split-batch,hlo-split-attention,hlo-assign-layouts,"
-        "hlo-choose-blocks,lower-hlo-to-nc,nc-forward-psum,nc-balance-evictions"
+        "hlo-choose-blocks,lower-hlo-to-nc,nc-dce,nc-forward-psum,nc-balance-evictions"
     ),
     "ordered": "nc-order",
     "allocated": "nc-spill,nc-assign-banks,nc-allocate,nc-split-transfers",

@@ -6,6 +6,7 @@ from importlib import import_module
 from xdsl.passes import ModulePass
 
 _CLASSES = {
+    "nc-dce": ("dce", "NcDce"),
     "nc-forward-psum": ("forward", "NcForwardPsum"),
     "nc-balance-evictions": ("balance", "NcBalanceEvictions"),
     "nc-order": ("order", "NcOrder"),

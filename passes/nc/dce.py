@@ -1,0 +1,152 @@
+"""nc-dce: instructions go whose results nobody reads.
+
+A lowering that tries something leaves copies and conversions behind that the way it took in the
+end does not need. What counts are whole buffers: one that anybody reads keeps all who write it.
+"""
+
+from collections import defaultdict
+from dataclasses import dataclass
+from itertools import chain
+
+from xdsl.context import Context
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.passes import ModulePass
+
+from neuronir.dialects.nc.ops import InstructionOp
+from neuronir.dialects.nc.structure import AddressOfOp, AllocOp
+from neuronir.passes.nc.bodies import bodies_in_place
+from neuronir.passes.nc.listing import require_phase, variables
+from neuronir.passes.statistics import record
+
+_KEPT = frozenset(("input", "output"))
+"""Variables that callers of the program know; all writes of them count."""
+
+_Memory = SSAValue | str
+"""A buffer: what an nc.alloc gives, or the name of a variable."""
+
+
+@dataclass(frozen=True)
+class NcDce(ModulePass):
+    """Remove instructions whose results nobody reads, and buffers and variables without use.
+
+    Writes of inputs and outputs stay, and whatever they need. A buffer that is handed to a call, or
+    to anything else but an instruction, counts as read.
+    """
+
+    name = "nc-dce"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Rewrite the module; it must be in phase virtual."""
+        require_phase(op, self.name, "virtual")
+        with bodies_in_place(op):
+            dead = _Liveness(op).dead()
+            for gone in dead:
+                gone.detach()
+                gone.erase()
+            _sweep(op)
+        record(self.name, "dead instructions", len(dead))
+
+
+class _Liveness:
+    """Which instructions a program needs: marked from its outputs on, backwards."""
+
+    def __init__(self, module: ModuleOp) -> None:
+        self.kinds = {name: v.kind.data for name, v in variables(module).items()}
+        self.members = {name: v.member_names for name, v in variables(module).items()}
+        self.within: dict[str, list[str]] = defaultdict(list)
+        for name, members in self.members.items():
+            for member in members:
+                self.within[member].append(name)
+        ops = list(module.walk())
+        self.instructions = [op for op in ops if isinstance(op, InstructionOp)]
+        self.writers: dict[_Memory, list[InstructionOp]] = defaultdict(list)
+        self.live: set[Operation] = set()
+        self.read: set[_Memory] = set()
+        self.queue: list[InstructionOp] = []
+        for op in self.instructions:
+            for view in op.dst_views():
+                if view is not None:
+                    self.writers[self._memory(view.buffer)].append(op)
+        for other in ops:
+            if not isinstance(other, InstructionOp):
+                for value in other.operands:
+                    self._need(value)
+
+    def dead(self) -> list[InstructionOp]:
+        """The instructions that nothing needs, the last first."""
+        for op in self.instructions:
+            if self._is_effect(op):
+                self._mark(op)
+        while self.queue:
+            op = self.queue.pop()
+            for view in op.src_views():
+                if view is not None:
+                    self._need(view.buffer)
+            for value in op.index_values():
+                self._need(value)
+        return [op for op in reversed(self.instructions) if op not in self.live]
+
+    def _is_effect(self, op: InstructionOp) -> bool:
+        """Whether an instruction counts by itself: it writes what callers see, or no buffer."""
+        views = [view for view in op.dst_views() if view is not None]
+        if not views:
+            return not op.results
+        return any(self._is_seen(self._memory(view.buffer)) for view in views)
+
+    def _is_seen(self, memory: _Memory) -> bool:
+        if not isinstance(memory, str):
+            return not isinstance(memory, OpResult)  # what a function is given by its callers
+        names = (memory, *self.members[memory])
+        return any(self.kinds[name] in _KEPT for name in names)
+
+    def _memory(self, buffer: SSAValue) -> _Memory:
+        owner = buffer.owner
+        return owner.variable.root_reference.data if isinstance(owner, AddressOfOp) else buffer
+
+    def _mark(self, op: InstructionOp) -> None:
+        if op not in self.live:
+            self.live.add(op)
+            self.queue.append(op)
+
+    def _need(self, value: SSAValue) -> None:
+        """Mark who makes a value: writers of a buffer, the instruction of a register."""
+        if isinstance(value.owner, InstructionOp):
+            self._mark(value.owner)
+            return
+        memory = self._memory(value)
+        if memory in self.read:
+            return
+        self.read.add(memory)
+        names: list[_Memory] = [memory]
+        if isinstance(memory, str):  # a variable, those that it consists of, and those it is in
+            names += [*self.members[memory], *self.within[memory]]
+        for writer in chain.from_iterable(self.writers.get(name, ()) for name in names):
+            self._mark(writer)
+
+
+def _sweep(module: ModuleOp) -> None:
+    """Remove what only dead instructions used: buffers, loops, constants, variables."""
+    for op in reversed([op for op in module.walk() if op is not module]):
+        empty = isinstance(op, scf.ForOp) and not op.results and _is_empty(op)
+        unused = op.results and not any(r.uses for r in op.results)
+        if empty or (unused and _is_plain(op)):
+            op.detach()
+            op.erase()
+    used = {op.variable.root_reference.data for op in module.walk() if isinstance(op, AddressOfOp)}
+    for name, variable in reversed(variables(module).items()):
+        if variable.kind.data in _KEPT or name in used:
+            used.update(variable.member_names)
+            continue
+        variable.detach()
+        variable.erase()
+
+
+def _is_plain(op: Operation) -> bool:
+    """Whether an op only gives values: nothing happens where it is left away."""
+    return isinstance(op, (AllocOp, AddressOfOp)) or op.name.startswith("arith.")
+
+
+def _is_empty(loop: scf.ForOp) -> bool:
+    return all(isinstance(op, scf.YieldOp) for op in loop.body.block.ops)
