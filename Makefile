@@ -47,8 +47,8 @@ demo: $(STAMP) ## compile a small BERT for trn1, simulate it, check it against X
 	$(BIN)/neuron-sim run $(OUT)/bert_tiny.neff --inputs examples/bert_tiny_inputs.npz \
 	  --outputs $(OUT)/bert_tiny_outputs.npz --expect examples/bert_tiny_expected.npz
 
-unit: $(TESTS) ## pytest, without the slow tests
-	$(BIN)/python -m pytest -q
+unit: $(TESTS) ## pytest, without the slow tests, on all cores (J=1: on one)
+	$(BIN)/python -m pytest -q -n $(J)
 
 lit: $(TESTS) ## lit and filecheck tests
 	$(BIN)/lit lit/ -q -j$(J)
@@ -56,7 +56,7 @@ lit: $(TESTS) ## lit and filecheck tests
 test: unit lit ## all tests but the slow ones
 
 test-slow: $(TESTS) ## the slow tests: whole models, exhaustive sweeps
-	$(BIN)/python -m pytest -q -m slow
+	$(BIN)/python -m pytest -q -m slow -n $(J)
 
 lint: $(TESTS) ## ruff, mypy and the links
 	@for d in dialects passes targets; do \

@@ -161,7 +161,10 @@ def _combined(
     a, b = given
     assert a is not None and b is not None
     size = np.sqrt(scale)
-    error = size * (_SIGMAS * cast + sums * np.sqrt(min(terms, 64)))
+    # Roundings of equal numbers are equal, and add up; in all no more than twice each product's.
+    equal = terms / min(terms, *(max(len(np.unique(x)), 1) for x in (a, b)))
+    together = min(_SIGMAS * np.sqrt(equal), 2.0 * np.sqrt(terms))
+    error = size * (max(_SIGMAS, together) * cast + sums * np.sqrt(min(terms, 64)))
     crossed = _peak(before[0], a) * _largest(b) + _peak(before[1], b) * _largest(a)
     return np.asarray(error + own + terms * crossed)
 
