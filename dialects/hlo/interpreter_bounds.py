@@ -24,6 +24,10 @@ from neuronir.dialects.support.compare import (
     dot_variance,
 )
 
+TRIGONOMETRIC_RANGE = 2.0**20
+"""The magnitude of arguments up to which sine, cosine and tan are held to be right: beyond it they
+may be those of any angle (docs/numerics.md)."""
+
 # Library functions are right to about this many units in the last place on both sides.
 _FUNCTION_ULPS = 4.0
 _FUNCTIONS = frozenset(

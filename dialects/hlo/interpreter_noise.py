@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from neuronir.dialects.hlo.interpreter import interpret
+from neuronir.dialects.hlo.interpreter_bounds import TRIGONOMETRIC_RANGE
 from neuronir.dialects.hlo.semantics.execution import observing
 from neuronir.dialects.hlo.semantics.numeric import NARROW_FLOATS, Value, is_float, widen
 from neuronir.dialects.hlo.semantics.regions import combiner_kind
@@ -39,6 +40,7 @@ _CHOICES = frozenset(("maximum", "minimum", "second"))
 _REDUCTIONS = frozenset(("hlo.reduce", "hlo.reduce_window", "hlo.scatter"))
 # Finite numbers from here on (1e30, the largest f32 ...) stand for infinity.
 _MASK = 2.0**64
+_ANGLES = frozenset(("hlo.sine", "hlo.cosine", "hlo.tan"))
 _PRODUCTS = frozenset(("hlo.dot", "hlo.convolution"))
 # The largest deviation of a few runs, times this, covers the runs that were not made.
 SAFETY = 8.0
@@ -120,8 +122,15 @@ class _Perturbation:
 
     def operand(self, op: Operation, value: Value) -> Value:
         """What a product reads: operands that are cast, or in fp32 the rounding of what is added
-        up, which matters where that cancels; products of small whole numbers are exact."""
-        if op.name not in _PRODUCTS or isinstance(value, tuple):
+        up, which matters where that cancels; products of small whole numbers are exact. What sine,
+        cosine and tan read: any angle in place of one beyond their range."""
+        if isinstance(value, tuple):
+            return value
+        if op.name in _ANGLES and is_float(value.dtype):
+            beyond = np.isfinite(value) & (np.abs(widen(value)) > TRIGONOMETRIC_RANGE)
+            any_angle = self._uniform(value.shape) * np.float32(np.pi)
+            return np.where(beyond, any_angle.astype(value.dtype), value)
+        if op.name not in _PRODUCTS:
             return value
         if not is_float(value.dtype) or value.dtype in NARROW_FLOATS:
             return value

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from neuronir.dialects.hlo.interpreter import interpret
+from neuronir.dialects.hlo.interpreter_bounds import TRIGONOMETRIC_RANGE
 from neuronir.dialects.support.dtypes import from_hlo_name, np_dtype
 from tests.passes_hlo.helpers import Array, opcodes, program, run_passes
 
@@ -69,13 +70,47 @@ def test_logistic() -> None:
     compare(unary("logistic", x.size), [x], 1e-6)
 
 
-@pytest.mark.parametrize("opcode", ["sine", "cosine"])
+def _angles() -> Array:
+    """Arguments of both signs and all sizes, and such near multiples of pi / 2."""
+    rng = np.random.default_rng(5)
+    sizes = 2.0 ** rng.uniform(-149, np.log2(TRIGONOMETRIC_RANGE), 20000)
+    near = rng.integers(0, int(TRIGONOMETRIC_RANGE / 2), 20000) * (np.pi / 2)
+    steps = rng.integers(-3, 4, 20000) * np.spacing(near.astype(np.float32))
+    found = np.concatenate([sizes, near + steps, [0.0, TRIGONOMETRIC_RANGE]]).astype(np.float32)
+    found = found[found <= TRIGONOMETRIC_RANGE]
+    return np.concatenate([found, -found])
+
+
+@pytest.mark.parametrize("opcode", ["sine", "cosine", "tan"])
 def test_range_reduction(opcode: str) -> None:
-    x = np.concatenate([np.linspace(-50, 50, 801), np.linspace(-2e4, 2e4, 999)]).astype(np.float32)
+    """As docs/numerics.md says: the angle is off by 2^-21 at most."""
+    x = _angles()
     module = program(unary(opcode, x.size))
     run_passes(module, "hlo-decompose")
-    exact = {"sine": np.sin, "cosine": np.cos}[opcode](x.astype(np.float64))
-    np.testing.assert_allclose(interpret(module, [x])[0], exact, atol=4e-7)
+    exact = {"sine": np.sin, "cosine": np.cos, "tan": np.tan}[opcode](x.astype(np.float64))
+    slope = 1.0 + exact**2 if opcode == "tan" else 1.0
+    (found,) = interpret(module, [x])
+    rounding = 2.0**-23 * np.abs(exact) if opcode == "tan" else 0.0
+    assert (np.abs(found - exact) <= slope * 2.0**-21 + rounding).all()
+
+
+@pytest.mark.parametrize("opcode", ["sine", "cosine"])
+def test_range_reduction_of_enormous_and_special_numbers(opcode: str) -> None:
+    x = (2.0 ** np.random.default_rng(5).uniform(20, 127.9, 4000)).astype(np.float32)
+    special = np.array([np.inf, -np.inf, np.nan, np.finfo(np.float32).max], np.float32)
+    x = np.concatenate([x, -x, special])
+    module = program(unary(opcode, x.size))
+    run_passes(module, "hlo-decompose")
+    (found,) = interpret(module, [x])
+    assert (np.abs(found[np.isfinite(x)]) <= 1.0).all()
+    assert np.isnan(found[-4:-1]).all()
+
+
+def test_zero_keeps_its_sign() -> None:
+    module = program(unary("sine", 2))
+    run_passes(module, "hlo-decompose")
+    (found,) = interpret(module, [np.array([0.0, -0.0], np.float32)])
+    assert found.tobytes() == np.array([0.0, -0.0], np.float32).tobytes()
 
 
 def test_is_finite() -> None:

@@ -7,9 +7,10 @@ import numpy as np
 from xdsl.dialects.builtin import UnitAttr, f32
 from xdsl.ir import Operation, SSAValue
 
+from neuronir.dialects.hlo.interpreter_bounds import TRIGONOMETRIC_RANGE
 from neuronir.dialects.support.dtypes import byte_size, is_float, is_integer
 from neuronir.passes.hlo.decompositions.elementary import integer_power
-from neuronir.passes.hlo.decompositions.rounding import floor_of, nearest_even, with_sign_of
+from neuronir.passes.hlo.decompositions.rounding import floor_of, with_sign_of
 from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.values import element, shape, splat, tensor
 from neuronir.passes.hlo.support.walk import Rule
@@ -179,13 +180,40 @@ REDUCED = "hlo.reduced"
 """Attribute of a sine whose argument is known to lie in [-pi, pi]."""
 
 
-def _within_a_turn(x: SSAValue, e: Emitter) -> SSAValue:
-    """x - 2 pi k with the nearest integer k, 2 pi in three parts whose products with k are exact
-    up to k = 2^12 (beyond |x| = 25,000 the error grows with x)."""
-    first = 6.28125
-    second = round((2 * math.pi - first) * 2**20) / 2**20
-    turns = nearest_even(e.binary_number("multiply", x, 1 / (2 * math.pi)), e)
-    for part in (first, second, 2 * math.pi - first - second):
+_WHOLE = 1.5 * 2.0**23
+"""Adding and subtracting it rounds a number below 2^22 to a whole one."""
+_TURNS = TRIGONOMETRIC_RANGE / (2 * math.pi)
+"""Turns of the largest argument."""
+_PI = float(np.nextafter(np.float32(math.pi), np.float32(0)))
+"""The largest number of f32 below pi, where the machine's table ends."""
+
+
+@cache
+def _turn_parts() -> tuple[float, ...]:
+    """2 pi in parts whose products with a number of turns are exact in f32: whole multiples of
+    powers of two, so small that the product has 24 bits. The products of the last one are below 1;
+    it is rounded. None is negative, so that -0 less none of them stays what it is."""
+    rest = 2 * math.pi
+    parts: list[float] = []
+    while rest * _TURNS > 1:
+        places = math.floor(math.log2(2**24 / _TURNS / rest))
+        parts.append(math.floor(rest * 2.0**places) / 2.0**places)
+        rest -= parts[-1]
+    return (*parts, rest)
+
+
+def _whole_turns(x: SSAValue, e: Emitter) -> SSAValue:
+    """x / (2 pi), rounded to a whole number."""
+    turns = e.binary_number("multiply", x, 1 / (2 * math.pi))
+    turns = e.binary_number("add", turns, _WHOLE)
+    return e.binary_number("subtract", turns, _WHOLE)
+
+
+def _less_turns(x: SSAValue, e: Emitter) -> SSAValue:
+    """x - 2 pi k with the integer k nearest to the rounded quotient: up to TRIGONOMETRIC_RANGE less
+    than 0.1 beyond [-pi, pi], and exact but for the last product and difference."""
+    turns = _whole_turns(x, e)
+    for part in _turn_parts():
         x = e.binary("subtract", x, e.binary_number("multiply", turns, part))
     return x
 
@@ -201,12 +229,17 @@ def sine(op: Operation, e: Emitter) -> SSAValue | None:
     """sin of the argument brought into [-pi, pi], where the machine's table holds."""
     if REDUCED in op.attributes:
         return None
-    return _table_sine(_within_a_turn(op.operands[0], e), e)
+    angle = _less_turns(op.operands[0], e)
+    turns = _whole_turns(angle, e)  # one is left where the quotient was rounded to the other side
+    angle = e.binary("subtract", angle, e.binary_number("multiply", turns, 2 * math.pi))
+    angle = e.binary_number("maximum", angle, -_PI)
+    return _table_sine(e.binary_number("minimum", angle, _PI), e)
 
 
 def cosine(op: Operation, e: Emitter) -> SSAValue | None:
-    """sin(pi / 2 - |x|) of the argument brought into [-pi, pi]."""
-    size = e.unary("abs", _within_a_turn(op.operands[0], e))
+    """sin(pi / 2 - |x|) of the argument brought near [-pi, pi]."""
+    size = e.unary("abs", _less_turns(op.operands[0], e))
+    size = e.binary_number("minimum", size, 1.5 * _PI)
     return _table_sine(e.binary("subtract", e.fill_like(math.pi / 2, size), size), e)
 
 

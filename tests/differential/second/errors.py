@@ -13,6 +13,7 @@ import numpy as np
 import scipy.special
 from numpy.typing import NDArray
 
+from neuronir.dialects.hlo.interpreter_bounds import TRIGONOMETRIC_RANGE
 from tests.differential.second.program import Array, Instr, Program
 
 Error = NDArray[np.float64] | float | None
@@ -183,6 +184,8 @@ def _elementwise(
         # Sine and cosine are right to a step of 1, which is not relative near their zeros; the
         # tangent is their quotient.
         near = 2.0 * _F32 * (1.0 + out**2) if rule in ("sine", "cosine", "tan") else 0.0
+        if rule in ("sine", "cosine", "tan"):  # beyond its range it may be that of any angle
+            near = np.where(np.abs(x) > TRIGONOMETRIC_RANGE, 2.0 if rule != "tan" else np.inf, near)
         # XLA writes some functions of narrow types out, with a rounding after each step.
         steps = 8.0 * unit if unit > _F32 else 0.0
         relative = (_FUNCTION * _F32 + steps) * np.abs(out)
