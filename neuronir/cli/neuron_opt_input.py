@@ -5,7 +5,7 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from xdsl.context import Context
@@ -23,6 +23,7 @@ from neuronir.cli.neuron_opt_run import RunFailure
 from neuronir.diagnostics.diagnostic import Diagnostic
 from neuronir.diagnostics.output import input_error
 from neuronir.dialects.support.errors import NeuronError, SourceLocation
+from neuronir.dialects.support.exhausted import EXHAUSTED, exhausted
 from neuronir.dialects.support.inputs import read_input as read_file
 from neuronir.dialects.support.printable import printable
 from neuronir.frontends.bindings import Bindings
@@ -129,6 +130,9 @@ def parse(chunk: Chunk, ctx: Context, *, implicit_module: bool = True) -> Module
         raise RunFailure(Diagnostic("error", one_line(error.msg), _place(error.span))) from error
     except NeuronError as error:
         raise RunFailure(Diagnostic.from_error(error)) from error
+    except EXHAUSTED as error:
+        found = replace(Diagnostic.from_error(exhausted(error)), location=_reached(parser))
+        raise RunFailure(found) from error
     # What attribute constructors and format directives raise for text that makes no sense.
     except (
         VerifyException,
@@ -137,9 +141,13 @@ def parse(chunk: Chunk, ctx: Context, *, implicit_module: bool = True) -> Module
         KeyError,
         NotImplementedError,
     ) as error:
-        where = _place(Span(parser.pos, parser.pos, parser.lexer.input)) if parser else None
         text = one_line(str(error)) or type(error).__name__
-        raise RunFailure(Diagnostic("error", text, where)) from error
+        raise RunFailure(Diagnostic("error", text, _reached(parser))) from error
+
+
+def _reached(parser: LocatedParser | None) -> SourceLocation | None:
+    """How far a parser came."""
+    return _place(Span(parser.pos, parser.pos, parser.lexer.input)) if parser else None
 
 
 def _place(span: "Span[str] | Span[bytes]") -> SourceLocation:

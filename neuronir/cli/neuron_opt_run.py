@@ -16,6 +16,7 @@ from neuronir.cli.neuron_opt_reports import Timer
 from neuronir.diagnostics.diagnostic import Diagnostic
 from neuronir.diagnostics.location import place_of
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.exhausted import EXHAUSTED, exhausted
 from neuronir.dialects.support.location import file_line_col, source_name
 from neuronir.passes.nc.borders import Borders
 
@@ -148,6 +149,8 @@ class PassRunner:
         except DiagnosticException as error:
             text = f"pass '{instance.name}' failed: {one_line(str(error))}"
             raise RunFailure(Diagnostic("error", text), index=index) from error
+        except EXHAUSTED as error:
+            raise RunFailure(Diagnostic.from_error(exhausted(error)), index=index) from error
         # Anything else is a bug in the pass, wherever it came from: say so, and which pass.
         except Exception as error:
             text = (

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.exhausted import EXHAUSTED, exhausted
 
 OK, USER_ERROR, USAGE, INTERNAL, INTERRUPTED = 0, 1, 2, 70, 130
 """Exit statuses: success, an error in the input, a wrong command line, our fault, Ctrl-C."""
@@ -44,12 +45,13 @@ def guarded(
     except UsageError as error:
         print(f"{program}: error: {error} (see {program} --help)", file=sys.stderr)
         return USAGE
-    except NeuronError as error:
+    except (NeuronError, *EXHAUSTED) as error:
         if debug:
             traceback.print_exc()
+        found = error if isinstance(error, NeuronError) else exhausted(error)
         if on_error is not None:
-            return on_error(error)
-        print(error.render(), file=sys.stderr)
+            return on_error(found)
+        print(found.render(), file=sys.stderr)
         return USER_ERROR
     except KeyboardInterrupt:
         print(f"{program}: {interrupted}", file=sys.stderr)

@@ -1,5 +1,6 @@
 """hlo-inline: calls and fusions become the ops of their bodies."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -46,28 +47,50 @@ def move_block(block: Block, operands: list[SSAValue], anchor: Operation) -> SSA
     return returned
 
 
-class _Inliner:
-    def __init__(self, module: ModuleOp) -> None:
-        self.functions = {f.sym_name.data: f for f in functions(module)}
-        self.done: set[str] = set()
-        self.active: list[str] = []
-        self.count = 0
+def _callee(op: Operation) -> str:
+    callee = op.properties.get("callee")
+    return callee.root_reference.data if isinstance(callee, SymbolRefAttr) else ""
 
-    def function(self, name: str) -> FuncOp:
-        """A callee, free of calls itself."""
-        function = self.functions[name]
-        if name not in self.done:
-            if name in self.active:
-                chain = " -> ".join((*self.active, name))
+
+def _callees_first(functions: dict[str, FuncOp]) -> list[str]:
+    """The names of all functions, each behind those that it calls; NIR_RECURSION for a circle.
+
+    Without recursion: programs are found whose calls are nested a thousand deep.
+    """
+    order: dict[str, None] = {}
+    active: dict[str, Iterator[str]] = {}
+    for first in functions:
+        pending: str | None = first
+        while pending is not None or active:
+            if pending is not None and pending in active:
+                names = list(active)
+                chain = " -> ".join((*names[names.index(pending) :], pending))
                 raise NeuronError(
                     "NIR_RECURSION", f"computations call each other in a circle: {chain}"
                 )
-            self.active.append(name)
-            for block in function.body.blocks:
+            if pending is not None and pending not in order:
+                calls = (op for op in functions[pending].walk() if op.name == "hlo.call")
+                active[pending] = iter([n for n in map(_callee, calls) if n in functions])
+            if not active:
+                break
+            caller = next(reversed(active))
+            pending = next(active[caller], None)
+            if pending is None:
+                del active[caller]
+                order[caller] = None
+    return list(order)
+
+
+class _Inliner:
+    def __init__(self, module: ModuleOp) -> None:
+        self.functions = {f.sym_name.data: f for f in functions(module)}
+        self.count = 0
+
+    def run(self) -> None:
+        """Free all functions of calls."""
+        for name in _callees_first(self.functions):
+            for block in self.functions[name].body.blocks:
                 self.block(block)
-            self.active.pop()
-            self.done.add(name)
-        return function
 
     def block(self, block: Block) -> None:
         for op in tuple(block.ops):
@@ -81,15 +104,14 @@ class _Inliner:
                 self.finish(op, move_block(body, list(op.operands), op))
 
     def call(self, op: Operation) -> None:
-        callee = op.properties.get("callee")
-        name = callee.root_reference.data if isinstance(callee, SymbolRefAttr) else ""
+        name = _callee(op)
         if name not in self.functions:
             raise NeuronError(
                 "NIR_NO_CALLEE",
                 f"hlo.call calls @{name}, which the module does not define",
                 location=source_name(op) or None,
             )
-        body = self.function(name).body.block
+        body = self.functions[name].body.block  # already free of calls
         self.finish(op, inline_block(body, list(op.operands), op))
 
     def finish(self, op: Operation, value: SSAValue) -> None:
@@ -153,7 +175,6 @@ class HloInlinePass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         record(self.name, "bitcasts", lower_bitcasts(op))
         inliner = _Inliner(op)
-        for name in tuple(inliner.functions):
-            inliner.function(name)
+        inliner.run()
         record(self.name, "calls", inliner.count)
         record(self.name, "functions-erased", drop_unused_functions(op))
