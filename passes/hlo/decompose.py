@@ -69,7 +69,9 @@ class HloDecomposePass(ModulePass):
     corrected), power (by squares), popcnt, count_leading_zeros, shifts by the width or more. Larger
     ones: batch_norm_*, cumulative reduce_window (by doubling), select_and_scatter, reductions of
     (value, index) pairs, scatters that multiply or combine bits (updates for one place first, found
-    by comparing all pairs), optimization_barrier; cholesky and triangular_solve of matrices up to
+    by comparing all pairs), scatters that add integers or keep the largest or smallest of 32-bit
+    ones (f32 scatters of parts that add up exactly), optimization_barrier; cholesky and
+    triangular_solve of matrices up to
     64 (column by column); dots of integers (exact products of bf16 digits), dots and convolutions
     of f32 with a narrower type (both in f32, or both narrow where the f32 operand was converted
     from narrow), and batches of dots that are too small for a tensor engine (multiplications and a

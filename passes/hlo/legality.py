@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from xdsl.dialects.builtin import ComplexType, TensorType, TupleType
 from xdsl.ir import Attribute, Operation
 
-from neuronir.dialects.support.dtypes import hlo_name
+from neuronir.dialects.support.dtypes import byte_size, hlo_name, is_integer
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.hlo.support.build import reducer_opcode
-from neuronir.passes.hlo.support.values import integer, ints, producer, string
+from neuronir.passes.hlo.support.values import element, integer, ints, producer, string
 
 
 @dataclass(frozen=True)
@@ -145,9 +145,13 @@ def _custom_call(op: Operation) -> Problem | None:
 def _scatter(op: Operation) -> Problem | None:
     block = op.regions[0].blocks.first
     plain = block is not None and block.first_op is block.last_op
-    if plain or reducer_opcode(op) in ("add", "maximum", "minimum", "multiply"):
-        return None
-    return Problem("NCC_EVRF001", "a scatter may overwrite, add, multiply, or keep max or min")
+    opcode, type_ = reducer_opcode(op), element(op.operands[0])
+    if not plain and opcode not in ("add", "maximum", "minimum", "multiply"):
+        return Problem("NCC_EVRF001", "a scatter may overwrite, add, multiply, or keep max or min")
+    wide = is_integer(type_) and byte_size(type_) >= 4
+    if opcode == "add" and is_integer(type_) or opcode in ("maximum", "minimum") and wide:
+        return Problem("NCC_EVRF016", "so many integers cannot be combined exactly in fp32")
+    return None
 
 
 CHECKS: dict[str, Check] = {

@@ -95,7 +95,6 @@ def test_gather_const_partial(level: int) -> None:
         ),
     ],
 )
-@_todo("integer scatters combine in fp32")
 def test_scatter_s32(name: str, args: list[Array], level: int) -> None:
     right(text_of(name), args, optlevel=level)
 
@@ -206,7 +205,6 @@ def test_reduce_window_of_a_view(name: str, level: int) -> None:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-@_todo("scatter with a large window: AssertionError")
 def test_seed1201(level: int) -> None:
     index = np.array([[3], [318], [319]], np.int32)
     args = [_ints((2, 2, 635)), index, _ints((3, 2, 2, 317))]

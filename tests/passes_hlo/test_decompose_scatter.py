@@ -1,11 +1,17 @@
-"""Scatters that multiply or combine bits: updates of one place are combined first."""
+"""Scatters that multiply or combine bits: updates of one place are combined first. Scatters of
+integers: sums and extremes of parts that are exact."""
+
+from itertools import cycle, product
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 from neuronir.dialects.hlo.interpreter import interpret
 from neuronir.dialects.support.dtypes import from_hlo_name, np_dtype
+from neuronir.dialects.support.errors import NeuronError
 from tests.lowering.helpers import run
+from tests.oracle import run_xla
 from tests.passes_hlo.helpers import Array, opcodes, program, run_passes
 
 RNG = np.random.default_rng(0)
@@ -96,3 +102,75 @@ def test_windows_that_overlap_in_part_are_left() -> None:
     )
     module = run_passes(program(text), "hlo-decompose")
     assert "gather" not in opcodes(module)
+
+
+def _whole_range(form: str, dtype: str, seed: int) -> list[Array]:
+    """Numbers at the ends of the type and all over it, with places met by several windows."""
+    rng = np.random.default_rng(seed)
+    dims = [tuple(int(n) for n in text.split(",")) for text in FORMS[form][:3]]
+    type_ = np_dtype(from_hlo_name(dtype))
+    info: np.iinfo[Any] = np.iinfo(cast(Any, type_))
+    ends = np.array([info.min, info.min + 1, info.max // 2, info.max - 1, info.max])
+
+    def numbers(shape: tuple[int, ...]) -> Array:
+        anywhere = rng.integers(info.min, info.max, shape, endpoint=True)
+        return np.where(rng.integers(0, 2, shape), rng.choice(ends, shape), anywhere).astype(type_)
+
+    return [numbers(dims[0]), rng.integers(-1, 4, dims[1]).astype(np.int32), numbers(dims[2])]
+
+
+_INTEGERS = product(("s8", "u8", "s16", "u16", "s32", "u32"), ("add", "maximum", "minimum"))
+_CASES = [(*case, form) for case, form in zip(_INTEGERS, cycle(FORMS), strict=False)]
+
+
+@pytest.mark.parametrize(("dtype", "opcode", "form"), _CASES)
+def test_integers_are_exact(dtype: str, opcode: str, form: str) -> None:
+    text, args = text_of(form, dtype, opcode), _whole_range(form, dtype, 0)
+    (wanted,) = run_xla(text, args)
+    (found,) = run(text, args)
+    np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize(("dtype", "opcode"), [("s32", "add"), ("u32", "maximum")])
+def test_integers_are_exact_where_all_else_is_bf16(dtype: str, opcode: str) -> None:
+    text, args = text_of("rows", dtype, opcode), _whole_range("rows", dtype, 0)
+    (wanted,) = run_xla(text, args)
+    (found,) = run(text, args, cast="all")
+    np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("dtype", ["s16", "s32"])
+def test_the_more_updates_the_fewer_bits_of_a_digit(
+    dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attributes = FORMS["rows"][3]
+    monkeypatch.setitem(FORMS, "many", ("2,3", "1100,1", "1100,3", attributes))
+    text, args = text_of("many", dtype, "add"), _whole_range("many", dtype, 0)
+    module = run_passes(program(text), "hlo-decompose")
+    assert opcodes(module).count("scatter") == {"s16": 2, "s32": 3}[dtype]
+    np.testing.assert_array_equal(interpret(module, args)[0], run_xla(text, args)[0])
+
+
+def test_small_integers_take_one_scatter() -> None:
+    text = text_of("rows", "s32", "add").replace("u = s32[7,3] parameter(2)", "n = s8[7,3] p")
+    text = text.replace("n = s8[7,3] p", "n = s8[7,3] parameter(2)\n  u = s32[7,3] convert(n)")
+    text = text.replace(
+        "x = s32[5,3] parameter(0)", "y = u8[5,3] parameter(0)\n  x = s32[5,3] convert(y)"
+    )
+    assert opcodes(run_passes(program(text), "hlo-decompose")).count("scatter") == 1
+
+
+def test_too_many_integers_are_refused_by_name() -> None:
+    windows = 1 << 24
+    text = text_of("rows", "s32", "add").replace("[7,", f"[{windows},")
+    with pytest.raises(NeuronError, match="NCC_EVRF016"):
+        run_passes(program(text), 'hlo-decompose,hlo-verify-supported{target="trn1"}')
+
+
+@pytest.mark.parametrize("opcode", ["add", "or", "and", "multiply", "maximum"])
+def test_booleans(opcode: str) -> None:
+    rng = np.random.default_rng(0)
+    places = rng.integers(-1, 6, (7, 1)).astype(np.int32)
+    args = [rng.integers(0, 2, (5, 3)) > 0, places, rng.integers(0, 2, (7, 3)) > 0]
+    text = text_of("rows", "pred", opcode)
+    np.testing.assert_array_equal(run(text, args)[0], run_xla(text, args)[0])

@@ -1,16 +1,30 @@
 """Scatters that combine by what DMAs cannot: the updates of one place first, then the place."""
 
-from math import prod
-
 from xdsl.dialects.builtin import i1, i32
 from xdsl.ir import Block, Operation, Region, SSAValue
 
+from neuronir.dialects.support.dtypes import is_pred
+from neuronir.passes.hlo.decompositions.scatter_integers import integer_scatter
+from neuronir.passes.hlo.decompositions.scatter_windows import (
+    batch_dims,
+    elements_at,
+    scattered,
+    window_count,
+    window_sizes,
+)
 from neuronir.passes.hlo.rules.arithmetic import neutral_element
-from neuronir.passes.hlo.support.build import OP_CLASSES, Emitter, reducer_opcode
+from neuronir.passes.hlo.support.build import (
+    OP_CLASSES,
+    Emitter,
+    binary_region,
+    reducer_opcode,
+)
 from neuronir.passes.hlo.support.values import element, integer, ints, shape, size, tensor
 from neuronir.passes.hlo.support.walk import Rule
 
 _NATIVE = ("add", "maximum", "minimum")
+_BOOLEAN = {"add": "maximum", "or": "maximum", "multiply": "minimum", "and": "minimum"}
+"""What combines booleans alike and is native."""
 _LARGEST = 1 << 24
 """Elements of the comparison of all updates with each other."""
 
@@ -21,24 +35,23 @@ def scatter(op: Operation, e: Emitter) -> SSAValue | None:
     Each update is replaced by that of all updates for the same place together (their indices are
     compared in pairs), combined with the element that a gather finds there; so all updates for a
     place write the same. Windows have to cover the dimensions that indices move, or take one
-    element of them: others might overlap in part.
+    element of them: others might overlap in part. Sums of integers, and the largest or smallest of
+    wide ones, are put together from parts that are exact (scatter_integers.py).
     """
     opcode = reducer_opcode(op)
-    if opcode is None or opcode in _NATIVE or len(op.operands) != 3:
+    if opcode is None or len(op.operands) != 3:
         return None
     operand, indices, updates = op.operands
+    if is_pred(element(operand)) and opcode in _BOOLEAN:
+        return scattered(op, operand, updates, binary_region(_BOOLEAN[opcode], i1), e)
+    if opcode in _NATIVE:
+        return integer_scatter(op, opcode, e)
     neutral = neutral_element(opcode, element(operand))
-    window, batching = ints(op, "update_window_dims"), ints(op, "input_batching_dims")
-    gone = {*ints(op, "inserted_window_dims"), *batching}
-    sizes = [1] * len(shape(operand))
-    kept = [d for d in range(len(sizes)) if d not in gone]
-    for d, place in zip(kept, window, strict=True):
-        sizes[d] = shape(updates)[place]
+    window, sizes = ints(op, "update_window_dims"), window_sizes(op)
     moved = ints(op, "scatter_dims_to_operand_dims")
     if neutral is None or any(sizes[d] not in (1, shape(operand)[d]) for d in moved):
         return None
-    batch = [d for d in range(len(shape(updates))) if d not in window]
-    count = prod(shape(updates)[d] for d in batch)
+    batch, count = batch_dims(op), window_count(op)
     if not count or count * size(updates) > _LARGEST:
         return None
     same = _same_place(op, indices, count, e)
@@ -54,27 +67,11 @@ def scatter(op: Operation, e: Emitter) -> SSAValue | None:
     )
     together = e.reshape(e.reduce(own, neutral, [1], opcode), shape(rows))
     together = e.transpose(together, [order.index(d) for d in range(len(order))])
-    found = e.op(
-        "gather",
-        [operand, indices],
-        offset_dims=window,
-        collapsed_slice_dims=ints(op, "inserted_window_dims"),
-        start_index_map=moved,
-        operand_batching_dims=batching,
-        start_indices_batching_dims=ints(op, "scatter_indices_batching_dims"),
-        index_vector_dim=integer(op, "index_vector_dim"),
-        slice_sizes=sizes,
-    )
+    found = elements_at(op, operand, e)
     scalar = tensor((), element(operand))
     block = Block(arg_types=[scalar, scalar])
     block.add_op(OP_CLASSES["hlo.return"].create(operands=[block.args[1]]))
-    return e.emit(
-        "scatter",
-        [operand, indices, e.binary(opcode, found, together)],
-        op.results[0].type,
-        op.properties,
-        [Region(block)],
-    )
+    return scattered(op, operand, e.binary(opcode, found, together), Region(block), e)
 
 
 def _same_place(op: Operation, indices: SSAValue, count: int, e: Emitter) -> SSAValue:

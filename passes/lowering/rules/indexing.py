@@ -200,6 +200,13 @@ def _combine(op: ScatterOp, dtype: DType) -> AluOp:
             f"{source_name(op)}: scatter with {alu.name.lower()} is not supported",
             help="add, min, max and assignment are",
         )
+    if not dtype.is_float and dtype is not DType.BOOL and (alu is AluOp.ADD or dtype.size == 4):
+        raise NeuronError(
+            "NCC_EVRF016",
+            f"{source_name(op)}: scatter with {alu.name.lower()} of {dtype.name.lower()} would be "
+            "rounded, since transfers combine in fp32",
+            help="hlo-decompose makes exact parts of one with less than 2^24 windows",
+        )
     return alu
 
 
