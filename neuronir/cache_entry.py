@@ -52,11 +52,9 @@ def read_entry(entry: Path) -> Hit | Damaged | None:
                 return Damaged(f"'{MODEL}' does not fit its digest")
             os.utime(folder)
     except FileNotFoundError as error:
-        return (
-            None
-            if error.filename == os.fspath(entry)
-            else Damaged(f"'{error.filename}' is missing")
-        )
+        if error.filename == os.fspath(entry):
+            return None
+        return Damaged(f"'{error.filename}' is missing")
     except OSError as error:
         return Damaged(error.strerror or str(error))
     # What json raises, and what an object of another form does.

@@ -82,9 +82,10 @@ _PART = re.compile(r"[a-z0-9_]{8}\.part")  # how mkstemp names a part, behind th
 
 def _replace(target: Path, pieces: Iterable[Buffer | Later]) -> None:
     prefix = f".{target.name}."
-    left = (n for n in os.listdir(target.parent) if n.startswith(prefix))
-    parts = (str(target.parent / n) for n in left if _PART.fullmatch(n, len(prefix)))
-    sweep(parts, os.unlink)
+    with suppress(PermissionError):  # a folder that can be written to, but not listed
+        left = (n for n in os.listdir(target.parent) if n.startswith(prefix))
+        parts = (str(target.parent / n) for n in left if _PART.fullmatch(n, len(prefix)))
+        sweep(parts, os.unlink)
     descriptor, name = _part(prefix, target.parent)
     try:
         with os.fdopen(descriptor, "wb") as stream:

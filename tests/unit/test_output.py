@@ -105,3 +105,12 @@ def test_a_piece_that_cannot_be_made(tmp_path: Path) -> None:
     with pytest.raises(ValueError):
         atomic_write(target, [Later(4, fail), b"new"])
     assert target.read_bytes() == b"old" and [f.name for f in tmp_path.iterdir()] == ["x.bin"]
+
+
+def test_folder_that_cannot_be_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(folder: object) -> list[str]:
+        raise PermissionError(13, "Permission denied", str(folder))
+
+    monkeypatch.setattr(os, "listdir", refuse)
+    atomic_write(tmp_path / "x", "text")
+    assert (tmp_path / "x").read_text() == "text"
