@@ -5,6 +5,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from pathlib import Path
 
@@ -324,3 +325,21 @@ def test_messages_are_no_commands_for_a_terminal(
     said = capsys.readouterr().err
     assert "warning: a\\x1b]0;b\\x07c\\nd\\u202ee\\x9bf\\ud800\n" in said
     assert "Using a cached neff" in said
+
+
+def test_pipe_is_read_once(model: Path) -> None:
+    """Its bytes would be gone if a digest were made of them first."""
+    expected = fresh(model)
+    pipe = model.parent / "pipe"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as pool:
+        writing = pool.submit(pipe.write_text, A)
+        assert compiled(pipe) == expected
+        writing.result()
+    assert not (model.parent / "cache").exists()
+
+
+def test_folder_that_cannot_be_written(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    expected = fresh(model)
+    assert compiled(model, "--cache-dir", "/proc/no/cache") == expected
+    assert "the result was not kept in the cache" in capsys.readouterr().err
