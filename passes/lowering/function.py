@@ -35,7 +35,9 @@ from neuronir.passes.lowering.fused import Fusing
 from neuronir.passes.lowering.layers.loop import CannotLoop, lower_layers, unread_leaves
 from neuronir.passes.lowering.layers.repetition import Repetition, find_repetitions
 from neuronir.passes.lowering.layouts.layout import row_major
+from neuronir.passes.lowering.layouts.natural import in_dimensions
 from neuronir.passes.lowering.layouts.values import Value, constant_value, new_value
+from neuronir.passes.lowering.layouts.views import dma_reaches
 from neuronir.passes.lowering.products.assigned import norms_across
 from neuronir.passes.lowering.products.attention import lower_product
 from neuronir.passes.lowering.products.norm_sides import means_of
@@ -360,7 +362,10 @@ def store(state: Lowering, value: Value, target: object) -> None:
     if form is None:
         partition = state.default_partition(value.support)
         form = converter.ensure(value, partition)
-    if form.usable:
+    if not dma_reaches(form, target):  # its factors lie across the rows of a place in an array
+        dims = range(len(value.shape))
+        form = converter.ensure(value, in_dimensions(value.shape, dims, state.machine.partitions))
+    elif form.usable:
         rows = rows_first(state.machine, value, target, state.partition_of(form))
         if rows is not None:
             form = converter.ensure(value, rows)

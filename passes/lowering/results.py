@@ -34,7 +34,8 @@ def stored_in_pieces(state: Lowering, leaves: Sequence[SSAValue]) -> None:
         size = state.dtype(ssa).size
         run = min(prod(shape_of(v)[d:]) for v in op.operands) * size
         if run >= state.machine.dma_engine_gbps * state.machine.dma_queue_descriptor_ns:
-            state.pieces_of_results.update((v, op) for v in op.operands)
+            for v in op.operands:  # which may be a piece of several results
+                state.pieces_of_results.setdefault(v, []).append(op)
 
 
 def _computed(value: SSAValue) -> bool:
@@ -42,12 +43,14 @@ def _computed(value: SSAValue) -> bool:
 
 
 def store_piece(state: Lowering, ssa: SSAValue) -> None:
-    """Store a value that has just been made, if it is a piece of a result."""
-    op = state.pieces_of_results.get(ssa)
-    if op is None or state.emitter.depth or ssa not in state.values:
+    """Store a value that has just been made in each result that it is a piece of."""
+    if state.emitter.depth or ssa not in state.values:
         return
-    assert isinstance(op, ConcatenateOp)
-    del state.pieces_of_results[ssa]
+    for op in state.pieces_of_results.pop(ssa, ()):
+        _store_in(state, ssa, op)
+
+
+def _store_in(state: Lowering, ssa: SSAValue, op: ConcatenateOp) -> None:
     whole = op.results[0]
     target = state.stored.get(op)
     if target is None:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Hashable, Sequence
 
 from xdsl.ir import Operation, SSAValue
 
+from neuronir.dialects.hlo.data_movement import ConcatenateOp
 from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.ops import View
@@ -64,7 +65,8 @@ class Lowering:
         self.deviations: dict[tuple[Form, float], tuple[DType, list[View]]] = {}  # of rows across
         self.tensor_bound = False  # whether PE is what the program waits for, at its least time
         self.joined: dict[Operation, Form] = {}  # concatenations that their operands write
-        self.pieces_of_results: dict[SSAValue, Operation] = {}  # concatenations, by operand to come
+        # Concatenations that are results, by the operands that are still to come.
+        self.pieces_of_results: dict[SSAValue, list[ConcatenateOp]] = {}
         self.stored: dict[Operation, Form] = {}  # concatenations that are stored piece by piece
         self.attentions: dict[Operation, Attention] = {}  # under way, by the dot that ends them
         self.layers: Sequence[Repetition] = ()

@@ -267,3 +267,17 @@ ENTRY e {
 }
 """
     assert failures(text, _arguments(text)) == []
+
+
+def test_a_piece_of_two_results_is_stored_in_both() -> None:
+    text = entry(
+        "x = f32[1,33,64] parameter(0)",
+        "y = f32[1,33,64] parameter(1)",
+        "a = f32[1,33,64] exponential(x)",
+        "b = f32[1,33,64] negate(y)",
+        "c = f32[1,66,64] concatenate(a, b), dimensions={1}",
+        "d = f32[2,33,64] concatenate(b, a), dimensions={0}",
+        "t = (f32[1,66,64], f32[2,33,64]) tuple(c, d)",
+    )
+    args = [np.random.default_rng(i).standard_normal((1, 33, 64), np.float32) for i in (0, 1)]
+    assert not failures(text, args, phases=("virtual", "binary"))
