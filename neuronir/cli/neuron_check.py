@@ -1,4 +1,4 @@
-"""neuron-check: which operators of a model can be compiled, for which targets, and why not."""
+"""neuron-check: whether a model can be compiled, for which targets, and which operators can not."""
 
 import json
 import sys
@@ -21,7 +21,7 @@ def build_parser() -> Parser:
     """The parser of the command line."""
     parser = Parser(
         prog="neuron-check",
-        description="Say which operators of a model can be compiled, and for which targets.",
+        description="Say for which targets a model can be compiled, and which operators can not.",
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"neuron-check {__version__}")
@@ -31,6 +31,11 @@ def build_parser() -> Parser:
     parser.add_argument("--framework", metavar="NAME", help="where the file's name does not tell")
     parser.add_argument(
         "--target", action="append", metavar="NAME", help="check this target (default: trn1, inf1)"
+    )
+    parser.add_argument(
+        "--operators-only",
+        action="store_true",
+        help="do not see whether the program of supported operators compiles: quick",
     )
     parser.add_argument("--show-names", action="store_true", help="list the nodes, too")
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -44,7 +49,8 @@ def _main(words: list[str]) -> int:
     args = build_parser().parse_args(words)
     options = CompileOptions(bindings=bindings_of(args), framework=args.framework)
     try:
-        report = check_model(args.model, args.target or ("trn1", "inf1"), options)
+        targets = args.target or ("trn1", "inf1")
+        report = check_model(args.model, targets, options, lower=not args.operators_only)
     except RunFailure as failure:
         print(failure.diagnostic.render({}, args.model), file=sys.stderr)
         return USER_ERROR
@@ -65,7 +71,12 @@ def json_text(report: Report) -> str:
         for o in report.operators
     ]
     supported = {target: report.supported(target) for target in report.targets}
-    whole = {"model": report.model, "supported": supported, "operators": operators}
+    whole = {
+        "model": report.model,
+        "supported": supported,
+        "refused": report.refused,
+        "operators": operators,
+    }
     return json.dumps(whole, indent=1) + "\n"
 
 
@@ -80,9 +91,11 @@ def table_text(report: Report, names: bool = False) -> str:
         if names:
             lines += [f"    {node}" for node in o.nodes]
     for target in report.targets:
-        bad = [o for o in report.operators if target in o.why]
+        bad = report.unsupported(target)
         if not bad:
             lines.append(f"{target}: all operators are supported")
+            if target in report.refused:
+                lines[-1] += f", but the program is not: {report.refused[target]}"
             continue
         lines.append(f"{target}: {len(bad)} of {len(report.operators)} operators are not supported")
         lines += [f"  {o.name}: {o.why[target]}" for o in bad]

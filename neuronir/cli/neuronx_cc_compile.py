@@ -71,8 +71,9 @@ def _report(args: Namespace) -> int:
         return USER_ERROR
     bad = [o for o in report.operators if o.why]
     lines = [f"{o.name} ({o.count}): {o.why[args.target]}" for o in bad]
+    lines += [f"the program: {why}" for why in report.refused.values()]
     write_stdout("".join(f"{line}\n" for line in lines) or "all operators are supported\n")
-    return USER_ERROR if bad else OK
+    return USER_ERROR if lines else OK
 
 
 def _cached(args: Namespace, messages: Messages) -> int:

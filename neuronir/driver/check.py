@@ -1,4 +1,4 @@
-"""Which operators of a model can be compiled for which targets, without compiling it."""
+"""Which operators of a model can be compiled for which targets, and whether the model can."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -10,7 +10,10 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from neuronir.cli.neuron_opt_input import Chunk, parse, read_input
+from neuronir.cli.neuron_opt_run import RunFailure
+from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.location import METADATA, source_name
+from neuronir.driver.compiler import compile_file
 from neuronir.driver.options import CompileOptions
 from neuronir.driver.phases import pipeline_of
 from neuronir.frontends.models import kind_of_framework
@@ -53,22 +56,55 @@ class Report:
     model: str
     targets: list[str]
     operators: list[Operator]
+    refused: dict[str, str] = field(default_factory=dict)
+    """Why a target that takes all operators does not take the program that they make: by target, a
+    code and a sentence."""
 
     def supported(self, target: str) -> bool:
-        """Whether a target takes all operators."""
-        return not any(target in operator.why for operator in self.operators)
+        """Whether a target takes the model, as far as it was looked at."""
+        return target not in self.refused and not self.unsupported(target)
+
+    def unsupported(self, target: str) -> list[Operator]:
+        """The operators that a target does not take."""
+        return [operator for operator in self.operators if target in operator.why]
 
 
 def check_model(
-    path: str, targets: Sequence[str] = ("trn1", "inf1"), options: CompileOptions | None = None
+    path: str,
+    targets: Sequence[str] = ("trn1", "inf1"),
+    options: CompileOptions | None = None,
+    *,
+    lower: bool = True,
 ) -> Report:
     """Read a model and judge each operator: whether it can be imported, and what it becomes when
-    the program is simplified for a target.
+    the program is simplified for a target. Where a target takes all of them the program is compiled
+    for it, as only the lowering finds sizes that do not fit; without `lower` it is not.
 
-    What only the lowering finds (a size that does not fit) is not seen. NeuronError where the file
-    cannot be read, or where an operator is malformed.
+    NeuronError where the file cannot be read, or where an operator is malformed.
     """
     options = options or CompileOptions()
+    report = _operators(path, targets, options)
+    for target in targets if lower else ():
+        if report.supported(target):
+            why = _refusal(path, target, options)
+            if why is not None:
+                report.refused[target] = why
+    return report
+
+
+def _refusal(path: str, target: str, options: CompileOptions) -> str | None:
+    """Why a compile ends in an error; None where it does not."""
+    try:
+        compile_file(path, target, options)
+    except NeuronError as error:
+        return f"[{error.code}] {error.message}"
+    except RunFailure as failure:
+        return failure.diagnostic.text
+    return None
+
+
+def _operators(path: str, targets: Sequence[str], options: CompileOptions) -> Report:
+    """The operators of a model, each with why targets do not take it."""
     kind = None if options.framework is None else kind_of_framework(options.framework)
     chunk = replace(read_input(path, kind), bindings=options.bindings)
     operators = _imported(chunk)

@@ -262,8 +262,6 @@ def test_check_says_what_the_compile_says() -> None:
     assert supported("rng.hlo") == compiles("rng.hlo")
 
 
-@pytest.mark.slow
-@_todo("neuron-check says supported, the compile refuses")
 def test_lstm_scan_900() -> None:
     assert supported("lstm_scan_900.hlo") == compiles("lstm_scan_900.hlo")
 
