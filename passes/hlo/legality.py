@@ -146,8 +146,12 @@ def _scatter(op: Operation) -> Problem | None:
     block = op.regions[0].blocks.first
     plain = block is not None and block.first_op is block.last_op
     opcode, type_ = reducer_opcode(op), element(op.operands[0])
-    if not plain and opcode not in ("add", "maximum", "minimum", "multiply"):
-        return Problem("NCC_EVRF001", "a scatter may overwrite, add, multiply, or keep max or min")
+    if not plain and opcode not in ("add", "maximum", "minimum"):
+        return Problem(
+            "NCC_EVRF001",
+            "a scatter may overwrite, add, or keep max or min, and multiply or combine bits where "
+            "windows cannot overlap in part",
+        )
     wide = is_integer(type_) and byte_size(type_) >= 4
     if opcode == "add" and is_integer(type_) or opcode in ("maximum", "minimum") and wide:
         return Problem("NCC_EVRF016", "so many integers cannot be combined exactly in fp32")

@@ -102,6 +102,8 @@ def test_windows_that_overlap_in_part_are_left() -> None:
     )
     module = run_passes(program(text), "hlo-decompose")
     assert "gather" not in opcodes(module)
+    with pytest.raises(NeuronError, match="cannot overlap in part"):
+        run_passes(module, 'hlo-verify-supported{target="trn1"}')
 
 
 def _whole_range(form: str, dtype: str, seed: int) -> list[Array]:
