@@ -94,6 +94,8 @@ class Painter:
 
     contents: dict[tuple[tuple[int, ...], ...], int] = field(default_factory=dict)
     areas: dict[Area, int] = field(default_factory=dict)
+    listed: list[Area] = field(default_factory=list)  # by number
+    unions: dict[tuple[int, ...], int] = field(default_factory=dict)
     shapes: dict[tuple[int, Shape], int] = field(default_factory=dict)
     known: dict[tuple[int, int], int] = field(default_factory=dict)  # by identity of the shape
     kept: list[Shape] = field(default_factory=list)
@@ -110,9 +112,12 @@ class Painter:
             self.kept.append(region.shape)
         return number
 
-    def content(self, read: Region, seen: list[tuple[Region, Write]]) -> tuple[int, int]:
-        """A number for what a read finds, and one for the bytes that nobody has written (-1: there
-        are none); `seen` are the writes that it meets, oldest first."""
+    def parts(
+        self, read: Region, seen: list[tuple[Region, Write]]
+    ) -> tuple[tuple[tuple[int, ...], ...], int]:
+        """What a read finds, as (value, partitions, bytes that the read begins behind it, area) in
+        order, and a number for the area that nobody has written (-1: there is none); `seen` are the
+        writes that it meets, oldest first. What has come there in pieces is one part again."""
         key = [self.shape(read)]
         for region, _ in seen:
             key += (
@@ -126,25 +131,83 @@ class Painter:
                 found = paint(read, [region for region, _ in seen])
             except TooLarge:  # then all writes count, in their order
                 found = [*(((i, -1, b""),) for i in range(len(seen))), ()]
-            areas = tuple(-1 if not a else self.areas.setdefault(a, len(self.areas)) for a in found)
+            areas = tuple(-1 if not a else self.area(a) for a in found)
             self.painted[tuple(key)] = areas
-        parts: list[tuple[int, ...]] = []
+        parts: dict[tuple[int, int, int], list[int]] = {}
         for (_, write), area in zip(seen, areas, strict=False):
             if area >= 0 and write.value != UNWRITTEN:
                 byte = 0 if write.byte is None else read.address - write.byte
                 partition = 0 if write.byte is None else read.start - write.partition
-                parts.append((write.value, partition, byte, area))
-        parts.sort()
-        return self.contents.setdefault(tuple(parts), len(self.contents)), areas[-1]
+                parts.setdefault((write.value, partition, byte), []).append(area)
+        whole = sorted((*part, self._union(numbers)) for part, numbers in parts.items())
+        return tuple(whole), areas[-1]
+
+    def content(self, parts: tuple[tuple[int, ...], ...]) -> int:
+        """A number for what a read finds."""
+        return self.contents.setdefault(parts, len(self.contents))
+
+    def area(self, area: Area) -> int:
+        """A number for an area."""
+        number = self.areas.get(area)
+        if number is None:
+            number = self.areas[area] = len(self.listed)
+            self.listed.append(area)
+        return number
+
+    def fills(self, area: int, read: Region) -> bool:
+        """Whether an area is all of a read."""
+        try:
+            (all_of_it,) = paint(read, [])
+        except TooLarge:
+            return False
+        return self.listed[area] == all_of_it
+
+    def _union(self, numbers: list[int]) -> int:
+        """The number of the area of several that have no byte in common."""
+        if len(numbers) == 1:
+            return numbers[0]
+        key = tuple(sorted(numbers))
+        found = self.unions.get(key)
+        if found is None:
+            found = self.unions[key] = self.area(union([self.listed[n] for n in key]))
+        return found
 
     def regions(self, read: Region, area: int) -> list[Region]:
         """The bytes of an area of a read."""
-        (known,) = (a for a, number in self.areas.items() if number == area)
+        known = self.listed[area]
         return [
             solid(read.start + start, read.start + stop, read.low + first, read.low + last)
             for start, stop, runs in known
             for first, last in np.frombuffer(runs, np.int64).reshape(2, -1).T.tolist()
         ]
+
+
+def union(areas: list[Area]) -> Area:
+    """All bytes of areas, of which no two have one in common; those of writes that were not painted
+    (TooLarge) stay apart."""
+    if any(not runs for area in areas for _, _, runs in area):
+        return tuple(sorted(rows for area in areas for rows in area))
+    edges = sorted({edge for area in areas for rows in area for edge in rows[:2]})
+    out: list[tuple[int, int, bytes]] = []
+    for first, stop in zip(edges, edges[1:], strict=False):
+        found = [
+            np.frombuffer(runs, np.int64).reshape(2, -1)
+            for area in areas
+            for start, end, runs in area
+            if start <= first and stop <= end
+        ]
+        if not found:
+            continue
+        both = np.concatenate(found, axis=1)
+        begins, ends = both[:, both[0].argsort()]
+        kept = begins[1:] != ends[:-1]  # what begins where another run ends is one with it
+        begins, ends = begins[np.append(True, kept)], ends[np.append(kept, True)]
+        runs = begins.tobytes() + ends.tobytes()
+        if out and out[-1][1:] == (first, runs):
+            out[-1] = (out[-1][0], stop, runs)
+        else:
+            out.append((first, stop, runs))
+    return tuple(out)
 
 
 def paint(read: Region, writes: list[Region]) -> list[Area]:
@@ -358,8 +421,11 @@ class FlowMemory:
                 return best.value, 0, 0
             read = self.regions[number]
             return best.value, read.start - best.partition, read.address - best.byte
-        content, gap = self.painter.content(self.regions[number], self.seen(number))
-        return UNWRITTEN - 1 - content, 0, gap + 1
+        parts, gap = self.painter.parts(self.regions[number], self.seen(number))
+        if len(parts) == 1 and gap < 0 and self.painter.fills(parts[0][3], self.regions[number]):
+            value, partition, byte, _ = parts[0]
+            return value, partition, byte
+        return UNWRITTEN - 1 - self.painter.content(parts), 0, gap + 1
 
     def read_but(self, number: int, gap: int) -> tuple[int, int, int]:
         """The same, of a read whose bytes in the area `gap` do not matter."""
@@ -367,8 +433,8 @@ class FlowMemory:
         hidden = [
             (region, Write(0, UNWRITTEN, 0, None)) for region in self.painter.regions(read, gap)
         ]
-        content, _ = self.painter.content(read, [*self.seen(number), *hidden])
-        return UNWRITTEN - 1 - content, 0, gap + 1
+        parts, _ = self.painter.parts(read, [*self.seen(number), *hidden])
+        return UNWRITTEN - 1 - self.painter.content(parts), 0, gap + 1
 
     def final(self) -> tuple[tuple[int, ...], ...]:
         """What the memory holds at the end: every write that is left, and those before it that it
