@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from xdsl.dialects.builtin import ComplexType, TensorType, TupleType
 from xdsl.ir import Attribute, Operation
 
-from neuronir.dialects.support.dtypes import byte_size, hlo_name, is_integer
+from neuronir.dialects.support.dtypes import byte_size, hlo_name, is_float, is_integer
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.hlo.support.build import reducer_opcode
 from neuronir.passes.hlo.support.values import element, integer, ints, producer, string
@@ -128,13 +128,20 @@ def _reduce_window(op: Operation) -> Problem | None:
     return _reduce(op)
 
 
+def _product(op: Operation) -> Problem | None:
+    """Integers are products of floats by now, or no tensor engine takes them."""
+    if all(is_float(element(v)) for v in op.operands):
+        return None
+    return Problem("NCC_EVRF035", "products are of floating-point operands")
+
+
 def _convolution(op: Operation) -> Problem | None:
     lhs = any(n != 1 for n in ints(op, "lhs_dilation"))
     if lhs and any(n != 1 for n in ints(op, "rhs_dilation")):
         return Problem("NCC_EVRF010", "input and kernel dilation together are not supported")
     if lhs and any(n != 1 for n in ints(op, "window_strides")):
         return Problem("NCC_EVRF011", "window strides with input dilation are not supported")
-    return None
+    return _product(op)
 
 
 def _custom_call(op: Operation) -> Problem | None:
@@ -163,6 +170,7 @@ CHECKS: dict[str, Check] = {
     "reduce": _reduce,
     "reduce_window": _reduce_window,
     "convolution": _convolution,
+    "dot": _product,
     "custom_call": _custom_call,
     "scatter": _scatter,
 }

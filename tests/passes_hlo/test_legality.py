@@ -2,6 +2,8 @@
 
 import pytest
 
+from neuronir.cli.neuron_opt_run import RunFailure
+from neuronir.driver import CompileOptions, compile_text
 from neuronir.passes.hlo.legality import CHECKS, INF1, TRN1, Legality
 from neuronir.passes.lowering.function import RULES
 
@@ -16,3 +18,27 @@ def test_legal_opcodes_have_a_rule(table: Legality) -> None:
     judged = table.opcodes - NO_RULE - REFUSED
     assert {name for name in judged if f"hlo.{name}" not in RULES} == set()
     assert REFUSED <= set(CHECKS)
+
+
+_CONVOLUTION = """HloModule m
+
+ENTRY e {
+  p = TYPE[1,8,8,4] parameter(0)
+  k = TYPE[3,3,4,4] parameter(1)
+  ROOT c = TYPE[1,6,6,4] convolution(p, k), window={size=3x3}, dim_labels=b01f_01io->b01f
+}
+"""
+
+
+@pytest.mark.parametrize("target", ["trn1", "inf1"])
+def test_convolutions_of_integers_are_refused_before_they_are_lowered(target: str) -> None:
+    text = _CONVOLUTION.replace("TYPE", "s32")
+    with pytest.raises(RunFailure, match="NCC_EVRF035.*\n.*hlo.convolution 'c'"):
+        compile_text(text, target, CompileOptions(compile_to="hlo"))
+
+
+def test_convolutions_of_what_the_tensor_engine_does_not_take_are_refused() -> None:
+    text = _CONVOLUTION.replace("TYPE", "f32")
+    with pytest.raises(RunFailure, match="NCC_EVRF035.*convolution of f32 operands"):
+        compile_text(text, "inf1", CompileOptions(auto_cast="none"))
+    compile_text(text, "inf1", CompileOptions(auto_cast="matmult"))

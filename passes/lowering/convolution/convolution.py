@@ -58,14 +58,15 @@ def lower_convolution(state: Lowering, op: Operation) -> None:
             f"{source_name(op)}: a convolution by batch groups is not lowered as it is",
             help="hlo-decompose turns them into feature groups",
         )
-    dtype = state.dtype(op.operands[0])
-    if not dtype.is_float:
-        raise NeuronError(
-            "NCC_EVRF035",
-            f"{source_name(op)}: convolution of {dtype.name.lower()} operands is not a type of the "
-            f"tensor engine of {state.machine.name}",
-            help="convert the operands to a floating-point type",
-        )
+    for operand in op.operands:
+        dtype = state.dtype(operand)
+        if dtype.name not in state.machine.matmul_dtypes:
+            raise NeuronError(
+                "NCC_EVRF035",
+                f"{source_name(op)}: convolution of {dtype.name.lower()} operands is not a type of "
+                f"the tensor engine of {state.machine.name}",
+                help="supported: " + ", ".join(sorted(state.machine.matmul_dtypes)).lower(),
+            )
     Convolution(state, op).lower()
 
 
