@@ -44,6 +44,11 @@ def straight_line(draw: st.DrawFn, most: int = 40) -> Case:
     def some(buffers: list[SSAValue], columns: int) -> View:
         return view(draw(st.sampled_from(buffers)), columns)
 
+    def source(target: View, buffers: list[SSAValue], columns: int) -> View:
+        """What an instruction may read that writes `target`: that itself, or another buffer."""
+        others = [b for b in buffers if b is not target.buffer]
+        return some(others, columns) if others and draw(st.booleans()) else target
+
     for _ in range(draw(st.integers(1, most))):
         n = draw(st.sampled_from([8, 16, 32]))
         kind = draw(st.sampled_from(["load", "store", "stream", "act", "add", "matmul", "set"]))
@@ -54,11 +59,14 @@ def straight_line(draw: st.DrawFn, most: int = 40) -> Case:
         elif kind == "stream":
             w = p.sbuf((32, 64), role="stream")
             p.copy(View(w, 0, 32, ((1, 64),)), View(x, 0, 32, ((1, 64),), 0, (), 64))
-            p.add(some(local, n), view(w, n), some(local, n))
+            target = some(local, n)
+            p.add(target, view(w, n), source(target, local, n))
         elif kind == "act":
-            p.activate(some(local + banks, n), some(local + banks, n))
+            target = some(local + banks, n)
+            p.activate(target, source(target, local + banks, n))
         elif kind == "add":
-            p.add(some(local + banks, n), some(local, n), some(local + banks, n))
+            target = some(local, n)
+            p.add(target, source(target, local, n), source(target, local + banks, n))
         elif kind == "matmul":
             bank = View(draw(st.sampled_from(banks)), 0, 8, ((1, n),))
             for k in range(draw(st.integers(1, 2))):
@@ -118,11 +126,14 @@ def with_loops(draw: st.DrawFn) -> Case:
             elif kind == "scratch":
                 p.copy(far(s), View(draw(st.sampled_from(shared)), 0, 32, ((1, 32),)))
             elif kind == "add":
-                target = near(draw(st.sampled_from(shared)))
-                p.add(target, View(target.buffer, 0, 32, target.free), target)
+                into, other = draw(st.permutations(shared))
+                target = near(into)
+                p.add(target, View(other, 0, 32, target.free), target)
             elif kind == "act":
-                n = View(draw(st.sampled_from(shared)), 0, 32, ((1, 32),))
-                p.activate(n, source())
+                into, other = draw(st.permutations(shared))
+                old = draw(st.sampled_from([other, *ready]))
+                read = near(old) if old is other else View(old, 0, 32, ((1, 32),))
+                p.activate(View(into, 0, 32, ((1, 32),)), read)
             else:
                 p.matmul(View(bank, 0, 32, ((1, 32),)), source(), source())
                 p.activate(View(fresh[1], 0, 32, ((1, 32),)), View(bank, 0, 32, ((1, 32),)))
