@@ -21,6 +21,7 @@ bytes of intervals and ones after the last, relative to the lowest of the read (
 
 _LARGEST = 1 << 20  # granules of a read that are painted
 _PAGE = 4096  # bytes that regions are sought by
+_MOST_RUNS = 1 << 12  # of a region that is taken apart
 _PAGES = 64  # a region of more pages is compared with all others
 
 
@@ -60,6 +61,21 @@ class Region:
         return Region(
             self.start + partitions, self.stop + partitions, self.address + size, self.shape
         )
+
+    def within(self, other: "Region") -> "list[Region] | None":
+        """The part of it that lies in a region without gaps, as regions without gaps; None where
+        that takes too many."""
+        if prod(count for _, count in self.shape.dims) > _MOST_RUNS:
+            return None
+        begins = [self.low]
+        for stride, count in self.shape.dims:
+            begins = [begin + k * stride for k in range(count) for begin in begins]
+        start, stop = max(self.start, other.start), min(self.stop, other.stop)
+        return [
+            solid(start, stop, max(low, other.low), min(low + self.shape.width, other.high))
+            for low in begins
+            if low < other.high and low + self.shape.width > other.low
+        ]
 
 
 @lru_cache(maxsize=1 << 12)

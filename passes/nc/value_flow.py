@@ -8,7 +8,7 @@ looked through: who loads a part of something again has the same.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 
 from neuronir.dialects.nc.enums import AluOp, Engine, Space
@@ -436,24 +436,16 @@ class _Run:
         partitions, size = near.start - away.start, near.low - away.low
         moved: list[tuple[Region, Write]] = []
         for region, write in source.memory.seen(source.number):
-            if away.covers(region):
-                there = region.moved(partitions, size)
-            elif region.shape.dims:
+            pieces = [region] if away.covers(region) else region.within(away)
+            if pieces is None:
                 return False
-            else:
-                there = solid(
-                    max(region.start, away.start) + partitions,
-                    min(region.stop, away.stop) + partitions,
-                    max(region.low, away.low) + size,
-                    min(region.high, away.high) + size,
-                )
             byte = None if write.byte is None else write.byte + size
-            moved.append((there, Write(0, write.value, write.partition + partitions, byte)))
+            value = Write(0, write.value, write.partition + partitions, byte)
+            moved += ((piece.moved(partitions, size), value) for piece in pieces)
         memory.write(target.number, Write(self.time, UNWRITTEN, 0, None))
         for there, write in moved:
             self.time += 1
-            write.time = self.time
-            memory.write(memory.number(there), write)
+            memory.write(memory.number(there), replace(write, time=self.time))
         return True
 
 

@@ -47,7 +47,8 @@ def straight_line(draw: st.DrawFn, most: int = 40) -> Case:
     def source(target: View, buffers: list[SSAValue], columns: int) -> View:
         """What an instruction may read that writes `target`: that itself, or another buffer."""
         others = [b for b in buffers if b is not target.buffer]
-        return some(others, columns) if others and draw(st.booleans()) else target
+        elsewhere = draw(st.booleans())
+        return some(others, columns) if others and elsewhere else target
 
     for _ in range(draw(st.integers(1, most))):
         n = draw(st.sampled_from([8, 16, 32]))
