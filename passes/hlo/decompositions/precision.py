@@ -1,5 +1,6 @@
-"""reduce_precision: rounding to fewer bits of exponent and mantissa, on the bits of f32."""
+"""reduce_precision: rounding to fewer bits of exponent and mantissa, on the bits of f32 or f16."""
 
+from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects.builtin import IntegerAttr, IntegerType, Signedness, f32
@@ -9,19 +10,41 @@ from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.values import element
 from neuronir.passes.hlo.support.walk import Rule
 
+U16 = IntegerType(16, Signedness.UNSIGNED)
 U32 = IntegerType(32, Signedness.UNSIGNED)
-MANTISSA = 23
-EXPONENT_MASK = 0x7F800000
-SIGN_MASK = 0x80000000
+
+
+@dataclass(frozen=True)
+class _Format:
+    """Bits of the mantissa and of the exponent of a type."""
+
+    mantissa: int
+    exponent: int
+
+    @property
+    def exponent_mask(self) -> int:
+        return ((1 << self.exponent) - 1) << self.mantissa
+
+    @property
+    def sign_mask(self) -> int:
+        return 1 << (self.mantissa + self.exponent)
+
+    @property
+    def bias(self) -> int:
+        return (1 << (self.exponent - 1)) - 1
+
+
+_F32 = _Format(23, 8)
+_F16 = _Format(10, 5)
 
 
 def _number(op: Operation, name: str) -> int:
     return int(cast(IntegerAttr[IntegerType], op.properties[name]).value.data)
 
 
-def _mantissa(bits: SSAValue, kept: int, e: Emitter) -> SSAValue:
+def _mantissa(bits: SSAValue, kept: int, own: _Format, e: Emitter) -> SSAValue:
     """Rounded to `kept` bits of mantissa, ties to even; a carry goes into the exponent."""
-    dropped = MANTISSA - kept
+    dropped = own.mantissa - kept
     if dropped <= 0:
         return bits
     last = e.binary_number("shift_right_logical", bits, dropped)
@@ -30,29 +53,37 @@ def _mantissa(bits: SSAValue, kept: int, e: Emitter) -> SSAValue:
     return e.binary_number("and", e.binary("add", bits, bias), keep)
 
 
-def _exponent(bits: SSAValue, width: int, e: Emitter) -> SSAValue:
+def _exponent(bits: SSAValue, width: int, own: _Format, e: Emitter) -> SSAValue:
     """Infinity above the range of `width` bits of exponent, zero below it, with the sign."""
-    if width >= 8:
+    if width >= own.exponent:
         return bits
     bias = (1 << (width - 1)) - 1
-    exponent = e.binary_number("and", bits, EXPONENT_MASK)
-    sign = e.binary_number("and", bits, SIGN_MASK)
-    above = e.compare_number(exponent, (127 + bias) << MANTISSA, "GT")
-    below = e.compare_number(exponent, (127 - bias) << MANTISSA, "LE")
-    infinite = e.binary_number("or", sign, EXPONENT_MASK)
+    exponent = e.binary_number("and", bits, own.exponent_mask)
+    sign = e.binary_number("and", bits, own.sign_mask)
+    above = e.compare_number(exponent, (own.bias + bias) << own.mantissa, "GT")
+    below = e.compare_number(exponent, (own.bias - bias) << own.mantissa, "LE")
+    infinite = e.binary_number("or", sign, own.exponent_mask)
     return e.select(above, infinite, e.select(below, sign, bits))
 
 
 def reduce_precision(op: Operation, e: Emitter) -> SSAValue | None:
-    """Round the bits of the f32 value: mantissa to nearest even, then the range of the exponent
-    (no subnormals); NaN stays."""
+    """Round the bits of the value: mantissa to nearest even, then the range of the exponent where
+    that is narrower than its own (no subnormals); NaN stays.
+
+    bf16 is the upper half of f32. f16 is rounded as it is: its subnormals have fewer bits.
+    """
     x = op.operands[0]
     if element(x).name not in ("f32", "bf16", "f16"):
         return None
-    wide = e.convert(x, f32)
-    bits = _mantissa(e.bitcast(wide, U32), _number(op, "mantissa_bits"), e)
-    bits = _exponent(bits, _number(op, "exponent_bits"), e)
-    rounded = e.convert(e.bitcast(bits, f32), element(x))
+    half = element(x).name == "f16"
+    own = _F16 if half else _F32
+    bits = e.convert(e.bitcast(x, U16), U32) if half else e.bitcast(e.convert(x, f32), U32)
+    bits = _mantissa(bits, _number(op, "mantissa_bits"), own, e)
+    bits = _exponent(bits, _number(op, "exponent_bits"), own, e)
+    if half:
+        rounded = e.bitcast(e.convert(bits, U16), element(x))
+    else:
+        rounded = e.convert(e.bitcast(bits, f32), element(x))
     return e.select(e.compare(x, x, "NE"), x, rounded)
 
 

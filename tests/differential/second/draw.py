@@ -309,9 +309,23 @@ class Draw:
             roots,
             self.inputs,
             {v.name for v in self.values if v.exact},
-            {v.name for v in self.values if not v.signed},
+            {v.name for v in self.values if not v.signed} | self._transposed(),
             self.bound,
         ).live()
+
+    def _transposed(self) -> set[str]:
+        """What is computed from arguments that products take: the tensor engine may transpose them,
+        which loses the signs of zeros (docs/numerics.md)."""
+        taken: set[str] = set()
+        for instr in reversed(self.instrs):
+            if instr.opcode in ("dot", "convolution") or instr.name in taken:
+                taken.update(instr.operands)
+        found: set[str] = set()
+        for instr in self.instrs:
+            argument = instr.opcode == "parameter" and instr.name in taken
+            if argument or not found.isdisjoint(instr.operands):
+                found.add(instr.name)
+        return found
 
 
 def braces(numbers: Sequence[int]) -> str:

@@ -139,10 +139,13 @@ def selection(draw: Draw) -> Value:
         one = bool(x.dims) and draw.chance(4)
         flag = draw.like(Shape("pred", () if one else x.dims))
         return draw.add("select", x.shape, [flag, x, draw.like(x.shape)], rule="choice")
-    if draw.pick([True, False]):
-        low, high = (draw.like(scalar, tame=True) for _ in range(2))
-    else:
-        low, high = (draw.like(x.shape, tame=True) for _ in range(2))
+    bounds = scalar if draw.pick([True, False]) else x.shape
+    ends = [draw.like(bounds, tame=True) for _ in range(2)]
+    # XLA simplifies clamps as if the bounds were in order, so that they have to be.
+    low, high = (
+        draw.add(opcode, bounds, ends, rule="choice", signed=False)
+        for opcode in ("minimum", "maximum")
+    )
     return draw.add("clamp", x.shape, [low, x, high], rule="choice", signed=False)
 
 
