@@ -51,6 +51,8 @@ def gather_to_dot(op: Operation, e: Emitter) -> SSAValue | None:
     """The product for a gather whose windows are whole, or one place, along each dimension."""
     table, indices = op.operands
     dims, sizes = shape(table), ints(op, "slice_sizes")
+    if 0 in dims:
+        return e.fill(0, op.results[0].type)
     start_map = ints(op, "start_index_map")
     moved = [d for d in range(len(dims)) if sizes[d] != dims[d]]
     rows = prod(dims[d] for d in moved)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests.defects.programs import right
 from tests.lowering.helpers import entry, run
 from tests.oracle import run_xla
 
@@ -146,3 +147,16 @@ def test_scatter_at_no_index_goes_to_the_beginning() -> None:
     text = _scatter("3", "2,2", "2,0", attributes, "maximum")
     updates = np.array([[4, 5], [6, 3]], np.float32)
     _same(text, [np.array([1, 9, 2], np.float32), np.zeros((2, 0), np.int32), updates])
+
+
+@pytest.mark.parametrize("target", ["trn1", "inf1"])
+def test_gather_from_nothing(target: str) -> None:
+    """A dimension without elements that windows take whole: XLA gives zeros."""
+    text = entry(
+        "p = f32[0,8,16] parameter(0)",
+        "i = s32[3,2,2] parameter(1)",
+        "g = f32[16,3,2] gather(p, i), offset_dims={0}, collapsed_slice_dims={0,1}, "
+        "start_index_map={0,1}, index_vector_dim=2, slice_sizes={0,1,16}",
+    )
+    args = [np.zeros((0, 8, 16), np.float32), np.zeros((3, 2, 2), np.int32)]
+    right(text, args, target)

@@ -21,8 +21,9 @@ def _is_empty(ssa: SSAValue) -> bool:
 def lower_empty(state: Lowering, op: Operation) -> bool:
     """Whether an op has been dealt with: its results are empty, or an empty operand decides them.
 
-    A sum of no products is 0, a reduction of nothing its initial value, and what nothing is
-    written into stays. concatenate and pad skip empty operands themselves.
+    A sum of no products is 0, as is what is gathered from nothing, a reduction of nothing its
+    initial value, and what nothing is written into stays. concatenate and pad skip empty operands
+    themselves.
     """
     if op.results and all(_is_empty(result) for result in op.results):
         for result in op.results:
@@ -30,7 +31,8 @@ def lower_empty(state: Lowering, op: Operation) -> bool:
         return True
     if not any(_is_empty(operand) for operand in op.operands):
         return False
-    if op.name in ("hlo.dot", "hlo.convolution"):
+    gathered = op.name == "hlo.gather" and _is_empty(op.operands[0])
+    if gathered or op.name in ("hlo.dot", "hlo.convolution"):
         result = op.results[0]
         state.set(result, scalar_value(state.shape(result), state.dtype(result), 0))
     elif op.name == "hlo.scatter" and not _is_empty(op.operands[-1]):
