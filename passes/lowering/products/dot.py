@@ -42,6 +42,7 @@ from neuronir.passes.lowering.products.in_place import part_form
 from neuronir.passes.lowering.products.sides import (
     Pair,
     Side,
+    apart,
     dims_of,
     divides,
     flipped,
@@ -108,7 +109,7 @@ class Dot:
         dims = range(first, first + len(self.dims.free[which]))
         free = pairs_of(value.shape, self.dims.free[which], self.out_shape, dims)
         batch = pairs_of(value.shape, self.dims.batch[which], self.out_shape, range(nb))
-        return Side(value, flipped(free), flipped(batch))
+        return Side(value, flipped(apart(free, value.support)), flipped(batch))
 
     def lower(self) -> None:
         """Choose the orientation and emit piece by piece."""

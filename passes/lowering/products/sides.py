@@ -7,7 +7,8 @@ from typing import cast
 from neuronir.dialects.hlo.attributes import ints
 from neuronir.dialects.hlo.linear import DotOp
 from neuronir.dialects.support.errors import NeuronError
-from neuronir.passes.lowering.layouts.layout import Atom, atom, row_major
+from neuronir.passes.lowering.layouts.cover import covered
+from neuronir.passes.lowering.layouts.layout import Atom, atom, row_major, split_at
 from neuronir.passes.lowering.layouts.values import Value
 
 
@@ -40,6 +41,25 @@ def pairs_of(
             out[-1] = Pair(atom(size, a.stride), atom(size, b.stride), period)
         else:
             out.append(Pair(a, b, b_shape[y]))
+    return out
+
+
+def apart(pairs: Sequence[Pair], support: Sequence[Atom]) -> list[Pair]:
+    """The pairs, cut where an operand with `support` varies along a part of their `mine` only: a
+    tile may not run from one part on into the next."""
+    out: list[Pair] = []
+    for pair in pairs:
+        if covered(support, pair.mine) is not None:
+            out.append(pair)
+            continue
+        parts = split_at(pair.mine, {c for s in support for c in (s.stride, s.end)})
+        if parts is None:
+            raise NeuronError("NIR_LOW003", "a factor of a dot lies across dimensions")
+        base, scale, inner = pair.mine.stride, pair.other.stride, pair.mine.size
+        for k, part in enumerate(parts):
+            inner //= part.size
+            period = part.size if k else pair.period // inner
+            out.append(Pair(part, atom(part.size, part.stride // base * scale), period))
     return out
 
 
