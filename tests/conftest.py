@@ -3,7 +3,7 @@
 import os
 import signal
 
-from hypothesis import settings
+from hypothesis import Phase, settings
 
 from neuronir.cache import FOLDER_VARIABLE
 from neuronir.threads import one_thread
@@ -12,7 +12,13 @@ one_thread()
 
 # Deterministic and without a deadline: a loaded machine must not fail a test.
 settings.register_profile("neuronir", derandomize=True, deadline=None, print_blob=True)
-settings.load_profile("neuronir")
+# Whether a test fails, and not by which small example: tests/planted asks no more.
+settings.register_profile(
+    "first failure",
+    settings.get_profile("neuronir"),
+    phases=(Phase.explicit, Phase.generate),
+)
+settings.load_profile(os.environ.get("NEURONIR_HYPOTHESIS", "neuronir"))
 
 # A test must compile, not read what an earlier one left in the user's cache.
 os.environ[FOLDER_VARIABLE] = ""

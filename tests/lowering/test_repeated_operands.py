@@ -13,7 +13,7 @@ from tests.lowering.helpers import entry
 def test_tiles_end_where_an_operand_varies(
     kept: tuple[int, ...], outer: int, inner: int, first: bool
 ) -> None:
-    """What reads the product wants tiles that divide both dimensions together, not the inner one."""
+    """What reads the product wants tiles that divide both dimensions, not the inner one."""
     full = (5, outer, inner)
     small = tuple(full[d] for d in kept)
     result = (outer, inner, 4) if first else (4, outer, inner)

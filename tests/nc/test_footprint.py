@@ -14,6 +14,7 @@ from neuronir.dialects.nc.footprint import (
     overlaps,
     overlaps_for_some,
     reads,
+    shape_of,
     writes,
 )
 from neuronir.dialects.nc.instruction import AccessPattern, Affine, Instruction
@@ -49,6 +50,20 @@ def patterns(space: Space) -> st.SearchStrategy[AccessPattern]:
 
 
 PAIRS = st.sampled_from(list(Space)).flatmap(lambda s: st.tuples(patterns(s), patterns(s)))
+
+
+def test_every_small_shape_has_its_bytes() -> None:
+    """Two dimensions at all distances: next to each other, over each other, with gaps of one."""
+    steps, counts = range(4, 37, 4), range(1, 5)
+    for inner, n, outer, count in product(steps, counts, steps, counts):
+        ap = AccessPattern(
+            Space.SBUF, DType.F32, Affine(0), 0, 1, ((outer // 4, count), (inner // 4, n))
+        )
+        shape = shape_of(ap)
+        found = {shape.low + byte for byte in range(shape.width)}
+        for stride, size in shape.dims:
+            found = {byte + k * stride for byte in found for k in range(size)}
+        assert found == {byte for _, byte in brute(ap, 0)}, ap.free
 
 
 @settings(max_examples=600, deadline=None)

@@ -106,7 +106,12 @@ def _run(copy: Path, path: str, seconds: float) -> tuple[int, str, float]:
         command = ["sh", "-c", f'ulimit -t {int(seconds) + 1}; exec "$@"', "sh", *command]
     before = _cpu()
     # No byte code is written: its time stamps could not tell a fault from the source.
-    environment = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(copy),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "NEURONIR_HYPOTHESIS": "first failure",
+    }
     try:
         done = subprocess.run(
             command,
