@@ -44,7 +44,8 @@ def strided(
 
 
 def _view(flat: np.ndarray, shape: list[int], pairs: Sequence[tuple[int, int]]) -> np.ndarray:
-    strides = [stride * flat.itemsize for _, stride in pairs]
     if isinstance(flat, LazyArray):
+        strides = [stride * flat.itemsize for _, stride in pairs]
         return cast(np.ndarray, flat.strided(shape, strides))
-    return as_strided(flat, shape, strides)
+    # One column of an array is flat without a copy, and its elements are not neighbours.
+    return as_strided(flat, shape, [stride * flat.strides[0] for _, stride in pairs])
