@@ -116,6 +116,9 @@ def _of(instr: Instr, values: dict[str, Array], known: dict[str, Error], cast: f
         scale = _wide(values[f"{instr.name}_s"])
         return _combined(instr, given, before, scale, own, cast)
     if instr.rule == "products":
+        largest = max(_largest(x) for x in given if x is not None)
+        if instr.terms * np.log2(max(largest, 1.0)) > 120:  # some orders end in an infinity
+            return np.full(out.shape, np.inf)
         worst = max(
             float(np.max(np.abs(np.asarray(e) / np.abs(x)), initial=0.0)) if _peak(e, x) else 0.0
             for e, x in zip(before, given, strict=True)
@@ -181,6 +184,13 @@ def _elementwise(
         x, e = xs[0], es[0]
         middle = f(x)
         spread = np.maximum(np.abs(f(x + e) - middle), np.abs(f(x - e) - middle))
+        if rule in ("sine", "cosine"):  # they turn between the ends
+            spread = np.minimum(np.broadcast_to(e, x.shape), 2.0)
+        if rule in ("sine", "cosine", "tan"):  # nothing is promised beyond (docs/numerics.md)
+            spread = np.where(np.abs(x) > 2.0**20, np.inf, spread)
+        if rule == "tan":  # a pole between the ends
+            ends = [np.floor((x + way * e) / np.pi + 0.5) for way in (-1, 1)]
+            spread = np.where(ends[0] != ends[1], np.inf, spread)
         # Sine and cosine are right to a step of 1, which is not relative near their zeros; the
         # tangent is their quotient.
         near = 2.0 * _F32 * (1.0 + out**2) if rule in ("sine", "cosine", "tan") else 0.0
@@ -189,7 +199,10 @@ def _elementwise(
         # XLA writes some functions of narrow types out, with a rounding after each step.
         steps = 8.0 * unit if unit > _F32 else 0.0
         relative = (_FUNCTION * _F32 + steps) * np.abs(out)
-        return np.asarray(np.where(e == 0.0, 0.0, spread) + relative + near)
+        # XLA computes those of f16 in f16, where an exponential ends sooner.
+        least = float(np.finfo(np.float16).smallest_normal) if instr.shape.dtype == "f16" else 0.0
+        known = np.isfinite(spread) & (e == 0.0)
+        return np.asarray(np.where(known, 0.0, spread) + relative + near + least)
     if rule == "convert":
         return np.asarray(es[0])
     if rule == "choice":
