@@ -160,3 +160,19 @@ def test_gather_from_nothing(target: str) -> None:
     )
     args = [np.zeros((0, 8, 16), np.float32), np.zeros((3, 2, 2), np.int32)]
     right(text, args, target)
+
+
+@pytest.mark.parametrize(("given", "dims"), [("u8", "3,5,4"), ("f32", "3,5"), ("u16", "3,5,2")])
+def test_slice_of_bits_taken_for_another_type(given: str, dims: str) -> None:
+    """Rows that are read at run time are of the type that the bits are taken for."""
+    text = entry(
+        f"p = {given}[{dims}] parameter(0)",
+        "b = s32[3,5] bitcast-convert(p)",
+        "i = s32[] parameter(1)",
+        "j = s32[] parameter(2)",
+        "d = s32[2,3] dynamic-slice(b, i, j), dynamic_slice_sizes={2,3}",
+    )
+    shape = tuple(int(n) for n in dims.split(","))
+    types = {"u8": np.uint8, "u16": np.uint16, "f32": np.float32}
+    bits = np.random.default_rng(4).integers(0, 1 << 24, shape).astype(types[given])
+    _same(text, [bits, np.array(1, np.int32), np.array(2, np.int32)])

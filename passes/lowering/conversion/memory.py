@@ -1,5 +1,7 @@
 """Values as row-major arrays in HBM, for accesses that no layout on the chip serves."""
 
+from dataclasses import replace
+
 from xdsl.ir import SSAValue
 
 from neuronir.passes.lowering.conversion.convert import hbm_form
@@ -16,9 +18,11 @@ def holds(form: Form, value: Value) -> bool:
 
 
 def contiguous_in_hbm(state: Lowering, value: Value) -> Form:
-    """A row-major copy of a value in HBM."""
+    """A row-major copy of a value in HBM, in a buffer of the value's type: those who read rows of
+    it take the buffer's."""
     for form in state.converter.source_forms(value):
-        if form.hbm and all(s == a.stride for a, s in form.free) and holds(form, value):
+        plain = all(s == a.stride for a, s in form.free)
+        if form.hbm and plain and holds(replace(form, dtype=""), value):
             covered = 1
             for a, _ in form.free:
                 covered *= a.size
