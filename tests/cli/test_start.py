@@ -11,6 +11,13 @@ import pytest
 from neuronir.cli import start
 from neuronir.dialects.support.output import atomic_write
 
+_HEEDED = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+for number in (signal.SIGTERM, signal.SIGHUP):
+    signal.signal(number, signal.SIG_DFL)
+"""
+"""A process takes over what its parent ignores, as one started with nohup does."""
 _WRITES = """
 import sys, time
 from neuronir.cli import start
@@ -57,7 +64,7 @@ def signals() -> Iterator[None]:
 def signalled(code: str, number: int, *arguments: str) -> tuple[int, str]:
     """Run Python code up to its first line of output, send it a signal: its status and errors."""
     pipe = subprocess.PIPE
-    words = [sys.executable, "-c", code, *arguments]
+    words = [sys.executable, "-c", _HEEDED + code, *arguments]
     with subprocess.Popen(words, stdout=pipe, stderr=pipe, text=True) as process:
         assert process.stdout is not None and process.stdout.readline()
         process.send_signal(number)

@@ -4,7 +4,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from pathlib import Path
@@ -112,9 +112,9 @@ def test_file_that_is_replaced_and_comes_back(
 def test_output_that_another_process_replaces(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put = Cache.put
 
-    def replace(cache: Cache, *arguments: object) -> None:
+    def replace(cache: Cache, part: Path, entry: Path, messages: Sequence[tuple[int, str]]) -> None:
         (model.parent / "out.neff").write_bytes(b"of another process")
-        put(cache, *arguments)  # type: ignore[arg-type]
+        put(cache, part, entry, messages)
 
     with monkeypatch.context() as patch:
         patch.setattr(Cache, "put", replace)

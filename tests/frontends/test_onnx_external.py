@@ -60,9 +60,9 @@ def test_no_file_of_the_folder(
     (model.parent / "sub" / "up").symlink_to("../..")
     opened = []
 
-    def watch(path: object, *rest: object, **more: object) -> int:
+    def watch(path: str, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
         opened.append(os.path.basename(str(path)))
-        return real(path, *rest, **more)  # type: ignore[arg-type]
+        return real(path, flags, mode, dir_fd=dir_fd)
 
     real = os.open
     monkeypatch.setattr(os, "open", watch)
