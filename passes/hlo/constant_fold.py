@@ -55,6 +55,8 @@ class _Folder:
             op = value.owner
             if not isinstance(op, Operation) or op.parent is None or op.name == "hlo.constant":
                 continue
+            if value not in self.known:  # what a constant was replaced with
+                continue
             array = self.known[value]
             if op.name in _KEPT:
                 # Kept, so its own operands (of a broadcast) are read by code that stays.

@@ -175,3 +175,21 @@ def test_long_chains_are_not_a_problem() -> None:
     run_passes(module, PIPELINES["hlo-simplify"] + ",hlo-find-composites")
     assert len(opcodes(module)) == 4000
     assert_same(before, interpret(module, args))
+
+
+def test_a_broadcast_of_a_constant_that_was_folded_before_it() -> None:
+    module = program(
+        """ENTRY main {
+  x = f32[4,8] parameter(0)
+  y = f32[4] parameter(1)
+  k = f32[4] constant({2, 2, 2, 2})
+  s = f32[4] add(k, k)
+  b = f32[4,8] broadcast(s), dimensions={0}
+  m = f32[4,8] multiply(x, b)
+  a = f32[4] add(y, s)
+  ROOT r = (f32[4,8], f32[4]) tuple(m, a)
+}
+"""
+    )
+    run_passes(module, "hlo-constant-fold")
+    assert opcodes(module).count("add") == 1
