@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from neuronir import __version__
 from neuronir.cli.bindings_args import add_bindings, bindings_of
-from neuronir.cli.program import OK, USER_ERROR, Parser, guarded
+from neuronir.cli.program import INTERNAL, OK, USER_ERROR, Parser, guarded
 from neuronir.dialects.support.output import write_stdout
 from neuronir.driver.check import Report, check_model
 from neuronir.driver.options import CompileOptions
@@ -53,7 +53,7 @@ def _main(words: list[str]) -> int:
         report = check_model(args.model, targets, options, lower=not args.operators_only)
     except RunFailure as failure:
         print(failure.diagnostic.render({}, args.model), file=sys.stderr)
-        return USER_ERROR
+        return INTERNAL if failure.internal else USER_ERROR
     write_stdout(json_text(report) if args.json else table_text(report, args.show_names))
     return OK if any(report.supported(target) for target in report.targets) else USER_ERROR
 

@@ -93,12 +93,14 @@ def check_model(
 
 
 def _refusal(path: str, target: str, options: CompileOptions) -> str | None:
-    """Why a compile ends in an error; None where it does not."""
+    """Why a compile refuses a model; None where it does not. RunFailure: an internal error."""
     try:
         compile_file(path, target, options)
     except NeuronError as error:
         return f"[{error.code}] {error.message}"
     except RunFailure as failure:
+        if failure.internal:
+            raise
         return failure.diagnostic.text
     return None
 
