@@ -1,5 +1,6 @@
 """hlo-gather-to-dot: lookups in tables as products, for machines that cannot compute addresses."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
@@ -7,13 +8,13 @@ from math import prod
 
 import numpy as np
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, bf16, f32, i1, i32
+from xdsl.dialects.builtin import IntegerType, ModuleOp, bf16, f32, i1, i32
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from neuronir.dialects.support.dtypes import byte_size, is_float, is_unsigned
 from neuronir.passes.hlo.support.build import Emitter
-from neuronir.passes.hlo.support.values import constant, element, integer, ints, shape
+from neuronir.passes.hlo.support.values import constant, element, integer, ints, shape, tensor
 from neuronir.passes.hlo.support.walk import blocks, rewrite_block
 from neuronir.passes.statistics import record
 
@@ -33,9 +34,8 @@ class HloGatherToDotPass(ModulePass):
     all row numbers, and the row of 0 and 1 that this gives chooses the row of the table in the
     tensor engine. The result is exact: a float32 table is the sum of three bfloat16 tables (8 bits
     of the significand each), and each result has one term that is not 0. Indices are clamped as HLO
-    says. Infinities or NaN in a table that is not known at compile time give NaN in the whole
-    column, since 0 times such a number is NaN. Constant tables with them and other gathers stay,
-    and are refused when they are lowered.
+    says. Infinities, NaN and -0 are chosen by a second product, of their numbers; a constant table
+    that has none needs one product. Other gathers stay, and are refused when they are lowered.
     """
 
     name = "hlo-gather-to-dot"
@@ -59,9 +59,6 @@ def gather_to_dot(op: Operation, e: Emitter) -> SSAValue | None:
     single = all(sizes[d] == 1 and d in start_map for d in moved)
     if not moved or not single or ints(op, "operand_batching_dims") or rows > _LARGEST_TABLE:
         return None
-    known = constant(table)
-    if known is not None and is_float(element(table)) and not np.isfinite(known).all():
-        return None
     vector_dim = integer(op, "index_vector_dim")
     index_shape = tuple(n for d, n in enumerate(shape(indices)) if d != vector_dim)
     numbers: SSAValue | None = None
@@ -81,7 +78,10 @@ def gather_to_dot(op: Operation, e: Emitter) -> SSAValue | None:
         e.iota((count, rows), 1, element(numbers)),
         "EQ",
     )
-    found = _product(e, chosen, matrix)
+    if is_float(element(table)) and _may_be_special(table):
+        found = _with_special(e, chosen, matrix)
+    else:
+        found = _product(e, chosen, matrix)
     collapsed = ints(op, "collapsed_slice_dims")
     kept = [d for d in (*moved, *rest) if d not in collapsed]
     found = e.reshape(found, (*index_shape, *(sizes[d] for d in kept)))
@@ -112,6 +112,34 @@ def _places(op: Operation, index_shape: Sequence[int], kept: Sequence[int]) -> l
     free = [d for d in range(rank) if d not in offset]
     targets = [*free, *(offset[sorted(kept).index(d)] for d in kept)]
     return [targets.index(d) for d in range(rank)]
+
+
+def _may_be_special(table: SSAValue) -> bool:
+    known = constant(table)
+    return known is None or bool((~np.isfinite(known) | ((known == 0) & np.signbit(known))).any())
+
+
+def _with_special(e: Emitter, chosen: SSAValue, matrix: SSAValue) -> SSAValue:
+    """Rows of 0 and 1 times a table that may hold infinities, NaN and -0: those are chosen by their
+    number in a table of its own, since 0 times an infinity is NaN and 0 plus -0 is 0."""
+    type_ = element(matrix)
+    bits = e.bitcast(matrix, IntegerType(8 * byte_size(type_)))
+    special = (
+        (math.inf, e.compare_number(matrix, math.inf, "EQ")),
+        (-math.inf, e.compare_number(matrix, -math.inf, "EQ")),
+        (math.nan, e.compare(matrix, matrix, "NE")),
+        (-0.0, e.binary("and", e.compare_number(matrix, 0, "EQ"), e.compare_number(bits, 0, "LT"))),
+    )
+    zero = e.fill(0, tensor(shape(matrix), bf16))
+    codes = zero
+    for number, (_, where) in enumerate(special, 1):
+        codes = e.select(where, e.fill_like(number, zero), codes)
+    plain = e.select(e.compare(codes, zero, "EQ"), matrix, e.fill_like(0, matrix))
+    found = _product(e, chosen, plain)
+    code = _dot(e, e.convert(chosen, bf16), codes)
+    for number, (value, _) in enumerate(special, 1):
+        found = e.select(e.compare_number(code, number, "EQ"), e.fill_like(value, found), found)
+    return found
 
 
 def _product(e: Emitter, chosen: SSAValue, matrix: SSAValue) -> SSAValue:

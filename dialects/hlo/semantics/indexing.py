@@ -90,12 +90,14 @@ def gather(
             spread[batch_rank + moving.index(d)] = slice_sizes[d]
             index = index + np.arange(slice_sizes[d], dtype=np.int64).reshape(spread)
         address.append(index)
-    if address:
+    moving_shape = tuple(slice_sizes[d] for d in moving)
+    whole_shape = tuple(slice_sizes[d] for d in whole)
+    if 0 in arranged.shape[: len(indexed)]:  # windows of no elements, collapsed: XLA has zeros
+        taken = np.zeros(batch_shape + moving_shape + whole_shape, operand.dtype)
+    elif address:
         taken = arranged[tuple(address)]
     else:
         taken = np.broadcast_to(arranged, batch_shape + arranged.shape)
-    moving_shape = tuple(slice_sizes[d] for d in moving)
-    whole_shape = tuple(slice_sizes[d] for d in whole)
     taken = np.broadcast_to(taken, batch_shape + moving_shape + whole_shape)
     # Axes are now batch..., moving..., whole...; window dimensions go to offset_dims in order.
     stored = [*moving, *whole]
