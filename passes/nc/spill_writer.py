@@ -65,6 +65,8 @@ class Writer:
             old.erase()
         for page in gone:
             self._drop_fill(page)
+        for key in {page.key: None for page in plan.pages}:
+            self._drop_unused(key)
 
     def _filled_for_nothing(self, page: Page) -> bool:
         """Whether what fills a page is done again before anybody has read it."""
@@ -74,11 +76,15 @@ class Writer:
         return all(self.order[place] is source for place, _ in page.resident)
 
     def _drop_fill(self, page: Page) -> None:
-        source, alloc = self.sources[page.key].op, self.buffers[page.key].op
+        source = self.sources[page.key].op
         source.detach()
         source.erase()
         record("nc-spill", "fills that come later instead")
-        if alloc is not None and not list(self.buffers[page.key].value.uses):
+
+    def _drop_unused(self, key: int) -> None:
+        """Remove a buffer whose pages all have buffers of their own: it may be larger than SBUF."""
+        alloc = self.buffers[key].op
+        if alloc is not None and not list(self.buffers[key].value.uses):
             alloc.detach()
             alloc.erase()
 

@@ -293,8 +293,13 @@ class _Run:
             return ((value, 0, width, -dst.dtype.size * first),)
         row = width // src.free[0][1]
         out = []
+        dense = is_dense(src.free[1:])
         for k in range(src.free[0][1]):
             place = first + k * src.free[0][0]
+            if dense:  # the same as a load of this row alone
+                value = self.values.signature(("load", *kinds))
+                out.append((value, k * row, row, k * row - dst.dtype.size * place))
+                continue
             value = self.values.signature(("row", *kinds, src.free[1:], place))
             out.append((value, k * row, row, k * row))
         return tuple(out)

@@ -5,6 +5,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
+from neuronir.dialects.nc.structure import AllocOp
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.nc.allocate import NcAllocate
 from neuronir.passes.nc.assign_banks import NcAssignBanks
@@ -105,5 +106,27 @@ def test_weights_are_loaded_again() -> None:
         step.apply(Context(), module)
         module.verify()
     assert "nc.spill" in str(module)
+    check_memory(module)
+    check_synchronised(module)
+
+
+def test_a_buffer_larger_than_sbuf_leaves_nothing_behind() -> None:
+    """Its parts are used apart, so that each gets a buffer of its own."""
+    p = Program()
+    x = p.variable("x", "input", (128, 512))
+    y = p.variable("y", "output", (128 * 4, 512))
+    first, large = p.sbuf((128, 512)), p.sbuf((128, 4 * 512))
+    p.copy(tile(first, 512), rows(x, 512, 512))
+    for i in range(4):
+        p.add(tile(large, 512, offset=i * 512), tile(first, 512), tile(first, 512))
+    for i in reversed(range(4)):
+        p.copy(rows(y, 512, 512, offset=i * 128 * 512), tile(large, 512, offset=i * 512))
+    module = p.finish()
+    NcOrder().apply(Context(), module)
+    NcSpill(sbuf=6 * 1024).apply(Context(), module)
+    allocs = [op for op in module.walk() if isinstance(op, AllocOp)]
+    assert all(list(op.buffer.uses) for op in allocs)
+    for step in (NcAssignBanks(), NcAllocate(sbuf=6 * 1024), NcSynchronise()):
+        step.apply(Context(), module)
     check_memory(module)
     check_synchronised(module)

@@ -165,3 +165,29 @@ def test_two_hundred_exchanges_are_refused_or_harmless(name: str) -> None:
     module = PROGRAMS[name]()
     refused, _ = _exchanges(module, _inputs(module), 200)
     assert refused >= 40
+
+
+def _two_rows(*, apart: bool, second: int = 1536) -> ModuleOp:
+    """Two pieces of 512 numbers of each row of an input, loaded by one transfer or by one each."""
+    p = Program()
+    x = p.variable("x", "input", (128, 2048))
+    y = p.variable("y", "output", (128, 1024))
+    both = p.sbuf((128, 1024))
+    if apart:
+        p.copy(tile(both, 512), rows(x, 512, 2048))
+        p.copy(tile(both, 512, offset=512), rows(x, 512, 2048, offset=second))
+    else:
+        p.copy(
+            View(both, 0, 128, ((512, 2), (1, 512))),
+            View(x, 0, 128, ((second, 2), (1, 512)), 0, (), 2048),
+        )
+    p.copy(rows(y, 1024, 1024), tile(both, 1024))
+    return p.finish()
+
+
+def test_rows_that_are_loaded_together_or_each_alone_are_the_same() -> None:
+    for first in (False, True):
+        before = take_snapshot(_two_rows(apart=first))
+        check_order(before, take_snapshot(_two_rows(apart=not first)))
+        with pytest.raises(NeuronError, match="NIR_NC011"):
+            check_order(before, take_snapshot(_two_rows(apart=not first, second=1024)))
