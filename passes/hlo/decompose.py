@@ -11,7 +11,6 @@ from xdsl.passes import ModulePass
 
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.hlo.decompositions import (
-    argmax,
     dots,
     elementary,
     groups,
@@ -21,6 +20,7 @@ from neuronir.passes.hlo.decompositions import (
     rounding,
     scatter,
     sorting,
+    stages,
     total_order,
     transcendental,
     triangular,
@@ -44,11 +44,11 @@ def decompositions() -> Mapping[str, Rule]:
         normalization,
         windows,
         triangular,
-        argmax,
         dots,
         precision,
         scatter,
         sorting,
+        stages,
         total_order,
     )
     for family in families:
@@ -68,20 +68,20 @@ class HloDecomposePass(ModulePass):
     reduce_precision, comparisons in total order. Integers: divide and remainder (a quotient in f32,
     corrected), power (by squares), popcnt, count_leading_zeros, shifts by the width or more. Larger
     ones: batch_norm_*, cumulative reduce_window (by doubling), select_and_scatter, reductions of
-    (value, index) pairs, scatters that multiply or combine bits (updates for one place first, found
-    by comparing all pairs), scatters that add integers or keep the largest or smallest of 32-bit
-    ones (f32 scatters of parts that add up exactly), optimization_barrier; cholesky and
-    triangular_solve of matrices up to
-    64 (column by column); dots of integers (exact products of bf16 digits), dots and convolutions
-    of f32 with a narrower type (both in f32, or both narrow where the f32 operand was converted
-    from narrow), and batches of dots that are too small for a tensor engine (multiplications and a
-    sum); grouped convolutions (groups by batch become groups of features, and small groups one
-    filter with zeros between them); sort (a place for each element by comparing all pairs, or a
-    bitonic network; s32 keys where the comparator compares one function of both sides) and topk
-    (the best, k times). Narrow floats take transcendental functions in f32. `keep` lists opcodes to
-    leave alone because the target has them. Pooling windows, other dots, other convolutions and
-    reverse are never touched, nor are the regions of reducers; those of composites are rewritten
-    like the program, and simplified where that changed them.
+    (value, index) pairs, long ones to a few elements (in two stages), scatters that multiply or
+    combine bits (updates for one place first, found by comparing all pairs), scatters that add
+    integers or keep the largest or smallest of 32-bit ones (f32 scatters of parts that add up
+    exactly), optimization_barrier; cholesky and triangular_solve of matrices up to 64 (column by
+    column); dots of integers (exact products of bf16 digits), dots and convolutions of f32 with a
+    narrower type (both in f32, or both narrow where the f32 operand was converted from narrow), and
+    batches of dots that are too small for a tensor engine (multiplications and a sum); grouped
+    convolutions (groups by batch become groups of features, and small groups one filter with zeros
+    between them); sort (a place for each element by comparing all pairs, or a bitonic network; s32
+    keys where the comparator compares one function of both sides) and topk (the best, k times).
+    Narrow floats take transcendental functions in f32. `keep` lists opcodes to leave alone because
+    the target has them. Pooling windows, other dots, other convolutions and reverse are never
+    touched, nor are the regions of reducers; those of composites are rewritten like the program,
+    and simplified where that changed them.
     """
 
     name = "hlo-decompose"

@@ -160,7 +160,8 @@ def _scatter(op: Operation) -> Problem | None:
             "windows cannot overlap in part",
         )
     wide = is_integer(type_) and byte_size(type_) >= 4
-    if opcode == "add" and is_integer(type_) or opcode in ("maximum", "minimum") and wide:
+    sums = opcode == "add" and is_integer(type_)
+    if sums or (opcode in ("maximum", "minimum") and wide):
         return Problem("NCC_EVRF016", "so many integers cannot be combined exactly in fp32")
     return None
 

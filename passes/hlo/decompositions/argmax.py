@@ -13,7 +13,6 @@ from neuronir.dialects.support.dtypes import is_float, is_integer, np_dtype
 from neuronir.passes.hlo.rules.arithmetic import neutral_element
 from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.values import element, ints, shape
-from neuronir.passes.hlo.support.walk import Rule
 
 _NUMBERS = (-np.inf, -2.5, -1.0, 0.0, 1.0, 2.5, np.inf, np.nan)
 _INDICES = (0, 1, 2, 7)
@@ -95,6 +94,3 @@ def _same(a: SSAValue, b: SSAValue, e: Emitter) -> SSAValue:
         return equal
     nan = e.binary("and", e.compare(a, a, "NE"), e.compare(b, b, "NE"))
     return e.binary("or", equal, nan)
-
-
-RULES: dict[str, Rule] = {"reduce": argmax}

@@ -9,6 +9,7 @@ from xdsl.ir import Operation, SSAValue
 from neuronir.dialects.hlo.attributes import i64_attr
 from neuronir.dialects.hlo.constants import constant_array
 from neuronir.dialects.hlo.flops import FLOPS, note_flops
+from neuronir.passes.hlo.decompositions.crops import cropped
 from neuronir.passes.hlo.decompositions.operands import of_one_type
 from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.values import (
@@ -28,10 +29,13 @@ _COMPUTED = 1 << 20
 
 def convolution(op: Operation, e: Emitter) -> SSAValue | None:
     """Batch groups become feature groups, and small feature groups are joined; operands of f32 and
-    a narrower type get one type."""
+    a narrower type get one type, and what negative padding cuts is cut before."""
     same = of_one_type(op, e)
     if same is not None:
         return same
+    part = cropped(op, e)
+    if part is not None:
+        return part
     if integer(op, "batch_group_count", 1) > 1:
         note_flops(op)
         return _batch_groups(op, e)

@@ -1,6 +1,6 @@
 """Operands of a product that have f32 on one side and a narrower floating type on the other."""
 
-from xdsl.dialects.builtin import f32
+from xdsl.dialects.builtin import bf16, f16, f32
 from xdsl.ir import Operation, SSAValue
 
 from neuronir.dialects.support.dtypes import byte_size, is_float
@@ -28,10 +28,10 @@ def of_one_type(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def _source(value: SSAValue) -> SSAValue | None:
-    """The narrower floating-point value that `value` holds in f32, unchanged."""
+    """The value of 16 bits, which every tensor engine multiplies, that `value` holds in f32,
+    unchanged."""
     convert = producer(value, "convert")
     if convert is None:
         return None
     source = convert.operands[0]
-    narrow = is_float(element(source)) and byte_size(element(source)) < 4
-    return source if narrow else None
+    return source if element(source) in (bf16, f16) else None

@@ -1,0 +1,85 @@
+"""Long reductions to a few elements in two stages: first to a part of one reduced dimension, so
+that there are rows for the partitions, then over that part."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.ir import Operation, SSAValue
+
+from neuronir.dialects.support.dtypes import is_float
+from neuronir.passes.hlo.decompositions.argmax import argmax
+from neuronir.passes.hlo.rules.arithmetic import neutral_element
+from neuronir.passes.hlo.support.build import Emitter, reducer_opcode
+from neuronir.passes.hlo.support.values import element, ints, is_splat_of, shape
+from neuronir.passes.hlo.support.walk import Rule
+
+_ROWS = 128
+"""Partitions."""
+_FEW = 32
+"""Elements of a result of which each has a quarter of the partitions, or more."""
+_LONG = 8192
+"""Elements of a row that take longer to reduce than the second stage, at one a cycle (DVE), or do
+not fit into a partition beside others (fp32: 32 KiB)."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Where the rows of the first stage come from: `rows` times `each` elements of dimension `d`,
+    which may leave some."""
+
+    d: int
+    rows: int
+    each: int
+
+
+def reduce(op: Operation, e: Emitter) -> SSAValue | None:
+    """A reduction of pairs (argmax.py), or of one operand in two stages."""
+    if len(op.operands) != 2:
+        return argmax(op, e)
+    value, initial = op.operands
+    opcode, dims = reducer_opcode(op), ints(op, "dimensions")
+    neutral = None if opcode is None else neutral_element(opcode, element(value))
+    if opcode is None or neutral is None:
+        return None
+    sizes = shape(value)
+    stage = _stage(sizes, dims)
+    if stage is None:
+        return None
+    if opcode == "add" and is_float(element(value)):
+        neutral = -0.0  # 0 would make a sum of -0 positive
+    d, ends = stage.d, list(sizes)
+    ends[d] = stage.rows * stage.each
+    main = e.slice(value, [0] * len(sizes), ends)
+    parts = e.reshape(main, (*sizes[:d], stage.rows, stage.each, *sizes[d + 1 :]))
+    inner = sorted([d + 1, *(i + (i > d) for i in dims if i != d)])
+    first = e.reduce(parts, neutral, inner, opcode)
+    result = e.reduce(first, neutral, [d - sum(i < d for i in dims)], opcode)
+    if ends[d] < sizes[d]:
+        starts = [0] * len(sizes)
+        starts[d] = ends[d]
+        rest = e.reduce(e.slice(value, starts, sizes), neutral, dims, opcode)
+        result = e.binary(opcode, result, rest)
+    if is_splat_of(initial, neutral):
+        return result
+    return e.binary(opcode, result, e.broadcast(initial, shape(result), ()))
+
+
+def _stage(sizes: Sequence[int], dims: Sequence[int]) -> Stage | None:
+    """The dimension whose part makes the most rows; None where there are rows enough, or where
+    reductions are short."""
+    kept = prod(n for i, n in enumerate(sizes) if i not in dims)
+    if not 1 < kept <= _FEW or prod(sizes[d] for d in dims) < _LONG:
+        return None
+    most = _ROWS // kept
+    rows = {d: max(r for r in range(1, most + 1) if sizes[d] % r == 0) for d in dims}
+    # the outermost of those that do: what is left is contiguous
+    d = min(d for d in dims if 2 * rows[d] > max(rows.values()))
+    best = Stage(d, rows[d], sizes[d] // rows[d])
+    longest = max(dims, key=lambda d: sizes[d])
+    if 2 * best.rows < most <= sizes[longest]:
+        best = Stage(longest, most, sizes[longest] // most)
+    return best if best.rows > 1 else None
+
+
+RULES: dict[str, Rule] = {"reduce": reduce}
