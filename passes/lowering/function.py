@@ -365,6 +365,7 @@ def store(state: Lowering, value: Value, target: object) -> None:
     if not dma_reaches(form, target):  # its factors lie across the rows of a place in an array
         dims = range(len(value.shape))
         form = converter.ensure(value, in_dimensions(value.shape, dims, state.machine.partitions))
+        form = converter.by_dimensions(value, form)
     elif form.usable:
         rows = rows_first(state.machine, value, target, state.partition_of(form))
         if rows is not None:

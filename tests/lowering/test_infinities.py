@@ -1,5 +1,6 @@
 """Infinities in arguments stay where they are: PE transposes would spoil their neighbours."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -50,6 +51,28 @@ CASES = {
         "u = f32[40,33] tanh(t)",
         "r = (f32[40,33], f32[40,33]) tuple(t, u)",
     ),
+    "a product of what is finite": (
+        "a = f32[64,96] parameter(0)",
+        "b = f32[96,32] parameter(1)",
+        "t = f32[96,64] transpose(a), dimensions={1,0}",
+        "f = pred[96,64] is-finite(t)",
+        "c = f32[] constant(0)",
+        "z = f32[96,64] broadcast(c), dimensions={}",
+        "s = f32[96,64] select(f, t, z)",
+        "d = f32[64,32] dot(s, b), lhs_contracting_dims={0}, rhs_contracting_dims={0}",
+    ),
+    "a product with a number in place of infinity": (
+        "a = f32[64,96] parameter(0)",
+        "b = f32[96,32] parameter(1)",
+        "t = f32[96,64] transpose(a), dimensions={1,0}",
+        "c = f32[] constant(-inf)",
+        "i = f32[96,64] broadcast(c), dimensions={}",
+        "f = pred[96,64] compare(i, t), direction=EQ",
+        "m = f32[] constant(-3)",
+        "z = f32[96,64] broadcast(m), dimensions={}",
+        "s = f32[96,64] select(f, z, t)",
+        "d = f32[64,32] dot(s, b), lhs_contracting_dims={0}, rhs_contracting_dims={0}",
+    ),
 }
 
 
@@ -90,3 +113,59 @@ def _args(lines: tuple[str, ...]) -> list[Array]:
 def test_infinities_of_arguments(case: str, cast: str) -> None:
     lines = CASES[case]
     assert failures(_text(lines), _args(lines), cast, None, ("virtual", "binary")) == []
+
+
+PRODUCT = (
+    "a = f32[4,513] parameter(0)",
+    "b = f32[4,2] parameter(1)",
+    "d = f32[4,513,2] dot(a, b), lhs_batch_dims={0}, lhs_contracting_dims={}, "
+    "rhs_batch_dims={0}, rhs_contracting_dims={}",
+    "s = f32[4,513,1] slice(d), slice={[0:4], [0:513], [1:2]}",
+    "v = f32[4,513] reshape(s)",
+)
+
+
+@pytest.mark.parametrize("made", ["rsqrt(v)", "log(v)", "sqrt(v)", "divide(one, v)"])
+def test_what_is_made_of_the_result_of_a_product(made: str) -> None:
+    """Half of the sums are negative, some are 0: the others keep their values, row by row."""
+    text = entry(
+        *PRODUCT,
+        "c = f32[] constant(1)",
+        "one = f32[4,513] broadcast(c), dimensions={}",
+        f"r = f32[4,513] {made}",
+    )
+    rng = np.random.default_rng(0)
+    args = [rng.standard_normal(shape).astype(np.float32) for shape in ((4, 513), (4, 2))]
+    args[0][:, ::7] = 0.0
+    assert not failures(text, args)
+
+
+SMALL = {"f8e4m3": (ml_dtypes.float8_e4m3, 200), "f16": (np.float16, 4e4)}
+
+
+@pytest.mark.parametrize("dtype", SMALL)
+def test_products_beyond_the_range_of_a_type(dtype: str) -> None:
+    text = entry(*PRODUCT, f"r = {dtype}[4,513] convert(v)")
+    rng = np.random.default_rng(0)
+    args = [rng.standard_normal(shape).astype(np.float32) for shape in ((4, 513), (4, 2))]
+    assert not failures(text, [args[0], args[1] * SMALL[dtype][1]])
+
+
+@pytest.mark.parametrize("dtype", SMALL)
+def test_sums_beyond_the_range_of_a_type(dtype: str) -> None:
+    """The argument itself reaches a product, as numbers."""
+    lines = (
+        f"a = {dtype}[513,5] parameter(0)",
+        f"z = {dtype}[] constant(0)",
+        f"s = {dtype}[513,5] reduce-window(a, z), window={{size=1x3 pad=0_0x1_1}}, to_apply=sum",
+        f"t = {dtype}[5,513] transpose(s), dimensions={{1,0}}",
+        f"w = {dtype}[513,2] parameter(1)",
+        f"d = {dtype}[5,2] dot(a, w), lhs_contracting_dims={{0}}, rhs_contracting_dims={{0}}",
+        f"r = ({dtype}[5,513], {dtype}[5,2]) tuple(t, d)",
+    )
+    kind, size = SMALL[dtype]
+    total = LEAST.replace("least", "sum").replace("minimum", "add").replace("f32", dtype)
+    text = entry(*lines).replace("\n\nENTRY", f"\n{total}\nENTRY")
+    rng = np.random.default_rng(0)
+    numbers = np.clip(rng.standard_normal((513, 5)), -1, 1) * size
+    assert not failures(text, [numbers.astype(kind), np.zeros((513, 2), kind)])
