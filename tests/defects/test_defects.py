@@ -324,7 +324,6 @@ def test_dot_mixed(level: int) -> None:
 
 
 @pytest.mark.slow
-@_todo("the image of a convolution is cut up")
 def test_vitpose_swin2sr() -> None:
     path = path_of("vitpose_swin2sr.onnx")
     stored = load_npz(path.with_suffix(".ref.npz"))

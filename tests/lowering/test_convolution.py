@@ -180,3 +180,27 @@ def test_bands_of_rows_with_half_the_features(
     shapes = ([*dims, 64], [1, 1, 64, 160], [64])
     args = [rng.standard_normal(s).astype(np.float32) for s in shapes]
     assert not failures(entry(*lines), args, cast, phases=PHASES)
+
+
+@pytest.mark.parametrize(
+    ("size", "pad", "result"),
+    [
+        ("2x3", "0_0x3_-1", "1,1,1"),  # nothing of the image is left
+        ("1x1", "-1_-1x0_0", "1,0,1"),
+        ("2x1", "-1_2x-2_1", "2,6,1"),
+    ],
+)
+def test_negative_padding_cuts_the_image(size: str, pad: str, result: str) -> None:
+    rows, columns, _ = map(int, result.split(","))
+    height = rows + int(size[0]) - 1 - sum(map(int, pad.split("x")[0].split("_")))
+    width = columns + int(size[2]) - 1 - sum(map(int, pad.split("x")[1].split("_")))
+    text = entry(
+        f"x = f32[1,{height},{width},3] parameter(0)",
+        f"w = f32[{size[0]},{size[2]},3,5] parameter(1)",
+        f"c = f32[1,{rows},{columns},5] convolution(x, w), window={{size={size} pad={pad}}}, "
+        "dim_labels=b01f_01io->b01f",
+    )
+    rng = np.random.default_rng(0)
+    shapes = ((1, height, width, 3), (int(size[0]), int(size[2]), 3, 5))
+    args = [rng.standard_normal(s).astype(np.float32) for s in shapes]
+    assert not failures(text, args, phases=PHASES)

@@ -176,3 +176,16 @@ def test_slice_of_bits_taken_for_another_type(given: str, dims: str) -> None:
     types = {"u8": np.uint8, "u16": np.uint16, "f32": np.float32}
     bits = np.random.default_rng(4).integers(0, 1 << 24, shape).astype(types[given])
     _same(text, [bits, np.array(1, np.int32), np.array(2, np.int32)])
+
+
+def test_a_constant_table_without_elements() -> None:
+    """Folded at compile time, as gathers of what is not known are lowered."""
+    text = entry(
+        "x = f32[2] parameter(0)",
+        "t = f32[3,0,4] constant({{}, {}, {}})",
+        "i = u8[2,5] constant({{0, 0, 4, 1, 1}, {2, 1, 3, 2, 4}})",
+        "g = f32[5,3] gather(t, i), offset_dims={1}, collapsed_slice_dims={1,2}, "
+        "start_index_map={2,1}, index_vector_dim=0, slice_sizes={3,0,1}",
+        "r = (f32[2], f32[5,3]) tuple(x, g)",
+    )
+    _same(text, [np.ones(2, np.float32)])

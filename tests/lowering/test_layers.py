@@ -23,6 +23,7 @@ from neuronir.registry import Registry
 from neuronir.targets.encoding.from_ir import program_from_module
 from neuronir.targets.simulator.functional import Options, run
 from neuronir.targets.simulator.ir_runner import run_module
+from tests.lowering import helpers
 from tests.lowering.helpers import Array, entry
 
 WIDTH = 32
@@ -259,3 +260,15 @@ def test_a_mask_that_only_the_first_layer_sees(bound: bool) -> None:
     assert _functions(module) == ["layer", "main"]
     steps = [NcOrder(unroll=0), NcAssignBanks(), NcAllocate(), NcSynchronise()]
     _check_phases(module, Program(text, program.inputs, program.expected), steps)
+
+
+def test_layers_without_elements() -> None:
+    """Squares and products by bits, again and again, of nothing."""
+    text = entry(
+        "a = u8[48,129,0] parameter(0)",
+        "b = u8[48,129,0] parameter(1)",
+        "c = u8[48,129,0] power(a, b)",
+    )
+    empty = np.zeros((48, 129, 0), np.uint8)
+    (out,) = helpers.run(text, [empty, empty])
+    assert out.shape == empty.shape

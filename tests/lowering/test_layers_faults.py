@@ -2,6 +2,7 @@
 
 import pytest
 from xdsl.context import Context
+from xdsl.ir import Operation
 
 from neuronir.dialects.support.diagnostics import Message, handling
 from neuronir.frontends.hlo_text import import_hlo_text
@@ -43,12 +44,12 @@ def test_a_fault_of_a_rule_in_a_layer_is_no_reason(
     rule = function.RULES["hlo.multiply"]
     calls = 0
 
-    def faulty(state: Lowering, op: object) -> None:
+    def faulty(state: Lowering, op: Operation) -> None:
         nonlocal calls
         calls += 1
         if calls == 1:
             raise error("planted")
-        rule(state, op)  # type: ignore[arg-type]
+        rule(state, op)
 
     monkeypatch.setitem(function.RULES, "hlo.multiply", faulty)
     with pytest.raises(LoweringFault, match="planted"):

@@ -43,6 +43,12 @@ def test_dot_of_what_was_narrow(source: str) -> None:
     assert "hlo.convert" not in str(at_hlo(text))
 
 
+def test_dot_of_what_was_of_8_bits() -> None:
+    """No tensor engine takes f8e5m2: the operand is multiplied as the f32 that it was made."""
+    text, args = _dot("bf16", "f32", "f8e5m2")
+    assert not failures(text, args, "none")
+
+
 @pytest.mark.parametrize("cast", ["none", "matmult"])
 @pytest.mark.parametrize("types", [("bf16", "f32"), ("f32", "f16")])
 @pytest.mark.parametrize("groups", [1, 4])

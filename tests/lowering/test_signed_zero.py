@@ -30,3 +30,18 @@ def test_sign_of_zero(opcode: str, name: str, target: str) -> None:
     np.testing.assert_array_equal(mine, wanted)
     number = ~np.isnan(wanted)
     np.testing.assert_array_equal(np.signbit(mine)[number], np.signbit(wanted)[number])
+
+
+def test_a_row_of_constants_on_all_partitions() -> None:
+    """PE would add its parts of 0 to -0."""
+    text = entry(
+        "c = f32[4] constant({-0.96, -0.47, 0.8, 0})",
+        "b = f32[64,4] broadcast(c), dimensions={1}",
+        "r = f32[64,4] round-nearest-even(b)",
+    )
+    result = compile_text(text, "trn1", CompileOptions(auto_cast="none"))
+    (mine,) = simulate(decoded(result), [], result)
+    np.testing.assert_array_equal(
+        mine, np.tile(np.array([-1.0, 0.0, 1.0, 0.0], np.float32), (64, 1))
+    )
+    np.testing.assert_array_equal(np.signbit(mine[0]), [True, True, False, False])

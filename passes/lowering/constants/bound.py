@@ -34,8 +34,10 @@ ROW_BYTES = 4096
 
 
 def splits(vector: np.ndarray) -> bool:
-    """Whether a float32 vector is the sum of its bfloat16 parts: finite, also when rounded."""
-    return bool(np.isfinite(vector.astype(DType.BF16.numpy).astype(np.float32)).all())
+    """Whether a float32 vector is the sum of its bfloat16 parts: finite, also when rounded, and
+    without -0, which 0 is added to."""
+    finite = np.isfinite(vector.astype(DType.BF16.numpy).astype(np.float32)).all()
+    return bool(finite and not (np.signbit(vector) & (vector == 0)).any())
 
 
 class Constants:

@@ -10,7 +10,7 @@ from neuronir.dialects.nc.machine import Machine
 from neuronir.passes.lowering.layouts.cover import covered, in_order_of, remaining
 from neuronir.passes.lowering.layouts.layout import Atom, Form, dense, dim_atoms, tile, tile_width
 from neuronir.passes.lowering.layouts.values import Partition, Value
-from neuronir.passes.lowering.layouts.views import dma_reaches, plan
+from neuronir.passes.lowering.layouts.views import dma_reaches, walked
 
 GAIN = 4
 """How many times fewer descriptors make up for the transposes."""
@@ -51,7 +51,7 @@ def descriptors(value: Value, source: Form, wanted: Partition) -> int | None:
     if not dma_reaches(layout, source):
         return None
     run = 1
-    for d in reversed(plan([layout, source], [a for a, _ in layout.free]) or []):
+    for d in reversed(walked([layout, source], [a for a, _ in layout.free])):
         if d.strides[1] != run or d.atom.ragged:
             break
         run *= d.size

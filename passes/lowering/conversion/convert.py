@@ -37,6 +37,7 @@ from neuronir.passes.lowering.layouts.layout import (
     Form,
     atom,
     dense,
+    dim_atoms,
     join,
     row_major,
     split_at,
@@ -46,11 +47,13 @@ from neuronir.passes.lowering.layouts.layout import (
 from neuronir.passes.lowering.layouts.natural import widest
 from neuronir.passes.lowering.layouts.values import Partition, Value, new_value
 from neuronir.passes.lowering.layouts.views import (
+    Dim,
     chunks,
     dma_reaches,
     dma_views,
     in_parts,
     plan,
+    walked,
 )
 
 SLICED_SHARE = 6
@@ -158,22 +161,15 @@ class Converter(KnownValues):
                     return back
         return None
 
-    def source_forms(self, value: Value) -> Iterator[Form]:
-        yield from value.forms
-        if value.source is not None and value.from_source is not None:
-            for candidate in self.source_forms(value.source):
-                form = value.from_source(candidate)
-                if form is not None:
-                    yield form
-
-    def layouts(self, value: Value) -> Iterator[Form]:
-        """Forms of the value, or laid out as it will be where it is not computed yet."""
-        if value.lazy is not None and not value.forms:
-            yield from self.layouts(value.lazy[0])
+    def source_forms(self, value: Value, *, lazy: bool = False) -> Iterator[Form]:
+        """The copies of a value that there are, those of what it is a view of included; with
+        `lazy` those of what it is computed from, too, where it is not computed yet: its layout."""
+        if lazy and value.lazy is not None and not value.forms:
+            yield from self.source_forms(value.lazy[0], lazy=True)
             return
         yield from value.forms
         if value.source is not None and value.from_source is not None:
-            for candidate in self.layouts(value.source):
+            for candidate in self.source_forms(value.source, lazy=lazy):
                 form = value.from_source(candidate)
                 if form is not None:
                     yield form
@@ -232,18 +228,18 @@ class Converter(KnownValues):
         inner = tile(widest.size, widest.stride, width)[1]
         if value.scalar is not None and not inner.ragged:  # rows of neighbours, which DMA likes
             inner = atom(width, widest.stride * (widest.size // width))
-        free = remaining(atoms, [inner]) or ()
+        free = remaining(atoms, [inner])
+        assert free is not None  # a tile of one of the atoms
         target = Form(
             self.emitter.sbuf(width, elements_of(free), value.dtype), ((inner, 1),), dense(free)
         )
         if value.scalar is not None:
-            for piece in chunks(plan([target], free) or [], width, 4, self.machine.max_free_sbuf):
+            for piece in chunks(walked([target], free), width, 4, self.machine.max_free_sbuf):
                 self.emitter.memset(piece.view(target, 0), float(value.scalar))
         else:
             form = self.ensure(value, target.partition, width)
-            for piece in chunks(
-                plan([target, form], free) or [], width, 4, self.machine.max_free_psum
-            ):
+            form, dims = self.beside(value, form, [target], free)
+            for piece in chunks(dims, width, 4, self.machine.max_free_psum):
                 self.emitter.copy(piece.view(target, 0), piece.view(form, 1))
         full.forms.append(target)
         return full
@@ -278,8 +274,7 @@ class Converter(KnownValues):
         form = self.ensure(source, wanted, copies)
         buffer = self.emitter.sbuf(form.partitions, form.elements, value.dtype)
         result = Form(buffer, form.partition, dense([a for a, _ in form.free]), copies=form.copies)
-        dims = plan([result, form], [a for a, _ in form.free])
-        assert dims is not None
+        dims = walked([result, form], [a for a, _ in form.free])
         added = (AluOp.ADD, bias) if bias != 0.0 else ()
         for piece in chunks(dims, form.partitions, 4, self.machine.max_free_psum):
             target, operand = piece.view(result, 0), piece.view(form, 1)
@@ -429,17 +424,34 @@ class Converter(KnownValues):
         for pair in dma_views(chip, memory, self.machine.dma_max_dims - 1):
             yield from by_columns(self.machine, *pair)
 
+    def beside(
+        self, value: Value, form: Form, others: Sequence[Form], atoms: Sequence[Atom]
+    ) -> tuple[Form, list[Dim]]:
+        """A copy of `value` that can be walked along `atoms` together with other forms, and how
+        (they come first): `form`, or one in order where its factors do not divide theirs."""
+        dims = plan([*others, form], atoms)
+        if dims is not None:
+            return form, dims
+        form = self.in_order(value, form)
+        return form, walked([*others, form], atoms)
+
+    def by_dimensions(self, value: Value, form: Form) -> Form:
+        """A copy of `value` whose free factors are factors of its dimensions: `form`, or one in
+        order."""
+        dims = dim_atoms(value.shape, range(len(value.shape)))
+        cuts = {c for a in dims for c in (a.stride, a.end)}
+        whole = all(a.ragged or split_at(a, cuts) is not None for a, _ in form.free)
+        return form if whole else self.in_order(value, form)
+
     def in_order(self, value: Value, form: Form) -> Form:
         """A copy of a form with its free factors in the order of the element numbers, which is the
         first that will be found from now on."""
         free = remaining(value.support, [a for a, _ in form.partition])
-        dims = None
-        if free is not None:
-            buffer = self.emitter.sbuf(form.partitions, elements_of(free), value.dtype)
-            result = Form(buffer, form.partition, dense(free), copies=form.copies)
-            dims = plan([result, form], free)
-        if dims is None:
+        if free is None:
             raise NeuronError("NIR_LOW003", "a factor lies across the layout of a value")
+        buffer = self.emitter.sbuf(form.partitions, elements_of(free), value.dtype)
+        result = Form(buffer, form.partition, dense(free), copies=form.copies)
+        dims = walked([result, form], free)
         for piece in chunks(dims, form.partitions, 4, self.machine.max_free_psum):
             self.emitter.copy(piece.view(result, 0), piece.view(form, 1))
         value.forms.insert(0, result)
@@ -450,8 +462,7 @@ class Converter(KnownValues):
         dtype = view_dtype(form.at(0, 1, ()))
         buffer = self.emitter.sbuf(form.partitions, form.elements, dtype)
         result = Form(buffer, form.partition, dense([a for a, _ in form.free]), copies=form.copies)
-        dims = plan([result, form], [a for a, _ in form.free])
-        assert dims is not None
+        dims = walked([result, form], [a for a, _ in form.free])
         for piece in chunks(dims, form.partitions, 4, self.machine.max_free_psum):
             self.emitter.copy(piece.view(result, 0), piece.view(form, 1))
         return result

@@ -11,7 +11,7 @@ from neuronir.dialects.nc.ops import View
 from neuronir.passes.lowering.constants.chunk import ROW_PARTS
 from neuronir.passes.lowering.layouts.layout import Form, dense
 from neuronir.passes.lowering.layouts.values import Value
-from neuronir.passes.lowering.layouts.views import chunks, plan
+from neuronir.passes.lowering.layouts.views import chunks, walked
 from neuronir.passes.lowering.state import Lowering
 
 QUARTER = 32
@@ -60,7 +60,7 @@ def _split(state: Lowering, form: Form, rows: int) -> Form:
     parts = Form(emitter.sbuf(rows, n, DType.BF16), (), dense(atoms))
     emitter.memset(View(parts.buffer, 0, rows, ((1, n),)), 0.0)
     rest, part = (Form(emitter.sbuf(1, n, DType.F32), (), dense(atoms)) for _ in range(2))
-    for piece in chunks(plan([rest, form], atoms) or [], 1, 4, state.machine.max_free_psum):
+    for piece in chunks(walked([rest, form], atoms), 1, 4, state.machine.max_free_psum):
         emitter.copy(piece.view(rest, 0), piece.view(form, 1), Engine.DVE)
     free = ((1, n),)
     left, top = View(rest.buffer, 0, 1, free), View(part.buffer, 0, 1, free)

@@ -14,7 +14,7 @@ from neuronir.passes.lowering.emitter import Emitter
 from neuronir.passes.lowering.layouts.cover import elements_of
 from neuronir.passes.lowering.layouts.layout import Atom, Form, dense, join
 from neuronir.passes.lowering.layouts.values import Partition, Value
-from neuronir.passes.lowering.layouts.views import chunks, packed, plan
+from neuronir.passes.lowering.layouts.views import chunks, packed, walked
 
 Put = Callable[[View, int], None]
 """Writes a vector's elements from a given one on to a view in PSUM."""
@@ -136,8 +136,7 @@ class Spreader(Transposer):
         stationary = self._ones(value.dtype)
         target = self.emitter.sbuf(n, form.elements, value.dtype)
         result = Form(target, (), dense([a for a, _ in form.free]), copies=n)
-        dims = plan([result, form], [a for a, _ in form.free])
-        assert dims is not None
+        dims = walked([result, form], [a for a, _ in form.free])
         for piece in chunks(dims, 1, 3, self.machine.psum_bank_bytes // 4):
             psum = self.emitter.psum(n, piece.elements)
             out = View(psum, 0, n, ((1, piece.elements),))

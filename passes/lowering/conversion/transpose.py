@@ -8,7 +8,7 @@ from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.ops import View
 from neuronir.dialects.nc.records import space_of
 from neuronir.passes.lowering.emitter import Emitter
-from neuronir.passes.lowering.layouts.cover import elements_of, positions, remaining
+from neuronir.passes.lowering.layouts.cover import elements_of, lies_whole, positions, remaining
 from neuronir.passes.lowering.layouts.layout import Atom, Form, atom, dense, join, split_at
 from neuronir.passes.lowering.layouts.values import Partition, Value
 from neuronir.passes.lowering.layouts.views import numbers_of
@@ -67,7 +67,7 @@ class Transposer:
         for whole, _ in wanted:
             for a in (whole,) if whole.ragged else split_at(whole, cuts) or (whole,):
                 stride = form.stride(a)
-                if stride is None or stride == 0:
+                if stride is None or stride == 0 or not lies_whole(form, a):
                     return None
                 if dims and dims[-1][0] == stride * a.size:
                     dims[-1] = (stride, dims[-1][1] * a.size)
@@ -103,7 +103,9 @@ class Transposer:
         above = [a for a in rest if old and a.stride == old[0].end]
         rest = [*[a for a in rest if a not in above], *above]
         layout = join(dense([*rest, *old]))
-        strides = self._free_dims(form, wanted) or []
+        strides = self._free_dims(form, wanted)
+        if not strides:
+            return None
         if value.may_be_special() and len(strides) > 1:
             return None
         target = self.emitter.sbuf(width, elements_of([a for a, _ in layout]), value.dtype)

@@ -45,7 +45,8 @@ from neuronir.passes.lowering.layouts.views import numbers_of
 from neuronir.passes.lowering.products.dot import WEIGHT_PIECE_BYTES
 from neuronir.passes.lowering.products.epilogue import Epilogue, find_epilogue
 from neuronir.passes.lowering.products.evict import Evict
-from neuronir.passes.lowering.products.walks import column_blocks
+from neuronir.passes.lowering.products.operand_types import check_operands
+from neuronir.passes.lowering.products.walks import column_blocks, run_of
 from neuronir.passes.lowering.state import Lowering, span
 
 
@@ -58,15 +59,7 @@ def lower_convolution(state: Lowering, op: Operation) -> None:
             f"{source_name(op)}: a convolution by batch groups is not lowered as it is",
             help="hlo-decompose turns them into feature groups",
         )
-    for operand in op.operands:
-        dtype = state.dtype(operand)
-        if dtype.name not in state.machine.matmul_dtypes:
-            raise NeuronError(
-                "NCC_EVRF035",
-                f"{source_name(op)}: convolution of {dtype.name.lower()} operands is not a type of "
-                f"the tensor engine of {state.machine.name}",
-                help="supported: " + ", ".join(sorted(state.machine.matmul_dtypes)).lower(),
-            )
+    check_operands(state, op, "convolution")
     Convolution(state, op).lower()
 
 
@@ -109,7 +102,7 @@ class Convolution(Taps):
             x = self.split.form
         else:
             partition = self._features(self.image.shape, self.n.feature)
-            x = state.converter.ensure(self.image, partition, span(partition))
+            x = self._whole(state.converter.ensure(self.image, partition, span(partition)))
         dims = [self.n.o_batch, *self.n.o_spatial]
         if self.split is None:
             dims = self._memory_order(x, dims)
@@ -133,6 +126,8 @@ class Convolution(Taps):
                 half = self.image.shape[self.n.feature]
                 kept, k_tile = on_both(state, piece, k_tile, half)
             w = state.converter.ensure(kept, k_tile, span(k_tile))
+            if None in self._tiles(w, piece, width).values():
+                w = state.converter.in_order(kept, w)
             self._matmuls(x, w, piece, blocks, evict, first, width)
         evict.flush()
         if epilogue.residual is not None:  # what was written over is gone
@@ -269,6 +264,24 @@ class Convolution(Taps):
 
     # the matmuls
 
+    def _tiles(
+        self, w: Form, weights: Value, width: int
+    ) -> dict[int, list[tuple[int, int]] | None]:
+        """The dims of each tile of output features in a copy of the filter, by its first; None
+        where it has none."""
+        d = self.n.k_out
+        size = weights.shape[d]
+        whole = atom(size, row_major(weights.shape)[d])
+        return {low: run_of(w, whole, low, min(width, size - low)) for low in range(0, size, width)}
+
+    def _whole(self, x: Form) -> Form:
+        """A copy of the image in which each dimension that windows move along lies whole."""
+        order, n = row_major(self.image.shape), self.n
+        dims = [d for d in (n.batch, *n.spatial) if self.image.shape[d] > 1]
+        if any(x.stride(atom(self.image.shape[d], order[d])) is None for d in dims):
+            return self.state.converter.in_order(self.image, x)
+        return x
+
     def _blocks(self, columns: list[Atom]) -> list[tuple[int, list[Atom]]]:
         """The columns of each matmul: (first element, atoms); none crosses a band of the image."""
         bank = self.state.machine.psum_bank_bytes // 4
@@ -305,14 +318,13 @@ class Convolution(Taps):
         if n.groups > 1:
             k_width = group_tile(features, self.limit)
         outs = self.shape[n.o_feature] // n.groups  # of one group
-        column = w.stride(atom(out_features, w_order[n.k_out])) if out_features > 1 else 1
-        if column is None:
-            w_tile = atom(min(width, out_features), w_order[n.k_out])
-            column = w.stride(w_tile) or 1
         taps = list(combinations(*(range(weights.shape[d]) for d in n.k_spatial)))
         x_order = row_major(self.image.shape)
+        tiles = self._tiles(w, weights, width)
         for low in range(0, out_features, width):
             rows = min(width, out_features - low)
+            columns = tiles[low]
+            assert columns is not None
             for c, parts in blocks:
                 number = c + (first + low) * o_order[n.o_feature]
                 ranges = self.block_ranges(c, parts)
@@ -339,7 +351,7 @@ class Convolution(Taps):
                             + k * w_order[n.k_in]
                             + low * w_order[n.k_out],
                             count,
-                            [(column, rows)],
+                            columns,
                         )
                         feature = (first + low) // outs * features + k
                         moving = x.at(base + feature * x_order[n.feature], count, dims)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
 LEAVES = frozenset(
@@ -358,6 +359,12 @@ class _Match:
 
 def find_repetitions(block: Block, outside: bool = False) -> list[Repetition]:
     """The repeated layers of a block, in its order; each is repeated three times at least. With
-    `outside` they may differ in the regions of their ops."""
+    `outside` they may differ in the regions of their ops. Layers that hand on arrays without
+    elements are none: there is nothing to compute."""
     finder = _Finder(block, outside)
-    return finder.find(0, len(finder.ops))
+    found = finder.find(0, len(finder.ops))
+    return [r for r in found if not any(map(_empty, (*r.inputs, *r.outside, *r.carried[0])))]
+
+
+def _empty(value: SSAValue) -> bool:
+    return isinstance(value.type, TensorType) and 0 in value.type.get_shape()

@@ -57,6 +57,14 @@ def remaining(support: Sequence[Atom], partition: Sequence[Atom]) -> tuple[Atom,
     return tuple(out)
 
 
+def lies_whole(form: Form, a: Atom) -> bool:
+    """Whether no factor of the form ends inside one of the runs of `a`: 144 end inside of the
+    second run of 96. The outermost factor has no next one to run into."""
+    top = max((b.end for b in form.atoms()), default=0)
+    ends = [b.end for b in form.atoms() if a.stride < b.end < top and b.stride < a.end]
+    return a.ragged or all(end % a.end == 0 or a.end % end == 0 for end in ends)
+
+
 def in_order_of(atoms: list[Atom], order: Form) -> list[Atom]:
     """Sort atoms by how far apart `order` stores them, so that both are walked alike."""
     cuts = {c for a in order.atoms() for c in (a.stride, a.end)}

@@ -262,9 +262,9 @@ def slice_value(
 
     parts: list[Atom] = []
     for a in source.support:
-        for b in split_at(a, cuts) or ():
+        for b in split_at(a, cuts) or (a,):
             for d in dims:
-                if old[d] <= b.stride and b.end <= old[d] * source.shape[d] and shape[d] != 1:
+                if b.stride < old[d] * source.shape[d] and old[d] < b.end and shape[d] != 1:
                     parts.append(atom(shape[d], new[d]))
     unique = sorted(set(parts), key=lambda a: -a.stride)
     view = Value(

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from neuronir.dialects.nc.ops import View
+from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.lowering.emitter import view_dtype
 from neuronir.passes.lowering.fault import NoLayout
 from neuronir.passes.lowering.layouts.layout import Atom, Form, atom, split_at
@@ -66,6 +67,14 @@ def plan(forms: Sequence[Form], atoms: Sequence[Atom]) -> list[Dim] | None:
                     continue
             if a.size > 1 or a.ragged:
                 dims.append(Dim(a, found))
+    return dims
+
+
+def walked(forms: Sequence[Form], atoms: Sequence[Atom]) -> list[Dim]:
+    """`plan`, which there has to be."""
+    dims = plan(forms, atoms)
+    if dims is None:
+        raise NeuronError("NIR_LOW003", "a factor lies across the layout of a value")
     return dims
 
 

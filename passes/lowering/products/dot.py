@@ -11,13 +11,11 @@ from xdsl.ir import Operation
 
 from neuronir.dialects.hlo.linear import DotOp
 from neuronir.dialects.support.errors import NeuronError
-from neuronir.dialects.support.location import source_name
-from neuronir.passes.lowering.layouts.cover import remaining
+from neuronir.passes.lowering.layouts.cover import lies_whole, remaining
 from neuronir.passes.lowering.layouts.demand import Demand, inner_tile
 from neuronir.passes.lowering.layouts.layout import (
     Atom,
     Form,
-    atom,
     dense,
     dim_atoms,
     divisor,
@@ -39,6 +37,7 @@ from neuronir.passes.lowering.products.assignment import (
 from neuronir.passes.lowering.products.epilogue import Epilogue, find_epilogue
 from neuronir.passes.lowering.products.evict import Evict
 from neuronir.passes.lowering.products.in_place import part_form
+from neuronir.passes.lowering.products.operand_types import check_operands
 from neuronir.passes.lowering.products.sides import (
     Pair,
     Side,
@@ -78,15 +77,7 @@ moves in the time that a descriptor takes (hardware.md section 2.5)."""
 def lower_dot(state: Lowering, op: Operation) -> None:
     """Lower a dot and what can be fused into its eviction."""
     assert isinstance(op, DotOp)
-    for operand in op.operands:
-        dtype = state.dtype(operand)
-        if dtype.name not in state.machine.matmul_dtypes:
-            raise NeuronError(
-                "NCC_EVRF035",
-                f"{source_name(op)}: dot of {dtype.name.lower()} operands is not a type of the "
-                f"tensor engine of {state.machine.name}",
-                help="supported: " + ", ".join(sorted(state.machine.matmul_dtypes)).lower(),
-            )
+    check_operands(state, op, "dot")
     Dot(state, op).lower()
 
 
@@ -299,7 +290,13 @@ class Dot:
         limit = self._piece_bytes(stationary.value)
         large = self._bytes(stationary.value) > limit and not self._stays(stationary.value)
         s_parts = self._parts(first, stationary.value, k_s, len(rounds), limit if large else None)
-        blocks = column_blocks(evict.cut(columns_of(parts[0][1], moving.free)), self.bank)
+        columns = columns_of(parts[0][1], moving.free)
+        if columns is None:
+            parts = [(side, self.state.converter.in_order(side.value, m)) for side, m in parts]
+            columns = columns_of(parts[0][1], moving.free)
+        if columns is None:
+            raise NeuronError("NIR_LOW003", "a factor of a dot lies across dimensions")
+        blocks = column_blocks(evict.cut(columns), self.bank)
         tiles = self._tiles(partition, [p.mine for p in stationary.free])
         s_parts = [(side, self._walkable(side, s, tiles)) for side, s in s_parts]
         depth = 0 if len(s_parts) == 1 else rounds[len(rounds) // len(s_parts)][0]
@@ -346,7 +343,8 @@ class Dot:
     ) -> Form:
         """A form of a stationary operand in which the columns of every tile have strides."""
         for _, _, dims in tiles:
-            if walk(form, [(moved(a, side.free), n) for a, n in dims]) is None:
+            atoms = [(moved(a, side.free), n) for a, n in dims]
+            if not all(lies_whole(form, a) for a, _ in atoms) or walk(form, atoms) is None:
                 return self.state.converter.in_order(side.value, form)
         return form
 
@@ -458,6 +456,5 @@ class Dot:
                 continue
             for low in range(0, ragged.extent, ragged.size):
                 n = min(ragged.size, ragged.extent - low)
-                plain = atom(ragged.size, ragged.stride)
-                out.append((number + low * ragged.unit, n, [(plain, n)]))
+                out.append((number + low * ragged.unit, n, [(ragged, n)]))
         return out

@@ -3,21 +3,26 @@
 from collections.abc import Sequence
 
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.passes.lowering.layouts.cover import lies_whole
 from neuronir.passes.lowering.layouts.layout import Atom, Form, atom, split_at, tile_width
 from neuronir.passes.lowering.layouts.values import Partition
 from neuronir.passes.lowering.layouts.views import numbers_of
 from neuronir.passes.lowering.products.sides import Pair, flipped, moved, product, within
 
 
-def columns_of(form: Form, pairs: Sequence[Pair]) -> list[Atom]:
+def columns_of(form: Form, pairs: Sequence[Pair]) -> list[Atom] | None:
     """The moving factors as atoms of the product, cut where the operand's copy has no one stride
-    along them."""
+    along them; None where they do not divide each other."""
     cuts = {c for a in form.atoms() for c in (a.stride, a.end)}
     back = flipped(pairs)
     out: list[Atom] = []
     for p in pairs:
         parts = (p.other,) if form.stride(p.other) is not None else split_at(p.other, cuts)
-        out.extend([moved(a, back) for a in parts] if parts else [p.mine])
+        if parts is None or not all(
+            lies_whole(form, a) and form.stride(a) is not None for a in parts
+        ):
+            return None
+        out.extend(moved(a, back) for a in parts)
     return out
 
 
@@ -45,6 +50,24 @@ def walk(form: Form, atoms: Sequence[tuple[Atom, int]]) -> list[tuple[int, int]]
             elif size > 1 or not out:
                 out.append((stride, size))
     return out
+
+
+def run_of(form: Form, whole: Atom, low: int, count: int) -> list[tuple[int, int]] | None:
+    """(stride, size) dims of `count` digits of an atom from digit `low` on; None where they do not
+    lie in a box: they run over the end of a factor of the form."""
+    dims = walk(form, [(whole, whole.size)])
+    if dims is None:
+        return None
+    inner: list[tuple[int, int]] = []
+    while len(dims) > 1:
+        stride, size = dims.pop()
+        if low // size == (low + count - 1) // size:
+            return [(stride, count), *inner]
+        if low % size or count % size:
+            return None
+        inner.insert(0, (stride, size))
+        low, count = low // size, count // size
+    return [(dims[0][0], count), *inner]
 
 
 def rest_of(mine: Sequence[Atom], atoms: Sequence[Atom]) -> list[Atom]:

@@ -104,7 +104,9 @@ def _columns(state: Lowering, op: CompositeOp, value: Value, dtype: DType) -> Co
     if space_of(form.buffer) is Space.PSUM:  # where DVE takes the other operand from
         form = state.converter.to_sbuf(form)
     last = dim_atoms(shape, [len(shape) - 1])
-    tiles = remaining(last, [a for a, _ in partition]) or ()
+    tiles = remaining(last, [a for a, _ in partition])
+    if tiles is None:
+        return None
     others = merge(dim_atoms(shape, range(len(shape) - 1)))
     atoms = (*tiles, *others)
     buffer = state.emitter.sbuf(span(partition), prod(a.size for a in atoms), dtype)

@@ -11,7 +11,7 @@ from neuronir.dialects.nc.enums import Activation, AluOp, DType
 from neuronir.passes.lowering.layouts.demand import inner_tile
 from neuronir.passes.lowering.layouts.layout import Form, dim_atoms
 from neuronir.passes.lowering.layouts.values import Value, constant_value, new_value, rename_dims
-from neuronir.passes.lowering.layouts.views import chunks, plan
+from neuronir.passes.lowering.layouts.views import chunks, walked
 from neuronir.passes.lowering.state import VIEWS, Lowering, span
 
 
@@ -101,7 +101,7 @@ def _compute(
     g = None if scale is None else form(scale)
     o = None if offset is None else form(offset)
     forms = [factor, shift, v, m, *[f for f in (g, o) if f is not None]]
-    walk = plan(forms, [a for a, _ in factor.free]) or []
+    walk = walked(forms, [a for a, _ in factor.free])
     for piece in chunks(walk, rows, 3, state.machine.max_free_sbuf):
         views = [piece.view(f, i) for i, f in enumerate(forms)]
         rest = views[4:]

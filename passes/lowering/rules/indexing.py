@@ -32,8 +32,7 @@ from neuronir.passes.lowering.layouts.values import (
     reshape,
     slice_value,
 )
-from neuronir.passes.lowering.layouts.views import plan
-from neuronir.passes.lowering.rules.movement import copy_into, place_layout
+from neuronir.passes.lowering.rules.movement import Piece, put_together
 from neuronir.passes.lowering.rules.reduce import reducer
 from neuronir.passes.lowering.rules.row_numbers import (
     Windows,
@@ -175,7 +174,7 @@ def scatter_rows(
     rows = tuple((scaled(a, row), s) for a, s in partition)
     form = state.converter.ensure(source, rows, row_count(partition))
     chosen = state.converter.ensure(as_vector(number, count), partition, row_count(partition))
-    dims = plan([form], dim_atoms((count, row), [1])) or []
+    form, dims = state.converter.beside(source, form, [], dim_atoms((count, row), [1]))
     free = [(d.strides[0], d.size) for d in dims]
     for first, size in row_tiles(partition, count):
         state.emitter.emit(
@@ -241,12 +240,8 @@ def lower_dynamic_update_slice(state: Lowering, op: Operation) -> None:
         state.set(op.results[0], result)
         return
     cut = [d for d in range(len(shape)) if update.shape[d] != shape[d]]
-    target = place_layout(state, op, [source, update], cut)
-    copy_into(state, target, shape, source, [0] * len(shape))
-    copy_into(state, target, shape, update, known)
-    value = new_value(shape, source.dtype)
-    value.forms.append(target)
-    state.set(op.results[0], value)
+    pieces = [Piece(source, [0] * len(shape)), Piece(update, known)]
+    put_together(state, op, pieces, cut, [source, update])
 
 
 def _window(

@@ -1,7 +1,8 @@
 """Ops that move data: views where a layout allows it, else copies, else a trip through HBM."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import cast
 
 import numpy as np
@@ -46,7 +47,7 @@ from neuronir.passes.lowering.layouts.values import (
     scalar_value,
     slice_value,
 )
-from neuronir.passes.lowering.layouts.views import chunks, plan
+from neuronir.passes.lowering.layouts.views import chunks, walked
 from neuronir.passes.lowering.products.in_place import too_large
 from neuronir.passes.lowering.rules.empty import broadcast_scalar
 from neuronir.passes.lowering.state import Lowering, span
@@ -132,15 +133,60 @@ def lower_slice(state: Lowering, op: Operation) -> None:
     state.set(op.results[0], view)
 
 
-def place_layout(
-    state: Lowering, op: Operation, sources: Sequence[Value], cut: Sequence[int]
-) -> Form:
-    """A new form for a result put together from pieces along the dimensions `cut`."""
+@dataclass(frozen=True)
+class Piece:
+    """A rectangle of a result: what is written there, where it begins, and its steps (1: dense)."""
+
+    value: Value
+    starts: Sequence[int]
+    steps: Sequence[int] | None = None
+
+    def window(self) -> tuple[Sequence[int], Sequence[int], Sequence[int]]:
+        """(starts, limits, steps) of the rectangle."""
+        shape = self.value.shape
+        steps = self.steps or [1] * len(shape)
+        ends = zip(self.starts, shape, steps, strict=True)
+        return self.starts, [a + (n - 1) * s + 1 for a, n, s in ends], steps
+
+
+def put_together(
+    state: Lowering,
+    op: Operation,
+    pieces: Sequence[Piece],
+    cut: Sequence[int],
+    like: Sequence[Value],
+) -> None:
+    """A result of pieces that are cut along the dimensions `cut`, written one after the other, laid
+    out as one of `like`, if that can be."""
     result = op.results[0]
-    shape = state.shape(result)
-    support = merge(dim_atoms(shape, range(len(shape))))
-    want = place_partition(state, op, sources, cut)
-    return state.allocate(support, want, state.dtype(result))
+    shape, dtype = state.shape(result), state.dtype(result)
+    want = place_partition(state, op, like, cut)
+    if too_large(state, shape, want, dtype):
+        _put_together_in_hbm(state, op, pieces)
+        return
+    target = state.allocate(merge(dim_atoms(shape, range(len(shape)))), want, dtype)
+    for piece in pieces:
+        copy_into(state, target, shape, piece.value, piece.starts, piece.steps)
+    _finish(state, op, target)
+
+
+def _put_together_in_hbm(state: Lowering, op: Operation, pieces: Sequence[Piece]) -> None:
+    """What is too large for SBUF, where the cut dimensions stay on the free axis: each piece is
+    written to its place in HBM."""
+    shape, dtype = state.shape(op.results[0]), state.dtype(op.results[0])
+    target = result_in_hbm(state, op.results[0])
+    whole = new_value(shape, dtype)
+    for piece in pieces:
+        if piece.value.size == 0:
+            continue
+        place: Form | None = target
+        if piece.value.shape != shape:
+            window = slice_value(whole, *piece.window())
+            assert window.from_source is not None
+            place = window.from_source(target)
+        assert place is not None  # an array in HBM is cut along its own dimensions
+        write_all(state, piece.value, place)
+    _finish(state, op, target)
 
 
 def place_partition(
@@ -196,21 +242,19 @@ def copy_into(
 ) -> None:
     """Copy `piece` to the rectangle of `target` (of `shape`) that begins at `starts`."""
     whole = Value(tuple(shape), piece.dtype, merge(dim_atoms(shape, range(len(shape)))), [target])
-    steps = steps or [1] * len(shape)
-    limits = [a + (n - 1) * s + 1 for a, n, s in zip(starts, piece.shape, steps, strict=True)]
-    window = slice_value(whole, starts, limits, steps)
+    window = slice_value(whole, *Piece(piece, starts, steps).window())
     assert window.from_source is not None
     out = window.from_source(target)
     if out is None:
         raise NeuronError("NIR_LOW004", "a layout cuts a piece")
     count = out.partitions
     if piece.scalar is not None:
-        dims = plan([out], [a for a, _ in out.free]) or []
+        dims = walked([out], [a for a, _ in out.free])
         for chunk in chunks(dims, count, 4, state.machine.max_free_sbuf):
             state.emitter.memset(chunk.view(out, 0), float(piece.scalar))
         return
     form = state.converter.ensure(piece, join(out.partition), count)
-    dims = plan([out, form], [a for a, _ in out.free]) or []
+    form, dims = state.converter.beside(piece, form, [out], [a for a, _ in out.free])
     for chunk in chunks(dims, count, 4, state.machine.max_free_psum):
         state.emitter.copy(chunk.view(out, 0), chunk.view(form, 1))
 
@@ -223,23 +267,23 @@ def lower_concatenate(state: Lowering, op: Operation) -> None:
     if _in_pieces(state, op):
         return
     sources = [state.value(v) for v in op.operands]
+    lows = accumulate((v.shape[d] for v in sources), initial=0)
+    pieces = [
+        Piece(v, [low if i == d else 0 for i in range(len(shape))])
+        for v, low in zip(sources, lows, strict=False)
+    ]
     target = state.joined.pop(op, None)
     if target is None:
         want = place_partition(state, op, sources, [d])
         if too_large(state, shape, want, state.dtype(op.results[0])):
-            _concatenate_in_hbm(state, op, sources, d)
+            _put_together_in_hbm(state, op, pieces)
             return
         support = merge(dim_atoms(shape, range(len(shape))))
         target = state.allocate(support, want, state.dtype(op.results[0]))
-    low = 0
-    for piece in sources:
-        if piece.size == 0:
-            continue
-        starts = [0] * len(shape)
-        starts[d] = low
-        if not any(form.buffer is target.buffer for form in piece.forms):
-            copy_into(state, target, shape, piece, starts)
-        low += piece.shape[d]
+    for piece in pieces:
+        there = any(form.buffer is target.buffer for form in piece.value.forms)
+        if piece.value.size and not there:
+            copy_into(state, target, shape, piece.value, piece.starts)
     _finish(state, op, target)
 
 
@@ -253,26 +297,6 @@ def _in_pieces(state: Lowering, op: ConcatenateOp) -> bool:
     if target is not None:
         _finish(state, op, target)
     return target is not None
-
-
-def _concatenate_in_hbm(state: Lowering, op: Operation, sources: Sequence[Value], d: int) -> None:
-    """concatenate of what is too large for SBUF: each operand is written to its place in HBM."""
-    shape, dtype = state.shape(op.results[0]), state.dtype(op.results[0])
-    target = result_in_hbm(state, op.results[0])
-    whole = new_value(shape, dtype)
-    low = 0
-    for piece in sources:
-        if piece.size == 0:
-            continue
-        starts, limits = [0] * len(shape), list(shape)
-        starts[d], limits[d] = low, low + piece.shape[d]
-        window = slice_value(whole, starts, limits, [1] * len(shape))
-        assert window.from_source is not None
-        place = window.from_source(target)
-        assert place is not None  # the array in HBM is cut along one dimension
-        write_all(state, piece, place)
-        low = limits[d]
-    _finish(state, op, target)
 
 
 def lower_pad(state: Lowering, op: Operation) -> None:
@@ -300,16 +324,12 @@ def lower_pad(state: Lowering, op: Operation) -> None:
     if starts == [0] * len(starts) and limits == list(source.shape):
         piece = source
     cut = [d for d in range(len(shape)) if low[d] or high[d] or inner[d]]
-    target = place_layout(state, op, [source], cut)
     if value.scalar is None:
         fill = rename_dims(value, shape, [])
-        copy_into(state, target, shape, fill, [0] * len(shape))
     else:
-        copy_into(
-            state, target, shape, scalar_value(shape, value.dtype, value.scalar), [0] * len(shape)
-        )
-    copy_into(state, target, shape, piece, place, [i + 1 for i in inner])
-    _finish(state, op, target)
+        fill = scalar_value(shape, value.dtype, value.scalar)
+    pieces = [Piece(fill, [0] * len(shape)), Piece(piece, place, [i + 1 for i in inner])]
+    put_together(state, op, pieces, cut, [source])
 
 
 def lower_reverse(state: Lowering, op: Operation) -> None:

@@ -38,7 +38,7 @@ def choose_partition(state: Lowering, op: Operation, operands: Sequence[Value]) 
         extent = 1
         for a in value.support:
             extent *= a.size
-        wanted = next((f for f in state.converter.layouts(value) if f.usable), None)
+        wanted = next((f for f in state.converter.source_forms(value, lazy=True) if f.usable), None)
         if wanted is not None and wanted.partition and extent > size:
             best, size = wanted, extent
     if best is not None:
@@ -91,6 +91,7 @@ class Pointwise:
     ) -> None:
         self.state = state
         self.dtype = dtype
+        self.forms: list[Form | None] = []
         self.by_rows = any(v.root().by_rows for v in operands)
         if all(v.scalar is not None for v in operands):  # nothing varies: compute one element
             one = operands[0]
@@ -106,6 +107,8 @@ class Pointwise:
             )
             if self._lay_out(operands):
                 return
+        if self.forms and self._put_in_order(operands):
+            return
         raise NeuronError("NIR_LOW004", "the layouts of the operands do not go together")
 
     def _refined(self, operands: Sequence[Value], shape: tuple[int, ...]) -> Partition:
@@ -119,8 +122,9 @@ class Pointwise:
         converter, count = self.state.converter, span(self.partition)
         varying = [v for v in operands if v.scalar is None]
         self.support = union([v.support for v in varying])
+        self.forms = []
         try:
-            self.forms: list[Form | None] = [
+            self.forms = [
                 None if v.scalar is not None else converter.ensure(v, self.partition, count)
                 for v in operands
             ]
@@ -130,6 +134,18 @@ class Pointwise:
         except NoLayout:  # this layout does not divide an operand
             return False
         self.present = [self.out, *present]
+        dims = plan(self.present, [a for a, _ in self.out.free])
+        self.dims = dims or []
+        return dims is not None
+
+    def _put_in_order(self, operands: Sequence[Value]) -> bool:
+        """Walk copies of the operands in which their factors lie in the order of the elements."""
+        self.forms = [
+            None if f is None else self.state.converter.in_order(v, f)
+            for v, f in zip(operands, self.forms, strict=True)
+        ]
+        self.out = self.state.allocate(self.support, self.partition, self.dtype)
+        self.present = [self.out, *(f for f in self.forms if f is not None)]
         dims = plan(self.present, [a for a, _ in self.out.free])
         self.dims = dims or []
         return dims is not None

@@ -25,7 +25,7 @@ from neuronir.passes.lowering.layouts.layout import (
 )
 from neuronir.passes.lowering.layouts.natural import divides, in_dimensions, workable
 from neuronir.passes.lowering.layouts.values import Value, new_value
-from neuronir.passes.lowering.layouts.views import Dim, chunks, plan
+from neuronir.passes.lowering.layouts.views import Dim, chunks, plan, walked
 from neuronir.passes.lowering.rules.elementwise import BINARY, LOGICAL, engine_for
 from neuronir.passes.lowering.state import Lowering, span
 
@@ -103,7 +103,7 @@ def with_initial(state: Lowering, value: Value, alu: AluOp, initial: float) -> V
     if is_neutral(alu, value.dtype, initial):
         return value
     form = value.forms[0]
-    walk = plan([form], [a for a, _ in form.free]) or []
+    walk = walked([form], [a for a, _ in form.free])
     engine = engine_for(alu, value.dtype, state.machine.has_pool)
     for chunk in chunks(walk, form.partitions, 4, state.machine.max_free_sbuf):
         view = chunk.view(form, 0)
@@ -122,6 +122,7 @@ def reduce_value(
     value = full_value(state, value)
     partition = reduction_layout(state, value, axes, kept)
     form = state.converter.ensure(value, partition, span(partition))
+    form = state.converter.by_dimensions(value, form)
     on_partitions = [
         a for a, _ in form.partition if any(x.stride < a.end and a.stride < x.end for x in axes)
     ]
@@ -206,7 +207,7 @@ def _along_free(
 ) -> None:
     engine = engine_for(alu, value.dtype, state.machine.has_pool)
     if not inner:
-        walk = plan([partial, form], outer) or []
+        form, walk = state.converter.beside(value, form, [partial], outer)
         for chunk in chunks(walk, form.partitions, 4, state.machine.max_free_psum):
             state.emitter.copy(chunk.view(partial, 0), chunk.view(form, 1))
         return

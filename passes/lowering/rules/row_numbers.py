@@ -28,7 +28,7 @@ from neuronir.passes.lowering.layouts.values import (
     scalar_value,
     slice_value,
 )
-from neuronir.passes.lowering.layouts.views import Dim, chunks, plan
+from neuronir.passes.lowering.layouts.views import Dim, chunks, walked
 from neuronir.passes.lowering.state import Lowering, union
 
 
@@ -81,9 +81,7 @@ class Integers:
         return self.state.allocate(support, self.partition, DType.I32)
 
     def _walk(self, forms: list[Form], out: Form) -> list[Dim]:
-        dims = plan(forms, [a for a, _ in out.free])
-        assert dims is not None
-        return dims
+        return walked(forms, [a for a, _ in out.free])
 
     def _value(self, form: Form) -> Value:
         value = new_value((self.count,), DType.I32)
@@ -128,8 +126,7 @@ def _as_int32(state: Lowering, indices: Value) -> Value:
         count *= a.size
     form = state.converter.ensure(indices, partition, count)
     out = state.allocate(indices.support, partition, DType.I32)
-    dims = plan([out, form], [a for a, _ in out.free])
-    assert dims is not None
+    form, dims = state.converter.beside(indices, form, [out], [a for a, _ in out.free])
     for piece in chunks(dims, out.partitions, 4, 1 << 15):
         target, source = piece.view(out, 0), piece.view(form, 1)
         if wide:

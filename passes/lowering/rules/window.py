@@ -18,7 +18,7 @@ from neuronir.passes.lowering.convolution.padding import padded, renumbered
 from neuronir.passes.lowering.layouts.layout import Form, atom, dim_atoms, join, merge, row_major
 from neuronir.passes.lowering.layouts.natural import divides, in_dimensions, workable
 from neuronir.passes.lowering.layouts.values import Partition, Value, new_value, slice_value
-from neuronir.passes.lowering.layouts.views import chunks, plan
+from neuronir.passes.lowering.layouts.views import chunks, plan, walked
 from neuronir.passes.lowering.rules.elementwise import engine_for
 from neuronir.passes.lowering.rules.reduce import (
     is_neutral,
@@ -196,6 +196,7 @@ def _reduced(
         return None
     partition = window_partition(state, value, dims)
     form = state.converter.ensure(value, partition, span(partition))
+    form = state.converter.by_dimensions(value, form)
     order = row_major(value.shape)
     steps = [form.stride(atom(value.shape[d], order[d])) for d in dims]
     if any(s is None for s in steps):
@@ -246,9 +247,8 @@ def _segment(
         raise NeuronError("NIR_LOW004", "a window cuts a factor of its layout")
     machine = state.machine
     if any(count == 0 for _, count in taps):  # outputs of padding alone
-        for piece in chunks(
-            plan([dst], [a for a, _ in dst.free]) or [], out.partitions, 4, machine.max_free_sbuf
-        ):
+        dims = walked([dst], [a for a, _ in dst.free])
+        for piece in chunks(dims, out.partitions, 4, machine.max_free_sbuf):
             state.emitter.memset(piece.view(dst, 0), neutral(alu, value.dtype))
         return
     view = slice_value(value, starts, limits, steps)
@@ -335,9 +335,9 @@ def _pointwise(
 
 
 def _form(converter: Converter, view: Value, value: Value, partition: Partition) -> Form:
-    form = converter.ensure(value, partition, span(partition))
+    form = converter.by_dimensions(value, converter.ensure(value, partition, span(partition)))
     assert view.from_source is not None
-    mapped = view.from_source(form)
+    mapped = view.from_source(form) or view.from_source(converter.in_order(value, form))
     if mapped is None:
         raise NeuronError("NIR_LOW004", "a window cuts a factor of its layout")
     return mapped
