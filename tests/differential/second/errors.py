@@ -5,6 +5,7 @@ operands' errors and values and from the roundoff of the type; sums and dots rel
 magnitudes that XLA computed too (oracle.py). None: nothing is known, docs/numerics.md decides.
 """
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -23,6 +24,7 @@ Wide = NDArray[np.float64]
 _FUNCTION = 16.0
 _F32 = 2.0**-24
 _SIGMAS = 6.0
+_VAGUE = 2.0**-4
 _FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "exponential": np.exp,
     "tanh": np.tanh,
@@ -48,8 +50,13 @@ def errors(program: Program, values: dict[str, Array], cast: float) -> dict[str,
         for instr in program.instrs:
             if instr.name in program.exact or instr.opcode in ("parameter", "constant"):
                 found[instr.name] = 0.0
+            elif instr.opcode in ("batch-norm-training", "batch-norm-grad"):
+                found[instr.name] = _statistics(instr, values, found)
+            elif instr.opcode == "select-and-scatter":
+                found[instr.name] = _scattered(instr, values, found[instr.operands[1]])
             elif len(instr.shapes) > 1 or instr.name not in values:
-                found[instr.name] = None
+                vague = any(_vague(found.get(n), values.get(n)) for n in instr.operands)
+                found[instr.name] = np.inf if vague else None
             else:
                 found[instr.name] = _of(instr, values, found, cast)
     return found
@@ -74,6 +81,74 @@ def _moved(before: list[Error], given: list[Wide | None], out: Wide) -> Error:
     peak = max(_peak(e, x) for e, x in zip(before, given, strict=True))
     unknown = any(bool(np.any(np.isinf(np.asarray(e)))) for e in before)
     return np.asarray(np.where(np.isfinite(out), peak, np.inf if unknown else 0.0))
+
+
+def _statistics(instr: Instr, values: dict[str, Array], known: dict[str, Error]) -> Error:
+    """Of a batch normalization: XLA takes the variance as a difference of squares, which cancels
+    where a feature's elements are nearly equal; of its gradient: long sums of what has both signs.
+    None where the operands are not exact."""
+    if any(np.any(np.asarray(known[name])) or known[name] is None for name in instr.operands):
+        return None
+    x, scale, *rest = (_wide(values[name]) for name in instr.operands)
+    epsilon, feature = (
+        float(instr.attributes.split(f"{name}=")[1].split(",")[0])
+        for name in ("epsilon", "feature_index")
+    )
+    x = np.moveaxis(x, int(feature), -1).reshape(-1, x.shape[int(feature)])
+    if instr.opcode == "batch-norm-grad":
+        mean, variance, grad = rest
+        grad = np.moveaxis(grad, int(feature), -1).reshape(x.shape)
+        each = (2.0 + np.sqrt(len(x))) * _F32 * 2.0
+        normal = (x - mean) / np.sqrt(variance + epsilon)
+        sums = max(_largest(np.abs(grad * normal).sum(0)), _largest(np.abs(grad).sum(0)))
+        steep = _largest(scale / np.sqrt(variance + epsilon)) * max(1.0, _largest(normal))
+        return float(each * sums * max(1.0, steep / max(len(x), 1)))
+    (offset,) = rest
+    centred, variance = x - x.mean(0), x.var(0)
+    cancelled = _FUNCTION * _F32 * (x**2).mean(0)
+    slope = np.abs(centred * scale) * 0.5 * (np.maximum(variance - cancelled, 0) + epsilon) ** -1.5
+    out = centred * scale / np.sqrt(variance + epsilon) + offset
+    rounding = _FUNCTION * _F32 * max(_largest(out), _largest(x**2))
+    return float(max(np.max(slope * cancelled, initial=0), np.max(cancelled, initial=0)) + rounding)
+
+
+def _scattered(instr: Instr, values: dict[str, Array], known: Error) -> Error:
+    """Of the gradient of a pooling: which of equal elements a window chooses is left to the order
+    of XLA's loops, by rows or by columns, so each may or may not have what is added there."""
+    x, source = (_wide(values[name]) for name in instr.operands[:2])
+    if source.size == 0:
+        return 0.0
+    parts = {
+        k: v.split("x") for k, v in re.findall(r"(size|stride|pad)=([^ }]*)", instr.attributes)
+    }
+    size, stride = ([int(n) for n in parts[key]] for key in ("size", "stride"))
+    around = [[int(n) for n in part.split("_")] for part in parts["pad"]]
+    best = x if "direction=G" in instr.computations[0] else -x
+    padded = np.pad(best, around, constant_values=-np.inf)
+    steps = tuple(slice(None, None, n) for n in stride)
+    windows = np.lib.stride_tricks.sliding_window_view(padded, size)[steps]
+    inner = tuple(range(x.ndim, 2 * x.ndim))
+    chosen = windows == windows.max(inner, keepdims=True)
+    tied = chosen & (chosen.sum(inner, keepdims=True) > 1)
+    if known is None:
+        return np.inf if tied.any() else None
+    added, moved = np.zeros(padded.shape), np.zeros(padded.shape)
+    for place in np.ndindex(*size):
+        ends = zip(place, source.shape, stride, strict=True)
+        here = tuple(slice(p, p + (n - 1) * step + 1, step) for p, n, step in ends)
+        every = (slice(None),) * x.ndim
+        added[here] += np.abs(source) * chosen[every + place]
+        moved[here] += np.abs(source) * tied[every + place]
+    middle = tuple(slice(low, low + n) for (low, _), n in zip(around, x.shape, strict=True))
+    rounding = 2.0 * instr.terms * _roundoff(instr) * added + instr.terms * _peak(known, source)
+    return np.asarray((moved + rounding + _least(instr))[middle])
+
+
+def _vague(error: Error, value: Array | None) -> bool:
+    """Whether so little is known of an operand that noise does not tell what loops make of it."""
+    if error is None or value is None:
+        return bool(np.any(np.isinf(np.asarray(error)))) if error is not None else False
+    return _peak(error, _wide(value)) > _VAGUE * _largest(value)
 
 
 def _largest(array: Array) -> float:
@@ -107,7 +182,7 @@ def _of(instr: Instr, values: dict[str, Array], known: dict[str, Error], cast: f
         return 8.0 * _F32 * float(np.max(np.abs(values[instr.operands[0]]), initial=0.0))
     before = [known[name] for name in instr.operands]
     if any(error is None for error in before) or not instr.rule:
-        return None
+        return np.inf if instr.rule == "tan" else None  # a pole may be near
     out = _wide(values[instr.name])
     given = [_wide(values[name]) if name in values else None for name in instr.operands]
     unit = _roundoff(instr)
@@ -117,14 +192,18 @@ def _of(instr: Instr, values: dict[str, Array], known: dict[str, Error], cast: f
         return _combined(instr, given, before, scale, own, cast)
     if instr.rule == "products":
         largest = max(_largest(x) for x in given if x is not None)
-        if instr.terms * np.log2(max(largest, 1.0)) > 120:  # some orders end in an infinity
-            return np.full(out.shape, np.inf)
+        long = instr.terms * np.log2(max(largest, 1.0)) > 120
         worst = max(
             float(np.max(np.abs(np.asarray(e) / np.abs(x)), initial=0.0)) if _peak(e, x) else 0.0
             for e, x in zip(before, given, strict=True)
             if x is not None
         )
-        return np.asarray(np.abs(out) * (instr.terms * (4.0 * _F32 + 2.0 * unit + worst)) + own)
+        bound: Wide = np.abs(out) * (instr.terms * (4.0 * _F32 + 2.0 * unit + worst)) + own
+        # Some orders end in an infinity, and from there in NaN, or in a zero.
+        lost = long & ((out == 0.0) | ~np.isfinite(out))
+        if instr.shape.dtype == "f16":  # on the way they may have lost digits below the normal ones
+            lost |= np.abs(out) < 16.0 * float(np.finfo(np.float16).smallest_normal)
+        return np.asarray(np.where(lost, np.inf, bound))
     if instr.rule in ("move", "choices"):
         if all(not np.any(np.asarray(e)) for e in before):
             return _least(instr)
@@ -157,10 +236,11 @@ def _combined(
     worst = max(_peak(e, x) for e, x in zip(before, given, strict=True))
     sums = (4.0 + 2.0 * np.sqrt(terms)) * _F32
     if instr.rule == "sum":
-        # XLA may round each addition to a narrow type.
+        # XLA may round each addition to a narrow type, one after the other: a long sum stands still
+        # when it is large beside what is added.
         narrow = _roundoff(instr)
         if narrow > _F32:
-            sums = max(sums, (2.0 + np.sqrt(terms)) * narrow)
+            sums = max(sums, min(1.0, (2.0 + terms) * narrow))
         return np.asarray(sums * scale + own + terms * worst)
     a, b = given
     assert a is not None and b is not None
@@ -199,8 +279,9 @@ def _elementwise(
         # XLA writes some functions of narrow types out, with a rounding after each step.
         steps = 8.0 * unit if unit > _F32 else 0.0
         relative = (_FUNCTION * _F32 + steps) * np.abs(out)
-        # XLA computes those of f16 in f16, where an exponential ends sooner.
-        least = float(np.finfo(np.float16).smallest_normal) if instr.shape.dtype == "f16" else 0.0
+        # XLA computes a logistic of f16 in f16, where its exponential ends sooner.
+        half = instr.shape.dtype == "f16" and rule == "logistic"
+        least = float(np.finfo(np.float16).smallest_normal) if half else 0.0
         known = np.isfinite(spread) & (e == 0.0)
         return np.asarray(np.where(known, 0.0, spread) + relative + near + least)
     if rule == "convert":
@@ -216,7 +297,9 @@ def _elementwise(
         least = np.abs(y) - es[1]
         spread = np.where(least > 0.0, (es[0] + np.abs(out) * es[1]) / least, np.inf)
         error = np.where((es[0] == 0.0) & (es[1] == 0.0), 0.0, spread)
-        return np.asarray(error + 4 * _F32 * np.abs(out))
+        # XLA multiplies by the reciprocal of what is broadcast, and flushes it below 2^-126.
+        flushed = np.where(np.isfinite(y) & (np.abs(y) > 2.0**126), np.abs(x / y), 0.0)
+        return np.asarray(error + 4 * _F32 * np.abs(out) + flushed)
     if rule == "remainder":
         return np.asarray(4 * _F32 * np.abs(y))
     if rule == "power":

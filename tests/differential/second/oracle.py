@@ -1,13 +1,15 @@
 """Every value of a program, computed by XLA's CPU backend."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.differential.second.program import Array, Instr, Program, Shape
+from tests.differential.second.program import Array, Instr, Program, Shape, array_of
 from tests.oracle import run_xla
 
+_INTEGERS = ("s8", "u8", "s16", "u16", "s32", "u32")
 _SCALE = ("sum", "dot")
 
 
@@ -59,8 +61,23 @@ def _f32(text: str, dtype: str, name: str) -> str:
     return f"{name} " + rest.replace(f"{dtype}[]", "f32[]")
 
 
+def opened(program: Program) -> Program:
+    """The program with constants as parameters that XLA's folding takes wrongly: it counts the
+    leading zeros of -3 as -32, saturates sums of products of integers, and clamps a start of 255 in
+    8 bits to one place before the last."""
+    instrs, inputs = [], dict(program.inputs)
+    for instr in program.instrs:
+        whole = instr.opcode == "constant" and instr.shape.dtype in _INTEGERS
+        if instr.opcode == "constant" and (instr.shape.size > 1 or whole):
+            inputs[instr.name] = array_of(instr.literal, instr.shape)
+            instr = replace(instr, opcode="parameter", literal="")
+        instrs.append(instr)
+    return replace(program, instrs=instrs, inputs=inputs)
+
+
 def values(program: Program) -> dict[str, Array]:
     """Each value by the name of its instruction; `NAME_s` is the scale of a sum or dot."""
+    program = opened(program)
     extra = shadows(program)
     names = [i.name for i in program.instrs if len(i.shapes) == 1]
     names += [f"{name}_s" for name in extra]

@@ -1,5 +1,6 @@
 """A program as a list of instructions, printed as HLO text; inputs and weights beside it."""
 
+import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -158,6 +159,13 @@ class Program:
         kept = [i for i in self.instrs if i.name in wanted]
         inputs = {n: a for n, a in self.inputs.items() if n in wanted}
         return replace(self, instrs=kept, inputs=inputs, bound=self.bound & wanted)
+
+
+def array_of(text: str, shape: Shape) -> Array:
+    """The array that `literal` wrote."""
+    for ours, theirs in (("{", "["), ("}", "]"), ("nan", "NaN"), ("inf", "Infinity")):
+        text = text.replace(ours, theirs)
+    return np.array(json.loads(text)).astype(shape.numpy).reshape(shape.dims)
 
 
 def literal(array: Array) -> str:

@@ -224,7 +224,6 @@ def select_and_scatter(draw: Draw) -> Value:
         around.append(f"{low}_{high}")
         dims.append(max((n + low + high - width) // step + 1, 0))
     source = draw.like(Shape(x.dtype, tuple(dims)), tame=True)
-    # Ties go to the first element: distinct ones have no ties.
     name, way = draw.fresh("choose"), draw.pick(("GE", "GT", "LE"))
     choose = (
         f"{name} {{\n  a = {x.dtype}[] parameter(0)\n  b = {x.dtype}[] parameter(1)\n"
