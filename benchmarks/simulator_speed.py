@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.calibration.builder import Kernel
-from benchmarks.calibration.vector_add import single_elements
+from benchmarks.calibration.vector_add import vector_add
 from benchmarks.corpus import FOLDERS, Model, models
 from benchmarks.measure import TARGET, peak_rss_gib
 from neuronir.dialects.nc.instruction import Program
@@ -159,7 +159,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "GiB",
     )
     print(long_row("chain of ACT and DVE", chain()), flush=True)
-    print(long_row("CS-vadd-rc1", single_elements(INSTRUCTIONS // 4)), flush=True)
+    print(long_row("CS-vadd-rc1", vector_add(INSTRUCTIONS // 4, 1, 1)), flush=True)
     print()
     _table(
         "model",

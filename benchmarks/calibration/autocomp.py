@@ -86,7 +86,7 @@ def attention() -> Kernel:
 
 def convolution() -> Kernel:
     """Depthwise convolution, batch 8, 512 channels, width 2048, three taps, fp32, no products."""
-    k = Kernel()
+    k = Kernel(stores="act")
     width = 2048
     filters, images = k.input(512, 3), k.input(8 * 512, width)
     out = k.output(8 * 512, width)

@@ -93,8 +93,12 @@ class Tensor:
 
 @dataclass
 class Kernel:
-    """A program in the making. Each array in HBM has its DMA queue, or two if also loaded."""
+    """A program in the making. Each array in HBM has its DMA queue, or two if also loaded.
 
+    SP triggers what loads, unless told otherwise; `stores` is the engine that triggers what stores.
+    """
+
+    stores: str = "pool"
     queues: dict[str, int] = field(default_factory=dict)
     _head: list[str] = field(default_factory=list)
     _body: list[tuple[str, str]] = field(default_factory=list)  # line, engine
@@ -178,16 +182,17 @@ class Kernel:
         given = f" {{{values}}}" if values else ""
         self._say(f"nc.{opcode} ({text(dst)}) = ({text(src)}){given}", engine)
 
-    def load(self, dst: View, src: View, stream: str = "") -> None:
-        """HBM to SBUF; each `stream` of an array has a queue of its own."""
-        self.emit("dma", self._queue(f"from {src.buffer}{stream}"), [dst], [src])
+    def load(self, dst: View, src: View, stream: str = "", by: str = "sp") -> None:
+        """HBM to SBUF, triggered `by` an engine; each `stream` of an array has a queue."""
+        self.emit("dma", self._queue(f"from {src.buffer}{stream}", by), [dst], [src])
 
     def store(self, dst: View, src: View) -> None:
         """SBUF to HBM."""
-        self.emit("dma", self._queue(f"to {dst.buffer}"), [dst], [src])
+        self.emit("dma", self._queue(f"to {dst.buffer}", self.stores), [dst], [src])
 
-    def _queue(self, stream: str) -> str:
-        return f"dma{self.queues.setdefault(stream, len(self.queues) % 16)}"
+    def _queue(self, stream: str, trigger: str) -> str:
+        queue = f"dma{self.queues.setdefault(stream, len(self.queues) % 16)}"
+        return queue if trigger == "sp" else f"{queue} by {trigger}"
 
     def matmul(self, dst: View, stationary: View, moving: View, *, first: bool = True) -> None:
         """dst = (or, not `first`, +=) stationary^T @ moving."""

@@ -15,7 +15,7 @@ from benchmarks.calibration import (
     row_products,
 )
 from benchmarks.calibration.builder import Kernel
-from benchmarks.calibration.vector_add import single_elements, vector_add
+from benchmarks.calibration.vector_add import vector_add
 
 
 @dataclass(frozen=True)
@@ -38,11 +38,11 @@ _ACCELOPT = "AccelOpt, NKIBench baselines (multiples of 55.6 us)"
 _AUTOCOMP = "Autocomp, Trainium kernels"
 
 KERNELS = (
-    Published("CS-vadd-rc1", 27404, lambda: single_elements(25600), _CS149),
-    Published("CS-vadd-fd2", 53, lambda: vector_add(100, 2), _CS149),
-    Published("CS-vadd-fd200", 19, lambda: vector_add(1, 200), _CS149),
-    Published("CS-vadd-256k-fd1000", 30, lambda: vector_add(2, 1000), _CS149),
-    Published("CS-vadd-256k-fd2000", 34, lambda: vector_add(1, 2000), _CS149),
+    Published("CS-vadd-rc1", 27404, lambda: vector_add(25600, 1, 1), _CS149),
+    Published("CS-vadd-fd2", 53, lambda: vector_add(100, 128, 2), _CS149),
+    Published("CS-vadd-fd200", 19, lambda: vector_add(1, 128, 200), _CS149),
+    Published("CS-vadd-256k-fd1000", 30, lambda: vector_add(2, 128, 1000), _CS149),
+    Published("CS-vadd-256k-fd2000", 34, lambda: vector_add(1, 128, 2000), _CS149),
     Published("NKI-mm-0", 51800, nki_matmul.basic, _NKI),
     Published("NKI-mm-2", 22070, nki_matmul.blocked_free, _NKI),
     Published("NKI-mm-3", 6970, nki_matmul.fully_blocked, _NKI),

@@ -60,7 +60,7 @@ def _key(i: Instruction) -> _Key:
 
 
 def _cost(i: Instruction, m: Machine) -> Cost:
-    if i.engine.is_dma and i.opcode.startswith("dma"):
+    if i.engine.is_dma:
         return dma_cost(i, m)
     if i.opcode == "barrier":
         return Cost(0.0, 0.0)

@@ -9,7 +9,8 @@ from neuronir.dialects.nc.enums import Port
 class Cost:
     """What one instruction costs when nothing else is in its way; times in ns, sizes in bytes.
 
-    `issue_ns`: how long its engine (or DMA queue) is occupied before the next may start.
+    `issue_ns`: how long its engine (of a transfer, the one that starts it) is occupied before the
+    next may start.
     `latency_ns`: from its start until a dependent instruction can see the result (never less than
     `issue_ns` for engines). `ports` are held for `port_ns` from the start. `work_ns` is the part of
     `issue_ns` in which elements stream (issue less fixed overheads). `flops` are 2 * MAC of

@@ -28,7 +28,8 @@ def runs(ap: AccessPattern, largest: int) -> int:
 
 
 def dma_cost(i: Instruction, m: Machine) -> Cost:
-    """The cost of `dma`, `dma_gather` and `dma_scatter`.
+    """The cost of `dma`, `dma_gather` and `dma_scatter`; `issue_ns` is that of the engine that
+    starts it, which makes the descriptors first where they are made at run time.
 
     A descriptor is a contiguous piece of the finer side. A DMA engine takes
     max(dma_descriptor_ns, bytes / rate) for each; the pieces are spread over all DMA engines. The
@@ -66,7 +67,7 @@ def dma_cost(i: Instruction, m: Machine) -> Cost:
     parallel = 1 if serial else min(m.dma_engines, pieces)
     software_ns = software * m.dma_software_descriptor_ns
     return Cost(
-        max(m.dma_issue_ns, software_ns),
+        max(m.dma_trigger_ns, software_ns),
         software_ns + m.dma_fixed_ns + -(-pieces // parallel) * in_queue,
         bytes=width,
         hbm_read_bytes=reads,

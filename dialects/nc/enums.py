@@ -15,9 +15,11 @@ class Space(IntEnum):
 
 
 class Engine(IntEnum):
-    """An instruction stream: a compute engine, the sync engine, or one of the DMA queues.
+    """What carries instructions out: a compute engine, the sync engine, or one of the DMA queues.
 
-    Values from `Engine.DMA0` on are DMA queues 0 to 15 (hardware.md section 2.5).
+    The engines below `Engine.DMA0` have instruction streams. Values from it on are DMA queues 0 to
+    15 (hardware.md section 2.5), whose transfers stand in the streams of the engines that start
+    them.
     """
 
     PE = 0
@@ -44,7 +46,7 @@ class Engine(IntEnum):
 
     @property
     def is_dma(self) -> bool:
-        """Whether this stream is a DMA queue."""
+        """Whether this is a DMA queue."""
         return self >= Engine.DMA0
 
 

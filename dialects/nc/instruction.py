@@ -93,7 +93,8 @@ class Instruction:
 
     `dst` and `src` follow the roles of that row; an absent optional operand is None. `params` holds
     the row's parameters by name (ints for enums, floats for immediates). `source` indexes the
-    program's source map.
+    program's source map. The `engine` of a transfer is its DMA queue; `trigger` is the engine that
+    starts it, in whose stream it has its place.
     """
 
     opcode: str
@@ -104,6 +105,12 @@ class Instruction:
     waits: tuple[Wait, ...] = ()
     updates: tuple[Update, ...] = ()
     source: int = 0
+    trigger: Engine = Engine.SP
+
+    @property
+    def stream(self) -> Engine:
+        """The engine in whose stream it has its place."""
+        return self.trigger if self.engine.is_dma else self.engine
 
 
 @dataclass(slots=True)

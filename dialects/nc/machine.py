@@ -74,7 +74,8 @@ class Machine:
     dma_engine_gbps: float  # sustained, one engine
     dma_fixed_ns: float  # trigger to first byte, and completion
     dma_completion_ns: float  # the part of dma_fixed_ns that comes after the last byte
-    dma_issue_ns: float  # between the starts of two transfers of one queue
+    dma_trigger_ns: float  # of the engine that starts a transfer
+    dma_small_bytes: int  # transfers up to this size start no faster, whoever triggers them
     dma_descriptor_ns: float  # one engine, from one descriptor of any size to the next
     dma_queue_descriptor_ns: float  # the same of one queue alone on the engine
     dma_burst_bytes: int  # descriptors that lie in one such piece of HBM take the time of one

@@ -103,6 +103,12 @@ def _operand(
 
 
 def _transfer(i: Instruction, m: Machine) -> Iterator[str]:
+    triggers = OPCODES[i.opcode].triggers
+    if i.trigger not in triggers:
+        allowed = ", ".join(e.name.lower() for e in triggers)
+        yield f"{i.trigger.name.lower()} cannot start {i.opcode}; {allowed} can"
+    elif i.trigger == Engine.POOL and not m.has_pool:
+        yield f"{m.name} has no pool engine to start a transfer"
     dst, src = i.dst[0], i.src[0]
     if dst is None or src is None:
         return

@@ -15,7 +15,8 @@ _DVE = (Engine.DVE,)
 _POOL = (Engine.POOL,)
 _VECTOR = (Engine.DVE, Engine.POOL)
 _DMA = tuple(e for e in Engine if e.is_dma)
-_SEQUENCERS = tuple(Engine)
+_SEQUENCERS = tuple(e for e in Engine if not e.is_dma)
+_TRIGGERS = (Engine.SP, Engine.PE, Engine.ACT, Engine.DVE, Engine.POOL)
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,10 @@ class Param:
 
 @dataclass(frozen=True)
 class OpSpec:
-    """One instruction: operand roles in order (a trailing "?" marks an optional one)."""
+    """One instruction: operand roles in order (a trailing "?" marks an optional one).
+
+    `triggers` are the engines that may start a transfer, the first of them where none is named.
+    """
 
     code: int
     name: str
@@ -38,6 +42,12 @@ class OpSpec:
     src: tuple[str, ...]
     params: tuple[Param, ...]
     summary: str
+    triggers: tuple[Engine, ...] = ()
+
+    @property
+    def trigger(self) -> Engine:
+        """The engine that starts a transfer where none is named; SP for other instructions."""
+        return self.triggers[0] if self.triggers else Engine.SP
 
 
 def _f(name: str, default: float | None = None) -> Param:
@@ -272,6 +282,7 @@ _SPECS = (
         ("src",),
         (_alu("accumulate", AluOp.BYPASS),),
         "dst = src, converted through fp32 where the types differ; ADD, MIN or MAX accumulates.",
+        _TRIGGERS,
     ),
     OpSpec(
         31,
@@ -282,6 +293,7 @@ _SPECS = (
         (_i("row_stride"), _i("rows")),
         "Row p of dst = the bytes of src's one row pattern moved by indices[p] * row_stride bytes "
         "(indices [P,1] i32 in SBUF; an index outside 0..rows-1 is an error).",
+        _POOL,
     ),
     OpSpec(
         32,
@@ -292,6 +304,7 @@ _SPECS = (
         (_i("row_stride"), _i("rows"), _alu("accumulate", AluOp.BYPASS)),
         "Row pattern of dst moved by indices[p] * row_stride bytes = row p of src; an index out "
         "of range drops the row; accumulate runs the rows one after the other.",
+        _POOL,
     ),
     OpSpec(
         40,

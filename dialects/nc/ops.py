@@ -106,7 +106,9 @@ class InstructionOp(IRDLOperation):
 
     `buffers` are the memrefs of the present operands, destinations first, in the order of the
     opcode's roles; `patterns` has one entry a role (`none` where an optional one is absent).
-    `engine`, `waits` and `updates` are there from the ordered and the synchronised phase on.
+    `engine`, `waits` and `updates` are there from the ordered and the synchronised phase on. The
+    `engine` of a transfer is its DMA queue; `trigger` names the engine that starts it, where that
+    is not the first one that may.
     """
 
     buffers = var_operand_def(MemRefType)
@@ -114,6 +116,7 @@ class InstructionOp(IRDLOperation):
     patterns = prop_def(ArrayAttr)
     params = prop_def(DictionaryAttr)
     engine = opt_prop_def(StringAttr)
+    trigger = opt_prop_def(StringAttr)
     waits = opt_prop_def(ArrayAttr)
     updates = opt_prop_def(ArrayAttr)
     registers = var_result_def(IndexType)
@@ -217,6 +220,10 @@ class InstructionOp(IRDLOperation):
         properties: dict[str, Attribute] = {}
         if parser.parse_optional_keyword("on") is not None:
             properties["engine"] = StringAttr(parser.parse_identifier())
+        if parser.parse_optional_keyword("by") is not None:
+            trigger = parser.parse_identifier()
+            if trigger != _ROWS[cls.name].trigger.name.lower() or not _ROWS[cls.name].triggers:
+                properties["trigger"] = StringAttr(trigger)
         if parser.parse_optional_keyword("wait") is not None:
             waits = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, wait)
             properties["waits"] = ArrayAttr(waits)
@@ -264,6 +271,8 @@ class InstructionOp(IRDLOperation):
                 printer.print_list(self.params.data.items(), param)
         if self.engine is not None:
             printer.print_string(f" on {self.engine.data}")
+        if self.trigger is not None:
+            printer.print_string(f" by {self.trigger.data}")
         if self.waits is not None and self.waits.data:
             printer.print_string(" wait ")
             with printer.in_square_brackets():

@@ -119,6 +119,8 @@ def instruction_record(
         patterns.append(_absolute(pattern, buffer, addresses, symbols, terms))
     name = properties.get("engine")
     engine = Engine[name.data.upper()] if isinstance(name, StringAttr) else spec.engines[0]
+    by = properties.get("trigger")
+    trigger = Engine[by.data.upper()] if isinstance(by, StringAttr) else spec.trigger
     waits: tuple[Wait, ...] = ()
     updates: tuple[Update, ...] = ()
     if op.waits:
@@ -143,6 +145,7 @@ def instruction_record(
         waits,
         updates,
         source,
+        trigger,
     )
 
 

@@ -45,6 +45,14 @@ def verify_instruction(op: "InstructionOp") -> None:
         if name not in Engine.__members__ or Engine[name] not in spec.engines:
             allowed = ", ".join(e.name.lower() for e in spec.engines)
             raise VerifyException(f"{op.name}: does not run on '{engine.data}' but on {allowed}")
+    trigger = properties.get("trigger")
+    if isinstance(trigger, StringAttr):
+        name = trigger.data.upper()
+        if name not in Engine.__members__ or Engine[name] not in spec.triggers:
+            if not spec.triggers:
+                raise VerifyException(f"{op.name}: is no transfer, which an engine starts")
+            allowed = ", ".join(e.name.lower() for e in spec.triggers)
+            raise VerifyException(f"{op.name}: is not started by '{trigger.data}' but by {allowed}")
 
 
 @by_identity

@@ -8,7 +8,8 @@ from neuronir.passes.nc.carried import Dependence
 from neuronir.passes.nc.listing import Node
 
 ENGINES = int(Engine.DMA0)
-"""In-order engines; what runs on a DMA queue completes in any order and has a bit of its own."""
+"""Engines with streams, in order; transfers that they start complete in any order, and each has a
+bit of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +51,19 @@ def find_waits(
     """The waits that make every dependence hold.
 
     `nodes` are the instructions by place, `loops` the first place inside each loop. An engine runs
-    in order and completes in order, so waiting for an instruction is waiting for all before it; a
-    queue only starts in order. In straight-line code none of the waits follows from the others.
+    in order and completes in order, so waiting for an instruction is waiting for all before it.
+    Transfers it only starts in order, and before it is done with what it computed. In straight-line
+    code none of the waits follows from the others.
     """
     bit: dict[int, int] = {}
     issued: dict[int, Clock] = {}
     out = Waits([], [], [], bit)
-    engines = [int(n.record.engine) if n.record is not None else 0 for n in nodes]
+    records = [n.record for n in nodes]
+    engines = [int(r.engine) if r is not None else 0 for r in records]
     for j, engine in enumerate(engines):
-        known = issued.get(engine, NOTHING)
+        record = records[j]
+        stream = int(record.stream) if record is not None else engine
+        known = issued.get(stream, NOTHING)
         waits: list[Dependence] = []
         near = [d for d in dependences[j] if d.distance == 0]
         for d in sorted(near, key=lambda d: d.before, reverse=True):
@@ -72,7 +77,7 @@ def find_waits(
             waits.append(d)
             known = known.join(out.done[p])
         waits += _carried(dependences[j], known, engines, engine, bit, loops)
-        issued[engine] = known
+        issued[stream] = known
         out.waits.append(waits)
         out.start.append(known)
         out.done.append(_with(known, j, engine, bit))

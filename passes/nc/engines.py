@@ -1,5 +1,6 @@
-"""Which engine or DMA queue runs each instruction."""
+"""Which engine or DMA queue runs each instruction, and which engine starts a transfer."""
 
+from collections.abc import Iterable
 from math import prod
 
 from xdsl.dialects.builtin import IntegerAttr, MemRefType, StringAttr, i64
@@ -20,8 +21,9 @@ NAMES = {engine: StringAttr(engine.name.lower()) for engine in Engine}
 _STREAM = (0,)
 _LOAD = (1, 2, 3)
 _STORE = (4, 5, 6, 7)
-_LOCAL = (8, 9, 10, 11)
-
+_LOCAL = (8, 9, 10)
+_SAVE = (12, 13)
+_INDEXED = (14,)
 
 LATENCIES = 4
 """How much longer than the latency of a transfer a large one takes: nothing is gained by several at
@@ -34,23 +36,56 @@ class QueueAllotter:
     Arguments and results have a queue each, in turn: that one array is faster by several queues has
     not been measured. So do large loads of a scratch array: of tiles that are loaded together, in
     as many shares, none would come early. The rest goes round robin.
+
+    A queue belongs to the engine that starts its transfers: SP, which has nothing else to do, but
+    for what stores results. That waits for results, and SP would hold up all loads behind it; it is
+    started by POOL where there is one. What `ops` have been given already is kept to.
     """
 
-    def __init__(self, machine: Machine, variables: dict[str, VariableOp]) -> None:
+    def __init__(
+        self,
+        machine: Machine,
+        variables: dict[str, VariableOp],
+        ops: Iterable[Operation] = (),
+    ) -> None:
         self.queues = machine.dma_queues
+        self.storing = Engine.POOL if machine.has_pool else Engine.SP
+        self.owners: dict[Engine, Engine] = {}
+        for op in ops:
+            if isinstance(op, InstructionOp) and op.spec.triggers and op.engine is not None:
+                self.owners.setdefault(Engine[op.engine.data.upper()], trigger_of(op))
         self.large = machine.dma_gbps * machine.dma_fixed_ns * LATENCIES
         self.variables = variables
         self.next: dict[tuple[int, ...], int] = {}
         self.own: dict[tuple[SSAValue | str, bool], Engine] = {}
 
-    def queue(self, op: InstructionOp) -> Engine:
-        """The queue for a transfer that has none."""
+    def assign(self, op: InstructionOp) -> None:
+        """Give a transfer that has none a queue, and the engine that starts it."""
+        queue = self._queue(op)
+        trigger = self.owners.setdefault(queue, self.storing if queue in _STORING else Engine.SP)
+        if trigger not in op.spec.triggers:  # descriptors that POOL makes
+            trigger = op.spec.trigger
+            queue = self._owned(trigger, queue)
+        start_by(op, queue, trigger)
+
+    def _owned(self, trigger: Engine, queue: Engine) -> Engine:
+        """A queue for transfers that only `trigger` can start; `queue` where there is none."""
+        every = [Engine(Engine.DMA0 + n) for n in range(self.queues)]
+        usual = [Engine(Engine.DMA0 + n) for n in _INDEXED]
+        for candidate in (*usual, *reversed(every)):
+            if self.owners.setdefault(candidate, trigger) is trigger:
+                return candidate
+        return queue
+
+    def _queue(self, op: InstructionOp) -> Engine:
         dst, src = op.operands[0], op.operands[1]
         to_hbm, from_hbm = space_of(dst) == Space.HBM, space_of(src) == Space.HBM
         kinds = {self._kind(v.owner) for v in (dst, src)}
         role = dst.owner.role if isinstance(dst.owner, AllocOp) else None
         if role is not None and role.data == "stream":
             choice: tuple[int, ...] = _STREAM
+        elif "spill" in kinds and to_hbm and not from_hbm:
+            choice = _SAVE
         elif kinds & {"scratch", "spill"} or to_hbm == from_hbm:
             choice = _LOCAL
         else:
@@ -72,6 +107,29 @@ class QueueAllotter:
             return ""
         variable = self.variables.get(owner.variable.root_reference.data)
         return variable.kind.data if variable is not None else ""
+
+
+_STORING = frozenset(Engine(Engine.DMA0 + n) for n in _STORE)
+
+
+def trigger_of(op: InstructionOp) -> Engine:
+    """The engine that starts a transfer."""
+    return Engine[op.trigger.data.upper()] if op.trigger is not None else op.spec.trigger
+
+
+def start_by(op: InstructionOp, queue: Engine, trigger: Engine) -> None:
+    """Put a transfer on `queue`, and let `trigger` start it."""
+    op.properties["engine"] = NAMES[queue]
+    op.properties.pop("trigger", None)
+    if trigger is not op.spec.trigger:
+        op.properties["trigger"] = NAMES[trigger]
+
+
+def stream_of(op: InstructionOp) -> str:
+    """The name of the engine in whose stream an instruction is, empty where it has none yet."""
+    if op.engine is None:
+        return ""
+    return trigger_of(op).name.lower() if op.spec.triggers else op.engine.data
 
 
 def _bytes(op: InstructionOp) -> int:
@@ -100,13 +158,11 @@ def assign_engines(block: Block, machine: Machine, queues: QueueAllotter) -> Non
         engines = op.spec.engines
         if op.opcode() == "register_load":
             continue
-        if op.opcode() == "barrier":
-            engine = Engine.SP
-        elif engines[0].is_dma:
-            engine = queues.queue(op)
+        if engines[0].is_dma:
+            queues.assign(op)
         else:
-            engine = engines[0]
-        op.properties["engine"] = NAMES[engine]
+            engine = Engine.SP if op.opcode() == "barrier" else engines[0]
+            op.properties["engine"] = NAMES[engine]
     for load in loads:
         _place_register_load(load)
     _number_registers(block, machine)
@@ -117,8 +173,8 @@ def _place_register_load(load: InstructionOp) -> None:
     users: dict[str, list[InstructionOp]] = {}
     for use in load.results[0].uses:
         user = use.operation
-        if isinstance(user, InstructionOp) and user.engine is not None:
-            users.setdefault(user.engine.data, []).append(user)
+        if isinstance(user, InstructionOp) and stream_of(user):
+            users.setdefault(stream_of(user), []).append(user)
     parent = load.parent
     if parent is None or not users:
         load.properties.setdefault("engine", NAMES[Engine.SP])

@@ -98,7 +98,7 @@ class NcOrder(ModulePass):
         capacity = usable_sbuf(machine, self.sbuf)
         with bodies_in_place(op):
             inline_calls(op)
-            queues = QueueAllotter(machine, kinds)
+            queues = QueueAllotter(machine, kinds, op.walk())
             for func in functions(op):
                 self._order(func, kinds, machine, capacity, queues)
         op.attributes["neuronir.phase"] = StringAttr("ordered")

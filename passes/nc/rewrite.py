@@ -84,7 +84,7 @@ def with_views(op: InstructionOp, changed: Mapping[int, View]) -> InstructionOp:
     views = [changed.get(role, view) for role, view in enumerate(op.views())]
     n = len(op.spec.dst)
     copy = build(type(op), views[:n], views[n:])
-    for name in ("params", "engine"):
+    for name in ("params", "engine", "trigger"):
         if name in op.properties:
             copy.properties[name] = op.properties[name]
     copy.attributes.update(op.attributes)

@@ -28,25 +28,27 @@ class Work:
     port_time: float = 0.0
     table: str = ""
     dma: float = 0.0  # time of all DMA engines together
+    transfer: bool = False  # `engine` is the one that starts it
 
 
 def work_of(record: Instruction, machine: Machine) -> Work:
     """The work of an instruction by the cost model."""
     c: Cost = cost(record, machine)
     return Work(
-        int(record.engine),
+        int(record.stream),
         max(c.issue_ns, 1.0),
         max(c.latency_ns, c.issue_ns),
         c.ports,
         c.port_ns,
         c.table,
         c.dma_load_ns / machine.dma_engines,
+        record.engine.is_dma,
     )
 
 
 def delay(first: Work, second: Work, data: bool, machine: Machine) -> float:
     """From the start of `first` to the earliest start of `second`, which depends on it."""
-    if first.engine == second.engine and first.engine < Engine.DMA0:
+    if first.engine == second.engine and not (first.transfer or second.transfer):
         if not data or first.engine == Engine.PE:  # PE accumulates without waiting for itself
             return first.issue
         return first.latency
@@ -166,11 +168,11 @@ def list_schedule(
         else:
             heappush(lanes[works[i].engine].later, (ready[i], urgency[i], i))
 
-    def finish(i: int, at: float) -> None:
+    def finish(i: int, at: float, held_up: float = 0.0) -> None:
         start[i] = at
         done[i] = True
         for j, d in successors[i]:
-            ready[j] = max(ready[j], at + d)
+            ready[j] = max(ready[j], at + held_up + d)
             missing[j] -= 1
             if missing[j] == 0 and j not in given:
                 release(j)
@@ -226,12 +228,13 @@ def list_schedule(
                 at = max(at, until)
         for port in w.ports:
             port_free[port] = (at + w.port_time, number)
+        held_up = 0.0
         if w.dma:  # the DMA engines take the transfers of all queues one after the other
-            if w.dma > machine.dma_issue_ns:  # small ones pass between the packets of others
-                at = max(at, dma_free)
+            if w.dma > machine.dma_trigger_ns:  # small ones pass between the packets of others
+                held_up = max(0.0, dma_free - at)
             dma_free = max(at, dma_free) + w.dma
         lane.free = at + w.issue
-        finish(i, at)
+        finish(i, at, held_up)
         if banks is not None:
             banks.done(i, at + w.latency)
         left -= 1

@@ -13,7 +13,7 @@ from neuronir.dialects.nc.dma import DmaOp
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.ops import InstructionOp, View, build
 from neuronir.dialects.nc.structure import AddressOfOp, AllocOp, VariableOp
-from neuronir.passes.nc.engines import NAMES, QueueAllotter
+from neuronir.passes.nc.engines import QueueAllotter
 from neuronir.passes.nc.listing import Buffer, Listing, Node, variables
 from neuronir.passes.nc.rewrite import with_views
 from neuronir.passes.nc.spill_pages import NEVER, Page, Plan
@@ -37,7 +37,7 @@ class Writer:
         self.buffers = listing.buffers
         self.block = listing.func.body.block
         self.module = module
-        self.queues = QueueAllotter(machine, variables(module))
+        self.queues = QueueAllotter(machine, variables(module), module.walk())
         self.sources = sources
         self.values: dict[Page, SSAValue] = {}
         self.variables: dict[int, SSAValue] = {}
@@ -183,7 +183,7 @@ class Writer:
         pitch = buffer.size // size
         far = View(self._variable(buffer), 0, stop, ((1, count),), first, (), pitch)
         op = build(DmaOp, [far if store else near], [near if store else far])
-        op.properties["engine"] = NAMES[self.queues.queue(op)]
+        self.queues.assign(op)
         op.attributes[SPILL] = UnitAttr()
         return op
 

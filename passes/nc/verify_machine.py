@@ -10,7 +10,7 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from neuronir.dialects.nc.attributes import UpdateAttr, WaitAttr
-from neuronir.dialects.nc.enums import Space
+from neuronir.dialects.nc.enums import Engine, Space
 from neuronir.dialects.nc.instruction import Instruction
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.machine_rules import violations
@@ -71,6 +71,7 @@ class MachineCheck:
             Space.PSUM: machine.psum_partition_bytes,
         }
         self.right: set[tuple[object, ...]] = set()
+        self.owners: dict[Engine, Engine] = {}
 
     def function(self, listing: Listing) -> None:
         """NIR_NC010 for the first thing of a function that is wrong."""
@@ -80,6 +81,7 @@ class MachineCheck:
         for buffer, problem in _buffers(listing.buffers, self.machine, sizes):
             where = location_of(buffer.op) if buffer.op is not None else None
             raise NeuronError("NIR_NC010", problem, location=where)
+        self.owners = {}
         for node in _instructions(listing.nodes):
             self._check(node, listing, sizes)
 
@@ -103,6 +105,8 @@ class MachineCheck:
             problems = list(violations(record, machine)) or list(_meaning(record, machine))
             if not problems:
                 self.right.add(what)
+        if record.engine.is_dma and op.engine is not None:
+            problems += self._owner(record)
         for access in node.accesses:
             problems += _bounds(access, listing)
         for access in node.accesses:
@@ -116,6 +120,15 @@ class MachineCheck:
             used = [w.semaphore for w in record.waits] + [u.semaphore for u in record.updates]
             problems += self._missing(used)
         self._report(op, problems)
+
+    def _owner(self, record: Instruction) -> Iterator[str]:
+        owner = self.owners.setdefault(record.engine, record.trigger)
+        if owner is not record.trigger:
+            yield (
+                f"is started by {record.trigger.name.lower()}, as others of "
+                f"{record.engine.name.lower()} are by {owner.name.lower()}: a queue belongs to one "
+                "engine"
+            )
 
     def _missing(self, used: Sequence[int]) -> list[str]:
         machine = self.machine
@@ -150,6 +163,7 @@ def _what(record: Instruction, machine: Machine) -> tuple[object, ...]:
     return (
         record.opcode,
         record.engine,
+        record.trigger,
         len(record.dst),
         bank,
         tuple(sorted(record.params.items())),

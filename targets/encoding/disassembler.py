@@ -26,6 +26,8 @@ def _show_field(item: Instruction, field: Field) -> str:
         if field.name not in item.params:
             return ""
         return f"{field.name}={field.codec.show(item.params[field.name])}"
+    if field.part == "queue":
+        return f"queue={field.codec.show(item.engine)}"
     if field.part == "waits" and item.waits:
         return f"wait({field.codec.show(item.waits)})"
     if field.part == "updates" and item.updates:

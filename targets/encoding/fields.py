@@ -7,7 +7,7 @@ decoder and disassembler walk this one list.
 from dataclasses import dataclass
 from functools import cache
 
-from neuronir.dialects.nc.enums import DType, Space
+from neuronir.dialects.nc.enums import DType, Engine, Space
 from neuronir.dialects.nc.instruction import (
     ARGUMENT,
     REGISTER,
@@ -31,7 +31,7 @@ from neuronir.targets.encoding.codec import (
     write_uint,
 )
 
-ENCODING_VERSION = 1
+ENCODING_VERSION = 2
 """Of everything in targets/encoding; a reader refuses later ones."""
 
 LOOP_BEGIN = 0xF0
@@ -168,12 +168,28 @@ WAITS: Codec[tuple[Wait, ...]] = tuple_codec(
 UPDATES: Codec[tuple[Update, ...]] = tuple_codec(
     Codec(_write_update, _read_update, lambda u: f"s{u.semaphore} += {u.amount}"), MAX_WAITS
 )
+
+
+def _write_queue(out: bytearray, value: Engine) -> None:
+    if not value.is_dma:
+        raise ValueError(f"{value.name} is no DMA queue")
+    write_uint(out, value - Engine.DMA0)
+
+
+def _read_queue(reader: Reader) -> Engine:
+    number = reader.uint()
+    if number > max(Engine) - Engine.DMA0:
+        raise reader.fail(f"unknown DMA queue {number}")
+    return Engine(Engine.DMA0 + number)
+
+
+QUEUE: Codec[Engine] = Codec(_write_queue, _read_queue, lambda queue: queue.name.lower())
 ARGUMENTS: Codec[tuple[Affine, ...]] = tuple_codec(AFFINE, MAX_ARGUMENTS)
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field: `part` is "source", "dst", "src", "param", "waits" or "updates".
+    """One field: `part` is "source", "queue", "dst", "src", "param", "waits" or "updates".
 
     `index` is the place among the operands of its part; `required` is false for optional operands
     and for parameters with a default: the presence mask before them says whether they are there.
@@ -197,9 +213,10 @@ def _param_codec(param: Param) -> AnyCodec:
 
 @cache
 def instruction_fields(spec: OpSpec) -> tuple[Field, ...]:
-    """The fields of an opcode: source, presence mask, operands, parameters, waits, updates.
+    """The fields of an opcode: source, presence mask, operands, parameters, waits, updates; of a
+    transfer the DMA queue comes before the operands.
 
-    Bit i of the presence mask stands for the i-th operand or parameter in table order.
+    Bit i of the presence mask stands for the i-th of the fields between it and the waits.
     """
     operands = [
         Field(role.rstrip("?"), part, PATTERN, i, not role.endswith("?"))
@@ -207,9 +224,11 @@ def instruction_fields(spec: OpSpec) -> tuple[Field, ...]:
         for i, role in enumerate(roles)
     ]
     params = [Field(p.name, "param", _param_codec(p), required=False) for p in spec.params]
+    queue = [Field("queue", "queue", QUEUE)] if spec.engines[0].is_dma else []
     return (
         Field("source", "source", UINT),
         Field("present", "present", UINT),
+        *queue,
         *operands,
         *params,
         Field("waits", "waits", WAITS),

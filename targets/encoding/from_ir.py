@@ -167,7 +167,7 @@ class _Function:
         return streams
 
     def instruction(self, op: InstructionOp, streams: Streams) -> None:
-        """Append an instruction to its engine's stream."""
+        """Append an instruction to its engine's stream, a transfer to that of its trigger."""
         for value in tuple(op.operands)[: op.buffer_count]:
             if value not in self.addresses and value not in self.symbols:
                 raise malformed(f"{op.name}: a buffer has no nc.alloc or nc.address_of", op)
@@ -179,14 +179,14 @@ class _Function:
         source = self.builder.source(source_of(op))
         record = instruction_record(op, self.addresses, self.symbols, source)
         for value in op.index_values():
-            self.registers.check_use(value, record.engine, op)
+            self.registers.check_use(value, record.stream, op)
         used = [w.semaphore for w in record.waits] + [u.semaphore for u in record.updates]
         self.builder.semaphores = max([self.builder.semaphores, *(n + 1 for n in used)])
         if op.results:
-            number, symbol = self.registers.define(op, record.engine)
+            number, symbol = self.registers.define(op, record.stream)
             record.params["register"] = number
             self.symbols[op.results[0]] = symbol
-        streams.setdefault(record.engine, []).append(record)
+        streams.setdefault(record.stream, []).append(record)
 
     def call(self, op: CallOp, streams: Streams) -> None:
         """Append a call for each engine that has something to do in the callee."""

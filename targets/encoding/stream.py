@@ -72,11 +72,13 @@ def encode_instruction(out: bytearray, item: Instruction, engine: Engine) -> Non
     spec = OPCODES.get(item.opcode)
     if spec is None:
         raise NeuronError("NIR_ENC001", f"unknown opcode '{item.opcode}'")
-    if item.engine is not engine or engine not in spec.engines:
+    runs = item.engine in spec.engines
+    if item.stream is not engine or not runs or engine not in (spec.triggers or spec.engines):
+        started = f", started by {item.trigger.name}," if item.engine.is_dma else ""
         raise NeuronError(
             "NIR_ENC003",
-            f"'{item.opcode}' of {item.engine.name} is in the stream of {engine.name}, "
-            f"it runs on {', '.join(e.name for e in spec.engines)}",
+            f"'{item.opcode}' of {item.engine.name}{started} is in the stream of {engine.name}; "
+            f"those of {', '.join(e.name for e in spec.triggers or spec.engines)} may hold it",
         )
     if len(item.dst) != len(spec.dst) or len(item.src) != len(spec.src):
         raise NeuronError("NIR_ENC001", f"'{item.opcode}' has a wrong number of operands")
@@ -105,6 +107,8 @@ def encode_instruction(out: bytearray, item: Instruction, engine: Engine) -> Non
 
 
 def _value(item: Instruction, field: Field) -> Any:
+    if field.part == "queue":
+        return item.engine
     if field.part == "param":
         return item.params.get(field.name)
     return (item.dst if field.part == "dst" else item.src)[field.index]
@@ -121,7 +125,7 @@ def decode_engine(data: bytes, functions: Sequence[str]) -> tuple[Engine, dict[s
             f"instruction encoding version {version}, this program reads {ENCODING_VERSION}"
         )
     code = reader.uint()
-    if code > max(Engine):
+    if code > max(Engine) or Engine(code).is_dma:
         raise reader.fail(f"unknown engine {code}")
     engine = Engine(code)
     streams: dict[str, list[Item]] = {}
@@ -179,8 +183,8 @@ def decode_instruction(reader: Reader, code: int, engine: Engine) -> Instruction
     spec = BY_CODE.get(code)
     if spec is None:
         raise reader.fail(f"unknown instruction code {code}")
-    if engine not in spec.engines:
-        raise reader.fail(f"'{spec.name}' does not run on {engine.name}")
+    if engine not in (spec.triggers or spec.engines):
+        raise reader.fail(f"'{spec.name}' cannot be in the stream of {engine.name}")
     fields = instruction_fields(spec)
     source: int = fields[0].codec.read(reader)
     present: int = fields[1].codec.read(reader)
@@ -189,18 +193,23 @@ def decode_instruction(reader: Reader, code: int, engine: Engine) -> Instruction
     dst: list[Any] = []
     src: list[Any] = []
     params: dict[str, int | float] = {}
+    queue: Engine = engine
     for field in fields[2:-2]:
         there = present & 1
         present >>= 1
         if not there and field.required:
             raise reader.fail(f"'{spec.name}': operand '{field.name}' is absent")
-        value = field.codec.read(reader) if there else None
+        value: Any = field.codec.read(reader) if there else None
         if field.part == "dst":
             dst.append(value)
         elif field.part == "src":
             src.append(value)
+        elif field.part == "queue":
+            queue = value
         elif value is not None:
             params[field.name] = value
     waits = fields[-2].codec.read(reader)
     updates = fields[-1].codec.read(reader)
-    return Instruction(spec.name, engine, tuple(dst), tuple(src), params, waits, updates, source)
+    return Instruction(
+        spec.name, queue, tuple(dst), tuple(src), params, waits, updates, source, engine
+    )

@@ -16,7 +16,12 @@ from neuronir.dialects.nc.instruction import (
 from neuronir.dialects.nc.instruction_rules import faults
 from neuronir.dialects.nc.machine import Machine
 from neuronir.targets.encoding.encoding import check_registers
-from neuronir.targets.neff.check_streams import check_counters, check_loads, streams_of
+from neuronir.targets.neff.check_streams import (
+    check_counters,
+    check_loads,
+    check_queues,
+    streams_of,
+)
 from neuronir.targets.neff.check_variables import check_variables
 from neuronir.targets.neff.header import invalid
 
@@ -70,6 +75,7 @@ def check_machine(program: Program, machine: Machine, path: str | None = None) -
     for stream in streams_of(program):
         for item in stream:
             _check_instruction(item, program, path)
+    check_queues(program, path)
     check_counters(program, path)
     check_loads(program, path)
 

@@ -1,4 +1,5 @@
-"""What only whole streams tell: how far semaphores count, whether registers are loaded."""
+"""What only whole streams tell: who starts the transfers of a queue, how far semaphores count,
+whether registers are loaded."""
 
 from collections.abc import Iterator
 
@@ -28,6 +29,22 @@ def _instructions(items: list[Item]) -> Iterator[Instruction]:
             yield from _instructions(item.body)
         elif isinstance(item, Instruction):
             yield item
+
+
+def check_queues(program: Program, path: str | None) -> None:
+    """NIR_NEFF008 where two engines start transfers of one DMA queue."""
+    owners: dict[Engine, Engine] = {}
+    for stream in streams_of(program):
+        for item in stream:
+            if item.engine.is_dma:
+                owner = owners.setdefault(item.engine, item.trigger)
+                if owner is not item.trigger:
+                    raise invalid(
+                        8,
+                        f"{owner.name} and {item.trigger.name} both start transfers of "
+                        f"{item.engine.name}; a queue belongs to one engine",
+                        path,
+                    )
 
 
 def check_counters(program: Program, path: str | None) -> None:

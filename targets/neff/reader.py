@@ -105,7 +105,7 @@ def _program(
         for i, entry in enumerate(definition.list("var"))
     ]
     files: dict[Engine, bytes] = {}
-    for engine in Engine:
+    for engine in (e for e in Engine if not e.is_dma):
         name = f"{SUBGRAPH}/{engine.name.lower()}.bin"
         if name in members:
             files[engine] = bytes(members[name])

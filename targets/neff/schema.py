@@ -1,7 +1,7 @@
 """The JSON parts of a NEFF: typed reading, and variables, queues and sources both ways."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import astuple
 from typing import Any
 
@@ -149,25 +149,24 @@ def _check_reach(
 
 
 def queue_records(program: Program) -> dict[str, Any]:
-    """The `dma_queue` part of def.json: each queue and the transfers stored in its stream."""
+    """The `dma_queue` part of def.json: each queue, the engine that owns it, as it starts its
+    transfers, and how many are stored in that engine's stream."""
     queues: dict[str, Any] = {}
     for streams in program.streams.values():
-        for engine, items in streams.items():
-            if engine.is_dma:
-                name = engine.name.lower()
-                queue = queues.setdefault(name, {"type": "data", "owner": "sp", "transfers": 0})
-                queue["transfers"] += _transfers(items)
+        for items in streams.values():
+            for item in _transfers(items):
+                name, owner = item.engine.name.lower(), item.trigger.name.lower()
+                queue = queues.setdefault(name, {"type": "data", "owner": owner, "transfers": 0})
+                queue["transfers"] += 1
     return queues
 
 
-def _transfers(items: list[Item]) -> int:
-    count = 0
+def _transfers(items: list[Item]) -> Iterator[Instruction]:
     for item in items:
         if isinstance(item, Loop):
-            count += _transfers(item.body)
-        elif isinstance(item, Instruction) and item.opcode.startswith("dma"):
-            count += 1
-    return count
+            yield from _transfers(item.body)
+        elif isinstance(item, Instruction) and item.engine.is_dma:
+            yield item
 
 
 def sources_json(sources: list[Source]) -> bytes:

@@ -176,12 +176,8 @@ def resource_times(op: Op, dma_engines: int) -> dict[str, float]:
     """The time in ns that one execution of `op` takes of each resource."""
     c = op.cost
     if op.kind == TRANSFER:
-        times = {"dma": c.dma_load_ns / dma_engines}
-        if c.software_ns:
-            times["gpsimd"] = c.software_ns
-        return times
-    name = ENGINES.get(op.instruction.engine, "dma")
-    times = {name: c.issue_ns} if name != "dma" else {}
+        return {"dma": c.dma_load_ns / dma_engines, ENGINES[op.instruction.trigger]: c.issue_ns}
+    times = {ENGINES[op.instruction.engine]: c.issue_ns}
     for port in c.ports:
         times[f"{port.value}_port"] = c.port_ns
     return times

@@ -2,8 +2,9 @@
 
 A clock has one component for each engine (the number of its instructions that are known to be
 complete) and one for each semaphore (how far it is known to have been counted up by transfers).
-Compute engines complete in order. A DMA queue starts its transfers in order but they end in any
-order, so a transfer is complete only for those who waited for its semaphore.
+Engines complete in order what they compute. An engine starts its transfers in order, but does not
+wait until what it computed before is complete, and they end in any order: a transfer knows of its
+own engine only what was waited for, and is complete only for those who waited for its semaphore.
 """
 
 from bisect import bisect_left, bisect_right
@@ -40,10 +41,12 @@ class Start(NamedTuple):
 
 
 class Clocks:
-    """The clocks of all engines and queues while a program is walked."""
+    """The clocks of all engines while a program is walked."""
 
     def __init__(self, semaphores: int) -> None:
         self._clocks = {e: np.zeros(_ENGINES + semaphores, np.int64) for e in Engine}
+        # How many instructions of itself an engine has waited for.
+        self._awaited = dict.fromkeys(Engine, 0)
         self._values: list[list[int]] = [[] for _ in range(semaphores)]
         self._known: list[list[Clock]] = [[] for _ in range(semaphores)]
         self._forgotten = [0] * semaphores  # the highest value whose update is not remembered
@@ -53,7 +56,7 @@ class Clocks:
 
     def issue(self, instruction: Instruction, env: Sequence[int]) -> Start:
         """Start an instruction; its waits are known to be met."""
-        engine = instruction.engine
+        engine = instruction.stream
         clock = self._clocks[engine]
         for wait in instruction.waits:
             value = wait.value.at(env)
@@ -65,13 +68,18 @@ class Clocks:
                     continue
             else:
                 at = bisect_left(self._values[wait.semaphore], value)
-            np.maximum(clock, self._known[wait.semaphore][at], out=clock)
+            known = self._known[wait.semaphore][at]
+            np.maximum(clock, known, out=clock)
+            self._awaited[engine] = max(self._awaited[engine], int(known[engine]))
+        if instruction.engine.is_dma:
+            clock = clock.copy()
+            clock[engine] = self._awaited[engine]
         unordered: int | None = None
         for update in instruction.updates:
             last = self._last[update.semaphore]
             if last is not None and clock[last[0]] < last[1]:
                 unordered = update.semaphore
-        if engine.is_dma and instruction.opcode != "register_load":
+        if instruction.engine.is_dma:
             return self._transfer(instruction, clock, unordered)
         number = int(clock[engine]) + 1
         clock[engine] = number
@@ -112,5 +120,6 @@ class Clocks:
     def meet(self) -> None:
         """A barrier: every engine knows what any engine knows (transfers under way excluded)."""
         together = np.maximum.reduce(list(self._clocks.values()))
-        for clock in self._clocks.values():
+        for engine, clock in self._clocks.items():
             clock[:] = together
+            self._awaited[engine] = int(together[engine])

@@ -7,7 +7,7 @@ of one queue follow each other slowly. A descriptor of a transfer keeps one engi
 `Cost.descriptor_ns`, so all together never move more than the engines' sustained rate.
 """
 
-from collections import deque
+from collections import Counter, deque
 from dataclasses import dataclass
 from math import ceil, inf
 
@@ -19,13 +19,14 @@ class Transfer:
     """A transfer in flight; `remaining` is engine time in ns, summed over engines."""
 
     op: Op
-    stream: int  # that of its queue
+    queue: int
+    stream: int  # that it was started by
     begin: float  # when its first byte may move
     remaining: float
     parallel: float  # engines that it can keep busy
     record: int = -1  # its place among the recorded intervals
     started: float = -1.0  # when its first byte moved
-    slow: float = 0.0  # the idle time of the engines while it moved
+    slow: float = 0.0  # its share of the idle time of the engines while it moved
 
 
 class DmaEngines:
@@ -39,11 +40,11 @@ class DmaEngines:
         self._rates: list[tuple[Transfer, float]] = []
         self._unused = 1.0  # the part of the engines that no transfer uses
         self._idle = 0.0
-        self._slow: dict[int, float] = {}  # of that, while transfers of a queue moved
+        self._slow: dict[int, float] = {}  # of that, while transfers of a stream moved
 
-    def submit(self, queue: int, transfer: Transfer, now: float) -> None:
-        """Put a transfer into a queue at time `now` (never before the last call's time)."""
-        waiting = self.queues.setdefault(queue, deque())
+    def submit(self, transfer: Transfer, now: float) -> None:
+        """Put a transfer into its queue at time `now` (never before the last call's time)."""
+        waiting = self.queues.setdefault(transfer.queue, deque())
         waiting.append(transfer)
         if len(waiting) == 1:
             self._advance(now)
@@ -64,13 +65,15 @@ class DmaEngines:
         if elapsed > 0:
             unused = elapsed * self._unused
             self._idle += unused
+            moving = Counter(transfer.stream for transfer, _ in self._rates) if unused else {}
             for transfer, rate in self._rates:
                 left = transfer.remaining - elapsed * rate
                 transfer.remaining = round(left * TICKS) / TICKS
                 if unused > 0:
-                    transfer.slow += unused
-                    queue = int(transfer.op.instruction.engine)
-                    self._slow[queue] = self._slow.get(queue, 0.0) + unused
+                    transfer.slow += unused / moving[transfer.stream]
+            if unused > 0:
+                for stream in moving:
+                    self._slow[stream] = self._slow.get(stream, 0.0) + unused
         self.now = now
 
     def _plan(self) -> None:
@@ -98,16 +101,15 @@ class DmaEngines:
             self.next = min(self.next, end)
         self._unused = left / self.engines
 
-    def idle(self, now: float, queue: int) -> float:
-        """For how long until `now` the engines had nothing to do while nothing of `queue` moved.
+    def idle(self, now: float, stream: int) -> float:
+        """For how long until `now` the engines had nothing to do while nothing moved that `stream`
+        had started.
 
         Where a part of them had, that part counts.
         """
-        waiting = self.queues.get(queue)
-        head = waiting[0] if waiting else None
-        moves = any(transfer is head for transfer, _ in self._rates)
+        moves = any(transfer.stream == stream for transfer, _ in self._rates)
         going = 0.0 if moves else max(0.0, now - self.now) * self._unused
-        return self._idle - self._slow.get(queue, 0.0) + going
+        return self._idle - self._slow.get(stream, 0.0) + going
 
     def state(self, now: float) -> tuple[object, ...]:
         """What the future depends on, in times relative to `now`."""

@@ -1,8 +1,8 @@
 """Where engines stood still, and whom they waited for.
 
 An engine's idle time before an instruction is logged with what let the instruction start at last.
-For a DMA queue it is the time, as far as the DMA engines had nothing else to move, in which its
-next transfer was held back.
+For the transfers that an engine starts it is the time, as far as the DMA engines had nothing else
+to move, until the next one was started.
 """
 
 from array import array
@@ -20,10 +20,15 @@ class Cause(IntEnum):
     PORT = 4  # a memory port that another engine held
     BARRIER = 5
     SLOW = 6  # not at all: a transfer that moves leaves engines idle
+    SMALL = 7  # another small transfer
+
+
+TRANSFERS = 32
+"""The number of a stream in a Wait, for the transfers that it starts."""
 
 
 class Wait(NamedTuple):
-    """Who waited: the stream and the source of the instruction; and for what.
+    """Who waited: the stream (or TRANSFERS + that) and the source of the instruction; and for what.
 
     `maker` is the number of the op that let it go on, -1 where there is none.
     """

@@ -13,9 +13,10 @@ from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.nc.instruction import Source
 from neuronir.dialects.nc.machine import Machine
 from neuronir.targets.simulator.attribution import ENGINES, Usage
-from neuronir.targets.simulator.idle import Cause, Wait
+from neuronir.targets.simulator.idle import TRANSFERS, Cause, Wait
 from neuronir.targets.simulator.timing import TimingResult
 from neuronir.targets.simulator.timing_code import TRANSFER, Op
+from neuronir.targets.simulator.timing_state import Stream
 
 
 @dataclass(slots=True)
@@ -40,15 +41,17 @@ class Loss:
 def waiting_streams(result: TimingResult, resource: str, usage: Usage) -> list[int]:
     """The streams whose idle time is that of `resource`.
 
-    Of a port that is the busier of the engines that share it, of dma the queue with most to move.
+    Of a port that is the busier of the engines that share it, of dma the transfers (TRANSFERS + the
+    number) of the one that starts most.
     """
     streams = result.streams
     if resource == "dma":
-        moved = dict.fromkeys((s.index for s in streams if s.engine.is_dma), 0.0)
-        by_engine = {s.engine: s.index for s in streams}
+        by_engine = {s.engine: TRANSFERS + s.index for s in streams}
+        moved: dict[int, float] = {}
         for op, count in zip(result.code.ops, usage.counts, strict=True):
             if op.kind == TRANSFER:
-                moved[by_engine[op.instruction.engine]] += count * op.cost.dma_load_ns
+                index = by_engine[op.instruction.trigger]
+                moved[index] = moved.get(index, 0.0) + count * op.cost.dma_load_ns
         return [max(sorted(moved), key=lambda i: moved[i])] if moved else []
     wanted = {"psum_port": ("vector", "scalar"), "sbuf_port": ("vector", "gpsimd")}
     names = wanted.get(resource, (resource,))
@@ -76,14 +79,19 @@ def _idle(result: TimingResult, resource: str, streams: Sequence[int]) -> Iterat
         if wait.stream in streams:
             yield _why(wait, resource, sources, ops), wait.source, ns
     for index in streams:
-        stream, last = result.streams[index], _last_source(result, index)
+        stream = result.streams[index % TRANSFERS]
+        last = _last_source(result, stream.index)
         end = result.total_ns - stream.finish
         words = f"{resource} has nothing to do after its last instruction"
-        if stream.engine.is_dma:
+        if index >= TRANSFERS:
             end = stream.idle
-            words = "dma has little or nothing to move after the last transfer of its busiest queue"
+            words = f"dma has little or nothing to move after the last transfer by {_by(stream)}"
         if end > 0:
             yield (words, "only less to do at the end of the program helps"), last, end
+
+
+def _by(stream: Stream) -> str:
+    return ENGINES[stream.engine]
 
 
 def _last_source(result: TimingResult, index: int) -> int:
@@ -119,6 +127,11 @@ def _why(
                 "one queue keeps all engines busy with 16 rows or more of 2.7 KiB: longer rows, or "
                 "several arrays at once",
             )
+        case Cause.SMALL:
+            return (
+                f"{resource} waits to start small transfers of {mine}, which start one by one",
+                "move more at once: transfers of more than 512 bytes have no part in it",
+            )
         case Cause.BARRIER:
             return (f"{resource} waits at barriers in {mine}", "drop the barriers")
         case Cause.SEMAPHORE:
@@ -126,7 +139,8 @@ def _why(
         case _:
             return (
                 f"{resource} has nothing to move until the next transfer, of {mine}, starts",
-                "more transfers under way at once, on several queues, keep the engines busy",
+                "more transfers under way at once, started earlier or by more engines, keep the "
+                "engines busy",
             )
     maker = ops[wait.maker] if 0 <= wait.maker < len(ops) else None
     if maker is None:
@@ -142,7 +156,7 @@ def _why(
             f"{resource} waits in {mine} for transfers of {theirs}",
             "load earlier (more room in SBUF, more buffers) or less (bind weights, smaller types)",
         )
-    engine = ENGINES.get(maker.instruction.engine, "another engine")
+    engine = ENGINES[maker.instruction.stream]
     if resource == "dma":
         return (
             f"transfers of {mine} wait until {engine} is done with {theirs}",
@@ -168,9 +182,12 @@ def _work(ops: Sequence[Op], usage: Usage, resource: str, machine: Machine) -> I
         if not count:
             continue
         found: Mapping[tuple[str, str], float] = {}
-        name = ENGINES.get(op.instruction.engine)
-        if resource == "dma" and op.kind == TRANSFER:
-            found = _transfer(op, machine)
+        name = ENGINES[op.instruction.stream]
+        if op.kind == TRANSFER:
+            if resource == "dma":
+                found = _transfer(op, machine)
+            elif resource == name:
+                found = _trigger(op, resource)
         elif resource == "tensor" == name:
             found = _tensor(op, machine)
         elif resource == name:
@@ -189,6 +206,20 @@ def _transfer(op: Op, machine: Machine) -> dict[tuple[str, str], float]:
         f"rows of {full:.1f} KiB and more reach it: pack what is read together side by side",
     )
     return {words: lost}
+
+
+def _trigger(op: Op, resource: str) -> dict[tuple[str, str], float]:
+    c = op.cost
+    return {
+        (
+            f"{resource} starts transfers",
+            "fewer, larger transfers; or let an engine start them that has less to do",
+        ): c.issue_ns - c.software_ns,
+        (
+            f"{resource} makes descriptors of gathers and scatters",
+            "rows that are known when compiling need none: slices in place of indices",
+        ): c.software_ns,
+    }
 
 
 def _tensor(op: Op, machine: Machine) -> dict[tuple[str, str], float]:

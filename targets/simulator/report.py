@@ -28,7 +28,7 @@ from neuronir.targets.simulator.timing_code import TRANSFER, ProgramCode
 Report = dict[str, Any]
 
 _TOP_LOSSES = 5
-_TIMES = ("tensor", "vector", "scalar", "gpsimd", "dma")
+_TIMES = ("tensor", "vector", "scalar", "gpsimd", "sync", "dma")
 _KINDS = ("input", "output", "constant", "scratch", "spill", "other")
 
 
@@ -57,9 +57,7 @@ def build_report(result: TimingResult, usage: Usage | None = None) -> Report:
     spill = kinds.get("spill")
     issued = dict.fromkeys(ENGINES.values(), 0)
     for op, n in zip(code.ops, counts, strict=True):
-        name = ENGINES.get(op.instruction.engine)
-        if name:
-            issued[name] += n
+        issued[ENGINES[op.instruction.stream]] += n
     report: Report = {
         "machine": machine.name,
         "total_time_us": total / 1e3,
@@ -76,7 +74,7 @@ def build_report(result: TimingResult, usage: Usage | None = None) -> Report:
         "hfu_estimated_percent": _percent(peak_ns, total),
         "mbu_estimated_percent": _percent(read + written, machine.hbm_gbps * total),
     }
-    for name in ("tensor", "vector", "scalar", "gpsimd"):
+    for name in ("tensor", "vector", "scalar", "gpsimd", "sync"):
         report[f"{name}_engine_active_time_percent"] = _percent(loads[name], total)
     report["dma_active_time_percent"] = _percent(loads["dma"], total)
     for name, n in issued.items():
@@ -97,6 +95,7 @@ def build_report(result: TimingResult, usage: Usage | None = None) -> Report:
         "spill_save_bytes": spill.written if spill else 0,
         "spill_reload_bytes": spill.read if spill else 0,
         "dma_transfer_count": transfer_count,
+        "dma_trigger_us": sum(n * op.cost.issue_ns for op, n in transfers) / 1e3,
         "dma_descriptor_count": descriptors,
         "dma_bytes": moved,
         "dma_ring_bytes": descriptors * machine.dma_descriptor_bytes,
@@ -155,7 +154,7 @@ def _percent(part: float, whole: float) -> float:
 def _loads(result: TimingResult, usage: Usage) -> dict[str, float]:
     """Load in ns of each resource over the run."""
     loads = dict.fromkeys(
-        ("tensor", "vector", "scalar", "gpsimd", "dma", "psum_port", "sbuf_port"), 0.0
+        ("tensor", "vector", "scalar", "gpsimd", "sync", "dma", "psum_port", "sbuf_port"), 0.0
     )
     for op, count in zip(result.code.ops, usage.counts, strict=True):
         for name, time in resource_times(op, result.machine.dma_engines).items():

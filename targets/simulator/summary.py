@@ -14,6 +14,7 @@ _ENGINES = (
     ("vector", "vector_engine_active_time_percent"),
     ("scalar", "scalar_engine_active_time_percent"),
     ("gpsimd", "gpsimd_engine_active_time_percent"),
+    ("sync", "sync_engine_active_time_percent"),
     ("dma", "dma_active_time_percent"),
 )
 
@@ -88,7 +89,8 @@ def _figures(report: Report) -> list[tuple[str, str]]:
         (
             "transfers",
             f"{report['dma_transfer_count']:,} of {_size(report['average_dma_size'])} on average, "
-            f"{_size(report['average_descriptor_size'])} a descriptor",
+            f"{_size(report['average_descriptor_size'])} a descriptor; triggers "
+            f"{_us(report['dma_trigger_us'])}",
         ),
         (
             "spill",
@@ -122,7 +124,7 @@ def _name(row: Report) -> str:
 
 
 def _times(row: Report) -> str:
-    names = ("tensor", "vector", "scalar", "gpsimd", "dma")
+    names = ("tensor", "vector", "scalar", "gpsimd", "sync", "dma")
     return "  ".join(f"{n} {_us(row[f'{n}_us'])}" for n in names if row[f"{n}_us"])
 
 

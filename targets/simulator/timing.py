@@ -1,7 +1,8 @@
 """The timing half of the simulator: event driven, without numbers.
 
 Engines are in order: one instruction issues after the other, a directly dependent one waits for
-the result, and semaphores, shared ports, activation tables and the DMA engines put starts off.
+the result, and semaphores, shared ports, activation tables and the DMA engines put starts off. A
+transfer is started by an engine, at its place in the stream, and moves behind its queue's others.
 Streams are taken in the order of their start times, so what they share is served first come, first
 served. Loops that have become periodic are not walked but jumped over (steady.py).
 """
@@ -13,11 +14,11 @@ from neuronir.dialects.nc.instruction import Program
 from neuronir.dialects.nc.machine import Machine, get_machine
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.targets.simulator.dma_timing import DmaEngines, Transfer
-from neuronir.targets.simulator.idle import Cause, IdleLog
+from neuronir.targets.simulator.idle import TRANSFERS, Cause, IdleLog
 from neuronir.targets.simulator.steady import Steady
 from neuronir.targets.simulator.timing_code import (
     BARRIER,
-    GENERATOR,
+    SMALL,
     TRANSFER,
     CallTo,
     LoopBegin,
@@ -90,8 +91,8 @@ class TimingRun:
         ]
         self.dma = DmaEngines(self.machine.dma_engines)
         self.heap: list[tuple[float, int, int]] = []
-        self.port_free = [0.0] * (GENERATOR + 1)
-        self.port_owner = [-1] * (GENERATOR + 1)
+        self.port_free = [0.0] * (SMALL + 1)
+        self.port_owner = [-1] * (SMALL + 1)
         self.now = 0.0
         self.total = 0.0
         self.barriers = 0
@@ -133,8 +134,7 @@ class TimingRun:
             self._fetch(stream)
         self._check_finished()
         for stream in self.streams:
-            if stream.engine.is_dma:
-                stream.idle = self.dma.idle(self.total, int(stream.engine)) - stream.idle
+            stream.idle = self.dma.idle(self.total, stream.index) - stream.idle
         return TimingResult(
             self.code.program,
             self.machine,
@@ -163,7 +163,8 @@ class TimingRun:
         if start > stream.free:
             self._log_idle(stream, op, start)
         if stream.stalled >= 0:
-            stream.port_stall += start - stream.stalled
+            if op.kind != TRANSFER:
+                stream.port_stall += start - stream.stalled
             stream.stalled = -1.0
         for port, time in op.holds:
             self.port_owner[port] = stream.index
@@ -172,16 +173,26 @@ class TimingRun:
         stream.active += op.issue
         place = -1
         if op.kind == TRANSFER:
+            idle = self.dma.idle(start, stream.index)
+            if idle > stream.idle:
+                held = (TRANSFERS + stream.index, op.instruction.source, stream.cause, stream.maker)
+                self.idle.add(held, idle - stream.idle)
+            stream.idle = idle
             c = op.cost
             pieces = -(-c.descriptors // c.parallel) * c.parallel
             begin = start + tick(c.software_ns) + self._lead_ns
             transfer = Transfer(
-                op, stream.index, begin, tick(pieces * c.descriptor_ns), c.parallel * c.share
+                op,
+                int(op.instruction.engine),
+                stream.index,
+                begin,
+                tick(pieces * c.descriptor_ns),
+                c.parallel * c.share,
             )
             if self.recording:
                 transfer.record = self.recording.add(stream.index, op.number, start, end, end)
                 self._record_flow(stream, transfer.record)
-            self.dma.submit(int(stream.engine), transfer, start)
+            self.dma.submit(transfer, start)
             self._schedule_dma()
             return
         result = start + op.latency
@@ -200,17 +211,13 @@ class TimingRun:
     def _log_idle(self, stream: Stream, op: Op, start: float) -> None:
         """Log the time from the end of the last instruction of the stream to the start of `op`."""
         source = op.instruction.source
-        if op.kind == TRANSFER:
-            lost = self.dma.idle(start, int(stream.engine)) - stream.idle
-            if lost > 0:
-                self.idle.add((stream.index, source, stream.cause, stream.maker), lost)
-            return
         ready = stream.stalled if stream.stalled >= 0 else start
         if ready > stream.free:
             wait = (stream.index, source, stream.cause, stream.maker)
             self.idle.add(wait, ready - stream.free)
         if start > ready:
-            self.idle.add((stream.index, source, Cause.PORT, -1), start - ready)
+            cause = Cause.SMALL if op.kind == TRANSFER else Cause.PORT
+            self.idle.add((stream.index, source, cause, -1), start - ready)
 
     def _update(self, op: Op, time: float, place: int) -> None:
         for number, amount in op.updates:
@@ -237,7 +244,8 @@ class TimingRun:
         for transfer in self.dma.step(time):
             if transfer.slow > 0:
                 source = transfer.op.instruction.source
-                self.idle.add((transfer.stream, source, Cause.SLOW, -1), transfer.slow)
+                slow = (TRANSFERS + transfer.stream, source, Cause.SLOW, -1)
+                self.idle.add(slow, transfer.slow)
             done = time + self._tail_ns
             self.total = max(self.total, done)
             if self.recording:
@@ -252,12 +260,8 @@ class TimingRun:
         if op is None:
             stream.done = True
             stream.finish = stream.free
-            if stream.engine.is_dma:
-                stream.idle = self.dma.idle(self.now, int(stream.engine))
             return
         stream.needs = self.needs_of(stream, op)
-        if op.kind == TRANSFER:
-            stream.idle = self.dma.idle(self.now, int(stream.engine))
         self._resolve(stream)
 
     def needs_of(self, stream: Stream, op: Op) -> list[tuple[int, int]]:

@@ -17,8 +17,8 @@ TICKS = 1024.0
 """Times are multiples of 1/TICKS ns, so that sums of floats are exact and periods compare equal."""
 
 PORTS = (Port.PSUM_VECTOR, Port.SBUF_VECTOR)
-GENERATOR = len(PORTS)
-"""The resource that POOL and transfers with descriptors made on the device share."""
+SMALL = len(PORTS)
+"""What small transfers share: whoever triggers them, they start one after the other."""
 
 
 def tick(ns: float) -> float:
@@ -103,12 +103,6 @@ class ProgramCode:
         self.semaphores = program.semaphores
         self._by_name: dict[tuple[str, Engine], Code] = {}
         self._active: list[str] = []
-        self._software = any(
-            i.opcode in ("dma_gather", "dma_scatter")
-            for streams in program.streams.values()
-            for items in streams.values()
-            for i in instructions_of(items)
-        )
         if program.entry not in program.streams:
             raise NeuronError("NIR_SIM011", f"the program has no entry function '{program.entry}'")
         self.entries = [
@@ -167,13 +161,11 @@ class ProgramCode:
     def _op(self, i: Instruction) -> Op:
         c = cost(i, self.machine)
         holds = [(PORTS.index(p), tick(c.port_ns)) for p in sorted(c.ports, key=PORTS.index)]
-        if self._software and i.engine == Engine.POOL:
-            holds.append((GENERATOR, tick(c.issue_ns)))
-        elif c.software_ns:
-            holds.append((GENERATOR, tick(c.software_ns)))
         kind = COMPUTE
-        if i.engine.is_dma and i.opcode.startswith("dma"):
+        if i.engine.is_dma:
             kind = TRANSFER
+            if c.bytes <= self.machine.dma_small_bytes:
+                holds.append((SMALL, tick(self.machine.dma_trigger_ns)))
         elif i.opcode == "barrier":
             kind = BARRIER
         for wait in i.waits:
@@ -225,8 +217,8 @@ def depends(later: Op, earlier: Op) -> bool:
 __all__ = [
     "BARRIER",
     "COMPUTE",
-    "GENERATOR",
     "PORTS",
+    "SMALL",
     "TRANSFER",
     "CallTo",
     "Code",

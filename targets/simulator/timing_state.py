@@ -37,7 +37,7 @@ class Stream:
     stalled: float = -1.0  # when `op` first met a busy port, -1 if it has not
     cause: Cause = Cause.PROGRAM  # what `op` waits for last, and the op that lets it go on
     maker: int = -1
-    idle: float = 0.0  # of a queue: DmaEngines.idle when `op` was fetched; in the end, since then
+    idle: float = 0.0  # DmaEngines.idle when it last started a transfer; in the end, since then
     pending: list[tuple[float, Op]] = field(default_factory=list)
     table: str = ""
     done: bool = False

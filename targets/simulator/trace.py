@@ -1,7 +1,8 @@
 """A timeline of a recorded run as Chrome trace JSON, which Perfetto and chrome://tracing open.
 
-One track for each engine and DMA queue; slices are named by the HLO op; arrows go from the
-instruction that raised a semaphore to the one that it let start; counters show memory in use
+One track for each engine and DMA queue; slices are named by the HLO op. A transfer has two: its
+bytes on the track of its queue, its trigger on that of the engine that starts it. Arrows go from
+the instruction that raised a semaphore to the one that it let start; counters show memory in use
 and HBM traffic. Times of the trace are in us.
 """
 
@@ -37,33 +38,48 @@ def trace_events(result: TimingResult) -> Iterator[Event]:
         raise ValueError("the run was not recorded: use simulate_timing(..., record=True)")
     yield _meta("process_name", 0, f"NeuronCore ({result.machine.name})")
     for stream in result.streams:
-        name = ENGINES.get(stream.engine)
-        label = f"{name} ({stream.engine.name})" if name else f"queue {stream.engine.name.lower()}"
-        yield _meta("thread_name", stream.index, label)
-        yield {**_meta("thread_sort_index", stream.index, ""), "args": {"sort_index": stream.index}}
+        label = f"{ENGINES[stream.engine]} ({stream.engine.name})"
+        yield from _track(int(stream.engine), label)
+    for queue in sorted({op.instruction.engine for op in result.code.ops if op.kind == TRANSFER}):
+        yield from _track(int(queue), f"queue {queue.name.lower()}")
     args = [_arguments(op, result) for op in result.code.ops]
     names = [_name(op, result) for op in result.code.ops]
     for place in range(len(recording.ops)):
         number = recording.ops[place]
         op = result.code.ops[number]
         begin, end = recording.begins[place], recording.ends[place]
-        event: Event = {
+        common: Event = {
             "name": names[number],
             "cat": op.instruction.opcode,
             "pid": _PROCESS,
-            "tid": recording.streams[place],
             "args": args[number],
             "ph": "X",
+        }
+        yield {
+            **common,
+            "tid": int(op.instruction.engine),
             "ts": begin / 1e3,
             "dur": (end - begin) / 1e3,
         }
-        yield event
+        if op.kind == TRANSFER:
+            yield {
+                **common,
+                "cat": "trigger",
+                "tid": int(op.instruction.trigger),
+                "ts": recording.starts[place] / 1e3,
+                "dur": op.issue / 1e3,
+            }
     yield from _flows(result)
     yield from _counters(result)
 
 
 def _meta(name: str, tid: int, value: str) -> Event:
     return {"name": name, "ph": "M", "pid": _PROCESS, "tid": tid, "args": {"name": value}}
+
+
+def _track(tid: int, label: str) -> Iterator[Event]:
+    yield _meta("thread_name", tid, label)
+    yield {**_meta("thread_sort_index", tid, ""), "args": {"sort_index": tid}}
 
 
 def _name(op: Op, result: TimingResult) -> str:
@@ -125,9 +141,15 @@ def _flows(result: TimingResult) -> Iterator[Event]:
         # An arrow is bound to the slice that its ends lie in.
         end = max(recording.begins[producer], recording.ends[producer] - 1.0)
         common: Event = {"name": "semaphore", "cat": "semaphore", "id": number, "pid": _PROCESS}
-        yield {**common, "ph": "s", "tid": recording.streams[producer], "ts": end / 1e3}
+        yield {**common, "ph": "s", "tid": _engine(result, producer), "ts": end / 1e3}
         begin = recording.begins[consumer] / 1e3
-        yield {**common, "ph": "f", "bp": "e", "tid": recording.streams[consumer], "ts": begin}
+        yield {**common, "ph": "f", "bp": "e", "tid": _engine(result, consumer), "ts": begin}
+
+
+def _engine(result: TimingResult, place: int) -> int:
+    """The engine or queue of a recorded interval."""
+    assert result.recording is not None
+    return int(result.code.ops[result.recording.ops[place]].instruction.engine)
 
 
 def _counters(result: TimingResult) -> Iterator[Event]:

@@ -128,7 +128,7 @@ class Walker:
             elif isinstance(item, Call):
                 steps.append(CallNode(item.function, item.arguments))
             else:
-                if item.engine != engine:
+                if item.stream != engine:
                     raise NeuronError(
                         "NIR_SIM006",
                         f"the stream of {engine.name.lower()} holds an instruction of another "
@@ -217,7 +217,7 @@ class Walker:
                     instruction = node.instruction
                     if instruction.waits and _blocked(instruction, stream.env, semaphores):
                         break
-                    if late and stream.engine >= Engine.DMA0 and instruction.dst:
+                    if late and instruction.engine.is_dma:
                         pending.append((node, stream.env.copy()))
                     else:
                         execute(node, stream.env)

@@ -92,7 +92,9 @@ PROVENANCE: dict[str, str] = {
     "dma_fixed_ns": "public: nki-dma-bandwidth-guide (1300 ns semaphore to start) + 700 ns assumed "
     "for completion; CS-vadd-fd200 bounds two round trips and start-up by 19 us",
     "dma_completion_ns": "assumed: see dma_fixed_ns",
-    "dma_issue_ns": "fitted: CS-vadd-rc1, 1.07 us for three one-row transfers",
+    "dma_trigger_ns": "fitted: CS-vadd-rc1, 1.07 us for three one-row transfers",
+    "dma_small_bytes": "fitted: CS-vadd-rc1 and CS-vadd-rc128 take 1.03 to 1.07 us for three "
+    "transfers of 4 and 512 bytes, CS-vadd-fd2 at most 0.34 us for three of 1 KiB",
     "dma_descriptor_ns": "fitted: NKI-mm-0, 99 ns a row and engine where two inputs load at once",
     "dma_queue_descriptor_ns": "fitted: NKI-mm-2, one stream of 1 KiB rows at 100 GB/s; the plot "
     "of nki-dma-intro has the same floor, 2450 B a row at the full rate (Trn2)",
@@ -174,7 +176,8 @@ TRN1 = Machine(
     dma_engine_gbps=17.0,
     dma_fixed_ns=2000.0,
     dma_completion_ns=700.0,
-    dma_issue_ns=350.0,
+    dma_trigger_ns=350.0,
+    dma_small_bytes=512,
     dma_descriptor_ns=99.0,
     dma_queue_descriptor_ns=160.0,
     dma_burst_bytes=64,

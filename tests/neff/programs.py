@@ -54,21 +54,24 @@ def _param(param: Param) -> st.SearchStrategy[int | float]:
 
 @st.composite
 def instructions(draw: st.DrawFn, engine: Engine) -> Instruction:
-    """Any instruction of `engine`, its fields at random."""
-    spec: OpSpec = draw(st.sampled_from([s for s in OPCODES.values() if engine in s.engines]))
+    """Any instruction in the stream of `engine`, its fields at random."""
+    holds = [s for s in OPCODES.values() if engine in (s.triggers or s.engines)]
+    spec: OpSpec = draw(st.sampled_from(holds))
+    queues = [e for e in spec.engines if e.is_dma] or [engine]
 
     def operand(role: str) -> AccessPattern | None:
         return draw(st.one_of(st.none(), PATTERNS) if role.endswith("?") else PATTERNS)
 
     return Instruction(
         spec.name,
-        engine,
+        draw(st.sampled_from(queues)),
         tuple(map(operand, spec.dst)),
         tuple(map(operand, spec.src)),
         {p.name: draw(_param(p)) for p in spec.params if draw(st.booleans())},
         tuple(draw(st.lists(st.builds(Wait, SMALL, affines()), max_size=2))),
         tuple(draw(st.lists(st.builds(Update, SMALL, I64), max_size=2))),
         draw(st.integers(0, 4)),
+        engine,
     )
 
 
@@ -91,7 +94,7 @@ def items(engine: Engine, callees: list[str]) -> st.SearchStrategy[list[Item]]:
 @st.composite
 def programs(draw: st.DrawFn) -> Program:
     """Two functions over three engines, variables of all kinds, sources."""
-    engines = [Engine.PE, Engine.DVE, Engine.DMA0]
+    engines = [Engine.PE, Engine.DVE, Engine.SP]
     streams = {
         "main": {e: draw(items(e, ["layer"])) for e in engines if draw(st.booleans())},
         "layer": {e: draw(items(e, [])) for e in engines},
@@ -134,13 +137,14 @@ def copy_program() -> Program:
         {"accumulate": 0},
         (wait(0, 16), wait(1, 0)),
         (Update(1, 16),),
+        trigger=Engine.POOL,
     )
     return Program(
         "trn1",
         "main",
         {
-            "main": {e: [Call("body", (Affine(0),))] for e in (Engine.DMA0, Engine.DMA1)},
-            "body": {Engine.DMA0: [Loop(4, [load])], Engine.DMA1: [Loop(4, [store])]},
+            "main": {e: [Call("body", (Affine(0),))] for e in (Engine.SP, Engine.POOL)},
+            "body": {Engine.SP: [Loop(4, [load])], Engine.POOL: [Loop(4, [store])]},
         },
         [
             Variable("arg0", "input", 32768, 0, (128, 64), DType.F32, (256, 4), 0),

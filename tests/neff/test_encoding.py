@@ -52,7 +52,7 @@ def test_damage_never_gives_a_traceback(program: Program, data: st.DataObject) -
 def test_unrolling_evaluates_addresses() -> None:
     flat = INF1.legalise(copy_program())
     assert list(flat.streams) == ["main"]
-    store = flat.streams["main"][Engine.DMA1]
+    store = flat.streams["main"][Engine.POOL]
     assert len(store) == 4
     last = store[-1]
     assert isinstance(last, Instruction) and last.dst[0] is not None
@@ -67,7 +67,7 @@ def test_unrolling_has_a_limit() -> None:
 
 def test_unrolling_refuses_registers() -> None:
     program = copy_program()
-    loop = program.streams["body"][Engine.DMA0][0]
+    loop = program.streams["body"][Engine.SP][0]
     assert isinstance(loop, Loop)
     load = loop.body[0]
     assert isinstance(load, Instruction)
@@ -80,7 +80,7 @@ def test_unrolling_refuses_registers() -> None:
 
 def test_wrong_engine_is_refused() -> None:
     program = copy_program()
-    program.streams["body"][Engine.PE] = program.streams["body"].pop(Engine.DMA0)
+    program.streams["body"][Engine.PE] = program.streams["body"].pop(Engine.SP)
     with pytest.raises(NeuronError, match="NIR_ENC003"):
         TRN1.encode(program)
 

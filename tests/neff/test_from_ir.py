@@ -43,7 +43,7 @@ builtin.module attributes {nc.machine = "trn1"} {
       nc.dma (%t[0:128 | 16:1 | 0 + 16 * %i]) = (%x[0:128 * 64 | 16:1 | 0 + 16 * %i + 1 * %base])
         on dma0 update [<3, 16>] loc("copy.1")
       nc.dma (%y[0:128 * 64 | 16:1 | 0 + 16 * %i]) = (%t[0:128 | 16:1 | 0 + 16 * %i])
-        on dma1 wait [<3, 16 + 16 * %i>] loc("copy.1")
+        on dma1 by pool wait [<3, 16 + 16 * %i>] loc("copy.1")
     }
     nc.return
   }
@@ -83,10 +83,10 @@ def program_of(text: str) -> Program:
 def test_loops_calls_and_addresses() -> None:
     program = program_of(LOOPED)
     assert program.streams["main"] == {
-        engine: [Call("layer", (Affine(0),))] for engine in (Engine.DMA0, Engine.DMA1)
+        engine: [Call("layer", (Affine(0),))] for engine in (Engine.SP, Engine.POOL)
     }
-    (load,) = program.streams["layer"][Engine.DMA0]
-    (store,) = program.streams["layer"][Engine.DMA1]
+    (load,) = program.streams["layer"][Engine.SP]
+    (store,) = program.streams["layer"][Engine.POOL]
     assert isinstance(load, Loop) and isinstance(store, Loop) and load.trip_count == 4
     first, second = load.body[0], store.body[0]
     assert isinstance(first, Instruction) and isinstance(second, Instruction)

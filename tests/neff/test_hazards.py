@@ -202,3 +202,10 @@ def test_loops_and_calls_may_be_nested() -> None:
 
 def test_the_message_names_the_instruction() -> None:
     refused(build({Engine.DMA0: [transfer(updates=(Update(0, 1),))]}), "'dma' of DMA0 ('op.1')")
+
+
+def test_a_queue_belongs_to_one_engine() -> None:
+    mine, other = transfer(updates=()), transfer(updates=(), trigger=Engine.ACT)
+    whole = build({Engine.DVE: []})
+    whole.streams["main"] |= {Engine.SP: [mine], Engine.ACT: [other]}
+    refused(whole, "ACT and SP both start transfers of DMA0; a queue belongs to one engine")

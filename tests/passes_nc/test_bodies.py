@@ -131,12 +131,12 @@ def test_buffers_that_differ_from_call_to_call_come_in_registers() -> None:
     module = _module(PASSED)
     x = np.random.default_rng(2).standard_normal((2, 32, 64)).astype(np.float32)
     program = program_from_module(module, TRN1)
-    calls = [i for i in program.streams["main"][Engine.DMA0] if isinstance(i, Call)]
+    calls = [i for i in program.streams["main"][Engine.SP] if isinstance(i, Call)]
     assert [c.arguments for c in calls] == [
         (Affine(0), Affine(0)),
         (Affine(1), Affine(8192)),
     ]
-    load = program.streams["layer"][Engine.DMA0][0]
+    load = program.streams["layer"][Engine.SP][0]
     assert not isinstance(load, Call) and load.src[0].address == Affine(0, ((ARGUMENT + 1, 1),))  # type: ignore[union-attr]
     for outputs in (run_module(module, list(x), TRN1), run(program, list(x), TRN1).outputs):
         assert np.array_equal(outputs[0], x)

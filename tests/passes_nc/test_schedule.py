@@ -36,15 +36,19 @@ def test_nothing_starts_early_beside_what_waits_for_a_bank() -> None:
     assert start[4] >= start[3] + works[3].latency
 
 
-def test_a_small_transfer_does_not_wait_for_large_ones_of_other_queues() -> None:
+def test_what_waits_for_a_small_transfer_does_not_wait_for_large_ones_of_other_queues() -> None:
+    """Triggers follow each other in the stream of SP; what moves they do not wait for."""
     works = [
-        Work(Engine.DMA1, 350.0, 6000.0, dma=4000.0),
-        Work(Engine.DMA2, 350.0, 2080.0, dma=50.0),
-        Work(Engine.DMA3, 350.0, 6000.0, dma=4000.0),
+        Work(Engine.SP, 350.0, 9000.0, dma=4000.0, transfer=True),
+        Work(Engine.SP, 350.0, 2080.0, dma=50.0, transfer=True),
+        Work(Engine.SP, 350.0, 6000.0, dma=4000.0, transfer=True),
+        Work(Engine.ACT, 100.0, 100.0),
+        Work(Engine.DVE, 100.0, 100.0),
     ]
-    start = list_schedule(works, [{}, {}, {}], TRN1, window=100)
-    assert start[:2] == [0.0, 0.0]
-    assert start[2] == 4050.0
+    start = list_schedule(works, [{}, {}, {}, {1: True}, {2: True}], TRN1, window=100)
+    assert start[:3] == [0.0, 700.0, 350.0]
+    assert start[3] == 700.0 + 2080.0 + TRN1.semaphore_latency_ns
+    assert start[4] == 4000.0 + 6000.0 + TRN1.semaphore_latency_ns
 
 
 def test_a_spread_row_comes_when_its_reader_waits_for_nothing_else() -> None:

@@ -72,12 +72,13 @@ def check_synchronised(module: ModuleOp) -> None:
     events = trace(module, placed=True)
     started: list[int] = []  # bit sets of events known to be complete
     done: list[int] = []
-    last: dict[int, int] = {}  # by engine
+    last: dict[int, int] = {}  # by stream
+    computed: dict[int, int] = {}  # by compute engine, its last event
     earlier: dict[int, int] = {}  # by compute engine, all its events so far
     posts: dict[int, list[tuple[int, int]]] = {}  # by semaphore: (value reached, event)
     for j, event in enumerate(events):
-        engine = int(event.record.engine)
-        known = started[last[engine]] if engine in last else 0
+        engine, stream = int(event.record.engine), int(event.record.stream)
+        known = started[last[stream]] if stream in last else 0
         for wait in event.record.waits:
             value = wait.value.at(event.env)
             if value <= 0:
@@ -88,8 +89,9 @@ def check_synchronised(module: ModuleOp) -> None:
         started.append(known)
         if engine < COMPUTE:
             complete = known | earlier.get(engine, 0) | 1 << j
-            if engine in last:
-                complete |= done[last[engine]]
+            if engine in computed:
+                complete |= done[computed[engine]]
+            computed[engine] = j
             earlier[engine] = earlier.get(engine, 0) | 1 << j
         else:
             complete = known | 1 << j
@@ -103,7 +105,7 @@ def check_synchronised(module: ModuleOp) -> None:
                 else:
                     assert known >> before & 1, f"two transfers on semaphore {update.semaphore}"
             sequence.append(((sequence[-1][0] if sequence else 0) + update.amount, j))
-        last[engine] = j
+        last[stream] = j
     for j, event in enumerate(events):
         engine = int(event.record.engine)
         for i in range(j):

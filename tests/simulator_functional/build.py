@@ -12,6 +12,7 @@ from neuronir.dialects.nc.instruction import (
     Source,
     Variable,
 )
+from tests.streams import triggered
 
 F32 = DType.F32
 
@@ -39,7 +40,7 @@ def program(
     return Program(
         "trn1",
         "main",
-        {"main": {engine: list(items) for engine, items in streams.items()}},
+        {"main": triggered(streams)},
         list(variables),
         [Source("op.1", "layer/op", "model.py", 7)],
         semaphores=semaphores,

@@ -13,6 +13,7 @@ from neuronir.dialects.nc.instruction import (
     Variable,
     Wait,
 )
+from tests.streams import triggered
 
 P = 128
 B_LOADED, A_LOADED, STORED, PE_DONE, ACT_DONE = 0, (1, 2), (3, 4), 5, 6
@@ -125,7 +126,7 @@ def gemm(tiles: int, contraction: int, columns: int) -> Program:
     return Program(
         machine="trn1",
         entry="main",
-        streams={"main": {Engine.DMA0: [load_b], **looped}},
+        streams={"main": triggered({Engine.DMA0: [load_b], **looped})},
         variables=[
             Variable("a", "input", a_bytes, a_hbm, (contraction, rows), DType.BF16, (), 0),
             Variable("b", "input", b_bytes, b_hbm, (contraction, columns), DType.BF16, (), 1),

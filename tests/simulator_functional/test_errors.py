@@ -162,6 +162,7 @@ def test_gather_outside_its_table() -> None:
         (row, index),
         {"row_stride": 16, "rows": 6},
         (Wait(0, Affine(1)),),
+        trigger=Engine.POOL,
     )
     inputs = [np.zeros((6, 4), np.float32)]
     text = fails("NIR_SIM003", fill, gather, variables=[table], inputs=inputs)
@@ -237,7 +238,7 @@ def test_registers_calls_and_loops() -> None:
     y = variable("y", "output", 1024, 2, 4)
     word = AccessPattern(Space.HBM, DType.I32, Affine(512), 0, 1, ((1, 1),))
     load = Instruction(
-        "register_load", Engine.DMA3, (), (word,), {"register": 2, "low": 0, "high": 7}
+        "register_load", Engine.SP, (), (word,), {"register": 2, "low": 0, "high": 7}
     )
     row = AccessPattern(
         Space.HBM, DType.F32, Affine(0, ((32, 16), (REGISTER + 2, 16))), 0, 1, ((1, 4),)
@@ -249,12 +250,12 @@ def test_registers_calls_and_loops() -> None:
         "main",
         {
             "main": {
-                Engine.DMA3: [
+                Engine.SP: [
                     load,
                     Loop(2, [Call("row", (Affine(0, ((0, 1),)), Affine(0, ((0, 16),))))]),
                 ]
             },
-            "row": {Engine.DMA3: [move]},
+            "row": {Engine.SP: [move]},
         },
         [x, start, y],
         [],

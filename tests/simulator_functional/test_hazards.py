@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from neuronir.dialects.nc.enums import AluOp, DType, Engine, Space
+from neuronir.dialects.nc.enums import Activation, AluOp, DType, Engine, Space
 from neuronir.dialects.nc.instruction import (
     ARGUMENT,
     REGISTER,
@@ -369,3 +369,19 @@ def test_inputs_and_constants_are_not_written(kind: str, address: int) -> None:
             inputs,
             get_machine("trn1"),
         )
+
+
+def test_a_transfer_does_not_wait_for_what_its_own_engine_computes() -> None:
+    """ACT starts it when the instruction before has been issued, not when that is done."""
+    write = Instruction("activation", Engine.ACT, (tile(0, 64), None), (tile(512, 64), None, None))
+    write.params = {"func": int(Activation.COPY), "scale": 1.0, "bias": 0.0}
+    store = replace(STORE, trigger=Engine.ACT)
+    ready = signalled(fill(tile(512, 64)), updates=[Update(1)])
+    begun = signalled(write, [at_least(1, 1)], [Update(0)])
+
+    def whole(last: Instruction) -> Program:
+        return program({Engine.DVE: [ready], Engine.ACT: [begun, last]}, [X, Y])
+
+    check_races(whole(signalled(store, [at_least(0, 1)])))
+    with pytest.raises(NeuronError, match="NIR_SIM020.*Data race"):
+        check_races(whole(store))

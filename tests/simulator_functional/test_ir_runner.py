@@ -68,7 +68,7 @@ def test_calls_and_registers() -> None:
     body = f"""
       %n = nc.address_of @n : memref<1xi32, {HBM}>
       %r = nc.register_load () = (%n[0:1 | 1:1 | 0])
-        {{low = 0 : i64, high = 200 : i64}} on dma0 -> index
+        {{low = 0 : i64, high = 200 : i64}} on sp -> index
       %zero = arith.constant 0 : index
       %one = arith.constant 8 : index
       nc.call @row(%r, %zero)

@@ -11,6 +11,7 @@ from neuronir.dialects.nc.instruction import (
     Update,
     Wait,
 )
+from tests.streams import triggered
 
 
 def sbuf(
@@ -69,4 +70,5 @@ def raising(instruction: Instruction, semaphore: int, amount: int = 1) -> Instru
 
 def program(streams: dict[Engine, list[Item]], semaphores: int = 0) -> Program:
     """A program of one function."""
-    return Program("trn1", "main", {"main": streams}, [], [Source("op")], {}, semaphores)
+    main = triggered(streams)
+    return Program("trn1", "main", {"main": main}, [], [Source("op")], {}, semaphores)

@@ -10,7 +10,7 @@ from neuronir.targets.simulator.timing import simulate_timing
 
 @pytest.mark.parametrize("phase", ["virtual", "ordered"])
 def test_the_report_says_where_an_instruction_is_written(phase: str) -> None:
-    text = vector_add(1, 200).text(phase)
+    text = vector_add(1, 128, 200).text(phase)
     options = CompileOptions(compile_from=phase)
     program = compile_text(text, "trn1", options, name="some/folder/add.mlir", kind="mlir").program
     assert program is not None

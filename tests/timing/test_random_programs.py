@@ -80,7 +80,7 @@ def timed(steps: Sequence[Step]) -> tuple[TimingResult, Report]:
         amounts.append(16 if item.engine.is_dma else 1)
         item.updates = (Update(i, amounts[i]),)
         item.waits = tuple(Wait(j, Affine(amounts[j])) for j in sorted(step.after))
-        streams.setdefault(item.engine, []).append(item)
+        streams.setdefault(item.stream, []).append(item)
     result = simulate_timing(program(streams, len(steps)))
     return result, build_report(result)
 

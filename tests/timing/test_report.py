@@ -123,7 +123,7 @@ def test_calls_go_to_the_variables_of_their_arguments() -> None:
     load.src = (moved,)
     call = Loop(4, [Call("layer", (Affine(0, ((0, 1 << 20),)),))])
     p = program({Engine.DMA0: [call]})
-    p.streams["layer"] = {Engine.DMA0: [load]}
+    p.streams["layer"] = {Engine.SP: [load]}
     p.variables = [
         Variable("a", "input", 1 << 20, 0),
         Variable("w", "constant", 3 << 20, 1 << 20),
@@ -180,9 +180,11 @@ def test_trace() -> None:
     write_trace(result, out)
     events = json.loads(out.getvalue())["traceEvents"]
     tracks = {e["args"]["name"] for e in events if e["name"] == "thread_name"}
-    assert tracks == {"tensor (PE)", "scalar (ACT)", "queue dma0", "queue dma1", "queue dma2"}
+    engines = {"tensor (PE)", "vector (DVE)", "scalar (ACT)", "gpsimd (POOL)", "sync (SP)"}
+    assert tracks == {*engines, "queue dma0", "queue dma1", "queue dma2"}
     slices = [e for e in events if e["ph"] == "X"]
-    assert len(slices) == 6
+    assert len(slices) == 9
+    assert sum(e["cat"] == "trigger" for e in slices) == 3
     assert {e["name"] for e in slices} == {"dot.1", "add.2"}
     assert "func=copy" in next(e for e in slices if e["cat"] == "activation")["args"]["operands"]
     starts = {e["id"]: e["ts"] for e in events if e["ph"] == "s"}

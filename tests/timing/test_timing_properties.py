@@ -65,7 +65,7 @@ def chain(stages: list[Stage], trips: int, depth: int) -> dict[Engine, list[Item
             item.waits = (Wait(i - 1, Affine(a, ((0, a),))),)
         else:
             item.waits = (Wait(len(items) - 1, Affine(a * (1 - depth), ((0, a),))),)
-        bodies.setdefault(item.engine, []).append(item)
+        bodies.setdefault(item.stream, []).append(item)
     return {engine: [Loop(trips, body)] for engine, body in bodies.items()}
 
 

@@ -185,3 +185,25 @@ builtin.module {
   // expected-error@+1 {{nc.variable @x is of kind 'in'; there is input, output, constant, scratch, spill}}
   nc.variable "x" : "in" memref<64xf32, #nc.space<"hbm">> index 0
 }
+
+// -----
+
+builtin.module {
+  nc.func "main" {
+    %s = nc.alloc : memref<128x8xf32, #nc.space<"sbuf">>
+    // expected-error@+1 {{nc.dma: is not started by 'dma1' but by sp, pe, act, dve, pool}}
+    nc.dma (%s[0:128 | 8:1 | 0]) = (%s[0:128 | 8:1 | 0]) on dma0 by dma1
+    nc.return
+  }
+}
+
+// -----
+
+builtin.module {
+  nc.func "main" {
+    %s = nc.alloc : memref<128x8xf32, #nc.space<"sbuf">>
+    // expected-error@+1 {{nc.memset: is no transfer, which an engine starts}}
+    nc.memset (%s[0:128 | 8:1 | 0]) = () {value = 0.0 : f64} on dve by sp
+    nc.return
+  }
+}

@@ -11,10 +11,10 @@
 // CHECK: {{ }}4 prefetch: loads
 // CHECK: {{ }}9216 sbuf bytes per partition without sharing
 // CHECK: {{ }}4 banks
-// CHECK: {{ 110..}} estimated ns with bank rotation
-// CHECK: {{ 112..}} estimated ns with the first empty bank
+// CHECK: {{ 113..}} estimated ns with bank rotation
+// CHECK: {{ 113..}} estimated ns with the first empty bank
 // CHECK: {{ 121..}} list scheduling: estimated ns in program order
-// CHECK: {{ 110..}} list scheduling: estimated ns in the order chosen
+// CHECK: {{ 113..}} list scheduling: estimated ns in the order chosen
 
 // OFF: {{ }}2 prefetch: depth
 // OFF: {{ 121..}} list scheduling: estimated ns in program order

@@ -51,7 +51,7 @@ builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
 // SYNC:   nc.tensor_tensor {{.*}} on dve wait [<[[L]], 16 + 16 * %{{[a-z0-9_]+}}>{{.*}}] update [<[[E]], 1>]
 // SYNC-LABEL: nc.func "main"
 // SYNC:   nc.call @add
-// SYNC:   nc.dma {{.*}} on dma4 wait [<[[E]], {{[0-9]+}}>]
+// SYNC:   nc.dma {{.*}} on dma4 by pool wait [<[[E]], {{[0-9]+}}>]
 
 // A loop that is written out takes the function with it.
 // WRITTEN-NOT: nc.func "add"

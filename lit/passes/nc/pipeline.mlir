@@ -55,7 +55,7 @@ builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
 // SYNC: nc.dma {{.*}} on dma2 wait [<0, 0 + 1 * %{{[a-z0-9_]+}}>] update [<[[L:[0-9]+]], 16>]
 // SYNC: nc.matmul {{.*}} on pe wait [<[[L]], 16 + 16 * %{{[a-z0-9_]+}}>, <[[W]], 16>, <1, 0 + 1 * %{{[a-z0-9_]+}}>] update [<0, 1>]
 // SYNC: nc.activation {{.*}} on act wait [<0, 1 + 1 * %{{[a-z0-9_]+}}>
-// SYNC: nc.dma {{.*}} on dma4 wait [<1, 1 + 1 * %{{[a-z0-9_]+}}>]
+// SYNC: nc.dma {{.*}} on dma4 by pool wait [<1, 1 + 1 * %{{[a-z0-9_]+}}>]
 
 // PIPE: nc.dma
 // PIPE: scf.for

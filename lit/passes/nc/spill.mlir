@@ -10,10 +10,10 @@
 // stored and loaded back.
 
 // CHECK: nc.variable "[[V:spill[0-9]+]]" : "spill" memref<128x512xf32, #nc.space<"hbm">>
-// CHECK: nc.dma (%[[FAR:[0-9]+]][0:128 * 512 | 512:1 | 0]) = (%sum[0:128 | 512:1 | 0]) on dma8 attributes {nc.spill}
+// CHECK: nc.dma (%[[FAR:[0-9]+]][0:128 * 512 | 512:1 | 0]) = (%sum[0:128 | 512:1 | 0]) on dma12 attributes {nc.spill}
 // CHECK: nc.memset (%[[ZEROS:[0-9]+]][0:128 | 512:1 | 0]) = () {value = 0.000000e+00 : f64} on dve attributes {nc.spill}
 // CHECK: nc.dma (%[[IN:[0-9]+]][0:128 | 512:1 | 0]) = (%x[0:128 * 512 | 512:1 | 0]) on dma1 attributes {nc.spill}
-// CHECK: nc.dma (%[[SUM:[0-9]+]][0:128 | 512:1 | 0]) = (%[[FAR]][0:128 * 512 | 512:1 | 0]) on dma9 attributes {nc.spill}
+// CHECK: nc.dma (%[[SUM:[0-9]+]][0:128 | 512:1 | 0]) = (%[[FAR]][0:128 * 512 | 512:1 | 0]) on dma8 attributes {nc.spill}
 // CHECK: nc.tensor_tensor (%d[0:128 | 512:1 | 0]) = (%d[0:128 | 512:1 | 0], %[[SUM]][0:128 | 512:1 | 0])
 // CHECK: nc.tensor_tensor (%d[0:128 | 512:1 | 0]) = (%d[0:128 | 512:1 | 0], %[[IN]][0:128 | 512:1 | 0])
 // CHECK: nc.tensor_tensor (%d[0:128 | 512:1 | 0]) = (%d[0:128 | 512:1 | 0], %[[ZEROS]][0:128 | 512:1 | 0])

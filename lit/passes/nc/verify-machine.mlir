@@ -169,3 +169,29 @@ builtin.module attributes {nc.machine = "trn1"} {
     nc.return
   }
 }
+
+// -----
+
+
+builtin.module attributes {nc.machine = "trn1"} {
+  nc.func "main" {
+    %a = nc.alloc : memref<128x64xf32, #nc.space<"sbuf">>
+    %b = nc.alloc : memref<128x64xf32, #nc.space<"sbuf">>
+    nc.dma (%a[0:128 | 32:1 | 0]) = (%b[0:128 | 32:1 | 0]) on dma3 by act
+    // expected-error@+1 {{is started by sp, as others of dma3 are by act: a queue belongs to one engine}}
+    nc.dma (%a[0:128 | 32:1 | 32]) = (%b[0:128 | 32:1 | 0]) on dma3
+    nc.return
+  }
+}
+
+// -----
+
+
+builtin.module attributes {nc.machine = "inf1"} {
+  nc.func "main" {
+    %a = nc.alloc : memref<128x64xf32, #nc.space<"sbuf">>
+    // expected-error@+1 {{inf1 has no pool engine to start a transfer}}
+    nc.dma (%a[0:128 | 32:1 | 0]) = (%a[0:128 | 32:1 | 32]) on dma3 by pool
+    nc.return
+  }
+}

@@ -36,7 +36,7 @@ def by_columns(machine: Machine, chip: View, memory: View) -> Iterator[tuple[Vie
     if (
         not contiguous
         or not 1 < columns <= MOST_COLUMNS
-        or max(machine.dma_issue_ns, row / together) >= row
+        or max(machine.dma_trigger_ns, row / together) >= row
     ):
         yield chip, memory
         return

@@ -282,7 +282,7 @@ class Estimate:
         tile = b.rows if side == 0 else self.machine.partitions
         size = self.p.loaded[side].size
         loaded = self._transfer(tile, b.block_depth * size, self.machine.dma_queue_descriptor_ns)
-        loaded += self.machine.dma_issue_ns
+        loaded += self.machine.dma_trigger_ns
         whole, rest = divmod(extent, block)
         total = 0.0
         for count, rows in ((whole, block), (1, rest)):
