@@ -14,7 +14,7 @@ _PASSES = {
         "hlo-choose-blocks,lower-hlo-to-nc,nc-dce,nc-forward-psum,nc-balance-evictions"
     ),
     "ordered": "nc-order",
-    "allocated": "nc-spill,nc-assign-banks,nc-allocate,nc-split-transfers",
+    "allocated": "nc-spill,nc-assign-banks,nc-allocate,nc-split-transfers,nc-order-triggers",
     "synchronised": "nc-synchronise",
 }
 

@@ -14,6 +14,7 @@ _CLASSES = {
     "nc-assign-banks": ("assign_banks", "NcAssignBanks"),
     "nc-allocate": ("allocate", "NcAllocate"),
     "nc-split-transfers": ("split_transfers", "NcSplitTransfers"),
+    "nc-order-triggers": ("order_triggers", "NcOrderTriggers"),
     "nc-synchronise": ("synchronise", "NcSynchronise"),
     "nc-verify-machine": ("verify_machine", "NcVerifyMachine"),
     "nc-verify-order": ("verify_order", "NcVerifyOrder"),

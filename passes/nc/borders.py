@@ -18,6 +18,7 @@ _ORDERING = frozenset(
         "nc-assign-banks",
         "nc-allocate",
         "nc-split-transfers",
+        "nc-order-triggers",
         "nc-synchronise",
     )
 )

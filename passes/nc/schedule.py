@@ -108,6 +108,7 @@ def list_schedule(
     fixed: dict[int, float] | None = None,
     psum: PsumDemand | None = None,
     spreads: Collection[int] = (),
+    chains: Sequence[tuple[int, int]] = (),
 ) -> list[float]:
     """Start times (ns) of the instructions of a block, consistent with their dependences.
 
@@ -119,6 +120,8 @@ def list_schedule(
     takes as they are (the weight stream). `psum` keeps the schedule within the banks. `spreads` are
     rows of constants that PE spreads over the partitions: each waits until its reader waits for
     nothing else, so that it takes no bank for long, and then goes before all other work of PE.
+    `chains` are pairs of instructions that one engine has to begin in their order; then of those
+    that are ready the first in program order goes first on all engines.
     """
     n = len(works)
     given = fixed or {}
@@ -130,11 +133,15 @@ def list_schedule(
         missing[j] = len(found)
         for i, data in found.items():
             successors[i].append((j, delay(works[i], works[j], data, machine)))
+    for i, j in chains:
+        missing[j] += 1
+        successors[i].append((j, works[i].issue))
     tail = [0.0] * n
     for i in range(n - 1, -1, -1):
         tail[i] = max((d + tail[j] for j, d in successors[i]), default=works[i].latency)
     urgency = [
-        float(i) if works[i].engine == Engine.PE else PLACE_NS * i - tail[i] for i in range(n)
+        float(i) if chains or works[i].engine == Engine.PE else PLACE_NS * i - tail[i]
+        for i in range(n)
     ]
     waits: dict[int, int] = {}  # spreads: how many their readers wait for besides
     followers: dict[int, list[int]] = {}

@@ -78,6 +78,11 @@ class Blocked(BlockProduct):
         last = self.p.k - (steps - 1) * depth
 
         def bring(at: Place, size: int, after: Callable[[int], None] | None = None) -> Part:
+            # What PE transposes comes first: the transposes go between products, a load does not.
+            if self.left.matrix.across and after is None:
+                self.bring(self.left, m, rows, at, size, first_left)
+                self.bring(self.right, n, columns, at, size, first_right)
+                return here()
             self.bring(self.right, n, columns, at, size, first_right)
             self.bring(self.left, m, rows, at, size, first_left, after)
             return here()
