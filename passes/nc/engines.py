@@ -109,6 +109,7 @@ class QueueAllotter:
         return variable.kind.data if variable is not None else ""
 
 
+LOADS = frozenset(Engine(Engine.DMA0 + n) for n in _LOAD)
 _STORING = frozenset(Engine(Engine.DMA0 + n) for n in _STORE)
 
 

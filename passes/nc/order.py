@@ -52,6 +52,7 @@ from neuronir.passes.nc.schedule import is_spread, list_schedule, work_of
 from neuronir.passes.nc.split_transfers import PIECE, SCHEDULED, split_transfers
 from neuronir.passes.nc.steady import report_layers, time_round
 from neuronir.passes.nc.streams import Ring, place_streams
+from neuronir.passes.nc.triggers import choose_triggers
 from neuronir.passes.nc.unroll import drop_barriers, unroll_small_loops
 from neuronir.passes.statistics import gains, record
 
@@ -120,6 +121,7 @@ class NcOrder(ModulePass):
         record(self.name, "pieces of loads", pieces)
         func.attributes[SCHEDULED] = UnitAttr()
         assign_engines(block, machine, queues)
+        choose_triggers(block, machine, queues)
         hoist_buffers(block)
         if self.prefetch:
             prefetch_loops(func, kinds, machine, self.window, capacity, self.rotate)

@@ -6,6 +6,7 @@ import pytest
 
 from benchmarks.calibration.measure import Row, compiled, simulate, summary
 from benchmarks.calibration.published import KERNELS, Published
+from benchmarks.calibration.vector_add import vector_add
 from neuronir.targets.simulator.timing import simulate_timing
 
 # Where the vendor's compiler chose an order that was not published and leaves engines idle.
@@ -29,24 +30,25 @@ def test_latency_is_within_15_percent(kernel: Published) -> None:
 
 @pytest.mark.slow
 def test_all_kernels_agree_with_what_was_published() -> None:
-    rows = [simulate(kernel) for kernel in KERNELS]
-    for row in rows:
-        check(row)
-    found = summary(rows)
-    assert found.mape <= 8
-    assert found.median <= 5
-    assert found.spearman >= 0.98
-    documented = written()
-    for row in rows:
-        assert row.simulated_us == pytest.approx(documented[row.kernel.name], rel=0.01)
+    for column, phase in ((3, "virtual"), (5, "ordered")):
+        rows = [simulate(kernel, phase) for kernel in KERNELS]
+        found = summary(rows)
+        assert found.mape <= 8
+        assert found.median <= 5
+        assert found.spearman >= 0.97
+        documented = times_in(column)
+        for row in rows:
+            if phase == "ordered":
+                check(row)
+            assert row.simulated_us == pytest.approx(documented[row.kernel.name], rel=0.01)
 
 
-def written() -> dict[str, float]:
-    """The simulated times in docs/accuracy.md."""
+def times_in(column: int) -> dict[str, float]:
+    """The simulated times of a column of docs/accuracy.md."""
     page = (Path(__file__).parents[2] / "docs" / "accuracy.md").read_text()
     cells = [[c.strip() for c in line.split("|")] for line in page.splitlines()]
     names = {k.name for k in KERNELS}
-    return {c[1]: float(c[3].replace(",", "")) for c in cells if len(c) > 4 and c[1] in names}
+    return {c[1]: float(c[column].replace(",", "")) for c in cells if len(c) > 4 and c[1] in names}
 
 
 @pytest.mark.parametrize("name", ["CS-vadd-fd2", "AO-silu", "NKI-mamba2", "AC-4_attention"])
@@ -78,3 +80,19 @@ def test_kernels_move_the_bytes_that_were_counted() -> None:
     for name, (read, written) in counted.items():
         report = simulate(next(k for k in KERNELS if k.name == name)).report
         assert (report["hbm_read_bytes"], report["hbm_write_bytes"]) == (read, written)
+
+
+@pytest.mark.parametrize("phase", ["ordered", "virtual"])
+def test_small_tiles_come_out_of_one_rule(phase: str) -> None:
+    """A round of one element was measured at 1.07 us and one of 128 elements takes as long; one of
+    256 elements takes a third of that. All three have one form."""
+
+    def round_us(rows: int, columns: int, rounds: int) -> float:
+        kernel = Published("", 1.0, lambda: vector_add(rounds, rows, columns), "")
+        twice = Published("", 1.0, lambda: vector_add(2 * rounds, rows, columns), "")
+        return (simulate(twice, phase).simulated_us - simulate(kernel, phase).simulated_us) / rounds
+
+    one, rows, tile = round_us(1, 1, 800), round_us(128, 1, 800), round_us(128, 2, 800)
+    assert one == pytest.approx(1.07, rel=0.05)
+    assert rows == pytest.approx(one, rel=0.02)
+    assert tile == pytest.approx(0.34, rel=0.1)

@@ -1,0 +1,63 @@
+"""Which engines help SP to start transfers, where SP would be what bounds a block."""
+
+from xdsl.dialects import scf
+from xdsl.ir import Block, SSAValue
+
+from neuronir.dialects.nc.cost import cost
+from neuronir.dialects.nc.enums import Engine
+from neuronir.dialects.nc.machine import Machine
+from neuronir.dialects.nc.ops import InstructionOp
+from neuronir.dialects.nc.records import shape_record
+from neuronir.dialects.nc.structure import AddressOfOp, CallOp
+from neuronir.passes.nc.engines import LOADS, QueueAllotter, start_by
+from neuronir.passes.statistics import record
+
+_HELPERS = {Engine.ACT: Engine.DMA11, Engine.PE: Engine.DMA15}
+"""Engines that trigger beside what they compute, each with a DMA queue. DVE and POOL do not help:
+they share a port, and POOL starts what stores."""
+
+
+def choose_triggers(block: Block, machine: Machine, queues: QueueAllotter) -> None:
+    """Let other engines start loads of arguments, array by array, where SP has more to do in a
+    round of an innermost loop, or in straight-line code, than anything else."""
+    for op in block.ops:
+        if isinstance(op, scf.ForOp):
+            choose_triggers(op.body.block, machine, queues)
+    if any(isinstance(op, scf.ForOp | CallOp) for op in block.ops):
+        return
+    busy = dict.fromkeys((e for e in Engine if not e.is_dma), 0.0)
+    moved_ns = 0.0
+    arrays: dict[SSAValue | str, list[InstructionOp]] = {}
+    for op in block.ops:
+        if not isinstance(op, InstructionOp):
+            continue
+        done = shape_record(op)
+        spent = cost(done, machine)
+        busy[done.stream] += spent.issue_ns
+        if done.engine.is_dma:
+            moved_ns += spent.dma_load_ns / machine.dma_engines
+            if done.engine in LOADS and done.stream is Engine.SP:
+                arrays.setdefault(_array(op), []).append(op)
+    bound = max(moved_ns, *(time for engine, time in busy.items() if engine is not Engine.SP))
+    for loads in sorted(arrays.values(), key=len, reverse=True):
+        time = len(loads) * machine.dma_trigger_ns
+        helper = min(_HELPERS, key=lambda e: (busy[e], e))
+        queue = _HELPERS[helper]
+        if busy[Engine.SP] <= bound or queues.owners.setdefault(queue, helper) is not helper:
+            break
+        if busy[helper] + time >= busy[Engine.SP]:
+            continue
+        for op in loads:
+            start_by(op, queue, helper)
+        busy[helper] += time
+        busy[Engine.SP] -= time
+        bound = max(bound, busy[helper])
+        record("nc-order", f"loads that {helper.name} starts", len(loads))
+
+
+def _array(op: InstructionOp) -> SSAValue | str:
+    """What a load reads: the name of its variable."""
+    source = op.operands[1]
+    if isinstance(source.owner, AddressOfOp):
+        return source.owner.variable.root_reference.data
+    return source
