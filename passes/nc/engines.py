@@ -52,6 +52,8 @@ class QueueAllotter:
         self.storing = Engine.POOL if machine.has_pool else Engine.SP
         self.owners: dict[Engine, Engine] = {}
         for op in ops:
+            if isinstance(op, InstructionOp) and op.spec.triggers[:1] == (Engine.POOL,):
+                self.storing = Engine.SP  # POOL makes descriptors, which a store would hold up
             if isinstance(op, InstructionOp) and op.spec.triggers and op.engine is not None:
                 self.owners.setdefault(Engine[op.engine.data.upper()], trigger_of(op))
         self.large = machine.dma_gbps * machine.dma_fixed_ns * LATENCIES
