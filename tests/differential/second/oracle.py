@@ -75,6 +75,21 @@ def opened(program: Program) -> Program:
     return replace(program, instrs=instrs, inputs=inputs)
 
 
+def fenced(program: Program) -> Program:
+    """The program with barriers ahead of what slices at computed starts: XLA joins two such slices
+    to one, whose start is the sum in the type of the second start, and clamps only that."""
+    instrs: list[Instr] = []
+    for instr in program.instrs:
+        if instr.opcode in ("dynamic-slice", "gather"):
+            first, *rest = instr.operands
+            shapes = next(i.shapes for i in instrs if i.name == first)
+            fence = Instr(f"{instr.name}_f", "opt-barrier", shapes, (first,))
+            instrs.append(fence)
+            instr = replace(instr, operands=(fence.name, *rest))
+        instrs.append(instr)
+    return replace(program, instrs=instrs)
+
+
 def values(program: Program) -> dict[str, Array]:
     """Each value by the name of its instruction; `NAME_s` is the scale of a sum or dot."""
     program = opened(program)
@@ -82,7 +97,7 @@ def values(program: Program) -> dict[str, Array]:
     names = [i.name for i in program.instrs if len(i.shapes) == 1]
     names += [f"{name}_s" for name in extra]
     last = [instr for made in extra.values() for instr in made]
-    text = program.text(names, last)
+    text = fenced(program).text(names, last)
     try:
         outputs = run_xla(text, program.arguments(), quick=True)
     except Exception:  # Some products are only there for code that is optimised.

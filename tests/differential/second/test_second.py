@@ -4,10 +4,13 @@ import hashlib
 from collections import Counter
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 
 from tests.differential.second.__main__ import EVERY, outcomes
 from tests.differential.second.generate import program
+from tests.differential.second.oracle import values
+from tests.differential.second.program import Instr, Program, Shape
 
 # Programs whose faults are known and being mended are left out.
 FAST = [seed for seed in range(42) if seed not in (19, 36)]
@@ -42,3 +45,39 @@ def test_a_seed_gives_one_program() -> None:
     texts = "".join(program(seed).text() for seed in range(10))
     digest = hashlib.sha256(texts.encode()).hexdigest()[:16]
     assert digest == "8b81c3f0346e8d23"
+
+
+_SLICED = {
+    "dynamic-slice": (Shape("s8"), ", dynamic_slice_sizes={10}"),
+    "gather": (
+        Shape("s8", (1,)),
+        ", offset_dims={0}, collapsed_slice_dims={}, start_index_map={0}, index_vector_dim=0"
+        ", slice_sizes={10}",
+    ),
+}
+
+
+@pytest.mark.parametrize("start", [5, -5, 100])
+@pytest.mark.parametrize("opcode", _SLICED)
+def test_slices_of_slices_are_clamped_each(opcode: str, start: int) -> None:
+    """XLA alone would take 10 elements from start + 300 or start + 600 on, or of that in 8 bits."""
+    index, attributes = _SLICED[opcode]
+    for outer in (300, 600):
+        instrs = [
+            Instr("x", "parameter", (Shape("s32", (600,)),)),
+            Instr("i", "parameter", (Shape("s32"),)),
+            Instr("j", "parameter", (index,)),
+            Instr(
+                "a",
+                "dynamic-slice",
+                (Shape("s32", (100,)),),
+                ("x", "i"),
+                ", dynamic_slice_sizes={100}",
+            ),
+            Instr("b", opcode, (Shape("s32", (10,)),), ("a", "j"), attributes),
+        ]
+        x = np.arange(600, dtype=np.int32)
+        j = np.full(index.dims, start, np.int8)
+        found = values(Program(instrs, ["b"], {"x": x, "i": np.array(outer, np.int32), "j": j}))
+        first = min(outer, 500) + min(max(start, 0), 90)
+        assert (found["b"] == x[first : first + 10]).all()
