@@ -37,3 +37,19 @@ def test_chain_behind_a_scale(rows: int, columns: int, tall: int, wide: int) -> 
         rng.standard_normal((3, wide)).astype(np.float32),
     ]
     assert not failures(text, args, "none")
+
+
+@pytest.mark.parametrize("shape", [(31, 5, 4), (32, 7, 8)])
+def test_rows_that_a_repeated_divisor_does_not_divide(shape: tuple[int, int, int]) -> None:
+    """124 rows of 5 elements, along which 4 divisors repeat: in this layout their reciprocals
+    differ from row to row."""
+    dims = ",".join(map(str, shape))
+    text = entry(
+        f"x = f32[{dims}] parameter(0)",
+        f"p = f32[{shape[2]}] parameter(1)",
+        f"b = f32[{dims}] broadcast(p), dimensions={{2}}",
+        f"d = f32[{dims}] divide(x, b)",
+    )
+    rng = np.random.default_rng(2)
+    args = [rng.uniform(1, 2, n).astype(np.float32) for n in (shape, shape[2:])]
+    assert not failures(text, args, "none")

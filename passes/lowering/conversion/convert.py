@@ -39,6 +39,7 @@ from neuronir.passes.lowering.layouts.layout import (
     dense,
     dim_atoms,
     join,
+    merge,
     row_major,
     split_at,
     tile,
@@ -146,6 +147,13 @@ class Converter(KnownValues):
             else:
                 return None
         return tuple(wanted), constant and bool(wanted)
+
+    def support(self, value: Value, partition: Partition) -> tuple[Atom, ...]:
+        """What a copy of `value` with these partition atoms varies along: all elements where they
+        are not divided by what the value itself varies along."""
+        if self.effective(value, partition) is None:
+            return merge(dim_atoms(value.shape, range(len(value.shape))))
+        return value.support
 
     def find(self, value: Value, wanted: Partition, copies: int) -> Form | None:
         """A copy that is there already, of the value or of what it is a view of."""

@@ -291,7 +291,7 @@ def lower_divide(state: Lowering, op: Operation, lhs: Value, rhs: Value, dtype: 
     for out, (b,) in inverse.pieces(4):
         assert b is not None
         state.emitter.emit("reciprocal", [out], [b], {}, Engine.DVE)
-    value = Value(rhs.shape, DType.F32, rhs.support, [inverse.out])
+    value = Value(rhs.shape, DType.F32, inverse.support, [inverse.out])
     if lhs.scalar == 1.0 and dtype is DType.F32:
         state.set(op.results[0], value)
         return

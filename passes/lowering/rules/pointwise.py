@@ -121,7 +121,7 @@ class Pointwise:
         """Bring the operands into the layout, and find how to walk them together."""
         converter, count = self.state.converter, span(self.partition)
         varying = [v for v in operands if v.scalar is None]
-        self.support = union([v.support for v in varying])
+        self.support = union([converter.support(v, self.partition) for v in varying])
         self.forms = []
         try:
             self.forms = [
