@@ -53,3 +53,32 @@ def test_rows_that_a_repeated_divisor_does_not_divide(shape: tuple[int, int, int
     rng = np.random.default_rng(2)
     args = [rng.uniform(1, 2, n).astype(np.float32) for n in (shape, shape[2:])]
     assert not failures(text, args, "none")
+
+
+REPEATED = (
+    # of each operand: its dimensions as broadcast, and those along which it varies
+    (((35, 132), (1,)), ((22, 210), (1,))),
+    (((128, 5, 2, 96), (0, 2)), ((1536, 5, 2, 2, 2, 2), (1, 3, 5))),
+    (((32, 24, 64), (1, 2)), ((48, 8, 128), (1,))),
+)
+
+
+@pytest.mark.parametrize("operands", REPEATED, ids=lambda o: "x".join(map(str, o[0][0])))
+def test_repeated_operands_that_do_not_divide_each_other(
+    operands: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...],
+) -> None:
+    lines: list[str] = []
+    args: list[np.ndarray] = []
+    rng = np.random.default_rng(4)
+    size = int(np.prod(operands[0][0]))
+    for i, (dims, kept) in enumerate(operands):
+        small = [dims[d] for d in kept]
+        lines += [
+            f"p{i} = f32[{','.join(map(str, small))}] parameter({i})",
+            f"b{i} = f32[{','.join(map(str, dims))}] broadcast(p{i}), "
+            f"dimensions={{{','.join(map(str, kept))}}}",
+            f"x{i} = f32[{size}] reshape(b{i})",
+        ]
+        args.append(rng.standard_normal(small).astype(np.float32))
+    text = entry(*lines, f"s = f32[{size}] add(x0, x1)")
+    assert not failures(text, args, "none")

@@ -25,6 +25,15 @@ def independent(support: Sequence[Atom], a: Atom) -> bool:
     )
 
 
+def nested(support: Sequence[Atom]) -> bool:
+    """Whether the factors (outermost first) divide those above them: else a step along one moves
+    along those below it, too."""
+    return all(
+        a.ragged or b.ragged or a.stride % b.end == 0
+        for a, b in zip(support, support[1:], strict=False)
+    )
+
+
 def remaining(support: Sequence[Atom], partition: Sequence[Atom]) -> tuple[Atom, ...] | None:
     """The atoms of `support` that `partition` leaves for the free axis, outermost first."""
     out: list[Atom] = []

@@ -11,12 +11,12 @@ from neuronir.dialects.nc.ops import View
 from neuronir.dialects.nc.records import space_of
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.lowering.fault import NoLayout
-from neuronir.passes.lowering.layouts.cover import elements_of
+from neuronir.passes.lowering.layouts.cover import elements_of, nested
 from neuronir.passes.lowering.layouts.layout import Atom, Form, atom
 from neuronir.passes.lowering.layouts.natural import refined, widest
 from neuronir.passes.lowering.layouts.values import Partition, Value
 from neuronir.passes.lowering.layouts.views import chunks, numbers_of, plan
-from neuronir.passes.lowering.state import Lowering, span, union
+from neuronir.passes.lowering.state import Lowering, span, union, whole
 
 MAX_DIMS = 3
 """Free dims of an instruction with several operands (design.md section 3: at most four; two sources
@@ -91,6 +91,7 @@ class Pointwise:
     ) -> None:
         self.state = state
         self.dtype = dtype
+        self.all = whole(op.results[0])
         self.forms: list[Form | None] = []
         self.by_rows = any(v.root().by_rows for v in operands)
         if all(v.scalar is not None for v in operands):  # nothing varies: compute one element
@@ -109,6 +110,11 @@ class Pointwise:
                 return
         if self.forms and self._put_in_order(operands):
             return
+        # What repeats in each is written out, so that only the layout is left to divide them.
+        operands = [v if v.scalar is not None else state.converter.expanded(v) for v in operands]
+        self.partition = choose_partition(state, op, [v for v in operands if v.scalar is None])
+        if self._lay_out(operands) or (self.forms and self._put_in_order(operands)):
+            return
         raise NeuronError("NIR_LOW004", "the layouts of the operands do not go together")
 
     def _refined(self, operands: Sequence[Value], shape: tuple[int, ...]) -> Partition:
@@ -122,6 +128,8 @@ class Pointwise:
         converter, count = self.state.converter, span(self.partition)
         varying = [v for v in operands if v.scalar is None]
         self.support = union([converter.support(v, self.partition) for v in varying])
+        if not nested(self.support):
+            self.support = self.all
         self.forms = []
         try:
             self.forms = [
