@@ -36,8 +36,8 @@ class Workload:
 
 
 WORKLOADS = (
-    Workload("gemm_4096x8192x8192_bf16", 6800.0, 6400.0, 5990.0, kernel=True),
-    Workload("gemm_2048_bf16", 0.80, 0.90, 187.0, kernel=True),
+    Workload("gemm_4096x8192x8192_bf16", 7000.0, 6400.0, 5990.0, kernel=True),
+    Workload("gemm_2048_bf16", 0.77, 0.90, 187.0, kernel=True),
     Workload("hf_bert_base", 700.0, 660.0, 633.0),
     Workload("bert_base_b8", 3000.0, 2600.0, 2030.0),
     Workload("hf_resnet50", 300.0, 245.0, 216.0),

@@ -18,7 +18,6 @@ from neuronir.targets.simulator.timing import simulate_timing
 
 NUMBERS = (
     "matmul_overhead_cycles",
-    "matmul_reuse_cycles",
     "pe_latency_cycles",
     "act_overhead_cycles",
     "act_latency_cycles",

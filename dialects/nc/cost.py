@@ -88,7 +88,7 @@ def _ports(i: Instruction, m: Machine) -> frozenset[Port]:
 
 
 def _pe(i: Instruction, m: Machine) -> Cost:
-    """A matmul streams its moving columns; loading another stationary is not quite hidden."""
+    """A matmul streams its moving columns; loading another stationary is not hidden."""
     moving = i.src[-1]
     assert moving is not None  # the opcode table says so
     k = moving.partitions
@@ -104,9 +104,9 @@ def _pe(i: Instruction, m: Machine) -> Cost:
         passes = m.fp32_passes if single else 1
         flops, transposed = 2 * k * columns * rows, 0
     work = max(min(m.matmul_min_cycles, columns), rows)
-    overhead = m.matmul_overhead_cycles + -(-columns // m.stationary_load_divisor)
-    if i.params.get("reuse"):
-        overhead = m.matmul_reuse_cycles
+    overhead = m.matmul_overhead_cycles
+    if not i.params.get("reuse"):
+        overhead += -(-columns // m.stationary_load_divisor)
     issue = passes * (work + overhead) / m.pe_ghz
     return Cost(
         issue,

@@ -61,7 +61,8 @@ def dma_cost(i: Instruction, m: Machine) -> Cost:
     share = m.hbm_gbps / m.dma_engines
     per_piece = max(width / m.dma_engine_gbps, (reads + writes) / share) / pieces
     together = _together(i, pieces, width // pieces, m)
-    per_piece = max(m.dma_descriptor_ns / together, per_piece)
+    slower = m.hbm_conflict_factor if _conflicts(i, m.hbm_conflict_pitch_bytes) else 1.0
+    per_piece = max(m.dma_descriptor_ns / together, per_piece) * slower
     in_queue = max(m.dma_queue_descriptor_ns / together, per_piece)
     serial = accumulates and i.opcode == "dma_scatter"
     parallel = 1 if serial else min(m.dma_engines, pieces)
@@ -78,6 +79,20 @@ def dma_cost(i: Instruction, m: Machine) -> Cost:
         share=per_piece / in_queue,
         software_ns=software_ns,
     )
+
+
+def _conflicts(i: Instruction, pitch: int) -> bool:
+    """Whether a side of a transfer has rows in HBM that are a multiple of `pitch` bytes apart."""
+    if not pitch:
+        return False
+    for ap in (*i.dst, *i.src):
+        if ap is not None and ap.space == Space.HBM:
+            steps = [stride * ap.dtype.size for stride, count in ap.free if count > 1]
+            if ap.partitions > 1:
+                steps.append(ap.partition_stride)
+            if any(step and step % pitch == 0 for step in steps):
+                return True
+    return False
 
 
 def _together(i: Instruction, pieces: int, size: int, m: Machine) -> int:

@@ -5,7 +5,7 @@ Each number carries its provenance: `public` with the source, `inferred` with th
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from importlib.metadata import entry_points
 
 from neuronir.dialects.support.errors import NeuronError
@@ -36,8 +36,7 @@ class Machine:
     pe_columns: int
     matmul_max_moving: int  # free elements of the moving operand
     matmul_min_cycles: int
-    matmul_overhead_cycles: int  # of a matmul that loads another stationary, beside the load
-    matmul_reuse_cycles: int  # of one whose stationary is there
+    matmul_overhead_cycles: int  # of every matmul, beside the load of its stationary
     stationary_load_divisor: int  # columns of the stationary operand loaded per PE cycle
     fp32_passes: int
     fp32_transpose_passes: int
@@ -83,12 +82,17 @@ class Machine:
     dma_max_descriptor_bytes: int
     dma_software_descriptor_ns: float  # made by POOL at run time
     dma_max_dims: int
-    hbm_gbps: float
+    hbm_gbps: float  # one core's share of the chip's
+    hbm_conflict_pitch_bytes: int  # rows of HBM that are a multiple of this apart meet in one bank
+    hbm_conflict_factor: float  # how much longer descriptors of such rows take
+    cores_per_chip: int
+    dma_contention: float  # how much longer descriptors take while all cores of a chip are active
     # synchronisation
     semaphores: int
     semaphore_latency_ns: float
     registers: int
     register_load_ns: float
+    instruction_fetch_ns: float  # least time from one instruction of a stream to the next
     shared_ports: frozenset[str]  # values of enums.Port
     program_overhead_ns: float  # start-up and tear-down of one run, outside the instructions
     has_control_flow: bool
@@ -130,6 +134,48 @@ class Machine:
             if partitions <= size:
                 return self.partition_starts[size]
         return ()
+
+
+def with_cores_active(machine: Machine, cores: int) -> Machine:
+    """The machine of one core while `cores` of its chip are active, this one included.
+
+    Every descriptor takes longer, by `dma_contention` where all are active and by a part of it
+    where some are. Raises ValueError where the chip has no such number of cores.
+    """
+    if not 1 <= cores <= machine.cores_per_chip:
+        raise ValueError(
+            f"a chip of {machine.name} has {machine.cores_per_chip} cores: {cores} can't be active"
+        )
+    if cores == 1:
+        return machine
+    others = (cores - 1) / (machine.cores_per_chip - 1)
+    slower = 1.0 + (machine.dma_contention - 1.0) * others
+    return replace(
+        machine,
+        dma_engine_gbps=machine.dma_engine_gbps / slower,
+        dma_descriptor_ns=machine.dma_descriptor_ns * slower,
+        dma_queue_descriptor_ns=machine.dma_queue_descriptor_ns * slower,
+    )
+
+
+def with_numbers(machine: Machine, changes: Mapping[str, float]) -> Machine:
+    """The machine with other numbers, by field name: what if it were so.
+
+    Raises ValueError where a name is no number of the description, or a whole number gets a part.
+    """
+    values: dict[str, float | int] = {}
+    for name, value in changes.items():
+        known = getattr(machine, name, None)
+        if name not in machine.provenance or not isinstance(known, int | float):
+            raise ValueError(f"'{name}' is no number of the machine {machine.name}")
+        if isinstance(known, int) and value != int(value):
+            raise ValueError(f"'{name}' of the machine {machine.name} is a whole number")
+        values[name] = int(value) if isinstance(known, int) else float(value)
+    provenance = {
+        **machine.provenance,
+        **{name: "assumed: given on the command line" for name in values},
+    }
+    return replace(machine, **values, provenance=provenance)  # type: ignore[arg-type]
 
 
 @by_identity

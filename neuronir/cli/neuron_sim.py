@@ -14,7 +14,7 @@ from neuronir.cli.neuron_sim_judge import Run, judge
 from neuronir.cli.program import OK, UsageError, guarded
 from neuronir.dialects.nc.enums import Engine
 from neuronir.dialects.nc.instruction import Program
-from neuronir.dialects.nc.machine import Machine
+from neuronir.dialects.nc.machine import Machine, with_cores_active, with_numbers
 from neuronir.dialects.support.diagnostics import warning
 from neuronir.dialects.support.npz import Array, load_npz, npz_bytes
 from neuronir.dialects.support.output import atomic_write, write_stdout
@@ -66,6 +66,8 @@ def _run(args: Namespace) -> int:
         raise UsageError("--timing-only and --no-timing leave nothing to do")
     if args.no_timing and (args.trace or args.report):
         raise UsageError("--trace and --report need timing")
+    if args.no_timing and (args.set or args.cores_active != 1):
+        raise UsageError("--set and --cores-active are about time: they can't go with --no-timing")
     if args.weights and not args.model:
         raise UsageError("--weights goes with --model")
     if not args.expect and (args.rtol is not None or args.atol is not None):
@@ -75,12 +77,28 @@ def _run(args: Namespace) -> int:
     program = load_neff(args.neff).program
     machine: Machine = get_target(program.machine).machine
     check_machine(program, machine, args.neff)
+    timed = _timed_machine(args, machine)
     status = OK
     if not args.timing_only:
         status = _numbers(args, program, machine)
     if not args.no_timing:
-        _time(args, program, machine)
+        _time(args, program, timed)
     return status
+
+
+def _timed_machine(args: Namespace, machine: Machine) -> Machine:
+    """The machine that the program is timed on: other numbers, other cores of the chip at work."""
+    changes: dict[str, float] = {}
+    for text in args.set:
+        name, _, value = text.partition("=")
+        try:
+            changes[name] = float(value)
+        except ValueError:
+            raise UsageError(f"--set {text}: NAME=VALUE with a number is needed") from None
+    try:
+        return with_cores_active(with_numbers(machine, changes), args.cores_active)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
 
 
 def _numbers(args: Namespace, program: Program, machine: Machine) -> int:

@@ -51,6 +51,21 @@ def _add_run(p: argparse.ArgumentParser) -> None:
     g.add_argument("--no-timing", action="store_true", help="only numbers, no summary")
     g.add_argument("--trace", metavar="TRACE.json", help="write a timeline for Perfetto")
     g.add_argument("--report", metavar="REPORT.json", help="write all figures")
+    g.add_argument(
+        "--cores-active",
+        type=int,
+        default=1,
+        metavar="N",
+        help="how many cores of the chip are active, this one included: its transfers take longer "
+        "(default 1)",
+    )
+    g.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="time the program with another number of the machine description; may be repeated",
+    )
     g = p.add_argument_group("checks")
     g.add_argument("--check-races", action="store_true", help="check that semaphores order all")
     g.add_argument(

@@ -176,7 +176,7 @@ class ProgramCode:
             len(self.ops),
             i,
             c,
-            tick(c.issue_ns),
+            max(tick(c.issue_ns), tick(self.machine.instruction_fetch_ns)),
             tick(c.latency_ns),
             tuple(holds),
             tuple((w.semaphore, w.value.const, w.value.terms) for w in i.waits),

@@ -42,7 +42,7 @@ def test_blocks_of_columns_share_a_stationary() -> None:
     assert result.program is not None
     first, second = (cost(i, TRN1).issue_ns for i in encoded(result.program)[:2])
     assert first == pytest.approx((512 + 32 + 51) / 2.8)
-    assert second == pytest.approx((512 + 11) / 2.8)
+    assert second == pytest.approx((512 + 51) / 2.8)
 
 
 def test_a_write_to_the_stationary_ends_its_use() -> None:

@@ -167,7 +167,7 @@ def test_a_stationary_that_is_there_is_not_loaded_again() -> None:
             item.params = {"accumulate": 0, "reuse": reuse}
             both[reuse] = cost(item, TRN1).issue_ns * TRN1.pe_ghz
         assert both[0] == pytest.approx(n + TRN1.matmul_overhead_cycles + 128 // 4)
-        assert both[1] == pytest.approx(n + TRN1.matmul_reuse_cycles)
+        assert both[1] == pytest.approx(n + TRN1.matmul_overhead_cycles)
 
 
 def test_what_was_asked_before_changes_no_cost() -> None:

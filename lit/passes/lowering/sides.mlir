@@ -22,7 +22,7 @@
 // CHECK:         nc.return
 
 // STATS: hlo-assign-layouts
-// STATS: 3945 layout assignment: ns of PE, sides by PE alone
+// STATS: 4031 layout assignment: ns of PE, sides by PE alone
 // STATS: 4359 layout assignment: ns of PE, sides by all resources
 // STATS: 1226 layout assignment: ns of the PSUM port, sides by PE alone
 // STATS: 806 layout assignment: ns of the PSUM port, sides by all resources

@@ -84,7 +84,7 @@ class Estimate:
     def least(self, b: Blocking) -> float:
         """All products at one column a cycle."""
         passes = self._matmul(b, True) * self.machine.pe_ghz
-        passes /= b.columns + self.machine.matmul_reuse_cycles
+        passes /= b.columns + self.machine.matmul_overhead_cycles
         m, p = self.machine, self.p
         return passes * p.m * p.n * p.k / (m.pe_rows * m.pe_columns) / m.pe_ghz
 
