@@ -75,7 +75,8 @@ PROVENANCE: dict[str, str] = {
     "strided_access_factor": f"{_ARCH} (bandwidth halves)",
     "pool_overhead_cycles": f"{_ISA} iota (150 + N)",
     "pool_latency_cycles": "assumed: the 189 ns of a dependent ACT chain, at the clock of POOL",
-    "pool_cycles_per_element": f"{_ISA} iota (150 + N); two inputs are assumed to take 2N",
+    "pool_cycles_per_element": "assumed: 150 + N for one input is public (aws-neuron-sdk@1db4d74e "
+    "nki/api/nki/isa iota), 2N for two inputs is not",
     "pool_gather_cycles": "inferred: local_gather, (28 + 4e)/(4e) = 8 for one element an index; "
     "the formula as printed divides by it, which would beat a copy",
     "pool_partition_reduce_cycles": "assumed: third parties call tensor_partition_reduce very "
@@ -87,8 +88,9 @@ PROVENANCE: dict[str, str] = {
     "dma_engines": f"{_ARCH} (16 a core)",
     "dma_queues": "public: aws-neuron-sdk nki-dma-overview (16 queues an engine)",
     "dma_engine_gbps": "public: aws-neuron-sdk nki-dma-bandwidth-guide (17 B/ns sustained, Trn1)",
-    "dma_fixed_ns": "public: nki-dma-bandwidth-guide (1300 ns semaphore to start) + 700 ns assumed "
-    "for completion; CS-vadd-fd200 bounds two round trips and start-up by 19 us",
+    "dma_fixed_ns": "assumed: 1300 ns from the semaphore to the start are public "
+    "(nki-dma-bandwidth-guide), 700 ns for completion are not; CS-vadd-fd200 bounds two round "
+    "trips and start-up by 19 us",
     "dma_completion_ns": "assumed: see dma_fixed_ns",
     "dma_trigger_ns": "fitted: CS-vadd-rc1, 1.07 us for three one-row transfers",
     "dma_small_bytes": "fitted: CS-vadd-rc1 and CS-vadd-rc128 take 1.03 to 1.07 us for three "
