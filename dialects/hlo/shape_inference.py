@@ -13,7 +13,7 @@ from neuronir.dialects.hlo import (
     shape_movement,
     shape_reduction,
 )
-from neuronir.dialects.hlo.shape_rules import Check, Infer, Violation
+from neuronir.dialects.hlo.shape_rules import Check, Infer, Violation, bare
 
 _INFER: dict[str, Infer] = {
     **shape_elementwise.INFER,
@@ -62,8 +62,8 @@ def verifier_of(op_name: str) -> Callable[[Operation], None] | None:
     def verify(op: Operation) -> None:
         try:
             if infer is not None:
-                result = op.results[0].type
-                expected = infer([value.type for value in op.operands], op.properties)
+                result = bare(op.results[0].type)
+                expected = infer([bare(value.type) for value in op.operands], op.properties)
                 if expected is not result and expected != result:
                     _compare(expected, result, any_element)
             if check is not None:

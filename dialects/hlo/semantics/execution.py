@@ -32,7 +32,24 @@ def observing(observer: Observer, reader: Reader | None = None) -> Iterator[None
         _READER.reset(tokens[1])
 
 
-_TERMINATORS = frozenset(("hlo.return", "func.return"))
+_TERMINATORS = frozenset(("hlo.return", "func.return", "scf.yield"))
+_CLOSURES = frozenset(("scf.for",))
+"""Ops whose regions read values from around them, and that may have several results."""
+
+
+def captured(op: Operation) -> tuple[SSAValue, ...]:
+    """The values from around an op that its regions read, in the order of their first use."""
+    found: dict[SSAValue, None] = {}
+    inside: set[SSAValue] = set()
+    for region in op.regions:
+        for block in region.blocks:
+            inside.update(block.args)
+            for inner in block.ops:
+                for value in (*inner.operands, *captured(inner)):
+                    if value not in inside:
+                        found[value] = None
+                inside.update(inner.results)
+    return tuple(found)
 
 
 class BlockPlan:
@@ -42,8 +59,11 @@ class BlockPlan:
     every value stands for a batch of scalars, so results may have more dimensions than declared.
     """
 
-    def __init__(self, block: Block, *, pointwise: bool = False) -> None:
-        self._slots: dict[SSAValue, int] = {arg: i for i, arg in enumerate(block.args)}
+    def __init__(
+        self, block: Block, *, pointwise: bool = False, outer: Sequence[SSAValue] = ()
+    ) -> None:
+        """`outer` are values from around the block that come as further arguments."""
+        self._slots: dict[SSAValue, int] = {v: i for i, v in enumerate((*block.args, *outer))}
         self._steps: list[_Step] = []
         self._results: tuple[int, ...] = ()
         self._pointwise = pointwise
@@ -57,19 +77,23 @@ class BlockPlan:
 
     def _step(self, op: Operation) -> "_Step":
         inputs = []
-        for operand in op.operands:
+        closure = op.name in _CLOSURES
+        for operand in (*op.operands, *captured(op)) if closure else op.operands:
             if operand not in self._slots:
                 raise unsupported(op, f"'{op.name}' uses a value from outside its region")
             inputs.append(self._slots[operand])
-        if len(op.results) != 1:
+        if len(op.results) != 1 and not closure:
             raise unsupported(op, f"'{op.name}' does not have one result")
-        output = self._slots[op.results[0]] = len(self._slots)
-        return _Step(op, tuple(inputs), output, check=not self._pointwise)
+        outputs = []
+        for result in op.results:
+            outputs.append(len(self._slots))
+            self._slots[result] = outputs[-1]
+        return _Step(op, tuple(inputs), tuple(outputs), check=not (self._pointwise or closure))
 
     def _mark_last_uses(self, arguments: int) -> None:
         seen = set(self._results)
         for step in reversed(self._steps):
-            dead = {*step.inputs, step.output} - seen
+            dead = {*step.inputs, *step.outputs} - seen
             step.dead = tuple(sorted(dead))
             seen |= dead
 
@@ -82,26 +106,32 @@ class BlockPlan:
         reader = None if self._pointwise else _READER.get()
         for step in self._steps:
             value = step.run(slots, reader)
-            slots[step.output] = value if observer is None else observer(step.op, value)
+            if len(step.outputs) == 1:
+                slots[step.outputs[0]] = value if observer is None else observer(step.op, value)
+            else:
+                for slot, part in zip(step.outputs, value, strict=True):
+                    slots[slot] = part
             for slot in step.dead:
                 slots[slot] = None
         return tuple(slots[slot] for slot in self._results)
 
 
 class _Step:
-    """One op: the slots it reads, the slot it writes, and those nobody reads afterwards."""
+    """One op: the slots it reads, those it writes, and those nobody reads afterwards."""
 
-    __slots__ = ("_bound", "_check", "_dtype", "_shape", "dead", "inputs", "op", "output")
+    __slots__ = ("_bound", "_check", "_dtype", "_shape", "dead", "inputs", "op", "outputs")
 
-    def __init__(self, op: Operation, inputs: tuple[int, ...], output: int, *, check: bool) -> None:
+    def __init__(
+        self, op: Operation, inputs: tuple[int, ...], outputs: tuple[int, ...], *, check: bool
+    ) -> None:
         self.op = op
         self.inputs = inputs
-        self.output = output
+        self.outputs = outputs
         self.dead: tuple[int, ...] = ()
         self._bound: Bound = bind(op)
-        type_: Attribute = op.results[0].type
-        self._check = check and isinstance(type_, TensorType)
-        if self._check:
+        type_: Attribute | None = op.results[0].type if check else None
+        self._check = isinstance(type_, TensorType)
+        if isinstance(type_, TensorType):
             self._shape, self._dtype = shape_and_dtype(type_)
 
     def run(self, slots: list[Any], reader: Reader | None) -> Value:

@@ -1,0 +1,1 @@
+"""The tile dialect: layouts of tensors on a NeuronCore, conversions, and how hlo ops are tiled."""

@@ -1,0 +1,152 @@
+"""Layouts: where the elements of a tensor lie, as the encoding of its type.
+
+Each dimension is a list of digits, outermost first. A digit lies on partitions, on the free axis of
+each partition, or nowhere, where the tensor repeats along it:
+
+    tensor<1024x64xf32, #tile.layout<sbuf, [128p1, 8f64], [64f1]>>
+
+has rows 8k to 8k + 7 on partition k, one after the other. What repeats on partitions follows:
+
+    tensor<64xf32, #tile.layout<sbuf, [64f1] x [128p1]>>
+
+is the same row on 128 partitions. Where digits lie across dimensions one list numbers all elements.
+A tensor without an encoding lies in HBM, row by row.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute, Data, SSAValue
+from xdsl.irdl import irdl_attr_definition
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
+
+MEMORIES = ("hbm", "sbuf", "psum")
+
+
+@dataclass(frozen=True, slots=True)
+class Digit:
+    """One factor of a dimension: `size` positions, `partition` partitions or else `free` elements
+    of a partition apart; with neither the tensor repeats along it."""
+
+    size: int
+    partition: int = 0
+    free: int = 0
+
+    def __str__(self) -> str:
+        if self.partition:
+            return f"{self.size}p{self.partition}"
+        return f"{self.size}f{self.free}" if self.free else f"{self.size}r"
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The digits of all dimensions of a tensor (or one list for all of its elements), its memory
+    ("sbuf", "psum" or "hbm"), and digits on partitions along which all of it repeats."""
+
+    memory: str
+    dims: tuple[tuple[Digit, ...], ...]
+    repeats: tuple[Digit, ...] = ()
+
+    def __str__(self) -> str:
+        dims = ", ".join(_row(digits) for digits in self.dims)
+        text = f"{self.memory}, {dims}" if dims else self.memory
+        return f"{text} x {_row(self.repeats)}" if self.repeats else text
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the tensors that it fits, in one dimension if its digits lie across."""
+        return tuple(prod(d.size for d in digits) for digits in self.dims)
+
+    def fits(self, shape: Sequence[int]) -> bool:
+        """Whether it is a layout of a tensor of that shape."""
+        return self.shape == tuple(shape) or self.shape == (prod(shape),)
+
+    @property
+    def partitions(self) -> int:
+        """How many partitions it takes."""
+        digits = [d for dim in (*self.dims, self.repeats) for d in dim if d.partition]
+        return sum((d.size - 1) * d.partition for d in digits) + 1
+
+    @property
+    def elements(self) -> int:
+        """Elements of a partition, gaps not counted."""
+        return prod(d.size for dim in self.dims for d in dim if d.free)
+
+
+@irdl_attr_definition
+class LayoutAttr(Data[Layout]):
+    """A layout as the encoding of a tensor type."""
+
+    name = "tile.layout"
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> Layout:
+        with parser.in_angle_brackets():
+            memory = parser.parse_identifier("a memory")
+            if memory not in MEMORIES:
+                parser.raise_error(f"a memory is one of {', '.join(MEMORIES)}, not '{memory}'")
+            dims = []
+            while parser.parse_optional_punctuation(","):
+                dims.append(_parse_row(parser))
+            repeats = _parse_row(parser) if parser.parse_optional_keyword("x") else ()
+            if not all(d.partition for d in repeats):
+                parser.raise_error("what repeats does so on partitions")
+            return Layout(memory, tuple(dims), repeats)
+
+    def print_parameter(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_string(str(self.data))
+
+
+def _row(digits: Sequence[Digit]) -> str:
+    return f"[{', '.join(map(str, digits))}]"
+
+
+def _parse_row(parser: AttrParser) -> tuple[Digit, ...]:
+    square = parser.Delimiter.SQUARE
+    return tuple(parser.parse_comma_separated_list(square, lambda: _parse_digit(parser)))
+
+
+def _parse_digit(parser: AttrParser) -> Digit:
+    size = parser.parse_integer(allow_boolean=False, allow_negative=False)
+    word = parser.parse_identifier("p, f or r")
+    kind, step = word[:1], word[1:]
+    if kind == "r" and not step:
+        return Digit(size)
+    if kind not in "pf" or not step.isdecimal() or int(step) == 0:
+        parser.raise_error(
+            "a digit is SIZEpSTEP on partitions, SIZEfSTRIDE on the free axis, SIZEr"
+        )
+    return Digit(size, int(step)) if kind == "p" else Digit(size, 0, int(step))
+
+
+def layout_of(value: SSAValue | Attribute) -> Layout | None:
+    """The layout of a tensor value or type; None where it has none."""
+    type_ = value.type if isinstance(value, SSAValue) else value
+    if isinstance(type_, TensorType) and isinstance(type_.encoding, LayoutAttr):
+        return type_.encoding.data
+    return None
+
+
+def with_layout(type_: TensorType[Attribute], layout: Layout | None) -> TensorType[Attribute]:
+    """The type with that encoding."""
+    if layout is None:
+        return TensorType(type_.element_type, type_.get_shape())
+    return TensorType(type_.element_type, type_.get_shape(), LayoutAttr(layout))
+
+
+def dense_strides(sizes: Sequence[int], innermost: int = 1) -> list[int]:
+    """Strides of digits (outermost first) that lie one after the other."""
+    strides: list[int] = []
+    for size in reversed(sizes):
+        strides.insert(0, innermost)
+        innermost *= size
+    return strides
+
+
+def digits_text(layouts: Iterable[Layout]) -> str:
+    """Layouts in messages."""
+    return ", ".join(f"<{layout}>" for layout in layouts)
