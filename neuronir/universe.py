@@ -16,6 +16,7 @@ PassFactory = Callable[[], type[ModulePass]]
 
 _PASS_FOLDERS = (
     "neuronir.passes.hlo",
+    "neuronir.passes.tile",
     "neuronir.passes.lowering",
     "neuronir.passes.nc",
 )
@@ -43,6 +44,7 @@ def _dialects() -> dict[str, Callable[[], Dialect]]:
         "hlo": _lazy("neuronir.dialects.hlo", "HLO"),
         "nc": _lazy("neuronir.dialects.nc.dialect", "NC"),
         "check": _lazy("neuronir.dialects.check", "Check"),
+        "tile": _lazy("neuronir.dialects.tile.ops", "TILE"),
     }
 
 

@@ -258,7 +258,7 @@ def _lower_function(
     state.across = norms
     state.recentred = frozenset(p for n in norms for p in means_of(n) or ())
     attrs = function.arg_attrs.data if function.arg_attrs else []
-    state.multiplied = reaches_products(block)
+    state.multiplied = reaches_products(list(block.ops))
     for i, arg in enumerate(block.args):
         _parameter(state, i, arg, attrs[i] if i < len(attrs) else None)
         if arg in state.values and arg not in state.multiplied:

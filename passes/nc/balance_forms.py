@@ -7,7 +7,7 @@ func(src * scale + bias), DVE (src op0 a) op1 b, both in fp32, so the results ar
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from neuronir.dialects.nc.enums import Activation, AluOp, Engine
+from neuronir.dialects.nc.enums import Activation, AluOp, DType, Engine
 from neuronir.dialects.nc.instruction import Instruction
 
 Params = Mapping[str, int | float]
@@ -42,8 +42,13 @@ def other_form(done: Instruction) -> OtherForm | None:
 
 
 def _floats(done: Instruction) -> bool:
-    """Whether all operands are floating-point numbers: ACT goes through fp32."""
-    return all(p is None or p.dtype.is_float for p in (*done.dst, *done.src))
+    """Whether all operands are floating-point numbers, or whole ones of 16 bits that are copied:
+    ACT goes through fp32, which holds them."""
+    copies = done.opcode == "tensor_copy" or done.params.get("func") == Activation.COPY
+    return all(
+        p is None or p.dtype.is_float or (copies and p.dtype is DType.U16)
+        for p in (*done.dst, *done.src)
+    )
 
 
 def _on_dve(done: Instruction) -> OtherForm | None:

@@ -18,7 +18,7 @@ from neuronir.dialects.nc.ops import InstructionOp
 from neuronir.dialects.nc.records import source_of
 from neuronir.dialects.nc.structure import ROLLED, AddressOfOp, AllocOp, FuncOp, VariableOp
 from neuronir.passes.nc.carried import Analysis
-from neuronir.passes.nc.listing import Listing, Node, list_function
+from neuronir.passes.nc.listing import Buffer, Listing, Node, list_function
 from neuronir.passes.nc.liveness import deep_lifetimes, rounded
 from neuronir.passes.nc.modulo import Edge, load, modulo_schedule
 from neuronir.passes.nc.prefetch import PREFETCHED
@@ -46,6 +46,7 @@ class Plan:
     stages: list[int]
     offsets: list[float]
     copies: dict[int, int]
+    local: frozenset[int] = frozenset()  # buffers that live within one step: each has its own
 
     @property
     def depth(self) -> int:
@@ -155,10 +156,11 @@ def _plan(
             # One copy more than the schedule needs lets engines drift apart; then what it needs
             # so that nothing waits; then what it needs to be right.
             for extra, whole in ((1, True), (0, True), (0, False)):
-                copies = _copies(listing, loop, works, start, interval, machine, room, extra, whole)
-                if copies is None:
+                found = _copies(listing, loop, works, start, interval, machine, room, extra, whole)
+                if found is None:
                     continue
-                plan = Plan(interval, bound, busiest, stages, offsets, copies)
+                copies, local = found
+                plan = Plan(interval, bound, busiest, stages, offsets, copies, local)
                 if (loop.trip_count - plan.last_stage) // plan.depth >= 2:
                     return plan
         interval *= 1.12
@@ -175,8 +177,9 @@ def _copies(
     room: tuple[int, int],
     extra: int,
     whole: bool,
-) -> dict[int, int] | None:
-    """How many copies each buffer of the loop needs; None where they do not fit.
+) -> tuple[dict[int, int], frozenset[int]] | None:
+    """How many copies each buffer of the loop needs, and which ones live within one step of the
+    kernel, so that others can have their room; None where they do not fit.
 
     The first write of a round must come after the last use of the round that had the copy before;
     with `whole` that use counts until it has ended, so that nothing waits. `extra` are added.
@@ -191,21 +194,53 @@ def _copies(
             if buffers[key].loop == loop.loop:
                 first[key] = min(first.get(key, start[i]), start[i])
                 last[key] = max(last.get(key, end), end)
-    copies = {key: int((last[key] - first[key]) // interval) + 1 + extra for key in first}
+    needed = {key: int((last[key] - first[key]) // interval) + 1 for key in first}
+    local = frozenset(
+        key
+        for key, n in needed.items()
+        if n == 1
+        and first[key] // interval == last[key] // interval
+        and isinstance(buffers[key].op, AllocOp)
+    )
+    copies = {key: n + extra for key, n in needed.items() if key not in local}
     depth = max(copies.values(), default=1)
     if depth * len(loop.body) > _LARGEST_KERNEL:
         return None
     for key, n in copies.items():
         copies[key] = next(d for d in range(n, depth + 1) if depth % d == 0)
-    sbuf = sum(
-        rounded(buffers[k].size) * n for k, n in copies.items() if buffers[k].space == Space.SBUF
-    )
-    banks = sum(
-        -(-buffers[k].size // machine.psum_bank_bytes) * n
-        for k, n in copies.items()
-        if buffers[k].space == Space.PSUM
-    )
-    return copies if sbuf <= room[0] and banks <= room[1] else None
+    taken = {Space.SBUF: 0, Space.PSUM: 0}
+    for key, n in copies.items():
+        if buffers[key].space in taken:
+            taken[buffers[key].space] += _size(buffers[key], machine) * n
+    for space in taken:
+        lives = [
+            (first[k] % interval, last[k] % interval, k) for k in local if buffers[k].space == space
+        ]
+        taken[space] += _most_at_once(lives, buffers, machine)
+    fits = taken[Space.SBUF] <= room[0] and taken[Space.PSUM] <= room[1]
+    return (copies, local) if fits else None
+
+
+def _size(buffer: Buffer, machine: Machine) -> int:
+    """Bytes of SBUF, or banks of PSUM."""
+    if buffer.space == Space.PSUM:
+        return -(-buffer.size // machine.psum_bank_bytes)
+    return rounded(buffer.size)
+
+
+def _most_at_once(
+    lives: Sequence[tuple[float, float, int]], buffers: Sequence[Buffer], machine: Machine
+) -> int:
+    """The most that buffers which live from one time of a step to another take together."""
+    changes: list[tuple[float, int, int]] = []
+    for begin, end, key in lives:
+        size = _size(buffers[key], machine)
+        changes += [(begin, 0, size), (end, 1, -size)]
+    best = now = 0
+    for _, _, change in sorted(changes):
+        now += change
+        best = max(best, now)
+    return best
 
 
 def _report(loop: Node, plan: Plan, number: int) -> None:
@@ -233,16 +268,23 @@ class _Emitter:
                 made = [buffer.op.clone() for _ in range(n)]
                 self.allocations += made
                 self.copies[buffer.value] = [m.buffer for m in made]
+        self.local = [listing.buffers[key] for key in sorted(plan.local)]
 
     def step(self, q: int, trips: int, loop: SSAValue | None = None) -> list[Operation]:
         """Step `q`, or step `q + depth * loop`: what each stage does of its round."""
         out: list[Operation] = []
+        own: dict[SSAValue, SSAValue] = {}
+        for buffer in self.local:
+            assert isinstance(buffer.op, AllocOp)
+            alloc = buffer.op.clone()
+            own[buffer.value] = alloc.buffer
+            out.append(alloc)
         for i in self.sequence:
             number = q - self.plan.stages[i]
             if loop is None and not 0 <= number < trips:
                 continue
             index = Linear(loop, self.plan.depth if loop is not None else 0, number)
-            buffers = {b: made[number % len(made)] for b, made in self.copies.items()}
+            buffers = {b: made[number % len(made)] for b, made in self.copies.items()} | own
             out.append(copy_with(self.body[i], buffers, {self.variable: index}))
         return out
 

@@ -17,7 +17,7 @@ def test_pass(name: str) -> None:
     assert issubclass(pass_type, ModulePass)
     assert pass_type.name == name
     assert summary(pass_type)
-    assert name.split("-")[0] in ("hlo", "nc", "lower")
+    assert name.split("-")[0] in ("hlo", "tile", "nc", "lower")
 
 
 @pytest.mark.parametrize("name", sorted(NEURONIR_UNIVERSE.all_dialects))

@@ -7,9 +7,11 @@ products that may grow beyond them.
 """
 
 import math
+from collections.abc import Sequence
 
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import f16
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from neuronir.dialects.support.dtypes import byte_size, is_float
 from neuronir.passes.hlo.support.values import element, is_splat_of, is_tensor
@@ -56,7 +58,7 @@ def mark_special(state: Lowering, op: Operation) -> None:
     read = list(op.operands)
     if op.name in _REDUCTIONS:
         read = read[: len(read) // 2]  # an initial value of minus infinity is the neutral one
-    made = _makes(op) and not any(r in state.multiplied for r in op.results)
+    made = makes_special(op) and not any(r in state.multiplied for r in op.results)
     if made or any(state.values[v].may_be_special() for v in read if v in state.values):
         for result in op.results:
             value: Value | None = state.values.get(result)
@@ -65,7 +67,7 @@ def mark_special(state: Lowering, op: Operation) -> None:
                 value = value.source
 
 
-def _makes(op: Operation) -> bool:
+def makes_special(op: Operation) -> bool:
     """Whether an op makes infinities or NaN of usual numbers."""
     if op.name in _COMPUTED:
         return any(_small_range(element(r)) for r in op.results if is_tensor(r))
@@ -76,11 +78,11 @@ def _small_range(type_: Attribute) -> bool:
     return is_float(type_) and (type_ == f16 or byte_size(type_) == 1)
 
 
-def _looked_for(block: Block) -> set[SSAValue]:
+def _looked_for(ops: Sequence[Operation]) -> set[SSAValue]:
     """Values whose infinities or NaN the program looks for: it compares them with an infinity, or
     with themselves. Those are there, then, and something else is done with them."""
     out: set[SSAValue] = set()
-    for op in reversed(list(block.ops)):
+    for op in reversed(ops):
         if op.name == "hlo.compare":
             x, y = op.operands
             if x is y or _is_infinite(x) or _is_infinite(y):
@@ -94,12 +96,16 @@ def _is_infinite(value: SSAValue) -> bool:
     return is_splat_of(value, math.inf) or is_splat_of(value, -math.inf)
 
 
-def reaches_products(block: Block) -> set[SSAValue]:
+def reaches_products(ops: Sequence[Operation]) -> set[SSAValue]:
     """Values whose infinities would reach a dot or convolution, whose sums they spoil in any case:
     those of masks become numbers before, and so may those that the program looks for."""
-    seen = _looked_for(block)
+    seen = _looked_for(ops)
     out: set[SSAValue] = set()
-    for op in reversed(list(block.ops)):
+    for op in reversed(ops):
+        if isinstance(op, scf.YieldOp):
+            loop = op.parent_op()
+            assert isinstance(loop, scf.ForOp)
+            out.update(v for v, r in zip(op.operands, loop.results, strict=True) if r in out)
         onward = op.name not in FINITE_RESULTS and any(r in out for r in op.results)
         if onward or op.name in PRODUCTS:
             out.update(v for v in op.operands if v not in seen)

@@ -1,0 +1,45 @@
+// RUN: neuron-opt %s --split-input-file --verify-diagnostics
+
+func.func @shape(%x: tensor<4x8xf32>) {
+  // expected-error@+1 {{tile.convert_layout: a layout does not change the shape}}
+  %0 = tile.convert_layout %x : tensor<4x8xf32> to tensor<8x4xf32, #tile.layout<sbuf, [8p1], [4f1]>>
+  func.return
+}
+
+// -----
+
+func.func @elements(%x: tensor<4x8xf32, #tile.layout<sbuf, [4p1], [8f1]>>) {
+  // expected-error@+1 {{tile.convert_layout: only a load converts elements}}
+  %0 = tile.convert_layout %x : tensor<4x8xf32, #tile.layout<sbuf, [4p1], [8f1]>> to tensor<4x8xbf16, #tile.layout<sbuf, [4f1], [8p1]>>
+  func.return
+}
+
+// -----
+
+func.func @fit(%x: tensor<4x8xf32>) {
+  // expected-error@+1 {{does not fit a tensor of}}
+  %0 = tile.convert_layout %x : tensor<4x8xf32> to tensor<4x8xf32, #tile.layout<sbuf, [4p1], [4f1]>>
+  func.return
+}
+
+// -----
+
+func.func @number(%i: index) {
+  // expected-error@+1 {{tile.index: the result is one number}}
+  %0 = tile.index %i : tensor<2xi32>
+  func.return
+}
+
+// -----
+
+// expected-error@+1 {{a memory is one of hbm, sbuf, psum, not 'dram'}}
+func.func @memory(%x: tensor<4xf32, #tile.layout<dram, [4f1]>>) {
+  func.return
+}
+
+// -----
+
+// expected-error@+1 {{what repeats does so on partitions}}
+func.func @repeats(%x: tensor<4xf32, #tile.layout<sbuf, [4f1] x [2f4]>>) {
+  func.return
+}

@@ -1,0 +1,26 @@
+"""Passes of the tiled level, between hlo and nc, each imported when it is first used."""
+
+from collections.abc import Callable
+from importlib import import_module
+
+from xdsl.passes import ModulePass
+
+_PASSES = {
+    "tile-expand-composites": ("expand_composites", "TileExpandComposites"),
+    "tile-fuse": ("fuse", "TileFuse"),
+    "tile-assign-layouts": ("assign_layouts", "TileAssignLayouts"),
+    "lower-tile-to-nc": ("lower_tile_to_nc", "LowerTileToNc"),
+}
+
+
+def _factory(module: str, name: str) -> Callable[[], type[ModulePass]]:
+    def load() -> type[ModulePass]:
+        found: type[ModulePass] = getattr(import_module(f"neuronir.passes.tile.{module}"), name)
+        return found
+
+    return load
+
+
+PASSES: dict[str, Callable[[], type[ModulePass]]] = {
+    name: _factory(*where) for name, where in _PASSES.items()
+}

@@ -1,0 +1,266 @@
+"""Axes: digits of dimensions that all values of a group of ops have in common.
+
+Each dimension of each value is a row of axes. What an op says of its dimensions (the tiling
+interface) makes axes one; a reshape splits them into common factors. Then a tile of one axis is a
+tile of every value that has it.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+from xdsl.ir import Operation, SSAValue
+
+from neuronir.dialects.tile.interface import REDUCED, DimNeed, Tiling, Window
+from neuronir.dialects.tile.rules import contracting, shape_of
+from neuronir.passes.tile.whole import tiled
+
+
+class Axes:
+    """Axes by number; some are other ones, some are rows of smaller ones."""
+
+    def __init__(self) -> None:
+        self._size: list[int] = []
+        self._parts: list[tuple[int, ...]] = []  # what an axis is made of; empty for a leaf
+
+    def new(self, size: int) -> int:
+        """A new axis."""
+        self._size.append(size)
+        self._parts.append(())
+        return len(self._size) - 1
+
+    def size(self, axis: int) -> int:
+        """Positions along it."""
+        return self._size[axis]
+
+    def leaves(self, axes: Iterable[int]) -> list[int]:
+        """The axes that have no parts, of more than one position, outermost first."""
+        out: list[int] = []
+        for axis in axes:
+            parts = self._parts[axis]
+            if parts:
+                out += self.leaves(parts)
+            elif self._size[axis] > 1:
+                out.append(axis)
+        return out
+
+    def unify(self, left: Sequence[int], right: Sequence[int]) -> bool:
+        """Make two rows of axes, outermost first, the same; False where their factors do not go
+        together (then some inner ones may have been made the same)."""
+        a, b = self.leaves(left), self.leaves(right)
+        while a and b:
+            x, y = a.pop(), b.pop()
+            if x == y:
+                continue
+            if self._size[x] < self._size[y]:
+                a, b, x, y = b, a, y, x
+            if self._size[x] == self._size[y]:
+                if x in self.leaves((y,)) or y in self.leaves((x,)):
+                    continue
+                self._parts[x] = (y,)
+                a, b = self._again(a, b)
+                continue
+            if self._size[x] % self._size[y]:
+                return False
+            outer = self.new(self._size[x] // self._size[y])
+            self._parts[x] = (outer, y)
+            a, b = self._again([*a, outer], b)
+        return not a and not b
+
+    def _again(self, a: list[int], b: list[int]) -> tuple[list[int], list[int]]:
+        return self.leaves(a), self.leaves(b)
+
+
+Key = SSAValue | tuple[Operation, int]
+"""A value that one of the ops makes, or one use (op, number of the operand) of one from outside:
+different uses of it may be of different slices."""
+
+
+@dataclass(frozen=True)
+class Derived:
+    """An axis of which positions `base` * stride + first to `base` * stride + last are needed, as
+    far as it goes."""
+
+    base: int
+    stride: int
+    first: int
+    last: int
+
+    def span(self, count: int, size: int) -> int:
+        """Positions that `count` neighbours of the base need, of `size` at most."""
+        return min(size, (count - 1) * self.stride + self.last - self.first + 1)
+
+
+class Related:
+    """The axes of all values that a set of ops (in program order) reads and makes.
+
+    `whole` are axes along which some op needs or makes everything; `reduced` those that some op
+    sums over, with these ops; `derived` those of which a window is needed. `fits` is False where a
+    value would have one axis twice.
+    """
+
+    def __init__(self, ops: Sequence[Operation]) -> None:
+        self.axes = Axes()
+        self.ops = ops
+        self._inside = frozenset(ops)
+        self.dims: dict[Key, tuple[int, ...]] = {}
+        self._whole: list[int] = []
+        self._reduced: list[tuple[Operation, int]] = []
+        self._windows: list[tuple[int, int, Window]] = []
+        self._rows: dict[Key, list[list[int]]] = {}
+        self._leaves: dict[Key, list[int]] = {}
+        self._of_op: dict[Operation, frozenset[int]] = {}
+        self.fits = all(self._relate(op) for op in ops)
+        if self.fits:
+            rows = (self.axes.leaves(dims) for dims in self.dims.values())
+            self.fits = all(len(set(row)) == len(row) for row in rows)
+        self.derived: dict[int, Derived] = {}
+        for axis, base, window in self._windows:
+            self._derive(axis, base, window)
+        self._order()
+        self.whole = frozenset(self.axes.leaves(self._whole))
+        self.reduced: dict[int, list[Operation]] = {}
+        for op, axis in self._reduced:
+            for leaf in self.axes.leaves((axis,)):
+                self.reduced.setdefault(leaf, []).append(op)
+
+    def key(self, op: Operation, which: int) -> Key:
+        """The key of an operand."""
+        value = op.operands[which]
+        return value if value.owner in self._inside else (op, which)
+
+    def of(self, key: Key) -> list[list[int]]:
+        """The leaf axes of each dimension."""
+        if key not in self._rows:
+            self._rows[key] = [self.axes.leaves((axis,)) for axis in self.dims[key]]
+        return self._rows[key]
+
+    def leaves(self, key: Key) -> list[int]:
+        """All leaf axes, outermost first."""
+        if key not in self._leaves:
+            self._leaves[key] = [axis for row in self.of(key) for axis in row]
+        return self._leaves[key]
+
+    def of_op(self, op: Operation) -> frozenset[int]:
+        """The axes that an op works on: those of its operands and its result."""
+        if op not in self._of_op:
+            found: set[int] = set()
+            for i in range(len(op.operands)):
+                found.update(self.leaves(self.key(op, i)))
+            for r in op.results:
+                found.update(self.leaves(r))
+            self._of_op[op] = frozenset(self.base(a) for a in found)
+        return self._of_op[op]
+
+    def inputs(self) -> list[tuple[Operation, int]]:
+        """The uses of values from outside."""
+        return [key for key in self.dims if isinstance(key, tuple)]
+
+    def _known(self, key: Key) -> tuple[int, ...]:
+        if key not in self.dims:
+            value = key[0].operands[key[1]] if isinstance(key, tuple) else key
+            self.dims[key] = tuple(self.axes.new(n) for n in shape_of(value))
+        return self.dims[key]
+
+    def _relate(self, op: Operation) -> bool:
+        tiling = tiled(op)
+        if tiling is None:
+            for i in range(len(op.operands)):
+                self._whole += self._known(self.key(op, i))
+            for v in op.results:
+                self._whole += self._known(v)
+            return True
+        result = self._known(op.results[0])
+        self._whole += [result[d] for d in tiling.whole]
+        for i, needs in enumerate(tiling.operands):
+            mine = self._known(self.key(op, i))
+            if tiling.regroups:
+                self._regroup(mine, result)
+                continue
+            for axis, need in zip(mine, needs, strict=True):
+                if isinstance(need, int):
+                    if not self.axes.unify((axis,), (result[need],)):
+                        return False
+                elif isinstance(need, Window):
+                    self._windows.append((axis, result[need.dim], need))
+                elif need is REDUCED:
+                    self._reduced.append((op, axis))
+                else:
+                    self._whole.append(axis)
+        return self._contract(op, tiling)
+
+    def _derive(self, axis: int, base: int, window: Window) -> None:
+        """Note what of an axis is needed; all of it where it is no simple function of another."""
+        mine, others = self.axes.leaves((axis,)), self.axes.leaves((base,))
+        if len(mine) != 1 or len(others) != 1:
+            self._whole += [*mine, *others]
+            return
+        (leaf,), (other,) = mine, others
+        known = self.derived.get(leaf)
+        found = Derived(other, window.stride, window.first, window.last)
+        if known is not None:
+            if known.base != other or known.stride != window.stride:
+                self._whole += [leaf, known.base, other]
+                return
+            first, last = min(known.first, found.first), max(known.last, found.last)
+            found = replace(known, first=first, last=last)
+        self.derived[leaf] = found
+
+    def _order(self) -> None:
+        """Take axes that hang on themselves, or on what is needed whole, as whole."""
+        for axis in list(self.derived):
+            seen = {axis}
+            base = axis
+            while base in self.derived:
+                base = self.derived[base].base
+                if base in seen:
+                    self._whole.append(axis)
+                    break
+                seen.add(base)
+        changed = True
+        while changed:
+            whole = frozenset(self.axes.leaves(self._whole))
+            lost = [a for a, d in self.derived.items() if a in whole or d.base in whole]
+            for a in lost:
+                self._whole += [a, self.derived.pop(a).base]
+            changed = bool(lost)
+
+    def base(self, axis: int) -> int:
+        """What an axis is derived from in the end."""
+        while axis in self.derived:
+            axis = self.derived[axis].base
+        return axis
+
+    def _contract(self, op: Operation, tiling: Tiling) -> bool:
+        """The dimensions that two operands are reduced along together are the same, in order."""
+        rows = [
+            self._reduced_dims(op, i, needs)
+            for i, needs in enumerate(tiling.operands)
+            if REDUCED in needs
+        ]
+        if len(rows) < 2:
+            return True
+        return all(self.axes.unify((a,), (b,)) for a, b in zip(*rows, strict=True))
+
+    def _reduced_dims(self, op: Operation, which: int, needs: Sequence[DimNeed]) -> list[int]:
+        mine = self.dims[self.key(op, which)]
+        order = contracting(op)[which] if op.name == "hlo.dot" else range(len(mine))
+        return [mine[d] for d in order if needs[d] is REDUCED]
+
+    def _regroup(self, source: Sequence[int], result: Sequence[int]) -> None:
+        """A reshape: what lies between common borders is the same, or whole where factors
+        differ."""
+        before, after = list(source), list(result)
+        while before or after:
+            left, right = before[:1], after[:1]
+            del before[:1], after[:1]
+            m, n = self._product(left), self._product(right)
+            while m != n:
+                side, rest = (left, before) if m < n else (right, after)
+                side.append(rest.pop(0))
+                m, n = self._product(left), self._product(right)
+            if not self.axes.unify(left, right):
+                self._whole += [*left, *right]
+
+    def _product(self, axes: Sequence[int]) -> int:
+        return prod(self.axes.size(a) for a in axes)

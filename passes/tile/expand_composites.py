@@ -1,0 +1,283 @@
+"""tile-expand-composites: composites become the ops that they stand for, but for single
+instructions.
+
+At the tiled level softmax and the norms are reductions and elementwise ops like any other, which
+are tiled, fused and laid out with what is around them. Two reductions one after the other, which
+hlo made of one so that there are rows for the partitions, become one again: layouts see to that
+here.
+"""
+
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from neuronir.dialects.hlo.attributes import i64_array
+from neuronir.dialects.hlo.control_flow import CompositeOp
+from neuronir.dialects.hlo.data_movement import BroadcastOp
+from neuronir.dialects.hlo.elementwise import AddOp, DivideOp
+from neuronir.dialects.hlo.reduction import ReduceOp
+from neuronir.dialects.hlo.unary import CopyOp, NegateOp
+from neuronir.dialects.support.dtypes import byte_size, is_float
+from neuronir.dialects.tile.interface import tiling_of
+from neuronir.dialects.tile.rules import combiner, shape_of
+from neuronir.passes.hlo.inline import move_block
+from neuronir.passes.hlo.support.values import ints
+from neuronir.passes.hlo.support.walk import erase_dead, functions
+from neuronir.passes.tile.expand_convolutions import expand_convolution
+from neuronir.passes.tile.fit import check_elements
+from neuronir.passes.tile.float_indices import compare_in_floats
+from neuronir.passes.tile.group import is_source, is_view, views_between
+from neuronir.passes.tile.one_hot import scatter_as_one_hot
+
+KEPT = frozenset(("gelu_exact", "gelu_tanh", "silu", "erf"))
+"""Composites that one instruction of ACT computes."""
+
+
+@dataclass(frozen=True)
+class TileExpandComposites(ModulePass):
+    """Take composites apart that no single instruction computes, and join reductions of reductions.
+
+    Softmax, layer norm and RMS norm become their reductions and elementwise ops, so that what is
+    around them can be tiled and fused with each part. Each reader of a view (a broadcast, a
+    reshape, a transpose, an iota or a constant number) gets a view of its own, since two readers
+    may need different parts of it.
+    """
+
+    name = "tile-expand-composites"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in functions(op):
+            check_elements(function)
+            block = function.body.block
+            for inner in list(block.ops):
+                if isinstance(inner, CompositeOp) and inner.kind.data not in KEPT:
+                    value = move_block(inner.regions[0].block, list(inner.operands), inner)
+                    inner.results[0].replace_all_uses_with(value)
+                    inner.detach()
+                    inner.erase()
+            for inner in list(block.ops):
+                if isinstance(inner, ReduceOp):
+                    join_reductions(inner)
+            for inner in list(block.ops):
+                scatter_as_one_hot(inner)
+                expand_convolution(inner)
+            compare_in_floats(block)
+            for inner in list(block.ops):
+                if inner.name == "hlo.dot":
+                    scale_behind(inner)
+            for inner in list(block.ops):
+                if inner.name == "hlo.subtract":
+                    add_negation(inner)
+            for inner in reversed(list(block.ops)):
+                erase_dead(inner)
+            copy_results(block)
+            separate_views(block)
+            for inner in reversed(list(block.ops)):
+                erase_dead(inner)
+
+
+def join_reductions(op: ReduceOp) -> None:
+    """Make a reduction of a reduction one of what that reads, without the reshape between them."""
+    while True:
+        inner = op.operands[0].owner
+        if not isinstance(inner, ReduceOp) or len(op.operands) != 2 or len(inner.operands) != 2:
+            break
+        if (
+            not combiner(op)
+            or combiner(op) != combiner(inner)
+            or not inner.results[0].has_one_use()
+        ):
+            break
+        if not _same_number(op.operands[1], inner.operands[1]):
+            break
+        kept = [
+            d for d in range(len(shape_of(inner.operands[0]))) if d not in ints(inner, "dimensions")
+        ]
+        dims = sorted([*ints(inner, "dimensions"), *(kept[d] for d in ints(op, "dimensions"))])
+        op.operands[0] = inner.operands[0]
+        op.properties["dimensions"] = i64_array(dims)
+        erase_dead(inner)
+    source = op.operands[0].owner
+    if isinstance(source, Operation) and source.name == "hlo.reshape" and len(op.operands) == 2:
+        through = _through(source, ints(op, "dimensions"))
+        if through is not None and op.results[0].type == _reduced(source.operands[0], through, op):
+            op.operands[0] = source.operands[0]
+            op.properties["dimensions"] = i64_array(through)
+            erase_dead(source)
+
+
+def _reduced(value: SSAValue, dims: list[int], op: Operation) -> object:
+    shape = [n for d, n in enumerate(shape_of(value)) if d not in dims]
+    return type(op.results[0].type)(op.results[0].type.element_type, shape)  # type: ignore
+
+
+def add_negation(op: Operation) -> None:
+    """x - broadcast(y) as x + broadcast(-y), which is the same number: ACT adds as it goes along,
+    and y is small."""
+    wide = op.operands[1].owner
+    if not isinstance(wide, Operation) or wide.name != "hlo.broadcast":
+        return
+    small = wide.operands[0]
+    if not is_float(small.type.element_type) or prod(shape_of(small)) == 1:  # type: ignore
+        return
+    block = op.parent
+    assert block is not None
+    negated = NegateOp.create(operands=[small], result_types=[small.type])
+    copy = wide.clone({small: negated.results[0]})
+    new = AddOp.create(
+        operands=[op.operands[0], copy.results[0]], result_types=[op.results[0].type]
+    )
+    for each in (negated, copy, new):
+        each.location = op.location
+        block.insert_op_before(each, op)
+    op.results[0].replace_all_uses_with(new.results[0])
+    erase_dead(op)
+
+
+def scale_behind(op: Operation) -> None:
+    """(x / broadcast(d)) @ y as (x @ y) / broadcast(d) where d does not vary along what is
+    contracted: fewer elements are divided. Also behind a conversion of the quotient."""
+    for which in (0, 1):
+        cast = op.operands[which].owner
+        chain: list[Operation] = []
+        while isinstance(cast, Operation) and cast.name == "hlo.convert":
+            chain.append(cast)
+            cast = cast.operands[0].owner
+        if not isinstance(cast, Operation) or cast.name != "hlo.divide":
+            continue
+        wide = cast.operands[1].owner
+        if not isinstance(wide, Operation) or wide.name != "hlo.broadcast":
+            continue
+        used = [cast, *chain]
+        if (
+            any(not o.results[0].has_one_use() for o in used)
+            or prod(shape_of(wide.operands[0])) == 1
+        ):
+            continue
+        tiling = tiling_of(op)
+        assert tiling is not None
+        place = ints(wide, "dimensions")
+        targets = [tiling.operands[which][d] for d in place]
+        if not all(isinstance(t, int) for t in targets) or targets != sorted(targets):  # type: ignore
+            continue
+        if dtype_size(op.results[0]) < dtype_size(cast.results[0]):
+            continue
+        block = op.parent
+        assert block is not None
+        source: SSAValue = cast.operands[0]
+        for one in reversed(chain):
+            new = one.clone({one.operands[0]: source})
+            block.insert_op_before(new, op)
+            source = new.results[0]
+        operands = list(op.operands)
+        operands[which] = source
+        product = type(op).create(
+            operands=operands,
+            result_types=[op.results[0].type],
+            properties=op.properties,
+            attributes=op.attributes,
+        )
+        divisor = BroadcastOp.create(
+            operands=[wide.operands[0]],
+            result_types=[op.results[0].type],
+            properties={"dimensions": i64_array([int(t) for t in targets])},  # type: ignore
+        )
+        quotient = DivideOp.create(
+            operands=[product.results[0], divisor.results[0]], result_types=[op.results[0].type]
+        )
+        for each in (product, divisor, quotient):
+            each.location = op.location
+            block.insert_op_before(each, op)
+        op.results[0].replace_all_uses_with(quotient.results[0])
+        erase_dead(op)
+        return
+
+
+def dtype_size(value: SSAValue) -> int:
+    """Bytes of an element."""
+    return byte_size(value.type.element_type)  # type: ignore[attr-defined]
+
+
+def _same_number(left: SSAValue, right: SSAValue) -> bool:
+    if left is right:
+        return True
+    a, b = left.owner, right.owner
+    if not isinstance(a, Operation) or not isinstance(b, Operation):
+        return False
+    return a.name == b.name == "hlo.constant" and a.properties == b.properties
+
+
+def _through(reshape: Operation, dims: tuple[int, ...]) -> list[int] | None:
+    """The dimensions of a reshape's operand that are reduced where the result is along `dims`; None
+    where one is in part."""
+    before, after = shape_of(reshape.operands[0]), shape_of(reshape.results[0])
+    out: list[int] = []
+    j = 0
+    for i, n in enumerate(before):
+        rows: list[int] = []
+        m = 1
+        while m < n and j < len(after):
+            rows.append(j)
+            m *= after[j]
+            j += 1
+        if m != n:
+            return None
+        while j < len(after) and after[j] == 1 and n != 1:
+            rows.append(j)
+            j += 1
+        reduced = {d in dims for d in rows if after[d] > 1}
+        if len(reduced) > 1:
+            return None
+        if True in reduced:
+            out.append(i)
+    return out
+
+
+def copy_results(block: Block) -> None:
+    """Let a result in another order, or with repetitions, be computed, so that it is tiled with
+    what it is made of."""
+    assert block.last_op is not None
+    work = [block.last_op]
+    while work:
+        op = work.pop()
+        for i, v in enumerate(op.operands):
+            maker = v.owner
+            if not isinstance(maker, Operation):
+                continue
+            if maker.name == "hlo.tuple":
+                work.append(maker)
+            elif any(view.name in ("hlo.transpose", "hlo.broadcast") for view in views_between(v)):
+                copy = CopyOp.create(operands=[v], result_types=[v.type])
+                copy.location = maker.location
+                block.insert_op_before(copy, block.last_op if op is block.last_op else op)
+                op.operands[i] = copy.results[0]
+
+
+def separate_views(block: Block) -> None:
+    """Give every reader of a view a view of its own."""
+    for op in reversed(list(block.ops)):
+        for i, v in enumerate(op.operands):
+            maker = v.owner
+            if not isinstance(maker, Operation) or not is_view(maker) or is_source(maker):
+                continue
+            if v.has_one_use():
+                continue
+            copy = maker.clone()
+            block.insert_op_before(copy, op)
+            op.operands[i] = copy.results[0]
+            _separate(block, copy)
+
+
+def _separate(block: Block, op: Operation) -> None:
+    """The same for what a new view reads."""
+    for i, v in enumerate(op.operands):
+        maker = v.owner
+        if isinstance(maker, Operation) and is_view(maker) and not v.has_one_use():
+            copy = maker.clone()
+            block.insert_op_before(copy, op)
+            op.operands[i] = copy.results[0]
+            _separate(block, copy)

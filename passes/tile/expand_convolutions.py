@@ -1,0 +1,162 @@
+"""Convolutions as tiles take them: padding by itself, gradients and single taps as products."""
+
+from itertools import product
+from math import prod
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Operation, SSAValue
+
+from neuronir.dialects.hlo.attributes import i64_array
+from neuronir.dialects.hlo.linear import ConvolutionOp
+from neuronir.dialects.tile.rules import shape_of
+from neuronir.passes.hlo.support.build import Emitter
+from neuronir.passes.hlo.support.values import element, integer
+from neuronir.passes.hlo.support.walk import erase_dead
+from neuronir.passes.lowering.convolution.numbers import Numbers, numbers_of_op
+
+LEAST_FEATURES = 32
+"""Features of a group from which on they fill enough partitions."""
+MANY_TAPS = 64
+"""Taps of a kernel that is as large as the image: a gradient with respect to another kernel."""
+MOST_PLACES = 64
+"""Places of the result of such a convolution, each a product."""
+
+
+def expand_convolution(op: Operation) -> None:
+    """Write a convolution in a form that has layouts and a rule for tiles, where there is one."""
+    if not isinstance(op, ConvolutionOp) or integer(op, "batch_group_count") != 1:
+        return
+    n = numbers_of_op(op)
+    taps = [shape_of(op.rhs)[d] for d in n.k_spatial]
+    places = [shape_of(op.result)[d] for d in n.o_spatial]
+    small = shape_of(op.rhs)[n.k_in] < LEAST_FEATURES
+    build = Emitter(op)
+    if prod(taps) > MANY_TAPS and prod(places) <= MOST_PLACES and n.groups == 1:
+        new = _products(build, op, n)
+    elif not n.spatial or (prod(taps) == 1 and n.groups == 1 and not any((*n.low, *n.high))):
+        new = _product(build, op, n)
+    elif small:
+        return
+    else:
+        new = _padded(build, op, n)
+    op.result.replace_all_uses_with(new)
+    erase_dead(op)
+
+
+def _image(build: Emitter, op: ConvolutionOp, n: Numbers) -> SSAValue:
+    """The image with its padding, and with gaps where it is dilated."""
+    rank = len(shape_of(op.lhs))
+    low, high, gaps = [0] * rank, [0] * rank, [0] * rank
+    for i, d in enumerate(n.spatial):
+        low[d], high[d], gaps[d] = n.low[i], n.high[i], n.lhs_dilation[i] - 1
+    image = op.lhs
+    if any(gaps):
+        image = build.pad(image, build.scalar(0, element(image)), [0] * rank, [0] * rank, gaps)
+    if any(v < 0 for v in (*low, *high)):
+        shape = shape_of(image)
+        starts = [max(0, -v) for v in low]
+        limits = [m - max(0, -v) for m, v in zip(shape, high, strict=True)]
+        image = build.slice(image, starts, limits)
+    return build.pad(
+        image,
+        build.scalar(0, element(image)),
+        [max(0, v) for v in low],
+        [max(0, v) for v in high],
+    )
+
+
+def _padded(build: Emitter, op: ConvolutionOp, n: Numbers) -> SSAValue:
+    """The convolution without padding of the image with it."""
+    ones = i64_array([1] * len(n.spatial))
+    properties = {
+        **op.properties,
+        "padding": i64_array([0] * 2 * len(n.spatial)),
+        "lhs_dilation": ones,
+    }
+    image = _image(build, op, n)
+    return build.emit("convolution", [image, op.rhs], op.result.type, properties)
+
+
+def _product(build: Emitter, op: ConvolutionOp, n: Numbers) -> SSAValue:
+    """A convolution with one tap as a product."""
+    image = _image(build, op, n)
+    shape = shape_of(image)
+    steps = [1] * len(shape)
+    for i, d in enumerate(n.spatial):
+        steps[d] = n.strides[i]
+    image = build.slice(image, [0] * len(shape), list(shape), steps)
+    kernel = op.rhs
+    features = [shape_of(kernel)[n.k_in], shape_of(kernel)[n.k_out]]
+    if n.k_in > n.k_out:
+        features.reverse()
+    kernel = build.reshape(kernel, features)
+    contracted = 0 if n.k_in < n.k_out else 1
+    kept = [d for d in range(len(shape)) if d != n.feature]
+    place = {n.batch: n.o_batch, **dict(zip(n.spatial, n.o_spatial, strict=True))}
+    order = [*(place[d] for d in kept), n.o_feature]
+    return _dot(build, op, image, kernel, [n.feature], [contracted], order)
+
+
+def _dot(
+    build: Emitter,
+    op: ConvolutionOp,
+    image: SSAValue,
+    kernel: SSAValue,
+    left: list[int],
+    right: list[int],
+    order: list[int],
+) -> SSAValue:
+    """A product, whose dimension i becomes dimension `order[i]` of the result."""
+    precision = op.properties.get("operand_precision")
+    more = {} if precision is None else {"operand_precision": precision}
+    rows = [m for d, m in enumerate(shape_of(image)) if d not in left]
+    columns = [m for d, m in enumerate(shape_of(kernel)) if d not in right]
+    result = build.emit(
+        "dot",
+        [image, kernel],
+        TensorType(element(op.result), [*rows, *columns]),
+        {
+            "lhs_batch_dims": i64_array([]),
+            "rhs_batch_dims": i64_array([]),
+            "lhs_contracting_dims": i64_array(left),
+            "rhs_contracting_dims": i64_array(right),
+            **more,
+        },
+    )
+    return build.transpose(result, [order.index(d) for d in range(len(order))])
+
+
+def _products(build: Emitter, op: ConvolutionOp, n: Numbers) -> SSAValue:
+    """A convolution of which the result has few places as a product for each of them."""
+    image, kernel = _image(build, op, n), op.rhs
+    reversed_ = [d for d, turned in zip(n.k_spatial, n.reversal, strict=True) if turned]
+    kernel = build.reverse(kernel, reversed_)
+    taps = [shape_of(kernel)[d] for d in n.k_spatial]
+    out = shape_of(op.result)
+    places = [range(out[d]) for d in n.o_spatial]
+    found: list[SSAValue] = []
+    for place in product(*places):
+        starts, steps = [0] * len(shape_of(image)), [1] * len(shape_of(image))
+        limits = list(shape_of(image))
+        for i, d in enumerate(n.spatial):
+            starts[d], steps[d] = place[i] * n.strides[i], n.rhs_dilation[i]
+            limits[d] = starts[d] + (taps[i] - 1) * steps[d] + 1
+        part = build.slice(image, starts, limits, steps)
+        order = [n.o_batch, n.o_feature]
+        ranks = sorted(order)
+        one = _dot(
+            build,
+            op,
+            part,
+            kernel,
+            [n.feature, *n.spatial],
+            [n.k_in, *n.k_spatial],
+            [ranks.index(d) for d in order],
+        )
+        sizes = [1 if d in n.o_spatial else m for d, m in enumerate(out)]
+        found.append(build.reshape(one, sizes))
+    for d, row in reversed(list(zip(n.o_spatial, places, strict=True))):
+        width = len(row)
+        found = [build.concatenate(found[i : i + width], d) for i in range(0, len(found), width)]
+    (whole,) = found
+    return whole

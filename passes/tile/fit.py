@@ -1,0 +1,31 @@
+"""What the tiled level takes: values that have elements, of types that the machine has."""
+
+from math import prod
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.func import FuncOp
+
+from neuronir.dialects.nc.machine import Machine
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.location import source_name
+from neuronir.passes.lowering.layouts.types import known_dtype
+
+
+def check_elements(function: FuncOp) -> None:
+    """NIR_TIL001 where a value has no elements: there is nothing to lay out."""
+    for op in function.body.block.ops:
+        for value in (*op.operands, *op.results):
+            if isinstance(value.type, TensorType) and not prod(value.type.get_shape()):
+                raise NeuronError(
+                    "NIR_TIL001",
+                    f"{source_name(op)}: the tiled level takes no array without elements",
+                    help="compile without phase tiled",
+                )
+
+
+def check_types(function: FuncOp, machine: Machine) -> None:
+    """NCC_ESPP004 where a value is of a type that the machine does not have."""
+    block = function.body.block
+    for value in (*block.args, *(r for op in block.walk() for r in op.results)):
+        if isinstance(value.type, TensorType):
+            known_dtype(value, machine)

@@ -1,0 +1,83 @@
+"""Comparisons of indices in fp32: exact below 2^24, and DVE compares with a number a partition."""
+
+from collections.abc import Callable
+
+from xdsl.dialects.builtin import TensorType, f32
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from neuronir.dialects.hlo.constants import constant_array, constant_op
+from neuronir.dialects.support.dtypes import is_integer
+from neuronir.dialects.tile.rules import shape_of
+
+LARGEST = 1 << 24
+"""Whole numbers below are exact in fp32."""
+
+Range = tuple[int, int]
+_SAME = ("hlo.broadcast", "hlo.reshape", "hlo.transpose", "hlo.slice", "hlo.reverse", "hlo.copy")
+_PAIRS: dict[str, Callable[[int, int], int]] = {
+    "hlo.add": lambda a, b: a + b,
+    "hlo.subtract": lambda a, b: a - b,
+    "hlo.multiply": lambda a, b: a * b,
+    "hlo.maximum": max,
+    "hlo.minimum": min,
+}
+
+
+def range_of(value: SSAValue) -> Range | None:
+    """The least and the largest of indices that follow from iotas and constants; None for
+    others."""
+    op = value.owner
+    if not isinstance(op, Operation) or not isinstance(value.type, TensorType):
+        return None
+    if not is_integer(value.type.element_type):
+        return None
+    if op.name == "hlo.iota":
+        return 0, max(0, max(shape_of(value), default=1) - 1)
+    if op.name == "hlo.constant":
+        array = constant_array(op)
+        return (int(array.min()), int(array.max())) if array.size else None
+    if op.name in _SAME:
+        return range_of(op.operands[0])
+    combine = _PAIRS.get(op.name)
+    if combine is None:
+        return None
+    left, right = (range_of(v) for v in op.operands)
+    if left is None or right is None:
+        return None
+    found = [combine(a, b) for a in left for b in right]
+    low, high = min(found), max(found)
+    return (low, high) if -LARGEST < low and high < LARGEST else None
+
+
+def compare_in_floats(block: Block) -> None:
+    """Let comparisons of such indices take them in fp32."""
+    made: dict[SSAValue, SSAValue] = {}
+    for op in list(block.ops):
+        if op.name == "hlo.compare" and all(range_of(v) is not None for v in op.operands):
+            for i, v in enumerate(op.operands):
+                op.operands[i] = _in_floats(v, made)
+
+
+def _in_floats(value: SSAValue, made: dict[SSAValue, SSAValue]) -> SSAValue:
+    if value not in made:
+        op = value.owner
+        assert isinstance(op, Operation) and op.parent is not None
+        if op.name == "hlo.constant":
+            new: Operation = constant_op(constant_array(op).astype("float32"))
+        else:
+            operands = [_in_floats(v, made) for v in op.operands]
+            new = type(op).create(
+                operands=operands,
+                result_types=[_float(value.type)],
+                properties=op.properties,
+                attributes=op.attributes,
+            )
+        new.location = op.location
+        op.parent.insert_op_before(new, op)
+        made[value] = new.results[0]
+    return made[value]
+
+
+def _float(type_: Attribute) -> TensorType[Attribute]:
+    assert isinstance(type_, TensorType)
+    return TensorType(f32, type_.shape)

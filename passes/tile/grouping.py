@@ -1,0 +1,240 @@
+"""Which ops form groups: neighbours join where that is faster, by the estimated times.
+
+First every op is a group of its own. Then values are taken in the order of the bytes that need not
+move if those who make and read them are one group; two groups become one where their axes go
+together, a tile of all of it fits, and it takes less time than both.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from neuronir.dialects.nc.machine import Machine
+from neuronir.passes.tile.group import (
+    Group,
+    Loop,
+    is_source,
+    is_view,
+    make_group,
+    nbytes,
+    root_of,
+)
+from neuronir.passes.tile.tiles import uneven
+from neuronir.passes.tile.times import GroupTimes, Times
+from neuronir.passes.tile.whole import whole
+
+MOST_LOOPS = 3
+"""Loops of a nest."""
+MOST_AXES = 6
+"""Axes that are tried."""
+SQUARES = (128, 256, 512, 1024, 2048)
+"""Tiles of nests that cut two axes, such as those of a transpose."""
+MOST_UNEVEN = 6
+"""Rounds of a nest at most that are written out, as they are cut at edges."""
+SPLIT = 1.1
+"""How much slower a group may be in less room before it is taken apart."""
+MANY_OPS = 120
+"""Ops of a group at most: the body of its loop is pipelined as a whole."""
+
+
+class Grouping:
+    """Finds the groups of a block."""
+
+    def __init__(
+        self, block: Block, machine: Machine, resident: frozenset[SSAValue], room: float
+    ) -> None:
+        self.machine = machine
+        self.times = GroupTimes(machine, resident)
+        self.resident = resident
+        self.room = int(machine.sbuf_usable_partition_bytes * room)
+        ops = [op for op in block.ops if op is not block.last_op]
+        self.order = {op: i for i, op in enumerate(ops)}
+        self.nodes = [
+            op for op in ops if op.name != "hlo.tuple" and not is_view(op) and not is_source(op)
+        ]
+        self.members: dict[Operation, frozenset[Operation]] = {}
+        self.known: dict[frozenset[Operation], tuple[Group, Times] | None] = {}
+
+    def find(self) -> list[Group]:
+        """The groups in an order in which each comes after what it reads."""
+        for op in self.nodes:
+            self.members[op] = frozenset((op,))
+        edges: list[tuple[int, int, Operation, Operation]] = []
+        for op in self.nodes:
+            for v in op.operands:
+                maker = root_of(v).owner
+                if isinstance(maker, Operation) and maker in self.members:
+                    edges.append((-nbytes(root_of(v)), self.order[op], maker, op))
+        changed = True
+        while changed:
+            changed = False
+            for _, _, maker, reader in sorted(edges, key=lambda e: e[:2]):
+                if self.members[maker] is not self.members[reader]:
+                    changed |= self._join(self.members[maker], self.members[reader])
+        found = dict.fromkeys(self.members.values())
+        groups = [self._group(ops) for ops in found]
+        return self._sorted(groups)
+
+    def _group(self, ops: frozenset[Operation]) -> Group:
+        best = self.best(ops)
+        if best is not None:
+            return best[0]
+        group = make_group(sorted(ops, key=self.order.__getitem__), self.order)
+        assert group is not None  # one op, whose axes go together, or it would have been left
+        return group
+
+    def _join(self, left: frozenset[Operation], right: frozenset[Operation]) -> bool:
+        if len(left) + len(right) > MANY_OPS or self._opaque(left) or self._opaque(right):
+            return False
+        both = left | right
+        if both in self.known or self._between(left, right):
+            return False
+        merged = self.best(both)
+        if merged is None:
+            return False
+        alone = [self.best(part) for part in (left, right)]
+        if all(a is not None for a in alone):
+            before = sum(a[1].total for a in alone if a is not None)
+            if merged[1].total > before:
+                return False
+        for op in both:
+            self.members[op] = both
+        return True
+
+    def _opaque(self, ops: frozenset[Operation]) -> bool:
+        return any(whole(op) for op in ops)
+
+    def _between(self, left: frozenset[Operation], right: frozenset[Operation]) -> bool:
+        """Whether something outside reads of the first and is read by the second."""
+        seen: set[frozenset[Operation]] = set()
+        work = [m for m in self._readers(left) if m is not right and m is not left]
+        while work:
+            members = work.pop()
+            if members in seen:
+                continue
+            seen.add(members)
+            for after in self._readers(members):
+                if after is right or after is left:
+                    return True
+                work.append(after)
+        return False
+
+    def _readers(self, ops: frozenset[Operation]) -> list[frozenset[Operation]]:
+        found: dict[frozenset[Operation], None] = {}
+        for op in ops:
+            work = [use.operation for r in op.results for use in r.uses]
+            while work:
+                user = work.pop()
+                if user in self.members:
+                    if user not in ops:
+                        found[self.members[user]] = None
+                elif is_view(user):
+                    work.extend(use.operation for r in user.results for use in r.uses)
+        return list(found)
+
+    def best(self, ops: frozenset[Operation]) -> tuple[Group, Times] | None:
+        """The group of these ops with the loops that take least time; None where none fits."""
+        if ops not in self.known:
+            group = make_group(sorted(ops, key=self.order.__getitem__), self.order)
+            self.known[ops] = None if group is None else self._tiled(group)
+        return self.known[ops]
+
+    def stay(self, resident: frozenset[SSAValue]) -> None:
+        """Say which values lie in SBUF between groups."""
+        self.resident = resident
+        self.times = GroupTimes(self.machine, resident)
+
+    def within(self, group: Group, room: int) -> list[Group]:
+        """A group with loops whose tiles fit into a room; as several groups where that is
+        faster."""
+        found = self._tiled(replace(group, loops=()), room)
+        before = self.times.of(group)
+        if found is not None and found[1].total <= SPLIT * before.total:
+            return [found[0]]
+        part = Grouping.__new__(Grouping)
+        part.__dict__.update(self.__dict__)
+        part.room = room
+        part.nodes = [op for op in group.ops if op in self.order and op in self.members]
+        part.members, part.known = {}, {}
+        groups = part.find()
+        total = sum(self.times.of(g).total for g in groups)
+        if found is not None and found[1].total <= total:
+            return [found[0]]
+        return groups
+
+    def _tiled(self, group: Group, room: int | None = None) -> tuple[Group, Times] | None:
+        room = self.room if room is None else room
+        whole = self.times.of(group)
+        if whole.bytes <= room:
+            return group, whole
+        related = group.related
+        best: tuple[Group, Times] | None = None
+        for loops in self.candidates(group):
+            tried = replace(group, loops=loops)
+            if related.derived and uneven(tried, loops) > MOST_UNEVEN:
+                continue
+            if self.times.peak(tried) > room:
+                continue
+            times = self.times.of(tried)
+            if best is None or times.total < best[1].total:
+                best = tried, times
+        return best
+
+    def candidates(self, group: Group) -> list[tuple[Loop, ...]]:
+        """Nests of loops: outer ones of single positions, the innermost of tiles of all sizes."""
+        size = group.related.axes.size
+        largest = max((r for op in group.ops if not is_view(op) for r in op.results), key=nbytes)
+        place = {axis: i for i, axis in enumerate(group.related.leaves(largest))}
+        axes = sorted(group.parallel(), key=lambda a: place.get(a, -1))
+        summed = group.summed()
+        axes = axes[:MOST_AXES]
+        out: list[tuple[Loop, ...]] = []
+        for count in range(1, MOST_LOOPS + 1):
+            for chosen in combinations([*axes, *summed[:2]], count):
+                outer = tuple(Loop(a, size(a), 1) for a in chosen[:-1])
+                last = chosen[-1]
+                for tile in ladder(size(last)):
+                    out.append((*outer, Loop(last, size(last), tile)))
+        for a, b in combinations([*axes, *summed[:2]], 2):
+            for x in SQUARES:
+                for y in SQUARES:
+                    if x < size(a) and y < size(b):
+                        out.append((Loop(a, size(a), x), Loop(b, size(b), y)))
+        return out
+
+    def _sorted(self, groups: Sequence[Group]) -> list[Group]:
+        owner = {op: g for g in groups for op in g.ops if not is_view(op)}
+        done: set[Group] = set()
+        out: list[Group] = []
+
+        def visit(group: Group) -> None:
+            if group in done:
+                return
+            done.add(group)
+            for op in group.ops:
+                for v in op.operands:
+                    maker = root_of(v).owner
+                    other = owner.get(maker) if isinstance(maker, Operation) else None
+                    if other is not None and other is not group:
+                        visit(other)
+            out.append(group)
+
+        for group in sorted(groups, key=lambda g: max(self.order[op] for op in g.ops)):
+            visit(group)
+        return out
+
+
+def ladder(size: int) -> list[int]:
+    """Tiles that are tried: powers of two and multiples of 128 that leave no rest where they
+    can."""
+    found = {1 << k for k in range(size.bit_length()) if 1 << k < size}
+    found |= {d for d in range(2, min(size, 129)) if size % d == 0}
+    found |= {128 * k for k in (1, 2, 3, 4, 6, 8, 12, 16, 32) if 128 * k < size}
+    return sorted(found, reverse=True)
+
+
+def order_of(block: Block) -> Mapping[Operation, int]:
+    """The places of the ops of a block."""
+    return {op: i for i, op in enumerate(block.ops)}

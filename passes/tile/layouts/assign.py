@@ -1,0 +1,33 @@
+"""The choice of layouts: costs from the end backwards, then choices from the beginning, twice: the
+second time with what the first one has chosen for the other operands of each op."""
+
+from xdsl.ir import Block
+
+from neuronir.dialects.nc.machine import Machine
+from neuronir.passes.tile.layouts.choice import Choice
+from neuronir.passes.tile.layouts.costs import Costs
+from neuronir.passes.tile.layouts.extras import extras
+from neuronir.passes.tile.layouts.tables import Copies, Tables
+from neuronir.passes.tile.layouts.values import Values
+from neuronir.passes.tile.layouts.write import Writer
+
+TRIES = 3
+"""Choices of which the one that takes least is written."""
+
+
+def assign_layouts(block: Block, machine: Machine) -> None:
+    """Lay out the values of a function."""
+    values = Values(block, machine)
+    tables = Tables(values, Costs(machine, values.loads(), extras(values)))
+    known: Copies = {}
+    best: tuple[float, Copies] | None = None
+    for _ in range(TRIES):
+        tables.fill(known)
+        choice = Choice(tables)
+        choice.run()
+        if best is None or choice.total < best[0]:
+            best = choice.total, known
+        known = choice.copies()
+    assert best is not None
+    tables.fill(best[1])
+    Writer(tables).run()

@@ -1,0 +1,83 @@
+"""What loops carry: arrays into which they put tiles, followed through loops and reshapes."""
+
+from collections.abc import Iterator
+
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import DYNAMIC_INDEX
+from xdsl.dialects.tensor import InsertSliceOp
+from xdsl.ir import BlockArgument, OpResult, SSAValue
+
+from neuronir.dialects.hlo.attributes import ints
+from neuronir.dialects.tile.ops import EmptyOp
+from neuronir.dialects.tile.rules import shape_of
+from neuronir.passes.lowering.layouts.layout import row_major
+from neuronir.passes.tile.layouts.maps import Partition, cut, through_dims
+
+RESHAPES = ("hlo.reshape", "hlo.bitcast")
+"""Ops that leave an array in HBM as it is."""
+
+
+def final(value: SSAValue, *, reshapes: bool = True) -> SSAValue:
+    """What a tensor has become behind all loops that put tiles into it, and behind `reshapes`."""
+    while True:
+        found = None
+        for use in value.uses:
+            if isinstance(use.operation, scf.ForOp) and use.index >= 3:
+                found = use.operation.results[use.index - 3]
+            elif isinstance(use.operation, InsertSliceOp) and use.index == 1:
+                found = use.operation.result
+            elif isinstance(use.operation, scf.YieldOp):
+                loop = use.operation.parent_op()
+                assert loop is not None
+                found = loop.results[use.index]
+            elif use.operation.name in RESHAPES and value.has_one_use() and reshapes:
+                found = use.operation.results[0]
+        if found is None:
+            return value
+        value = found
+
+
+def assembled(value: SSAValue) -> bool:
+    """Whether a value is what loops put tiles into."""
+    if isinstance(value, BlockArgument):
+        loop = value.owner.parent_op()
+        return isinstance(loop, scf.ForOp) and assembled(loop.iter_args[value.index - 1])
+    if isinstance(value.owner, scf.ForOp):
+        assert isinstance(value, OpResult)
+        return assembled(value.owner.iter_args[value.index])
+    return isinstance(value.owner, EmptyOp | InsertSliceOp)
+
+
+def carriers(value: SSAValue) -> Iterator[SSAValue]:
+    """What carries the value that tiles are put into: arguments of loops, up to where it begins."""
+    while True:
+        yield value
+        if isinstance(value, BlockArgument):
+            loop = value.owner.parent_op()
+            assert isinstance(loop, scf.ForOp)
+            value = loop.iter_args[value.index - 1]
+        elif isinstance(value.owner, InsertSliceOp):
+            value = value.owner.dest
+        elif isinstance(value.owner, scf.ForOp):
+            assert isinstance(value, OpResult)
+            value = value.owner.iter_args[value.index]
+        else:
+            return
+
+
+def part_of(op: InsertSliceOp, partition: Partition) -> Partition | None:
+    """The partition of a tile of what lies in `partition`; None where its digits are cut."""
+    tile, target = shape_of(op.source), shape_of(op.dest)
+    pieces = cut(partition, target)
+    if pieces is None:
+        return None
+    strides = row_major(target)
+    starts = ints(op.static_offsets)
+    for a, _, d in pieces:
+        if d < 0 or tile[d] == target[d]:
+            continue
+        reach = a.end // strides[d]
+        begin = 0 if starts[d] == DYNAMIC_INDEX else starts[d]
+        if tile[d] % reach or begin % reach:
+            return None
+    return through_dims(partition, target, tile, list(range(len(tile))))

@@ -1,0 +1,86 @@
+"""How a value gets from one partition to another: the one answer for its cost and its lowering."""
+
+from enum import Enum
+from functools import lru_cache
+
+from neuronir.dialects.nc.enums import DType
+from neuronir.dialects.nc.machine import Machine
+from neuronir.passes.lowering.layouts.layout import Atom, atom, split_at
+from neuronir.passes.tile.layouts.maps import Partition, own, positions, repeats, span
+
+
+class Way(Enum):
+    """Ways of changing a partition."""
+
+    SAME = "same"
+    """Nothing moves: what is wanted is there."""
+    SELECT = "select"
+    """A product with zeros and ones: partitions change places or repeat."""
+    TRANSPOSE = "transpose"
+    """PE transposes: digits of the free axis and of partitions change places."""
+    HALVES = "halves"
+    """PE transposes of 16 bits at a time as whole numbers, which is exact for all bit patterns."""
+    BLOCKS = "blocks"
+    """DVE transposes 32 x 32 blocks, which leaves infinities and NaN where they are."""
+    MEMORY = "memory"
+    """A store to HBM and a load."""
+
+
+MOST_SCATTERED = 512
+"""Elements of a value of which the digits go to one partition by transposes."""
+
+
+def way(
+    machine: Machine, size: int, dtype: DType, source: Partition, target: Partition, special: bool
+) -> Way:
+    """How a value of `size` elements changes from `source` to `target`; `special`: there may be
+    infinities or NaN in it, which products spread."""
+    mine, wanted = own(source, size), own(target, size)
+    if source == target or (not mine and not wanted and span(source) >= span(target)):
+        return Way.SAME
+    products = dtype.is_float and dtype.name in machine.matmul_dtypes
+    digits = [a for a, _ in mine]
+    if products and (not special or not mine) and dense(source) and within(machine, target):
+        if digits == [a for a, _ in wanted] or set(digits) == {a for a, _ in wanted}:
+            return Way.SELECT
+    if repeats(target, size) or not (dense(mine) and dense(target)):
+        return Way.MEMORY
+    if not (leaves(mine, wanted, size) and leaves(wanted, mine, size)):
+        return Way.MEMORY
+    if not wanted and size > MOST_SCATTERED:
+        return Way.MEMORY
+    if (products and not special) or dtype.size == 1:
+        return Way.TRANSPOSE
+    if dtype.size in (2, 4) and DType.F32.name in machine.matmul_dtypes:
+        return Way.HALVES
+    if dtype.size in (2, 4) and len(wanted) <= 1:
+        return Way.BLOCKS
+    return Way.MEMORY
+
+
+def within(machine: Machine, partition: Partition) -> bool:
+    """Whether a partition takes no more than there are."""
+    return span(partition) <= machine.partitions
+
+
+def dense(partition: Partition) -> bool:
+    """Whether a partition has no gaps."""
+    return span(partition) == positions(partition)
+
+
+@lru_cache(maxsize=100_000)
+def leaves(taken: Partition, wanted: Partition, size: int) -> bool:
+    """Whether what a partition leaves of a value has the digits of another one whole."""
+    cuts = {c for a, _ in taken for c in (a.stride, a.end)}
+    rest = split_at(atom(size, 1), cuts)
+    if rest is None:
+        return False
+    rest = tuple(
+        r for r in rest if not any(a.stride <= r.stride and r.end <= a.end for a, _ in taken)
+    )
+    return all(any(_divides(a, r) for r in rest) for a, _ in wanted)
+
+
+def _divides(a: Atom, whole: Atom) -> bool:
+    inside = whole.stride <= a.stride and a.end <= whole.end
+    return inside and a.stride % whole.stride == 0 and whole.end % a.end == 0

@@ -1,0 +1,323 @@
+"""Ways of computing an op: the partitions that it takes and gives, and what that costs.
+
+Each family of ops has a rule, in an open registry, as the lowering has one for what it emits.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Operation, SSAValue
+
+from neuronir.dialects.nc.data_types import dtype_of
+from neuronir.dialects.nc.enums import DType
+from neuronir.dialects.tile.interface import REDUCED, tiling_of
+from neuronir.dialects.tile.rules import ELEMENTWISE, combiner, contracting, shape_of
+from neuronir.passes.hlo.support.values import integer, ints
+from neuronir.passes.lowering.layouts.layout import Atom, atom, row_major
+from neuronir.passes.tile.layouts.candidates import candidates, digits
+from neuronir.passes.tile.layouts.costs import ELEMENT_NS, START_NS, Costs
+from neuronir.passes.tile.layouts.maps import (
+    Partition,
+    cut,
+    everywhere,
+    in_order,
+    own,
+    positions,
+    span,
+    through_dims,
+)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The partition of each operand (None: any will do) and of the result, and the time in ns.
+    `stationary` is the operand of a product whose rows become partitions."""
+
+    needs: tuple[Partition | None, ...]
+    result: Partition | None
+    cost: float
+    stationary: int = -1
+
+
+PlanRule = Callable[[Operation, Costs], list[Plan]]
+_RULES: dict[str, PlanRule] = {}
+
+
+def register_plans(*names: str) -> Callable[[PlanRule], PlanRule]:
+    """Registers the rule of the ops of these names."""
+
+    def register(rule: PlanRule) -> PlanRule:
+        for name in names:
+            _RULES[name] = rule
+        return rule
+
+    return register
+
+
+def has_plans(op: Operation) -> bool:
+    """Whether an op has a rule."""
+    return op.name in _RULES
+
+
+def plans_of(op: Operation, costs: Costs) -> list[Plan]:
+    """The ways of computing an op."""
+    return _RULES[op.name](op, costs)
+
+
+def dtype(value: SSAValue) -> DType:
+    """The element type of a tensor value."""
+    assert isinstance(value.type, TensorType)
+    return dtype_of(value.type.element_type)
+
+
+PASSES = {"hlo.select": 2.0, "hlo.divide": 3.0, "hlo.power": 3.0, "hlo.remainder": 2.0}
+"""Instructions over all elements, where they are not one and a half."""
+
+
+@register_plans(*ELEMENTWISE, "hlo.bitcast_convert", "hlo.composite")
+def _elementwise(op: Operation, costs: Costs) -> list[Plan]:
+    shape = shape_of(op.results[0])
+    passes = PASSES.get(op.name, 1.2)
+    out = []
+    for c in costs.candidates(op.results[0]):
+        needs = tuple(
+            c if shape_of(v) == shape else everywhere(1, costs.limit) for v in op.operands
+        )
+        out.append(Plan(needs, c, costs.elementwise(shape, c, passes)))
+    return out
+
+
+@register_plans("hlo.iota")
+def _iota(op: Operation, costs: Costs) -> list[Plan]:
+    shape = shape_of(op.results[0])
+    return [Plan((), c, costs.elementwise(shape, c, 2.0)) for c in candidates(shape, costs.limit)]
+
+
+@register_plans("hlo.reduce")
+def _reduce(op: Operation, costs: Costs) -> list[Plan]:
+    source, shape = shape_of(op.operands[0]), shape_of(op.results[0])
+    reduced = ints(op, "dimensions")
+    kept = [d for d in range(len(source)) if d not in reduced]
+    dims = [None if d in reduced else kept.index(d) for d in range(len(source))]
+    out = []
+    size = prod(source)
+    single = dtype(op.results[0]) is DType.F32
+    for c in candidates(source, costs.limit):
+        pieces = cut(own(c, size), source)
+        if pieces is None:
+            continue
+        cost = costs.elementwise(source, c, 1.6)
+        across = {d in reduced for _, _, d in pieces}
+        if True not in across:
+            result = through_dims(own(c, size), source, shape, dims)
+            if own(c, size) != c:
+                result = everywhere(prod(shape), costs.limit)
+            if result is not None:
+                out.append(Plan((c, None), result, cost))
+            continue
+        if not single or combiner(op) not in ("hlo.add", "hlo.maximum", "hlo.minimum"):
+            continue
+        result = through_dims(c, source, shape, dims)
+        adds = combiner(op) == "hlo.add"
+        if False not in across and adds:
+            result = everywhere(prod(shape), costs.limit)
+        if result is not None and span(c) == positions(c):
+            cost += _across(prod(shape) // max(1, positions(own(result, prod(shape)))), costs, adds)
+            out.append(Plan((c, None), result, cost))
+    return out
+
+
+def _across(columns: int, costs: Costs, adds: bool) -> float:
+    """What it takes to reduce that many elements of each partition over partitions."""
+    m = costs.machine
+    if adds:
+        pe = m.fp32_passes * (columns + m.matmul_min_cycles + m.matmul_overhead_cycles) / m.pe_ghz
+        return costs.weights.pe * pe + costs.weights.vector * (columns * ELEMENT_NS + 2 * START_NS)
+    blocks = 2 * -(-costs.limit // 32) * -(-columns // 32)
+    return costs.weights.vector * (blocks + 3) * 75.0
+
+
+def kept_and_reduced(
+    op: Operation, partition: Partition
+) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """(size, step) of the digits on partitions of a reduction's operand that are kept, and of those
+    that are reduced; digits that repeat it are kept."""
+    reduced = ints(op, "dimensions")
+    pieces = cut(partition, shape_of(op.operands[0])) or ()
+    groups: list[list[tuple[int, int]]] = [[], []]
+    for a, step, d in pieces:
+        groups[d in reduced].append((a.size, step))
+    return groups[0], groups[1]
+
+
+@register_plans("hlo.dot")
+def _dot(op: Operation, costs: Costs) -> list[Plan]:
+    out = []
+    for k in contracted_digits(op, costs.limit):
+        for which in (0, 1):
+            for result in rows_of_result(op, which, costs.machine.pe_columns):
+                cost = product_ns(op, which, positions(k[0]), max(1, positions(result)), costs)
+                needs = (k[0], k[1])
+                out.append(Plan(needs, result, cost, which))
+    return [*out, *_rows_of_batches(op, costs)]
+
+
+MOST_STEPS = 64
+"""Positions of what is contracted up to which DVE multiplies and adds in place of PE."""
+
+
+def vector_side(op: Operation) -> int | None:
+    """The operand of a product that is one number for each position of the batch and of what is
+    contracted, which is short; None where there is none."""
+    if not ints(op, "lhs_batch_dims"):
+        return None
+    steps = prod(shape_of(op.operands[0])[d] for d in contracting(op)[0])
+    if steps > MOST_STEPS:
+        return None
+    shape = shape_of(op.results[0])
+    for which in (0, 1):
+        if all(shape[to] == 1 for _, to in free_dims(op, which)):
+            return which
+    return None
+
+
+def _rows_of_batches(op: Operation, costs: Costs) -> list[Plan]:
+    """Products of numbers and rows, with the batch on partitions, by DVE."""
+    side = vector_side(op)
+    if side is None or dtype(op.results[0]) is not DType.F32:
+        return []
+    shape = shape_of(op.results[0])
+    steps = prod(shape_of(op.operands[0])[d] for d in contracting(op)[0])
+    batch = len(ints(op, "lhs_batch_dims"))
+    out = []
+    for c in candidates(shape, costs.limit):
+        pieces = cut(c, shape)
+        if not c or pieces is None or any(d < 0 or d >= batch for _, _, d in pieces):
+            continue
+        needs = []
+        for which, name in enumerate(("lhs_batch_dims", "rhs_batch_dims")):
+            dims = ints(op, name)
+            renamed = through_dims(
+                c, shape, shape_of(op.operands[which]), [*dims, *[None] * (len(shape) - batch)]
+            )
+            needs.append(renamed)
+        if None in needs:
+            continue
+        left = prod(shape) // positions(c)
+        rows = prod(shape[:batch]) // positions(c)
+        cost = steps * (left * 2 * ELEMENT_NS + rows * START_NS) * costs.weights.vector
+        out.append(Plan(tuple(needs), c, cost))
+    return out
+
+
+def contracted_digits(op: Operation, limit: int) -> list[tuple[Partition, Partition]]:
+    """Digits of what is contracted that both operands may have on partitions."""
+    dims = contracting(op)
+    shapes = [shape_of(v) for v in op.operands]
+    strides = [row_major(s) for s in shapes]
+    pairs = [(a, b) for a, b in zip(*dims, strict=True) if shapes[0][a] > 1]
+    if not pairs:
+        return [((), ())]
+    found: dict[tuple[Partition, Partition], None] = {}
+
+    def add(parts: Sequence[tuple[Atom, int, int]]) -> None:
+        """(digit in positions of its dimension, pair, step) of each part."""
+        both = []
+        for which in (0, 1):
+            both.append(
+                in_order(
+                    (atom(a.size, a.stride * strides[which][pairs[p][which]]), s)
+                    for a, p, s in parts
+                )
+            )
+        found[both[0], both[1]] = None
+
+    for p, (a, _) in enumerate(pairs):
+        n = shapes[0][a]
+        for digit in digits((n,), 0, limit):
+            add([(digit, p, 1)])
+        if n <= limit // 2:
+            for q, (b, _) in enumerate(pairs):
+                if q != p:
+                    for digit in digits((shapes[0][b],), 0, limit // n):
+                        add([(digit, q, n), (atom(n, 1), p, 1)])
+    if not found:
+        return [((), ())]
+    most = max(positions(k) for k, _ in found)
+    return [k for k in found if 2 * positions(k[0]) > most]
+
+
+def free_dims(op: Operation, which: int) -> list[tuple[int, int]]:
+    """(dimension of an operand of a dot, dimension of the result) that are neither batch nor
+    contracted."""
+    tiling = tiling_of(op)
+    assert tiling is not None
+    batch = len(ints(op, "lhs_batch_dims"))
+    return [
+        (d, n) for d, n in enumerate(tiling.operands[which]) if isinstance(n, int) and n >= batch
+    ]
+
+
+def rows_of_result(op: Operation, which: int, limit: int) -> list[Partition]:
+    """Partitions of a product whose stationary operand is number `which`."""
+    shape = shape_of(op.results[0])
+    dims = [to for _, to in free_dims(op, which) if shape[to] > 1]
+    found: dict[Partition, None] = {}
+    for d in dims:
+        for a in digits(shape, d, limit):
+            found[((a, 1),)] = None
+        if shape[d] <= limit // 2:
+            (whole,) = digits(shape, d, shape[d])
+            for e in dims:
+                if e != d:
+                    for a in digits(shape, e, limit // shape[d]):
+                        found[in_order([(a, shape[d]), (whole, 1)])] = None
+    if not found:
+        return [()]
+    most = max(positions(p) for p in found)
+    return [p for p in found if 4 * positions(p) > most]
+
+
+def product_ns(op: Operation, which: int, depth: int, rows: int, costs: Costs) -> float:
+    """PE's time of a product and the time of its evictions."""
+    m = costs.machine
+    shape = shape_of(op.results[0])
+    lhs = shape_of(op.operands[which])
+    tiling = tiling_of(op)
+    assert tiling is not None
+    k = prod(n for n, need in zip(lhs, tiling.operands[which], strict=True) if need is REDUCED)
+    columns = prod(shape[to] for _, to in free_dims(op, 1 - which))
+    tiles = prod(shape) // max(1, columns) // rows * -(-k // max(1, depth))
+    bank = m.psum_bank_bytes // 4
+    streams = -(-columns // bank)
+    passes = m.fp32_passes if dtype(op.operands[0]) is DType.F32 else 1
+    width = max(m.matmul_min_cycles, columns / streams)
+    each = width + m.matmul_overhead_cycles + rows / m.stationary_load_divisor
+    pe = tiles * streams * passes * each / m.pe_ghz
+    out = costs.elementwise(shape, (), 1.0) / max(1, rows)
+    return costs.weights.pe * pe + out
+
+
+@register_plans("hlo.concatenate", "hlo.pad")
+def _pieces(op: Operation, costs: Costs) -> list[Plan]:
+    shape = shape_of(op.results[0])
+    if op.name == "hlo.pad":
+        names = ("edge_padding_low", "edge_padding_high", "interior_padding")
+        along = {d for name in names for d, n in enumerate(ints(op, name)) if n}
+        pieces = [op.operands[0]]
+    else:
+        along = {integer(op, "dimension")}
+        pieces = list(op.operands)
+    out = []
+    same = list(range(len(shape)))
+    for c in candidates(shape, costs.limit):
+        parts = cut(c, shape)
+        if parts is None or any(d in along or d < 0 for _, _, d in parts):
+            continue
+        needs = [through_dims(c, shape, shape_of(v), same) for v in pieces]
+        if op.name == "hlo.pad":
+            needs.append(None)
+        out.append(Plan(tuple(needs), c, costs.elementwise(shape, c, 1.2)))
+    return out

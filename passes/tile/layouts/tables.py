@@ -1,0 +1,220 @@
+"""What each partition of each value costs, from the end of the function backwards."""
+
+from collections.abc import Mapping, Sequence
+from math import prod
+
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.tensor import InsertSliceOp
+from xdsl.ir import Block, Operation, SSAValue
+
+from neuronir.dialects.nc.enums import DType
+from neuronir.dialects.tile.rules import shape_of
+from neuronir.passes.tile.layouts import convolution_plans
+from neuronir.passes.tile.layouts.candidates import candidates
+from neuronir.passes.tile.layouts.carried import final, part_of
+from neuronir.passes.tile.layouts.conversions import Way, way
+from neuronir.passes.tile.layouts.costs import NEVER, Costs, run_of
+from neuronir.passes.tile.layouts.maps import SLICES, Partition, own
+from neuronir.passes.tile.layouts.plans import Plan, dtype, has_plans, plans_of
+from neuronir.passes.tile.layouts.values import Use, Values
+from neuronir.passes.tile.whole import whole
+
+assert convolution_plans  # importing it registers its rule
+
+Copies = Mapping[SSAValue, Sequence[Partition]]
+"""The partitions that values have been given."""
+
+
+class Tables:
+    """For every value on the chip and each partition that it may have, the cost of all that
+    follows: of each reader the cheapest way of computing it, with a change of layout where it
+    takes another.
+    """
+
+    def __init__(self, values: Values, costs: Costs) -> None:
+        self.values = values
+        self.costs = costs
+        self.of: dict[SSAValue, dict[Partition, float]] = {}
+        self.known: Copies = {}
+        self._plans: dict[Operation, list[Plan]] = {}
+        self._routes: dict[object, tuple[float, Partition | None]] = {}
+
+    def fill(self, known: Copies) -> None:
+        """Compute all tables; `known` is what partitions the other operands of readers had in the
+        choice before."""
+        self.of = {}
+        self.known = known
+        self._backward(self.values.block)
+
+    def _backward(self, block: Block) -> None:
+        for op in reversed(list(block.ops)):
+            last = isinstance(op, InsertSliceOp) and final(op.result, reshapes=False) is op.result
+            for r in op.results:
+                if isinstance(r.type, TensorType) and (last or self.values.laid_out(op)):
+                    self._tabulate(r)
+            if isinstance(op, scf.ForOp):
+                self._backward(op.body.block)
+                for a in op.body.block.args[1:]:
+                    self._tabulate(a)
+
+    def _tabulate(self, value: SSAValue) -> None:
+        if self.values.in_hbm(value):
+            return
+        uses = list(self.values.uses(value))
+        weight = self.values.weight(value)
+        self.of[value] = {
+            c: sum(self._use(value, c, use, weight) for use in uses)
+            for c in self.candidates(value)
+            if self.costs.fits(shape_of(value), dtype(value), c)
+        }
+
+    def candidates(self, value: SSAValue) -> list[Partition]:
+        """The partitions that a value may have: those of its own dimensions, and those of others
+        that its op can give it."""
+        found = dict.fromkeys(self.costs.candidates(value))
+        op = value.owner
+        if isinstance(op, Operation) and not whole(op) and has_plans(op):
+            for p in self.plans(op):
+                if p.result is not None:
+                    found[p.result] = None
+        return list(found)
+
+    def plans(self, op: Operation) -> list[Plan]:
+        """The ways of computing an op."""
+        if op not in self._plans:
+            self._plans[op] = plans_of(op, self.costs)
+        return self._plans[op]
+
+    # one reader
+
+    def _use(self, value: SSAValue, c: Partition, use: Use, weight: float) -> float:
+        """The least cost of a reader and of what follows it, by execution of where the value is."""
+        op = use.op
+        assert op.parent is not None
+        times = self.values.weights[op.parent] / weight
+        stored = op.name in ("func.return", "hlo.tuple") or whole(op)
+        if stored or (op.name == "tensor.insert_slice" and use.index == 0):
+            return self._stored(value, c, use, times)
+        if op.name in ("scf.yield", "scf.for", "tensor.insert_slice"):
+            return 0.0
+        best = NEVER
+        operands = max(1, sum(not self.values.is_number(v) for v in op.operands))
+        for p in self.plans(op):
+            need = p.needs[use.index]
+            change = 0.0 if need is None else self.seen(value, c, use.views, need)
+            if change >= best:
+                continue
+            after = 0.0
+            if p.result is not None and op.results[0] in self.of:
+                after = self.of[op.results[0]].get(p.result, NEVER)
+            total = change + times * (p.cost + after) / operands
+            if total < best and self.known:
+                total += self._others(use, p) / weight
+            best = min(best, total)
+        return best
+
+    def _others(self, use: Use, plan: Plan) -> float:
+        """What a way of computing an op costs to bring its other operands, as they were last."""
+        total = 0.0
+        for i, need in enumerate(plan.needs):
+            if i == use.index or need is None or self.values.is_number(use.op.operands[i]):
+                continue
+            root, views = self.values.chain(use.op.operands[i])
+            copies = self.known.get(root, ())
+            if copies:
+                each = min(self.seen(root, c, views, need) for c in copies)
+                total += self.values.weight(root) * each
+        return total
+
+    def seen(
+        self, value: SSAValue, c: Partition, views: Sequence[Operation], need: Partition
+    ) -> float:
+        """The least cost of having a view of a value that has partition `c` in the partition
+        `need`: the value changes, or the view of it."""
+        wanted = self.values.back(views, need)
+        best = NEVER if wanted is None else self.change(value, c, wanted)
+        if views and best > 0 and (wanted is None or any(v.name in SLICES for v in views)):
+            found = self.values.forward(views, c)
+            if found is not None:
+                best = min(best, self.change(views[0].results[0], found, need))
+        return best
+
+    def _stored(self, value: SSAValue, c: Partition, use: Use, times: float) -> float:
+        if isinstance(use.op, InsertSliceOp):
+            if not self.values.in_hbm(use.op.dest):
+                return self._put(value, c, use, times)
+            run = run_of(shape_of(use.op.source), shape_of(use.op.dest))
+        else:
+            run = prod(shape_of(value))
+        return times * self.store(value, c, use.views, run)[0]
+
+    def _put(self, value: SSAValue, c: Partition, use: Use, times: float) -> float:
+        """The least cost of putting a tile into what is put together on the chip, and of what reads
+        that."""
+        op = use.op
+        assert isinstance(op, InsertSliceOp)
+        target = final(op.result, reshapes=False)
+        share = self.values.weight(target) / self.values.weight(value)
+        best = NEVER
+        for w, after in self.of.get(target, {}).items():
+            part = part_of(op, w)
+            if part is not None:
+                each = times * self.seen(value, c, use.views, part) + share * after
+                best = min(best, each)
+        return best
+
+    def store(
+        self, value: SSAValue, c: Partition, views: Sequence[Operation], run: int
+    ) -> tuple[float, Partition]:
+        """The least time of storing a value that has partition `c`, and the partition to store."""
+        best = NEVER, c
+        shape = shape_of(value)
+        out = shape_of(views[0].results[0]) if views else shape
+        for d in (c, *candidates(shape, self.values.limit)):
+            target = self.values.forward(views, d)
+            if target is None or own(target, prod(out)) != target:
+                continue
+            cost = self.change(value, c, d) + self.costs.transfer(out, run, dtype(value), target)
+            if cost < best[0]:
+                best = cost, d
+        return best
+
+    # changes
+
+    def change(self, value: SSAValue, source: Partition, target: Partition) -> float:
+        """From one partition of a value to another, over a third where that is faster."""
+        return self.route(value, source, target)[0]
+
+    def route(
+        self, value: SSAValue, source: Partition, target: Partition
+    ) -> tuple[float, Partition | None]:
+        """The least cost of a change of partition, and the one on the way."""
+        key = shape_of(value), dtype(value), value in self.values.special, source, target
+        if key not in self._routes:
+            self._routes[key] = self._route(*key)
+        return self._routes[key]
+
+    def _route(
+        self,
+        shape: tuple[int, ...],
+        kind: DType,
+        special: bool,
+        source: Partition,
+        target: Partition,
+    ) -> tuple[float, Partition | None]:
+        if not self.costs.fits(shape, kind, target):
+            return NEVER, None
+        convert = self.costs.convert
+        best: tuple[float, Partition | None] = convert(shape, kind, source, target, special), None
+        machine = self.costs.machine
+        if way(machine, prod(shape), kind, source, target, special) is Way.MEMORY:
+            for via in candidates(shape, self.values.limit):
+                if via in (source, target) or not self.costs.fits(shape, kind, via):
+                    continue
+                total = convert(shape, kind, source, via, special)
+                if total < best[0]:
+                    total += convert(shape, kind, via, target, special)
+                if total < best[0]:
+                    best = total, via
+        return best

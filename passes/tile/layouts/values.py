@@ -1,0 +1,220 @@
+"""What the values of a function are, for their layouts: in HBM, views of others, numbers, tiles."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, TensorType
+from xdsl.dialects.tensor import ExtractSliceOp, InsertSliceOp
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
+
+from neuronir.dialects.nc.enums import DType
+from neuronir.dialects.nc.machine import Machine
+from neuronir.dialects.tile.ops import EmptyOp
+from neuronir.dialects.tile.rules import contracting, shape_of
+from neuronir.passes.tile.layouts import maps
+from neuronir.passes.tile.layouts.candidates import candidates
+from neuronir.passes.tile.layouts.carried import carriers, part_of
+from neuronir.passes.tile.layouts.costs import ELEMENT_NS, Weights, run_of
+from neuronir.passes.tile.layouts.maps import VIEWS, Partition
+from neuronir.passes.tile.layouts.plans import dtype
+from neuronir.passes.tile.special import special_values
+from neuronir.passes.tile.whole import whole
+
+NOT_LAID_OUT = ("hlo.tuple", "tile.index", "tile.empty", "tensor.insert_slice", "hlo.constant")
+"""Ops whose results have no layout of their own choice."""
+
+
+@dataclass(frozen=True)
+class Use:
+    """A reader of a value on the chip, with the views between them (the nearest first)."""
+
+    op: Operation
+    index: int
+    views: tuple[Operation, ...]
+
+
+class Values:
+    """The values of a function, with how often each block is executed."""
+
+    def __init__(self, block: Block, machine: Machine) -> None:
+        self.block = block
+        self.machine = machine
+        self.limit = machine.partitions
+        self.weights: dict[Block, float] = {block: 1.0}
+        self.ops = list(self._walk(block))
+        for op in self.ops:
+            if isinstance(op, EmptyOp):
+                self._home(op)
+        self.casts = {op for op in self.ops if self._casts(op)}
+        self.special = special_values(block)
+
+    def _walk(self, block: Block) -> Iterator[Operation]:
+        for op in block.ops:
+            yield op
+            if isinstance(op, scf.ForOp):
+                self.weights[op.body.block] = self.weights[block] * max(1, trips(op))
+                yield from self._walk(op.body.block)
+
+    def _home(self, op: EmptyOp) -> None:
+        """What is put together of tiles that no digits on partitions divide is so in HBM."""
+        inserts = [
+            o
+            for o in self.ops
+            if isinstance(o, InsertSliceOp) and list(carriers(o.dest))[-1] is op.tensor
+        ]
+        for c in candidates(shape_of(op.tensor), self.limit):
+            if maps.own(c, prod(shape_of(op.tensor))) == c and all(
+                part_of(o, c) is not None for o in inserts
+            ):
+                return
+        op.memory = StringAttr("hbm")
+
+    def _casts(self, op: Operation) -> bool:
+        """Whether an op is a conversion that the load of what it reads does."""
+        if op.name != "hlo.convert" or not self.machine.dma_casts:
+            return False
+        if not (dtype(op.operands[0]).is_float and dtype(op.results[0]).is_float):
+            return False
+        root, views = self.chain(op.operands[0], casts=False)
+        return self.in_hbm(root) and not any(v.name == "hlo.slice" for v in views)
+
+    def in_hbm(self, value: SSAValue) -> bool:
+        """Whether a value lies in HBM."""
+        if isinstance(value, BlockArgument):
+            loop = value.owner.parent_op()
+            if not isinstance(loop, scf.ForOp):
+                return True
+            return self.in_hbm(loop.iter_args[value.index - 1])
+        op = value.owner
+        assert isinstance(op, Operation)
+        if isinstance(op, ExtractSliceOp):
+            return self.in_hbm(op.source)
+        if isinstance(op, EmptyOp):
+            return op.memory.data == "hbm"
+        if isinstance(op, InsertSliceOp):
+            return self.in_hbm(op.dest)
+        if isinstance(op, scf.ForOp):
+            assert isinstance(value, OpResult)
+            return self.in_hbm(op.iter_args[value.index])
+        return whole(op) or (op.name == "hlo.constant" and prod(shape_of(value)) > 1)
+
+    def laid_out(self, op: Operation) -> bool:
+        """Whether the result of an op lies on the chip, in a layout that is chosen for it."""
+        if op.name in VIEWS or op in self.casts or op.name in NOT_LAID_OUT:
+            return False
+        return not all(self.in_hbm(r) for r in op.results)
+
+    def chain(self, value: SSAValue, *, casts: bool = True) -> tuple[SSAValue, list[Operation]]:
+        """What a value is a view of, and the views, the nearest first; a slice of what is in HBM is
+        where its address is known."""
+        views: list[Operation] = []
+        while True:
+            op = value.owner
+            if not isinstance(op, Operation):
+                break
+            view = op.name in VIEWS or (casts and op in self.casts)
+            if isinstance(op, ExtractSliceOp) and self.in_hbm(op.source):
+                view = False
+            if not view:
+                break
+            views.append(op)
+            value = op.operands[0]
+        return value, views
+
+    def is_number(self, value: SSAValue) -> bool:
+        """Whether a value is one number everywhere."""
+        root, _ = self.chain(value)
+        op = root.owner
+        return isinstance(op, Operation) and (
+            op.name == "tile.index" or (op.name == "hlo.constant" and prod(shape_of(root)) == 1)
+        )
+
+    def run(self, root: SSAValue) -> int:
+        """Elements of a value in HBM that lie in a row there."""
+        run = prod(shape_of(root))
+        value = root
+        while isinstance(value.owner, ExtractSliceOp):
+            source = value.owner.source
+            run = min(run, run_of(shape_of(value), shape_of(source)))
+            value = source
+        return max(1, run)
+
+    def uses(self, value: SSAValue) -> Iterator[Use]:
+        """The readers of a value, through views."""
+        work: list[tuple[SSAValue, tuple[Operation, ...]]] = [(value, ())]
+        while work:
+            v, views = work.pop()
+            for use in v.uses:
+                op = use.operation
+                if op.name in VIEWS or op in self.casts:
+                    work.append((op.results[0], (op, *views)))
+                else:
+                    yield Use(op, use.index, views)
+
+    def weight(self, value: SSAValue) -> float:
+        """How often a value is made."""
+        owner = value.owner
+        block = owner if isinstance(owner, Block) else owner.parent
+        assert block is not None
+        return self.weights[block]
+
+    def back(self, views: Sequence[Operation], partition: Partition) -> Partition | None:
+        """The partition that the root of views needs."""
+        found: Partition | None = partition
+        for op in views:
+            if op not in self.casts:
+                found = maps.back(op, found) if found is not None else None
+        return found
+
+    def forward(self, views: Sequence[Operation], partition: Partition) -> Partition | None:
+        """The partition of what views make of a value in `partition`."""
+        found: Partition | None = partition
+        for op in reversed(views):
+            if op not in self.casts:
+                found = maps.forward(op, found) if found is not None else None
+        return found
+
+    def loads(self) -> Weights:
+        """How long transfers, PE, and ACT and DVE are busy at least."""
+        m = self.machine
+        dma = pe = vector = 0.0
+        for op in self.ops:
+            times = self.weights[op.parent] if op.parent is not None else 1.0
+            for r in op.results:
+                if not isinstance(r.type, TensorType) or op.name in VIEWS or op in self.casts:
+                    if isinstance(op, ExtractSliceOp) and self.in_hbm(r):
+                        dma += times * prod(shape_of(r)) * dtype(r).size / m.dma_gbps
+                    continue
+                if isinstance(op, InsertSliceOp):
+                    source = op.source
+                    dma += times * prod(shape_of(source)) * dtype(source).size / m.dma_gbps
+                elif op.name == "hlo.dot":
+                    k = prod(shape_of(op.operands[0])[d] for d in contracting(op)[0])
+                    pe += times * 2 * k * prod(shape_of(r)) / m.peak_flops_bf16 * 1e9
+                elif op.name.startswith("hlo.") and op.name != "hlo.constant":
+                    most = max(prod(shape_of(v)) for v in (r, *op.operands))
+                    vector += times * most * ELEMENT_NS / m.partitions
+        for a in self.block.args:
+            if isinstance(a.type, TensorType) and any(
+                not isinstance(u.operation, ExtractSliceOp) for u in a.uses
+            ):
+                dma += prod(shape_of(a)) * dtype(a).size / m.dma_gbps
+        return Weights.of(dma, pe, vector)
+
+
+def kind_of(value: SSAValue) -> DType:
+    """The element type of a value."""
+    return dtype(value)
+
+
+def trips(op: scf.ForOp) -> int:
+    """The rounds of a loop."""
+
+    def number(value: SSAValue) -> int:
+        owner = value.owner
+        assert isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr)
+        return int(owner.value.value.data)
+
+    return -(-(number(op.ub) - number(op.lb)) // number(op.step))

@@ -1,0 +1,95 @@
+"""Layouts seen through views: where a view's elements lie is where its operand's do."""
+
+from math import prod
+
+from xdsl.ir import Operation
+
+from neuronir.dialects.tile.rules import shape_of
+from neuronir.passes.hlo.support.values import ints
+from neuronir.passes.lowering.layouts.layout import Atom, atom, join, row_major, split_at
+from neuronir.passes.tile.layouts.maps import (
+    SLICES,
+    forward,
+    in_order,
+    own,
+    repeated,
+    repeats,
+    slice_numbers,
+)
+from neuronir.passes.tile.layouts.place import Place
+
+
+def see(op: Operation, where: Place) -> Place:
+    """The layout of a view whose operand has the layout `where`."""
+    source, result = shape_of(op.operands[0]), shape_of(op.results[0])
+    if op.name in ("hlo.reshape", "hlo.bitcast"):
+        return where
+    if op.name in SLICES:
+        return _sliced(where, source, result)
+    partition = forward(op, where.partition)
+    assert partition is not None
+    free: list[tuple[Atom, int]] = []
+    if op.name == "hlo.broadcast":
+        dims = list(ints(op, "dimensions"))
+    else:
+        permutation = ints(op, "permutation")
+        dims = [permutation.index(d) for d in range(len(source))]
+    old, new = row_major(source), row_major(result)
+    edges = {c for s, n in zip(old, source, strict=True) for c in (s, s * n)}
+    for whole, step in where.free:
+        for a in split_at(whole, edges) or ():
+            d = next(
+                i
+                for i, (s, n) in enumerate(zip(old, source, strict=True))
+                if n > 1 and s <= a.stride < s * n
+            )
+            free.append(
+                (atom(a.size, a.stride // old[d] * new[dims[d]]), step * (a.stride // whole.stride))
+            )
+    return Place(partition, join(sorted(free, key=lambda p: -p[1])))
+
+
+def in_pieces(op: Operation, where: Place) -> bool:
+    """Whether a slice cuts digits of the free axis of its operand, which has the layout `where`:
+    all but the outermost one of a dimension have to be whole in it."""
+    source, result = shape_of(op.operands[0]), shape_of(op.results[0])
+    if op.name not in SLICES:
+        return False
+    starts, steps = slice_numbers(op)
+    old = row_major(source)
+    edges = {c for s, n in zip(old, source, strict=True) for c in (s, s * n)}
+    for whole, _ in where.free:
+        for a in split_at(whole, edges) or (whole,):
+            d = next(i for i, s in enumerate(old) if source[i] > 1 and s <= a.stride)
+            unit, reach = a.stride // old[d], a.end // old[d]
+            if source[d] == result[d] or reach - unit + 1 == source[d]:
+                continue
+            least = unit if reach == source[d] else reach
+            if steps[d] != 1 or result[d] % least or starts[d] % least:
+                return True
+    return False
+
+
+def _sliced(where: Place, source: tuple[int, ...], result: tuple[int, ...]) -> Place:
+    """Digits of a slice: those of a dimension that is cut become as large as what is left."""
+    old, new = row_major(source), row_major(result)
+    edges = {c for s, n in zip(old, source, strict=True) for c in (s, s * n)}
+    size = prod(source)
+    groups: list[list[tuple[Atom, int]]] = [[], []]
+    for group, pairs in zip(groups, (own(where.partition, size), where.free), strict=True):
+        for whole, step in pairs:
+            for a in split_at(whole, edges) or ():
+                d = next(
+                    i
+                    for i, (s, n) in enumerate(zip(old, source, strict=True))
+                    if n > 1 and s <= a.stride < s * n
+                )
+                unit = a.stride // old[d]
+                kept = min(a.size, max(1, result[d] // unit))
+                if kept > 1:
+                    each = step * (a.stride // whole.stride)
+                    group.append((atom(kept, unit * new[d]), each))
+    again = [(a.size, s) for a, s in repeats(where.partition, size)]
+    return Place(
+        in_order([*groups[0], *repeated(again, prod(result))], prod(result)), join(groups[1])
+    )

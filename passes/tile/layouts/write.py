@@ -1,0 +1,336 @@
+"""Writing a choice of layouts: encodings, and changes of layout as ops."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from math import prod
+
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import LocationAttr, TensorType
+from xdsl.dialects.tensor import InsertSliceOp
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
+
+from neuronir.dialects.hlo.unary import CopyOp
+from neuronir.dialects.nc.enums import DType
+from neuronir.dialects.tile.layout import layout_of, with_layout
+from neuronir.dialects.tile.ops import ConvertLayoutOp
+from neuronir.dialects.tile.rules import shape_of
+from neuronir.passes.hlo.support.values import integer
+from neuronir.passes.lowering.layouts.layout import Atom, atom, row_major, split_at
+from neuronir.passes.tile.layouts.carried import carriers
+from neuronir.passes.tile.layouts.choice import Choice, Copy, element_of
+from neuronir.passes.tile.layouts.conversions import Way, way
+from neuronir.passes.tile.layouts.costs import natural
+from neuronir.passes.tile.layouts.maps import VIEWS, Partition, cut, own, positions
+from neuronir.passes.tile.layouts.place import Place, cut_order, from_layout, place, to_layout
+from neuronir.passes.tile.layouts.plans import Plan, dtype, free_dims
+from neuronir.passes.tile.layouts.views import in_pieces, see
+
+
+def _location(value: SSAValue, reader: Operation) -> LocationAttr:
+    """Of what brings a value to a reader: the reader's; that of the value where it is a result."""
+    if reader.name == "func.return" and isinstance(value.owner, Operation):
+        return value.owner.location
+    return reader.location
+
+
+class Writer(Choice):
+    """Chooses, and writes each choice."""
+
+    def run(self) -> None:
+        super().run()
+        for op in reversed(self.values.ops):
+            seen = op.name in VIEWS or op in self.values.casts
+            if seen and not any(r.uses for r in op.results):
+                op.detach()
+                op.erase()
+
+    def lay_out(self, value: SSAValue, where: Place) -> None:
+        _set_type(value, where)
+        super().lay_out(value, where)
+
+    def load(self, root: SSAValue, partition: Partition, reader: Operation, kind: object) -> Copy:
+        return self._add(root, root, place(shape_of(root), partition), reader, kind)
+
+    def converted(self, root: SSAValue, copy: Copy, wanted: Partition, reader: Operation) -> Copy:
+        where = self._target(root, copy.place, wanted)
+        return self._add(root, copy.value, where, reader, self.element(copy))
+
+    def _add(
+        self, root: SSAValue, source: SSAValue, where: Place, reader: Operation, kind: object
+    ) -> Copy:
+        """Write a change of layout in front of the reader, outside of loops that do not make it."""
+        block = root.owner if isinstance(root.owner, Block) else root.owner.parent
+        anchor = reader
+        while anchor.parent is not block:
+            parent = anchor.parent_op()
+            assert parent is not None
+            anchor = parent
+        assert block is not None and isinstance(kind, Attribute)
+        type_ = TensorType(kind, shape_of(root))
+        new = ConvertLayoutOp.make(source, with_layout(type_, to_layout(shape_of(root), where)))
+        new.location = reader.location
+        block.insert_op_before(new, anchor)
+        made = Copy(new.result, where)
+        self.info(root).copies.append(made)
+        return made
+
+    def _target(self, value: SSAValue, where: Place, wanted: Partition) -> Place:
+        """The layout of a value that changes its partition, in the order that the change gives."""
+        shape, size = shape_of(value), prod(shape_of(value))
+        special = value in self.values.special
+        how = way(self.machine, size, dtype(value), where.partition, wanted, special)
+        if how is Way.MEMORY:
+            return place(shape, wanted)
+        if how in (Way.SAME, Way.SELECT):
+            return place(shape, wanted, [a for a, _ in where.free])
+        old = [a for a, _ in own(where.partition, size)]
+        return self._turned(shape, dtype(value), wanted, old)
+
+    def _turned(
+        self, shape: tuple[int, ...], kind: DType, wanted: Partition, old: Sequence[Atom]
+    ) -> Place:
+        """The layout of a transposed value: the dimensions that lay on partitions innermost, in
+        their order, or with what lay there behind the rest, where it would be written in pieces."""
+        strides = row_major(shape)
+        along = [
+            atom(n, s)
+            for s, n in zip(strides, shape, strict=True)
+            if n > 1 and any(a.stride < s * n and s < a.end for a in old)
+        ]
+        where = place(shape, wanted, along)
+        inner = min(old, key=lambda a: a.stride, default=None)
+        step = 1
+        if inner is not None:
+            step = next(
+                (
+                    s * (inner.stride // a.stride)
+                    for a, s in where.free
+                    if a.stride <= inner.stride and inner.end <= a.end
+                ),
+                1,
+            )
+        if step * kind.size <= self.machine.strided_access_bytes:
+            return where
+        cuts = {c for a in old for c in (a.stride, a.end)}
+        parts = cut_order(along, cuts)
+        last = [a for a in parts if any(o.stride <= a.stride and a.end <= o.end for o in old)]
+        return place(shape, wanted, [*(a for a in parts if a not in last), *last])
+
+    def seen(
+        self,
+        op: Operation,
+        index: int,
+        copy: Copy,
+        views: Sequence[Operation],
+        turned: Partition | None,
+    ) -> Place:
+        current, where = copy.value, copy.place
+        for view in reversed(views):
+            if view in self.values.casts:
+                continue
+            if in_pieces(view, where):
+                where = place(shape_of(current), where.partition)
+                current = self._converted(current, where, op)
+            mine = view.clone({view.operands[0]: current})  # other readers see it elsewhere
+            assert op.parent is not None
+            op.parent.insert_op_before(mine, op)
+            where = see(mine, where)
+            kind = element_of(current)  # that of a cast, which the load has done
+            current = mine.results[0]
+            assert isinstance(kind, Attribute)
+            type_ = TensorType(kind, shape_of(current))
+            current._type = with_layout(type_, to_layout(shape_of(current), where))
+        if turned is not None:
+            current, where = self._view_changed(current, where, turned, op)
+        op.operands[index] = current
+        return where
+
+    def _view_changed(
+        self, value: SSAValue, where: Place, wanted: Partition, reader: Operation
+    ) -> tuple[SSAValue, Place]:
+        """A view in another partition, right in front of its reader."""
+        _, via = self.tables.route(value, where.partition, wanted)
+        for target in (via, wanted):
+            if target is None or target == where.partition:
+                continue
+            where = self._target(value, where, target)
+            value = self._converted(value, where, reader)
+        return value, where
+
+    def _converted(self, value: SSAValue, where: Place, reader: Operation) -> SSAValue:
+        """A value in another layout, in front of a reader."""
+        assert isinstance(value.type, TensorType) and reader.parent is not None
+        type_ = with_layout(value.type, to_layout(shape_of(value), where))
+        new = ConvertLayoutOp.make(value, type_)
+        new.location = _location(value, reader)
+        reader.parent.insert_op_before(new, reader)
+        return new.result
+
+    def joined(
+        self, op: Operation, plan: Plan, places: Sequence[Place | None]
+    ) -> list[Place | None]:
+        found = list(places)
+        for i, where in enumerate(places):
+            if where is None or not _cut_up(op, plan, i, where):
+                continue
+            whole = place(shape_of(op.operands[i]), where.partition)
+            op.operands[i] = self._converted(op.operands[i], whole, op)
+            found[i] = whole
+        return found
+
+    def result_place(self, op: Operation, plan: Plan, places: Sequence[Place | None]) -> Place:
+        """The layout of a result in full: its free digits in the order in which they are made."""
+        shape = shape_of(op.results[0])
+        assert plan.result is not None
+        order: list[Atom] = []
+        if op.name == "hlo.convolution":
+            order = _pixels_last(op, plan)
+        elif op.name == "hlo.dot" and plan.stationary >= 0:
+            order = columns_order(op, plan, places)
+        elif op.name != "hlo.dot" and not self._leaves(op):
+            left = prod(shape) // max(1, positions(own(plan.result, prod(shape))))
+            for p in places:
+                if (
+                    p is not None
+                    and p.free
+                    and p.partition == plan.result
+                    and positions(p.free) == left
+                ):
+                    order = [a for a, _ in p.free]
+                    break
+        return place(shape, plan.result, order)
+
+    def _leaves(self, op: Operation) -> bool:
+        """Whether a result goes to HBM alone: there its elements have one order."""
+        users = [use.operation for use in op.results[0].uses]
+        return all(
+            user.name in ("func.return", "hlo.tuple")
+            or (isinstance(user, InsertSliceOp) and self.values.in_hbm(user.dest))
+            for user in users
+        )
+
+    def filled(self, op: Operation, index: int, where: Partition | None = None) -> None:
+        value = op.operands[index]
+        new = CopyOp.create(operands=[value], result_types=[value.type])
+        new.location = op.location
+        assert op.parent is not None
+        op.parent.insert_op_before(new, op)
+        shape = shape_of(value)
+        partition = natural(shape, self.values.limit) if where is None else where
+        self.lay_out(new.results[0], place(shape, partition))
+        op.operands[index] = new.results[0]
+
+    def to_hbm(self, op: Operation, index: int) -> None:
+        source = op.operands[index]
+        assert isinstance(source.type, TensorType) and op.parent is not None
+        new = ConvertLayoutOp.make(source, with_layout(source.type, None))
+        new.location = _location(source, op)
+        op.parent.insert_op_before(new, op)
+        op.operands[index] = new.result
+
+    def views_in_hbm(
+        self, op: Operation, index: int, copy: Copy, views: Sequence[Operation]
+    ) -> None:
+        assert isinstance(copy.value.type, TensorType) and op.parent is not None
+        new = ConvertLayoutOp.make(copy.value, with_layout(copy.value.type, None))
+        new.location = _location(copy.value, op)
+        op.parent.insert_op_before(new, op)
+        current: SSAValue = new.result
+        for view in reversed(views):
+            mine = view.clone({view.operands[0]: current})
+            op.parent.insert_op_before(mine, op)
+            current = mine.results[0]
+        op.operands[index] = current
+
+    def carry(self, argument: BlockArgument, partition: Partition) -> None:
+        self.lay_out(argument, place(shape_of(argument), partition))
+        loop = argument.owner.parent_op()
+        assert loop is not None
+        init = loop.operands[argument.index + 2]
+        if self.values.is_number(init):
+            assert isinstance(init.owner, Operation) and loop.parent is not None
+            number = init.owner.clone()
+            loop.parent.insert_op_before(number, loop)
+            number.results[0]._type = argument.type
+            loop.operands[argument.index + 2] = number.results[0]
+
+    def settled(self, argument: SSAValue, where: Place) -> Place:
+        layout = layout_of(argument)
+        assert layout is not None
+        return from_layout(shape_of(argument), layout)
+
+    def carried_on(self, loop: scf.ForOp, index: int) -> None:
+        last, argument = loop.body.block.last_op, loop.body.block.args[index + 1]
+        assert last is not None
+        if last.operands[index].type != argument.type:
+            self.operand(last, index, self.given[argument])
+
+    def put_together(self, value: SSAValue, where: Partition) -> None:
+        full = place(shape_of(value), where)
+        for v in carriers(value):
+            _set_type(v, full)
+        for use in value.uses:
+            if use.operation.name == "tensor.insert_slice" and use.index == 1:
+                _set_type(use.operation.results[0], full)
+
+
+def _set_type(value: SSAValue, where: Place) -> None:
+    assert isinstance(value.type, TensorType)
+    value._type = with_layout(value.type, to_layout(shape_of(value), where))
+
+
+def _pixels_last(op: Operation, plan: Plan) -> list[Atom]:
+    """The free digits of a convolution: places innermost where the kernel is stationary, features
+    where the image is."""
+    shape = shape_of(op.results[0])
+    strides, feature = row_major(shape), integer(op, "output_feature_dim")
+    places = [atom(n, strides[d]) for d, n in enumerate(shape) if n > 1 and d != feature]
+    return places if plan.stationary == 1 else [atom(shape[feature], strides[feature])]
+
+
+def _cut_up(op: Operation, plan: Plan, index: int, where: Place) -> bool:
+    """Whether an operand's free digits are in pieces that a product's rows, or the places of a
+    convolution, are not made of."""
+    if op.name not in ("hlo.dot", "hlo.convolution"):
+        return False
+    shape = shape_of(op.operands[index])
+    pieces = _ends(where.free, shape)
+    if op.name == "hlo.convolution":
+        mine = _ends(own(where.partition, prod(shape)), shape)
+        return any(len(ends) > 1 and d not in mine for d, ends in pieces.items())
+    out = shape_of(op.results[0])
+    rows = _ends(own(plan.result or (), prod(out)), out)
+    dims = dict(free_dims(op, index))
+    for d, ends in pieces.items():
+        edges = sorted(ends | rows.get(dims.get(d, -1), set()))
+        if any(b % a for a, b in pairwise(edges)):
+            return True
+    return False
+
+
+def _ends(pairs: Partition, shape: tuple[int, ...]) -> dict[int, set[int]]:
+    """Where digits begin and end, in positions of the dimension that they are of."""
+    found: dict[int, set[int]] = {}
+    for a, _, d in cut(pairs, shape) or ():
+        if d >= 0:
+            stride = row_major(shape)[d]
+            found.setdefault(d, set()).update((a.stride // stride, a.end // stride))
+    return {d: ends - {1} for d, ends in found.items()}
+
+
+def columns_order(op: Operation, plan: Plan, places: Sequence[Place | None]) -> list[Atom]:
+    """The free digits of a product: those of the operand that moves, innermost, in its order."""
+    moving = 1 - plan.stationary
+    where = places[moving]
+    shape, out = shape_of(op.operands[moving]), shape_of(op.results[0])
+    if where is None:
+        return []
+    old, new = row_major(shape), row_major(out)
+    edges = {c for s, n in zip(old, shape, strict=True) for c in (s, s * n)}
+    order: list[Atom] = []
+    for whole, _ in where.free:
+        for a in split_at(whole, edges) or ():
+            for d, to in free_dims(op, moving):
+                if shape[d] > 1 and old[d] <= a.stride and a.end <= old[d] * shape[d]:
+                    order.append(atom(a.size, a.stride // old[d] * new[to]))
+    return order

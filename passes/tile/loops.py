@@ -1,0 +1,477 @@
+"""Groups as loops: `scf.for` over tiles, with slices of what is read and of what is made."""
+
+from collections.abc import Callable, Sequence
+from math import prod
+
+import numpy as np
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    DenseArrayBase,
+    IndexType,
+    IntegerAttr,
+    LocationAttr,
+    TensorType,
+    UnknownLoc,
+    i64,
+)
+from xdsl.dialects.tensor import ExtractSliceOp, InsertSliceOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from neuronir.dialects.hlo.attributes import i64_array
+from neuronir.dialects.hlo.constants import IotaOp, constant_op
+from neuronir.dialects.hlo.data_movement import BroadcastOp, ReshapeOp
+from neuronir.dialects.hlo.elementwise import AddOp
+from neuronir.dialects.support.dtypes import is_float, np_dtype
+from neuronir.dialects.tile.interface import Window, tiling_of
+from neuronir.dialects.tile.ops import EmptyOp, IndexOp
+from neuronir.dialects.tile.rules import shape_of
+from neuronir.passes.hlo.rules.arithmetic import neutral_element
+from neuronir.passes.hlo.support.build import OP_CLASSES
+from neuronir.passes.tile.axes import Key
+from neuronir.passes.tile.group import Group, is_view
+from neuronir.passes.tile.retile import resized, retile
+from neuronir.passes.tile.tiles import Position, Tile, Tiles, even_rounds
+from neuronir.passes.tile.whole import tiled, whole
+
+
+class Where:
+    """Where the ops of a group go: a block, with values of the group by key and equal slices."""
+
+    def __init__(self, block: Block, before: Operation | None, outer: "Where | None" = None):
+        self.block = block
+        self.before = before
+        self.values: dict[Key, SSAValue] = dict(outer.values) if outer else {}
+        self.slices: dict[object, SSAValue] = dict(outer.slices) if outer else {}
+        self.location: LocationAttr = outer.location if outer else UnknownLoc()
+
+    def add(self, op: Operation) -> Operation:
+        """Put an op here; one that stands for nothing in the source is located with the group."""
+        if isinstance(op.location, UnknownLoc):
+            op.location = self.location
+        if self.before is None:
+            self.block.add_op(op)
+        else:
+            self.block.insert_op_before(op, self.before)
+        return op
+
+    def index(self, number: int) -> SSAValue:
+        """A constant index."""
+        key = ("index", number)
+        if key not in self.slices:
+            op = arith.ConstantOp(IntegerAttr(number, IndexType()))
+            self.slices[key] = self.add(op).results[0]
+        return self.slices[key]
+
+
+class Nest:
+    """Writes one group."""
+
+    def __init__(
+        self, group: Group, mapping: dict[SSAValue, SSAValue], resident: frozenset[SSAValue]
+    ) -> None:
+        self.group = group
+        self.mapping = mapping
+        self.resident = resident
+        self.related = group.related
+        self.depths = {op: group.depth_of(group.axes_of(op)) for op in group.ops}
+        for op in reversed(group.ops):  # a view stands where it is read
+            if is_view(op):
+                readers = [
+                    self.depths[use.operation]
+                    for use in op.results[0].uses
+                    if use.operation in group.inside
+                ]
+                self.depths[op] = max([self.depths[op], *readers])
+
+    def write(self, where: Where) -> None:
+        """Write the group; its outputs become values of the mapping."""
+        outputs = list(self.group.outputs)
+        located = (op.location for op in reversed(self.group.ops))
+        where.location = next(
+            (at for at in located if not isinstance(at, UnknownLoc)), UnknownLoc()
+        )
+        if not self.group.loops:
+            self._ops(where, 0, Tiles(self.group))
+            for v in outputs:
+                self.mapping[v] = where.values[v]
+                if v not in self.resident and _read_again(v) and not whole(_op(v)):
+                    self.mapping[v] = self._insert(
+                        where, v, self._begin(where, v), Tiles(self.group)
+                    )
+            return
+        begin = [self._begin(where, v) for v in outputs if self.home(v)]
+        moved = [v for v in outputs if self.home(v)]
+        done = self._level(where, 0, Tiles(self.group), dict(zip(moved, begin, strict=True)))
+        for v in outputs:
+            self.mapping[v] = self._joined(where, v, done[v]) if v in done else where.values[v]
+
+    def _begin(self, where: Where, value: SSAValue) -> SSAValue:
+        """What the tiles of an output are put into."""
+        memory = "sbuf" if value in self.resident else "hbm"
+        type_ = resized(value.type, self._sizes(self._rows(value)))
+        return where.add(EmptyOp.make(memory, type_)).results[0]
+
+    def _rows(self, value: SSAValue) -> list[list[int]]:
+        """The dimensions of what an output is put together in: those apart of which a tile would be
+        in pieces."""
+        rows = self.related.of(value)
+        return self._split(rows, self.group.extent) or rows
+
+    def _joined(self, where: Where, value: SSAValue, found: SSAValue) -> SSAValue:
+        """An output in its own shape."""
+        if shape_of(found) == shape_of(value):
+            return found
+        return where.add(_reshape(found, shape_of(value))).results[0]
+
+    def home(self, value: SSAValue) -> int:
+        """The loops that move an output: sums over the others are complete behind them."""
+        return self.group.depth_of(self.group.based(self.related.leaves(value)))
+
+    def summed(self, value: SSAValue) -> bool:
+        """Whether loops add up partial results of an output."""
+        return self._depth(value) > self.home(value)
+
+    def _level(
+        self,
+        where: Where,
+        level: int,
+        tiles: Tiles,
+        accs: dict[SSAValue, SSAValue],
+    ) -> dict[SSAValue, SSAValue]:
+        """The ops of a level and the loops inside of it; what outputs have become.
+
+        An output is put into what is carried in the loops that move it. A sum over further loops is
+        carried as a tile in those.
+        """
+        accs = dict(accs)
+        self._ops(where, level, tiles)
+        sums = [v for v in self.group.outputs if self.summed(v)]
+        if level < len(self.group.loops):
+            inner = {v: a for v, a in accs.items() if self._depth(v) > level}
+            begun = [v for v in sums if self.home(v) == level]
+            inner.update((v, self._initial(where, v, tiles)) for v in begun)
+            done = self._loop(where, level, tiles, inner)
+            for v in begun:
+                where.values[v] = done.pop(v)
+                if not self.home(v):
+                    accs[v] = where.values[v]
+            accs.update(done)
+        for v in self.group.outputs:
+            if v in sums and self._depth(v) == level:
+                accs[v] = self._combine(where, v, accs[v])
+            elif self.home(v) == level and level:
+                accs[v] = self._insert(where, v, accs[v], tiles)
+        return accs
+
+    def _depth(self, value: SSAValue) -> int:
+        return self.depths[_op(value)]
+
+    def _initial(self, where: Where, value: SSAValue, tiles: Tiles) -> SSAValue:
+        """What a sum begins with."""
+        op = value.owner
+        assert isinstance(op, Operation)
+        type_ = resized(value.type, tiles.shape(value))
+        if op.name == "hlo.reduce":
+            number = self.mapping.get(op.operands[1], op.operands[1])
+            if number in where.values:
+                number = where.values[number]
+            elif isinstance(number.owner, Operation) and number.owner in self.group.inside:
+                number = where.add(number.owner.clone()).results[0]  # a constant
+        else:
+            zero = np.zeros((), np_dtype(type_.element_type))
+            number = where.add(constant_op(zero)).results[0]
+        return where.add(_broadcast(number, type_)).results[0]
+
+    def _combine(self, where: Where, value: SSAValue, acc: SSAValue) -> SSAValue:
+        """What a sum becomes with a partial one."""
+        op = value.owner
+        assert isinstance(op, Operation)
+        tiling = tiling_of(op)
+        assert tiling is not None
+        new = OP_CLASSES[tiling.combine].create(
+            operands=[acc, where.values[value]], result_types=[acc.type]
+        )
+        new.location = op.location
+        return where.add(new).results[0]
+
+    def _loop(
+        self,
+        where: Where,
+        level: int,
+        tiles: Tiles,
+        accs: dict[SSAValue, SSAValue],
+    ) -> dict[SSAValue, SSAValue]:
+        loop = self.group.loops[level]
+        first, last = even_rounds(self.group, tiles, loop)
+        for n in range(first):
+            accs = self._round(where, level, tiles, accs, n)
+        if last - first > 1:
+            accs = self._rounds(where, level, tiles, accs, first, last)
+            first = last
+        for n in range(first, loop.rounds):
+            accs = self._round(where, level, tiles, accs, n)
+        return accs
+
+    def _round(
+        self,
+        where: Where,
+        level: int,
+        tiles: Tiles,
+        accs: dict[SSAValue, SSAValue],
+        number: int,
+    ) -> dict[SSAValue, SSAValue]:
+        """One round, written out."""
+        loop = self.group.loops[level]
+        size = min(loop.tile, loop.size - number * loop.tile)
+        tile = Tile(Position(None, number * loop.tile), size)
+        here = Where(where.block, where.before, where)
+        return self._level(here, level + 1, tiles.beside(loop.axis, tile), accs)
+
+    def _rounds(
+        self,
+        where: Where,
+        level: int,
+        tiles: Tiles,
+        accs: dict[SSAValue, SSAValue],
+        first: int,
+        last: int,
+    ) -> dict[SSAValue, SSAValue]:
+        """Rounds that are alike, as a loop."""
+        loop = self.group.loops[level]
+        values = list(accs)
+        low, high, step = (where.index(n) for n in (0, (last - first) * loop.tile, loop.tile))
+        body = Block(arg_types=[IndexType(), *(accs[v].type for v in values)])
+        inside = Where(body, None, where)
+        tile = Tile(Position(body.args[0], first * loop.tile), loop.tile)
+        inner = self._level(
+            inside,
+            level + 1,
+            tiles.beside(loop.axis, tile),
+            dict(zip(values, body.args[1:], strict=True)),
+        )
+        inside.add(scf.YieldOp(*(inner[v] for v in values)))
+        op = scf.ForOp(low, high, step, [accs[v] for v in values], Region(body))
+        where.add(op)
+        return dict(zip(values, op.results, strict=True))
+
+    # ops
+
+    def _ops(self, where: Where, level: int, tiles: Tiles) -> None:
+        for op in self.group.ops:
+            if self.depths[op] == level:
+                self._op(where, op, tiles)
+
+    def _op(self, where: Where, op: Operation, tiles: Tiles) -> None:
+        if any(n <= 0 for r in op.results for n in tiles.shape(r)):
+            return  # all of what would be read of it is padding
+        padding = op.name == "hlo.pad" and 0 in tiles.shape(self.related.key(op, 0))
+        if padding:
+            number = self._operand(where, op, 1, tiles)
+            type_ = resized(op.results[0].type, tiles.shape(op.results[0]))
+            where.values[op.results[0]] = where.add(_broadcast(number, type_)).results[0]
+            return
+        operands = [self._operand(where, op, i, tiles) for i in range(len(op.operands))]
+        if whole(op):
+            copy = where.add(op.clone(dict(zip(op.operands, operands, strict=True))))
+            where.values.update(zip(op.results, copy.results, strict=True))
+            return
+        result = op.results[0]
+        if op.name == "hlo.reduce" and result in self.group.outputs and self.summed(result):
+            operands[1] = self._neutral(where, op)
+        shape = tiles.shape(result)
+        edges = self._edges(op, tiles)
+        if op.name == "hlo.pad" and tuple(shape) == shape_of(operands[0]):
+            where.values[result] = operands[0]  # a tile that lies inside
+            return
+        new = where.add(retile(op, operands, shape, edges))
+        where.values[result] = new.results[0]
+        if isinstance(op, IotaOp):
+            where.values[result] = self._moved(where, op, new.results[0], tiles)
+
+    def _edges(self, op: Operation, tiles: Tiles) -> dict[int, int]:
+        """For dimensions of which a window is needed: where what is needed begins, from the tile of
+        the operand on (before it where that is padding)."""
+        tiling = tiled(op)
+        found: dict[int, int] = {}
+        if tiling is None or not tiling.operands:
+            return found
+        mine, result = self.related.of(self.related.key(op, 0)), self.related.of(op.results[0])
+        for d, need in enumerate(tiling.operands[0]):
+            if isinstance(need, Window):
+                base = tiles.number(result[need.dim][0]) if result[need.dim] else 0
+                begin = tiles.number(mine[d][0]) if mine[d] else 0
+                found[d] = base * need.stride + need.first - begin
+        return found
+
+    def _neutral(self, where: Where, op: Operation) -> SSAValue:
+        """What leaves a partial result as it is: the sum as a whole has its initial value."""
+        type_ = op.operands[1].type
+        assert isinstance(type_, TensorType)
+        tiling = tiling_of(op)
+        assert tiling is not None
+        number = neutral_element(tiling.combine.removeprefix("hlo."), type_.element_type)
+        if tiling.combine == "hlo.add" and is_float(type_.element_type):
+            number = -0.0
+        return where.add(constant_op(np.asarray(number, np_dtype(type_.element_type)))).results[0]
+
+    def _moved(self, where: Where, op: IotaOp, tile: SSAValue, tiles: Tiles) -> SSAValue:
+        """An iota whose tile does not begin at 0."""
+        row = self.related.of(op.results[0])[int(op.iota_dimension.value.data)]
+        offset = self._offset(where, row, tiles)
+        if offset is None:
+            return tile
+        type_ = tile.type
+        number = where.add(IndexOp.make(offset, type_.element_type)).results[0]  # type: ignore
+        wide = where.add(_broadcast(number, type_)).results[0]
+        return where.add(AddOp.create(operands=[tile, wide], result_types=[type_])).results[0]
+
+    def _operand(self, where: Where, op: Operation, which: int, tiles: Tiles) -> SSAValue:
+        key = self.related.key(op, which)
+        if not isinstance(key, tuple):
+            return where.values[key]
+        value = self.mapping.get(op.operands[which], op.operands[which])
+        rows = self.related.of(key)
+        moving = [a for row in rows for a in row if tiles.of(a) is not None]
+        if not moving:
+            return value
+        mark = (value, tuple(tuple(row) for row in rows))
+        if mark not in where.slices:
+            where.slices[mark] = self._slice(where, value, rows, tiles)
+        return where.slices[mark]
+
+    # slices
+
+    def _offset(self, where: Where, row: Sequence[int], tiles: Tiles) -> SSAValue | None:
+        """Where a tile begins along a dimension: None at 0."""
+        total: SSAValue | None = None
+        fixed = 0
+        stride = 1
+        for axis in reversed(row):
+            tile = tiles.of(axis)
+            if tile is not None:
+                at = tile.start
+                fixed += at.number * stride
+                value = at.value
+                if value is not None:
+                    if stride * at.factor != 1:
+                        factor = where.index(stride * at.factor)
+                        value = where.add(arith.MuliOp(value, factor)).results[0]
+                    if total is not None:
+                        value = where.add(arith.AddiOp(total, value)).results[0]
+                    total = value
+            stride *= self.related.axes.size(axis)
+        if fixed:
+            number_ = where.index(fixed)
+            if total is None:
+                return number_
+            return where.add(arith.AddiOp(total, number_)).results[0]
+        return total
+
+    def _apart(self, row: Sequence[int], extent: Callable[[int], int]) -> bool:
+        """Whether a tile is in pieces along a dimension: an axis is cut inside of one that is not
+        down to one position."""
+        outer = 1
+        for axis in row:
+            if outer > 1 and extent(axis) < self.related.axes.size(axis):
+                return True
+            outer *= extent(axis)
+        return False
+
+    def _split(
+        self, rows: Sequence[Sequence[int]], extent: Callable[[int], int]
+    ) -> list[list[int]] | None:
+        """The dimensions with those apart that are in pieces; None where none is."""
+        if not any(self._apart(row, extent) for row in rows):
+            return None
+        out: list[list[int]] = []
+        for row in rows:
+            out += [[axis] for axis in row] if self._apart(row, extent) else [list(row)]
+        return out
+
+    def _sizes(self, rows: Sequence[Sequence[int]]) -> list[int]:
+        return [prod(self.related.axes.size(a) for a in row) for row in rows]
+
+    def _slice(
+        self,
+        where: Where,
+        value: SSAValue,
+        rows: Sequence[Sequence[int]],
+        tiles: Tiles,
+    ) -> SSAValue:
+        split = self._split(rows, tiles.extent)
+        if split is not None:
+            value = where.add(_reshape(value, self._sizes(split))).results[0]
+        places = split or rows
+        offsets, given = self._places(where, places, tiles)
+        tile = tiles.sizes(places)
+        op = ExtractSliceOp.build(
+            operands=[value, offsets, [], []],
+            result_types=[resized(value.type, tile)],
+            properties=_static(given, tile),
+        )
+        found = where.add(op).results[0]
+        if split is not None:
+            found = where.add(_reshape(found, tiles.sizes(rows))).results[0]
+        return found
+
+    def _places(
+        self, where: Where, rows: Sequence[Sequence[int]], tiles: Tiles
+    ) -> tuple[list[SSAValue], list[int]]:
+        offsets: list[SSAValue] = []
+        given: list[int] = []
+        for row in rows:
+            offset = self._offset(where, row, tiles)
+            if offset is None:
+                given.append(0)
+            elif isinstance(offset.owner, arith.ConstantOp):
+                attribute = offset.owner.value
+                assert isinstance(attribute, IntegerAttr)
+                given.append(int(attribute.value.data))
+            else:
+                offsets.append(offset)
+                given.append(DYNAMIC_INDEX)
+        return offsets, given
+
+    def _insert(self, where: Where, value: SSAValue, acc: SSAValue, tiles: Tiles) -> SSAValue:
+        """An output with a tile put into it."""
+        rows = self._rows(value)
+        made = where.values[value]
+        if tuple(tiles.sizes(rows)) != shape_of(made):
+            made = where.add(_reshape(made, tiles.sizes(rows))).results[0]
+        offsets, given = self._places(where, rows, tiles)
+        op = InsertSliceOp.build(
+            operands=[made, acc, offsets, [], []],
+            result_types=[acc.type],
+            properties=_static(given, tiles.sizes(rows)),
+        )
+        return where.add(op).results[0]
+
+
+def _op(value: SSAValue) -> Operation:
+    assert isinstance(value.owner, Operation)
+    return value.owner
+
+
+def _read_again(value: SSAValue) -> bool:
+    """Whether a value is read by more than the return."""
+    return any(use.operation.name not in ("func.return", "hlo.tuple") for use in value.uses)
+
+
+def _broadcast(number: SSAValue, type_: Attribute) -> Operation:
+    """A number everywhere."""
+    return BroadcastOp.create(
+        operands=[number], result_types=[type_], properties={"dimensions": i64_array([])}
+    )
+
+
+def _static(offsets: Sequence[int], sizes: Sequence[int]) -> dict[str, DenseArrayBase]:
+    return {
+        "static_offsets": DenseArrayBase.from_list(i64, list(offsets)),
+        "static_sizes": DenseArrayBase.from_list(i64, list(sizes)),
+        "static_strides": DenseArrayBase.from_list(i64, [1] * len(sizes)),
+    }
+
+
+def _reshape(value: SSAValue, shape: Sequence[int]) -> Operation:
+    return ReshapeOp.create(operands=[value], result_types=[resized(value.type, shape)])

@@ -1,0 +1,1 @@
+"""lower-tile-to-nc: from tiles in layouts to instructions, one rule an op."""

@@ -1,0 +1,106 @@
+"""Reductions over partitions: sums by a product, the largest and the least by transposes."""
+
+from dataclasses import replace
+from hashlib import sha256
+from math import prod
+
+import numpy as np
+from xdsl.ir import Operation
+
+from neuronir.dialects.nc.enums import AluOp, DType, Engine
+from neuronir.dialects.nc.ops import View
+from neuronir.passes.lowering.layouts.layout import Form
+from neuronir.passes.tile.layouts.plans import kept_and_reduced
+from neuronir.passes.tile.lower.state import Lower
+
+
+def add_partitions(state: Lower, op: Operation, partial: Form, out: Form, alu: AluOp) -> None:
+    """Add up what partitions hold, by a product with ones, which leaves the sums on all of them."""
+    rows, wide = partial.partitions, out.partitions
+    groups = _groups(op, partial)
+    same = (groups[:, None] == np.resize(groups, wide)[None, :]).astype(np.float32)
+    name = f"same.{rows}.{wide}.{sha256(same.tobytes()).hexdigest()[:16]}"
+    ones, base = state.constants.keep(name, same, DType.F32)
+    stationary = View(ones, 0, rows, ((1, wide),), base, (), 0, "f32")
+    bank = state.machine.psum_bank_bytes // 4
+    for first, count in _columns(partial, bank):
+        psum = state.psum(wide, count)
+        moving = View(partial.buffer, 0, rows, ((1, count),), first)
+        state.emitter.matmul(psum, stationary, moving, False)
+        state.emitter.copy(_columns_of(out, wide, first, count), psum)
+
+
+def compare_partitions(state: Lower, op: Operation, partial: Form, out: Form, alu: AluOp) -> None:
+    """The largest or the least of what partitions hold: transposed, so that it lies on the free
+    axis, and back again onto all of them."""
+    rows, m = partial.partitions, state.machine
+    kept, reduced = kept_and_reduced(op, partial.partition)
+    for first, count in _columns(partial, m.partitions):
+        turned = _turn(state, View(partial.buffer, 0, rows, ((1, count),), first), count, rows)
+        least = state.emitter.sbuf(count, prod(n for n, _ in kept) or 1, DType.F32)
+        width = prod(n for n, _ in kept)
+        source = replace(turned, free=tuple((s, n) for n, s in (*kept, *reduced)))
+        result = View(least, 0, count, _dense([n for n, _ in kept]))
+        params = {"op": alu, "axes": len(reduced)}
+        state.emitter.emit("tensor_reduce", [result], [source], params, Engine.DVE)
+        order = _order(partial, kept, reduced)
+        if any(stride == 0 for stride, _ in order) or len(order) > 1:
+            wide = state.emitter.sbuf(count, rows, DType.F32)
+            state.emitter.copy(
+                View(wide, 0, count, _dense([n for _, n in order])),
+                View(least, 0, count, tuple(order)),
+            )
+            least, width = wide, rows
+        back = _turn(state, View(least, 0, count, ((1, width),)), rows, count)
+        state.emitter.copy(_columns_of(out, rows, first, count), back)
+
+
+def _turn(state: Lower, source: View, wide: int, rows: int) -> View:
+    """A transpose by DVE, which keeps infinities: `rows` partitions of `wide` elements become
+    `wide` partitions of `rows`."""
+    buffer = state.emitter.sbuf(wide, rows, DType.F32)
+    out = View(buffer, 0, wide, ((1, rows),))
+    state.converter.transpose_blocks(out, source, wide, rows)
+    return out
+
+
+def _order(
+    partial: Form, kept: list[tuple[int, int]], reduced: list[tuple[int, int]]
+) -> list[tuple[int, int]]:
+    """(stride, size) dims that read the reduced values once for each partition, in their order."""
+    dense = [s for s, _ in _dense([n for n, _ in kept])] if kept else []
+    strides = dict(zip([s for _, s in kept], dense, strict=True))
+    dims = [(strides[s], n) for n, s in kept] + [(0, n) for n, _ in reduced]
+    steps = [s for _, s in (*kept, *reduced)]
+    return [d for _, d in sorted(zip(steps, dims, strict=True), key=lambda p: -p[0])]
+
+
+def _groups(op: Operation, partial: Form) -> np.ndarray:
+    """A number for each partition: equal ones are reduced together."""
+    kept, _ = kept_and_reduced(op, partial.partition)
+    numbers = np.zeros(partial.partitions, np.int64)
+    p = np.arange(partial.partitions)
+    scale = 1
+    for n, step in kept:
+        numbers += p // step % n * scale
+        scale *= n
+    return numbers
+
+
+def _columns(partial: Form, most: int) -> list[tuple[int, int]]:
+    """(first, count) of the pieces of the free axis."""
+    total = max(1, partial.elements)
+    return [(first, min(most, total - first)) for first in range(0, total, most)]
+
+
+def _columns_of(out: Form, rows: int, first: int, count: int) -> View:
+    return View(out.buffer, out.start, rows, ((1, count),), out.offset + first, out.indices)
+
+
+def _dense(sizes: list[int]) -> tuple[tuple[int, int], ...]:
+    dims: list[tuple[int, int]] = []
+    stride = 1
+    for n in reversed(sizes):
+        dims.insert(0, (stride, n))
+        stride *= n
+    return tuple(dims) or ((1, 1),)

@@ -1,0 +1,198 @@
+"""Two tiles, or a tile and a number; quotients; choices between tiles."""
+
+from dataclasses import replace
+from math import prod
+
+from xdsl.ir import Operation
+
+from neuronir.dialects.nc.enums import AluOp, DType, Engine
+from neuronir.dialects.nc.ops import View
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.tile.rules import shape_of
+from neuronir.passes.lowering.layouts.layout import Form, dense
+from neuronir.passes.lowering.rules.elementwise import (
+    BINARY,
+    COMPARISONS,
+    LOGICAL,
+    engine_for,
+)
+from neuronir.passes.tile.lower.state import Lower, register_lowering
+from neuronir.passes.tile.lower.steps import scalar_of, steps, view_scalar
+from neuronir.passes.tile.lower.values import Held, Lazy, Number, Scalar, Value
+from neuronir.passes.tile.lower.waiting import (
+    apply_steps,
+    evaluated,
+    materialize,
+    scalar_step,
+    target,
+    write,
+)
+
+BINARIES = (*BINARY, *LOGICAL, "hlo.divide", "hlo.compare")
+
+
+@register_lowering(*BINARIES)
+def lower_binary(state: Lower, op: Operation) -> None:
+    """Two operands: with a number it may wait, with tiles it is one instruction."""
+    dtype = state.dtype(op.operands[0])
+    left, right = state.get(op.operands[0]), state.get(op.operands[1])
+    if op.name == "hlo.divide":
+        if not dtype.is_float:
+            raise NeuronError("NIR_TIL002", "integer division")
+        if isinstance(right, Number):
+            right = Number(1.0 / right.value) if _exact_inverse(right.value) else right
+            alu = (
+                AluOp.MULTIPLY
+                if _exact_inverse(1 / right.value if right.value else 0)
+                else AluOp.DIVIDE
+            )
+            _binary(state, op, left, right, alu, dtype)
+            return
+        _divide(state, op, left, right, dtype)
+        return
+    if op.name == "hlo.compare":
+        alu = COMPARISONS[op.properties["direction"].data]  # type: ignore[attr-defined]
+    elif op.name in LOGICAL:
+        alu = LOGICAL[op.name][0 if dtype is DType.BOOL else 1]
+    else:
+        alu = BINARY[op.name]
+        if dtype is DType.BOOL:
+            alu = {AluOp.ADD: AluOp.LOGICAL_OR, AluOp.MULTIPLY: AluOp.LOGICAL_AND}.get(alu, alu)
+    _binary(state, op, left, right, alu, dtype)
+
+
+def _exact_inverse(value: float) -> bool:
+    from math import frexp
+
+    return value != 0 and abs(frexp(value)[0]) == 0.5
+
+
+def _divide(state: Lower, op: Operation, left: Value, right: Value, dtype: DType) -> None:
+    """a / b = a * (1 / b), where the inverse of each number is computed once."""
+    assert not isinstance(right, Number)
+    form = state.held(op.operands[1])
+    elements = prod(a.size for a, _ in form.free)
+    buffer = state.emitter.sbuf(form.partitions, elements, DType.F32)
+    inverse = Form(buffer, form.partition, dense([a for a, _ in form.free]), copies=form.copies)
+    for step in steps(state, inverse, [Held(form, dtype)]):
+        state.emitter.emit("reciprocal", [step.out], [step.sources[0]], {}, Engine.DVE)
+    if isinstance(left, Number) and left.value == 1.0:
+        result, out = target(state, op)
+        write(state, out, Lazy(Held(inverse, DType.F32), (), DType.F32))
+        state.set(result, out)
+        return
+    _binary(state, op, left, Held(inverse, DType.F32), AluOp.MULTIPLY, DType.F32)
+
+
+def _binary(
+    state: Lower, op: Operation, left: Value, right: Value, alu: AluOp, dtype: DType
+) -> None:
+    where = state.place(op.results[0])
+    shape = where.form(op.results[0], prod(shape_of(op.results[0])))
+    for one, other, reverse in ((left, right, False), (right, left, True)):
+        if isinstance(one, Number):
+            continue
+        scalar = scalar_of(other, shape)
+        if scalar is not None and (isinstance(scalar, float) or dtype is DType.F32):
+            scalar_step(state, op, one, Scalar(alu, scalar, reverse))
+            return
+    if isinstance(left, Number) and isinstance(right, Number):
+        state.values[op.results[0]] = evaluated(state, op, left, right)
+        return
+    assert not isinstance(left, Number) and not isinstance(right, Number)
+    _tensors(state, op, left, right, alu, dtype)
+
+
+def _tensors(
+    state: Lower, op: Operation, left: "Held | Lazy", right: "Held | Lazy", alu: AluOp, dtype: DType
+) -> None:
+    """Two tiles; one operation with a number that has waited is done along."""
+    sides = [left, right]
+    for i in (0, 1):
+        one, other = sides[i], sides[1 - i]
+        if isinstance(one, Lazy) and isinstance(other, Lazy):
+            product = not isinstance(other.source, Held)
+            keep = 1 - i if product and isinstance(one.source, Held) else i
+            sides[1 - keep] = materialize(state, op.operands[1 - keep], other if keep == i else one)
+    for i in (0, 1):
+        one = sides[i]
+        if isinstance(one, Lazy) and len(one.steps) > (1 if dtype is DType.F32 else 0):
+            sides[i] = materialize(state, op.operands[i], one)
+    result, out = target(state, op)
+    engine = engine_for(alu, dtype, state.machine.has_pool)
+    waiting = next((i for i, s in enumerate(sides) if isinstance(s, Lazy) and s.steps), None)
+    for step in steps(state, out, sides):
+        a, b = step.sources
+        if waiting is None:
+            state.emitter.tensor_tensor(alu, step.out, a, b, engine)
+            continue
+        lazy = sides[waiting]
+        assert isinstance(lazy, Lazy)
+        (scalar,) = lazy.steps
+        operand = view_scalar(scalar.operand, step)
+        params: dict[str, float | int] = {
+            "op0": scalar.op,
+            "op1": alu,
+            "reverse0": int(scalar.reverse),
+            "reverse1": int(waiting == 1),
+        }
+        if not isinstance(operand, View):
+            params["imm0"] = operand
+        state.emitter.emit(
+            "scalar_tensor_tensor",
+            [step.out],
+            [
+                step.sources[waiting],
+                operand if isinstance(operand, View) else None,
+                step.sources[1 - waiting],
+            ],
+            params,
+            Engine.DVE,
+        )
+    state.set(result, out)
+
+
+@register_lowering("hlo.select")
+def lower_select(state: Lower, op: Operation) -> None:
+    """A copy of one value, over which the other is written where the predicate says."""
+    predicate = Held(state.held(op.operands[0]), DType.BOOL)
+    on_true, on_false = (state.get(v) for v in op.operands[1:])
+    result, out = target(state, op)
+    invert = not isinstance(on_true, Number) and isinstance(on_false, Number)
+    base, over = (on_true, on_false) if invert else (on_false, on_true)
+    at = 1 if invert else 2
+    sources: list[Held | Lazy] = [predicate]
+    if isinstance(base, Number):
+        pass
+    else:
+        sources.append(base)
+    filled: View | None = None
+    if isinstance(over, Number):
+        buffer = state.emitter.sbuf(out.partitions, 1, state.dtype(result))
+        filled = View(buffer, 0, out.partitions, ((1, 1),))
+        state.emitter.memset(filled, over.value)
+    else:
+        if isinstance(over, Lazy):
+            over = materialize(state, op.operands[3 - at], over)
+        sources.append(over)
+    for step in steps(state, out, sources):
+        views = list(step.sources)
+        p = views.pop(0)
+        if isinstance(base, Number):
+            state.emitter.memset(step.out, base.value)
+        else:
+            src = views.pop(0)
+            apply_steps(state, step, src, base.steps if isinstance(base, Lazy) else (), base.dtype)
+        if filled is not None:
+            one = replace(
+                filled,
+                partitions=step.partitions,
+                start=step.out.start,
+                free=tuple((0, n) for _, n in step.out.free),
+            )
+        else:
+            one = views.pop(0)
+        state.emitter.emit(
+            "copy_predicated", [step.out], [p, one], {"invert": int(invert)}, Engine.DVE
+        )
+    state.set(result, out)

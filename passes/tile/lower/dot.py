@@ -1,0 +1,371 @@
+"""hlo.dot: tiles of matmuls that add up in PSUM; who reads the product takes it out of there."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from math import prod
+
+from xdsl.ir import Operation
+
+from neuronir.dialects.nc.enums import AluOp, DType, Engine
+from neuronir.dialects.nc.ops import View
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.tile.interface import tiling_of
+from neuronir.dialects.tile.rules import contracting, shape_of
+from neuronir.passes.hlo.support.values import ints
+from neuronir.passes.lowering.layouts.layout import Atom, Form, atom, dense, row_major, split_at
+from neuronir.passes.lowering.layouts.views import numbers_of
+from neuronir.passes.tile.layouts.maps import cut
+from neuronir.passes.tile.layouts.plans import vector_side
+from neuronir.passes.tile.lower.binary import BINARIES
+from neuronir.passes.tile.lower.memory import copy
+from neuronir.passes.tile.lower.state import Lower, register_lowering
+from neuronir.passes.tile.lower.unary import UNARY
+from neuronir.passes.tile.lower.values import Lazy, Piece, Pieces
+from neuronir.passes.tile.lower.waiting import write
+
+READERS = frozenset((*UNARY, *BINARIES, "hlo.select", "hlo.composite")) - {"hlo.bitcast_convert"}
+"""Ops that take a product out of PSUM piece by piece."""
+
+
+@register_lowering("hlo.dot")
+def lower_dot(state: Lower, op: Operation) -> None:
+    """A product waits for its reader where that is one elementwise op; else it is computed now."""
+    if _by_rows(state, op):
+        lower_rows(state, op)
+        return
+    hand_on(state, op, Product(state, op))
+
+
+def hand_on(state: Lower, op: Operation, product: Pieces) -> None:
+    """Let a product wait for its reader where that is one elementwise op, or compute it."""
+    result = op.results[0]
+    lazy = Lazy(product, (), DType.F32)
+    user = result.get_user_of_unique_use()
+    if user is not None and user.parent is op.parent and user.name in READERS:
+        if state.dtype(result) is DType.F32 or user.name == "hlo.convert":
+            state.values[result] = lazy
+            return
+    form = state.allocate(result)
+    write(state, form, lazy)
+    state.set(result, form)
+
+
+def _by_rows(state: Lower, op: Operation) -> bool:
+    """Whether the batch of a product lies on partitions: then DVE computes it."""
+    batch = len(ints(op, "lhs_batch_dims"))
+    pieces = cut(state.place(op.results[0]).partition, shape_of(op.results[0])) or ()
+    return any(0 <= d < batch for _, _, d in pieces)
+
+
+def lower_rows(state: Lower, op: Operation) -> None:
+    """Products of one number a partition with a row, added up by DVE."""
+    side = vector_side(op)
+    assert side is not None
+    shape, batch = shape_of(op.results[0]), len(ints(op, "lhs_batch_dims"))
+    strides = row_major(shape)
+    out = state.allocate(op.results[0])
+    forms = [state.held(v) for v in op.operands]
+    maps = [
+        {n: d for d, n in enumerate(needs) if isinstance(n, int)}
+        for needs in tiling_of(op).operands  # type: ignore[union-attr]
+    ]
+    pairs = contracting(op)
+    own = [row_major(shape_of(v)) for v in op.operands]
+    steps = [(0, 0)]
+    for left, right in zip(*pairs, strict=True):
+        n = shape_of(op.operands[0])[left]
+        steps = [(a + i * own[0][left], b + i * own[1][right]) for a, b in steps for i in range(n)]
+    border = strides[batch - 1]
+    free = [b for a, _ in out.free for b in split_at(a, {border}) or (a,)]
+    rows, inner = [a for a in free if a.stride >= border], [a for a in free if a.end <= border]
+    number_form, row_form = forms[side], forms[1 - side]
+    if state.dtype(op.operands[side]) is not DType.F32:
+        number_form = _single(state, number_form)
+    renamed: list[tuple[Atom, Atom]] = []  # digits of the result and of the row's operand
+    cuts = {c for s, n in zip(strides, shape, strict=True) for c in (s, s * n)}
+    edges = {c for x in row_form.atoms() for c in (x.stride, x.end)}
+    for a in (b for whole in inner for b in split_at(whole, cuts) or (whole,)):
+        mine = _renamed(a, strides, shape, maps[1 - side], own[1 - side])
+        renamed += [
+            (atom(x.size, a.stride * (x.stride // mine.stride)), x)
+            for x in split_at(mine, edges) or (mine,)
+        ]
+    if any(row_form.stride(x) is None or out.stride(a) is None for a, x in renamed):
+        raise NeuronError("NIR_TIL008", "an operand of a product does not lie as it has to")
+    rows = [*rows, *(a for a, _ in renamed[:-3])]
+    renamed = renamed[-3:]
+    for row in numbers_of(rows):
+        places = [
+            sum(row // strides[d] % shape[d] * own[w][mine] for d, mine in maps[w].items())
+            for w in (0, 1)
+        ]
+        for i, step in enumerate(steps):
+            scalar = number_form.at(places[side] + step[side], out.partitions, ((1, 1),))
+            dims = [(row_form.stride(x) or 0, x.size) for _, x in renamed] or [(1, 1)]
+            src = row_form.at(places[1 - side] + step[1 - side], out.partitions, dims)
+            made = [(out.stride(a) or 0, a.size) for a, _ in renamed] or [(1, 1)]
+            dst = out.at(row, out.partitions, made)
+            if i == 0:
+                state.emitter.tensor_scalar(dst, src, AluOp.MULTIPLY, scalar)
+                continue
+            params = {"op0": AluOp.MULTIPLY, "op1": AluOp.ADD}
+            state.emitter.emit(
+                "scalar_tensor_tensor", [dst], [src, scalar, dst], params, Engine.DVE
+            )
+    state.set(op.results[0], out)
+
+
+def _single(state: Lower, form: Form) -> Form:
+    """A copy in fp32, as numbers of instructions are."""
+    buffer = state.emitter.sbuf(form.partitions, max(1, form.elements), DType.F32)
+    made = Form(buffer, form.partition, dense([a for a, _ in form.free]), copies=form.copies)
+    copy(state, form, made)
+    return made
+
+
+def _renamed(
+    a: Atom,
+    strides: Sequence[int],
+    shape: Sequence[int],
+    dims: dict[int, int],
+    own: Sequence[int],
+) -> Atom:
+    d = next(
+        i
+        for i, (s, n) in enumerate(zip(strides, shape, strict=True))
+        if n > 1 and s <= a.stride < s * n
+    )
+    return atom(a.size, a.stride // strides[d] * own[dims[d]])
+
+
+class Product:
+    """A product under way, by the layouts of its operands and of its result."""
+
+    def __init__(self, state: Lower, op: Operation) -> None:
+        self.state = state
+        self.op = op
+        self.source = state.emitter.source
+        self.shape = shape_of(op.results[0])
+        self.strides = row_major(self.shape)
+        where = state.place(op.results[0])
+        self.form = where.form(op.results[0], prod(self.shape))
+        self.shapes = [shape_of(v) for v in op.operands]
+        self.sides = [row_major(s) for s in self.shapes]
+        self.maps = self._maps()
+        self.stationary = self._stationary()
+        self.forms = [state.held(v) for v in op.operands]
+        self.bank = state.machine.psum_bank_bytes // 4
+        self.depth = 1  # partitions of the contraction
+
+    def _maps(self) -> list[dict[int, int]]:
+        """Of each operand: the dimension of it for each dimension of the result that it has."""
+        tiling = tiling_of(self.op)
+        assert tiling is not None
+        return [
+            {need: d for d, need in enumerate(needs) if isinstance(need, int)}
+            for needs in tiling.operands
+        ]
+
+    def _stationary(self) -> int:
+        batch = len(ints(self.op, "lhs_batch_dims"))
+        pieces = cut(self.form.partition, self.shape) or ()
+        for _, _, d in pieces:
+            if d >= batch:
+                return 0 if d in self.maps[0] else 1
+        free = [prod(self.shape[d] for d in m if d >= batch) for m in self.maps]
+        return 0 if free[0] <= free[1] else 1
+
+    def side(self, which: int, a: Atom) -> Atom | None:
+        """A digit of the result as one of an operand; None where the operand does not have it."""
+        d = self._dim(a)
+        if d not in self.maps[which]:
+            return None
+        mine = self.maps[which][d]
+        return atom(a.size, a.stride // self.strides[d] * self.sides[which][mine])
+
+    def _dim(self, a: Atom) -> int:
+        return next(
+            d
+            for d, (s, n) in enumerate(zip(self.strides, self.shape, strict=True))
+            if n > 1 and s <= a.stride < s * n
+        )
+
+    def number(self, which: int, number: int) -> int:
+        """The element of an operand with which an element of the result begins."""
+        total = 0
+        for d, mine in self.maps[which].items():
+            total += number // self.strides[d] % self.shape[d] * self.sides[which][mine]
+        return total
+
+    def _free(self) -> list[Atom]:
+        """The free digits of the result, cut at dimensions and where the operands' digits end."""
+        cuts = {c for s, n in zip(self.strides, self.shape, strict=True) for c in (s, s * n)}
+        for which in (0, 1):
+            for a in self.forms[which].atoms():
+                for d, mine in self.maps[which].items():
+                    low, high = self.sides[which][mine], self.sides[which][mine] * self.shape[d]
+                    for c in (a.stride, a.end):
+                        if low < c < high and c % low == 0:
+                            cuts.add(c // low * self.strides[d])
+        out: list[Atom] = []
+        for whole, _ in sorted(self.form.free, key=lambda p: -p[1]):
+            parts = split_at(whole, cuts)
+            if parts is None:
+                raise NeuronError("NIR_TIL008", "a digit of a product lies across dimensions")
+            out += parts
+        return out
+
+    def _contracted(self) -> list[tuple[int, int]]:
+        """Steps in elements, of the stationary and of the moving operand, of each round of the
+        contraction: digits of it that do not lie on partitions."""
+        s, v = self.stationary, 1 - self.stationary
+        dims = contracting(self.op)
+        self.depth = 1
+        total = [(0, 0)]
+        for left, right in zip(dims[s], dims[v], strict=True):
+            n = self.shapes[s][left]
+            low, other = self.sides[s][left], self.sides[v][right]
+            cuts = {c for a in self.forms[s].atoms() for c in (a.stride, a.end)}
+            cuts |= {
+                c // other * low
+                for a in self.forms[v].atoms()
+                for c in (a.stride, a.end)
+                if other < c < other * n and c % other == 0
+            }
+            if n == 1:
+                continue
+            for a in split_at(atom(n, low), cuts) or ():
+                b = atom(a.size, a.stride // low * other)
+                if self.forms[s].step(a) or self.forms[v].step(b):
+                    self.depth *= a.size
+                    continue
+                mine, its = self.forms[s].stride(a), self.forms[v].stride(b)
+                if mine is None or its is None:
+                    raise NeuronError(
+                        "NIR_TIL008", "a contraction lies differently in its operands"
+                    )
+                total = [(x + i * mine, y + i * its) for x, y in total for i in range(a.size)]
+        return total
+
+    def pieces(self) -> Iterator[Piece]:
+        """Compute a bank of PSUM after the other."""
+        state, s, v = self.state, self.stationary, 1 - self.stationary
+        here = state.emitter.source
+        batch = len(ints(self.op, "lhs_batch_dims"))
+        rows = [b for a, _ in self.form.partition for b in self._cut_rows(a)]
+        count = max(1, prod(a.size for a in rows))
+        free = self._free()
+        moving = {d for d in self.maps[v] if d >= batch}
+        columns = [a for a in free if self._dim(a) in moving]
+        outer = [a for a in free if self._dim(a) not in moving]
+        inner, beside = column_block(columns, self.bank)
+        group: list[Atom] = []
+        width = prod(a.size for a in inner)
+        if not beside:
+            group, outer = together(outer, width, self.bank)
+        contraction = self._contracted()
+        stationary = [self._access(s, a) for a in rows]
+        depth = self.depth
+        for number in numbers_of([*outer, *beside]):
+            total = prod(a.size for a in group) * width
+            psum = state.psum(count, total)
+            state.emitter.source = self.source
+            for i, extra in enumerate(numbers_of(group)):
+                self._matmuls(
+                    psum, number + extra, i * width, inner, stationary, contraction, width, depth
+                )
+            state.emitter.source = here
+            yield Piece(psum, number, (*group, *inner))
+
+    def _cut_rows(self, a: Atom) -> Sequence[Atom]:
+        cuts = {c for s, n in zip(self.strides, self.shape, strict=True) for c in (s, s * n)}
+        parts = list(split_at(a, cuts) or (a,))
+        out: list[Atom] = []
+        for b in parts:
+            mine = self.side(self.stationary, b)
+            assert mine is not None
+            edges = {c for x in self.forms[self.stationary].atoms() for c in (x.stride, x.end)}
+            unit = mine.stride // b.stride if mine.stride >= b.stride else 0
+            for piece in split_at(mine, edges) or (mine,):
+                out.append(atom(piece.size, b.stride * (piece.stride // mine.stride)))
+            assert unit >= 0
+        return out
+
+    def _access(self, which: int, a: Atom) -> tuple[int, int]:
+        mine = self.side(which, a)
+        stride = None if mine is None else self.forms[which].stride(mine)
+        if stride is None:
+            raise NeuronError("NIR_TIL008", "an operand of a product does not lie as it has to")
+        return stride, a.size
+
+    def _matmuls(
+        self,
+        psum: View,
+        number: int,
+        column: int,
+        inner: Sequence[Atom],
+        stationary: Sequence[tuple[int, int]],
+        contraction: Sequence[tuple[int, int]],
+        width: int,
+        depth: int,
+    ) -> None:
+        s, v = self.stationary, 1 - self.stationary
+        left, right = self.forms[s], self.forms[v]
+        base = [left.locate(self.number(s, number))[1], right.locate(self.number(v, number))[1]]
+        moving = [self._access(v, a) for a in inner]
+        target = replace(psum, free=((1, width),), offset=column)
+        for i, (x, y) in enumerate(contraction):
+            a = View(
+                left.buffer,
+                0,
+                depth,
+                tuple(stationary) or ((1, 1),),
+                base[0] + x,
+                left.indices,
+                0,
+                left.dtype,
+            )
+            b = View(
+                right.buffer,
+                0,
+                depth,
+                tuple(moving) or ((1, 1),),
+                base[1] + y,
+                right.indices,
+                0,
+                right.dtype,
+            )
+            self.state.emitter.matmul(target, a, b, i > 0)
+
+
+def column_block(columns: Sequence[Atom], bank: int) -> tuple[list[Atom], list[Atom]]:
+    """The columns of one matmul, of at most `bank`, and digits of which each position has
+    others."""
+    inner: list[Atom] = []
+    beside: list[Atom] = []
+    width = 1
+    for a in reversed(columns):
+        if beside or width * a.size > bank or len(inner) == 3:
+            room = bank // width if not beside and len(inner) < 3 else 1
+            size = max(d for d in range(1, a.size + 1) if a.size % d == 0 and d <= room)
+            if size > 1:
+                inner.insert(0, atom(size, a.stride))
+                width *= size
+            if size < a.size:
+                beside.insert(0, atom(a.size // size, a.stride * size))
+            continue
+        inner.insert(0, a)
+        width *= a.size
+    return inner, beside
+
+
+def together(outer: list[Atom], width: int, bank: int) -> tuple[list[Atom], list[Atom]]:
+    """Of digits outside of one matmul those whose results share a bank, and the others."""
+    if not outer or width * 2 > bank:
+        return [], outer
+    last = outer[-1]
+    size = max(d for d in range(1, last.size + 1) if last.size % d == 0 and d * width <= bank)
+    if size == 1:
+        return [], outer
+    rest = [atom(last.size // size, last.stride * size)] if size < last.size else []
+    return [atom(size, last.stride)], [*outer[:-1], *rest]

@@ -1,0 +1,291 @@
+"""What lies in HBM: arguments, results, and what loops put together; loads, stores, loops."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from math import prod
+from typing import cast
+
+import numpy as np
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import IndexType, TensorType
+from xdsl.dialects.tensor import InsertSliceOp
+from xdsl.ir import Block, Operation, SSAValue
+
+from neuronir.dialects.hlo.constants import lazy_constant
+from neuronir.dialects.nc.enums import DType, Space
+from neuronir.dialects.nc.ops import View
+from neuronir.dialects.nc.records import space_of
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.lazy import as_array
+from neuronir.dialects.tile.layout import layout_of
+from neuronir.dialects.tile.ops import EmptyOp, IndexOp
+from neuronir.dialects.tile.rules import shape_of
+from neuronir.passes.lowering.conversion.convert import hbm_form
+from neuronir.passes.lowering.layouts.columns import by_columns
+from neuronir.passes.lowering.layouts.layout import Form, dim_atoms, merge, split_at
+from neuronir.passes.lowering.layouts.values import new_value
+from neuronir.passes.lowering.layouts.views import chunks, dma_views, in_parts, walked
+from neuronir.passes.lowering.streaming.loop_op import make_loop
+from neuronir.passes.tile.layouts.carried import assembled, final
+from neuronir.passes.tile.layouts.maps import own
+from neuronir.passes.tile.lower.banks import assign
+from neuronir.passes.tile.lower.indices import Round, constant_index
+from neuronir.passes.tile.lower.state import Lower, number_everywhere, register_lowering
+from neuronir.passes.tile.lower.values import Held, Lazy, Number
+from neuronir.passes.tile.lower.views import slice_form
+
+
+@register_lowering("arith.constant", "arith.addi", "arith.muli", "hlo.constant", "hlo.tuple")
+def lower_nothing(state: Lower, op: Operation) -> None:
+    """Indices, constants and tuples are looked at by who reads them."""
+
+
+def in_hbm(state: Lower, name: str, kind: str, value: SSAValue, **more: object) -> Form:
+    """A new variable in HBM for a value, row by row."""
+    shape, dtype = shape_of(value), state.dtype(value)
+    buffer = state.emitter.variable(name, kind, shape, dtype, **more)
+    return hbm_form(buffer, new_value(shape, dtype))
+
+
+def transfer(state: Lower, chip: Form, memory: Form, *, load: bool) -> None:
+    """Move all of a copy on the chip from or to HBM."""
+    if space_of(chip.buffer) is Space.PSUM:
+        raise NeuronError("NIR_TIL005", "PSUM is not reached by transfers")
+    for pair in dma_views(chip, memory, state.machine.dma_max_dims - 1):
+        for one in by_columns(state.machine, *pair):
+            for chip_view, memory_view in in_parts(*one):
+                if load:
+                    state.emitter.dma(chip_view, memory_view)
+                else:
+                    state.emitter.dma(memory_view, chip_view)
+
+
+def constant_form(state: Lower, op: Operation, value: SSAValue) -> Form:
+    """An array of constants in a layout, as a part of the weight stream."""
+    from neuronir.passes.lowering.constants.bound import digits_of
+
+    array = as_array(lazy_constant(op)).reshape(-1)
+    where, dtype = state.place(value), state.dtype(value)
+    size = prod(shape_of(value))
+    rows = [(a.size, a.stride if a.stride < size else 0) for a, _ in where.partition]
+    free = [(a.size, a.stride) for a, _ in where.free]
+    data = array[digits_of(rows)[:, None] + digits_of(free)]
+    count = prod(n for n, _ in rows)
+    buffer, offset = state.constants.place(data.astype(dtype.numpy), dtype, count)
+    form = where.form(buffer, size, 0, offset)
+    return Form(form.buffer, form.partition, form.free, 0, offset, dtype.name.lower(), form.copies)
+
+
+@register_lowering("tile.index")
+def lower_index(state: Lower, op: Operation) -> None:
+    """An index as a number: an element of a table, by the rounds that it hangs on."""
+    assert isinstance(op, IndexOp)
+    number, terms = state.indices.of(op.index)
+    dtype = state.dtype(op.result)
+    table = np.full((1,), number, np.int64)
+    stride, moved = 1, []
+    for round_, factor in reversed(terms):
+        count = state.indices.counts[round_]
+        table = (np.arange(count)[:, None] * factor + table[None, :]).reshape(-1)
+        moved.append((round_, stride))
+        stride *= count
+    n = state.machine.partitions
+    name = f"indices.{dtype.name}.{table.tobytes().hex()}"
+    data = np.broadcast_to(table.astype(dtype.numpy), (n, stride))
+    buffer, offset = state.constants.keep(name, data, dtype)
+    form = Form(buffer, (), (), 0, offset, dtype.name.lower(), n, False, tuple(moved))
+    state.set(op.result, form)
+
+
+@register_lowering("tile.empty")
+def lower_empty(state: Lower, op: Operation) -> None:
+    """What loops put together: the variable of a result where it is one, else a scratch one; on the
+    chip where it has a layout."""
+    assert isinstance(op, EmptyOp)
+    if layout_of(op.tensor) is not None:
+        state.set(op.tensor, state.allocate(op.tensor))
+    else:
+        state.memory[op.tensor] = result_in_hbm(state, op.tensor)
+
+
+def result_in_hbm(state: Lower, value: SSAValue) -> Form:
+    """Where a value that lies in HBM goes: the variable of a result where it is one, else a scratch
+    variable."""
+    numbers = [n for n in state.results.get(final(value), []) if n not in state.written]
+    if not numbers:
+        return in_hbm(state, "scratch", "scratch", value)
+    state.written.add(numbers[0])
+    return in_hbm(state, f"out{numbers[0]}", "output", final(value), index=numbers[0])
+
+
+@register_lowering("tensor.insert_slice")
+def lower_insert_slice(state: Lower, op: Operation) -> None:
+    """A tile goes where it belongs."""
+    assert isinstance(op, InsertSliceOp)
+    if layout_of(op.dest) is not None:
+        from neuronir.passes.tile.lower.pieces import part_of_whole
+
+        copy(state, state.held(op.source), part_of_whole(state, op))
+        state.values[op.result] = state.values[op.dest]
+        return
+    whole = state.memory[op.dest]
+    places = state.indices.places(op)
+    target = slice_form(whole, shape_of(op.dest), shape_of(op.source), places)
+    if target is None:
+        raise NeuronError("NIR_TIL004", "a tile of an array in HBM is in pieces")
+    store(state, op.source, target)
+    state.memory[op.result] = whole
+
+
+def store(state: Lower, value: SSAValue, target: Form) -> None:
+    """Store a value; each element once, also where several partitions have it."""
+    if target_type(target) is not state.dtype(value):
+        raise NeuronError("NIR_TIL005", "a tile of another type than the array")
+    store_form(state, state.held(value), value, target)
+
+
+def store_form(state: Lower, form: Form, value: SSAValue, target: Form) -> None:
+    """The same for a copy of it, with what it does not vary along."""
+    cuts = {c for a in form.atoms() for c in (a.stride, a.end)}
+    known = form.atoms()
+    missing = [
+        b
+        for a in merge(dim_atoms(shape_of(value), range(len(shape_of(value)))))
+        for b in split_at(a, cuts) or (a,)
+        if not any(k.stride <= b.stride and b.end <= k.end for k in known)
+    ]
+    form = replace(form, free=(*((a, 0) for a in missing), *form.free))
+    mine = own(form.partition, prod(shape_of(value)))
+    one = Form(
+        form.buffer, mine, form.free, form.start, form.offset, form.dtype, 1, False, form.indices
+    )
+    transfer(state, one, target, load=False)
+
+
+def target_type(form: Form) -> DType:
+    """The element type of a copy."""
+    from neuronir.passes.lowering.emitter import view_dtype
+
+    return view_dtype(form.at(0, 1, ()))
+
+
+@register_lowering("scf.for")
+def lower_for(state: Lower, op: Operation) -> None:
+    """A loop of a static number of rounds; what it adds up stays in a buffer."""
+    assert isinstance(op, scf.ForOp)
+    low, high, step = (constant_index(v) for v in (op.lb, op.ub, op.step))
+    rounds = -(-(high - low) // step)
+    assert low == 0 and rounds > 1
+    block = op.body.block
+    sums: dict[int, Form] = {}
+    together: set[int] = set()
+    for i, (init, argument) in enumerate(zip(op.iter_args, block.args[1:], strict=True)):
+        if init in state.memory:
+            state.memory[argument] = state.memory[init]
+            continue
+        if assembled(init):
+            together.add(i)
+            state.values[argument] = state.values[init]
+            continue
+        sums[i] = state.allocate(argument)
+        begin(state, init, sums[i])
+        state.set(argument, sums[i])
+    body = Block(arg_types=[IndexType()])
+    state.indices.rounds[block.args[0]] = Round(body.args[0], step)
+    state.indices.counts[body.args[0]] = rounds
+    state.emitter.enter()
+    for inner in block.ops:
+        if not isinstance(inner, scf.YieldOp):
+            state.lower(inner)
+    last = cast(scf.YieldOp, block.last_op)
+    for i, form in sums.items():
+        copy(state, state.held(last.operands[i]), form)
+    make_loop(state.emitter, rounds, body)
+    if state.requests and not state.emitter.depth:
+        _share_banks(state)
+    for i, result in enumerate(op.results):
+        if i in sums:
+            state.set(result, sums[i])
+        elif i in together:
+            state.values[result] = state.values[op.iter_args[i]]
+        else:
+            state.memory[result] = state.memory[op.iter_args[i]]
+
+
+def _share_banks(state: Lower) -> None:
+    """Let the ops of the loops that were emitted last share the banks of PSUM, which are allocated
+    in front of them."""
+    m = state.machine
+    width = m.psum_bank_bytes // DType.F32.size
+    count = min(m.psum_banks, len(state.requests))
+    loop = state.emitter.ops.pop()
+    slots = [state.emitter.psum(m.partitions, width) for _ in range(count)]
+    state.emitter.ops.append(loop)
+    assign(state.requests, slots)
+    for r in state.requests:
+        alloc = r.bank.owner
+        assert isinstance(alloc, Operation)
+        alloc.detach()
+        alloc.erase()
+    state.requests = []
+
+
+def begin(state: Lower, init: SSAValue, form: Form) -> None:
+    """Fill a buffer with what a sum begins with."""
+    found = state.get(init)
+    if isinstance(found, Number):
+        number_everywhere(state, form, found.value)
+    else:
+        copy(state, state.held(init), form)
+
+
+def copy(state: Lower, source: Form, target: Form) -> None:
+    """Copy a value into another buffer of the same layout."""
+    if source.buffer is target.buffer and source.offset == target.offset:
+        return
+    dims = walked([target, source], [a for a, _ in target.free])
+    for piece in chunks(dims, target.partitions, 3, state.machine.max_free_psum):
+        state.emitter.copy(piece.view(target, 0), piece.view(source, 1))
+
+
+@register_lowering("func.return")
+def lower_return(state: Lower, op: Operation) -> None:
+    """Store the results that no loop has written."""
+    for number, value in enumerate(leaves(op)):
+        if number in state.written:
+            continue
+        target = in_hbm(state, f"out{number}", "output", value, index=number)
+        if value in state.memory:
+            between(state, state.memory[value], target, value)
+        else:
+            store(state, value, target)
+
+
+def between(state: Lower, source: Form, target: Form, value: SSAValue) -> None:
+    """Copy an array from one place in HBM to another."""
+    dims = walked([target, source], [a for a, _ in target.free])
+    for piece in chunks(dims, 1, state.machine.dma_max_dims - 1, 1 << 40):
+        state.emitter.dma(piece.view(target, 0), piece.view(source, 1))
+
+
+def leaves(op: Operation) -> list[SSAValue]:
+    """The arrays that a return or a tuple holds, in order."""
+    out: list[SSAValue] = []
+    for v in op.operands:
+        if isinstance(v.owner, Operation) and v.owner.name == "hlo.tuple":
+            out += leaves(v.owner)
+        else:
+            out.append(v)
+    return out
+
+
+def arguments(state: Lower, block: Block) -> Iterator[tuple[int, SSAValue]]:
+    """The arguments that are read."""
+    for i, argument in enumerate(block.args):
+        if not isinstance(argument.type, TensorType):
+            raise NeuronError("NIR_LOW005", f"parameter {i} is not an array")
+        if argument.uses:
+            yield i, argument
+
+
+__all__ = ["Held", "Lazy", "View", "arguments", "constant_form", "leaves", "store", "transfer"]

@@ -1,0 +1,142 @@
+"""Values that are put together: tiles of an array on the chip, concatenations, padding.
+
+What is computed or loaded for one of these only is written where it belongs at once.
+"""
+
+from collections.abc import Sequence
+
+from xdsl.dialects.tensor import InsertSliceOp
+from xdsl.ir import Operation, SSAValue
+
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.tile.layout import layout_of
+from neuronir.dialects.tile.rules import shape_of
+from neuronir.passes.hlo.support.values import integer, ints
+from neuronir.passes.lowering.layouts.layout import Form
+from neuronir.passes.lowering.layouts.views import chunks, walked
+from neuronir.passes.tile.lower.memory import copy
+from neuronir.passes.tile.lower.state import Lower, register_lowering
+from neuronir.passes.tile.lower.values import Number
+from neuronir.passes.tile.lower.views import slice_form
+from neuronir.passes.tile.numbers import number_of
+
+
+def destination(state: Lower, value: SSAValue) -> Form | None:
+    """Where a value goes that one op alone reads, to put it together with others; None where it has
+    a buffer of its own."""
+    op = value.get_user_of_unique_use()
+    block = value.owner.parent if isinstance(value.owner, Operation) else value.owner
+    if op is None or op.parent is not block or not op.results or layout_of(op.results[0]) is None:
+        return None
+    if isinstance(op, InsertSliceOp):
+        if op.source is not value:
+            return None
+        part: Form | None = part_of_whole(state, op)
+    elif op.name == "hlo.concatenate" or (op.name == "hlo.pad" and op.operands[0] is value):
+        part = piece_of(state, op, next(i for i, v in enumerate(op.operands) if v is value))
+    else:
+        return None
+    where = state.place(value)
+    fits = part is not None and not part.start and part.partition == where.form(value, 1).partition
+    return part if fits and state.dtype(value) is state.dtype(op.results[0]) else None
+
+
+def together(state: Lower, op: Operation) -> Form:
+    """The buffer of what an op puts together, with its padding: pieces come later."""
+    if op not in state.joined:
+        whole = state.joined[op] = state.allocate(op.results[0])
+        if op.name == "hlo.pad":
+            number = number_of(op.operands[1])
+            assert number is not None  # or it would be lowered as a whole
+            for edge in edges(op, whole):
+                fill(state, edge, number)
+    return state.joined[op]
+
+
+def piece_of(state: Lower, op: Operation, index: int) -> Form | None:
+    """The part of what an op puts together that is an operand of it."""
+    whole = together(state, op)
+    shape, piece = shape_of(op.results[0]), shape_of(op.operands[index])
+    if op.name == "hlo.pad":
+        low, inner = ints(op, "edge_padding_low"), ints(op, "interior_padding")
+        steps = [n + 1 for n in inner]
+        return slice_form(whole, shape, piece, [(n, ()) for n in low], steps)
+    d = integer(op, "dimension")
+    starts = [0] * len(shape)
+    starts[d] = sum(shape_of(v)[d] for v in op.operands[:index])
+    return slice_form(whole, shape, piece, [(n, ()) for n in starts])
+
+
+def part_of_whole(state: Lower, op: InsertSliceOp) -> Form:
+    """Where a tile goes in what is put together on the chip."""
+    target = slice_form(
+        state.held(op.dest), shape_of(op.dest), shape_of(op.source), state.indices.places(op)
+    )
+    if target is None:
+        raise NeuronError("NIR_TIL004", "a tile of an array on the chip is in pieces")
+    return target
+
+
+@register_lowering("hlo.concatenate")
+def lower_concatenate(state: Lower, op: Operation) -> None:
+    """Each operand in its place, one after the other along a dimension."""
+    whole = together(state, op)
+    for i in range(len(op.operands)):
+        _put(state, op, i)
+    state.set(op.results[0], whole)
+
+
+@register_lowering("hlo.pad")
+def lower_pad(state: Lower, op: Operation) -> None:
+    """The padding value around the operand, and between its elements."""
+    whole = together(state, op)
+    _put(state, op, 0)
+    state.set(op.results[0], whole)
+
+
+def _put(state: Lower, op: Operation, index: int) -> None:
+    part = piece_of(state, op, index)
+    if part is None:
+        raise NeuronError("NIR_TIL004", "a piece of what is put together is in pieces itself")
+    found = state.get(op.operands[index])
+    if isinstance(found, Number):
+        fill(state, part, found.value)
+    else:
+        copy(state, state.held(op.operands[index]), part)
+
+
+def fill(state: Lower, form: Form, number: float) -> None:
+    """Fill a part of a buffer with a number."""
+    dims = walked([form], [a for a, _ in form.free])
+    for piece in chunks(dims, form.partitions, 4, state.machine.max_free_sbuf):
+        state.emitter.memset(piece.view(form, 0), number)
+
+
+def edges(op: Operation, whole: Form) -> list[Form]:
+    """What of a padded value holds the padding value: all of it where it lies between elements."""
+    shape, piece = shape_of(op.results[0]), shape_of(op.operands[0])
+    low = ints(op, "edge_padding_low")
+    if any(ints(op, "interior_padding")):
+        return [whole]
+    out: list[Form] = []
+    starts, sizes = [0] * len(shape), list(shape)
+    for d, (n, first, m) in enumerate(zip(shape, low, piece, strict=True)):
+        for begin, size in ((0, first), (first + m, n - first - m)):
+            if size > 0:
+                out += _box(
+                    whole,
+                    shape,
+                    [*starts[:d], begin, *starts[d + 1 :]],
+                    [*sizes[:d], size, *sizes[d + 1 :]],
+                )
+        starts[d], sizes[d] = first, m
+    return out
+
+
+def _box(
+    whole: Form, shape: Sequence[int], starts: Sequence[int], sizes: Sequence[int]
+) -> list[Form]:
+    found = slice_form(whole, shape, sizes, [(n, ()) for n in starts])
+    if found is None:
+        raise NeuronError("NIR_TIL004", "an edge of a padded value is in pieces")
+    return [found]

@@ -1,0 +1,158 @@
+"""Reductions: along the free axis by DVE or as ACT goes along, over partitions by a product."""
+
+from dataclasses import replace
+from math import prod
+
+from xdsl.ir import Operation, SSAValue
+
+from neuronir.dialects.nc.enums import AluOp, DType
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.tile.rules import combiner, shape_of
+from neuronir.passes.hlo.support.values import ints
+from neuronir.passes.lowering.layouts.layout import Atom, Form, atom, dense, row_major, split_at
+from neuronir.passes.lowering.layouts.views import chunks, plan, walked
+from neuronir.passes.lowering.rules.elementwise import engine_for
+from neuronir.passes.lowering.rules.reduce import is_neutral, reducer
+from neuronir.passes.tile.layouts.maps import repeated
+from neuronir.passes.tile.layouts.plans import kept_and_reduced
+from neuronir.passes.tile.lower.across import add_partitions, compare_partitions
+from neuronir.passes.tile.lower.memory import copy
+from neuronir.passes.tile.lower.state import Lower, register_lowering
+from neuronir.passes.tile.lower.values import Number
+from neuronir.passes.tile.numbers import number_of
+
+
+def kept_dims(op: Operation) -> list[int]:
+    """The dimensions of a reduction's operand that are dimensions of its result."""
+    reduced = ints(op, "dimensions")
+    return [d for d in range(len(shape_of(op.operands[0]))) if d not in reduced]
+
+
+def seen_from_operand(op: Operation, form: Form) -> Form:
+    """The copy of a reduction's result, in the numbering of its operand."""
+    source, result = shape_of(op.operands[0]), shape_of(op.results[0])
+    old, new = row_major(source), row_major(result)
+    kept = kept_dims(op)
+    cuts = {c for s, n in zip(new, result, strict=True) for c in (s, s * n)}
+    groups: list[list[tuple[Atom, int]]] = [[], []]
+    again: list[tuple[int, int]] = []
+    for group, pairs in zip(groups, (form.partition, form.free), strict=True):
+        for whole, step in pairs:
+            if whole.stride >= max(1, prod(result)):
+                again.append((whole.size, step))
+                continue
+            for a in split_at(whole, cuts) or ():
+                d = next(
+                    i
+                    for i, (s, n) in enumerate(zip(new, result, strict=True))
+                    if n > 1 and s <= a.stride < s * n
+                )
+                renamed = atom(a.size, a.stride // new[d] * old[kept[d]])
+                group.append((renamed, step * (a.stride // whole.stride)))
+    partition = (*groups[0], *repeated(again, prod(source)))
+    return replace(form, partition=partition, free=tuple(groups[1]))
+
+
+def reduced_axes(op: Operation) -> list[Atom]:
+    """The digits of the operand that are reduced."""
+    source = shape_of(op.operands[0])
+    strides = row_major(source)
+    return [atom(source[d], strides[d]) for d in ints(op, "dimensions") if source[d] > 1]
+
+
+def split_free(op: Operation, form: Form) -> tuple[list[Atom], list[Atom]]:
+    """The free digits of an operand's copy that are kept, and those that are reduced."""
+    axes = reduced_axes(op)
+    cuts = {c for a in axes for c in (a.stride, a.end)}
+    outer: list[Atom] = []
+    inner: list[Atom] = []
+    for whole, _ in form.free:
+        for a in split_at(whole, cuts) or (whole,):
+            inside = any(x.stride <= a.stride and a.end <= x.end for x in axes)
+            (inner if inside else outer).append(a)
+    return outer, inner
+
+
+def reduced_free(op: Operation, form: Form) -> list[Atom]:
+    """The digits that are reduced and do not lie on partitions, also where a copy does not vary."""
+    cuts = {c for a in form.atoms() for c in (a.stride, a.end)}
+    return [
+        a for axis in reduced_axes(op) for a in split_at(axis, cuts) or (axis,) if not form.step(a)
+    ]
+
+
+def sums_rows(state: Lower, op: Operation, value: SSAValue, out: Form) -> bool:
+    """Whether `op` adds up all of the innermost free digits of a value that lies as `out`."""
+    if op.name != "hlo.reduce" or op.operands[0] is not value or combiner(op) != "hlo.add":
+        return False
+    if number_of(op.operands[1]) != 0.0 or state.dtype(op.results[0]) is not DType.F32:
+        return False
+    axes = reduced_axes(op)
+    if any(a.stride < x.end and x.stride < a.end for a, _ in out.partition for x in axes):
+        return False
+    outer, inner = split_free(op, out)
+    if not inner or prod(a.size for a in inner) > state.machine.max_free_psum:
+        return False
+    strides = [out.stride(a) or 0 for a in inner]
+    return max(strides) < min([out.stride(a) or 0 for a in outer], default=1 << 60)
+
+
+@register_lowering("hlo.reduce")
+def lower_reduce(state: Lower, op: Operation) -> None:
+    """Along the free axis first, then over partitions."""
+    value, initial = op.operands[0], number_of(op.operands[1])
+    dtype = state.dtype(op.results[0])
+    alu = reducer(op, op.regions[0], dtype)
+    assert initial is not None  # or it would be lowered as a whole
+    if isinstance(state.get(value), Number):
+        raise NeuronError("NIR_TIL007", "a reduction of a number")
+    form = state.held(value)
+    out = state.allocate(op.results[0])
+    result = seen_from_operand(op, out)
+    if kept_and_reduced(op, form.partition)[1]:
+        free = dense([a for a, _ in result.free])
+        buffer = state.emitter.sbuf(form.partitions, prod(a.size for a, _ in free), dtype)
+        partial = Form(buffer, form.partition, free)
+        along_free(state, op, form, partial, alu, dtype)
+        combine = add_partitions if alu is AluOp.ADD else compare_partitions
+        target = result
+        if result.free != free:
+            buffer = state.emitter.sbuf(out.partitions, partial.elements, dtype)
+            target = replace(result, buffer=buffer, free=free, start=0, offset=0, indices=())
+        combine(state, op, partial, target, alu)
+        copy(state, target, result)
+    else:
+        along_free(state, op, form, result, alu, dtype)
+    if not is_neutral(alu, dtype, initial):
+        engine = engine_for(alu, dtype, state.machine.has_pool)
+        for piece in chunks(walked([out], [a for a, _ in out.free]), out.partitions, 4, 1 << 14):
+            view = piece.view(out, 0)
+            state.emitter.tensor_scalar(view, view, alu, initial, engine=engine)
+    state.set(op.results[0], out)
+
+
+def along_free(
+    state: Lower, op: Operation, form: Form, partial: Form, alu: AluOp, dtype: DType
+) -> None:
+    """Reduce the free digits."""
+    inner, rows = reduced_free(op, form), min(form.partitions, partial.partitions)
+    engine = engine_for(alu, dtype, state.machine.has_pool)
+    walk = plan([partial, form], [a for a, _ in partial.free])
+    inside = plan([form], inner)
+    if walk is None or inside is None:
+        raise NeuronError("NIR_TIL007", "a reduction cuts a digit")
+    if not inside:
+        for chunk in chunks(walk, rows, 3, state.machine.max_free_psum):
+            state.emitter.copy(chunk.view(partial, 0), chunk.view(form, 1))
+        return
+    inside = sorted(inside, key=lambda d: -d.strides[0])
+    count = prod(d.size for d in inside)
+    if len(inside) > 3 or count > state.machine.max_free_sbuf:
+        raise NeuronError("NIR_TIL007", "a reduction over more than three digits")
+    room = 4 - len(inside)
+    for chunk in chunks(walk, rows, room, max(1, 16384 // count)):
+        dims = [(d.strides[1], d.size) for d in chunk.dims]
+        dims += [(d.strides[0], d.size) for d in inside]
+        src = form.at(chunk.number, chunk.partitions, dims)
+        params = {"op": alu, "axes": len(inside)}
+        state.emitter.emit("tensor_reduce", [chunk.view(partial, 0)], [src], params, engine)

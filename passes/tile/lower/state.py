@@ -1,0 +1,147 @@
+"""The state of a lowering: values by SSA value, and rules by op."""
+
+from collections.abc import Callable
+from math import prod
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Operation, SSAValue
+
+from neuronir.dialects.nc.data_types import dtype_of
+from neuronir.dialects.nc.enums import DType
+from neuronir.dialects.nc.machine import Machine
+from neuronir.dialects.nc.ops import View
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.tile.layout import layout_of
+from neuronir.dialects.tile.rules import shape_of
+from neuronir.passes.lowering.constants.bound import Constants
+from neuronir.passes.lowering.conversion.convert import Converter
+from neuronir.passes.lowering.emitter import Emitter
+from neuronir.passes.lowering.layouts.layout import Form
+from neuronir.passes.tile.layouts.maps import span
+from neuronir.passes.tile.layouts.place import Place, from_layout
+from neuronir.passes.tile.lower.banks import Request
+from neuronir.passes.tile.lower.indices import Indices
+from neuronir.passes.tile.lower.values import Held, Lazy, Number, Value
+from neuronir.passes.tile.numbers import number_of
+from neuronir.passes.tile.whole import whole
+
+Rule = Callable[["Lower", Operation], None]
+
+_RULES: dict[str, Rule] = {}
+
+
+def register_lowering(*names: str) -> Callable[[Rule], Rule]:
+    """Registers the rule that lowers the ops of these names; a plugin's ops have theirs."""
+
+    def register(rule: Rule) -> Rule:
+        for name in names:
+            _RULES[name] = rule
+        return rule
+
+    return register
+
+
+class Lower:
+    """Lowers a function into an emitter."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self.emitter = Emitter(machine)
+        self.constants = Constants(self.emitter)
+        self.converter = Converter(self.emitter, self.constants)
+        self.indices = Indices()
+        self.special: frozenset[SSAValue] = frozenset()  # values with infinities or NaN
+        self.values: dict[SSAValue, Value] = {}
+        self.memory: dict[SSAValue, Form] = {}  # what lies in HBM
+        self.done: set[Operation] = set()  # ops that others have done along
+        self.results: dict[SSAValue, list[int]] = {}
+        self.written: set[int] = set()
+        self.joined: dict[Operation, Form] = {}  # what is put together, by the op that does it
+        self.requests: list[Request] = []  # for banks, of the loop that is open
+
+    def lower(self, op: Operation) -> None:
+        """Lower one op by its rule."""
+        if op in self.done:
+            return
+        if whole(op):
+            from neuronir.passes.tile.lower.whole import lower_whole
+
+            self.emitter.source = op
+            lower_whole(self, op)
+            return
+        rule = _RULES.get(op.name)
+        if rule is None:
+            raise NeuronError("NIR_TIL002", f"no rule lowers {op.name} at the tiled level")
+        self.emitter.source = op
+        rule(self, op)
+
+    def dtype(self, value: SSAValue) -> DType:
+        """The element type of a tensor value."""
+        assert isinstance(value.type, TensorType)
+        return dtype_of(value.type.element_type)
+
+    def place(self, value: SSAValue) -> Place:
+        """The layout that a value has been given."""
+        layout = layout_of(value)
+        assert layout is not None, value
+        return from_layout(shape_of(value), layout)
+
+    def allocate(self, value: SSAValue, dtype: DType | None = None) -> Form:
+        """A buffer for a value, in its layout; where the value belongs, if it is a piece of
+        another."""
+        from neuronir.passes.tile.lower.pieces import destination
+
+        target = destination(self, value)
+        if target is not None and dtype in (None, self.dtype(value)):
+            return target
+        where = self.place(value)
+        return self.buffer(where, prod(shape_of(value)), dtype or self.dtype(value))
+
+    def buffer(self, where: Place, size: int, dtype: DType) -> Form:
+        """A buffer in SBUF for a layout."""
+        elements = prod(a.size for a, _ in where.free)
+        return where.form(self.emitter.sbuf(span(where.partition), elements, dtype), size)
+
+    def psum(self, partitions: int, elements: int, dtype: DType = DType.F32) -> View:
+        """Room in PSUM; in a loop a whole bank, which is shared with others in the end
+        (banks.py)."""
+        if not self.emitter.depth:
+            buffer = self.emitter.psum(partitions, elements, dtype)
+            return View(buffer, 0, partitions, ((1, elements),))
+        m = self.machine
+        bank = self.emitter.psum(m.partitions, m.psum_bank_bytes // DType.F32.size)
+        assert self.emitter.source is not None
+        self.requests.append(Request(self.emitter.source, bank))
+        return View(bank, 0, partitions, ((1, elements),), 0, (), 0, dtype.name.lower())
+
+    def get(self, value: SSAValue) -> Value:
+        """A value, a number where it is one."""
+        if value in self.values:
+            return self.values[value]
+        number = number_of(value)
+        if number is None:
+            raise NeuronError("NIR_TIL003", f"a value of shape {shape_of(value)} lies nowhere")
+        return Number(number)
+
+    def held(self, value: SSAValue, known: Value | None = None) -> Form:
+        """A copy of a value, computed now where it was not."""
+        from neuronir.passes.tile.lower.waiting import materialize
+
+        found = known or self.get(value)
+        if isinstance(found, Lazy):
+            found = materialize(self, value, found)
+        if isinstance(found, Number):
+            form = self.allocate(value)
+            number_everywhere(self, form, found.value)
+            return form
+        return found.form
+
+    def set(self, value: SSAValue, form: Form) -> None:
+        """A value lies in a buffer."""
+        self.values[value] = Held(form, self.dtype(value))
+
+
+def number_everywhere(state: Lower, form: Form, value: float) -> None:
+    """Fill a copy with one number."""
+    elements = prod(a.size for a, _ in form.free)
+    state.emitter.memset(form.at(0, form.partitions, [(1, elements)]), value)

@@ -1,0 +1,172 @@
+"""Walking a result and its operands together, in pieces that an instruction takes."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+from neuronir.dialects.nc.enums import DType, Space
+from neuronir.dialects.nc.ops import View
+from neuronir.dialects.nc.records import space_of
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.passes.lowering.layouts.layout import Atom, Form, dense
+from neuronir.passes.lowering.layouts.views import Chunk, Dim, chunks, numbers_of, plan
+from neuronir.passes.tile.lower.state import Lower
+from neuronir.passes.tile.lower.values import Held, Lazy, Number, Piece, Value
+
+MAX_DIMS = 3
+
+
+@dataclass(frozen=True)
+class Step:
+    """One instruction's views: of what it writes and reads, and where they begin."""
+
+    out: View
+    sources: tuple[View, ...]
+    number: int
+    partitions: int
+    dims: tuple[tuple[Atom, int], ...]  # (digit, stride of the result)
+
+
+def steps(
+    state: Lower,
+    out: Form,
+    sources: Sequence["Held | Lazy"],
+    scalars: Sequence["float | Form"] = (),
+) -> Iterator[Step]:
+    """Walk a result and its operands together, in pieces that an instruction takes; where an
+    operand is a product, in its pieces. `scalars` are one number a partition in each piece."""
+    found = list(scalars)
+    for s in sources:
+        if isinstance(s, Lazy):
+            found += [step.operand for step in s.steps]
+    extra = [s for s in found if isinstance(s, Form)]
+    product = next(
+        (s for s in sources if isinstance(s, Lazy) and not isinstance(s.source, Held)), None
+    )
+    if product is not None:
+        yield from _out_of_psum(state, out, sources, product, extra)
+        return
+    forms = [s.form for s in sources]
+    dims = plan([out, *forms, *extra], [a for a, _ in out.free])
+    if dims is None:
+        raise NeuronError("NIR_TIL007", "operands lie across each other's digits")
+    cut = max((leading(dims, 1 + len(forms) + i) for i in range(len(extra))), default=0)
+    limit = state.machine.max_free_sbuf
+    if any(space_of(f.buffer) is Space.PSUM for f in forms):
+        limit = state.machine.max_free_psum
+    outer, inner = dims[:cut], dims[cut:]
+    for base in numbers_of([d.atom for d in outer]):
+        for chunk in chunks(inner, out.partitions, MAX_DIMS, limit):
+            at = replace(chunk, number=chunk.number + base)
+            yield Step(
+                at.view(out, 0),
+                tuple(at.view(f, 1 + i) for i, f in enumerate(forms)),
+                at.number,
+                at.partitions,
+                tuple((d.atom, d.strides[0]) for d in at.dims),
+            )
+
+
+def _out_of_psum(
+    state: Lower,
+    out: Form,
+    sources: Sequence["Held | Lazy"],
+    product: Lazy,
+    extra: Sequence[Form],
+) -> Iterator[Step]:
+    pieces = product.source
+    assert not isinstance(pieces, Held)
+    for piece in pieces.pieces():
+        forms = [s.form for s in sources if s is not product]
+        dims = plan([out, *forms, *extra], piece.atoms)
+        if dims is None:
+            raise NeuronError("NIR_TIL007", "operands lie across a product's digits")
+        strides = dense([d.atom for d in dims])
+        cut = max((leading(dims, 1 + len(forms) + i) for i in range(len(extra))), default=0)
+        for chunk in _parts(dims, piece, cut):
+            at = Chunk(chunk.number + piece.number, piece.partitions, chunk.dims)
+            views: list[View] = []
+            k = 1
+            for s in sources:
+                if s is product:
+                    views.append(_part_view(piece, chunk, strides))
+                else:
+                    views.append(at.view(forms[k - 1], k))
+                    k += 1
+            yield Step(
+                at.view(out, 0),
+                tuple(views),
+                at.number,
+                at.partitions,
+                tuple((d.atom, d.strides[0]) for d in at.dims),
+            )
+
+
+def _parts(dims: Sequence[Dim], piece: Piece, cut: int) -> Iterator[Chunk]:
+    for base in numbers_of([d.atom for d in dims[:cut]]):
+        for chunk in chunks(dims[cut:], piece.partitions, MAX_DIMS, 1 << 20):
+            yield replace(chunk, number=chunk.number + base)
+
+
+def _part_view(piece: Piece, chunk: Chunk, strides: Sequence[tuple[Atom, int]]) -> View:
+    """The part of a piece in PSUM that a chunk is: digits lie there one after the other."""
+    offset, number = 0, chunk.number
+    for a, stride in strides:
+        offset += a.digit(number) * stride
+    free = []
+    for d in chunk.dims:
+        stride = next(
+            s * (d.atom.stride // a.stride)
+            for a, s in strides
+            if a.stride <= d.atom.stride and d.atom.end <= a.end
+        )
+        free.append((stride, d.size))
+    return replace(piece.view, free=tuple(free) or ((1, 1),), offset=piece.view.offset + offset)
+
+
+LEAST_ROW = 96
+"""Elements of a row from which on an instruction for each row is worth its start."""
+
+
+def scalar_of(value: Value, out: Form) -> "float | Form | None":
+    """A number, or a copy with one number for each row of a partition, where rows are long enough
+    for an instruction each; None where it is a tile."""
+    if isinstance(value, Number):
+        return value.value
+    if isinstance(value, Held) and value.dtype is DType.F32:
+        dims = plan([out, value.form], [a for a, _ in out.free])
+        if not dims:
+            return None
+        cut = leading(dims, 1)
+        row = prod(d.size for d in dims[cut:])
+        if row >= (LEAST_ROW if cut else 2):
+            return value.form
+    return None
+
+
+def leading(dims: Sequence[Dim], which: int) -> int:
+    """How many of the first dimensions a copy varies along, up to the last that it does."""
+    return max((i + 1 for i, d in enumerate(dims) if d.strides[which]), default=0)
+
+
+def rows_of(out: Form, scalars: Sequence["float | Form"]) -> int:
+    """How many of the dimensions of a walk go one by one, for each scalar to be one number a
+    partition."""
+    forms = [s for s in scalars if isinstance(s, Form)]
+    return leading_all(out, forms)
+
+
+def leading_all(out: Form, forms: Sequence[Form]) -> int:
+    """The same for some copies together."""
+    if not forms:
+        return 0
+    dims = plan([out, *forms], [a for a, _ in out.free])
+    assert dims is not None
+    return max(leading(dims, 1 + i) for i in range(len(forms)))
+
+
+def view_scalar(operand: "float | Form", step: Step) -> "float | View":
+    """The operand of an instruction."""
+    if isinstance(operand, float):
+        return operand
+    return operand.at(step.number, step.partitions, ((1, 1),))

@@ -1,0 +1,151 @@
+"""Functions of ACT, conversions, and operations of DVE on one tile."""
+
+from dataclasses import replace
+
+from xdsl.ir import Operation
+
+from neuronir.dialects.nc.enums import Activation, AluOp, DType
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.passes.lowering.layouts.layout import Form
+from neuronir.passes.lowering.products.epilogue import activation_of
+from neuronir.passes.lowering.rules.elementwise import (
+    ACTIVATIONS,
+    engine_for,
+)
+from neuronir.passes.tile.lower.state import Lower, register_lowering
+from neuronir.passes.tile.lower.steps import steps, view_scalar
+from neuronir.passes.tile.lower.values import Held, Lazy, Number, Scalar
+from neuronir.passes.tile.lower.waiting import (
+    affine,
+    evaluated,
+    materialize,
+    scalar_step,
+    target,
+    waits,
+    write,
+)
+
+UNARY = tuple(
+    f"hlo.{n}"
+    for n in (
+        "abs exponential log sqrt rsqrt tanh logistic erf sine sign negate not"
+        " copy convert bitcast_convert"
+    ).split()
+)
+
+
+@register_lowering(*UNARY)
+def lower_unary(state: Lower, op: Operation) -> None:
+    """One instruction: a function of ACT with what has waited, or an operation of DVE."""
+    operand = state.get(op.operands[0])
+    if isinstance(operand, Number):
+        if op.name not in ("hlo.copy", "hlo.convert"):
+            state.values[op.results[0]] = evaluated(state, op, operand)
+            return
+        state.set(op.results[0], state.held(op.results[0], operand))
+        return
+    func = ACTIVATIONS.get(op.name)
+    dtype = state.dtype(op.results[0])
+    if func is not None and dtype.is_float:
+        _activation(state, op, operand, func)
+        return
+    if op.name == "hlo.negate" and dtype.is_float:
+        scalar_step(state, op, operand, Scalar(AluOp.MULTIPLY, -1.0))
+        return
+    if op.name in ("hlo.convert", "hlo.copy"):
+        _conversion(state, op, operand)
+        return
+    held = Held(state.held(op.operands[0]), operand.dtype)
+    if op.name == "hlo.bitcast_convert":
+        form = replace(held.form, dtype=dtype.name.lower())
+        state.values[op.results[0]] = Held(form, dtype)
+        return
+    result, out = target(state, op)
+    for step in steps(state, out, [held]):
+        (src,) = step.sources
+        if op.name == "hlo.not":
+            alu = AluOp.IS_EQ if dtype is DType.BOOL else AluOp.BITWISE_NOT
+            state.emitter.tensor_scalar(step.out, src, alu, 0.0)
+        else:
+            engine = engine_for(AluOp.MULTIPLY, dtype, state.machine.has_pool)
+            state.emitter.tensor_scalar(step.out, src, AluOp.MULTIPLY, -1.0, engine=engine)
+            if op.name == "hlo.abs":
+                state.emitter.tensor_tensor(AluOp.MAX, step.out, src, step.out, engine)
+    state.set(result, out)
+
+
+@register_lowering("hlo.composite")
+def lower_composite(state: Lower, op: Operation) -> None:
+    """A function of ACT."""
+    func = activation_of(op, state.machine)
+    operand = state.get(op.operands[0])
+    if func is None or isinstance(operand, Number):
+        raise NeuronError("NIR_TIL002", "no rule lowers a composite that is no function of ACT")
+    _activation(state, op, operand, func)
+
+
+def _activation(state: Lower, op: Operation, operand: "Held | Lazy", func: Activation) -> None:
+    scale: float | Form = 1.0
+    bias: float | Form = 0.0
+    if isinstance(operand, Lazy):
+        found = affine(operand.steps)
+        if found[0] is None or found[1] is None:
+            operand = materialize(state, op.operands[0], operand)
+        else:
+            scale, bias = found[0], found[1]
+    result, out = target(state, op)
+    total = row_sums(state, op, out)
+    scalars = [] if total is None else [total]
+    for step in steps(state, out, [operand], scalars):
+        sums = None
+        if total is not None:
+            sums = total.at(step.number, step.partitions, ((1, 1),))
+        state.emitter.activation(
+            step.out, step.sources[0], func, view_scalar(scale, step), view_scalar(bias, step), sums
+        )
+    state.set(result, out)
+
+
+def row_sums(state: Lower, op: Operation, out: Form) -> Form | None:
+    """Where the sums of a function's rows go, which ACT adds up along, where a reduction of the
+    result takes all of its innermost free digits and no others."""
+    from neuronir.passes.tile.lower.reduce import sums_rows
+
+    if out.dtype or state.dtype(op.results[0]) is not DType.F32:
+        return None
+    for use in op.results[0].uses:
+        if sums_rows(state, use.operation, op.results[0], out):
+            form = state.allocate(use.operation.results[0])
+            state.done.add(use.operation)
+            state.set(use.operation.results[0], form)
+            return see_rows(use.operation, form)
+    return None
+
+
+def see_rows(op: Operation, form: Form) -> Form:
+    """The copy of a reduction's result, seen in the numbering of its operand."""
+    from neuronir.passes.tile.lower.reduce import seen_from_operand
+
+    return seen_from_operand(op, form)
+
+
+def _conversion(state: Lower, op: Operation, operand: "Held | Lazy") -> None:
+    if isinstance(operand, Lazy) and operand.dtype is DType.F32 and waits(state, op):
+        if len(operand.steps) < 2 and state.dtype(op.results[0]) is DType.F32:
+            state.values[op.results[0]] = operand
+            return
+    result, out = op.results[0], state.allocate(op.results[0])
+    if isinstance(operand, Lazy):
+        write(state, out, operand)
+    elif operand.dtype is state.dtype(result) and _alike(operand.form, out):
+        state.values[result] = operand
+        return
+    else:
+        for step in steps(state, out, [operand]):
+            state.emitter.copy(step.out, step.sources[0])
+    state.set(result, out)
+
+
+def _alike(one: Form, other: Form) -> bool:
+    """Whether two copies lie alike."""
+    return (one.partition, one.free, one.copies) == (other.partition, other.free, other.copies)

@@ -1,0 +1,168 @@
+"""Operations with numbers wait for the next one, which can often do both; writing those."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from xdsl.ir import Operation, SSAValue
+
+from neuronir.dialects.nc.enums import Activation, AluOp, DType
+from neuronir.dialects.nc.ops import View
+from neuronir.dialects.support.lazy import as_array
+from neuronir.passes.hlo.support.evaluate import lazy_value
+from neuronir.passes.lowering.layouts.layout import Form
+from neuronir.passes.lowering.rules.elementwise import (
+    ACTIVATIONS,
+    engine_for,
+)
+from neuronir.passes.tile.lower.state import Lower
+from neuronir.passes.tile.lower.steps import Step, steps, view_scalar
+from neuronir.passes.tile.lower.values import Held, Lazy, Number, Scalar
+
+
+def target(state: Lower, op: Operation) -> tuple[SSAValue, Form]:
+    """The buffer of a result: of its conversion where nobody else reads it."""
+    result = op.results[0]
+    while True:
+        use = result.get_user_of_unique_use()
+        if use is None or use.name != "hlo.convert" or use.parent is not op.parent:
+            break
+        old, new = state.dtype(result), state.dtype(use.results[0])
+        if not (old.is_float and new.is_float and new.size < old.size):
+            break
+        if state.place(result) != state.place(use.results[0]):
+            break
+        state.done.add(use)
+        result = use.results[0]
+        break
+    return result, state.allocate(result)
+
+
+def waits(state: Lower, op: Operation) -> bool:
+    """Whether the one who reads a result can do more than one operation at once."""
+    user = op.results[0].get_user_of_unique_use()
+    if user is None or user.parent is not op.parent:
+        return False
+    if converted_next(state, op):
+        return True
+    return (
+        user.name in ACTIVATIONS
+        or user.name
+        in (
+            "hlo.add",
+            "hlo.subtract",
+            "hlo.multiply",
+            "hlo.maximum",
+            "hlo.minimum",
+        )
+        or user.name == "hlo.composite"
+    )
+
+
+def source(state: Lower, value: SSAValue) -> "Held | Lazy | Number":
+    """An operand as it is."""
+    return state.get(value)
+
+
+def materialize(state: Lower, value: SSAValue, lazy: Lazy) -> Held:
+    """Compute what has waited."""
+    form = state.allocate(value)
+    write(state, form, lazy)
+    state.set(value, form)
+    return Held(form, state.dtype(value))
+
+
+def write(state: Lower, out: Form, lazy: Lazy) -> None:
+    """Write what has waited into a buffer."""
+    for step in steps(state, out, [lazy]):
+        (src,) = step.sources
+        apply_steps(state, step, src, lazy.steps, lazy.dtype)
+
+
+def apply_steps(
+    state: Lower, step: Step, src: View, waiting: Sequence[Scalar], dtype: DType
+) -> None:
+    """out = src with scalar operations."""
+    if not waiting:
+        state.emitter.copy(step.out, src)
+        return
+    scale, bias = affine(waiting) if dtype.is_float else (None, None)
+    if scale is not None and bias is not None:
+        state.emitter.activation(
+            step.out, src, Activation.COPY, view_scalar(scale, step), view_scalar(bias, step)
+        )
+        return
+    engine = engine_for(waiting[0].op, dtype, state.machine.has_pool)
+    first = waiting[0]
+    more: tuple[AluOp, float | View] | tuple[()] = ()
+    if len(waiting) > 1:
+        more = (waiting[1].op, view_scalar(waiting[1].operand, step))
+    state.emitter.tensor_scalar(
+        step.out,
+        src,
+        first.op,
+        view_scalar(first.operand, step),
+        *more,
+        reverse0=first.reverse,
+        reverse1=len(waiting) > 1 and waiting[1].reverse,
+        engine=engine,
+    )
+
+
+def affine(waiting: Sequence[Scalar]) -> tuple["float | Form | None", "float | Form | None"]:
+    """Scale and bias that operations are; None where they are no scale and bias of ACT."""
+    scale: float | Form = 1.0
+    bias: float | Form = 0.0
+    for i, s in enumerate(waiting):
+        if s.op is AluOp.MULTIPLY and i == 0:
+            scale = s.operand
+        elif s.op is AluOp.ADD and i == len(waiting) - 1:
+            bias = s.operand
+        elif s.op is AluOp.SUBTRACT and i == len(waiting) - 1 and isinstance(s.operand, float):
+            if s.reverse:
+                if scale != 1.0:
+                    return None, None
+                scale, bias = -1.0, s.operand
+            else:
+                bias = -s.operand
+        else:
+            return None, None
+    return scale, bias
+
+
+def scalar_step(state: Lower, op: Operation, operand: "Held | Lazy", step: Scalar) -> None:
+    """An operation with a number: it waits where the next one can do it, too."""
+    result = op.results[0]
+    dtype = operand.dtype
+    if isinstance(operand, Lazy) and len(operand.steps) >= 2:
+        operand = materialize(state, op.operands[1 if step.reverse else 0], operand)
+    before = operand.steps if isinstance(operand, Lazy) else ()
+    inner = operand.source if isinstance(operand, Lazy) else operand
+    lazy = Lazy(inner, (*before, step), dtype)
+    single = state.dtype(result) is DType.F32 or converted_next(state, op)
+    if waits(state, op) and dtype is DType.F32 and single:
+        state.values[result] = lazy
+        return
+    last, out = target(state, op)
+    write(state, out, lazy)
+    state.set(last, out)
+
+
+def converted_next(state: Lower, op: Operation) -> bool:
+    """Whether a comparison becomes ones and zeros in fp32 at once, as DVE gives it."""
+    user = op.results[0].get_user_of_unique_use()
+    return (
+        op.name == "hlo.compare"
+        and user is not None
+        and user.name == "hlo.convert"
+        and user.parent is op.parent
+        and state.dtype(user.results[0]) is DType.F32
+        and state.place(user.results[0]) == state.place(op.results[0])
+    )
+
+
+def evaluated(state: Lower, op: Operation, *numbers: Number) -> Number:
+    """What an op makes of numbers, in its own type."""
+    arrays = [
+        np.asarray(n.value, state.dtype(v).numpy) for n, v in zip(numbers, op.operands, strict=True)
+    ]
+    return Number(float(as_array(lazy_value(op, arrays)).reshape(-1)[0]))

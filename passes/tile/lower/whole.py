@@ -1,0 +1,91 @@
+"""Ops that are worked on as a whole: the rules of lower-hlo-to-nc, between arrays in HBM."""
+
+from math import prod
+
+import numpy as np
+from xdsl.ir import Operation, SSAValue
+
+from neuronir.dialects.hlo.constants import ConstantOp, constant_array
+from neuronir.dialects.nc.enums import DType
+from neuronir.dialects.support.lazy import as_array
+from neuronir.dialects.tile.rules import shape_of
+from neuronir.passes.hlo.support.evaluate import lazy_value
+from neuronir.passes.lowering.conversion.convert import hbm_form
+from neuronir.passes.lowering.conversion.memory import holds
+from neuronir.passes.lowering.function import lower_op, store
+from neuronir.passes.lowering.layouts.layout import Form, merge
+from neuronir.passes.lowering.layouts.values import (
+    Value,
+    constant_value,
+    new_value,
+    scalar_value,
+)
+from neuronir.passes.lowering.state import Lowering
+from neuronir.passes.tile.lower.memory import result_in_hbm
+from neuronir.passes.tile.lower.state import Lower
+from neuronir.passes.tile.lower.values import Held, Number
+from neuronir.passes.tile.numbers import number_of
+
+_VIEWS = frozenset(("hlo.broadcast", "hlo.reshape", "hlo.bitcast", "hlo.transpose", "hlo.slice"))
+
+
+def lower_whole(state: Lower, op: Operation) -> None:
+    """Lower an op by its rule of lower-hlo-to-nc: what it reads lies in HBM, and so does what it
+    makes."""
+    lowering = _lowering(state)
+    for v in op.operands:
+        value = lowering.values[v] = _operand(state, v)
+        value.special |= v in state.special
+    lower_op(lowering, op)
+    for result in op.results:
+        if not result.uses:
+            continue
+        value = lowering.value(result)
+        form = value.hbm_form()
+        plain = hbm_form(form.buffer, new_value(value.shape, value.dtype)) if form else None
+        if form is None or form != plain or not holds(form, value):
+            form = result_in_hbm(state, result)
+            store(lowering, value, form)
+        state.memory[result] = form
+
+
+def _lowering(state: Lower) -> Lowering:
+    """A state of those rules that emits to the same place."""
+    lowering = Lowering(state.machine)
+    lowering.lower = lower_op
+    lowering.emitter = state.emitter
+    lowering.constants = state.constants
+    lowering.converter = state.converter
+    lowering.results = state.results
+    lowering.written = state.written
+    return lowering
+
+
+def _operand(state: Lower, value: SSAValue) -> Value:
+    shape, dtype = shape_of(value), state.dtype(value)
+    if value in state.memory:
+        return _varying(shape, dtype, state.memory[value])
+    if value not in state.values and (array := _array(value)) is not None:
+        return constant_value(array, dtype)
+    found = state.get(value)
+    if isinstance(found, Number):
+        number = found.value if dtype.is_float else int(found.value)
+        return scalar_value(shape, dtype, number)
+    return _varying(shape, dtype, found.form if isinstance(found, Held) else state.held(value))
+
+
+def _array(value: SSAValue) -> np.ndarray | None:
+    """What a constant, or a view of one, holds; None for others and for one number."""
+    op = value.owner
+    if isinstance(op, ConstantOp):
+        return constant_array(op)
+    if number_of(value) is not None or not isinstance(op, Operation) or op.name not in _VIEWS:
+        return None
+    source = _array(op.operands[0])
+    return None if source is None else as_array(lazy_value(op, [source]))
+
+
+def _varying(shape: tuple[int, ...], dtype: DType, form: Form) -> Value:
+    """A value that varies along the digits of its copy."""
+    atoms = sorted(form.atoms(), key=lambda a: -a.stride)
+    return Value(shape, dtype, merge(a for a in atoms if a.stride < prod(shape)), [form])

@@ -1,0 +1,113 @@
+"""lower-tile-to-nc: from the tiled level to the virtual phase of nc."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp as HloFunc
+from xdsl.ir import Block, Operation, Region
+from xdsl.passes import ModulePass
+
+from neuronir.dialects.hlo.flops import note_flops
+from neuronir.dialects.nc.machine import Machine
+from neuronir.dialects.nc.structure import AddressOfOp, FuncOp, VariableOp
+from neuronir.dialects.nc.structure import ReturnOp as NcReturn
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.passes.tile.fuse import machine_of
+from neuronir.passes.tile.lower import (
+    binary,
+    convert,
+    convolution,
+    dot,
+    iota,
+    memory,
+    pieces,
+    reduce,
+    unary,
+    views,
+)
+from neuronir.passes.tile.lower.memory import arguments, in_hbm, leaves
+from neuronir.passes.tile.lower.state import Lower
+from neuronir.passes.tile.special import special_values
+
+RULES = (binary, convert, convolution, dot, iota, memory, pieces, reduce, unary, views)
+"""The modules whose rules are registered as they are imported."""
+
+
+@dataclass(frozen=True)
+class LowerTileToNc(ModulePass):
+    """Lower tiles in layouts to instructions: one rule an op, which chooses instructions only.
+
+    Loops become loops, slices become addresses that move with the round, changes of layout become
+    transfers, transposes and copies. `target`: the machine, or else `nc.machine` says.
+    """
+
+    name = "lower-tile-to-nc"
+    target: str = ""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        machine = machine_of(op, self.target, self.name)
+        main = next(
+            (f for f in op.ops if isinstance(f, HloFunc) and f.sym_name.data == "main"), None
+        )
+        if main is None:
+            raise NeuronError("NIR_LOW006", "the module has no function @main")
+        note_flops(main)
+        lowered = lower_function(main, machine)
+        op.attributes.update(lowered.attributes)
+        for function in list(op.ops):
+            function.detach()
+        for inner in list(lowered.body.block.ops):
+            inner.detach()
+            op.body.block.add_op(inner)
+
+
+def lower_function(function: HloFunc, machine: Machine) -> ModuleOp:
+    """The nc module (virtual phase) of a function of the tiled level."""
+    state = Lower(machine)
+    block = function.body.block
+    last = block.last_op
+    assert last is not None
+    state.special = special_values(block)
+    for i, ssa in enumerate(leaves(last)):
+        state.results.setdefault(ssa, []).append(i)
+    for i, argument in arguments(state, block):
+        state.memory[argument] = in_hbm(
+            state, f"arg{i}", "input", argument, index=i, source_name=_name(function, i)
+        )
+    for op in block.ops:
+        state.lower(op)
+    state.constants.finish()
+    body = Block(
+        [
+            *(op for op in state.emitter.head if any(r.uses for r in op.results)),
+            *cast(list[Operation], state.constants.resident),
+            *state.emitter.ops,
+            NcReturn.create(),
+        ]
+    )
+    main = FuncOp.create(properties={"sym_name": StringAttr("main")}, regions=[Region(body)])
+    module = ModuleOp([*_used(state.emitter.variables, state.emitter.head), main])
+    module.attributes["nc.machine"] = StringAttr(machine.name)
+    module.attributes["neuronir.phase"] = StringAttr("virtual")
+    return module
+
+
+def _name(function: HloFunc, index: int) -> str:
+    attrs = function.arg_attrs.data if function.arg_attrs else []
+    given = attrs[index] if index < len(attrs) else None
+    if isinstance(given, DictionaryAttr) and isinstance(given.data.get("hlo.name"), StringAttr):
+        return cast(StringAttr, given.data["hlo.name"]).data
+    return f"arg{index}"
+
+
+def _used(variables: Sequence[VariableOp], addresses: Sequence[Operation]) -> list[VariableOp]:
+    """The variables without scratch that nobody reads."""
+    known = {
+        op.variable.root_reference.data
+        for op in addresses
+        if isinstance(op, AddressOfOp) and op.buffer.uses
+    }
+    return [v for v in variables if v.kind.data != "scratch" or v.sym_name.data in known]

@@ -1,0 +1,107 @@
+"""Scatters of one element a row as comparisons with the places: those are tiled as all else."""
+
+from math import prod
+
+import numpy as np
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, TensorType, f32, i1, i64
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from neuronir.dialects.hlo.attributes import i64_array
+from neuronir.dialects.hlo.constants import IotaOp, constant_op
+from neuronir.dialects.hlo.data_movement import BroadcastOp, ReshapeOp
+from neuronir.dialects.hlo.elementwise import CompareOp, MultiplyOp, SelectOp
+from neuronir.dialects.hlo.unary import ConvertOp
+from neuronir.dialects.tile.rules import combiner, shape_of
+from neuronir.passes.hlo.support.build import OP_CLASSES
+from neuronir.passes.hlo.support.values import ints, is_splat_of
+from neuronir.passes.hlo.support.walk import erase_dead
+from neuronir.passes.tile.float_indices import LARGEST
+from neuronir.passes.tile.numbers import number_of
+
+
+def scatter_as_one_hot(op: Operation) -> None:
+    """x[.., i] += u for each row as x + u * (places == i), where places are below 2^24."""
+    row = _row(op)
+    if row is None:
+        return
+    operand, indices, updates = op.operands
+    shape = shape_of(operand)
+    type_ = operand.type
+    assert isinstance(type_, TensorType) and op.parent is not None
+    batch = list(ints(op, "input_batching_dims"))
+    sizes = [shape[d] for d in batch]
+    new: list[Operation] = []
+
+    def add(one: Operation) -> SSAValue:
+        one.location = op.location
+        new.append(one)
+        return one.results[0]
+
+    def wide(value: SSAValue, element: Attribute) -> SSAValue:
+        flat = add(ReshapeOp.create(operands=[value], result_types=[TensorType(element, sizes)]))
+        return add(
+            BroadcastOp.create(
+                operands=[flat],
+                result_types=[TensorType(element, shape)],
+                properties={"dimensions": i64_array(batch)},
+            )
+        )
+
+    single = add(
+        ConvertOp.create(operands=[indices], result_types=[TensorType(f32, shape_of(indices))])
+    )
+    places = add(
+        IotaOp.create(
+            result_types=[TensorType(f32, shape)],
+            properties={"iota_dimension": IntegerAttr(row, i64)},
+        )
+    )
+    hits = add(
+        CompareOp.create(
+            operands=[places, wide(single, f32)],
+            result_types=[TensorType(i1, shape)],
+            properties={"direction": StringAttr("EQ")},
+        )
+    )
+    if number_of(updates) is not None:  # finite: nothing becomes NaN beside it
+        ones = add(ConvertOp.create(operands=[hits], result_types=[type_]))
+        moved = add(MultiplyOp.create(operands=[ones, wide(updates, f32)], result_types=[type_]))
+    else:
+        zero = add(constant_op(np.zeros((), np.float32)))
+        none = add(
+            BroadcastOp.create(
+                operands=[zero], result_types=[type_], properties={"dimensions": i64_array([])}
+            )
+        )
+        moved = add(
+            SelectOp.create(operands=[hits, wide(updates, f32), none], result_types=[type_])
+        )
+    if not is_splat_of(operand, 0):
+        moved = add(OP_CLASSES["hlo.add"].create(operands=[operand, moved], result_types=[type_]))
+    for one in new:
+        op.parent.insert_op_before(one, op)
+    op.results[0].replace_all_uses_with(moved)
+    erase_dead(op)
+
+
+def _row(op: Operation) -> int | None:
+    """The dimension along which a scatter adds one number to each row; None where it is another."""
+    if op.name != "hlo.scatter" or len(op.operands) != 3 or combiner(op) != "hlo.add":
+        return None
+    operand, indices, updates = op.operands
+    shape = shape_of(operand)
+    batch, inserted = ints(op, "input_batching_dims"), ints(op, "inserted_window_dims")
+    if ints(op, "update_window_dims") or len(inserted) != 1 or len(batch) != len(shape) - 1:
+        return None
+    if tuple(ints(op, "scatter_dims_to_operand_dims")) != tuple(inserted):
+        return None
+    rows = prod(shape[d] for d in batch)
+    if prod(shape_of(indices)) != rows or prod(shape_of(updates)) != rows:
+        return None
+    type_ = operand.type
+    assert isinstance(type_, TensorType)
+    if type_.element_type != f32 or shape[inserted[0]] >= LARGEST:
+        return None
+    if list(ints(op, "scatter_indices_batching_dims")) != list(range(len(batch))):
+        return None
+    return inserted[0]

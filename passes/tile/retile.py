@@ -1,0 +1,94 @@
+"""An op at the size of a tile."""
+
+from collections.abc import Mapping, Sequence
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from neuronir.dialects.hlo.attributes import i64_array
+from neuronir.dialects.tile.rules import shape_of
+from neuronir.passes.hlo.support.values import ints
+
+
+def resized(type_: Attribute, shape: Sequence[int]) -> TensorType[Attribute]:
+    """A tensor type of another shape."""
+    assert isinstance(type_, TensorType)
+    return TensorType(type_.element_type, list(shape))
+
+
+def retile(
+    op: Operation,
+    operands: Sequence[SSAValue],
+    shape: Sequence[int],
+    edges: Mapping[int, int] | None = None,
+) -> Operation:
+    """A copy of an op on tiles, whose result has that shape. `edges`: where along dimensions of the
+    operand of which a window is needed that begins, from the tile of it on."""
+    properties = dict(op.properties)
+    edges = edges or {}
+    if op.name == "hlo.slice":
+        properties.update(_slice(op, shape, edges))
+    elif op.name == "hlo.pad":
+        properties.update(_pad(op, shape_of(operands[0]), shape, edges))
+    regions = [_region(r, op, operands, shape) for r in op.regions]
+    new = type(op).create(
+        operands=operands,
+        result_types=[resized(op.results[0].type, shape)],
+        properties=properties,
+        attributes=op.attributes,
+        regions=regions,
+    )
+    new.location = op.location
+    return new
+
+
+def _slice(op: Operation, shape: Sequence[int], edges: Mapping[int, int]) -> dict[str, Attribute]:
+    old, steps = shape_of(op.results[0]), ints(op, "strides")
+    starts, limits = list(ints(op, "start_indices")), list(ints(op, "limit_indices"))
+    for d, (n, m) in enumerate(zip(old, shape, strict=True)):
+        if d in edges:
+            starts[d] = edges[d]
+            limits[d] = edges[d] + (m - 1) * steps[d] + 1
+        elif n != m:  # not cut, so all of the operand's tile
+            starts[d], limits[d] = 0, m
+    return {"start_indices": i64_array(starts), "limit_indices": i64_array(limits)}
+
+
+def _pad(
+    op: Operation, source: Sequence[int], shape: Sequence[int], edges: Mapping[int, int]
+) -> dict[str, Attribute]:
+    low, high = list(ints(op, "edge_padding_low")), list(ints(op, "edge_padding_high"))
+    for d, begin in edges.items():
+        low[d] = -begin
+        high[d] = shape[d] - source[d] - low[d]
+    return {"edge_padding_low": i64_array(low), "edge_padding_high": i64_array(high)}
+
+
+def _region(
+    region: Region, op: Operation, operands: Sequence[SSAValue], shape: Sequence[int]
+) -> Region:
+    """The region of a composite on tiles; one on single elements as it is."""
+    block = region.block
+    if all(shape_of(a) == () for a in block.args):
+        return region.clone()
+    new = Block(arg_types=[v.type for v in operands])
+    sizes = {shape_of(v): tuple(shape_of(w)) for v, w in zip(op.operands, operands, strict=True)}
+    sizes[shape_of(op.results[0])] = tuple(shape)
+    mapping: dict[SSAValue, SSAValue] = dict(zip(block.args, new.args, strict=True))
+    for inner in block.ops:
+        new.add_op(_inside(inner, mapping, sizes))
+    return Region(new)
+
+
+def _inside(
+    op: Operation,
+    mapping: dict[SSAValue, SSAValue],
+    sizes: Mapping[tuple[int, ...], tuple[int, ...]],
+) -> Operation:
+    operands = [mapping.get(v, v) for v in op.operands]
+    if not op.results:
+        return type(op).create(operands=operands)
+    shape = shape_of(op.results[0])
+    new = retile(op, operands, sizes.get(shape, shape))
+    mapping[op.results[0]] = new.results[0]
+    return new

@@ -1,0 +1,73 @@
+"""Values at the tiled level in which infinities or NaN may be: products spread those.
+
+What reaches a product is taken to be numbers, but for what the program puts in, and where the
+program looks for them, as on the level of hlo (passes/lowering/conversion/special.py).
+"""
+
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Block, Operation, SSAValue
+
+from neuronir.dialects.hlo.constants import ConstantOp, lazy_constant
+from neuronir.dialects.hlo.resources import all_finite
+from neuronir.dialects.support.dtypes import is_float
+from neuronir.dialects.support.lazy import as_array
+from neuronir.passes.lowering.conversion.special import (
+    FINITE_RESULTS,
+    makes_special,
+    reaches_products,
+)
+
+_REDUCTIONS = frozenset(("hlo.reduce", "hlo.reduce_window"))
+
+
+def special_values(block: Block) -> frozenset[SSAValue]:
+    """The values of a function in which infinities or NaN may be."""
+    ops = list(_nested(block))
+    multiplied = reaches_products(ops)
+    found: set[SSAValue] = set()
+    for argument in block.args:
+        if argument not in multiplied and _float(argument):
+            found.add(argument)
+    for op in ops:
+        if isinstance(op, ConstantOp):
+            if _float(op.results[0]) and not all_finite(as_array(lazy_constant(op))):
+                found.add(op.results[0])
+        elif isinstance(op, scf.ForOp):
+            pairs = zip(op.iter_args, op.body.block.args[1:], strict=True)
+            found.update(argument for init, argument in pairs if init in found)
+        elif isinstance(op, scf.YieldOp):
+            loop = op.parent_op()
+            if isinstance(loop, scf.ForOp):
+                found.update(
+                    r for v, r in zip(op.operands, loop.results, strict=True) if v in found
+                )
+        elif _passes_on(op, found, multiplied):
+            found.update(op.results)
+    return frozenset(found)
+
+
+def _passes_on(op: Operation, found: set[SSAValue], multiplied: set[SSAValue]) -> bool:
+    if op.name == "hlo.compare":
+        return False
+    wanted = any(r in multiplied for r in op.results)
+    if op.name in FINITE_RESULTS and wanted:
+        return False
+    read = list(op.operands)
+    if op.name in _REDUCTIONS:
+        read = read[: len(read) // 2]
+    return (makes_special(op) and not wanted) or any(v in found for v in read)
+
+
+def _float(value: SSAValue) -> bool:
+    return isinstance(value.type, TensorType) and is_float(value.type.element_type)
+
+
+def _nested(block: Block) -> list[Operation]:
+    """All ops, those of loops behind the loop itself."""
+    out: list[Operation] = []
+    for op in block.ops:
+        out.append(op)
+        if isinstance(op, scf.ForOp):
+            out += _nested(op.body.block)
+    return out

@@ -1,0 +1,285 @@
+"""What a group takes: time of the DMA engines, of PE and of ACT and DVE, and bytes of SBUF.
+
+Closed forms of dialects/nc/cost.py for whole tiles, to choose between ways of grouping and tiling;
+tests bound how far they are from the simulator.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
+
+from xdsl.ir import Operation, SSAValue
+
+from neuronir.dialects.nc.data_types import dtype_of
+from neuronir.dialects.nc.enums import DType
+from neuronir.dialects.nc.machine import Machine
+from neuronir.dialects.tile.interface import REDUCED, tiling_of
+from neuronir.dialects.tile.rules import ELEMENTWISE, shape_of
+from neuronir.passes.tile.axes import Key
+from neuronir.passes.tile.group import Group, is_view, item_bytes, root_of
+
+ROUND_NS = 1500.0
+"""What a round of a loop adds, where rounds overlap but the first and the last do not."""
+PIECE = 2048
+"""Elements of a partition that an instruction works on at a time."""
+
+
+@dataclass(frozen=True)
+class Times:
+    """Busy times in ns over all rounds, and bytes of a partition that are live at most."""
+
+    dma: float
+    pe: float
+    vector: float
+    fixed: float
+    bytes: int
+
+    @property
+    def total(self) -> float:
+        """The time of the group, where all of it overlaps."""
+        return max(self.dma, self.pe, self.vector) + self.fixed
+
+
+@lru_cache(maxsize=65536)
+def spread(extents: tuple[int, ...], limit: int) -> int:
+    """How many partitions a tile of these extents can have at most: one axis, or two together."""
+    best = 1
+    for i, n in enumerate(extents):
+        whole = _divisor(n, limit)
+        best = max(best, whole)
+        if n <= limit // 2:
+            for j, m in enumerate(extents):
+                if j != i:
+                    best = max(best, n * _divisor(m, limit // n))
+    return best
+
+
+@lru_cache(maxsize=65536)
+def _divisor(n: int, limit: int) -> int:
+    for d in range(min(n, limit), 0, -1):
+        if n % d == 0:
+            return d
+    return 1
+
+
+def passes_on(op: Operation, group: Group) -> bool:
+    """Whether the result of an op has no buffer of its own: the one who reads it takes it out of
+    PSUM, or computes it along."""
+    (result,) = op.results
+    use = result.get_user_of_unique_use()
+    if use is None or use not in group.inside or use.name not in ELEMENTWISE:
+        return False
+    if op.name == "hlo.dot":
+        return True
+    if use.name == "hlo.convert":
+        return item_bytes(use.results[0]) < item_bytes(result)
+    if op.name in ("hlo.add", "hlo.subtract", "hlo.multiply", "hlo.divide"):
+        small = [prod(shape_of(root_of(v))) < prod(shape_of(result)) for v in op.operands]
+        return any(small) and use.name != "hlo.select"
+    return op.name == "hlo.convert"
+
+
+class GroupTimes:
+    """Estimates the times of groups; `resident` are values that lie in SBUF between groups."""
+
+    def __init__(self, machine: Machine, resident: frozenset[SSAValue]) -> None:
+        self.machine = machine
+        self.resident = resident
+
+    def of(self, group: Group) -> Times:
+        """The times of a group with its loops."""
+        pe = vector = 0.0
+        for op in group.ops:
+            if is_view(op):
+                continue
+            depth = group.depth_of(group.axes_of(op))
+            rounds = group.rounds(depth)
+            p, v = self._op(op, group)
+            pe += p * rounds
+            vector += v * rounds
+        dma = sum(self._moved(key, group) for key in self._read(group))
+        dma += sum(self._moved(v, group) for v in group.outputs if v not in self.resident)
+        rounds = group.rounds(len(group.loops))
+        fixed = self.machine.dma_fixed_ns * 2 + ROUND_NS * min(rounds, 4)
+        return Times(dma, pe, vector, fixed, self.peak(group))
+
+    def _read(self, group: Group) -> list[Key]:
+        """Uses of values that are loaded, equal slices once."""
+        seen: set[tuple[SSAValue, tuple[int, ...]]] = set()
+        out: list[Key] = []
+        for key in group.inputs:
+            value = group.value(key)
+            mark = (value, tuple(group.related.leaves(key)))
+            if mark not in seen and value not in self.resident:
+                seen.add(mark)
+                out.append(key)
+        return out
+
+    def _moved(self, key: Key, group: Group) -> float:
+        """What all DMA engines take for the tiles of a value, over all rounds, in ns."""
+        m = self.machine
+        value = group.value(key)
+        size = item_bytes(value)
+        leaves = group.related.leaves(key)
+        run = size
+        for axis in reversed(leaves):
+            run *= group.extent(axis)
+            if group.extent(axis) != group.related.axes.size(axis):
+                break
+        tile = group.tile_elements(key) * size
+        tile_rows = max(1, tile // run)
+        partitions = spread(tuple(group.extent(a) for a in leaves), m.partitions)
+        rows = max(tile_rows, min(partitions, tile // 512) if tile >= 512 else 1)
+        each = max(m.dma_queue_descriptor_ns * 0.95, tile / rows / m.dma_engine_gbps)
+        rounds = group.rounds(group.depth_of(group.based(leaves)))
+        return rounds * max(rows * each / m.dma_engines, m.dma_trigger_ns)
+
+    def _op(self, op: Operation, group: Group) -> tuple[float, float]:
+        """Time of one execution on PE, and on ACT and DVE together."""
+        if op.name == "hlo.dot":
+            return self._dot(op, group)
+        m = self.machine
+        keys = [*op.results, *(group.related.key(op, i) for i in range(len(op.operands)))]
+        most = max(keys, key=group.tile_elements)
+        extents = tuple(group.extent(a) for a in group.related.leaves(most))
+        tiling = tiling_of(op)
+        if tiling is not None and op.name == "hlo.reduce":
+            kept = tuple(group.extent(a) for a in group.related.leaves(op.results[0]))
+            partitions = max(spread(kept, m.partitions), spread(extents, m.partitions) // 2)
+        else:
+            partitions = spread(extents, m.partitions)
+        elements = prod(extents) / partitions
+        passes = {"hlo.select": 2.5, "hlo.divide": 2.0}.get(op.name, 1.3)
+        pieces = max(1.0, elements / PIECE)
+        return 0.0, (elements * passes + pieces * m.dve_overhead_cycles) / (2 * m.dve_ghz)
+
+    def _dot(self, op: Operation, group: Group) -> tuple[float, float]:
+        m = self.machine
+        tiling = tiling_of(op)
+        assert tiling is not None
+        sides: list[tuple[int, int]] = []  # (free, contracted) of each operand
+        batch = 1
+        nbatch = len(op.properties["lhs_batch_dims"].get_values())  # type: ignore[attr-defined]
+        for i in (0, 1):
+            dims = group.related.of(group.related.key(op, i))
+            free = contracted = 1
+            for row, need in zip(dims, tiling.operands[i], strict=True):
+                n = prod(group.extent(a) for a in row)
+                if need is REDUCED:
+                    contracted *= n
+                elif isinstance(need, int) and need < nbatch:
+                    batch *= n if i == 0 else 1
+                else:
+                    free *= n
+            sides.append((free, contracted))
+        (a, k), (b, _) = sides
+        (a_all, _), (b_all, _) = self._whole_sides(op)
+        # fewer rows or columns than PE has are transposed and evicted as slowly as all
+        a, b = (max(n, min(m.partitions, every)) for n, every in ((a, a_all), (b, b_all)))
+        single = dtype_of(op.operands[0].type.element_type) is DType.F32  # type: ignore[attr-defined]
+        passes = m.fp32_passes if single else 1
+        best = float("inf")
+        bank = m.psum_bank_bytes // 4
+        for rows, columns in ((a, b), (b, a)):
+            tiles = -(-rows // m.pe_columns) * -(-k // m.partitions)
+            stream = -(-columns // bank)
+            width = max(min(m.matmul_min_cycles, rows), columns / stream)
+            load = min(rows, m.pe_columns) / m.stationary_load_divisor
+            each = width + m.matmul_overhead_cycles + load
+            best = min(best, tiles * stream * each)
+        out = a * b * batch / min(m.partitions, max(a, b))
+        return batch * passes * best / m.pe_ghz, 1.1 * out / (2 * m.dve_ghz)
+
+    def _whole_sides(self, op: Operation) -> list[tuple[int, int]]:
+        """(free, contracted) elements of both operands of a product, without loops."""
+        tiling = tiling_of(op)
+        assert tiling is not None
+        batch = len(op.properties["lhs_batch_dims"].get_values())  # type: ignore[attr-defined]
+        out = []
+        for v, needs in zip(op.operands, tiling.operands, strict=True):
+            free = contracted = 1
+            for n, need in zip(shape_of(v), needs, strict=True):
+                if need is REDUCED:
+                    contracted *= n
+                elif not isinstance(need, int) or need >= batch:
+                    free *= n
+            out.append((free, contracted))
+        return out
+
+    def peak(self, group: Group) -> int:
+        """Bytes of a partition that a group takes at most: without loops what is live at once, in
+        program order; in a loop all that a round makes, twice, since rounds overlap."""
+        sizes = self._sizes(group)
+        if not group.loops:
+            return self._live(group, {key: size for key, (size, _) in sizes.items()})
+        inner = len(group.loops)
+        return sum(size * (2 if depth == inner else 1) for size, depth in sizes.values())
+
+    def _sizes(self, group: Group) -> dict[Key, tuple[int, int]]:
+        """Bytes of a partition of a tile of each value that has a buffer, and its depth in
+        loops."""
+        found: dict[Key, tuple[int, int]] = {}
+        seen: dict[tuple[SSAValue, tuple[int, ...]], Key] = {}
+        for op in group.ops:
+            if is_view(op):
+                continue
+            for i in range(len(op.operands)):
+                root = self._root(group, op, i)
+                if isinstance(root, tuple) and group.value(root) not in self.resident:
+                    mark = group.value(root), tuple(group.related.leaves(root))
+                    if mark not in seen:
+                        seen[mark] = root
+                        found[root] = self._tile(group, root)
+            for r in op.results:
+                if not passes_on(op, group):
+                    found[r] = self._tile(group, r)
+        return found
+
+    def _tile(self, group: Group, key: Key) -> tuple[int, int]:
+        leaves = group.related.leaves(key)
+        extents = tuple(group.extent(a) for a in leaves)
+        partitions = spread(extents, self.machine.partitions)
+        size = -(-prod(extents) * item_bytes(group.value(key)) // partitions)
+        return size, group.depth_of(group.based(leaves))
+
+    def _live(self, group: Group, sizes: dict[Key, int]) -> int:
+        last: dict[Key, int] = {}
+        first: dict[Key, int] = {}
+        for n, op in enumerate(group.ops):
+            if is_view(op):
+                continue
+            for i in range(len(op.operands)):
+                root = self._root(group, op, i)
+                if root is not None and root in sizes:
+                    first.setdefault(root, n)
+                    last[root] = n
+            for r in op.results:
+                if r in sizes:
+                    first[r] = n
+                    last.setdefault(r, n)
+        for v in group.outputs:
+            if v in first:
+                last[v] = len(group.ops)
+        change: dict[int, int] = {}
+        for key, begin in first.items():
+            change[begin] = change.get(begin, 0) + sizes[key]
+            change[last[key] + 1] = change.get(last[key] + 1, 0) - sizes[key]
+        best = now = 0
+        for n in sorted(change):
+            now += change[n]
+            best = max(best, now)
+        return best
+
+    def _root(self, group: Group, op: Operation, which: int) -> Key | None:
+        """What an operand is a view of: a value of the group, or a use of one from outside."""
+        while True:
+            value = op.operands[which]
+            owner = value.owner
+            if owner not in group.inside:
+                return None if not shape_of(value) else (op, which)
+            assert isinstance(owner, Operation)
+            if not is_view(owner):
+                return value
+            if not owner.operands:
+                return None
+            op, which = owner, 0

@@ -1,0 +1,80 @@
+"""Which ops are worked on as a whole: those without a tiling, layouts or a rule for tiles.
+
+They read and write arrays in HBM, by the rules of lower-hlo-to-nc.
+"""
+
+from collections.abc import Callable
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Operation
+
+from neuronir.dialects.nc.data_types import dtype_of
+from neuronir.dialects.nc.enums import DType
+from neuronir.dialects.tile.interface import Tiling, tiling_of
+from neuronir.dialects.tile.rules import combiner, shape_of
+from neuronir.passes.hlo.support.values import integer, ints
+from neuronir.passes.lowering.rules.elementwise import BINARY, LOGICAL
+from neuronir.passes.tile.expand_convolutions import LEAST_FEATURES
+from neuronir.passes.tile.numbers import number_of
+
+ON_TILES = frozenset(
+    f"hlo.{name}"
+    for name in (
+        "abs and bitcast bitcast_convert broadcast compare composite concatenate constant convert "
+        "convolution copy divide dot erf exponential iota log logistic negate not or pad reduce "
+        "reshape rsqrt select sign sine slice sqrt tanh transpose xor"
+    ).split()
+) | frozenset((*BINARY, *LOGICAL))
+"""Ops that have layouts and a rule for tiles."""
+
+
+MARK = "tile.whole"
+"""The attribute of an op for which no layout was found: it is worked on as a whole."""
+REDUCERS = frozenset(("hlo.add", "hlo.multiply", "hlo.maximum", "hlo.minimum", *LOGICAL))
+"""What combines the elements of a reduction on tiles."""
+
+
+def _dtype(op: Operation) -> DType:
+    type_ = op.results[0].type
+    assert isinstance(type_, TensorType)
+    return dtype_of(type_.element_type)
+
+
+def _reduces(op: Operation) -> bool:
+    return combiner(op) in REDUCERS and number_of(op.operands[1]) is not None
+
+
+def _pads(op: Operation) -> bool:
+    names = ("edge_padding_low", "edge_padding_high")
+    if any(n < 0 for name in names for n in ints(op, name)):
+        return False
+    return number_of(op.operands[1]) is not None
+
+
+def _convolves(op: Operation) -> bool:
+    features = shape_of(op.operands[1])[integer(op, "kernel_input_feature_dim")]
+    plain = integer(op, "batch_group_count") == 1 and not any(ints(op, "padding"))
+    return plain and features >= LEAST_FEATURES
+
+
+_CHECKS: dict[str, Callable[[Operation], bool]] = {
+    "hlo.convolution": _convolves,
+    "hlo.reduce": _reduces,
+    "hlo.pad": _pads,
+    "hlo.divide": lambda op: _dtype(op).is_float,
+}
+
+
+def whole(op: Operation) -> bool:
+    """Whether an op is worked on as a whole."""
+    if not op.name.startswith("hlo.") or op.name == "hlo.tuple":
+        return False
+    if MARK in op.attributes or op.name not in ON_TILES or tiling_of(op) is None:
+        return True
+    check = _CHECKS.get(op.name)
+    return check is not None and not check(op)
+
+
+def tiled(op: Operation) -> Tiling | None:
+    """The tiling of an op; None where it is worked on as a whole."""
+    return None if whole(op) else tiling_of(op)
