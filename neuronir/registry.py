@@ -126,21 +126,21 @@ class Registry:
     def pipelines(self) -> dict[str, str]:
         """The named pipelines.
 
-        `<target>` is a target's whole compile, `<target>:<phase>` the passes that lead to a phase
-        of it, `<target>:<name>` another pipeline of the target; the others belong to no target.
+        `<target>` is a target's whole compile without phase `tiled`, `<target>:tiling` with it,
+        `<target>:<phase>` the passes that lead to a phase of it, `<target>:<name>` another
+        pipeline of the target; the others belong to no target.
         """
         from neuronir.driver.phases import pipelines_of
 
         named = dict(PIPELINES)
         for name in list_targets():
             target = get_target(name)
-            phases = {phase: text for phase, text in pipelines_of(target).items() if text}
-            parts = {"default": ",".join(phases.values()), **phases, **target.pipelines}
-            for part, text in parts.items():
+            for part, text in {**pipelines_of(target), **target.pipelines}.items():
                 # The driver says in the module which machine it is for; here the pass has to know.
                 bound = re.sub(
                     r"\b(hlo-tile-batch|hlo-tile-rows|hlo-split-batch|hlo-split-attention"
-                    r"|hlo-assign-layouts|hlo-choose-blocks|lower-hlo-to-nc)(?!\{)",
+                    r"|hlo-assign-layouts|hlo-choose-blocks|lower-hlo-to-nc"
+                    r"|tile-fuse|tile-assign-layouts|lower-tile-to-nc)(?!\{)",
                     rf"\1{{target={name}}}",
                     text,
                 )

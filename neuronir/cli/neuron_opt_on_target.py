@@ -24,7 +24,7 @@ from neuronir.dialects.hlo.constants import ConstantOp, constant_array
 from neuronir.dialects.hlo.control_flow import TupleOp
 from neuronir.dialects.hlo.semantics.numeric import Value
 from neuronir.dialects.support.errors import NeuronError
-from neuronir.driver.phases import PHASES, pipeline_of
+from neuronir.driver.phases import PHASES, phases_between, pipeline_of
 from neuronir.pipeline import parse_pipeline
 from neuronir.registry import Registry
 from neuronir.targets.registry import TargetLike, get_target
@@ -137,7 +137,7 @@ def _module_of(function: FuncOp) -> ModuleOp:
 def _compile(module: ModuleOp, target: TargetLike, phase: str, registry: Registry) -> None:
     ctx = registry.context()
     runner = PassRunner(ctx, Dumper(DumpOptions(), ctx), Timer())
-    for step in PHASES[1 : PHASES.index(phase) + 1]:
+    for step in phases_between(PHASES[0], phase, tiled=False):
         text = pipeline_of(target, step, "none", "bf16", 2)
         passes = parse_pipeline(text, registry.passes, registry.pipelines)
         try:

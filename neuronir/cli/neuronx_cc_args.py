@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from neuronir.cli.bindings_args import add_bindings
 from neuronir.cli.program import Parser, UsageError
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.driver.options import TILINGS
 from neuronir.driver.phases import PHASES
 
 LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40, "critical": 50}
@@ -98,6 +99,12 @@ def _add_compile(p: argparse.ArgumentParser) -> None:
     g.add_argument("--no-cache", action="store_true", help="compile anew, and keep nothing")
     g.add_argument("--compile-to", metavar="PHASE", default=PHASES[-1], help=", ".join(PHASES))
     g.add_argument("--compile-from", metavar="PHASE", default=PHASES[0], help="the input's phase")
+    g.add_argument(
+        "--tiling",
+        choices=TILINGS,
+        default=TILINGS[0],
+        help="go through phase tiled: where it makes a program faster, always, never",
+    )
     g.add_argument("--timing", action="store_true", help="print the time of each phase")
     g.add_argument("--pass-statistics", action="store_true", help="print what the passes counted")
     g.add_argument("--debug", action="store_true", help="show tracebacks")

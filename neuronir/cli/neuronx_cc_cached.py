@@ -26,6 +26,7 @@ _OF_RESULT = (
     "auto_cast_type",
     "optlevel",
     "native_int64",
+    "tiling",
 )
 """The options that decide what comes out, and so belong to the key in the cache; beside them what
 --input-shape, --io-config and --signature bind."""

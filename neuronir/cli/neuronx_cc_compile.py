@@ -131,6 +131,7 @@ def _compile_with(
         bindings=args.bindings,
         framework=args.framework,
         narrow_integers=True if args.native_int64 == "disabled" else None,
+        tiling=args.tiling,
         progress=messages.phase,
     )
     statistics.reset(gains=args.pass_statistics)

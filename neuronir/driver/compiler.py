@@ -22,9 +22,17 @@ from neuronir.dialects.support.output import atomic_write
 from neuronir.driver.collector import few_collections
 from neuronir.driver.digest import digest_of, digest_of_weights
 from neuronir.driver.dumps import dump_phase, ir_text
+from neuronir.driver.middle import choose_middle, through_tiles
 from neuronir.driver.options import CompileOptions
 from neuronir.driver.orders import fastest_order
-from neuronir.driver.phases import PHASES, orders_of, phase_number, pipeline_of
+from neuronir.driver.phases import (
+    PHASES,
+    can_tile,
+    orders_of,
+    phase_number,
+    phases_between,
+    pipeline_of,
+)
 from neuronir.driver.reproducer import write_reproducer
 from neuronir.driver.weights import bind_weights, entry_function
 from neuronir.frontends.graph.module import INPUT_NAMES, OUTPUT_NAMES
@@ -147,22 +155,50 @@ class _Compile:
 
     def _run(self) -> CompiledResult:
         module = self.load()
-        result = CompiledResult(
-            PHASES[self.first],
-            module,
-            self.target,
-            self.registry,
-            self.chunk.name,
-            timer=self.timer,
-        )
-        self.after(PHASES[self.first], module, "")
+        first, last = PHASES[self.first], PHASES[self.last]
+        self.after(first, module, "")
+        result = self.result(module, first)
+        middle = PHASES.index("tiled")
+        wanted = self.options.tiling == "always" or middle in (self.first, self.last)
+        if wanted and not can_tile(self.target):
+            raise NeuronError(
+                "NIR_DRV011",
+                f"target {self.target.name} has no phase 'tiled'",
+                help="leave out --tiling, and compile from or to another phase",
+            )
+        if self.first >= middle or self.last < middle:
+            return self.phases(result, last, tiled=self.first == middle)
+        result = self.phases(result, "hlo", tiled=False)
+        if last == "tiled":
+            return self.phases(result, last, tiled=True)
+        if self.options.tiling == "never" or not can_tile(self.target):
+            return self.phases(result, last, tiled=False)
+        return self.faster(result, last)
+
+    def result(self, module: ModuleOp, phase: str) -> CompiledResult:
+        """What there is at the beginning of a phase."""
+        name = self.chunk.name
+        return CompiledResult(phase, module, self.target, self.registry, name, timer=self.timer)
+
+    def phases(
+        self,
+        result: CompiledResult,
+        last: str,
+        *,
+        tiled: bool,
+        pipelines: Mapping[str, str] | None = None,
+        final: bool = True,
+    ) -> CompiledResult:
+        """Go on to a phase, with or without phase `tiled`; `pipelines` in place of the usual ones.
+        What is not `final` is not dumped."""
+        module = result.module
         done: list[tuple[str, list[ModulePass]]] = []
-        for phase in PHASES[self.first + 1 : self.last + 1]:
+        for phase in phases_between(result.phase, last, tiled=tiled):
             with self.options.progress(phase), self.timer.step(phase) as step:
                 if phase == "binary":
                     result.program = self.binary(module)
                 else:
-                    text = self.pipeline(phase)
+                    text = (pipelines or {}).get(phase) or self.pipeline(phase, tiled=tiled)
                     orders = orders_of(self.target, self.options.optlevel)
                     if phase == "ordered" and len(orders) > 1:
                         with step.step("(orders)"):
@@ -171,9 +207,27 @@ class _Compile:
                     passes = parse_pipeline(text, self.registry.passes, self.registry.pipelines)
                     done.append((text, passes))
                     self.passes(phase, module, done, step)
-                    self.after(phase, module, text)
+                    self.after(phase, module, text, dump=final)
             result.phase = phase
         return result
+
+    def faster(self, result: CompiledResult, last: str) -> CompiledResult:
+        """Go on from `hlo` without phase `tiled`, and with it where that may be faster; what is
+        faster by its simulated time is the result."""
+        final = last == "binary" and self.options.dump_phases_to is None
+
+        def compiled(tiled: bool, pipelines: Mapping[str, str] | None = None) -> CompiledResult:
+            copy = self.result(result.module.clone(), result.phase)
+            return self.phases(copy, "binary", tiled=tiled, pipelines=pipelines, final=final)
+
+        machine = self.target.machine
+        if self.options.tiling == "always":
+            _, chosen = through_tiles(machine, compiled)
+        else:
+            chosen = choose_middle(result.module, machine, compiled)
+        if final:
+            return chosen.result
+        return self.phases(result, last, tiled=chosen.tiled, pipelines=chosen.pipelines)
 
     def load(self) -> ModuleOp:
         """The input, with weights bound, and marked with its phase and machine."""
@@ -193,7 +247,7 @@ class _Compile:
             if self.first == 0 and "neuronir.input" not in module.attributes:
                 self.stamp(module)
             verify(module)
-            if phase not in ("parsed", "hlo"):
+            if phase not in ("parsed", "hlo", "tiled"):
                 self.check_program(module)
         return module
 
@@ -228,13 +282,15 @@ class _Compile:
             weights = digest_of_weights(self.options.weights)
             module.attributes["neuronir.weights"] = StringAttr(weights)
 
-    def pipeline(self, phase: str) -> str:
+    def pipeline(self, phase: str, *, tiled: bool = False) -> str:
         """The pass string of a phase, with the options filled in."""
         o = self.options
         narrow = o.narrow_integers
         if narrow is None:
             narrow = self.chunk.model is not None
-        return pipeline_of(self.target, phase, o.auto_cast, o.auto_cast_type, o.optlevel, narrow)
+        return pipeline_of(
+            self.target, phase, o.auto_cast, o.auto_cast_type, o.optlevel, narrow, tiled
+        )
 
     def passes(
         self,
@@ -269,11 +325,11 @@ class _Compile:
             outer = Diagnostic("error", text, found.location, found.notes)
             raise RunFailure(outer, internal=True) from failure
 
-    def after(self, phase: str, module: ModuleOp, pipeline: str) -> None:
+    def after(self, phase: str, module: ModuleOp, pipeline: str, *, dump: bool = True) -> None:
         """Mark the module with its phase, and dump it where that is asked for."""
         module.attributes[PHASE_ATTRIBUTE] = StringAttr(phase)
         folder = self.options.dump_phases_to
-        if folder is not None:
+        if folder is not None and dump:
             ctx = self.registry.context()
             name = self.chunk.name
             dump_phase(folder, phase, module, ctx, self.target.name, pipeline, name)

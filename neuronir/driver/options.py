@@ -8,6 +8,9 @@ from neuronir.dialects.support.npz import Array
 from neuronir.driver.phases import PHASES
 from neuronir.frontends.bindings import Bindings
 
+TILINGS = ("auto", "always", "never")
+"""Whether a program goes through phase `tiled`."""
+
 Progress = Callable[[str], AbstractContextManager[object]]
 
 
@@ -25,8 +28,9 @@ class CompileOptions:
     `dump_phases_to` is a folder for the IR after each phase. `bindings` are shapes of inputs that a
     model leaves open, `framework` its kind where the file's name does not tell. With
     `narrow_integers` 64-bit integers are computed in 32 bits, which is the default (None) for
-    models of frameworks whose indices always have 64, and not for HLO. `progress` is
-    entered round each phase with its name.
+    models of frameworks whose indices always have 64, and not for HLO. `tiling` says whether the
+    program goes through phase `tiled`: "auto" where that makes it faster, "always" or "never".
+    `progress` is entered round each phase with its name.
     """
 
     auto_cast: str = "matmult"
@@ -39,12 +43,14 @@ class CompileOptions:
     bindings: Bindings = Bindings()
     framework: str | None = None
     narrow_integers: bool | None = None
+    tiling: str = TILINGS[0]
     progress: Progress = no_progress
 
     def text(self) -> str:
         """The options that decide what comes out, in one fixed spelling."""
         cast = self.auto_cast if self.auto_cast == "none" else self.precision
-        return f"--auto-cast {cast} -O{self.optlevel}"
+        tiling = "" if self.tiling == TILINGS[0] else f" --tiling {self.tiling}"
+        return f"--auto-cast {cast} -O{self.optlevel}{tiling}"
 
     @property
     def precision(self) -> str:

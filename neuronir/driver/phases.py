@@ -6,12 +6,17 @@ from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.pipelines import to_target
 from neuronir.targets.registry import TargetLike
 
-PHASES = ("parsed", "hlo", "virtual", "ordered", "allocated", "synchronised", "binary")
+PHASES = ("parsed", "hlo", "tiled", "virtual", "ordered", "allocated", "synchronised", "binary")
+"""The phases in order; `tiled` is left out where a program goes from hlo to nc at once."""
 
+_TO_NC = "nc-dce,nc-forward-psum,nc-balance-evictions"
+FROM_TILED = f"lower-tile-to-nc,{_TO_NC}"
+"""What makes phase `virtual` of phase `tiled`."""
 _PASSES = {
+    "tiled": "tile-expand-composites,tile-fuse,tile-assign-layouts",
     "virtual": (
         "hlo-tile-batch,hlo-tile-rows,hlo-split-batch,hlo-split-attention,hlo-assign-layouts,"
-        "hlo-choose-blocks,lower-hlo-to-nc,nc-dce,nc-forward-psum,nc-balance-evictions"
+        f"hlo-choose-blocks,lower-hlo-to-nc,{_TO_NC}"
     ),
     "ordered": "nc-order",
     "allocated": "nc-spill,nc-assign-banks,nc-allocate,nc-split-transfers,nc-order-triggers",
@@ -38,14 +43,18 @@ def pipeline_of(
     cast_type: str,
     optlevel: int,
     narrow: bool = False,
+    tiled: bool = False,
 ) -> str:
     """The pass string that makes `phase` from the phase before it, empty where there is none.
 
     A target's own pipelines, by phase name, come first; `hlo-auto-cast` without options in them
-    takes the precision that the user chose.
+    takes the precision that the user chose. With `tiled` the phase before `virtual` is `tiled`,
+    else it is `hlo`.
     """
     if phase in ("parsed", "binary"):
         return ""
+    if tiled and phase == "virtual":
+        return FROM_TILED
     text = target.pipelines.get(phase)
     if phase == "hlo":
         if text is None:
@@ -89,5 +98,30 @@ def phase_number(phase: str, option: str) -> int:
 
 
 def pipelines_of(target: TargetLike) -> Mapping[str, str]:
-    """All phases with their default pass strings."""
-    return {phase: pipeline_of(target, phase, "matmult", "bf16", 2) for phase in PHASES}
+    """The default pass string of each phase that has one; `default` is all of them without phase
+    `tiled`, `tiling` all of them with it, and `tiled-virtual` is from `tiled` to `virtual`."""
+
+    def whole(tiled: bool) -> dict[str, str]:
+        phases = phases_between(PHASES[0], PHASES[-1], tiled=tiled)
+        found = {p: pipeline_of(target, p, "matmult", "bf16", 2, tiled=tiled) for p in phases}
+        return {phase: text for phase, text in found.items() if text}
+
+    usual = whole(False)
+    named = {"default": ",".join(usual.values()), **usual}
+    if can_tile(target):
+        tiled = whole(True)
+        named["tiled"], named["tiled-virtual"] = tiled["tiled"], tiled["virtual"]
+        named["tiling"] = ",".join(tiled.values())
+    return named
+
+
+def can_tile(target: TargetLike) -> bool:
+    """Whether phase `tiled` knows a machine: its PE takes fp32, and the target has no way of its
+    own to phase `virtual`."""
+    return "F32" in target.machine.matmul_dtypes and "virtual" not in target.pipelines
+
+
+def phases_between(first: str, last: str, *, tiled: bool) -> tuple[str, ...]:
+    """The phases after `first` up to `last`, with or without `tiled`."""
+    found = PHASES[PHASES.index(first) + 1 : PHASES.index(last) + 1]
+    return tuple(phase for phase in found if tiled or phase != "tiled")

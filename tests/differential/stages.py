@@ -13,7 +13,7 @@ from neuronir.dialects.hlo.interpreter_bounds import bounds
 from neuronir.dialects.hlo.interpreter_noise import noise
 from neuronir.dialects.nc.structure import VariableOp
 from neuronir.dialects.support.compare import Report, compare
-from neuronir.driver.phases import pipeline_of
+from neuronir.driver.phases import phases_between, pipeline_of
 from neuronir.frontends.hlo_text import import_hlo_text
 from neuronir.pipeline import parse_pipeline
 from neuronir.registry import Registry
@@ -42,7 +42,8 @@ def stages(
     phases: Sequence[str] = (*NC_PHASES, "binary"),
     target: str = "trn1",
 ) -> Iterator[Stage]:
-    """Run `text` after each of `phases`; the binary with the race checker.
+    """Run `text` after each of `phases`; the binary with the race checker. It goes through phase
+    `tiled` if that is one of them.
 
     NeuronError (or what else a pass raises) passes through.
     """
@@ -50,8 +51,9 @@ def stages(
     ctx = REGISTRY.context()
     module = import_hlo_text(text, "test.hlo")
     module.attributes["nc.machine"] = StringAttr(plugin.name)
-    for phase in ("hlo", *NC_PHASES):
-        pipeline = pipeline_of(plugin, phase, cast, "bf16", 2)
+    tiled = "tiled" in phases
+    for phase in phases_between("parsed", NC_PHASES[-1], tiled=tiled):
+        pipeline = pipeline_of(plugin, phase, cast, "bf16", 2, tiled=tiled)
         for one in parse_pipeline(pipeline, REGISTRY.passes, REGISTRY.pipelines):
             one.apply(ctx, module)
         module.verify()
@@ -66,7 +68,7 @@ def stages(
 
 
 def _run(module: ModuleOp, phase: str, args: Sequence[Array]) -> list[Array]:
-    if phase == "hlo":
+    if phase in ("hlo", "tiled"):
         return interpret(module, args)
     given = {
         op.index.value.data
@@ -103,7 +105,8 @@ def failures(
 ) -> list[str]:
     """What is wrong in which phase: against `reference`, or else the interpreter.
 
-    The first phase is judged by the bounds; later ones must have the very same bits.
+    The first phase of nc, and what comes before, is judged by the bounds; later ones must have the
+    very same bits.
     """
     module = import_hlo_text(text, "test.hlo")
     if reference is None:
@@ -113,12 +116,13 @@ def failures(
     first: list[Array] | None = None
     for stage in stages(text, args, cast, phases):
         if first is None:
-            first = stage.outputs
-            report = judge(module, first, args, reference, cast)
+            report = judge(module, stage.outputs, args, reference, cast)
             if not report.ok:
                 return [f"{stage.phase}: {report.render()}"]
+            if stage.phase not in ("hlo", "tiled"):
+                first = stage.outputs
             continue
         for i, (mine, before) in enumerate(zip(stage.outputs, first, strict=True)):
             if mine.tobytes() != before.tobytes():
-                wrong.append(f"{stage.phase}: out{i} differs from that of {phases[0]}")
+                wrong.append(f"{stage.phase}: out{i} differs from that of the phases before")
     return wrong

@@ -32,7 +32,7 @@ def test_weights_come_by_parts_of_the_contraction(bound: bool, turned: bool, fea
         rng.standard_normal(s).astype(np.float32) for s in ((1, features), (features, 96), (96, 64))
     )
     weights = {"arg1": np.ascontiguousarray(w.T) if turned else w, "arg2": v}
-    options = CompileOptions(auto_cast="none", weights=weights if bound else {})
+    options = CompileOptions(auto_cast="none", tiling="never", weights=weights if bound else {})
     virtual = compile_text(text, "trn1", replace(options, compile_to="virtual")).module
     sizes = [
         partition_bytes(op.buffer.type)

@@ -26,7 +26,7 @@ def test_chain_behind_a_scale(rows: int, columns: int, tall: int, wide: int) -> 
         f"b = f32[3,{wide}] parameter(1)",
         f"d = f32[3,{tall}] dot(b, m), lhs_contracting_dims={{1}}, rhs_contracting_dims={{1}}",
     )
-    options = CompileOptions(compile_to="virtual", auto_cast="none")
+    options = CompileOptions(compile_to="virtual", auto_cast="none", tiling="never")
     module = compile_text(text, "trn1", options).module
     count = Counter(op.name for op in module.walk())
     assert count["nc.transpose_dve"] + count["nc.transpose"] <= 8

@@ -7,6 +7,7 @@ import time
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from tests.differential.second.generate import program
 from tests.differential.second.judge import Configuration, Outcome, judge
@@ -61,6 +62,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--target", default="all", help="trn1, inf1 or all")
     parser.add_argument("--cast", default="all", help="none, matmult or all")
     parser.add_argument("--optlevel", default="all", help="1, 2, 3 or all")
+    parser.add_argument("--tiling", default="auto", help="of trn1: auto, always or never")
     parser.add_argument("--everywhere", action="store_true", help="bad seeds: try all of them")
     parser.add_argument("--without", default="", help="leave programs with one of these words out")
     parser.add_argument("--refused", action="store_true", help="print what is refused")
@@ -69,7 +71,7 @@ def main(words: Sequence[str] | None = None) -> int:
     args = parser.parse_args(words)
     low, high = map(int, args.seeds.split(":"))
     chosen = [
-        c
+        replace(c, tiling=args.tiling) if c.target == "trn1" else c
         for c in EVERY
         if args.target in ("all", c.target)
         and args.cast in ("all", c.cast)

@@ -35,9 +35,11 @@ class Configuration:
     target: str = "trn1"
     cast: str = "none"
     optlevel: int = 2
+    tiling: str = "auto"
 
     def __str__(self) -> str:
-        return f"{self.target}/{self.cast}/O{self.optlevel}"
+        tiling = "" if self.tiling == "auto" else f"/tiling {self.tiling}"
+        return f"{self.target}/{self.cast}/O{self.optlevel}{tiling}"
 
 
 @dataclass(frozen=True)
@@ -111,6 +113,7 @@ def execute(program: Program, configuration: Configuration) -> list[Array]:
     options = CompileOptions(
         auto_cast=configuration.cast,
         optlevel=configuration.optlevel,
+        tiling=configuration.tiling,
         weights=program.weights(),
     )
     with _quiet():

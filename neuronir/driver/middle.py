@@ -1,0 +1,135 @@
+"""Whether a program goes through phase `tiled`: where it is faster for that, by its simulated time.
+
+The way from `hlo` to nc at once comes first. Phase `tiled` is tried where that way refuses the
+program, or where its time is far from the least time that the program can take.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import inf, prod
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.func import FuncOp
+
+from neuronir.cli.neuron_opt_run import RunFailure
+from neuronir.dialects.nc.machine import Machine
+from neuronir.dialects.support.diagnostics import handling, remark
+from neuronir.passes import statistics
+from neuronir.passes.lowering.bounds import least_dma_ns, least_pe_ns
+from neuronir.targets.simulator.timing import simulate_timing
+
+if TYPE_CHECKING:
+    from neuronir.driver.compiler import CompiledResult
+
+NEAR = 1.3
+"""A time of at most so many times the least one is not tried to be beaten."""
+SMALL_NS = 50_000.0
+"""A time up to which a program is small: latencies decide, which tiles do not change."""
+ROOMS = (80, 50, 25)
+"""What tiles may take of SBUF, in percent: less where the program does not fit."""
+TOO_LARGE = "NCC_EOOM002"
+DECLARED = ("NIR_TIL", "NIR_LOW", "NCC_")
+"""Codes of reasons for which a way does not compile a program."""
+LARGEST = 3000
+"""Ops of a program that is tried: larger ones take too long."""
+
+Compile = Callable[[bool, Mapping[str, str] | None], "CompiledResult"]
+"""Compiles with or without phase `tiled`, with other pipelines by phase."""
+
+
+@dataclass(frozen=True)
+class Middle:
+    """The way that was chosen, with its pipelines, and what it made."""
+
+    result: "CompiledResult"
+    tiled: bool
+    pipelines: Mapping[str, str] | None = None
+
+
+def least_ns(module: ModuleOp, machine: Machine) -> float:
+    """The least time of a program: of its transfers, its products, and its elementwise work, by
+    ACT and DVE together at three operations in two instructions."""
+    main = next(f for f in module.ops if isinstance(f, FuncOp) and f.sym_name.data == "main")
+    block = main.body.block
+    elements = 0
+    for op in block.walk():
+        if op.name in ("hlo.dot", "hlo.convolution", "hlo.constant", "hlo.broadcast"):
+            continue
+        sizes = [
+            prod(v.type.get_shape())
+            for v in (*op.operands, *op.results)
+            if isinstance(v.type, TensorType)
+        ]
+        elements += max(sizes, default=0)
+    vector = elements / machine.partitions / (1.5 * (machine.act_ghz + machine.dve_ghz))
+    return max(least_dma_ns(block, machine), least_pe_ns(block, machine), vector)
+
+
+def choose_middle(module: ModuleOp, machine: Machine, compiled: Compile) -> Middle:
+    """Compile a module in phase `hlo`, with phase `tiled` or without it."""
+    refused: RunFailure | None = None
+    time = inf
+    try:
+        direct = Middle(compiled(False, None), False)
+    except RunFailure as failure:
+        if failure.internal:
+            raise
+        refused = failure
+    else:
+        time = _time(direct.result, machine)
+        near = max(SMALL_NS, NEAR * least_ns(module, machine))
+        if time <= near or sum(1 for _ in module.walk()) > LARGEST:
+            return direct
+    try:
+        with handling(lambda _: None), statistics.unrecorded():
+            other, tiled = through_tiles(machine, compiled)
+    except RunFailure as failure:
+        if failure.internal or not any(code in failure.diagnostic.text for code in DECLARED):
+            raise
+        if refused is not None:
+            raise refused from failure
+        return direct
+    if time <= other:
+        return direct
+    before = "refused" if refused is not None else f"{time / 1e3:.1f} us"
+    remark(f"through phase tiled: {other / 1e3:.1f} us, without it {before}")
+    return tiled
+
+
+def through_tiles(machine: Machine, compiled: Compile) -> tuple[float, Middle]:
+    """The fastest way through phase `tiled`, with its time in ns: smaller tiles are tried where a
+    program does not fit, or spills.
+
+    RunFailure: phase `tiled` takes the program in none of these ways.
+    """
+    best: tuple[float, Middle] | None = None
+    failed: RunFailure | None = None
+    for room in ROOMS:
+        usual = room == ROOMS[0]
+        fuse = "tile-fuse" if usual else f"tile-fuse{{room={room}}}"
+        pipelines = {"tiled": f"tile-expand-composites,{fuse},tile-assign-layouts"}
+        try:
+            result = compiled(True, None if usual else pipelines)
+        except RunFailure as failure:
+            if failure.internal:
+                raise
+            failed = failure
+            if TOO_LARGE not in failure.diagnostic.text:
+                break
+            continue
+        time = _time(result, machine)
+        if best is None or time < best[0]:
+            best = time, Middle(result, True, pipelines)
+        assert result.program is not None
+        if not any(v.kind == "spill" for v in result.program.variables):
+            break
+    if best is not None:
+        return best
+    assert failed is not None
+    raise failed
+
+
+def _time(result: "CompiledResult", machine: Machine) -> float:
+    assert result.program is not None
+    return float(simulate_timing(result.program, machine).total_ns)

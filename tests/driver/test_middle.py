@@ -1,0 +1,116 @@
+"""The choice between the two ways from hlo to nc."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from neuronir.cli.neuron_opt_run import RunFailure
+from neuronir.diagnostics.diagnostic import Diagnostic
+from neuronir.dialects.nc.machine import get_machine
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.driver import CompiledResult, CompileOptions, compile_text
+from neuronir.driver.middle import choose_middle, through_tiles
+from neuronir.driver.options import TILINGS
+from neuronir.targets.simulator.functional import run
+from neuronir.targets.simulator.timing import simulate_timing
+from tests.driver.models import DENSE
+
+EXACT = CompileOptions(auto_cast="none")
+TURN = """HloModule turn
+ENTRY e {
+  x = f32[1536,2048] parameter(0)
+  y = f32[2048,1536] parameter(1)
+  t = f32[2048,1536] transpose(x), dimensions={1,0}
+  ROOT r = f32[2048,1536] add(t, y)
+}
+"""
+"""A transpose, which the way from hlo to nc at once does in transfers of few bytes."""
+
+
+def compiled(text: str, tiling: str) -> CompiledResult:
+    """A program for trn1."""
+    return compile_text(text, "trn1", replace(EXACT, tiling=tiling))
+
+
+def nanoseconds(result: CompiledResult) -> float:
+    """The simulated time of a program."""
+    assert result.program is not None
+    return float(simulate_timing(result.program, result.target.machine).total_ns)
+
+
+def test_the_faster_way_is_kept() -> None:
+    results = {tiling: compiled(TURN, tiling) for tiling in TILINGS}
+    times = {tiling: nanoseconds(result) for tiling, result in results.items()}
+    assert times["auto"] == times["always"] < times["never"] / 1.5
+    program, other = results["auto"].program, results["always"].program
+    assert program is not None and other is not None and program.streams == other.streams
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(1536, 2048)).astype(np.float32)
+    y = rng.normal(size=(2048, 1536)).astype(np.float32)
+    (got,) = run(program, [x, y], get_machine("trn1")).outputs
+    np.testing.assert_array_equal(got, x.T + y)
+
+
+def test_small_programs_are_compiled_once() -> None:
+    one, other = compiled(DENSE, "auto").program, compiled(DENSE, "never").program
+    assert one is not None and other is not None and one.streams == other.streams
+
+
+@pytest.mark.parametrize("options", [{"tiling": "always"}, {"compile_to": "tiled"}])
+def test_inf1_has_no_tiles(options: Mapping[str, str]) -> None:
+    with pytest.raises(NeuronError, match="NIR_DRV011"):
+        compile_text(DENSE, "inf1", replace(EXACT, **options))  # type: ignore[arg-type]
+
+
+class Compiles:
+    """What `choose_middle` compiles with: fails for some ways, and notes all that are asked for."""
+
+    def __init__(self, failures: Mapping[object, RunFailure]) -> None:
+        self.failures = failures
+        self.asked: list[object] = []
+
+    def __call__(self, tiled: bool, pipelines: Mapping[str, str] | None = None) -> CompiledResult:
+        room = pipelines["tiled"].split("room=")[1][:2] if pipelines else "80"
+        way = room if tiled else "direct"
+        self.asked.append(way)
+        if way in self.failures:
+            raise self.failures[way]
+        return compiled(TURN, "always" if tiled else "never")
+
+
+def failure(code: str, *, internal: bool = False) -> RunFailure:
+    """A compile that fails with a code."""
+    return RunFailure(Diagnostic("error", f"[{code}] no"), internal=internal)
+
+
+def test_smaller_tiles_where_a_program_is_too_large() -> None:
+    ways = Compiles({"80": failure("NCC_EOOM002"), "50": failure("NCC_EOOM002")})
+    _, chosen = through_tiles(get_machine("trn1"), ways)
+    assert ways.asked == ["80", "50", "25"]
+    assert chosen.pipelines is not None and "room=25" in chosen.pipelines["tiled"]
+
+
+def test_a_refusal_is_the_first_one() -> None:
+    module = compile_text(TURN, "trn1", replace(EXACT, compile_to="hlo")).module
+    first = failure("NCC_EOOM002")
+    ways = Compiles({"direct": first, "80": failure("NIR_TIL001")})
+    with pytest.raises(RunFailure) as raised:
+        choose_middle(module, get_machine("trn1"), ways)
+    assert raised.value is first and ways.asked == ["direct", "80"]
+
+
+def test_the_direct_way_stays_where_tiles_are_refused() -> None:
+    module = compile_text(TURN, "trn1", replace(EXACT, compile_to="hlo")).module
+    chosen = choose_middle(module, get_machine("trn1"), Compiles({"80": failure("NIR_TIL001")}))
+    assert not chosen.tiled
+
+
+@pytest.mark.parametrize("way", ["direct", "80"])
+def test_an_internal_error_is_none_to_fall_back_from(way: str) -> None:
+    module = compile_text(TURN, "trn1", replace(EXACT, compile_to="hlo")).module
+    wrong = failure("NIR_NC010", internal=True)
+    with pytest.raises(RunFailure) as raised:
+        choose_middle(module, get_machine("trn1"), Compiles({way: wrong}))
+    assert raised.value is wrong
