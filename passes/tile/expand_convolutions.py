@@ -8,9 +8,10 @@ from xdsl.ir import Operation, SSAValue
 
 from neuronir.dialects.hlo.attributes import i64_array
 from neuronir.dialects.hlo.linear import ConvolutionOp
+from neuronir.dialects.hlo.unary import ConvertOp
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.hlo.support.build import Emitter
-from neuronir.passes.hlo.support.values import element, integer
+from neuronir.passes.hlo.support.values import element, integer, ints
 from neuronir.passes.hlo.support.walk import erase_dead
 from neuronir.passes.lowering.convolution.numbers import Numbers, numbers_of_op
 
@@ -26,6 +27,7 @@ def expand_convolution(op: Operation) -> None:
     """Write a convolution in a form that has layouts and a rule for tiles, where there is one."""
     if not isinstance(op, ConvolutionOp) or integer(op, "batch_group_count") != 1:
         return
+    take_reversal(op)
     n = numbers_of_op(op)
     taps = [shape_of(op.rhs)[d] for d in n.k_spatial]
     places = [shape_of(op.result)[d] for d in n.o_spatial]
@@ -41,6 +43,25 @@ def expand_convolution(op: Operation) -> None:
         new = _padded(build, op, n)
     op.result.replace_all_uses_with(new)
     erase_dead(op)
+
+
+def take_reversal(op: ConvolutionOp) -> None:
+    """A kernel that is reversed along taps is taken as it is, from its last tap on."""
+    n, reverse = numbers_of_op(op), op.rhs.owner
+    convert = reverse if isinstance(reverse, ConvertOp) else None
+    if convert is not None:
+        reverse = convert.operands[0].owner
+    if not isinstance(reverse, Operation) or reverse.name != "hlo.reverse":
+        return
+    turned = ints(reverse, "dimensions")
+    if not set(turned) <= set(n.k_spatial):
+        return
+    kernel = reverse.operands[0]
+    if convert is not None:
+        kernel = Emitter(op).emit("convert", [kernel], convert.results[0].type, {})
+    op.operands[1] = kernel
+    now = [r != (d in turned) for d, r in zip(n.k_spatial, n.reversal, strict=True)]
+    op.properties["window_reversal"] = i64_array([int(r) for r in now])
 
 
 def _image(build: Emitter, op: ConvolutionOp, n: Numbers) -> SSAValue:

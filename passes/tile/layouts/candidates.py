@@ -26,7 +26,9 @@ def candidates(shape: tuple[int, ...], limit: int) -> tuple[Partition, ...]:
                     continue
                 for a in digits(shape, e, limit // n):
                     if a.size >= LEAST and a.size * n > limit // 2:
-                        found[in_order([(a, n), (whole, 1)])] = None
+                        # rows one behind the other in HBM are one transfer
+                        rows = [(a, n), (whole, 1)] if e < d else [(whole, a.size), (a, 1)]
+                        found[in_order(rows)] = None
     found[()] = None
     found[everywhere(prod(shape), limit)] = None
     return tuple(found)
