@@ -8,6 +8,7 @@ from xdsl.ir import Attribute, Operation
 
 from neuronir.dialects.support.dtypes import byte_size, hlo_name, is_float, is_integer
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.passes.hlo.counted_loop import counted_loop
 from neuronir.passes.hlo.support.build import reducer_opcode
 from neuronir.passes.hlo.support.values import element, integer, ints, producer, string
 
@@ -32,6 +33,8 @@ class Legality:
     element_types: frozenset[str]
     addresses: bool = True
     """Whether transfers take addresses that are computed at run time."""
+    loops: bool = True
+    """Whether loops of a known number of rounds stay loops; otherwise all are unrolled."""
     integers: bool = True
     """Whether an engine computes 32-bit integers; otherwise all arithmetic is in fp32."""
     _judged: dict[int, tuple[Attribute, Problem | None]] = field(
@@ -63,6 +66,8 @@ class Legality:
         if not self.addresses and _computes_addresses(op):
             reason = f"{self.target} has no transfers whose addresses are computed at run time"
             found.append(Problem("NCC_EVRF001", reason))
+        if opcode == "while" and self.loops and counted_loop(op) is not None:
+            check = None
         problem = None if check is None or found else check(op)
         return found if problem is None else [*found, problem]
 
@@ -105,7 +110,7 @@ def _computes_addresses(op: Operation) -> bool:
 
 
 def _while(op: Operation) -> Problem:
-    """Loops are unrolled before ops are judged; why one is left."""
+    """Loops of few rounds are unrolled before ops are judged; why one is left."""
     if "trip_count" not in op.properties:
         return Problem("NIR_DYNAMIC_WHILE", "its trip count depends on data")
     count = integer(op, "trip_count")
@@ -198,6 +203,7 @@ INF1 = Legality(
     frozenset((_ELEMENTWISE + " " + _OTHERS).split()) - {"remainder"},
     frozenset("pred s8 s16 s32 s64 u8 u16 u32 f16 bf16 f32".split()),
     addresses=False,
+    loops=False,
     integers=False,
 )
 

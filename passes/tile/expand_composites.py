@@ -7,10 +7,12 @@ hlo made of one so that there are rows for the partitions, become one again: lay
 here.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 
 from xdsl.context import Context
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
@@ -27,6 +29,7 @@ from neuronir.dialects.tile.rules import combiner, shape_of
 from neuronir.passes.hlo.inline import move_block
 from neuronir.passes.hlo.support.values import ints
 from neuronir.passes.hlo.support.walk import erase_dead, functions
+from neuronir.passes.tile.counted_loops import write_loops
 from neuronir.passes.tile.expand_convolutions import expand_convolution
 from neuronir.passes.tile.fit import check_elements
 from neuronir.passes.tile.float_indices import compare_in_floats
@@ -44,7 +47,7 @@ class TileExpandComposites(ModulePass):
     Softmax, layer norm and RMS norm become their reductions and elementwise ops, so that what is
     around them can be tiled and fused with each part. Each reader of a view (a broadcast, a
     reshape, a transpose, an iota or a constant number) gets a view of its own, since two readers
-    may need different parts of it.
+    may need different parts of it. Loops of a known number of rounds become `scf.for`.
     """
 
     name = "tile-expand-composites"
@@ -53,31 +56,48 @@ class TileExpandComposites(ModulePass):
         for function in functions(op):
             check_elements(function)
             block = function.body.block
-            for inner in list(block.ops):
-                if isinstance(inner, CompositeOp) and inner.kind.data not in KEPT:
-                    value = move_block(inner.regions[0].block, list(inner.operands), inner)
-                    inner.results[0].replace_all_uses_with(value)
-                    inner.detach()
-                    inner.erase()
-            for inner in list(block.ops):
-                if isinstance(inner, ReduceOp):
-                    join_reductions(inner)
-            for inner in list(block.ops):
-                scatter_as_one_hot(inner)
-                expand_convolution(inner)
-            compare_in_floats(block)
-            for inner in list(block.ops):
-                if inner.name == "hlo.dot":
-                    scale_behind(inner)
-            for inner in list(block.ops):
-                if inner.name == "hlo.subtract":
-                    add_negation(inner)
-            for inner in reversed(list(block.ops)):
-                erase_dead(inner)
+            write_loops(block)
+            nested = list(loop_bodies(block))
+            for one in nested:
+                expand(one)
             copy_results(block)
-            separate_views(block)
-            for inner in reversed(list(block.ops)):
-                erase_dead(inner)
+            for one in nested:
+                separate_views(one)
+                for inner in reversed(list(one.ops)):
+                    erase_dead(inner)
+
+
+def loop_bodies(block: Block) -> Iterator[Block]:
+    """A block, and the bodies of the loops in it."""
+    yield block
+    for op in block.ops:
+        if isinstance(op, scf.ForOp):
+            yield from loop_bodies(op.body.block)
+
+
+def expand(block: Block) -> None:
+    """Take the ops of one block apart."""
+    for inner in list(block.ops):
+        if isinstance(inner, CompositeOp) and inner.kind.data not in KEPT:
+            value = move_block(inner.regions[0].block, list(inner.operands), inner)
+            inner.results[0].replace_all_uses_with(value)
+            inner.detach()
+            inner.erase()
+    for inner in list(block.ops):
+        if isinstance(inner, ReduceOp):
+            join_reductions(inner)
+    for inner in list(block.ops):
+        scatter_as_one_hot(inner)
+        expand_convolution(inner)
+    compare_in_floats(block)
+    for inner in list(block.ops):
+        if inner.name == "hlo.dot":
+            scale_behind(inner)
+    for inner in list(block.ops):
+        if inner.name == "hlo.subtract":
+            add_negation(inner)
+    for inner in reversed(list(block.ops)):
+        erase_dead(inner)
 
 
 def join_reductions(op: ReduceOp) -> None:

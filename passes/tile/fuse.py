@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
@@ -13,7 +14,7 @@ from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.hlo.support.walk import erase_dead, functions
 from neuronir.passes.statistics import record
 from neuronir.passes.tile.fit import check_types
-from neuronir.passes.tile.group import Group, is_source
+from neuronir.passes.tile.group import Group, is_cast, is_source, is_view
 from neuronir.passes.tile.grouping import Grouping
 from neuronir.passes.tile.loops import Nest, Where
 from neuronir.passes.tile.residency import may_stay, settle
@@ -49,29 +50,122 @@ def machine_of(module: ModuleOp, target: str, name: str) -> Machine:
 
 
 def fuse_block(block: Block, machine: Machine, room: float = 0.8) -> None:
-    """Write the ops of a block as groups, with their loops."""
+    """Write the ops of a block as groups, with their loops; the body of a loop of the program by
+    itself, and what is in front of it and behind it apart."""
     last = block.last_op
     assert last is not None
-    write_groups(
-        block,
-        *settle(
-            Grouping(block, machine, may_stay(block, machine) - frozenset(_leaves(last)), room)
-        ),
-    )
+    old = [op for op in block.ops if op is not last]
+    writer = Written(block, last, old)
+    part: list[Operation] = []
+    for op in old:
+        if not isinstance(op, scf.ForOp):
+            part.append(op)
+            continue
+        writer.groups(*_settled(block, part, machine, room), op)
+        part = []
+        writer.loop(op)
+        fuse_block(op.body.block, machine, room)
+    writer.groups(*_settled(block, part, machine, room), last)
+    writer.finish()
+
+
+def _settled(
+    block: Block, ops: Sequence[Operation], machine: Machine, room: float
+) -> tuple[list[Group], frozenset[SSAValue]]:
+    last = block.last_op
+    assert last is not None
+    resident = may_stay(ops, machine)
+    if not isinstance(last, scf.YieldOp):
+        resident -= frozenset(_leaves(last))
+    return settle(Grouping(block, machine, resident, room, ops))
 
 
 def write_groups(block: Block, groups: Sequence[Group], resident: frozenset[SSAValue]) -> None:
     """Write the ops of a block as these groups; `resident` values stay in SBUF between them."""
     last = block.last_op
     assert last is not None
-    old = [op for op in block.ops if op is not last]
-    mapping: dict[SSAValue, SSAValue] = {}
-    for group in groups:
-        where = Where(block, last)
-        Nest(group, mapping, resident).write(where)
-        record("tile-fuse", "groups")
-        record("tile-fuse", "loops", len(group.loops))
-    _finish(block, last, old, mapping)
+    writer = Written(block, last, [op for op in block.ops if op is not last])
+    writer.groups(groups, resident, last)
+    writer.finish()
+
+
+class Written:
+    """A block that is written anew: what its old values have become."""
+
+    def __init__(self, block: Block, last: Operation, old: Sequence[Operation]) -> None:
+        self.block = block
+        self.last = last
+        self.old = list(old)
+        self.mapping: dict[SSAValue, SSAValue] = {}
+
+    def groups(
+        self, groups: Sequence[Group], resident: frozenset[SSAValue], before: Operation
+    ) -> None:
+        """Write groups in front of an op; `resident` values stay in SBUF between them."""
+        for group in groups:
+            Nest(group, self.mapping, resident).write(Where(self.block, before))
+            record("tile-fuse", "groups")
+            record("tile-fuse", "loops", len(group.loops))
+
+    def loop(self, op: scf.ForOp) -> None:
+        """Let a loop read what its operands, and what its body takes from outside, have become;
+        its body has views of its own."""
+        self.old.remove(op)
+        for i, v in enumerate(op.operands):
+            op.operands[i] = self.renewed(v, op)
+        body = op.body.block
+        inside: dict[SSAValue, SSAValue] = {}
+        assert body.first_op is not None
+        first = body.first_op
+        for inner in list(op.body.walk()):
+            for i, v in enumerate(inner.operands):
+                if v.owner is self.block or getattr(v.owner, "parent", None) is self.block:
+                    inner.operands[i] = self._seen(v, first, inside)
+
+    def _seen(
+        self, value: SSAValue, first: Operation, inside: dict[SSAValue, SSAValue]
+    ) -> SSAValue:
+        """A value from outside in a loop, where views of it are made anew."""
+        if value in self.mapping:
+            return self.mapping[value]
+        if value in inside:
+            return inside[value]
+        op = value.owner
+        if not isinstance(op, Operation) or not is_view(op) or is_cast(op):
+            return value
+        copy = op.clone({v: self._seen(v, first, inside) for v in op.operands})
+        assert first.parent is not None
+        first.parent.insert_op_before(copy, first)
+        inside[value] = copy.results[0]
+        return copy.results[0]
+
+    def renewed(self, value: SSAValue, before: Operation) -> SSAValue:
+        """What a value has become; views, tuples and what is put into arrays are made anew."""
+        if value in self.mapping or isinstance(value, BlockArgument):
+            return self.mapping.get(value, value)
+        op = value.owner
+        assert isinstance(op, Operation)
+        if op.parent is not self.block or op not in self.old or is_source(op):
+            return value
+        copy = op.clone({v: self.renewed(v, before) for v in op.operands})
+        self.block.insert_op_before(copy, before)
+        self.mapping[value] = copy.results[0]
+        return copy.results[0]
+
+    def finish(self) -> None:
+        """Let what ends the block read the new values; drop the old ops."""
+        for i, v in enumerate(self.last.operands):
+            self.last.operands[i] = self.renewed(v, self.last)
+        for op in reversed(self.old):
+            if is_source(op):
+                continue
+            for r in op.results:
+                if r in self.mapping:
+                    assert not any(use.operation not in self.old for use in r.uses)
+            op.detach()
+            op.erase(safe_erase=False)
+        for op in list(self.block.ops):
+            erase_dead(op)
 
 
 def _leaves(last: Operation) -> list[SSAValue]:
@@ -85,32 +179,3 @@ def _leaves(last: Operation) -> list[SSAValue]:
         else:
             out.append(v)
     return out
-
-
-def _finish(
-    block: Block, last: Operation, old: list[Operation], mapping: dict[SSAValue, SSAValue]
-) -> None:
-    """Let what is left (views, tuples, the return) read the new values; drop the old ops."""
-
-    def renewed(value: SSAValue) -> SSAValue:
-        if value in mapping or isinstance(value, BlockArgument):
-            return mapping.get(value, value)
-        op = value.owner
-        assert isinstance(op, Operation)
-        copy = op.clone({v: renewed(v) for v in op.operands})
-        block.insert_op_before(copy, last)
-        mapping[value] = copy.results[0]
-        return copy.results[0]
-
-    for i, v in enumerate(last.operands):
-        last.operands[i] = renewed(v)
-    for op in reversed(old):
-        if is_source(op):
-            continue
-        for r in op.results:
-            if r in mapping:
-                assert not any(use.operation not in old for use in r.uses)
-        op.detach()
-        op.erase(safe_erase=False)
-    for op in list(block.ops):
-        erase_dead(op)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
 
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
@@ -173,16 +174,19 @@ def is_cast(op: Operation) -> bool:
         if not value.owner.operands:
             return False
         value = value.owner.operands[0]
-    return isinstance(value, BlockArgument) or is_source(value.owner)
+    if isinstance(value, BlockArgument):
+        return not isinstance(value.owner.parent_op(), scf.ForOp)
+    return is_source(value.owner)
 
 
 def is_source(op: Operation | Block) -> bool:
-    """Whether an op is an array of constants."""
-    return (
-        isinstance(op, Operation)
-        and op.name == "hlo.constant"
-        and prod(shape_of(op.results[0])) != 1
-    )
+    """Whether an op is an array of constants, or what a loop of the program reads: a slice, the
+    number of the round; they stay where they are."""
+    if not isinstance(op, Operation):
+        return False
+    if op.name in ("tensor.extract_slice", "tile.index") or op.name.startswith("arith."):
+        return True
+    return op.name == "hlo.constant" and prod(shape_of(op.results[0])) != 1
 
 
 def root_of(value: SSAValue) -> SSAValue:

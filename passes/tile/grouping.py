@@ -39,12 +39,22 @@ MANY_OPS = 120
 """Ops of a group at most: the body of its loop is pipelined as a whole."""
 
 
+APART = frozenset(("hlo.tuple", "tensor.insert_slice", "tile.empty"))
+"""Ops of the program's loops and results that no group has."""
+
+
 class Grouping:
     """Finds the groups of a block."""
 
     def __init__(
-        self, block: Block, machine: Machine, resident: frozenset[SSAValue], room: float
+        self,
+        block: Block,
+        machine: Machine,
+        resident: frozenset[SSAValue],
+        room: float,
+        part: Sequence[Operation] | None = None,
     ) -> None:
+        """`part`: the ops of the block that are grouped; without it all but the last one."""
         self.machine = machine
         self.times = GroupTimes(machine, resident)
         self.resident = resident
@@ -52,7 +62,9 @@ class Grouping:
         ops = [op for op in block.ops if op is not block.last_op]
         self.order = {op: i for i, op in enumerate(ops)}
         self.nodes = [
-            op for op in ops if op.name != "hlo.tuple" and not is_view(op) and not is_source(op)
+            op
+            for op in (ops if part is None else part)
+            if op.name not in APART and not is_view(op) and not is_source(op)
         ]
         self.members: dict[Operation, frozenset[Operation]] = {}
         self.known: dict[frozenset[Operation], tuple[Group, Times] | None] = {}

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.tile.group import Group, is_source, is_view, item_bytes, nbytes
-from neuronir.passes.tile.grouping import Grouping
+from neuronir.passes.tile.grouping import APART, Grouping
 from neuronir.passes.tile.times import spread
 from neuronir.passes.tile.whole import whole
 
@@ -19,15 +19,14 @@ LEAST_ROOM = 0.6
 """Of what a group may have, what it has at least: values that stay go to HBM before it has less."""
 
 
-def may_stay(block: Block, machine: Machine) -> frozenset[SSAValue]:
+def may_stay(ops: Sequence[Operation], machine: Machine) -> frozenset[SSAValue]:
     """Values that are small enough to stay in SBUF from one group to another."""
     room = machine.sbuf_usable_partition_bytes * machine.partitions // SHARE
     return frozenset(
         r
-        for op in block.ops
+        for op in ops
         for r in op.results
-        if not (is_view(op) or is_source(op) or whole(op) or op.name == "hlo.tuple")
-        and nbytes(r) <= room
+        if not (is_view(op) or is_source(op) or whole(op) or op.name in APART) and nbytes(r) <= room
     )
 
 

@@ -134,6 +134,9 @@ class Choice:
     def carried_on(self, loop: scf.ForOp, index: int) -> None:
         """Let what a round hands on have the layout in which the next one takes it."""
 
+    def exactly(self, op: Operation, index: int, like: SSAValue) -> None:
+        """Let an op read an operand in the very layout of another value."""
+
     def put_together(self, value: SSAValue, where: Partition) -> None:
         """Give what tiles are put into a layout, wherever it is carried."""
 
@@ -352,6 +355,7 @@ class Choice:
         self.carry(argument, best)
         if not self.values.is_number(init):
             self.operand(op, 3 + i, best)
+            self.exactly(op, 3 + i, argument)
 
     def carry(self, argument: BlockArgument, partition: Partition) -> None:
         """Give what a loop adds up a layout."""

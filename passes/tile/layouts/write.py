@@ -264,6 +264,14 @@ class Writer(Choice):
         assert last is not None
         if last.operands[index].type != argument.type:
             self.operand(last, index, self.given[argument])
+            self.exactly(last, index, argument)
+
+    def exactly(self, op: Operation, index: int, like: SSAValue) -> None:
+        layout, value = layout_of(like), op.operands[index]
+        assert layout is not None
+        if layout_of(value) != layout:
+            place_ = from_layout(shape_of(like), layout)
+            op.operands[index] = self._converted(value, place_, op)
 
     def put_together(self, value: SSAValue, where: Partition) -> None:
         full = place(shape_of(value), where)

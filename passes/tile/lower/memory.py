@@ -181,6 +181,8 @@ def lower_for(state: Lower, op: Operation) -> None:
     together: set[int] = set()
     for i, (init, argument) in enumerate(zip(op.iter_args, block.args[1:], strict=True)):
         if init in state.memory:
+            if not assembled(init):
+                raise NeuronError("NIR_TIL009", "what a loop hands on lies in HBM")
             state.memory[argument] = state.memory[init]
             continue
         if assembled(init):

@@ -1,0 +1,192 @@
+"""While loops that are loops over rounds: what each carried element is, and what indices are."""
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import DenseArrayBase
+from xdsl.ir import Operation, OpResult, SSAValue
+
+from neuronir.passes.hlo.support.values import constant, integer, ints, shape, string
+from neuronir.passes.hlo.unroll_while import COUNTER
+from neuronir.passes.hlo.while_carry import WhileParts, carried_index, while_parts
+
+_SAME = ("hlo.copy", "hlo.convert", "hlo.reshape", "hlo.bitcast")
+_HOLDS = {
+    "LT": lambda a, b: a < b,
+    "LE": lambda a, b: a <= b,
+    "GT": lambda a, b: a > b,
+    "GE": lambda a, b: a >= b,
+}
+
+
+@dataclass(frozen=True)
+class Linear:
+    """A number in round r of a loop: `factor` * r + `first`."""
+
+    factor: int
+    first: int
+
+    def ends(self, count: int) -> tuple[int, int]:
+        """Its values in the first and in the last of `count` rounds."""
+        return self.first, self.first + self.factor * (count - 1)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A slice of an array, of which one dimension moves with the rounds."""
+
+    starts: tuple[int, ...]
+    dim: int | None
+    at: Linear | None
+
+
+@dataclass(frozen=True)
+class CountedLoop:
+    """A loop of `count` rounds over `parts`.
+
+    Of the carried elements `kept` are the same in each round, `counter` counts, `written` are
+    arrays of which each round writes one slice, which are read behind the loop only, and the rest
+    are handed on from round to round (`states`).
+    """
+
+    parts: WhileParts
+    count: int
+    counter: int
+    number: Linear
+    kept: frozenset[int]
+    written: dict[int, Part]
+    states: tuple[int, ...]
+
+    def linear(self, value: SSAValue) -> Linear | None:
+        """A whole number in the body as one of the round; None for others."""
+        if carried_index(value, self.parts.body) == self.counter:
+            return self.number
+        array = constant(value)
+        if array is not None and array.size == 1 and array.dtype.kind in "iu":
+            return Linear(0, int(array.reshape(-1)[0]))
+        op = value.owner
+        if not isinstance(op, OpResult | Operation):
+            return None
+        return self._of(op)
+
+    def _of(self, op: Operation) -> Linear | None:
+        if op.name in _SAME:
+            return self.linear(op.operands[0])
+        if op.name == "hlo.select":
+            return self._selected(op)
+        sides = [self.linear(v) for v in op.operands]
+        if any(s is None for s in sides) or op.name == "hlo.compare":
+            return None
+        found = [s for s in sides if s is not None]
+        if op.name == "hlo.negate":
+            return Linear(-found[0].factor, -found[0].first)
+        if len(found) != 2:
+            return None
+        a, b = found
+        if op.name == "hlo.add":
+            return Linear(a.factor + b.factor, a.first + b.first)
+        if op.name == "hlo.subtract":
+            return Linear(a.factor - b.factor, a.first - b.first)
+        if op.name == "hlo.multiply" and 0 in (a.factor, b.factor):
+            return Linear(a.factor * b.first + b.factor * a.first, a.first * b.first)
+        if op.name in ("hlo.maximum", "hlo.minimum"):
+            larger = op.name == "hlo.maximum"
+            ends = list(zip(a.ends(self.count), b.ends(self.count), strict=True))
+            if all(x >= y for x, y in ends):
+                return a if larger else b
+            if all(y >= x for x, y in ends):
+                return b if larger else a
+        return None
+
+    def _selected(self, op: Operation) -> Linear | None:
+        """A choice that is the same in all rounds, such as that of an index that is negative."""
+        compare = op.operands[0].owner
+        if not isinstance(compare, Operation) or compare.name != "hlo.compare":
+            return None
+        sides = [self.linear(v) for v in compare.operands]
+        holds = _HOLDS.get(string(compare, "direction"))
+        if holds is None or sides[0] is None or sides[1] is None:
+            return None
+        ends = zip(sides[0].ends(self.count), sides[1].ends(self.count), strict=True)
+        found = {holds(a, b) for a, b in ends}
+        return self.linear(op.operands[1 if found == {True} else 2]) if len(found) == 1 else None
+
+    def part(self, op: Operation) -> Part | None:
+        """The slice that a dynamic_slice or dynamic_update_slice reads or writes in each round;
+        None where it depends on data, moves along several dimensions, or not by multiples of its
+        size."""
+        begin = 1 if op.name == "hlo.dynamic_slice" else 2
+        whole = shape(op.operands[0])
+        sizes = ints(op, "slice_sizes") if begin == 1 else shape(op.operands[1])
+        starts, moves = [], []
+        for d, v in enumerate(op.operands[begin:]):
+            at = self.linear(v)
+            if at is None:
+                return None
+            last = whole[d] - sizes[d]
+            if at.factor == 0:
+                starts.append(min(max(at.first, 0), last))
+                continue
+            if any(n < 0 or n > last for n in at.ends(self.count)):
+                return None
+            if at.factor % sizes[d] or at.first % sizes[d]:
+                return None
+            starts.append(0)
+            moves.append((d, at))
+        if len(moves) > 1:
+            return None
+        return Part(tuple(starts), *(moves[0] if moves else (None, None)))
+
+
+def counted_loop(op: Operation) -> CountedLoop | None:
+    """A hlo.while as a loop over rounds; None where it is none, or where arrays that it writes
+    slice by slice are read, or are not written in full."""
+    parts = while_parts(op)
+    numbers = op.attributes.get(COUNTER)
+    if (
+        parts is None
+        or "trip_count" not in op.properties
+        or not isinstance(numbers, DenseArrayBase)
+    ):
+        return None
+    counter, start, step = (int(n) for n in numbers.get_values())
+    count = integer(op, "trip_count")
+    kept = frozenset(i for i, v in enumerate(parts.next) if carried_index(v, parts.body) == i)
+    loop = CountedLoop(parts, count, counter, Linear(step, start), kept, {}, ())
+    written: dict[int, Part] = {}
+    states: list[int] = []
+    for i, v in enumerate(parts.next):
+        if i in kept or i == counter:
+            continue
+        part = _written(loop, i, v)
+        if part is None:
+            states.append(i)
+        elif _in_full(part, v, count):
+            written[i] = part
+        else:
+            return None
+    return CountedLoop(parts, count, counter, loop.number, kept, written, tuple(states))
+
+
+def _written(loop: CountedLoop, index: int, value: SSAValue) -> Part | None:
+    """The slice of a carried array that a round writes, where nothing else in the body reads the
+    array."""
+    op = value.owner
+    if not isinstance(op, Operation) or op.name != "hlo.dynamic_update_slice":
+        return None
+    body = loop.parts.body
+    reads = [u for u in body.args[0].uses if integer(u.operation, "index") == index]
+    uses = sum(len(list(u.operation.results[0].uses)) for u in reads)
+    if carried_index(op.operands[0], body) != index or uses != 1 or not value.has_one_use():
+        return None
+    part = loop.part(op)
+    return part if part is not None and part.at is not None else None
+
+
+def _in_full(part: Part, value: SSAValue, count: int) -> bool:
+    """Whether all rounds together write all of an array."""
+    op = value.owner
+    assert isinstance(op, Operation) and part.at is not None and part.dim is not None
+    whole, tile = shape(op.operands[0]), shape(op.operands[1])
+    along = all(a == b for d, (a, b) in enumerate(zip(whole, tile, strict=True)) if d != part.dim)
+    width = tile[part.dim]
+    return along and abs(part.at.factor) == width and count * width == whole[part.dim]

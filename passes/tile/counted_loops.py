@@ -1,0 +1,208 @@
+"""Loops of the program as scf.for: carried tensors, slices that move with the round."""
+
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    DenseArrayBase,
+    IndexType,
+    IntegerAttr,
+    i64,
+)
+from xdsl.dialects.tensor import ExtractSliceOp, InsertSliceOp
+from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
+
+from neuronir.dialects.hlo.unary import CopyOp
+from neuronir.dialects.tile.ops import EmptyOp, IndexOp
+from neuronir.dialects.tile.rules import shape_of
+from neuronir.passes.hlo.counted_loop import CountedLoop, Linear, Part, counted_loop
+from neuronir.passes.hlo.support.build import Emitter
+from neuronir.passes.hlo.support.values import element, integer
+from neuronir.passes.hlo.support.walk import erase_dead
+from neuronir.passes.hlo.while_carry import GTE
+
+
+def write_loops(block: Block) -> None:
+    """Write the loops of a block, and those in them, as scf.for."""
+    for op in list(block.ops):
+        if op.name != "hlo.while":
+            continue
+        loop = counted_loop(op)
+        if loop is not None:
+            write_loops(_Writer(loop).write())
+
+
+class _Writer:
+    """Writes one loop."""
+
+    def __init__(self, loop: CountedLoop) -> None:
+        self.loop = loop
+        self.op = loop.parts.op
+        self.body = Block(arg_types=[IndexType()])
+        self.end = scf.YieldOp()
+        self.body.add_op(self.end)
+        self.values: dict[SSAValue, SSAValue] = {}
+        self.carried = [*loop.written, *loop.states]
+        self.slices: dict[int, SSAValue] = {}  # what written arrays have become
+
+    def write(self) -> Block:
+        """The loop in place of the old one; its body."""
+        loop, parts = self.loop, self.loop.parts
+        begin = [self._begin(i) for i in self.carried]
+        for v in begin:
+            self.body.insert_arg(v.type, len(self.body.args))
+        inside = dict(zip(self.carried, self.body.args[1:], strict=True))
+        for use in list(parts.body.args[0].uses):
+            i = integer(use.operation, "index")
+            result = use.operation.results[0]
+            if i == loop.counter:
+                continue
+            self.values[result] = parts.init[i] if i in loop.kept else inside[i]
+        for op in parts.body.ops:
+            if op.name not in (GTE, "hlo.return", "hlo.tuple"):
+                self._op(op)
+        last = [self.slices[i] if i in loop.written else self._next(i) for i in self.carried]
+        self._add(scf.YieldOp(*last))
+        self.end.detach()
+        for op in reversed(list(self.body.ops)):
+            erase_dead(op)
+        low, high, step = (self._outside(n) for n in (0, loop.count, 1))
+        new = scf.ForOp(low, high, step, begin, Region(self.body))
+        new.location = self.op.location
+        self._before(new)
+        self._replace(dict(zip(self.carried, new.results, strict=True)))
+        return self.body
+
+    # around the loop
+
+    def _before(self, op: Operation) -> Operation:
+        assert self.op.parent is not None
+        op.location = self.op.location
+        self.op.parent.insert_op_before(op, self.op)
+        return op
+
+    def _outside(self, number: int) -> SSAValue:
+        return self._before(arith.ConstantOp(IntegerAttr(number, IndexType()))).results[0]
+
+    def _begin(self, index: int) -> SSAValue:
+        init = self.loop.parts.init[index]
+        if index in self.loop.written:
+            return self._before(EmptyOp.make("hbm", init.type)).results[0]
+        copy = CopyOp.create(operands=[init], result_types=[init.type])
+        return self._before(copy).results[0]
+
+    def _replace(self, results: dict[int, SSAValue]) -> None:
+        """Let those behind the loop read what it gives."""
+        loop = self.loop
+        for use in list(self.op.results[0].uses):
+            get = use.operation
+            i = integer(get, "index")
+            if i == loop.counter:
+                number = loop.number.first + loop.number.factor * loop.count
+                value: SSAValue = Emitter(get).scalar(number, element(get.results[0]))
+            else:
+                value = loop.parts.init[i] if i in loop.kept else results[i]
+            get.results[0].replace_all_uses_with(value)
+            get.detach()
+            get.erase()
+        start = self.op.operands[0].owner
+        self.op.detach()
+        self.op.erase()
+        if isinstance(start, Operation):
+            erase_dead(start)
+
+    # in the body
+
+    def _add(self, op: Operation, like: Operation | None = None) -> Operation:
+        op.location = (like or self.op).location
+        self.body.insert_op_before(op, self.end)
+        return op
+
+    def _op(self, op: Operation) -> None:
+        for v in op.operands:
+            self._counted(v)
+        part = self.loop.part(op) if op.name == "hlo.dynamic_slice" else None
+        if part is not None and part.at is not None and self._lies_outside(op.operands[0]):
+            self.values[op.results[0]] = self._slice(op, part)
+            return
+        if op.name == "hlo.dynamic_update_slice":
+            for i, written in self.loop.written.items():
+                if self.loop.parts.next[i] is op.results[0]:
+                    self.slices[i] = self._insert(op, i, written)
+                    return
+        copy = self._add(op.clone(self.values), op)
+        for old, new in zip(op.results, copy.results, strict=True):
+            self.values[old] = new
+
+    def _counted(self, value: SSAValue) -> None:
+        """The number of the round as a tensor, where an op reads it."""
+        get = value.owner
+        if value in self.values or not isinstance(get, Operation) or get.name != GTE:
+            return
+        number, type_ = self.loop.number, element(value)
+        build = Emitter(self.end, source=get)
+        found: SSAValue = self._add(IndexOp.make(self.body.args[0], type_), get).results[0]
+        if number.factor != 1:
+            found = build.binary("multiply", found, build.scalar(number.factor, type_))
+        if number.first:
+            found = build.binary("add", found, build.scalar(number.first, type_))
+        self.values[value] = found
+
+    def _lies_outside(self, value: SSAValue) -> bool:
+        mine = self.values.get(value, value)
+        return mine.owner is not self.body and getattr(mine.owner, "parent", None) is not self.body
+
+    def _slice(self, op: Operation, part: Part) -> SSAValue:
+        source, type_ = self.values[op.operands[0]], op.results[0].type
+        offset, static = self._place(part)
+        new = ExtractSliceOp.build(
+            operands=[source, offset, [], []],
+            result_types=[type_],
+            properties=_static(static, shape_of(op.results[0])),
+        )
+        return self._add(new, op).results[0]
+
+    def _insert(self, op: Operation, index: int, part: Part) -> SSAValue:
+        source, dest = self.values[op.operands[1]], self.values[op.operands[0]]
+        if isinstance(source, BlockArgument):
+            copy = CopyOp.create(operands=[source], result_types=[source.type])
+            source = self._add(copy, op).results[0]
+        offset, static = self._place(part)
+        new = InsertSliceOp.build(
+            operands=[source, dest, offset, [], []],
+            result_types=[dest.type],
+            properties=_static(static, shape_of(source)),
+        )
+        return self._add(new, op).results[0]
+
+    def _place(self, part: Part) -> tuple[list[SSAValue], list[int]]:
+        static = list(part.starts)
+        if part.at is None or part.dim is None:
+            return [], static
+        static[part.dim] = DYNAMIC_INDEX
+        return [self._index(part.at)], static
+
+    def _index(self, at: Linear) -> SSAValue:
+        value: SSAValue = self.body.args[0]
+        if at.factor != 1:
+            factor = self._add(arith.ConstantOp(IntegerAttr(at.factor, IndexType()))).results[0]
+            value = self._add(arith.MuliOp(value, factor)).results[0]
+        if at.first:
+            first = self._add(arith.ConstantOp(IntegerAttr(at.first, IndexType()))).results[0]
+            value = self._add(arith.AddiOp(value, first)).results[0]
+        return value
+
+    def _next(self, index: int) -> SSAValue:
+        """What is handed on: a value of its own, since others may read what it is a view of."""
+        value = self.loop.parts.next[index]
+        self._counted(value)
+        new = CopyOp.create(operands=[self.values.get(value, value)], result_types=[value.type])
+        return self._add(new).results[0]
+
+
+def _static(offsets: list[int], sizes: tuple[int, ...]) -> dict[str, DenseArrayBase]:
+    ones = [1] * len(sizes)
+    return {
+        "static_offsets": DenseArrayBase.from_list(i64, offsets),
+        "static_sizes": DenseArrayBase.from_list(i64, list(sizes)),
+        "static_strides": DenseArrayBase.from_list(i64, ones),
+    }
