@@ -22,7 +22,7 @@ from neuronir.targets.simulator.timing import simulate_timing
 if TYPE_CHECKING:
     from neuronir.driver.compiler import CompiledResult
 
-NEAR = 1.3
+NEAR = 1.5
 """A time of at most so many times the least one is not tried to be beaten."""
 SMALL_NS = 50_000.0
 """A time up to which a program is small: latencies decide, which tiles do not change."""
