@@ -23,6 +23,7 @@ from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.lazy import as_array
 from neuronir.dialects.support.location import file_line_col, source_name
 from neuronir.passes.hlo.center_norms import forget_centred
+from neuronir.passes.hlo.support.values import integer
 from neuronir.passes.lowering.batch.split_batch import ACROSS
 from neuronir.passes.lowering.bounds import least_dma_ns, least_pe_ns, leaves_of
 from neuronir.passes.lowering.choices import Choices
@@ -187,6 +188,12 @@ def lower_op(state: Lowering, op: Operation) -> None:
         return
     if empty.lower_empty(state, op):
         return
+    if op.name == "hlo.while" and "trip_count" in op.properties:
+        raise NeuronError(
+            "NCC_EVRF001",
+            f"{source_name(op)}: its {integer(op, 'trip_count')} iterations make too many ops to "
+            "unroll, and it is no loop for phase tiled",
+        )
     rule = RULES.get(op.name)
     if rule is None:
         raise NeuronError(

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, OpResult, SSAValue
+from xdsl.traits import IsTerminator, Pure
 
 from neuronir.passes.hlo.support.build import Emitter
 
@@ -48,7 +49,9 @@ def entry(module: ModuleOp) -> FuncOp | None:
 
 def has_effect(op: Operation) -> bool:
     """Whether an op has to stay although its results are unused."""
-    if op.name in KEPT_OPS or not op.name.startswith("hlo."):
+    if not op.name.startswith("hlo."):
+        return op.has_trait(IsTerminator) or not op.has_trait(Pure)
+    if op.name in KEPT_OPS:
         return True
     if op.name == COMPOSITE:
         return False

@@ -12,7 +12,7 @@ from xdsl.dialects.tensor import InsertSliceOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from neuronir.dialects.hlo.constants import lazy_constant
-from neuronir.dialects.nc.enums import DType, Space
+from neuronir.dialects.nc.enums import AluOp, DType, Space
 from neuronir.dialects.nc.ops import View
 from neuronir.dialects.nc.records import space_of
 from neuronir.dialects.support.errors import NeuronError
@@ -25,6 +25,7 @@ from neuronir.passes.lowering.layouts.columns import by_columns
 from neuronir.passes.lowering.layouts.layout import Form, dim_atoms, merge, split_at
 from neuronir.passes.lowering.layouts.values import new_value
 from neuronir.passes.lowering.layouts.views import chunks, dma_views, in_parts, walked
+from neuronir.passes.lowering.rules.elementwise import engine_for
 from neuronir.passes.lowering.streaming.loop_op import make_loop
 from neuronir.passes.tile.layouts.carried import assembled, final
 from neuronir.passes.tile.layouts.maps import own
@@ -76,12 +77,21 @@ def constant_form(state: Lower, op: Operation, value: SSAValue) -> Form:
     return Form(form.buffer, form.partition, form.free, 0, offset, dtype.name.lower(), form.copies)
 
 
+MOST_NUMBERS = 4096
+"""Rounds of a loop whose numbers are a table; those of longer loops are counted."""
+
+
 @register_lowering("tile.index")
 def lower_index(state: Lower, op: Operation) -> None:
-    """An index as a number: an element of a table, by the rounds that it hangs on."""
+    """An index as a number: an element of a table, by the rounds that it hangs on, or a count."""
     assert isinstance(op, IndexOp)
     number, terms = state.indices.of(op.index)
     dtype = state.dtype(op.result)
+    if prod(state.indices.counts[r] for r, _ in terms) > MOST_NUMBERS:
+        if len(terms) != 1 or dtype not in (DType.I32, DType.U32):
+            raise NeuronError("NIR_TIL009", "the numbers of so many rounds are no table")
+        state.set(op.result, _counted(state, state.counters[terms[0][0]], terms[0][1], number))
+        return
     table = np.full((1,), number, np.int64)
     stride, moved = 1, []
     for round_, factor in reversed(terms):
@@ -95,6 +105,29 @@ def lower_index(state: Lower, op: Operation) -> None:
     buffer, offset = state.constants.keep(name, data, dtype)
     form = Form(buffer, (), (), 0, offset, dtype.name.lower(), n, False, tuple(moved))
     state.set(op.result, form)
+
+
+def _counted(state: Lower, counter: Form, factor: int, number: int) -> Form:
+    """The number of a round, times a factor and more."""
+    if factor == 1 and not number:
+        return counter
+    engine = engine_for(AluOp.ADD, DType.I32, state.machine.has_pool)
+    n = counter.partitions
+    out = replace(counter, buffer=state.emitter.sbuf(n, 1, DType.I32))
+    dst, src = (f.at(0, n, ((1, 1),)) for f in (out, counter))
+    state.emitter.tensor_scalar(dst, src, AluOp.MULTIPLY, factor, AluOp.ADD, number, engine=engine)
+    return out
+
+
+def _count(state: Lower, loop: scf.ForOp, index: SSAValue, rounds: int) -> Form | None:
+    """A counter in front of a long loop whose rounds are read as numbers."""
+    if rounds <= MOST_NUMBERS or not any(isinstance(o, IndexOp) for o in loop.body.walk()):
+        return None
+    n = state.machine.partitions
+    form = Form(state.emitter.sbuf(n, 1, DType.I32), (), (), copies=n)
+    state.emitter.memset(form.at(0, n, ((1, 1),)), 0.0)
+    state.counters[index] = form
+    return form
 
 
 @register_lowering("tile.empty")
@@ -195,6 +228,7 @@ def lower_for(state: Lower, op: Operation) -> None:
     body = Block(arg_types=[IndexType()])
     state.indices.rounds[block.args[0]] = Round(body.args[0], step)
     state.indices.counts[body.args[0]] = rounds
+    counter = _count(state, op, body.args[0], rounds)
     state.emitter.enter()
     for inner in block.ops:
         if not isinstance(inner, scf.YieldOp):
@@ -202,6 +236,10 @@ def lower_for(state: Lower, op: Operation) -> None:
     last = cast(scf.YieldOp, block.last_op)
     for i, form in sums.items():
         copy(state, state.held(last.operands[i]), form)
+    if counter is not None:
+        view = counter.at(0, counter.partitions, ((1, 1),))
+        engine = engine_for(AluOp.ADD, DType.I32, state.machine.has_pool)
+        state.emitter.tensor_scalar(view, view, AluOp.ADD, 1, engine=engine)
     make_loop(state.emitter, rounds, body)
     if state.requests and not state.emitter.depth:
         _share_banks(state)

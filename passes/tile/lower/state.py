@@ -50,6 +50,7 @@ class Lower:
         self.constants = Constants(self.emitter)
         self.converter = Converter(self.emitter, self.constants)
         self.indices = Indices()
+        self.counters: dict[SSAValue, Form] = {}  # of long loops, by their round
         self.special: frozenset[SSAValue] = frozenset()  # values with infinities or NaN
         self.values: dict[SSAValue, Value] = {}
         self.memory: dict[SSAValue, Form] = {}  # what lies in HBM

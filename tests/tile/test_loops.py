@@ -1,0 +1,158 @@
+"""Loops of the program that stay loops: what they carry, read and write slice by slice."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from neuronir.driver import CompileOptions, compile_text
+from neuronir.targets.simulator.functional import run
+from tests.differential.stages import failures
+from tests.tile.test_found import arguments
+
+ROUNDS = 2500
+"""So many that unrolling them would make more ops than hlo-unroll-while does."""
+
+
+def loop(state: str, body: str, results: str) -> str:
+    """A loop that counts `i` and carries `state` (name = type), with `body` in each round."""
+    names = [part.split("=")[0].strip() for part in state.split(";")]
+    types = [part.split("=")[1].strip() for part in state.split(";")]
+    tuple_ = f"(s32[], {', '.join(types)})"
+    gets = "\n  ".join(
+        f"{n} = {t} get-tuple-element(t), index={k + 1}"
+        for k, (n, t) in enumerate(zip(names, types, strict=True))
+    )
+    begin = "\n  ".join(
+        f"{n} = {t} parameter({k})" for k, (n, t) in enumerate(zip(names, types, strict=True))
+    )
+    outs = "\n  ".join(
+        f"o{k} = {t} get-tuple-element(l), index={k + 1}" for k, t in enumerate(types)
+    )
+    chosen = [f"o{names.index(n)}" for n in results.split()]
+    kinds = [types[names.index(n)] for n in results.split()]
+    return f"""HloModule loop
+body {{
+  t = {tuple_} parameter(0)
+  i = s32[] get-tuple-element(t), index=0
+  {gets}
+  one = s32[] constant(1)
+  z = s32[] constant(0)
+  next_i = s32[] add(i, one)
+  {body}
+  ROOT r = {tuple_} tuple(next_i, {", ".join("next_" + n for n in names)})
+}}
+cond {{
+  t = {tuple_} parameter(0)
+  i = s32[] get-tuple-element(t), index=0
+  n = s32[] constant({ROUNDS})
+  ROOT l = pred[] compare(i, n), direction=LT
+}}
+ENTRY e {{
+  {begin}
+  z = s32[] constant(0)
+  t = {tuple_} tuple(z, {", ".join(names)})
+  l = {tuple_} while(t), condition=cond, body=body
+  {outs}
+  ROOT r = ({", ".join(kinds)}) tuple({", ".join(chosen)})
+}}
+"""
+
+
+RECURRENT = loop(
+    f"h = f32[4,8]; ys = f32[{ROUNDS},4,8]; xs = f32[{ROUNDS},4,8]; w = f32[8,8]",
+    f"""part = f32[1,4,8] dynamic-slice(xs, i, z, z), dynamic_slice_sizes={{1,4,8}}
+  x = f32[4,8] reshape(part)
+  d = f32[4,8] dot(h, w), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+  s = f32[4,8] add(d, x)
+  next_h = f32[4,8] tanh(s)
+  row = f32[1,4,8] reshape(next_h)
+  next_ys = f32[{ROUNDS},4,8] dynamic-update-slice(ys, row, i, z, z)
+  next_xs = f32[{ROUNDS},4,8] copy(xs)
+  next_w = f32[8,8] copy(w)""",
+    "h ys",
+)
+BACKWARDS = loop(
+    f"h = f32[4,8]; ys = f32[{ROUNDS},4,8]; xs = f32[{ROUNDS},4,8]",
+    f"""last = s32[] constant({ROUNDS - 1})
+  k = s32[] subtract(last, i)
+  below = pred[] compare(k, z), direction=LT
+  n = s32[] constant({ROUNDS})
+  wrapped = s32[] add(k, n)
+  j = s32[] select(below, wrapped, k)
+  part = f32[1,4,8] dynamic-slice(xs, j, z, z), dynamic_slice_sizes={{1,4,8}}
+  x = f32[4,8] reshape(part)
+  half = f32[] constant(0.5)
+  halves = f32[4,8] broadcast(half), dimensions={{}}
+  less = f32[4,8] multiply(h, halves)
+  next_h = f32[4,8] add(less, x)
+  row = f32[1,4,8] reshape(next_h)
+  next_ys = f32[{ROUNDS},4,8] dynamic-update-slice(ys, row, j, z, z)
+  next_xs = f32[{ROUNDS},4,8] copy(xs)""",
+    "h ys",
+)
+EXCHANGED = loop(
+    "a = f32[4,8]; b = f32[4,8]",
+    """f = f32[] convert(i)
+  g = f32[4,8] broadcast(f), dimensions={}
+  small = f32[] constant(0.0001)
+  smalls = f32[4,8] broadcast(small), dimensions={}
+  s = f32[4,8] multiply(g, smalls)
+  c = f32[4,8] subtract(a, s)
+  e = f32[4,8] tanh(c)
+  p = f32[4,8] cosine(e)
+  q = f32[4,8] multiply(p, e)
+  next_a = f32[4,8] copy(b)
+  next_b = f32[4,8] maximum(q, s)""",
+    "a b",
+)
+
+
+LONG = EXCHANGED.replace(f"constant({ROUNDS})", f"constant({2 * ROUNDS})")
+"""More rounds than there are numbers in a table."""
+
+
+@pytest.mark.parametrize(
+    "text", [RECURRENT, BACKWARDS, EXCHANGED, LONG], ids=["rnn", "back", "swap", "long"]
+)
+def test_loops_stay_loops(text: str) -> None:
+    """The tiled module, the nc module and the binary agree with the interpreter."""
+    module = compile_text(text, "trn1", CompileOptions(compile_to="tiled")).module
+    assert sum(op.name == "scf.for" for op in module.walk()) == 1
+    assert not failures(text, arguments(text), "none", None, ("tiled", "virtual", "binary"))
+
+
+def test_compile_time_does_not_grow_with_rounds() -> None:
+    """As many instructions for 40 times as many rounds, whose number is counted."""
+    counts: list[int] = []
+    for rounds in (ROUNDS, 40 * ROUNDS):
+        text = EXCHANGED.replace(f"constant({ROUNDS})", f"constant({rounds})")
+        program = compile_text(text, "trn1", CompileOptions(auto_cast="none")).program
+        assert program is not None
+        counts.append(str(program.streams).count("Instruction("))
+    assert abs(counts[0] - counts[1]) <= 4  # a counter in place of a table
+
+
+def test_arrays_that_are_read_while_they_are_written_are_refused() -> None:
+    """A loop that reads what it has written is none of these: refused by name, with its rounds."""
+    text = RECURRENT.replace("dynamic-slice(xs, i, z, z)", "dynamic-slice(ys, i, z, z)")
+    with pytest.raises(Exception, match="NCC_EVRF001.*2500 iterations"):
+        compile_text(text, "trn1", CompileOptions())
+
+
+def test_results_are_those_of_numpy() -> None:
+    """A running sum with decay, backwards."""
+    args: list[Any] = arguments(BACKWARDS)
+    program = compile_text(BACKWARDS, "trn1", CompileOptions(auto_cast="none")).program
+    assert program is not None
+    from neuronir.dialects.nc.machine import get_machine
+
+    used = sorted(v.index for v in program.variables if v.kind == "input")
+    h, ys = run(program, [args[i] for i in used], get_machine("trn1")).outputs
+    want = np.zeros((ROUNDS, 4, 8))
+    state = args[0].astype(np.float64)
+    for j in reversed(range(ROUNDS)):
+        state = 0.5 * state + args[2][j]
+        want[j] = state
+    assert np.abs(ys - want).max() <= 2.0**-22 * np.abs(want).max()
+    assert np.abs(h - want[0]).max() <= 2.0**-22 * np.abs(want).max()
