@@ -166,7 +166,7 @@ class Choice:
             for i, need in enumerate(p.needs):
                 if need is None or (best is not None and total >= best[0]):
                     continue
-                total += self.need_cost(op.operands[i], need)
+                total += self.need_cost(op, i, need)
             if best is None or total < best[0]:
                 best = total, p
         if best is None or best[0] == NEVER:
@@ -189,22 +189,29 @@ class Choice:
         places = self.joined(op, best[1], places)
         self.lay_out(op.results[0], self.result_place(op, best[1], places))
 
-    def need_cost(self, value: SSAValue, need: Partition) -> float:
+    def need_cost(self, op: Operation, index: int, need: Partition) -> float:
         """The cost of having an operand in a partition, by the copies that there are."""
-        if self.values.is_number(value):
+        if self.values.is_number(op.operands[index]):
             return 0.0
-        root, views = self.values.chain(value)
-        return self.way_to(root, views, need)[0]
+        return self.way_to(op, index, need)[0]
 
     def way_to(
-        self, root: SSAValue, views: Sequence[Operation], need: Partition
+        self, op: Operation, index: int, need: Partition
     ) -> tuple[float, Partition | None, bool]:
-        """The least cost of a view of a value in a partition, the partition that the value has for
-        that, and whether the view changes after that."""
+        """The least cost of having an operand, a view of a value, in a partition, each time that
+        the op is computed; the partition that the value has for that, and whether the view changes
+        after that."""
+        root, views = self.values.chain(op.operands[index])
+        assert op.parent is not None
+        share = self.values.weight(root) / self.values.weights[op.parent]
         best: tuple[float, Partition | None, bool] = NEVER, None, False
         wanted = self.values.back(views, need)
         if wanted is not None:
-            best = self.bring(root, wanted)[0], wanted, False
+            cost, way = self.bring(root, wanted)
+            if isinstance(way, tuple) and any(v.name in SLICES for v in views):
+                others = sum(any(v.name in SLICES for v in u.views) for u in self.values.uses(root))
+                cost /= max(1, others)  # other slices will want the same
+            best = share * cost, wanted, False
         if not views or not (wanted is None or any(v.name in SLICES for v in views)):
             return best
         view = views[0].results[0]
@@ -212,7 +219,7 @@ class Choice:
             found = self.values.forward(views, c)
             if found is None:
                 continue
-            cost = self.bring(root, c)[0] + self.tables.change(view, found, need)
+            cost = share * self.bring(root, c)[0] + self.tables.change(view, found, need)
             if cost < best[0]:
                 best = cost, c, True
         return best
@@ -252,7 +259,7 @@ class Choice:
     def operand(self, op: Operation, index: int, need: Partition) -> Place:
         """Let an operand have a partition; its layout, as the op sees it."""
         root, views = self.values.chain(op.operands[index])
-        _, wanted, turned = self.way_to(root, views, need)
+        _, wanted, turned = self.way_to(op, index, need)
         if wanted is None:
             raise NoLayouts(f"a value of {shape_of(root)} for {op.name}")
         cast = next((v for v in views if v in self.values.casts), None)
@@ -386,7 +393,7 @@ class Choice:
             part = part_of(op, w)
             if part is None or own(w, prod(shape_of(op.dest))) != w:
                 continue
-            cost = after / max(1.0, rounds) + self.need_cost(op.source, part)
+            cost = after / max(1.0, rounds) + self.need_cost(op, 0, part)
             if cost < best[0]:
                 best = cost, w
         if best[1] is None:

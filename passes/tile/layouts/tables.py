@@ -102,7 +102,7 @@ class Tables:
         operands = max(1, sum(not self.values.is_number(v) for v in op.operands))
         for p in self.plans(op):
             need = p.needs[use.index]
-            change = 0.0 if need is None else self.seen(value, c, use.views, need)
+            change = 0.0 if need is None else self.seen(value, c, use.views, need, times)
             if change >= best:
                 continue
             after = 0.0
@@ -116,6 +116,7 @@ class Tables:
 
     def _others(self, use: Use, plan: Plan) -> float:
         """What a way of computing an op costs to bring its other operands, as they were last."""
+        assert use.op.parent is not None
         total = 0.0
         for i, need in enumerate(plan.needs):
             if i == use.index or need is None or self.values.is_number(use.op.operands[i]):
@@ -123,21 +124,27 @@ class Tables:
             root, views = self.values.chain(use.op.operands[i])
             copies = self.known.get(root, ())
             if copies:
-                each = min(self.seen(root, c, views, need) for c in copies)
-                total += self.values.weight(root) * each
+                weight = self.values.weight(root)
+                times = self.values.weights[use.op.parent] / weight
+                total += weight * min(self.seen(root, c, views, need, times) for c in copies)
         return total
 
     def seen(
-        self, value: SSAValue, c: Partition, views: Sequence[Operation], need: Partition
+        self,
+        value: SSAValue,
+        c: Partition,
+        views: Sequence[Operation],
+        need: Partition,
+        times: float = 1.0,
     ) -> float:
         """The least cost of having a view of a value that has partition `c` in the partition
-        `need`: the value changes, or the view of it."""
+        `need`: the value changes, or the view of it, which is read `times` as often."""
         wanted = self.values.back(views, need)
         best = NEVER if wanted is None else self.change(value, c, wanted)
         if views and best > 0 and (wanted is None or any(v.name in SLICES for v in views)):
             found = self.values.forward(views, c)
             if found is not None:
-                best = min(best, self.change(views[0].results[0], found, need))
+                best = min(best, times * self.change(views[0].results[0], found, need))
         return best
 
     def _stored(self, value: SSAValue, c: Partition, use: Use, times: float) -> float:
