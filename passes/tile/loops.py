@@ -44,6 +44,7 @@ class Where:
         self.values: dict[Key, SSAValue] = dict(outer.values) if outer else {}
         self.slices: dict[object, SSAValue] = dict(outer.slices) if outer else {}
         self.location: LocationAttr = outer.location if outer else UnknownLoc()
+        self.outermost: Where = outer.outermost if outer else self
 
     def add(self, op: Operation) -> Operation:
         """Put an op here; one that stands for nothing in the source is located with the group."""
@@ -284,10 +285,11 @@ class Nest:
         if op.name == "hlo.pad" and tuple(shape) == shape_of(operands[0]):
             where.values[result] = operands[0]  # a tile that lies inside
             return
-        new = where.add(retile(op, operands, shape, edges))
-        where.values[result] = new.results[0]
-        if isinstance(op, IotaOp):
-            where.values[result] = self._moved(where, op, new.results[0], tiles)
+        new = retile(op, operands, shape, edges)
+        if isinstance(op, IotaOp):  # the same in all rounds, but for where it begins
+            where.values[result] = self._moved(where, op, self._iota(where, new), tiles)
+            return
+        where.values[result] = where.add(new).results[0]
 
     def _edges(self, op: Operation, tiles: Tiles) -> dict[int, int]:
         """For dimensions of which a window is needed: where what is needed begins, from the tile of
@@ -314,6 +316,14 @@ class Nest:
         if tiling.combine == "hlo.add" and is_float(type_.element_type):
             number = -0.0
         return where.add(constant_op(np.asarray(number, np_dtype(type_.element_type)))).results[0]
+
+    def _iota(self, where: Where, new: Operation) -> SSAValue:
+        """An iota in front of all loops."""
+        first = where.outermost
+        mark = ("iota", new.results[0].type, new.properties["iota_dimension"])
+        if mark not in first.slices:
+            first.slices[mark] = first.add(new).results[0]
+        return first.slices[mark]
 
     def _moved(self, where: Where, op: IotaOp, tile: SSAValue, tiles: Tiles) -> SSAValue:
         """An iota whose tile does not begin at 0."""
