@@ -16,13 +16,14 @@ def to_target(
     cast_type: str = "bf16",
     gathers: bool = True,
     integers: bool = True,
+    scans: bool = True,
 ) -> str:
     """The pass specification from an imported module to what lowering for a target takes.
 
-    The lowering takes straight-line programs, so loops are written out. `gathers`: the machine's
-    transfers take addresses at run time; `integers`: an engine of it computes integers. Composites
-    are found before decomposition, which would take them apart; types are judged last, when dead
-    code is gone.
+    Loops of few rounds are written out. `gathers`: the machine's transfers take addresses at run
+    time; `integers`: an engine of it computes integers; `scans`: one computes recurrences along a
+    row. Composites are found before decomposition, which would take them apart; types are judged
+    last, when dead code is gone.
     """
     cast = f'hlo-auto-cast{{mode="{auto_cast}" type="{cast_type}"}}'
     return ",".join(
@@ -31,7 +32,7 @@ def to_target(
             "hlo-fold-conditional{select=true}",
             "hlo-find-composites",
             *(() if gathers else ("hlo-gather-to-dot",)),
-            'hlo-decompose{keep="logistic"}',
+            f'hlo-decompose{{keep="logistic"{" scans=true" if scans else ""}}}',
             _CLEAN,
             *(() if integers else ("hlo-exact-integers", _CLEAN)),
             "hlo-fold-scales",
@@ -54,6 +55,6 @@ PIPELINES: dict[str, str] = {
     "hlo-to-trn1": to_target("trn1"),
     "hlo-to-trn1-matmult": to_target("trn1", auto_cast="matmult"),
     "hlo-to-trn1-all": to_target("trn1", auto_cast="all"),
-    "hlo-to-inf1": to_target("inf1", auto_cast="all", gathers=False, integers=False),
+    "hlo-to-inf1": to_target("inf1", auto_cast="all", gathers=False, integers=False, scans=False),
 }
 """Pipeline name to pass specification."""

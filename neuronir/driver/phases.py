@@ -64,6 +64,7 @@ def pipeline_of(
                 cast_type=cast_type,
                 gathers=target.machine.gather_in_dma,
                 integers=target.machine.has_pool,
+                scans=target.machine.generation >= 2,
             )
         else:
             text = _with_precision(text, cast, cast_type)

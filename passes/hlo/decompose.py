@@ -61,31 +61,33 @@ class HloDecomposePass(ModulePass):
     """Rewrite ops that the target does not do natively by documented formulas on simpler ops.
 
     Floating point: floor, ceil, round_nearest_even, round_nearest_afz (adding and subtracting
-    2^mantissa), power (products for small integer exponents, else exp(y * log|x|) with the rules of
-    IEEE pow), exponential_minus_one and log_plus_one without cancellation, logistic, cbrt, tan,
+    2^mantissa), power (products for small integer exponents, else exp(y * log|x|) with the rules
+    of IEEE pow), exponential_minus_one and log_plus_one without cancellation, logistic, cbrt, tan,
     atan2, sine and cosine (range reduction), asin and acos (by atan2), hyperbolic functions and
-    their inverses (without cancellation), is_finite, sign, clamp, remainder (long division, exact),
-    reduce_precision, comparisons in total order. Integers: divide and remainder (a quotient in f32,
-    corrected), power (by squares), popcnt, count_leading_zeros, shifts by the width or more. Larger
-    ones: batch_norm_*, cumulative reduce_window (by doubling), select_and_scatter, reductions of
-    (value, index) pairs, long ones to a few elements (in two stages), scatters that multiply or
-    combine bits (updates for one place first, found by comparing all pairs), scatters that add
-    integers or keep the largest or smallest of 32-bit ones (f32 scatters of parts that add up
-    exactly), optimization_barrier; cholesky and triangular_solve of matrices up to 64 (column by
-    column); dots of integers (exact products of bf16 digits), dots and convolutions of f32 with a
-    narrower type (both in f32, or both narrow where the f32 operand was converted from narrow), and
-    batches of dots that are too small for a tensor engine (multiplications and a sum); grouped
-    convolutions (groups by batch become groups of features, and small groups one filter with zeros
-    between them); sort (a place for each element by comparing all pairs, or a bitonic network; s32
-    keys where the comparator compares one function of both sides) and topk (the best, k times).
-    Narrow floats take transcendental functions in f32. `keep` lists opcodes to leave alone because
-    the target has them. Pooling windows, other dots, other convolutions and reverse are never
-    touched, nor are the regions of reducers; those of composites are rewritten like the program,
-    and simplified where that changed them.
+    their inverses (without cancellation), is_finite, sign, clamp, remainder (long division,
+    exact), reduce_precision, comparisons in total order. Integers: divide and remainder (a
+    quotient in f32, corrected), power (by squares), popcnt, count_leading_zeros, shifts by the
+    width or more. Larger ones: batch_norm_*, cumulative reduce_window (by doubling),
+    select_and_scatter, reductions of (value, index) pairs, long ones to a few elements (in two
+    stages), scatters that multiply or combine bits (updates for one place first, found by
+    comparing all pairs), scatters that add integers or keep the largest or smallest of 32-bit ones
+    (f32 scatters of parts that add up exactly), optimization_barrier; cholesky and
+    triangular_solve of matrices up to 64 (column by column); dots of integers (exact products of
+    bf16 digits), dots and convolutions of f32 with a narrower type (both in f32, or both narrow
+    where the f32 operand was converted from narrow), and batches of dots that are too small for a
+    tensor engine (multiplications and a sum); grouped convolutions (groups by batch become groups
+    of features, and small groups one filter with zeros between them); sort (a place for each
+    element by comparing all pairs, or a bitonic network; s32 keys where the comparator compares
+    one function of both sides) and topk (the best, k times). Narrow floats take transcendental
+    functions in f32. `keep` lists opcodes to leave alone because the target has them; with `scans`
+    it has recurrences along a row, and running sums of floats stay. Pooling windows, other dots,
+    other convolutions and reverse are never touched, nor are the regions of reducers; those of
+    composites are rewritten like the program, and simplified where that changed them.
     """
 
     name = "hlo-decompose"
     keep: tuple[str, ...] = ()
+    scans: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         known = decompositions()
@@ -97,6 +99,8 @@ class HloDecomposePass(ModulePass):
                 help="opcodes with a decomposition: " + ", ".join(sorted(known)),
             )
         rules = {f"hlo.{o}": (rule,) for o, rule in known.items() if o not in self.keep}
+        if self.scans:
+            rules["hlo.reduce_window"] = (windows.without_scans,)
         count = 0
         for block in tuple(blocks(op, composites=True)):
             if not _is_program(block):

@@ -27,7 +27,7 @@ def reduce_window(op: Operation, e: Emitter) -> SSAValue | None:
 
     Other windows (pooling) are left as they are.
     """
-    direction = _cumulative(op)
+    direction = cumulative(op)
     opcode = reducer_opcode(op)
     if direction is None or opcode is None:
         return None
@@ -49,7 +49,23 @@ def reduce_window(op: Operation, e: Emitter) -> SSAValue | None:
     return e.convert(x, element(op.results[0]))
 
 
-def _cumulative(op: Operation) -> tuple[int, bool] | None:
+def without_scans(op: Operation, e: Emitter) -> SSAValue | None:
+    """The same where the target has recurrences, but for those: of floats, from the beginning."""
+    direction = cumulative(op)
+    if direction is None or direction[1] or reducer_opcode(op) not in _SCANS:
+        return reduce_window(op, e)
+    kind, n = element(op.operands[0]), shape(op.operands[0])[direction[0]]
+    if not is_float(kind) or byte_size(kind) < 2 or not _SHORTEST <= n <= _LONGEST:
+        return reduce_window(op, e)
+    return None
+
+
+_SCANS = ("add", "multiply", "maximum", "minimum")
+_SHORTEST, _LONGEST = 32, 16_384
+"""Elements of a recurrence: fewer are combined in few steps, and a whole row lies in SBUF."""
+
+
+def cumulative(op: Operation) -> tuple[int, bool] | None:
     """(dimension, from the end) of a window that holds everything up to each place."""
     if len(op.operands) != 2 or shape(op.operands[0]) != shape(op.results[0]):
         return None

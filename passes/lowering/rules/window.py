@@ -13,6 +13,7 @@ from neuronir.dialects.hlo.reduction import ReduceWindowOp
 from neuronir.dialects.nc.enums import AluOp, Engine
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.location import source_name
+from neuronir.passes.hlo.decompositions.windows import cumulative
 from neuronir.passes.lowering.conversion.convert import Converter
 from neuronir.passes.lowering.convolution.padding import padded, renumbered
 from neuronir.passes.lowering.layouts.layout import Form, atom, dim_atoms, join, merge, row_major
@@ -26,6 +27,7 @@ from neuronir.passes.lowering.rules.reduce import (
     reducer,
     with_initial,
 )
+from neuronir.passes.lowering.rules.running import running
 from neuronir.passes.lowering.state import Lowering, span
 
 
@@ -48,6 +50,12 @@ def lower_reduce_window(state: Lowering, op: Operation) -> None:
         raise NeuronError("NCC_EVRF001", f"{source_name(op)}: the initial value must be a constant")
     dtype = state.dtype(op.results[0])
     alu = reducer(op, op.regions[0], dtype)
+    along = cumulative(op)
+    if along is not None and not along[1] and dtype.is_float and dtype.size >= 2:
+        found = running(state, op, value, along[0], alu)
+        if found is not None:
+            state.set(op.results[0], with_initial(state, found, alu, initial.scalar))
+            return
     rank = len(size)
     windowed = [
         d for d in range(rank) if size[d] > 1 or stride[d] > 1 or pads[2 * d] or pads[2 * d + 1]

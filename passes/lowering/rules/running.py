@@ -1,0 +1,67 @@
+"""Running sums, products and extremes: reduce_window over all up to each place, as a recurrence of
+DVE."""
+
+from xdsl.ir import Operation
+
+from neuronir.dialects.nc.enums import AluOp, DType, Engine
+from neuronir.dialects.nc.ops import View
+from neuronir.passes.lowering.layouts.layout import (
+    atom,
+    dim_atoms,
+    join,
+    merge,
+    row_major,
+    split_at,
+)
+from neuronir.passes.lowering.layouts.values import Value, new_value
+from neuronir.passes.lowering.layouts.views import numbers_of
+from neuronir.passes.lowering.rules.reduce import full_value, neutral
+from neuronir.passes.lowering.state import Lowering, span
+
+
+def running(state: Lowering, op: Operation, value: Value, axis: int, alu: AluOp) -> Value | None:
+    """What an op of two numbers makes of all elements up to each one along a dimension; None where
+    that dimension does not lie in one piece on the free axis.
+
+    `r[i] = (x[i] op r[i-1])`, in fp32: one pass of tensor_tensor_scan, at two cycles an element.
+    """
+    from neuronir.passes.lowering.rules.window import window_partition
+
+    value = full_value(state, value)
+    partition = window_partition(state, value, [axis])
+    form = state.converter.ensure(value, partition, span(partition))
+    form = state.converter.by_dimensions(value, form)
+    n, whole = value.shape[axis], atom(value.shape[axis], row_major(value.shape)[axis])
+    support = merge(dim_atoms(value.shape, range(len(value.shape))))
+    out = state.allocate(support, join(form.partition), value.dtype)
+    steps = [f.stride(whole) for f in (out, form)]
+    if None in steps or n > state.machine.max_free_sbuf:
+        return None
+    cuts = {whole.stride, whole.end}
+    rest = [
+        b
+        for a, _ in out.free
+        for b in split_at(a, cuts) or (a,)
+        if not (whole.stride <= b.stride and b.end <= whole.end)
+    ]
+    rows = form.partitions
+    ones = state.emitter.sbuf(rows, 1, DType.F32)
+    state.emitter.memset(View(ones, 0, rows, ((1, 1),)), 1.0 if alu is AluOp.ADD else -0.0)
+    other = View(ones, 0, rows, ((0, n),))
+    for number in numbers_of(rest):
+        dst = out.at(number, rows, ((steps[0] or 0, n),))
+        src = form.at(number, rows, ((steps[1] or 0, n),))
+        params: dict[str, float | int] = {"initial": neutral(alu, value.dtype)}
+        sources: list[View | None]
+        if alu is AluOp.ADD:  # 1 * r + x
+            sources, ops = [other, src, None], (AluOp.MULTIPLY, AluOp.ADD)
+        elif alu is AluOp.MULTIPLY:  # x * r - 0
+            sources, ops = [src, other, None], (AluOp.MULTIPLY, AluOp.ADD)
+        else:
+            sources, ops = [src, src, None], (alu, alu)
+        params.update(op0=ops[0], op1=ops[1])
+        state.emitter.emit("tensor_tensor_scan", [dst], sources, params, Engine.DVE)
+    result = new_value(value.shape, value.dtype)
+    result.special = value.may_be_special()
+    result.forms.append(out)
+    return result
