@@ -44,7 +44,8 @@ class Where:
         self.values: dict[Key, SSAValue] = dict(outer.values) if outer else {}
         self.slices: dict[object, SSAValue] = dict(outer.slices) if outer else {}
         self.location: LocationAttr = outer.location if outer else UnknownLoc()
-        self.outermost: Where = outer.outermost if outer else self
+        self.outer = outer
+        self.level: int = outer.level + 1 if outer else 0
 
     def add(self, op: Operation) -> Operation:
         """Put an op here; one that stands for nothing in the source is located with the group."""
@@ -55,6 +56,14 @@ class Where:
         else:
             self.block.insert_op_before(op, self.before)
         return op
+
+    def at(self, level: int) -> "Where":
+        """What is around this, within so many loops."""
+        found = self
+        while found.level > level:
+            assert found.outer is not None
+            found = found.outer
+        return found
 
     def index(self, number: int) -> SSAValue:
         """A constant index."""
@@ -319,7 +328,7 @@ class Nest:
 
     def _iota(self, where: Where, new: Operation) -> SSAValue:
         """An iota in front of all loops."""
-        first = where.outermost
+        first = where.at(0)
         mark = ("iota", new.results[0].type, new.properties["iota_dimension"])
         if mark not in first.slices:
             first.slices[mark] = first.add(new).results[0]
@@ -347,7 +356,11 @@ class Nest:
             return value
         mark = (value, tuple(tuple(row) for row in rows))
         if mark not in where.slices:
-            where.slices[mark] = self._slice(where, value, rows, tiles)
+            # in front of loops that do not move it
+            here = where.at(self.group.depth_of(self.group.based(moving)))
+            if mark not in here.slices:
+                here.slices[mark] = self._slice(here, value, rows, tiles)
+            where.slices[mark] = here.slices[mark]
         return where.slices[mark]
 
     # slices
