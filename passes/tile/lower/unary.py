@@ -1,11 +1,13 @@
 """Functions of ACT, conversions, and operations of DVE on one tile."""
 
 from dataclasses import replace
+from math import prod
 
 from xdsl.ir import Operation
 
 from neuronir.dialects.nc.enums import Activation, AluOp, DType
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.lowering.layouts.layout import Form
 from neuronir.passes.lowering.products.epilogue import activation_of
 from neuronir.passes.lowering.rules.elementwise import (
@@ -93,8 +95,9 @@ def _activation(state: Lower, op: Operation, operand: "Held | Lazy", func: Activ
             operand = materialize(state, op.operands[0], operand)
         else:
             scale, bias = found[0], found[1]
-    result, out = target(state, op)
-    total = row_sums(state, op, out)
+    summing = sums_beside(state, op)
+    result, out = target(state, op, summing)
+    total = None if summing is None else row_sums(state, summing)
     scalars = [] if total is None else [total]
     for step in steps(state, out, [operand], scalars):
         sums = None
@@ -106,20 +109,25 @@ def _activation(state: Lower, op: Operation, operand: "Held | Lazy", func: Activ
     state.set(result, out)
 
 
-def row_sums(state: Lower, op: Operation, out: Form) -> Form | None:
-    """Where the sums of a function's rows go, which ACT adds up along, where a reduction of the
-    result takes all of its innermost free digits and no others."""
+def sums_beside(state: Lower, op: Operation) -> Operation | None:
+    """The reduction whose sums ACT adds up along: it takes all of the innermost free digits of a
+    function's result, and no others."""
     from neuronir.passes.tile.lower.reduce import sums_rows
 
-    if out.dtype or state.dtype(op.results[0]) is not DType.F32:
+    result = op.results[0]
+    if state.dtype(result) is not DType.F32:
         return None
-    for use in op.results[0].uses:
-        if sums_rows(state, use.operation, op.results[0], out):
-            form = state.allocate(use.operation.results[0])
-            state.done.add(use.operation)
-            state.set(use.operation.results[0], form)
-            return see_rows(use.operation, form)
-    return None
+    form = state.place(result).form(result, prod(shape_of(result)))
+    users = (use.operation for use in result.uses)
+    return next((user for user in users if sums_rows(state, user, result, form)), None)
+
+
+def row_sums(state: Lower, op: Operation) -> Form:
+    """Where the sums of a reduction go."""
+    form = state.allocate(op.results[0])
+    state.done.add(op)
+    state.set(op.results[0], form)
+    return see_rows(op, form)
 
 
 def see_rows(op: Operation, form: Form) -> Form:

@@ -19,21 +19,17 @@ from neuronir.passes.tile.lower.steps import Step, steps, view_scalar
 from neuronir.passes.tile.lower.values import Held, Lazy, Number, Scalar
 
 
-def target(state: Lower, op: Operation) -> tuple[SSAValue, Form]:
-    """The buffer of a result: of its conversion where nobody else reads it."""
+def target(state: Lower, op: Operation, beside: Operation | None = None) -> tuple[SSAValue, Form]:
+    """The buffer of a result: of its conversion where nobody else reads it, but for `beside`."""
     result = op.results[0]
-    while True:
-        use = result.get_user_of_unique_use()
-        if use is None or use.name != "hlo.convert" or use.parent is not op.parent:
-            break
-        old, new = state.dtype(result), state.dtype(use.results[0])
-        if not (old.is_float and new.is_float and new.size < old.size):
-            break
-        if state.place(result) != state.place(use.results[0]):
-            break
-        state.done.add(use)
-        result = use.results[0]
-        break
+    users = [use.operation for use in result.uses if use.operation is not beside]
+    if len(users) == 1 and users[0].name == "hlo.convert" and users[0].parent is op.parent:
+        other = users[0].results[0]
+        old, new = state.dtype(result), state.dtype(other)
+        narrows = old.is_float and new.is_float and new.size < old.size
+        if narrows and state.place(result) == state.place(other):
+            state.done.add(users[0])
+            result = other
     return result, state.allocate(result)
 
 
