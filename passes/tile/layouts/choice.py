@@ -62,6 +62,7 @@ class Choice:
         self.machine = tables.values.machine
         self.known: dict[SSAValue, Known] = {}
         self.given: dict[SSAValue, Partition] = {}  # of what loops put together or carry
+        self.moves = False  # whether the operand that is brought moves through a product
         self.total = 0.0  # what the ops and the changes of layout take, in ns
 
     def copies(self) -> dict[SSAValue, list[Partition]]:
@@ -179,6 +180,7 @@ class Choice:
         self.total += self.values.weights[op.parent] * best[1].cost
         places: list[Place | None] = []
         for i, need in enumerate(best[1].needs):
+            self.moves = best[1].stationary == 1 - i
             if need is not None and self.values.is_number(op.operands[i]) and takes_arrays(op, i):
                 self.filled(op, i, need)
                 places.append(Place(need, ()))

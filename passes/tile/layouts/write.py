@@ -52,7 +52,7 @@ class Writer(Choice):
         return self._add(root, root, place(shape_of(root), partition), reader, kind)
 
     def converted(self, root: SSAValue, copy: Copy, wanted: Partition, reader: Operation) -> Copy:
-        where = self._target(root, copy.place, wanted)
+        where = self._target(root, copy.place, wanted, reader)
         return self._add(root, copy.value, where, reader, self.element(copy))
 
     def _add(
@@ -74,8 +74,9 @@ class Writer(Choice):
         self.info(root).copies.append(made)
         return made
 
-    def _target(self, value: SSAValue, where: Place, wanted: Partition) -> Place:
-        """The layout of a value that changes its partition, in the order that the change gives."""
+    def _target(self, value: SSAValue, where: Place, wanted: Partition, reader: Operation) -> Place:
+        """The layout of a value that changes its partition, in the order that the change gives,
+        but for what moves through a large product, whose order that of the product follows."""
         shape, size = shape_of(value), prod(shape_of(value))
         special = value in self.values.special
         how = way(self.machine, size, dtype(value), where.partition, wanted, special)
@@ -83,6 +84,9 @@ class Writer(Choice):
             return place(shape, wanted)
         if how in (Way.SAME, Way.SELECT):
             return place(shape, wanted, [a for a, _ in where.free])
+        if self.moves and reader.name == "hlo.dot":
+            if 2 * size <= prod(shape_of(reader.results[0])):
+                return place(shape, wanted)
         old = [a for a, _ in own(where.partition, size)]
         return self._turned(shape, dtype(value), wanted, old)
 
@@ -153,7 +157,7 @@ class Writer(Choice):
         for target in (via, wanted):
             if target is None or target == where.partition:
                 continue
-            where = self._target(value, where, target)
+            where = self._target(value, where, target, reader)
             value = self._converted(value, where, reader)
         return value, where
 
