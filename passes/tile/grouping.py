@@ -35,6 +35,8 @@ MOST_UNEVEN = 6
 """Rounds of a nest at most that are written out, as they are cut at edges."""
 SPLIT = 1.1
 """How much slower a group may be in less room before it is taken apart."""
+MOST_BETWEEN = 8
+"""Groups at most that are joined at once, as each lies between two others."""
 MANY_OPS = 120
 """Ops of a group at most: the body of its loop is pipelined as a whole."""
 
@@ -98,15 +100,19 @@ class Grouping:
         return group
 
     def _join(self, left: frozenset[Operation], right: frozenset[Operation]) -> bool:
-        if len(left) + len(right) > MANY_OPS or self._opaque(left) or self._opaque(right):
+        """Join two groups, and those between them, where that is faster."""
+        if len(left) + len(right) > MANY_OPS or left | right in self.known:
             return False
-        both = left | right
-        if both in self.known or self._between(left, right):
+        parts = [left, *self._between(left, right), right]
+        both = frozenset().union(*parts)
+        if len(both) > MANY_OPS or len(parts) > MOST_BETWEEN or any(map(self._opaque, parts)):
+            return False
+        if len(parts) > 2 and both in self.known:
             return False
         merged = self.best(both)
         if merged is None:
             return False
-        alone = [self.best(part) for part in (left, right)]
+        alone = [self.best(part) for part in parts]
         if all(a is not None for a in alone):
             before = sum(a[1].total for a in alone if a is not None)
             if merged[1].total > before:
@@ -118,20 +124,31 @@ class Grouping:
     def _opaque(self, ops: frozenset[Operation]) -> bool:
         return any(whole(op) for op in ops)
 
-    def _between(self, left: frozenset[Operation], right: frozenset[Operation]) -> bool:
-        """Whether something outside reads of the first and is read by the second."""
-        seen: set[frozenset[Operation]] = set()
-        work = [m for m in self._readers(left) if m is not right and m is not left]
+    def _between(
+        self, left: frozenset[Operation], right: frozenset[Operation]
+    ) -> list[frozenset[Operation]]:
+        """The groups outside that read of the first and are read by the second, in between."""
+        makers: dict[frozenset[Operation], list[frozenset[Operation]]] = {}
+        work = [left]
         while work:
             members = work.pop()
-            if members in seen:
-                continue
-            seen.add(members)
             for after in self._readers(members):
                 if after is right or after is left:
-                    return True
-                work.append(after)
-        return False
+                    if members is not left:
+                        makers.setdefault(right, []).append(members)
+                    continue
+                if after not in makers:
+                    makers[after] = []
+                    work.append(after)
+                makers[after].append(members)
+        found: dict[frozenset[Operation], None] = {}
+        work = list(makers.get(right, ()))
+        while work:
+            members = work.pop()
+            if members is not left and members not in found:
+                found[members] = None
+                work += makers.get(members, ())
+        return list(found)
 
     def _readers(self, ops: frozenset[Operation]) -> list[frozenset[Operation]]:
         found: dict[frozenset[Operation], None] = {}
