@@ -1,5 +1,6 @@
 """sort by ranks, or large ones by a bitonic network; topk by taking the best k times."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -338,6 +339,43 @@ def _alike(a: SSAValue, b: SSAValue) -> bool:
     return all(_alike(x, y) for x, y in zip(a.op.operands, b.op.operands, strict=True))
 
 
+_PARTITIONS = 128
+"""Rows that are worked on at once."""
+
+
+def _parts(dims: Sequence[int], k: int) -> int:
+    """Into how many parts rows are cut so that there is one for each partition; 1 where parts would
+    have few more elements than are taken of each."""
+    rows, n = prod(dims[:-1]), dims[-1]
+    fit = [c for c in range(1, _PARTITIONS // max(1, rows) + 1) if n % c == 0 and n // c >= 4 * k]
+    return max(fit, default=1)
+
+
+def _best(keys: SSAValue, index: SSAValue, k: int, n: int, e: Emitter) -> tuple[SSAValue, SSAValue]:
+    """The k largest keys of each row, of equal ones those of the lowest index first; `index` is
+    below n, and has no two alike in a row."""
+    dims = shape(keys)
+    last = len(dims) - 1
+    columns: list[tuple[SSAValue, SSAValue]] = []
+    free = e.fill(True, tensor(dims, i1))
+    least = -(2**31)
+    rest = keys
+    for _ in range(k):
+        best = e.reduce(rest, least, [last], "maximum")
+        wide = e.broadcast(best, dims, range(last))
+        same = e.binary("and", e.compare(rest, wide, "EQ"), free)
+        place = e.reduce(e.select(same, index, e.fill_like(n, index)), np.inf, [last], "minimum")
+        here = e.compare(index, e.broadcast(place, dims, range(last)), "NE")
+        free = e.binary("and", free, here)
+        rest = e.select(here, rest, e.fill_like(least, rest))
+        one = (*dims[:-1], 1)
+        columns.append((e.reshape(best, one), e.reshape(place, one)))
+    return (
+        e.concatenate([c[0] for c in columns], last),
+        e.concatenate([c[1] for c in columns], last),
+    )
+
+
 def topk(op: Operation, e: Emitter) -> SSAValue | None:
     """The k best of each row: k times the best and the first of its places; where k is large, a
     sort."""
@@ -355,7 +393,6 @@ def topk(op: Operation, e: Emitter) -> SSAValue | None:
     key = e.unary("not", key) if not largest else key
     index = e.iota(dims, len(dims) - 1, f32)
     steps = (n - 1).bit_length()
-    last = len(dims) - 1
     if 3 * k > 2 * steps * (steps + 1):
         starts, limits = [0] * len(dims), [*dims[:-1], k]
         down = e.unary("not", key)
@@ -366,24 +403,12 @@ def topk(op: Operation, e: Emitter) -> SSAValue | None:
         keys, places = (e.slice(v, starts, limits) for v in done)
         keys = e.unary("not", keys)
     else:
-        columns: list[tuple[SSAValue, SSAValue]] = []
-        free = e.fill(True, tensor(dims, i1))
-        least = -(2**31)
-        rest = key
-        for _ in range(k):
-            best = e.reduce(rest, least, [last], "maximum")
-            wide = e.broadcast(best, dims, range(last))
-            same = e.binary("and", e.compare(rest, wide, "EQ"), free)
-            place = e.reduce(
-                e.select(same, index, e.fill_like(n, index)), np.inf, [last], "minimum"
-            )
-            here = e.compare(index, e.broadcast(place, dims, range(last)), "NE")
-            free = e.binary("and", free, here)
-            rest = e.select(here, rest, e.fill_like(least, rest))
-            one = (*dims[:-1], 1)
-            columns.append((e.reshape(best, one), e.reshape(place, one)))
-        keys = e.concatenate([c[0] for c in columns], last)
-        places = e.concatenate([c[1] for c in columns], last)
+        parts = _parts(dims, k)
+        if parts > 1:  # the best of each part, on as many partitions, then of those
+            split = [*dims[:-1], parts, n // parts]
+            pair = _best(e.reshape(key, split), e.reshape(index, split), k, n, e)
+            key, index = (e.reshape(v, [*dims[:-1], parts * k]) for v in pair)
+        keys, places = _best(key, index, k, n, e)
     keys = e.unary("not", keys) if not largest else keys
     return e.tuple([_from_sort_key(keys, element(x), e), e.convert(places, i32)])
 
