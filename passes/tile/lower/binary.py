@@ -5,7 +5,7 @@ from math import prod
 
 from xdsl.ir import Operation
 
-from neuronir.dialects.nc.enums import AluOp, DType, Engine
+from neuronir.dialects.nc.enums import Activation, AluOp, DType, Engine
 from neuronir.dialects.nc.ops import View
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.tile.rules import shape_of
@@ -18,6 +18,7 @@ from neuronir.passes.lowering.rules.elementwise import (
 )
 from neuronir.passes.tile.lower.state import Lower, register_lowering
 from neuronir.passes.tile.lower.steps import scalar_of, steps, view_scalar
+from neuronir.passes.tile.lower.unary import activation
 from neuronir.passes.tile.lower.values import Held, Lazy, Number, Scalar, Value
 from neuronir.passes.tile.lower.waiting import (
     apply_steps,
@@ -58,6 +59,10 @@ def lower_binary(state: Lower, op: Operation) -> None:
         alu = BINARY[op.name]
         if dtype is DType.BOOL:
             alu = {AluOp.ADD: AluOp.LOGICAL_OR, AluOp.MULTIPLY: AluOp.LOGICAL_AND}.get(alu, alu)
+    same = op.operands[0] is op.operands[1]
+    if same and alu is AluOp.MULTIPLY and dtype.is_float and not isinstance(left, Number):
+        activation(state, op, left, Activation.SQUARE)
+        return
     _binary(state, op, left, right, alu, dtype)
 
 

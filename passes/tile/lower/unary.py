@@ -49,7 +49,7 @@ def lower_unary(state: Lower, op: Operation) -> None:
     func = ACTIVATIONS.get(op.name)
     dtype = state.dtype(op.results[0])
     if func is not None and dtype.is_float:
-        _activation(state, op, operand, func)
+        activation(state, op, operand, func)
         return
     if op.name == "hlo.negate" and dtype.is_float:
         scalar_step(state, op, operand, Scalar(AluOp.MULTIPLY, -1.0))
@@ -83,10 +83,11 @@ def lower_composite(state: Lower, op: Operation) -> None:
     operand = state.get(op.operands[0])
     if func is None or isinstance(operand, Number):
         raise NeuronError("NIR_TIL002", "no rule lowers a composite that is no function of ACT")
-    _activation(state, op, operand, func)
+    activation(state, op, operand, func)
 
 
-def _activation(state: Lower, op: Operation, operand: "Held | Lazy", func: Activation) -> None:
+def activation(state: Lower, op: Operation, operand: "Held | Lazy", func: Activation) -> None:
+    """A function of ACT on what has waited, which adds up rows where a reduction asks for that."""
     scale: float | Form = 1.0
     bias: float | Form = 0.0
     if isinstance(operand, Lazy):
