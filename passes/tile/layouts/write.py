@@ -84,17 +84,22 @@ class Writer(Choice):
             return place(shape, wanted)
         if how in (Way.SAME, Way.SELECT):
             return place(shape, wanted, [a for a, _ in where.free])
-        if self.moves and reader.name == "hlo.dot":
-            if 2 * size <= prod(shape_of(reader.results[0])):
-                return place(shape, wanted)
         old = [a for a, _ in own(where.partition, size)]
-        return self._turned(shape, dtype(value), wanted, old)
+        large = reader.name == "hlo.dot" and 2 * size <= prod(shape_of(reader.results[0]))
+        return self._turned(shape, dtype(value), wanted, old, whole=self.moves and large)
 
     def _turned(
-        self, shape: tuple[int, ...], kind: DType, wanted: Partition, old: Sequence[Atom]
+        self,
+        shape: tuple[int, ...],
+        kind: DType,
+        wanted: Partition,
+        old: Sequence[Atom],
+        *,
+        whole: bool,
     ) -> Place:
         """The layout of a transposed value: the dimensions that lay on partitions innermost, in
-        their order, or with what lay there behind the rest, where it would be written in pieces."""
+        their order, or with what lay there behind the rest, where it would be written in pieces
+        and need not be `whole`."""
         strides = row_major(shape)
         along = [
             atom(n, s)
@@ -113,7 +118,7 @@ class Writer(Choice):
                 ),
                 1,
             )
-        if step * kind.size <= self.machine.strided_access_bytes:
+        if whole or step * kind.size <= self.machine.strided_access_bytes:
             return where
         cuts = {c for a in old for c in (a.stride, a.end)}
         parts = cut_order(along, cuts)

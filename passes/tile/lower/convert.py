@@ -57,7 +57,10 @@ def converted(state: Lower, form: Form, value: SSAValue, result: SSAValue) -> Fo
     if how is Way.SAME:
         copy(state, form, target)
     elif how is Way.SELECT and not form.start:
-        select(state, form, target, dtype)
+        if value in state.special:
+            select_bits(state, form, target, dtype)
+        else:
+            select(state, form, target, dtype)
     elif how in TURNS and _turns(once := _once(form, size), target, how):
         whole = target
         if _dims(target, [a for a, _ in form.partition]) is None:  # a part that lies in pieces
@@ -98,6 +101,20 @@ def select(state: Lower, form: Form, target: Form, dtype: DType) -> None:
         emitter.matmul(psum, stationary, moving, False)
         packed = replace(psum, free=_packed([d.size for d in piece.dims]))
         emitter.copy(replace(piece.view(target, 0), partitions=n), packed)
+
+
+def select_bits(state: Lower, form: Form, target: Form, dtype: DType) -> None:
+    """The same for what a product would spoil, such as the sign of zero: 16 bits at a time, as whole
+    numbers."""
+    halves, kind = max(1, dtype.size // 2), DType.BF16 if dtype.size == 1 else DType.F32
+    bits = (DType.U8 if dtype.size == 1 else DType.U16).name.lower()
+    source, goal = (replace(_in_halves(f, halves), dtype=bits) for f in (form, target))
+    atoms = [a for a, _ in form.free]
+    for half in range(halves):
+        buffer = state.emitter.sbuf(form.partitions, max(1, form.elements), kind)
+        numbers = Form(buffer, form.partition, dense(atoms), copies=form.copies)
+        copy(state, replace(source, offset=source.offset + half), numbers)
+        select(state, numbers, replace(goal, offset=goal.offset + half), kind)
 
 
 def _numbers(form: Form) -> list[int]:
@@ -153,6 +170,8 @@ def transpose(state: Lower, form: Form, target: Form, dtype: DType) -> None:
     """Digits of the free axis go to partitions, and those that were there to the free axis, tile by
     tile by PE."""
     if dtype.size == 1:
+        if dtype.is_float:  # as whole numbers, which keep the sign of zero and NaN
+            form, target = (replace(f, dtype=DType.U8.name.lower()) for f in (form, target))
         form, dtype = _widened(state, form), DType.BF16
     turn = _turn(form, target)
     rows, wide = turn.rows, turn.wide
