@@ -104,8 +104,8 @@ def select(state: Lower, form: Form, target: Form, dtype: DType) -> None:
 
 
 def select_bits(state: Lower, form: Form, target: Form, dtype: DType) -> None:
-    """The same for what a product would spoil, such as the sign of zero: 16 bits at a time, as whole
-    numbers."""
+    """The same for what a product would spoil, such as the sign of zero: 16 bits at a time, as
+    whole numbers."""
     halves, kind = max(1, dtype.size // 2), DType.BF16 if dtype.size == 1 else DType.F32
     bits = (DType.U8 if dtype.size == 1 else DType.U16).name.lower()
     source, goal = (replace(_in_halves(f, halves), dtype=bits) for f in (form, target))
