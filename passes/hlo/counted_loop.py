@@ -1,11 +1,14 @@
 """While loops that are loops over rounds: what each carried element is, and what indices are."""
 
 from dataclasses import dataclass
+from typing import Any, cast
 
+import numpy as np
 from xdsl.dialects.builtin import DenseArrayBase
-from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.ir import Operation, SSAValue
 
-from neuronir.passes.hlo.support.values import constant, integer, ints, shape, string
+from neuronir.dialects.support.dtypes import np_dtype
+from neuronir.passes.hlo.support.values import constant, element, integer, ints, shape, string
 from neuronir.passes.hlo.unroll_while import COUNTER
 from neuronir.passes.hlo.while_carry import WhileParts, carried_index, while_parts
 
@@ -64,9 +67,16 @@ class CountedLoop:
         if array is not None and array.size == 1 and array.dtype.kind in "iu":
             return Linear(0, int(array.reshape(-1)[0]))
         op = value.owner
-        if not isinstance(op, OpResult | Operation):
-            return None
-        return self._of(op)
+        found = self._of(op) if isinstance(op, Operation) else None
+        return found if found is not None and self._holds(found, value) else None
+
+    def _holds(self, number: Linear, value: SSAValue) -> bool:
+        """Whether a number is in all rounds one of the type of its value: it does not wrap."""
+        kind = np_dtype(element(value))
+        if kind.kind not in "iu":
+            return False
+        limits: np.iinfo[Any] = np.iinfo(cast(Any, kind))
+        return all(limits.min <= n <= limits.max for n in number.ends(self.count))
 
     def _of(self, op: Operation) -> Linear | None:
         if op.name in _SAME:

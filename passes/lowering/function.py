@@ -11,13 +11,11 @@ from xdsl.dialects.builtin import (
     TensorType,
 )
 from xdsl.dialects.func import FuncOp as HloFunc
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from neuronir.dialects.hlo.constants import ConstantOp, lazy_constant
 from neuronir.dialects.hlo.resources import all_finite
 from neuronir.dialects.nc.machine import Machine
-from neuronir.dialects.nc.structure import AddressOfOp, FuncOp, VariableOp
-from neuronir.dialects.nc.structure import ReturnOp as NcReturn
 from neuronir.dialects.support.diagnostics import remark
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.lazy import as_array
@@ -39,6 +37,7 @@ from neuronir.passes.lowering.layouts.layout import row_major
 from neuronir.passes.lowering.layouts.natural import in_dimensions
 from neuronir.passes.lowering.layouts.values import Value, constant_value, new_value
 from neuronir.passes.lowering.layouts.views import dma_reaches
+from neuronir.passes.lowering.module import finished_module
 from neuronir.passes.lowering.products.assigned import norms_across
 from neuronir.passes.lowering.products.attention import lower_product
 from neuronir.passes.lowering.products.norm_sides import means_of
@@ -280,31 +279,9 @@ def _lower_function(
     for i, ssa in enumerate(leaves):
         if i not in state.written:
             _result(state, i, ssa)
-    state.constants.finish()
-    body = Block(
-        [
-            *(op for op in state.emitter.head if any(r.uses for r in op.results)),
-            *cast(list[Operation], state.constants.resident),
-            *state.emitter.ops,
-            NcReturn.create(),
-        ]
-    )
-    main = FuncOp.create(properties={"sym_name": StringAttr("main")}, regions=[Region(body)])
-    module = ModuleOp([*_used(state.emitter.variables, state.emitter.head), main])
-    module.attributes["nc.machine"] = StringAttr(machine.name)
-    module.attributes["neuronir.phase"] = StringAttr("virtual")
+    module = finished_module(state.emitter, state.constants, state.machine)
     take_out(module)
     return module
-
-
-def _used(variables: Sequence[VariableOp], addresses: Sequence[Operation]) -> list[VariableOp]:
-    """The variables without scratch that a try of a layer has left behind."""
-    known = {
-        op.variable.root_reference.data
-        for op in addresses
-        if isinstance(op, AddressOfOp) and op.buffer.uses
-    }
-    return [v for v in variables if v.kind.data != "scratch" or v.sym_name.data in known]
 
 
 def _parameter(state: Lowering, index: int, arg: SSAValue, attrs: object) -> None:

@@ -3,10 +3,8 @@
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
-    DenseArrayBase,
     IndexType,
     IntegerAttr,
-    i64,
 )
 from xdsl.dialects.tensor import ExtractSliceOp, InsertSliceOp
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
@@ -19,6 +17,7 @@ from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.values import element, integer
 from neuronir.passes.hlo.support.walk import erase_dead
 from neuronir.passes.hlo.while_carry import GTE
+from neuronir.passes.tile.retile import slice_properties
 
 
 def write_loops(block: Block) -> None:
@@ -157,7 +156,7 @@ class _Writer:
         new = ExtractSliceOp.build(
             operands=[source, offset, [], []],
             result_types=[type_],
-            properties=_static(static, shape_of(op.results[0])),
+            properties=slice_properties(static, shape_of(op.results[0])),
         )
         return self._add(new, op).results[0]
 
@@ -170,7 +169,7 @@ class _Writer:
         new = InsertSliceOp.build(
             operands=[source, dest, offset, [], []],
             result_types=[dest.type],
-            properties=_static(static, shape_of(source)),
+            properties=slice_properties(static, shape_of(source)),
         )
         return self._add(new, op).results[0]
 
@@ -197,12 +196,3 @@ class _Writer:
         self._counted(value)
         new = CopyOp.create(operands=[self.values.get(value, value)], result_types=[value.type])
         return self._add(new).results[0]
-
-
-def _static(offsets: list[int], sizes: tuple[int, ...]) -> dict[str, DenseArrayBase]:
-    ones = [1] * len(sizes)
-    return {
-        "static_offsets": DenseArrayBase.from_list(i64, offsets),
-        "static_sizes": DenseArrayBase.from_list(i64, list(sizes)),
-        "static_strides": DenseArrayBase.from_list(i64, ones),
-    }

@@ -13,7 +13,7 @@ from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
@@ -27,7 +27,7 @@ from neuronir.dialects.support.dtypes import byte_size, is_float
 from neuronir.dialects.tile.interface import tiling_of
 from neuronir.dialects.tile.rules import combiner, shape_of
 from neuronir.passes.hlo.inline import move_block
-from neuronir.passes.hlo.support.values import ints
+from neuronir.passes.hlo.support.values import element, ints
 from neuronir.passes.hlo.support.walk import erase_dead, functions
 from neuronir.passes.tile.counted_loops import write_loops
 from neuronir.passes.tile.expand_convolutions import expand_convolution
@@ -132,7 +132,7 @@ def join_reductions(op: ReduceOp) -> None:
 
 def _reduced(value: SSAValue, dims: list[int], op: Operation) -> object:
     shape = [n for d, n in enumerate(shape_of(value)) if d not in dims]
-    return type(op.results[0].type)(op.results[0].type.element_type, shape)  # type: ignore
+    return TensorType(element(op.results[0]), shape)
 
 
 def add_negation(op: Operation) -> None:
@@ -142,7 +142,7 @@ def add_negation(op: Operation) -> None:
     if not isinstance(wide, Operation) or wide.name != "hlo.broadcast":
         return
     small = wide.operands[0]
-    if not is_float(small.type.element_type) or prod(shape_of(small)) == 1:  # type: ignore
+    if not is_float(element(small)) or prod(shape_of(small)) == 1:
         return
     block = op.parent
     assert block is not None
@@ -181,8 +181,8 @@ def scale_behind(op: Operation) -> None:
         tiling = tiling_of(op)
         assert tiling is not None
         place = ints(wide, "dimensions")
-        targets = [tiling.operands[which][d] for d in place]
-        if not all(isinstance(t, int) for t in targets) or targets != sorted(targets):  # type: ignore
+        targets = [t for d in place if isinstance(t := tiling.operands[which][d], int)]
+        if len(targets) != len(place) or targets != sorted(targets):
             continue
         if dtype_size(op.results[0]) < dtype_size(cast.results[0]):
             continue
@@ -204,7 +204,7 @@ def scale_behind(op: Operation) -> None:
         divisor = BroadcastOp.create(
             operands=[wide.operands[0]],
             result_types=[op.results[0].type],
-            properties={"dimensions": i64_array([int(t) for t in targets])},  # type: ignore
+            properties={"dimensions": i64_array(targets)},
         )
         quotient = DivideOp.create(
             operands=[product.results[0], divisor.results[0]], result_types=[op.results[0].type]
@@ -219,7 +219,7 @@ def scale_behind(op: Operation) -> None:
 
 def dtype_size(value: SSAValue) -> int:
     """Bytes of an element."""
-    return byte_size(value.type.element_type)  # type: ignore[attr-defined]
+    return byte_size(element(value))
 
 
 def _same_number(left: SSAValue, right: SSAValue) -> bool:

@@ -7,13 +7,11 @@ import numpy as np
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
-    DenseArrayBase,
     IndexType,
     IntegerAttr,
     LocationAttr,
     TensorType,
     UnknownLoc,
-    i64,
 )
 from xdsl.dialects.tensor import ExtractSliceOp, InsertSliceOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
@@ -28,9 +26,10 @@ from neuronir.dialects.tile.ops import EmptyOp, IndexOp
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.hlo.rules.arithmetic import neutral_element
 from neuronir.passes.hlo.support.build import OP_CLASSES
+from neuronir.passes.hlo.support.values import element
 from neuronir.passes.tile.axes import Key
 from neuronir.passes.tile.group import Group, is_view
-from neuronir.passes.tile.retile import resized, retile
+from neuronir.passes.tile.retile import resized, retile, slice_properties
 from neuronir.passes.tile.tiles import Position, Tile, Tiles, even_rounds
 from neuronir.passes.tile.whole import tiled, whole
 
@@ -341,7 +340,7 @@ class Nest:
         if offset is None:
             return tile
         type_ = tile.type
-        number = where.add(IndexOp.make(offset, type_.element_type)).results[0]  # type: ignore
+        number = where.add(IndexOp.make(offset, element(tile))).results[0]
         wide = where.add(_broadcast(number, type_)).results[0]
         return where.add(AddOp.create(operands=[tile, wide], result_types=[type_])).results[0]
 
@@ -431,7 +430,7 @@ class Nest:
         op = ExtractSliceOp.build(
             operands=[value, offsets, [], []],
             result_types=[resized(value.type, tile)],
-            properties=_static(given, tile),
+            properties=slice_properties(given, tile),
         )
         found = where.add(op).results[0]
         if split is not None:
@@ -466,7 +465,7 @@ class Nest:
         op = InsertSliceOp.build(
             operands=[made, acc, offsets, [], []],
             result_types=[acc.type],
-            properties=_static(given, tiles.sizes(rows)),
+            properties=slice_properties(given, tiles.sizes(rows)),
         )
         return where.add(op).results[0]
 
@@ -486,14 +485,6 @@ def _broadcast(number: SSAValue, type_: Attribute) -> Operation:
     return BroadcastOp.create(
         operands=[number], result_types=[type_], properties={"dimensions": i64_array([])}
     )
-
-
-def _static(offsets: Sequence[int], sizes: Sequence[int]) -> dict[str, DenseArrayBase]:
-    return {
-        "static_offsets": DenseArrayBase.from_list(i64, list(offsets)),
-        "static_sizes": DenseArrayBase.from_list(i64, list(sizes)),
-        "static_strides": DenseArrayBase.from_list(i64, [1] * len(sizes)),
-    }
 
 
 def _reshape(value: SSAValue, shape: Sequence[int]) -> Operation:

@@ -1,20 +1,17 @@
 """lower-tile-to-nc: from the tiled level to the virtual phase of nc."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp as HloFunc
-from xdsl.ir import Block, Operation, Region
 from xdsl.passes import ModulePass
 
 from neuronir.dialects.hlo.flops import note_flops
 from neuronir.dialects.nc.machine import Machine
-from neuronir.dialects.nc.structure import AddressOfOp, FuncOp, VariableOp
-from neuronir.dialects.nc.structure import ReturnOp as NcReturn
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.passes.lowering.module import finished_module
 from neuronir.passes.tile.fuse import machine_of
 from neuronir.passes.tile.lower import (
     binary,
@@ -79,20 +76,7 @@ def lower_function(function: HloFunc, machine: Machine) -> ModuleOp:
         )
     for op in block.ops:
         state.lower(op)
-    state.constants.finish()
-    body = Block(
-        [
-            *(op for op in state.emitter.head if any(r.uses for r in op.results)),
-            *cast(list[Operation], state.constants.resident),
-            *state.emitter.ops,
-            NcReturn.create(),
-        ]
-    )
-    main = FuncOp.create(properties={"sym_name": StringAttr("main")}, regions=[Region(body)])
-    module = ModuleOp([*_used(state.emitter.variables, state.emitter.head), main])
-    module.attributes["nc.machine"] = StringAttr(machine.name)
-    module.attributes["neuronir.phase"] = StringAttr("virtual")
-    return module
+    return finished_module(state.emitter, state.constants, machine)
 
 
 def _name(function: HloFunc, index: int) -> str:
@@ -101,13 +85,3 @@ def _name(function: HloFunc, index: int) -> str:
     if isinstance(given, DictionaryAttr) and isinstance(given.data.get("hlo.name"), StringAttr):
         return cast(StringAttr, given.data["hlo.name"]).data
     return f"arg{index}"
-
-
-def _used(variables: Sequence[VariableOp], addresses: Sequence[Operation]) -> list[VariableOp]:
-    """The variables without scratch that nobody reads."""
-    known = {
-        op.variable.root_reference.data
-        for op in addresses
-        if isinstance(op, AddressOfOp) and op.buffer.uses
-    }
-    return [v for v in variables if v.kind.data != "scratch" or v.sym_name.data in known]

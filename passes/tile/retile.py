@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import DenseArrayBase, TensorType, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from neuronir.dialects.hlo.attributes import i64_array
@@ -92,3 +92,12 @@ def _inside(
     new = retile(op, operands, sizes.get(shape, shape))
     mapping[op.results[0]] = new.results[0]
     return new
+
+
+def slice_properties(offsets: Sequence[int], sizes: Sequence[int]) -> dict[str, DenseArrayBase]:
+    """The properties of a slice without strides; an offset of DYNAMIC_INDEX is an operand."""
+    return {
+        "static_offsets": DenseArrayBase.from_list(i64, list(offsets)),
+        "static_sizes": DenseArrayBase.from_list(i64, list(sizes)),
+        "static_strides": DenseArrayBase.from_list(i64, [1] * len(sizes)),
+    }

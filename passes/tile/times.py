@@ -15,6 +15,7 @@ from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.tile.interface import REDUCED, tiling_of
 from neuronir.dialects.tile.rules import ELEMENTWISE, shape_of
+from neuronir.passes.hlo.support.values import element, ints
 from neuronir.passes.tile.axes import Key
 from neuronir.passes.tile.group import Group, is_view, item_bytes, root_of
 
@@ -159,7 +160,7 @@ class GroupTimes:
         assert tiling is not None
         sides: list[tuple[int, int]] = []  # (free, contracted) of each operand
         batch = 1
-        nbatch = len(op.properties["lhs_batch_dims"].get_values())  # type: ignore[attr-defined]
+        nbatch = len(ints(op, "lhs_batch_dims"))
         for i in (0, 1):
             dims = group.related.of(group.related.key(op, i))
             free = contracted = 1
@@ -176,7 +177,7 @@ class GroupTimes:
         (a_all, _), (b_all, _) = self._whole_sides(op)
         # fewer rows or columns than PE has are transposed and evicted as slowly as all
         a, b = (max(n, min(m.partitions, every)) for n, every in ((a, a_all), (b, b_all)))
-        single = dtype_of(op.operands[0].type.element_type) is DType.F32  # type: ignore[attr-defined]
+        single = dtype_of(element(op.operands[0])) is DType.F32
         passes = m.fp32_passes if single else 1
         best = float("inf")
         bank = m.psum_bank_bytes // 4
@@ -194,7 +195,7 @@ class GroupTimes:
         """(free, contracted) elements of both operands of a product, without loops."""
         tiling = tiling_of(op)
         assert tiling is not None
-        batch = len(op.properties["lhs_batch_dims"].get_values())  # type: ignore[attr-defined]
+        batch = len(ints(op, "lhs_batch_dims"))
         out = []
         for v, needs in zip(op.operands, tiling.operands, strict=True):
             free = contracted = 1

@@ -58,10 +58,12 @@ def test_small_programs_are_compiled_once() -> None:
     assert one is not None and other is not None and one.streams == other.streams
 
 
-@pytest.mark.parametrize("options", [{"tiling": "always"}, {"compile_to": "tiled"}])
-def test_inf1_has_no_tiles(options: Mapping[str, str]) -> None:
+@pytest.mark.parametrize(
+    "options", [replace(EXACT, tiling="always"), replace(EXACT, compile_to="tiled")]
+)
+def test_inf1_has_no_tiles(options: CompileOptions) -> None:
     with pytest.raises(NeuronError, match="NIR_DRV011"):
-        compile_text(DENSE, "inf1", replace(EXACT, **options))  # type: ignore[arg-type]
+        compile_text(DENSE, "inf1", options)
 
 
 class Compiles:

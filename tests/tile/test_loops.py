@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from neuronir.driver import CompileOptions, compile_text
+from neuronir.passes.hlo.counted_loop import counted_loop
 from neuronir.targets.simulator.functional import run
 from tests.differential.stages import failures
 from tests.tile.test_found import arguments
@@ -156,3 +157,21 @@ def test_results_are_those_of_numpy() -> None:
         want[j] = state
     assert np.abs(ys - want).max() <= 2.0**-22 * np.abs(want).max()
     assert np.abs(h - want[0]).max() <= 2.0**-22 * np.abs(want).max()
+
+
+@pytest.mark.parametrize("narrow", [True, False])
+def test_indices_that_wrap_are_no_rounds(narrow: bool) -> None:
+    """An index of eight bits begins again after 256 rounds: it does not move with the round."""
+    index = (
+        "narrow = u8[] convert(i)\n  j = s32[] convert(narrow)" if narrow else "j = s32[] add(i, z)"
+    )
+    text = RECURRENT.replace("part = ", f"{index}\n  part = ").replace(
+        "dynamic-slice(xs, i, z, z)", "dynamic-slice(xs, j, z, z)"
+    )
+    options = CompileOptions(compile_to="hlo", auto_cast="none")
+    module = compile_text(text, "trn1", options).module
+    (op,) = [op for op in module.walk() if op.name == "hlo.while"]
+    loop = counted_loop(op)
+    assert loop is not None
+    (read,) = [op for op in loop.parts.body.ops if op.name == "hlo.dynamic_slice"]
+    assert (loop.part(read) is None) == narrow

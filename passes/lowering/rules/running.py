@@ -1,7 +1,7 @@
 """Running sums, products and extremes: reduce_window over all up to each place, as a recurrence of
 DVE."""
 
-from xdsl.ir import Operation
+from dataclasses import replace
 
 from neuronir.dialects.nc.enums import AluOp, DType, Engine
 from neuronir.dialects.nc.ops import View
@@ -13,22 +13,20 @@ from neuronir.passes.lowering.layouts.layout import (
     row_major,
     split_at,
 )
-from neuronir.passes.lowering.layouts.values import Value, new_value
+from neuronir.passes.lowering.layouts.values import Partition, Value, new_value
 from neuronir.passes.lowering.layouts.views import numbers_of
-from neuronir.passes.lowering.rules.reduce import full_value, neutral
+from neuronir.passes.lowering.rules.reduce import neutral
 from neuronir.passes.lowering.state import Lowering, span
 
 
-def running(state: Lowering, op: Operation, value: Value, axis: int, alu: AluOp) -> Value | None:
-    """What an op of two numbers makes of all elements up to each one along a dimension; None where
-    that dimension does not lie in one piece on the free axis.
+def running(
+    state: Lowering, value: Value, axis: int, alu: AluOp, partition: Partition
+) -> Value | None:
+    """What an operator makes of all elements up to each one along a dimension; None where that
+    dimension does not lie in one piece on the free axis in this partition.
 
     `r[i] = (x[i] op r[i-1])`, in fp32: one pass of tensor_tensor_scan, at two cycles an element.
     """
-    from neuronir.passes.lowering.rules.window import window_partition
-
-    value = full_value(state, value)
-    partition = window_partition(state, value, [axis])
     form = state.converter.ensure(value, partition, span(partition))
     form = state.converter.by_dimensions(value, form)
     n, whole = value.shape[axis], atom(value.shape[axis], row_major(value.shape)[axis])
@@ -45,12 +43,13 @@ def running(state: Lowering, op: Operation, value: Value, axis: int, alu: AluOp)
         if not (whole.stride <= b.stride and b.end <= whole.end)
     ]
     rows = form.partitions
-    ones = state.emitter.sbuf(rows, 1, DType.F32)
-    state.emitter.memset(View(ones, 0, rows, ((1, 1),)), 1.0 if alu is AluOp.ADD else -0.0)
-    other = View(ones, 0, rows, ((0, n),))
-    for number in numbers_of(rest):
-        dst = out.at(number, rows, ((steps[0] or 0, n),))
-        src = form.at(number, rows, ((steps[1] or 0, n),))
+    other = View(state.emitter.sbuf(rows, 1, DType.F32), 0, rows, ((0, n),))
+    if alu in (AluOp.ADD, AluOp.MULTIPLY):
+        number = 1.0 if alu is AluOp.ADD else -0.0
+        state.emitter.memset(replace(other, free=((1, 1),)), number)
+    for place in numbers_of(rest):
+        dst = out.at(place, rows, ((steps[0] or 0, n),))
+        src = form.at(place, rows, ((steps[1] or 0, n),))
         params: dict[str, float | int] = {"initial": neutral(alu, value.dtype)}
         sources: list[View | None]
         if alu is AluOp.ADD:  # 1 * r + x

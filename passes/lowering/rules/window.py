@@ -22,6 +22,7 @@ from neuronir.passes.lowering.layouts.values import Partition, Value, new_value,
 from neuronir.passes.lowering.layouts.views import chunks, plan, walked
 from neuronir.passes.lowering.rules.elementwise import engine_for
 from neuronir.passes.lowering.rules.reduce import (
+    full_value,
     is_neutral,
     neutral,
     reducer,
@@ -52,7 +53,8 @@ def lower_reduce_window(state: Lowering, op: Operation) -> None:
     alu = reducer(op, op.regions[0], dtype)
     along = cumulative(op)
     if along is not None and not along[1] and dtype.is_float and dtype.size >= 2:
-        found = running(state, op, value, along[0], alu)
+        whole = full_value(state, value)
+        found = running(state, whole, along[0], alu, window_partition(state, whole, [along[0]]))
         if found is not None:
             state.set(op.results[0], with_initial(state, found, alu, initial.scalar))
             return

@@ -9,6 +9,7 @@ from neuronir.dialects.nc.enums import Activation, AluOp, DType, Engine
 from neuronir.dialects.nc.ops import View
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.tile.rules import shape_of
+from neuronir.passes.hlo.support.values import string
 from neuronir.passes.lowering.layouts.layout import Form, dense
 from neuronir.passes.lowering.rules.elementwise import (
     BINARY,
@@ -52,7 +53,7 @@ def lower_binary(state: Lower, op: Operation) -> None:
         _divide(state, op, left, right, dtype)
         return
     if op.name == "hlo.compare":
-        alu = COMPARISONS[op.properties["direction"].data]  # type: ignore[attr-defined]
+        alu = COMPARISONS[string(op, "direction")]
     elif op.name in LOGICAL:
         alu = LOGICAL[op.name][0 if dtype is DType.BOOL else 1]
     else:

@@ -65,10 +65,9 @@ def lower_rows(state: Lower, op: Operation) -> None:
     strides = row_major(shape)
     out = state.allocate(op.results[0])
     forms = [state.held(v) for v in op.operands]
-    maps = [
-        {n: d for d, n in enumerate(needs) if isinstance(n, int)}
-        for needs in tiling_of(op).operands  # type: ignore[union-attr]
-    ]
+    tiling = tiling_of(op)
+    assert tiling is not None
+    maps = [{n: d for d, n in enumerate(needs) if isinstance(n, int)} for needs in tiling.operands]
     pairs = contracting(op)
     own = [row_major(shape_of(v)) for v in op.operands]
     steps = [(0, 0)]
