@@ -23,10 +23,7 @@ VIEWS = frozenset(
 def item_bytes(value: SSAValue) -> int:
     """Bytes of an element."""
     assert isinstance(value.type, TensorType)
-    try:
-        return dtype_of(value.type.element_type).size
-    except KeyError:
-        return 4
+    return dtype_of(value.type.element_type).size
 
 
 def nbytes(value: SSAValue) -> int:

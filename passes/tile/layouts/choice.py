@@ -25,6 +25,9 @@ from neuronir.passes.tile.layouts.tables import Tables
 from neuronir.passes.tile.layouts.values import trips
 from neuronir.passes.tile.whole import MARK, whole
 
+FAR = 1e9
+"""ns that stand for a way that nothing is made in, so that the least of such is still found."""
+
 
 class NoLayouts(NeuronError):
     """No layouts are known for an op: the program is lowered in another way."""
@@ -356,7 +359,7 @@ class Choice:
         best = min(
             self.tables.candidates(argument),
             key=lambda c: (
-                table.get(c, 0.0) + after.get(c, 0.0) + rounds * partial.get(c, 1e9),
+                table.get(c, 0.0) + after.get(c, 0.0) + rounds * partial.get(c, FAR),
                 str(c),
             ),
         )

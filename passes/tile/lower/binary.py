@@ -168,9 +168,7 @@ def lower_select(state: Lower, op: Operation) -> None:
     base, over = (on_true, on_false) if invert else (on_false, on_true)
     at = 1 if invert else 2
     sources: list[Held | Lazy] = [predicate]
-    if isinstance(base, Number):
-        pass
-    else:
+    if not isinstance(base, Number):
         sources.append(base)
     filled: View | None = None
     if isinstance(over, Number):
