@@ -36,7 +36,7 @@ from neuronir.passes.tile.float_indices import compare_in_floats
 from neuronir.passes.tile.group import is_source, is_view, views_between
 from neuronir.passes.tile.one_hot import scatter_as_one_hot
 
-KEPT = frozenset(("gelu_exact", "gelu_tanh", "silu", "erf"))
+KEPT = frozenset(("gelu_exact", "gelu_tanh", "silu", "erf", "logistic"))
 """Composites that one instruction of ACT computes."""
 
 

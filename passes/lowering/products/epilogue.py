@@ -23,6 +23,7 @@ COMPOSITES = {
     "gelu_tanh": Activation.GELU_TANH,
     "silu": Activation.SILU,
     "erf": Activation.ERF,
+    "logistic": Activation.SIGMOID,
 }
 
 
