@@ -15,7 +15,7 @@ gives False where it does not hold."""
 
 
 def lower_composite(state: Lowering, op: Operation) -> None:
-    """gelu, silu, erf and logistic are activations; others are lowered by what their region says."""
+    """Some are functions of ACT; others are lowered by what their region says."""
     from neuronir.passes.lowering.function import lower_block
 
     assert isinstance(op, CompositeOp)
