@@ -11,6 +11,7 @@ from neuronir.diagnostics.diagnostic import Diagnostic
 from neuronir.dialects.check.ops import ExpectOp
 from neuronir.dialects.check.semantics import mismatch
 from neuronir.dialects.hlo.semantics.evaluation import evaluate as hlo_evaluate
+from neuronir.dialects.hlo.semantics.execution import read_by
 from neuronir.dialects.hlo.semantics.numeric import Value
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.registry import Registry
@@ -59,7 +60,7 @@ def _run_function(function: FuncOp) -> tuple[str, dict[SSAValue, Value]]:
     checks = 0
     lines = []
     for op in function.body.block.ops:
-        operands = [values[operand] for operand in op.operands]
+        operands = [values[operand] for operand in read_by(op)]
         if isinstance(op, ExpectOp):
             checks += 1
             problem = mismatch(op, np.asarray(operands[0]), np.asarray(operands[1]))
@@ -68,16 +69,18 @@ def _run_function(function: FuncOp) -> tuple[str, dict[SSAValue, Value]]:
         elif op.name == "func.return":
             lines = [f"  result {i}: {_show(value)}" for i, value in enumerate(operands)]
         else:
-            values[op.results[0]] = _compute(op, operands)
+            values.update(zip(op.results, _compute(op, operands), strict=True))
     text = "\n".join([f"@{function.sym_name.data}: {_checks(checks)}", *lines]) + "\n"
     return text, values
 
 
-def _compute(op: Operation, operands: list[Value]) -> Value:
+def _compute(op: Operation, operands: list[Value]) -> tuple[Value, ...]:
+    """The results of an op; a loop gives several as one tuple."""
     try:
-        return hlo_evaluate(op, operands)[0]
+        (value,) = hlo_evaluate(op, operands)
     except NeuronError as error:
         raise RunFailure(Diagnostic.from_error(error)) from error
+    return value if isinstance(value, tuple) and len(op.results) != 1 else (value,)
 
 
 def _show(value: Value) -> str:

@@ -24,7 +24,7 @@ from neuronir.dialects.hlo.constants import ConstantOp, constant_array
 from neuronir.dialects.hlo.control_flow import TupleOp
 from neuronir.dialects.hlo.semantics.numeric import Value
 from neuronir.dialects.support.errors import NeuronError
-from neuronir.driver.phases import PHASES, phases_between, pipeline_of
+from neuronir.driver.phases import PHASES, can_tile, phases_between, pipeline_of
 from neuronir.pipeline import parse_pipeline
 from neuronir.registry import Registry
 from neuronir.targets.registry import TargetLike, get_target
@@ -65,7 +65,7 @@ def run_checks(
         return 0
     module, inputs = _program(function, wanted)
     module.attributes["nc.machine"] = StringAttr(target.name)
-    _compile(module, target, phase, registry)
+    module = _compiled(module, target, phase, registry)
     # Importing the simulator is for those who ask for it.
     from neuronir.targets.simulator.ir_runner import run_module
 
@@ -106,7 +106,10 @@ def _program(function: FuncOp, wanted: Sequence[SSAValue]) -> tuple[ModuleOp, li
     others: list[Operation] = [
         other.clone()
         for other in _module_of(function).ops
-        if other is not function and isinstance(other, FuncOp) and other.body.block.args
+        if isinstance(other, FuncOp)
+        and other is not function
+        and other.body.block.args
+        and other.sym_name.data != main.sym_name.data  # another program of the file
     ]
     return ModuleOp([main, *others], name), inputs
 
@@ -134,11 +137,32 @@ def _module_of(function: FuncOp) -> ModuleOp:
     return module
 
 
-def _compile(module: ModuleOp, target: TargetLike, phase: str, registry: Registry) -> None:
+def _compiled(module: ModuleOp, target: TargetLike, phase: str, registry: Registry) -> ModuleOp:
+    """The module in a phase; through phase `tiled` if the other way refuses it, as a compile
+    does."""
+    direct = module.clone()
+    try:
+        _run_phases(direct, target, phase, registry, tiled=False)
+    except RunFailure as refused:
+        if refused.internal or not can_tile(target):
+            raise
+        try:
+            _run_phases(module, target, phase, registry, tiled=True)
+        except RunFailure as failure:
+            if failure.internal:
+                raise
+            raise refused from failure
+        return module
+    return direct
+
+
+def _run_phases(
+    module: ModuleOp, target: TargetLike, phase: str, registry: Registry, *, tiled: bool
+) -> None:
     ctx = registry.context()
     runner = PassRunner(ctx, Dumper(DumpOptions(), ctx), Timer())
-    for step in phases_between(PHASES[0], phase, tiled=False):
-        text = pipeline_of(target, step, "none", "bf16", 2)
+    for step in phases_between(PHASES[0], phase, tiled=tiled):
+        text = pipeline_of(target, step, "none", "bf16", 2, tiled=tiled)
         passes = parse_pipeline(text, registry.passes, registry.pipelines)
         try:
             runner.run(passes, module)

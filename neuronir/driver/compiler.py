@@ -221,10 +221,11 @@ class _Compile:
             return self.phases(copy, "binary", tiled=tiled, pipelines=pipelines, final=final)
 
         machine = self.target.machine
+        tiling = self.pipeline("tiled", tiled=True)
         if self.options.tiling == "always":
-            _, chosen = through_tiles(machine, compiled)
+            _, chosen = through_tiles(machine, compiled, tiling)
         else:
-            chosen = choose_middle(result.module, machine, compiled)
+            chosen = choose_middle(result.module, machine, compiled, tiling)
         if final:
             return chosen.result
         return self.phases(result, last, tiled=chosen.tiled, pipelines=chosen.pipelines)

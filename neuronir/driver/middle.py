@@ -4,6 +4,7 @@ The way from `hlo` to nc at once comes first. Phase `tiled` is tried where that 
 program, or where its time is far from the least time that the program can take.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import inf, prod
@@ -15,6 +16,7 @@ from xdsl.dialects.func import FuncOp
 from neuronir.cli.neuron_opt_run import RunFailure
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.support.diagnostics import handling, remark
+from neuronir.driver.phases import TO_TILED
 from neuronir.passes import statistics
 from neuronir.passes.lowering.bounds import least_dma_ns, least_pe_ns
 from neuronir.targets.simulator.timing import simulate_timing
@@ -28,6 +30,7 @@ SMALL_NS = 50_000.0
 """A time up to which a program is small: latencies decide, which tiles do not change."""
 ROOMS = (80, 50, 25)
 """What tiles may take of SBUF, in percent: less where the program does not fit."""
+_FUSE = re.compile(r"\btile-fuse\b(?!\{)")
 TOO_LARGE = "NCC_EOOM002"
 DECLARED = ("NIR_TIL", "NIR_LOW", "NCC_")
 """Codes of reasons for which a way does not compile a program."""
@@ -66,8 +69,11 @@ def least_ns(module: ModuleOp, machine: Machine) -> float:
     return max(least_dma_ns(block, machine), least_pe_ns(block, machine), vector)
 
 
-def choose_middle(module: ModuleOp, machine: Machine, compiled: Compile) -> Middle:
-    """Compile a module in phase `hlo`, with phase `tiled` or without it."""
+def choose_middle(
+    module: ModuleOp, machine: Machine, compiled: Compile, tiling: str = TO_TILED
+) -> Middle:
+    """Compile a module in phase `hlo`, with phase `tiled` or without it; `tiling` are the passes
+    that the target has from `hlo` to `tiled`."""
     refused: RunFailure | None = None
     time = inf
     try:
@@ -83,7 +89,7 @@ def choose_middle(module: ModuleOp, machine: Machine, compiled: Compile) -> Midd
             return direct
     try:
         with handling(lambda _: None), statistics.unrecorded():
-            other, tiled = through_tiles(machine, compiled)
+            other, tiled = through_tiles(machine, compiled, tiling)
     except RunFailure as failure:
         if failure.internal or not any(code in failure.diagnostic.text for code in DECLARED):
             raise
@@ -97,9 +103,12 @@ def choose_middle(module: ModuleOp, machine: Machine, compiled: Compile) -> Midd
     return tiled
 
 
-def through_tiles(machine: Machine, compiled: Compile) -> tuple[float, Middle]:
-    """The fastest way through phase `tiled`, with its time in ns: smaller tiles are tried where a
-    program does not fit, or spills.
+def through_tiles(
+    machine: Machine, compiled: Compile, tiling: str = TO_TILED
+) -> tuple[float, Middle]:
+    """The fastest way through phase `tiled` by the passes `tiling`, with its time in ns: smaller
+    tiles are tried where a program does not fit, or spills, if tile-fuse is one of the passes and
+    has no options of its own.
 
     RunFailure: phase `tiled` takes the program in none of these ways.
     """
@@ -107,8 +116,10 @@ def through_tiles(machine: Machine, compiled: Compile) -> tuple[float, Middle]:
     failed: RunFailure | None = None
     for room in ROOMS:
         usual = room == ROOMS[0]
-        fuse = "tile-fuse" if usual else f"tile-fuse{{room={room}}}"
-        pipelines = {"tiled": f"tile-expand-composites,{fuse},tile-assign-layouts"}
+        text = tiling if usual else _FUSE.sub(f"tile-fuse{{room={room}}}", tiling)
+        if not usual and text == tiling:
+            break
+        pipelines = {"tiled": text}
         try:
             result = compiled(True, None if usual else pipelines)
         except RunFailure as failure:

@@ -10,10 +10,12 @@ PHASES = ("parsed", "hlo", "tiled", "virtual", "ordered", "allocated", "synchron
 """The phases in order; `tiled` is left out where a program goes from hlo to nc at once."""
 
 _TO_NC = "nc-dce,nc-forward-psum,nc-balance-evictions"
+TO_TILED = "tile-expand-composites,tile-fuse,tile-assign-layouts"
+"""What makes phase `tiled` of phase `hlo`."""
 FROM_TILED = f"lower-tile-to-nc,{_TO_NC}"
 """What makes phase `virtual` of phase `tiled`."""
 _PASSES = {
-    "tiled": "tile-expand-composites,tile-fuse,tile-assign-layouts",
+    "tiled": TO_TILED,
     "virtual": (
         "hlo-tile-batch,hlo-tile-rows,hlo-split-batch,hlo-split-attention,hlo-assign-layouts,"
         f"hlo-choose-blocks,lower-hlo-to-nc,{_TO_NC}"

@@ -6,10 +6,10 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from neuronir.passes.hlo.support.walk import functions
-from neuronir.passes.tile.fit import check_types
+from neuronir.passes.tile.fit import check_types, programs
 from neuronir.passes.tile.fuse import machine_of
 from neuronir.passes.tile.layouts.assign import assign_layouts
+from neuronir.passes.tile.plugins import load_rules
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,8 @@ class TileAssignLayouts(ModulePass):
     target: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        load_rules()
         machine = machine_of(op, self.target, self.name)
-        for function in functions(op):
+        for function in programs(op):
             check_types(function, machine)
             assign_layouts(function.body.block, machine)

@@ -1,14 +1,24 @@
 """What the tiled level takes: values that have elements, of types that the machine has."""
 
+from collections.abc import Iterator
 from math import prod
 
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
 
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.location import source_name
+from neuronir.passes.hlo.support.walk import functions
 from neuronir.passes.lowering.layouts.types import known_dtype
+
+
+def programs(module: ModuleOp) -> Iterator[FuncOp]:
+    """The functions that are tiled: without those that do more than compute, such as check."""
+    for function in functions(module):
+        block = function.body.block
+        if all(op.results or op is block.last_op for op in block.ops):
+            yield function
 
 
 def check_elements(function: FuncOp) -> None:

@@ -11,12 +11,13 @@ from xdsl.passes import ModulePass
 
 from neuronir.dialects.nc.machine import Machine, get_machine
 from neuronir.dialects.support.errors import NeuronError
-from neuronir.passes.hlo.support.walk import erase_dead, functions
+from neuronir.passes.hlo.support.walk import erase_dead
 from neuronir.passes.statistics import record
-from neuronir.passes.tile.fit import check_types
+from neuronir.passes.tile.fit import check_types, programs
 from neuronir.passes.tile.group import Group, is_cast, is_source, is_view
 from neuronir.passes.tile.grouping import Grouping
 from neuronir.passes.tile.loops import Nest, Where
+from neuronir.passes.tile.plugins import load_rules
 from neuronir.passes.tile.residency import may_stay, settle
 
 
@@ -34,8 +35,9 @@ class TileFuse(ModulePass):
     room: int = 80
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        load_rules()
         machine = machine_of(op, self.target, self.name)
-        for function in functions(op):
+        for function in programs(op):
             check_types(function, machine)
             fuse_block(function.body.block, machine, self.room / 100)
 

@@ -27,6 +27,7 @@ from neuronir.passes.tile.lower import (
 )
 from neuronir.passes.tile.lower.memory import arguments, in_hbm, leaves
 from neuronir.passes.tile.lower.state import Lower
+from neuronir.passes.tile.plugins import load_rules
 from neuronir.passes.tile.special import special_values
 
 RULES = (binary, convert, convolution, dot, iota, memory, pieces, reduce, unary, views)
@@ -45,6 +46,7 @@ class LowerTileToNc(ModulePass):
     target: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        load_rules()
         machine = machine_of(op, self.target, self.name)
         main = next(
             (f for f in op.ops if isinstance(f, HloFunc) and f.sym_name.data == "main"), None

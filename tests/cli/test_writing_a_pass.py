@@ -1,6 +1,5 @@
 """docs/writing-a-pass.md, walked through with the plugin installed beside NeuronIR."""
 
-import os
 import shutil
 import subprocess
 import sys
@@ -9,27 +8,15 @@ from pathlib import Path
 import pytest
 
 from tests.cli.markdown import run_page
+from tests.cli.plugins import ROOT, install
 
-ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "outoftree"
 
 
 @pytest.fixture(scope="module")
 def plugin(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
     """A copy of the example, and the environment in which it is installed, without a network."""
-    folder = tmp_path_factory.mktemp("plugin") / "outoftree"
-    shutil.copytree(EXAMPLE, folder, ignore=shutil.ignore_patterns("build", "*.egg-info"))
-    site = folder.parent / "site"
-    pip = [sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check"]
-    offline = ["--no-deps", "--no-build-isolation", "--no-index", "--target", str(site)]
-    subprocess.run([*pip, *offline, str(folder)], check=True, timeout=120)
-    binaries = Path(sys.executable).parent
-    environment = dict(
-        os.environ,
-        PYTHONPATH=os.pathsep.join([str(site), str(ROOT)]),
-        PATH=os.pathsep.join([str(binaries), os.environ.get("PATH", "")]),
-    )
-    return folder, environment
+    return install(EXAMPLE, tmp_path_factory.mktemp("plugin"))
 
 
 def test_the_page_is_true(plugin: tuple[Path, dict[str, str]]) -> None:

@@ -74,7 +74,8 @@ class Compiles:
         self.asked: list[object] = []
 
     def __call__(self, tiled: bool, pipelines: Mapping[str, str] | None = None) -> CompiledResult:
-        room = pipelines["tiled"].split("room=")[1][:2] if pipelines else "80"
+        text = pipelines["tiled"] if pipelines else ""
+        room = text.split("room=")[1][:2] if "room=" in text else "80"
         way = room if tiled else "direct"
         self.asked.append(way)
         if way in self.failures:
@@ -92,6 +93,19 @@ def test_smaller_tiles_where_a_program_is_too_large() -> None:
     _, chosen = through_tiles(get_machine("trn1"), ways)
     assert ways.asked == ["80", "50", "25"]
     assert chosen.pipelines is not None and "room=25" in chosen.pipelines["tiled"]
+
+
+def test_a_target_has_passes_of_its_own_to_tiles() -> None:
+    """They are kept where smaller tiles are tried; tile-fuse with options decides for itself."""
+    ways = Compiles({"80": failure("NCC_EOOM002")})
+    own = "tile-expand-composites,tile-fuse,sizes,tile-assign-layouts"
+    _, chosen = through_tiles(get_machine("trn1"), ways, own)
+    assert ways.asked == ["80", "50"]
+    assert chosen.pipelines == {"tiled": own.replace("tile-fuse", "tile-fuse{room=50}")}
+    ways = Compiles({"80": failure("NCC_EOOM002")})
+    with pytest.raises(RunFailure):
+        through_tiles(get_machine("trn1"), ways, own.replace("tile-fuse", "tile-fuse{room=60}"))
+    assert ways.asked == ["80"]
 
 
 def test_a_refusal_is_the_first_one() -> None:

@@ -52,6 +52,11 @@ def captured(op: Operation) -> tuple[SSAValue, ...]:
     return tuple(found)
 
 
+def read_by(op: Operation) -> tuple[SSAValue, ...]:
+    """The values that evaluating an op takes: its operands, and for a loop what its body reads."""
+    return (*op.operands, *captured(op)) if op.name in _CLOSURES else tuple(op.operands)
+
+
 class BlockPlan:
     """The ops of one block as functions over numbered slots.
 
@@ -78,7 +83,7 @@ class BlockPlan:
     def _step(self, op: Operation) -> "_Step":
         inputs = []
         closure = op.name in _CLOSURES
-        for operand in (*op.operands, *captured(op)) if closure else op.operands:
+        for operand in read_by(op):
             if operand not in self._slots:
                 raise unsupported(op, f"'{op.name}' uses a value from outside its region")
             inputs.append(self._slots[operand])
