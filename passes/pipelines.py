@@ -28,6 +28,7 @@ def to_target(
     cast = f'hlo-auto-cast{{mode="{auto_cast}" type="{cast_type}"}}'
     return ",".join(
         (
+            *((SIMPLIFY, "hlo-find-recurrences", _CLEAN) if scans else ()),
             UNROLL,
             "hlo-fold-conditional{select=true}",
             "hlo-find-composites",

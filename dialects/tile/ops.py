@@ -1,15 +1,19 @@
-"""What hlo, scf and tensor lack at the tiled level: changes of layout, memories, and numbers of
-rounds."""
+"""What hlo, scf and tensor lack at the tiled level: changes of layout, memories, numbers of rounds,
+and recurrences."""
 
-from xdsl.dialects.builtin import IndexType, StringAttr, TensorType
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import IndexType, StringAttr, TensorType, UnitAttr
 from xdsl.ir import Attribute, Dialect, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
     operand_def,
+    opt_prop_def,
     prop_def,
     result_def,
     traits_def,
+    var_operand_def,
 )
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
@@ -106,4 +110,78 @@ class IndexOp(IRDLOperation):
             raise VerifyException(f"{self.name}: the result is one number")
 
 
-TILE = Dialect("tile", [ConvertLayoutOp, EmptyOp, IndexOp], [LayoutAttr])
+SCANS = {"linear": 2, "add": 1, "multiply": 1, "maximum": 1, "minimum": 1}
+"""Kinds of recurrences, and their arrays."""
+
+
+@irdl_op_definition
+class ScanOp(IRDLOperation):
+    """A recurrence along the last dimension of float arrays, each row by itself.
+
+    %h = tile.scan "linear" %a, %b, %begin
+      : (tensor<8x64xf32>, tensor<8x64xf32>, tensor<8xf32>) -> tensor<8x64xf32>
+
+    "linear" is `h[t] = a[t] * h[t-1] + b[t]`; "add", "multiply", "maximum" and "minimum", of one
+    array, are `h[t] = h[t-1] op x[t]`. A last operand without the last dimension is `h[-1]`;
+    without it `h[0]` is the last array's element itself. With `backwards` it runs from the end.
+    """
+
+    name = "tile.scan"
+
+    kind = prop_def(StringAttr)
+    backwards = opt_prop_def(UnitAttr)
+    inputs = var_operand_def(TensorType)
+    result = result_def(TensorType)
+    traits = traits_def(Pure())
+    assembly_format = (
+        "$kind $inputs (`backwards` $backwards^)? attr-dict `:` functional-type($inputs, $result)"
+    )
+
+    @staticmethod
+    def make(
+        kind: str, arrays: Sequence[SSAValue], begin: SSAValue | None, *, backwards: bool = False
+    ) -> "ScanOp":
+        """The recurrence of a kind over `arrays`, which begins with `begin`."""
+        properties: dict[str, Attribute] = {"kind": StringAttr(kind)}
+        if backwards:
+            properties["backwards"] = UnitAttr()
+        operands = [*arrays] if begin is None else [*arrays, begin]
+        return ScanOp.create(
+            operands=operands, result_types=[arrays[-1].type], properties=properties
+        )
+
+    @property
+    def arrays(self) -> tuple[SSAValue, ...]:
+        """The arrays that it runs over."""
+        return tuple(self.inputs[: SCANS[self.kind.data]])
+
+    @property
+    def begin(self) -> SSAValue | None:
+        """What it begins with; None where it begins with the first element."""
+        count = SCANS[self.kind.data]
+        return self.inputs[count] if len(self.inputs) > count else None
+
+    def verify_(self) -> None:
+        count = SCANS.get(self.kind.data)
+        if count is None:
+            known = ", ".join(SCANS)
+            raise VerifyException(f"{self.name}: kinds are {known}, not {self.kind.data}")
+        if len(self.inputs) not in (count, count + 1):
+            raise VerifyException(
+                f"{self.name}: {self.kind.data} takes {count} arrays and what it begins with"
+            )
+        result = self.result.type
+        assert isinstance(result, TensorType)
+        shape = result.get_shape()
+        if not shape:
+            raise VerifyException(f"{self.name}: there is no dimension to run along")
+        for i, value in enumerate(self.inputs):
+            assert isinstance(value.type, TensorType)
+            wanted = shape if i < count else shape[:-1]
+            if value.type.get_shape() != wanted:
+                raise VerifyException(
+                    f"{self.name}: operand {i} has the shape {value.type.get_shape()}, not {wanted}"
+                )
+
+
+TILE = Dialect("tile", [ConvertLayoutOp, EmptyOp, IndexOp, ScanOp], [LayoutAttr])

@@ -314,3 +314,11 @@ def _regrouped(
         elif isinstance(need, int):
             whole.add(need)
     return needs
+
+
+@register_tiling("tile.scan")
+def _scan(op: Operation) -> Tiling:
+    """Rows along the last dimension, each by itself."""
+    rank = len(shape_of(op.results[0]))
+    row: tuple[DimNeed, ...] = (*range(rank - 1), WHOLE)
+    return Tiling(tuple(row[: len(shape_of(v))] for v in op.operands), frozenset({rank - 1}))

@@ -3,7 +3,8 @@
 import numpy as np
 from xdsl.ir import Operation
 
-from neuronir.dialects.hlo.semantics.registry import Bound, binder, result_of
+from neuronir.dialects.hlo.semantics.numeric import Array
+from neuronir.dialects.hlo.semantics.registry import Bound, binder, result_of, text
 
 
 @binder("tile.index")
@@ -16,3 +17,33 @@ def _index(op: Operation) -> Bound:
 def _convert_layout(op: Operation) -> Bound:
     _, dtype = result_of(op)
     return lambda value: value if value.dtype == dtype else value.astype(dtype)
+
+
+@binder("tile.scan")
+def _scan(op: Operation) -> Bound:
+    kind, backwards = text(op, "kind"), "backwards" in op.properties
+    count = 2 if kind == "linear" else 1
+    _, dtype = result_of(op)
+
+    def compute(*given: Array) -> Array:
+        values = list(given)
+        arrays = [v.astype(np.float32) for v in values[:count]]
+        last = arrays[count - 1]
+        out = np.empty_like(last)
+        places = range(last.shape[len(last.shape) - 1])
+        before = values[count].astype(np.float32) if len(values) > count else None
+        for t in reversed(places) if backwards else places:
+            now = last[..., t]
+            if before is None:
+                before = now
+            elif kind == "linear":
+                before = arrays[0][..., t] * before + now
+            else:
+                before = _STEPS[kind](before, now)
+            out[..., t] = before
+        return out.astype(dtype)
+
+    return compute
+
+
+_STEPS = {"add": np.add, "multiply": np.multiply, "maximum": np.maximum, "minimum": np.minimum}

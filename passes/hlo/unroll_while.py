@@ -32,6 +32,8 @@ class _Unroller:
 
     def block(self, block: Block) -> None:
         for op in tuple(block.ops):
+            if op.name == "hlo.composite":
+                continue  # its region says what it means, not how it is computed
             for region in op.regions:
                 for inner in region.blocks:
                     self.block(inner)

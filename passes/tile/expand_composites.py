@@ -31,6 +31,7 @@ from neuronir.passes.hlo.support.values import element, ints
 from neuronir.passes.hlo.support.walk import erase_dead, functions
 from neuronir.passes.tile.counted_loops import write_loops
 from neuronir.passes.tile.expand_convolutions import expand_convolution
+from neuronir.passes.tile.expand_recurrences import expand_recurrence
 from neuronir.passes.tile.fit import check_elements
 from neuronir.passes.tile.float_indices import compare_in_floats
 from neuronir.passes.tile.group import is_source, is_view, views_between
@@ -57,6 +58,9 @@ class TileExpandComposites(ModulePass):
             check_elements(function)
             block = function.body.block
             write_loops(block)
+            for one in list(loop_bodies(block)):
+                for inner in list(one.ops):
+                    expand_recurrence(inner)
             nested = list(loop_bodies(block))
             for one in nested:
                 expand(one)

@@ -150,7 +150,7 @@ class GroupTimes:
         else:
             partitions = spread(extents, m.partitions)
         elements = prod(extents) / partitions
-        passes = {"hlo.select": 2.5, "hlo.divide": 2.0}.get(op.name, 1.3)
+        passes = {"hlo.select": 2.5, "hlo.divide": 2.0, "tile.scan": 4.0}.get(op.name, 1.3)
         pieces = max(1.0, elements / PIECE)
         return 0.0, (elements * passes + pieces * m.dve_overhead_cycles) / (2 * m.dve_ghz)
 

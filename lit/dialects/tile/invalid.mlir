@@ -43,3 +43,35 @@ func.func @memory(%x: tensor<4xf32, #tile.layout<dram, [4f1]>>) {
 func.func @repeats(%x: tensor<4xf32, #tile.layout<sbuf, [4f1] x [2f4]>>) {
   func.return
 }
+
+// -----
+
+func.func @kind(%x: tensor<4x8xf32>) {
+  // expected-error@+1 {{tile.scan: kinds are linear, add, multiply, maximum, minimum, not median}}
+  %0 = tile.scan "median" %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  func.return
+}
+
+// -----
+
+func.func @arrays(%x: tensor<4x8xf32>) {
+  // expected-error@+1 {{tile.scan: linear takes 2 arrays and what it begins with}}
+  %0 = tile.scan "linear" %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  func.return
+}
+
+// -----
+
+func.func @along(%x: tensor<f32>) {
+  // expected-error@+1 {{tile.scan: there is no dimension to run along}}
+  %0 = tile.scan "add" %x : (tensor<f32>) -> tensor<f32>
+  func.return
+}
+
+// -----
+
+func.func @begin(%x: tensor<4x8xf32>, %h: tensor<8xf32>) {
+  // expected-error@+1 {{tile.scan: operand 1 has the shape (8,), not (4,)}}
+  %0 = tile.scan "add" %x, %h : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<4x8xf32>
+  func.return
+}

@@ -7,9 +7,15 @@ from neuronir.passes.lowering.products.epilogue import activation_of
 from neuronir.passes.lowering.rows.norms import lower_norm
 from neuronir.passes.lowering.rows.softmax import lower_softmax
 from neuronir.passes.lowering.rules.pointwise import Pointwise
+from neuronir.passes.lowering.rules.recurrence import lower_recurrence
 from neuronir.passes.lowering.state import Lowering
 
-DIRECT = {"softmax": lower_softmax, "layer_norm": lower_norm, "rms_norm": lower_norm}
+DIRECT = {
+    "softmax": lower_softmax,
+    "layer_norm": lower_norm,
+    "rms_norm": lower_norm,
+    "recurrence": lower_recurrence,
+}
 """Composites for which there are better instructions than those of their ops one by one; the rule
 gives False where it does not hold."""
 

@@ -10,7 +10,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.tile.rules import shape_of
-from neuronir.passes.tile.layouts import convolution_plans
+from neuronir.passes.tile.layouts import convolution_plans, scan_plans
 from neuronir.passes.tile.layouts.candidates import candidates
 from neuronir.passes.tile.layouts.carried import final, part_of
 from neuronir.passes.tile.layouts.conversions import Way, way
@@ -20,7 +20,7 @@ from neuronir.passes.tile.layouts.plans import Plan, dtype, has_plans, plans_of
 from neuronir.passes.tile.layouts.values import Use, Values
 from neuronir.passes.tile.whole import whole
 
-assert convolution_plans  # importing it registers its rule
+assert convolution_plans and scan_plans  # importing them registers their rules
 
 Copies = Mapping[SSAValue, Sequence[Partition]]
 """The partitions that values have been given."""

@@ -86,7 +86,8 @@ class Writer(Choice):
             return place(shape, wanted, [a for a, _ in where.free])
         old = [a for a, _ in own(where.partition, size)]
         large = reader.name == "hlo.dot" and 2 * size <= prod(shape_of(reader.results[0]))
-        return self._turned(shape, dtype(value), wanted, old, whole=self.moves and large)
+        whole = (self.moves and large) or reader.name == "tile.scan"  # a row in its order
+        return self._turned(shape, dtype(value), wanted, old, whole=whole)
 
     def _turned(
         self,
@@ -180,7 +181,7 @@ class Writer(Choice):
     ) -> list[Place | None]:
         found = list(places)
         for i, where in enumerate(places):
-            if where is None or not _cut_up(op, plan, i, where):
+            if where is None or not (_cut_up(op, plan, i, where) or _row_in_pieces(op, i, where)):
                 continue
             whole = place(shape_of(op.operands[i]), where.partition)
             op.operands[i] = self._converted(op.operands[i], whole, op)
@@ -323,6 +324,14 @@ def _cut_up(op: Operation, plan: Plan, index: int, where: Place) -> bool:
         if any(b % a for a, b in pairwise(edges)):
             return True
     return False
+
+
+def _row_in_pieces(op: Operation, index: int, where: Place) -> bool:
+    """Whether the row along which a recurrence runs is no one digit."""
+    shape = shape_of(op.operands[index])
+    if op.name != "tile.scan" or shape != shape_of(op.results[0]) or shape[-1] == 1:
+        return False
+    return not any(a.stride == 1 and a.size % shape[-1] == 0 for a, _ in where.free)
 
 
 def _ends(pairs: Partition, shape: tuple[int, ...]) -> dict[int, set[int]]:

@@ -1,0 +1,102 @@
+"""The composite `recurrence`: what its parameters say, and how it is built."""
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, StringAttr, UnitAttr, i32
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from neuronir.dialects.hlo.attributes import i64_attr, string_attr
+from neuronir.dialects.hlo.control_flow import CompositeOp
+from neuronir.passes.hlo.support.build import OP_CLASSES, Builder, Emitter
+from neuronir.passes.hlo.support.values import shape
+from neuronir.passes.hlo.unroll_while import COUNTER, index_triple
+
+KIND = "recurrence"
+"""The kind of composite that a recurrence is."""
+
+
+@dataclass(frozen=True)
+class Recurrence:
+    """A recurrence along a dimension: `linear` is `h[t] = a[t] * h[t-1] + b[t]`, others are
+    `h[t] = h[t-1] op x[t]`; `begin` is `h[-1]`, without which `h[0]` is `b[0]` or `x[0]`."""
+
+    kind: str
+    arrays: tuple[SSAValue, ...]
+    begin: SSAValue | None
+    dimension: int
+    backwards: bool
+
+
+def recurrence_of(op: Operation) -> Recurrence | None:
+    """What a composite says; None for other ops."""
+    if not isinstance(op, CompositeOp) or op.kind.data != KIND:
+        return None
+    params = op.params.data
+    kind, dimension = params["kind"], params["dimension"]
+    assert isinstance(kind, StringAttr) and isinstance(dimension, IntegerAttr)
+    count = 2 if kind.data == "linear" else 1
+    begin = op.operands[count] if len(op.operands) > count else None
+    along = int(dimension.value.data)
+    return Recurrence(kind.data, tuple(op.operands[:count]), begin, along, "backwards" in params)
+
+
+def params_of(kind: str, dimension: int, *, backwards: bool) -> dict[str, Attribute]:
+    """The parameters of a composite."""
+    params: dict[str, Attribute] = {"kind": StringAttr(kind), "dimension": i64_attr(dimension)}
+    if backwards:
+        params["backwards"] = UnitAttr()
+    return params
+
+
+def composite(
+    build: Builder, kind: str, arrays: list[SSAValue], begin: SSAValue, *, backwards: bool
+) -> SSAValue:
+    """A recurrence along the first dimension of `arrays`, whose region is a loop."""
+    inputs = [*arrays, begin]
+    block = Block(arg_types=[v.type for v in inputs])
+    params = DictionaryAttr(params_of(kind, 0, backwards=backwards))
+    properties: dict[str, Attribute] = {"kind": string_attr(KIND), "params": params}
+    result = build.emit("composite", inputs, arrays[-1].type, properties, [Region(block)])
+    end = OP_CLASSES["hlo.return"].create(operands=[block.args[0]])
+    block.add_op(end)
+    end.operands[0] = _as_loop(Emitter(end), kind, list(block.args), backwards)
+    return result
+
+
+def _as_loop(build: Builder, kind: str, inputs: list[SSAValue], backwards: bool) -> SSAValue:
+    """The loop that a recurrence is."""
+    *arrays, begin = inputs
+    dims = shape(arrays[-1])
+    start = build.tuple([build.scalar(0, i32), begin, build.fill_like(0, arrays[-1]), *arrays])
+    cond, body = Block(arg_types=[start.type]), Block(arg_types=[start.type])
+    for block in (cond, body):
+        block.add_op(OP_CLASSES["hlo.return"].create(operands=[block.args[0]]))
+    assert cond.last_op is not None and body.last_op is not None
+    test = Emitter(cond.last_op)
+    number = test.tuple_element(cond.args[0], 0)
+    cond.last_op.operands[0] = test.compare(number, test.scalar(dims[0], i32), "LT")
+    inside = Emitter(body.last_op)
+    state = [inside.tuple_element(body.args[0], k) for k in range(3 + len(arrays))]
+    place = [state[0], *[inside.scalar(0, i32)] * (len(dims) - 1)]
+    if backwards:
+        place[0] = inside.binary("subtract", inside.scalar(dims[0] - 1, i32), state[0])
+    sizes = (1, *dims[1:])
+    rows = [
+        inside.reshape(inside.op("dynamic_slice", [a, *place], slice_sizes=sizes), dims[1:])
+        for a in state[3:]
+    ]
+    if kind == "linear":
+        after = inside.binary("add", inside.binary("multiply", rows[0], state[1]), rows[1])
+    else:
+        after = inside.binary(kind, state[1], rows[0])
+    whole = inside.op("dynamic_update_slice", [state[2], inside.reshape(after, sizes), *place])
+    counted = inside.binary("add", state[0], inside.scalar(1, i32))
+    body.last_op.operands[0] = inside.tuple([counted, after, whole, *state[3:]])
+    loop = OP_CLASSES["hlo.while"].create(
+        operands=[start],
+        result_types=[start.type],
+        properties={"trip_count": i64_attr(dims[0])},
+        attributes={COUNTER: index_triple((0, 0, 1))},
+        regions=[Region(cond), Region(body)],
+    )
+    return build.tuple_element(build.insert(loop).results[0], 2)
