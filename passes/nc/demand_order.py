@@ -40,13 +40,31 @@ def demand_order(records: Sequence[Instruction], predecessors: Predecessors) -> 
                 stack.pop()
                 seen[i] = 2
                 order.append(i)
-                stack.extend(j for j in reversed(together.get(i, ())) if not seen[j])
+                stack.extend(
+                    j
+                    for j in reversed(together.get(i, ()))
+                    if not seen[j] and _can_follow(j, predecessors, seen)
+                )
                 continue
             seen[i] = 1
             # the last one pushed comes first: data, then those that only have to be over
             before = sorted(predecessors[i].items(), key=lambda item: (item[1], -item[0]))
             stack.extend(j for j, _ in before if not seen[j])
     return order
+
+
+def _can_follow(last: int, predecessors: Predecessors, seen: Sequence[int]) -> bool:
+    """Whether an instruction needs nothing that itself waits for what is being ordered."""
+    found = {last}
+    stack = [last]
+    while stack:
+        for j in predecessors[stack.pop()]:
+            if seen[j] == 1:
+                return False
+            if not seen[j] and j not in found:
+                found.add(j)
+                stack.append(j)
+    return True
 
 
 def _sharing(records: Sequence[Instruction]) -> dict[int, list[int]]:

@@ -29,6 +29,7 @@ from neuronir.dialects.tile.rules import combiner, shape_of
 from neuronir.passes.hlo.inline import move_block
 from neuronir.passes.hlo.support.values import element, ints
 from neuronir.passes.hlo.support.walk import erase_dead, functions
+from neuronir.passes.lowering.products.epilogue import COMPOSITES
 from neuronir.passes.tile.counted_loops import write_loops
 from neuronir.passes.tile.expand_convolutions import expand_convolution
 from neuronir.passes.tile.expand_recurrences import expand_recurrence
@@ -37,7 +38,7 @@ from neuronir.passes.tile.float_indices import compare_in_floats
 from neuronir.passes.tile.group import is_source, is_view, views_between
 from neuronir.passes.tile.one_hot import scatter_as_one_hot
 
-KEPT = frozenset(("gelu_exact", "gelu_tanh", "silu", "erf", "logistic"))
+KEPT = frozenset(COMPOSITES)
 """Composites that one instruction of ACT computes."""
 
 

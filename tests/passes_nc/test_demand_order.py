@@ -40,6 +40,13 @@ def test_data_is_demanded_before_what_only_has_to_be_over() -> None:
     assert demand_order([_copy()] * 5, predecessors) == [1, 2, 3, 0, 4]
 
 
+def test_a_product_waits_for_what_is_being_ordered() -> None:
+    """Products 0 and 2 have one stationary, but 2 reads what 1 makes of 0; 3 demands 1 first."""
+    records = [_matmul(0), _copy(), _matmul(0), _copy()]
+    predecessors = [{}, {0: True}, {1: True}, {1: True, 2: True}]
+    assert demand_order(records, predecessors) == [0, 1, 2, 3]
+
+
 @given(st.lists(st.tuples(st.sets(st.integers(0, 40)), st.integers(0, 3)), min_size=1, max_size=40))
 def test_dependences_hold(drawn: list[tuple[set[int], int]]) -> None:
     """Every instruction comes once, after all that it depends on."""

@@ -85,8 +85,44 @@ def _elementwise(op: Operation, costs: Costs) -> list[Plan]:
         needs = tuple(
             c if shape_of(v) == shape else everywhere(1, costs.limit) for v in op.operands
         )
-        out.append(Plan(needs, c, costs.elementwise(shape, c, passes)))
+        cost = costs.elementwise(shape, c, passes)
+        out.append(Plan(needs, c, cost + _spread_rows(op, c, costs)))
     return out
+
+
+TENSOR_PASSES = 2.4
+"""What an instruction over two tiles of fp32 takes, by DVE alone, beyond one with a number for each
+partition, which ACT can do, too."""
+SHORT_ROW = 96
+"""Elements from which on a row with a number of its own is worth an instruction."""
+
+
+def _spread_rows(op: Operation, c: Partition, costs: Costs) -> float:
+    """What it takes more where a broadcast operand is not one number for each row of a partition:
+    then it is a tile, too."""
+    shape = shape_of(op.results[0])
+    wide = [v.owner for v in op.operands if shape_of(v) == shape]
+    small = [o for o in wide if isinstance(o, Operation) and o.name == "hlo.broadcast"]
+    if len(wide) != 2 or len(small) != 1 or dtype(op.operands[0]) is not DType.F32:
+        return 0.0
+    (spread,) = small
+    varies = [
+        d
+        for d, n in zip(ints(spread, "dimensions"), shape_of(spread.operands[0]), strict=True)
+        if n > 1
+    ]
+    pieces = cut(own(c, prod(shape)), shape)
+    if not varies or pieces is None:
+        return 0.0
+    left = list(shape)
+    for a, _, d in pieces:
+        left[d] //= a.size
+    last = max((d for d in varies if left[d] > 1), default=-1)
+    row = prod(left[last + 1 :])
+    if last < 0 or row >= SHORT_ROW:
+        rows = prod(left) // max(1, row)
+        return costs.weights.vector * (rows - 1) * START_NS
+    return costs.elementwise(shape, c, TENSOR_PASSES)
 
 
 @register_plans("hlo.iota")

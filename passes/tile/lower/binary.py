@@ -1,5 +1,6 @@
 """Two tiles, or a tile and a number; quotients; choices between tiles."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 
@@ -17,6 +18,7 @@ from neuronir.passes.lowering.rules.elementwise import (
     LOGICAL,
     engine_for,
 )
+from neuronir.passes.tile.lower.memory import copy
 from neuronir.passes.tile.lower.state import Lower, register_lowering
 from neuronir.passes.tile.lower.steps import scalar_of, steps, view_scalar
 from neuronir.passes.tile.lower.unary import activation
@@ -124,8 +126,11 @@ def _tensors(
         one = sides[i]
         if isinstance(one, Lazy) and len(one.steps) > (1 if dtype is DType.F32 else 0):
             sides[i] = materialize(state, op.operands[i], one)
-    result, out = target(state, op)
+    over = [v for v, side in zip(op.operands, sides, strict=True) if isinstance(side, Held)]
+    result, out = target(state, op, over=over)
     engine = engine_for(alu, dtype, state.machine.has_pool)
+    if engine is Engine.DVE and dtype is DType.F32:
+        sides = small_in_psum(state, sides, out)
     waiting = next((i for i, s in enumerate(sides) if isinstance(s, Lazy) and s.steps), None)
     for step in steps(state, out, sides):
         a, b = step.sources
@@ -156,6 +161,33 @@ def _tensors(
             Engine.DVE,
         )
     state.set(result, out)
+
+
+SMALL_SHARE = 4
+"""Elements of the result for each of a small operand from which on that is copied to PSUM."""
+
+
+def small_in_psum(state: Lower, sides: Sequence["Held | Lazy"], out: Form) -> "list[Held | Lazy]":
+    """The operands of an operation of DVE on two tiles of fp32 in SBUF, of which it reads one
+    element each other cycle: where one is small, it is read from PSUM, and an element each cycle
+    is done. Outside of loops, where a bank of PSUM may be taken for long."""
+    found = list(sides)
+    if state.emitter.depth or any(isinstance(s, Lazy) for s in sides):
+        return found
+    few = state.machine.psum_bank_bytes // DType.F32.size
+    for i, side in enumerate(sides):
+        form = side.form
+        elements = prod(a.size for a, _ in form.free)
+        if elements > few or elements * SMALL_SHARE > prod(a.size for a, _ in out.free):
+            continue
+        view = state.psum(form.partitions, elements)
+        kept = Form(
+            view.buffer, form.partition, dense([a for a, _ in form.free]), copies=form.copies
+        )
+        copy(state, form, kept)
+        found[i] = Held(kept, DType.F32)
+        break
+    return found
 
 
 @register_lowering("hlo.select")

@@ -4,6 +4,8 @@ What is computed or loaded for one of these only is written where it belongs at 
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
+from math import prod
 
 from xdsl.dialects.tensor import InsertSliceOp
 from xdsl.ir import Operation, SSAValue
@@ -13,18 +15,20 @@ from neuronir.dialects.tile.layout import layout_of
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.hlo.support.values import integer, ints
 from neuronir.passes.lowering.layouts.layout import Form
-from neuronir.passes.lowering.layouts.views import chunks, walked
+from neuronir.passes.lowering.layouts.views import chunks, plan, walked
+from neuronir.passes.tile.layouts.maps import own
 from neuronir.passes.tile.lower.memory import copy
 from neuronir.passes.tile.lower.state import Lower, register_lowering
+from neuronir.passes.tile.lower.steps import MAX_DIMS
 from neuronir.passes.tile.lower.values import Number
 from neuronir.passes.tile.lower.views import slice_form
 from neuronir.passes.tile.numbers import number_of
 
 
 def destination(state: Lower, value: SSAValue) -> Form | None:
-    """Where a value goes that one op alone reads, to put it together with others; None where it has
-    a buffer of its own."""
-    op = value.get_user_of_unique_use()
+    """Where a value goes that one op puts together with others; None where it has a buffer of its
+    own. What is padded may have other readers, which see the middle of the padded value."""
+    op = value.get_user_of_unique_use() or _padding(value)
     block = value.owner.parent if isinstance(value.owner, Operation) else value.owner
     if op is None or op.parent is not block or not op.results or layout_of(op.results[0]) is None:
         return None
@@ -32,13 +36,31 @@ def destination(state: Lower, value: SSAValue) -> Form | None:
         if op.source is not value:
             return None
         part: Form | None = part_of_whole(state, op)
-    elif op.name == "hlo.concatenate" or (op.name == "hlo.pad" and op.operands[0] is value):
+    elif op.name in ("hlo.concatenate", "hlo.pad"):
+        if state.emitter.depth and op.name == "hlo.concatenate":
+            return None  # a copy beside it holds nobody up there, and a shared buffer may
         part = piece_of(state, op, next(i for i, v in enumerate(op.operands) if v is value))
     else:
         return None
-    where = state.place(value)
-    fits = part is not None and not part.start and part.partition == where.form(value, 1).partition
-    return part if fits and state.dtype(value) is state.dtype(op.results[0]) else None
+    mine = own(state.place(value).partition, prod(shape_of(value)))
+    fits = part is not None and not part.start and mine == part.partition != ()
+    if part is None or not fits or state.dtype(value) is not state.dtype(op.results[0]):
+        return None
+    return part if _alike(state, value, part) else None
+
+
+def _alike(state: Lower, value: SSAValue, part: Form) -> bool:
+    """Whether instructions can walk the place of a value and the layout that it was given
+    together, so that writing it there takes no more of them."""
+    free = state.place(value).free
+    dims = plan([part, replace(part, free=free)], [a for a, _ in part.free])
+    return dims is not None and len(dims) <= MAX_DIMS
+
+
+def _padding(value: SSAValue) -> Operation | None:
+    """The only op that pads a value, of several that read it."""
+    found = [u.operation for u in value.uses if u.operation.name == "hlo.pad" and u.index == 0]
+    return found[0] if len(found) == 1 else None
 
 
 def together(state: Lower, op: Operation) -> Form:

@@ -17,7 +17,9 @@ from neuronir.passes.tile.layouts.maps import repeated
 from neuronir.passes.tile.layouts.plans import kept_and_reduced
 from neuronir.passes.tile.lower.across import add_partitions, compare_partitions
 from neuronir.passes.tile.lower.memory import copy
+from neuronir.passes.tile.lower.partial_sums import in_pieces
 from neuronir.passes.tile.lower.state import Lower, register_lowering
+from neuronir.passes.tile.lower.steps import PIECE
 from neuronir.passes.tile.lower.values import Number
 from neuronir.passes.tile.numbers import number_of
 
@@ -149,8 +151,11 @@ def along_free(
     count = prod(d.size for d in inside)
     if len(inside) > 3 or count > state.machine.max_free_sbuf:
         raise NeuronError("NIR_TIL007", "a reduction over more than three digits")
+    if in_pieces(state, form, partial, inside, alu, dtype):
+        return
     room = 4 - len(inside)
-    for chunk in chunks(walk, rows, room, max(1, 16384 // count)):
+    most = 16384 if state.emitter.depth else PIECE
+    for chunk in chunks(walk, rows, room, max(1, most // count)):
         dims = [(d.strides[1], d.size) for d in chunk.dims]
         dims += [(d.strides[0], d.size) for d in inside]
         src = form.at(chunk.number, chunk.partitions, dims)

@@ -14,6 +14,9 @@ from neuronir.passes.tile.lower.state import Lower
 from neuronir.passes.tile.lower.values import Held, Lazy, Number, Piece, Value
 
 MAX_DIMS = 3
+PIECE = 1024
+"""Elements of a partition that an instruction outside of loops takes at most, so that another
+engine can go on with what is done; in a loop rounds overlap."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +55,10 @@ def steps(
         raise NeuronError("NIR_TIL007", "operands lie across each other's digits")
     cut = max((leading(dims, 1 + len(forms) + i) for i in range(len(extra))), default=0)
     limit = state.machine.max_free_sbuf
+    if not scalars and not state.emitter.depth:
+        limit = PIECE
     if any(space_of(f.buffer) is Space.PSUM for f in forms):
-        limit = state.machine.max_free_psum
+        limit = min(limit, state.machine.max_free_psum)
     outer, inner = dims[:cut], dims[cut:]
     for base in numbers_of([d.atom for d in outer]):
         for chunk in chunks(inner, out.partitions, MAX_DIMS, limit):

@@ -97,7 +97,7 @@ def activation(state: Lower, op: Operation, operand: "Held | Lazy", func: Activa
         else:
             scale, bias = found[0], found[1]
     summing = sums_beside(state, op)
-    result, out = target(state, op, summing)
+    result, out = target(state, op, summing, [op.operands[0]] if isinstance(operand, Held) else ())
     total = None if summing is None else row_sums(state, summing)
     scalars = [] if total is None else [total]
     for step in steps(state, out, [operand], scalars):

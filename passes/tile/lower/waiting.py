@@ -1,6 +1,7 @@
 """Operations with numbers wait for the next one, which can often do both; writing those."""
 
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 from xdsl.ir import Operation, SSAValue
@@ -8,19 +9,28 @@ from xdsl.ir import Operation, SSAValue
 from neuronir.dialects.nc.enums import Activation, AluOp, DType
 from neuronir.dialects.nc.ops import View
 from neuronir.dialects.support.lazy import as_array
+from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.hlo.support.evaluate import lazy_value
 from neuronir.passes.lowering.layouts.layout import Form
 from neuronir.passes.lowering.rules.elementwise import (
     ACTIVATIONS,
     engine_for,
 )
+from neuronir.passes.tile.layouts.maps import SLICES
+from neuronir.passes.tile.lower.pieces import destination
 from neuronir.passes.tile.lower.state import Lower
 from neuronir.passes.tile.lower.steps import Step, steps, view_scalar
 from neuronir.passes.tile.lower.values import Held, Lazy, Number, Scalar
 
 
-def target(state: Lower, op: Operation, beside: Operation | None = None) -> tuple[SSAValue, Form]:
-    """The buffer of a result: of its conversion where nobody else reads it, but for `beside`."""
+def target(
+    state: Lower,
+    op: Operation,
+    beside: Operation | None = None,
+    over: Sequence[SSAValue] = (),
+) -> tuple[SSAValue, Form]:
+    """The buffer of a result: of its conversion where nobody else reads it, but for `beside`; that
+    of an operand of `over` which ends here, outside of loops, where rounds do not share it."""
     result = op.results[0]
     users = [use.operation for use in result.uses if use.operation is not beside]
     if len(users) == 1 and users[0].name == "hlo.convert" and users[0].parent is op.parent:
@@ -30,7 +40,38 @@ def target(state: Lower, op: Operation, beside: Operation | None = None) -> tupl
         if narrows and state.place(result) == state.place(other):
             state.done.add(users[0])
             result = other
+    if not state.emitter.depth and destination(state, result) is None:
+        for value in over:
+            if ends_here(state, value, op, result):
+                return result, state.held(value)
     return result, state.allocate(result)
+
+
+ALIASES = frozenset(
+    f"hlo.{n}" for n in ("reshape", "bitcast", "transpose", "convert", "copy", "bitcast_convert")
+)
+"""Ops whose result may be the very copy of their operand."""
+
+
+def ends_here(state: Lower, value: SSAValue, op: Operation, result: SSAValue) -> bool:
+    """Whether an operand lies in a buffer that nobody else reads, as the result is to lie."""
+    held = state.values.get(value)
+    if not isinstance(held, Held) or held.dtype is not state.dtype(result):
+        return False
+    form, wanted = held.form, state.place(result).form(value, prod(shape_of(result)))
+    if form.hbm or form.start or form.offset or form.indices or form.dtype:
+        return False
+    if (form.partition, form.free, form.copies) != (wanted.partition, wanted.free, wanted.copies):
+        return False
+    reader = op
+    while value.get_user_of_unique_use() is reader:
+        owner = value.owner
+        if not isinstance(owner, Operation) or owner.parent is not op.parent:
+            return False
+        if owner.name not in ALIASES:
+            return owner.name not in SLICES and owner.name != "hlo.broadcast"
+        value, reader = owner.operands[0], owner
+    return False
 
 
 def waits(state: Lower, op: Operation) -> bool:
