@@ -2,7 +2,8 @@
 
 _CLEAN = "hlo-canonicalize,hlo-constant-fold,hlo-canonicalize,hlo-cse,hlo-dce"
 
-SIMPLIFY = f"hlo-inline,hlo-fold-conditional,hlo-unroll-while,{_CLEAN}"
+_FOUND = "hlo-inline,hlo-fold-conditional,hlo-unroll-while"
+SIMPLIFY = f"{_FOUND},{_CLEAN}"
 """One function without calls, inner tuples or dead code; static loops know their trip count."""
 
 UNROLL = f'hlo-inline,hlo-fold-conditional,hlo-unroll-while{{mode="unroll"}},{_CLEAN}'
@@ -28,9 +29,10 @@ def to_target(
     cast = f'hlo-auto-cast{{mode="{auto_cast}" type="{cast_type}"}}'
     return ",".join(
         (
-            *((SIMPLIFY, "hlo-find-recurrences", _CLEAN) if scans else ()),
+            *((f"{_FOUND},hlo-find-recurrences",) if scans else ()),
             UNROLL,
             "hlo-fold-conditional{select=true}",
+            *(("hlo-hoist-products",) if scans else ()),
             "hlo-find-composites",
             *(() if gathers else ("hlo-gather-to-dot",)),
             f'hlo-decompose{{keep="logistic"{" scans=true" if scans else ""}}}',

@@ -24,6 +24,7 @@ _PASSES = {
     "hlo-exact-integers": ("exact_integers", "HloExactIntegersPass"),
     "hlo-verify-supported": ("verify_supported", "HloVerifySupportedPass"),
     "hlo-find-composites": ("find_composites", "HloFindCompositesPass"),
+    "hlo-hoist-products": ("hoist_products", "HloHoistProductsPass"),
     "hlo-find-recurrences": ("find_recurrences", "HloFindRecurrencesPass"),
 }
 

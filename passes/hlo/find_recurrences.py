@@ -8,6 +8,7 @@ from xdsl.passes import ModulePass
 
 from neuronir.passes.hlo.find_composites import PROGRAM_BLOCKS
 from neuronir.passes.hlo.recurrences.loops import dissolve
+from neuronir.passes.hlo.simplify import simplify_block
 from neuronir.passes.hlo.support.walk import blocks
 from neuronir.passes.statistics import record
 
@@ -21,7 +22,7 @@ class HloFindRecurrencesPass(ModulePass):
     becomes what all rounds compute, on arrays with a dimension more, and each state a composite
     `recurrence` along that dimension. The region of the composite keeps its meaning, as a loop;
     `params` have its `kind`, its `dimension`, and `backwards`. Needs trip counts
-    (hlo-unroll-while) and leaves dead code.
+    (hlo-unroll-while); simplifies blocks with loops.
     """
 
     name = "hlo-find-recurrences"
@@ -32,7 +33,12 @@ class HloFindRecurrencesPass(ModulePass):
             parent = block.parent_op()
             if parent is None or parent.name not in PROGRAM_BLOCKS:
                 continue
-            for inner in list(block.ops):
-                if inner.name == "hlo.while":
-                    count += dissolve(inner)
+            if not any(inner.name == "hlo.while" for inner in block.ops):
+                continue
+            simplify_block(block)
+            loops = [inner for inner in block.ops if inner.name == "hlo.while"]
+            found = sum(dissolve(inner) for inner in loops)
+            if found:
+                simplify_block(block)
+            count += found
         record(self.name, "recurrences", count)

@@ -1,5 +1,7 @@
 """Loops of the program as scf.for: carried tensors, slices that move with the round."""
 
+from math import prod
+
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
@@ -10,6 +12,7 @@ from xdsl.dialects.tensor import ExtractSliceOp, InsertSliceOp
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
 from neuronir.dialects.hlo.unary import CopyOp
+from neuronir.dialects.support.dtypes import byte_size
 from neuronir.dialects.tile.ops import EmptyOp, IndexOp
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.hlo.counted_loop import CountedLoop, Linear, Part, counted_loop
@@ -18,6 +21,13 @@ from neuronir.passes.hlo.support.values import element, integer
 from neuronir.passes.hlo.support.walk import erase_dead
 from neuronir.passes.hlo.while_carry import GTE
 from neuronir.passes.tile.retile import slice_properties
+
+ON_CHIP = 3 << 19
+"""Bytes at most of an array that an inner loop writes on the chip: the outer one stores it."""
+
+
+def _bytes(value: SSAValue) -> int:
+    return prod(shape_of(value)) * byte_size(element(value))
 
 
 def write_loops(block: Block) -> None:
@@ -56,8 +66,11 @@ class _Writer:
             if i == loop.counter:
                 continue
             self.values[result] = parts.init[i] if i in loop.kept else inside[i]
+        end = parts.body.last_op
+        assert end is not None
         for op in parts.body.ops:
-            if op.name not in (GTE, "hlo.return", "hlo.tuple"):
+            mine = op.name == GTE and op.operands[0] is parts.body.args[0]
+            if not mine and op is not end and op is not end.operands[0].owner:
                 self._op(op)
         last = [self.slices[i] if i in loop.written else self._next(i) for i in self.carried]
         self._add(scf.YieldOp(*last))
@@ -85,7 +98,9 @@ class _Writer:
     def _begin(self, index: int) -> SSAValue:
         init = self.loop.parts.init[index]
         if index in self.loop.written:
-            return self._before(EmptyOp.make("hbm", init.type)).results[0]
+            nested = isinstance(self.op.parent_op(), scf.ForOp)
+            memory = "sbuf" if nested and _bytes(init) <= ON_CHIP else "hbm"
+            return self._before(EmptyOp.make(memory, init.type)).results[0]
         copy = CopyOp.create(operands=[init], result_types=[init.type])
         return self._before(copy).results[0]
 

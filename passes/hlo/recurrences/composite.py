@@ -7,9 +7,9 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from neuronir.dialects.hlo.attributes import i64_attr, string_attr
 from neuronir.dialects.hlo.control_flow import CompositeOp
+from neuronir.passes.hlo.recurrences.whiles import begin_while, end_while
 from neuronir.passes.hlo.support.build import OP_CLASSES, Builder, Emitter
 from neuronir.passes.hlo.support.values import shape
-from neuronir.passes.hlo.unroll_while import COUNTER, index_triple
 
 KIND = "recurrence"
 """The kind of composite that a recurrence is."""
@@ -67,16 +67,9 @@ def _as_loop(build: Builder, kind: str, inputs: list[SSAValue], backwards: bool)
     """The loop that a recurrence is."""
     *arrays, begin = inputs
     dims = shape(arrays[-1])
-    start = build.tuple([build.scalar(0, i32), begin, build.fill_like(0, arrays[-1]), *arrays])
-    cond, body = Block(arg_types=[start.type]), Block(arg_types=[start.type])
-    for block in (cond, body):
-        block.add_op(OP_CLASSES["hlo.return"].create(operands=[block.args[0]]))
-    assert cond.last_op is not None and body.last_op is not None
-    test = Emitter(cond.last_op)
-    number = test.tuple_element(cond.args[0], 0)
-    cond.last_op.operands[0] = test.compare(number, test.scalar(dims[0], i32), "LT")
-    inside = Emitter(body.last_op)
-    state = [inside.tuple_element(body.args[0], k) for k in range(3 + len(arrays))]
+    loop, inside, state = begin_while(
+        build, [build.scalar(0, i32), begin, build.fill_like(0, arrays[-1]), *arrays], dims[0]
+    )
     place = [state[0], *[inside.scalar(0, i32)] * (len(dims) - 1)]
     if backwards:
         place[0] = inside.binary("subtract", inside.scalar(dims[0] - 1, i32), state[0])
@@ -90,13 +83,5 @@ def _as_loop(build: Builder, kind: str, inputs: list[SSAValue], backwards: bool)
     else:
         after = inside.binary(kind, state[1], rows[0])
     whole = inside.op("dynamic_update_slice", [state[2], inside.reshape(after, sizes), *place])
-    counted = inside.binary("add", state[0], inside.scalar(1, i32))
-    body.last_op.operands[0] = inside.tuple([counted, after, whole, *state[3:]])
-    loop = OP_CLASSES["hlo.while"].create(
-        operands=[start],
-        result_types=[start.type],
-        properties={"trip_count": i64_attr(dims[0])},
-        attributes={COUNTER: index_triple((0, 0, 1))},
-        regions=[Region(cond), Region(body)],
-    )
-    return build.tuple_element(build.insert(loop).results[0], 2)
+    end_while(loop, inside, state[0], [after, whole, *state[3:]])
+    return build.tuple_element(loop.results[0], 2)

@@ -45,6 +45,11 @@ class Rounds:
         ]
         return bool(parts) and all(p.at is not None and p.at.factor < 0 for p in parts)
 
+    @staticmethod
+    def takes(op: Operation) -> bool:
+        """Whether there is a rule for an op; what has no operands needs none."""
+        return op.name in SOURCES or (len(op.results) == 1 and op.name in _RULES)
+
     def known(self, value: SSAValue) -> bool:
         """Whether a value of the body can be had in all rounds at once; builds it."""
         if value in self.same or value in self.each:

@@ -253,9 +253,13 @@ class Writer(Choice):
         op.operands[index] = current
 
     def carry(self, argument: BlockArgument, partition: Partition) -> None:
-        self.lay_out(argument, place(shape_of(argument), partition))
         loop = argument.owner.parent_op()
         assert loop is not None
+        shape = shape_of(argument)
+        order: list[Atom] = []
+        if any(op.name == "hlo.dot" for op in argument.owner.ops):
+            order = _as_products(shape, partition)
+        self.lay_out(argument, place(shape, partition, order))
         init = loop.operands[argument.index + 2]
         if self.values.is_number(init):
             assert isinstance(init.owner, Operation) and loop.parent is not None
@@ -290,6 +294,18 @@ class Writer(Choice):
         for use in value.uses:
             if use.operation.name == "tensor.insert_slice" and use.index == 1:
                 _set_type(use.operation.results[0], full)
+
+
+def _as_products(shape: tuple[int, ...], partition: Partition) -> list[Atom]:
+    """The order in which products give their free digits: dimensions that do not lie on partitions
+    innermost, as those of what moves."""
+    pieces = cut(own(partition, prod(shape)), shape)
+    there = {d for _, _, d in pieces or ()}
+    return [
+        atom(n, s)
+        for d, (s, n) in enumerate(zip(row_major(shape), shape, strict=True))
+        if n > 1 and d not in there
+    ]
 
 
 def _set_type(value: SSAValue, where: Place) -> None:

@@ -1,0 +1,42 @@
+"""hlo-hoist-products: products of a loop that hang on no earlier round go in front of it."""
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from neuronir.passes.hlo.find_composites import PROGRAM_BLOCKS
+from neuronir.passes.hlo.recurrences.hoist import hoist_products
+from neuronir.passes.hlo.simplify import simplify_block
+from neuronir.passes.hlo.support.walk import blocks
+from neuronir.passes.statistics import record
+
+
+@dataclass(frozen=True)
+class HloHoistProductsPass(ModulePass):
+    """Compute products that hang on no earlier round for many rounds of a loop at once.
+
+    In a recurrent network the product of a round's input with weights needs no state: those of so
+    many rounds as stay on the chip become one product with more rows, in front of a loop over these
+    rounds, in a loop over all of them. Sums of several terms add first what hangs on no earlier
+    round. Needs trip counts (hlo-unroll-while); simplifies blocks with loops.
+    """
+
+    name = "hlo-hoist-products"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        count = 0
+        for block in list(blocks(op)):
+            parent = block.parent_op()
+            if parent is None or parent.name not in PROGRAM_BLOCKS:
+                continue
+            if not any(inner.name == "hlo.while" for inner in block.ops):
+                continue
+            simplify_block(block)
+            loops = [inner for inner in block.ops if inner.name == "hlo.while"]
+            found = sum(hoist_products(inner) for inner in loops)
+            if found:
+                simplify_block(block)
+            count += found
+        record(self.name, "loops", count)

@@ -1,0 +1,199 @@
+"""Products of a loop that hang on no earlier round: one for many rounds, in front of it."""
+
+from collections.abc import Iterator
+from math import prod
+
+from xdsl.dialects.builtin import i32
+from xdsl.ir import Operation, OpResult, SSAValue
+
+from neuronir.dialects.support.dtypes import byte_size
+from neuronir.dialects.tile.rules import ELEMENTWISE
+from neuronir.passes.hlo.counted_loop import CountedLoop, counted_loop
+from neuronir.passes.hlo.recurrences.rounds import Rounds
+from neuronir.passes.hlo.recurrences.strips import Strips
+from neuronir.passes.hlo.recurrences.whiles import begin_while, end_while
+from neuronir.passes.hlo.support.build import Emitter
+from neuronir.passes.hlo.support.values import element, integer, shape
+from neuronir.passes.hlo.support.walk import erase_dead
+from neuronir.passes.hlo.while_carry import GTE
+
+COLUMNS = 512
+"""Rows of a product of many rounds at most: what moves through PE at once."""
+BYTES = 3 << 19
+"""Bytes of such products at most: they stay on the chip."""
+LEAST = 16
+"""Rounds from which on a loop is worth it."""
+
+
+def hoist_products(op: Operation) -> bool:
+    """Take products out of a loop, so many rounds at a time that they stay on the chip."""
+    loop = counted_loop(op)
+    if loop is None or loop.count < LEAST or not loop.states:
+        return False
+    add_first(loop)
+    found = list(hoistable(loop))
+    if not found:
+        return False
+    width = strip_width(loop, found)
+    strips = Strips(loop, width)
+    if width < 2 or not strips.possible():
+        return False
+    inner = counted_loop(strips.write())
+    assert inner is not None
+    _hoist(inner)
+    return True
+
+
+def strip_width(loop: CountedLoop, values: list[SSAValue]) -> int:
+    """How many rounds of a loop are one product: a divisor of the rounds, 1 where there is none."""
+    rows = min(prod(shape(v)) // max(shape(v)[-1], 1) for v in values)
+    size = sum(prod(shape(v)) * byte_size(element(v)) for v in values)
+    most = min(COLUMNS // max(rows, 1), BYTES // max(size, 1), loop.count // 2)
+    return max((d for d in range(1, most + 1) if loop.count % d == 0), default=1)
+
+
+class Independent:
+    """Which values of a loop's body hang on no earlier round, and on the round at all."""
+
+    def __init__(self, loop: CountedLoop) -> None:
+        self.loop = loop
+        self.rounds = Rounds(loop, Emitter(loop.parts.op))
+        self._known: dict[SSAValue, str] = {}
+
+    def of(self, value: SSAValue) -> str:
+        """ "same" in all rounds, of "each" one, or "" where it hangs on earlier ones."""
+        if value not in self._known:
+            self._known[value] = self._find(value)
+        return self._known[value]
+
+    def _find(self, value: SSAValue) -> str:
+        op, loop = value.owner, self.loop
+        if not isinstance(op, Operation) or op.parent is not loop.parts.body:
+            return ""
+        if op.name == GTE:
+            index = integer(op, "index")
+            return "same" if index in loop.kept else "each" if index == loop.counter else ""
+        if not Rounds.takes(op):
+            return ""
+        if op.name == "hlo.dynamic_slice":
+            part = loop.part(op)
+            moves = part is not None and part.at is not None
+            return "each" if moves and self.of(op.operands[0]) == "same" else ""
+        found = {self.of(v) for v in op.operands}
+        return "" if "" in found else "each" if "each" in found else "same"
+
+
+def hoistable(loop: CountedLoop) -> Iterator[SSAValue]:
+    """What is computed of products that hang on no earlier round, as far as that goes on element
+    by element, and is read by what does hang on one."""
+    independent = Independent(loop)
+    for op in loop.parts.body.ops:
+        if op.name != "hlo.dot" or independent.of(op.results[0]) != "each":
+            continue
+        if "same" not in {independent.of(v) for v in op.operands}:
+            continue
+        value: SSAValue = op.results[0]
+        while True:
+            use = value.get_user_of_unique_use()
+            if use is None or use.name not in ELEMENTWISE or not independent.of(use.results[0]):
+                break
+            if shape(use.results[0]) != shape(value):
+                break
+            value = use.results[0]
+        yield value
+
+
+def add_first(loop: CountedLoop) -> None:
+    """In sums of several terms add those first that hang on no earlier round."""
+    independent = Independent(loop)
+    for op in reversed(list(loop.parts.body.ops)):
+        if op.name != "hlo.add" or not op.results[0].uses or _inner_sum(op):
+            continue
+        terms, inside = _terms(op)
+        free = [v for v in terms if independent.of(v)]
+        others = [v for v in terms if not independent.of(v)]
+        if len(terms) < 3 or len(free) < 2 or not others:
+            continue
+        build = Emitter(op)
+        total = free[0]
+        for v in free[1:]:
+            total = build.binary("add", total, v)
+        for v in others:
+            total = build.binary("add", v, total)
+        op.results[0].replace_all_uses_with(total)
+        for old in inside:
+            old.detach()
+            old.erase()
+
+
+def _inner_sum(op: Operation) -> bool:
+    """Whether a sum is a term of another one alone."""
+    use = op.results[0].get_user_of_unique_use()
+    return use is not None and use.name == "hlo.add" and use.parent is op.parent
+
+
+def _terms(op: Operation) -> tuple[list[SSAValue], list[Operation]]:
+    """The terms of a sum of sums, and its additions, the last one first."""
+    terms: list[SSAValue] = []
+    inside = [op]
+    work = list(reversed(op.operands))
+    while work:
+        v = work.pop()
+        maker = v.owner
+        if isinstance(v, OpResult) and v.op.name == "hlo.add" and _inner_sum(v.op):
+            assert isinstance(maker, Operation)
+            inside.append(maker)
+            work += reversed(maker.operands)
+        else:
+            terms.append(v)
+    return terms, sorted(inside, key=lambda o: -_place(o))
+
+
+def _place(op: Operation) -> int:
+    count = 0
+    while op.prev_op is not None:
+        op = op.prev_op
+        count += 1
+    return count
+
+
+def _hoist(loop: CountedLoop) -> None:
+    """Compute in front of a loop what `hoistable` names, and let rounds read their part of it."""
+    parts, build = loop.parts, Emitter(loop.parts.op)
+    rounds = Rounds(loop, build)
+    values = [v for v in hoistable(loop) if rounds.known(v)]
+    stacks = [rounds.stack(v) for v in values]
+    names = [i for i in range(len(parts.init)) if i != loop.counter]
+    new, inside, found = begin_while(
+        build, [build.scalar(0, i32), *(parts.init[i] for i in names), *stacks], loop.count
+    )
+    at = dict(zip(names, found[1:], strict=False))
+    at[loop.counter] = found[0]
+    copies: dict[SSAValue, SSAValue] = {}
+    for v, stack in zip(values, found[1 + len(names) :], strict=True):
+        place = found[0]
+        if rounds.backwards:
+            place = inside.binary("subtract", inside.scalar(loop.count - 1, i32), place)
+        starts = [place, *[inside.scalar(0, i32)] * len(shape(v))]
+        row = inside.op("dynamic_slice", [stack, *starts], slice_sizes=(1, *shape(v)))
+        copies[v] = inside.reshape(row, shape(v))
+    for op in parts.body.ops:
+        if op.name == "hlo.return" or op.results[0] in copies:
+            continue
+        if op.name == GTE and op.operands[0] is parts.body.args[0]:
+            copies[op.results[0]] = at[integer(op, "index")]
+        else:
+            copies[op.results[0]] = inside.insert(op.clone(copies)).results[0]
+    after = [copies[parts.next[i]] for i in names]
+    end_while(new, inside, found[0], [*after, *found[1 + len(names) :]])
+    for use in list(parts.op.results[0].uses):
+        get = use.operation
+        value = build.tuple_element(new.results[0], 1 + names.index(integer(get, "index")))
+        get.results[0].replace_all_uses_with(value)
+        get.detach()
+        get.erase()
+    start = parts.op.operands[0].owner
+    parts.op.detach()
+    parts.op.erase()
+    if isinstance(start, Operation):
+        erase_dead(start)
