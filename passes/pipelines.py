@@ -15,6 +15,7 @@ def to_target(
     *,
     auto_cast: str = "none",
     cast_type: str = "bf16",
+    relayout: str = "exact",
     gathers: bool = True,
     integers: bool = True,
     scans: bool = True,
@@ -26,7 +27,8 @@ def to_target(
     row. Composites are found before decomposition, which would take them apart; types are judged
     last, when dead code is gone.
     """
-    cast = f'hlo-auto-cast{{mode="{auto_cast}" type="{cast_type}"}}'
+    turned = "" if relayout == "exact" else f' relayout="{relayout}"'
+    cast = f'hlo-auto-cast{{mode="{auto_cast}" type="{cast_type}"{turned}}}'
     return ",".join(
         (
             *((f"{_FOUND},hlo-find-recurrences",) if scans else ()),

@@ -2,7 +2,10 @@
 
 import json
 import sys
+from argparse import Namespace
 from collections.abc import Sequence
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING
 
 from neuronir import __version__
 from neuronir.cli.bindings_args import add_bindings, bindings_of
@@ -10,6 +13,9 @@ from neuronir.cli.program import INTERNAL, OK, USER_ERROR, Parser, guarded
 from neuronir.dialects.support.output import write_stdout
 from neuronir.driver.check import Report, check_model
 from neuronir.driver.options import CompileOptions
+
+if TYPE_CHECKING:
+    from neuronir.accuracy import Step
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -39,6 +45,14 @@ def build_parser() -> Parser:
     )
     parser.add_argument("--show-names", action="store_true", help="list the nodes, too")
     parser.add_argument("--json", action="store_true", help="print JSON")
+    group = parser.add_argument_group("accuracy")
+    group.add_argument(
+        "--accuracy",
+        action="store_true",
+        help="compile in each precision: simulated time, and error against fp32",
+    )
+    group.add_argument("--inputs", metavar="FILE.npz", help="else inputs are random numbers")
+    group.add_argument("--weights", metavar="FILE.npz", help="bind these inputs as constants")
     add_bindings(parser.add_argument_group("what the model leaves open"))
     return parser
 
@@ -48,6 +62,8 @@ def _main(words: list[str]) -> int:
 
     args = build_parser().parse_args(words)
     options = CompileOptions(bindings=bindings_of(args), framework=args.framework)
+    if args.accuracy:
+        return _accuracy(args, options)
     try:
         targets = args.target or ("trn1", "inf1")
         report = check_model(args.model, targets, options, lower=not args.operators_only)
@@ -56,6 +72,37 @@ def _main(words: list[str]) -> int:
         return INTERNAL if failure.internal else USER_ERROR
     write_stdout(json_text(report) if args.json else table_text(report, args.show_names))
     return OK if any(report.supported(target) for target in report.targets) else USER_ERROR
+
+
+def _accuracy(args: Namespace, options: CompileOptions) -> int:
+    """Print the precisions of a model for each target; 1 where it compiles in none."""
+    from neuronir.accuracy import ladder
+    from neuronir.cli.cc_compile import load_weights
+
+    if args.weights:
+        options = replace(options, weights=load_weights(args.weights))
+    inputs = None if args.inputs is None else load_weights(args.inputs)
+    targets = args.target or ("trn1", "inf1")
+    found = {target: ladder(args.model, target, inputs, options) for target in targets}
+    if args.json:
+        whole = {target: [asdict(step) for step in steps] for target, steps in found.items()}
+        write_stdout(json.dumps({"model": args.model, "accuracy": whole}, indent=1) + "\n")
+    else:
+        how = "random inputs" if inputs is None else args.inputs
+        head = f"error over the largest |result| in fp32, with {how}\n"
+        write_stdout(head + "".join(accuracy_text(*entry) for entry in found.items()))
+    steps = (step for entry in found.values() for step in entry)
+    return OK if any(step.refused is None for step in steps) else USER_ERROR
+
+
+def accuracy_text(target: str, steps: Sequence["Step"]) -> str:
+    """The precisions for a target as a table, the fastest first."""
+    wide = max(len(step.options) for step in steps)
+    lines = ["", f"{target:{wide}}     time us  max error  mean error"]
+    for s in steps:
+        rest = f"{s.time_us:10.1f}  {s.max_error:9.1e}  {s.mean_error:10.1e}"
+        lines.append(f"{s.options:{wide}}  {s.refused or rest}")
+    return "\n".join(lines) + "\n"
 
 
 def json_text(report: Report) -> str:

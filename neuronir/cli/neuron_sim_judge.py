@@ -68,7 +68,7 @@ def _precision_report(args: Namespace, run: Run, reference: Mapping[str, Array])
 
 def _compile_report(args: Namespace, run: Run) -> Report:
     """Against the interpreter, on the model lowered to phase hlo as the program was."""
-    from neuronir.cli.neuronx_cc_compile import load_weights
+    from neuronir.cli.cc_compile import load_weights
     from neuronir.driver.judge import arguments_of, judge_compile, lowered_as
 
     entries = load_npz(args.inputs) if args.inputs is not None else {}

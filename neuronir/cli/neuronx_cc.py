@@ -5,19 +5,23 @@ import sys
 from collections.abc import Sequence
 
 from neuronir import __version__
+from neuronir.cli.cc_args import check_framework, with_flags
+from neuronir.cli.cc_compile import compile_model
+from neuronir.cli.cc_messages import Messages
 from neuronir.cli.neuronx_cc_args import (
+    ALIASES,
     build_parser,
     check,
-    check_framework,
     level_of,
     normalise,
+    precision,
+    remarks,
 )
-from neuronir.cli.neuronx_cc_compile import compile_model
-from neuronir.cli.neuronx_cc_messages import Messages
 from neuronir.cli.program import OK, USER_ERROR, UsageError, guarded
 from neuronir.diagnostics.diagnostic import Diagnostic
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.output import write_stdout
+from neuronir.driver.phases import PHASES
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -30,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     return guarded(
         "neuronx-cc",
-        lambda words: _main(normalise(words), messages),
+        lambda words: _main(words, messages),
         argv,
         on_error=show,
         interrupted="interrupted, nothing was written",
@@ -38,13 +42,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _main(words: list[str], messages: Messages) -> int:
-    args = build_parser().parse_args(words)
+    words = with_flags(words, lambda given: build_parser().parse_args(normalise(given)))
+    args = build_parser().parse_args(normalise(words))
     if args.version:
         write_stdout(version_text())
         return OK
     if args.command == "list-operators":
         check_framework(args.framework)
-        from neuronir.cli.neuronx_cc_operators import operator_names
+        from neuronir.cli.cc_operators import operator_names
 
         write_stdout("".join(f"{name}\n" for name in operator_names(args.framework)))
         return OK
@@ -52,6 +57,15 @@ def _main(words: list[str], messages: Messages) -> int:
         raise UsageError("a command is missing: compile or list-operators")
     messages.level = level_of(args.verbose)
     check(args)
+    for line in remarks(args):
+        messages.say("warning", line)
+    target = ALIASES.get(args.target, args.target)
+    if target != args.target:
+        messages.say("info", f"{args.target} has the core of {target}, which is compiled for")
+    args.target = target
+    args.optlevel = 1 if args.enable_experimental_O1 else args.optlevel
+    args.precision = precision(args)
+    args.output = args.output or ("file.neff" if args.compile_to == PHASES[-1] else "file.mlir")
     return compile_model(args, messages)
 
 

@@ -23,6 +23,32 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise UsageError(message)
 
+    def parse_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> argparse.Namespace:
+        """The arguments; UsageError names words that are none, and options that are like them."""
+        found, unknown = self.parse_known_args(args, namespace)
+        if unknown:
+            hints = self._alike(unknown, getattr(found, "command", None))
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{hints}")
+        return found
+
+    def _alike(self, unknown: Sequence[str], command: object) -> str:
+        """Which options could be meant."""
+        from difflib import get_close_matches
+
+        known = list(self._option_string_actions)
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction) and command in action.choices:
+                known += action.choices[command]._option_string_actions
+        near = [
+            found[0]
+            for word in unknown
+            if word.startswith("-")
+            and (found := get_close_matches(word.split("=")[0].replace("_", "-"), known, 1))
+        ]
+        return f" (did you mean {' '.join(near)}?)" if near else ""
+
 
 def guarded(
     program: str,
@@ -31,12 +57,13 @@ def guarded(
     *,
     debug_options: Sequence[str] = ("debug",),
     on_error: Callable[[NeuronError], int] | None = None,
+    on_fault: Callable[[Exception, list[str]], None] | None = None,
     interrupted: str = "interrupted",
 ) -> int:
     """Run the body of a program on its words; the exit status, whatever happens in it.
 
     `on_error` shows an error in the input and says the status; `debug_options` are those that ask
-    for tracebacks.
+    for tracebacks. `on_fault` tells of a fault of ours, with the words, in place of one line.
     """
     words = list(sys.argv[1:] if argv is None else argv)
     debug = any(word.lstrip("-") in debug_options for word in words)
@@ -62,6 +89,9 @@ def guarded(
     except Exception as error:
         if debug:
             traceback.print_exc()
+        if on_fault is not None:
+            on_fault(error, words)
+            return INTERNAL
         text = f"{type(error).__name__}: {' '.join(str(error).split())}"
         print(f"{program}: internal error: {text} (--debug shows where)", file=sys.stderr)
         return INTERNAL

@@ -17,6 +17,11 @@ _INTERRUPTED = 128 + signal.SIGINT
 _ENDING = ("SIGTERM", "SIGHUP")
 
 
+def neuron_cc() -> int:
+    """Start neuron-cc."""
+    return _start("neuron_cc")
+
+
 def neuron_check() -> int:
     """Start neuron-check."""
     return _start("neuron_check")
@@ -71,7 +76,7 @@ def _start(module: str) -> int:
 
 def _settings(module: str) -> "AbstractContextManager[None]":
     """What a program needs to be fast, from before its imports on."""
-    if module == "neuronx_cc":
+    if module in ("neuron_cc", "neuronx_cc"):
         from neuronir.driver.collector import few_collections
 
         return few_collections()

@@ -5,7 +5,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, f32
 from xdsl.passes import ModulePass
 
 from neuronir import __version__
@@ -16,6 +16,7 @@ from neuronir.cli.neuron_opt_run import PassRunner, RunFailure, verify
 from neuronir.diagnostics.diagnostic import Diagnostic
 from neuronir.dialects.nc.instruction import Program
 from neuronir.dialects.nc.machine import register_machine
+from neuronir.dialects.support.diagnostics import warning
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.npz import Array
 from neuronir.dialects.support.output import atomic_write
@@ -33,11 +34,13 @@ from neuronir.driver.phases import (
     phases_between,
     pipeline_of,
 )
+from neuronir.driver.precision import multiplies_fp32
 from neuronir.driver.reproducer import write_reproducer
 from neuronir.driver.weights import bind_weights, entry_function
 from neuronir.frontends.graph.module import INPUT_NAMES, OUTPUT_NAMES
 from neuronir.frontends.models import Model, kind_of_framework, named_values
 from neuronir.passes.hlo.narrow_int64 import INPUT_RANGES, WIDE_INPUTS, WIDE_OUTPUTS
+from neuronir.passes.hlo.support.values import element, is_tensor
 from neuronir.passes.nc.borders import Borders
 from neuronir.pipeline import parse_pipeline
 from neuronir.registry import Registry
@@ -134,6 +137,7 @@ class _Compile:
                 f"the machine of target '{target.name}' is named '{target.machine.name}'",
                 help="a target's machine must bear the target's name",
             )
+        self.check_precision()
         register_machine(target.machine)  # passes find it by name
         self.registry = Registry.discover()
         self.timer = Timer()
@@ -148,6 +152,28 @@ class _Compile:
                 help=f"phases in order: {', '.join(PHASES)}",
             )
 
+    def check_precision(self) -> None:
+        """NIR_ARG002 where the tensor engine does not take the type that is cast to."""
+        o, machine = self.options, self.target.machine
+        if o.auto_cast != "none" and o.auto_cast_type == "tf32" and not multiplies_fp32(machine):
+            raise NeuronError(
+                "NIR_ARG002",
+                f"--auto-cast-type tf32 is not supported by target '{machine.name}'",
+                help="its tensor engine takes "
+                + " and ".join(sorted(n.lower() for n in machine.matmul_dtypes)),
+            )
+
+    def tell_precision(self, module: ModuleOp) -> None:
+        """Warn that products are in bf16 although nothing was to be cast."""
+        if self.options.auto_cast != "none" or multiplies_fp32(self.target.machine):
+            return
+        products = (op for op in module.walk() if op.name in ("hlo.dot", "hlo.convolution"))
+        if any(is_tensor(v) and element(v) == f32 for op in products for v in op.operands):
+            warning(
+                f"--auto-cast none: the tensor engine of {self.target.name} takes no fp32, so "
+                "products are computed in bf16 and added up in fp32"
+            )
+
     def run(self) -> CompiledResult:
         """All phases that are asked for."""
         with few_collections():
@@ -155,6 +181,8 @@ class _Compile:
 
     def _run(self) -> CompiledResult:
         module = self.load()
+        if self.first == 0 < self.last:
+            self.tell_precision(module)
         first, last = PHASES[self.first], PHASES[self.last]
         self.after(first, module, "")
         result = self.result(module, first)
@@ -290,7 +318,14 @@ class _Compile:
         if narrow is None:
             narrow = self.chunk.model is not None
         return pipeline_of(
-            self.target, phase, o.auto_cast, o.auto_cast_type, o.optlevel, narrow, tiled
+            self.target,
+            phase,
+            o.auto_cast,
+            o.auto_cast_type,
+            o.optlevel,
+            narrow,
+            tiled,
+            o.relayout,
         )
 
     def passes(
@@ -360,6 +395,7 @@ class _Compile:
         known = {
             "module": "hlo.module_name",
             "precision": "hlo.auto_cast",
+            "relayout": "hlo.relayout",
             "input_sha256": "neuronir.input",
             "weights_sample_sha256": "neuronir.weights",
             "arguments": "neuronir.arguments",

@@ -14,6 +14,7 @@ from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.npz import Array, unpack
 from neuronir.driver.compiler import compile_file
 from neuronir.driver.options import CompileOptions
+from neuronir.driver.precision import EXACT
 from neuronir.driver.weights import parameter_names
 
 
@@ -40,7 +41,11 @@ def lowered_as(program: Program, path: str, weights: Mapping[str, Array]) -> Mod
     """
     mode, _, cast_type = program.metadata.get("precision", "none").partition(":")
     options = CompileOptions(
-        auto_cast=mode, auto_cast_type=cast_type or "bf16", weights=weights, compile_to="hlo"
+        auto_cast=mode,
+        auto_cast_type=cast_type or "bf16",
+        relayout=program.metadata.get("relayout", EXACT),
+        weights=weights,
+        compile_to="hlo",
     )
     module = compile_file(path, program.machine, options).module
     for key, attribute, what in (

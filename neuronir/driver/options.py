@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from neuronir.dialects.support.npz import Array
 from neuronir.driver.phases import PHASES
+from neuronir.driver.precision import EXACT
 from neuronir.frontends.bindings import Bindings
 
 TILINGS = ("auto", "always", "never")
@@ -23,6 +24,7 @@ def no_progress(phase: str) -> AbstractContextManager[object]:
 class CompileOptions:
     """Options of a compile.
 
+    `auto_cast`, `auto_cast_type` and `relayout` are the options of hlo-auto-cast.
     `weights` are arrays by parameter name (`argN` or the HLO parameter's name); they become
     constants. `compile_from` is the phase that the input is in, `compile_to` the one to stop after.
     `dump_phases_to` is a folder for the IR after each phase. `bindings` are shapes of inputs that a
@@ -35,6 +37,7 @@ class CompileOptions:
 
     auto_cast: str = "matmult"
     auto_cast_type: str = "bf16"
+    relayout: str = EXACT
     optlevel: int = 2
     weights: Mapping[str, Array] = field(default_factory=dict)
     compile_from: str = PHASES[0]
@@ -49,6 +52,8 @@ class CompileOptions:
     def text(self) -> str:
         """The options that decide what comes out, in one fixed spelling."""
         cast = self.auto_cast if self.auto_cast == "none" else self.precision
+        if self.relayout != EXACT:
+            cast += f" (transposes: {self.relayout})"
         tiling = "" if self.tiling == TILINGS[0] else f" --tiling {self.tiling}"
         return f"--auto-cast {cast} -O{self.optlevel}{tiling}"
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.driver.precision import EXACT, multiplies_fp32, without_fp32
 from neuronir.passes.pipelines import to_target
 from neuronir.targets.registry import TargetLike
 
@@ -46,6 +47,7 @@ def pipeline_of(
     optlevel: int,
     narrow: bool = False,
     tiled: bool = False,
+    relayout: str = EXACT,
 ) -> str:
     """The pass string that makes `phase` from the phase before it, empty where there is none.
 
@@ -55,6 +57,8 @@ def pipeline_of(
     """
     if phase in ("parsed", "binary"):
         return ""
+    if not multiplies_fp32(target.machine):
+        cast, cast_type = without_fp32(cast, cast_type)
     if tiled and phase == "virtual":
         return FROM_TILED
     text = target.pipelines.get(phase)
@@ -64,16 +68,17 @@ def pipeline_of(
                 target.name,
                 auto_cast=cast,
                 cast_type=cast_type,
+                relayout=relayout,
                 gathers=target.machine.gather_in_dma,
                 integers=target.machine.has_pool,
                 scans=target.machine.generation >= 2,
             )
         else:
-            text = _with_precision(text, cast, cast_type)
+            text = _with_precision(text, cast, cast_type, relayout)
         return f"{NARROW},{text}" if narrow else text
     if text is None:
         text = orders_of(target, optlevel)[0] if phase == "ordered" else _PASSES[phase]
-    return _with_precision(text, cast, cast_type)
+    return _with_precision(text, cast, cast_type, relayout)
 
 
 def orders_of(target: TargetLike, optlevel: int) -> tuple[str, ...]:
@@ -84,8 +89,9 @@ def orders_of(target: TargetLike, optlevel: int) -> tuple[str, ...]:
     return tuple(_PASSES["ordered"] + options for options in _ORDER_OPTIONS[optlevel])
 
 
-def _with_precision(text: str, cast: str, cast_type: str) -> str:
-    option = f"hlo-auto-cast{{mode={cast} type={cast_type}}}"
+def _with_precision(text: str, cast: str, cast_type: str, relayout: str) -> str:
+    turned = "" if relayout == EXACT else f" relayout={relayout}"
+    option = f"hlo-auto-cast{{mode={cast} type={cast_type}{turned}}}"
     return ",".join(option if name == "hlo-auto-cast" else name for name in text.split(","))
 
 

@@ -26,6 +26,7 @@ from neuronir.testing.shell_line import Command, parse_line
 _TIMEOUT_S = 120
 _PROGRAMS = {
     "neuron-opt": "neuronir.cli.neuron_opt",
+    "neuron-cc": "neuronir.cli.neuron_cc",
     "neuronx-cc": "neuronir.cli.neuronx_cc",
     "neuron-check": "neuronir.cli.neuron_check",
     "neuron-sim": "neuronir.cli.neuron_sim",

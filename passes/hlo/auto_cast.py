@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+import ml_dtypes
+import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import (
     IntegerAttr,
@@ -15,20 +17,32 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 
-from neuronir.dialects.support.dtypes import is_integer
+from neuronir.dialects.support.dtypes import is_integer, np_dtype
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.hlo.rules.shape import ELEMENTWISE
 from neuronir.passes.hlo.support.build import Emitter, binary_region, reducer_opcode
-from neuronir.passes.hlo.support.values import element, integer, is_tensor, shape, tensor
+from neuronir.passes.hlo.support.values import (
+    constant,
+    element,
+    integer,
+    ints,
+    is_tensor,
+    producer,
+    shape,
+    size,
+    tensor,
+)
 from neuronir.passes.hlo.support.walk import blocks
 from neuronir.passes.statistics import record
 
 MODES = ("none", "matmult", "all")
 TYPES: dict[str, Attribute | None] = {"bf16": bf16, "fp16": f16, "tf32": None}
+RELAYOUTS: dict[str, Attribute | None] = {"exact": None, "bf16": bf16, "fp16": f16}
 TF32_EXPONENT_BITS, TF32_MANTISSA_BITS = 8, 10
 
 _MATMULTS = ("hlo.dot", "hlo.convolution")
 _VIEWS = ("hlo.transpose", "hlo.reshape")
+_SPREAD = ("hlo.broadcast", *_VIEWS)
 _NOT_CAST = ("hlo.convert", "hlo.bitcast_convert", "hlo.reduce_precision", "hlo.is_finite")
 
 
@@ -48,12 +62,32 @@ class _Caster:
             self.narrowed[value] = self.rounded(value, emitter)
         return self.narrowed[value]
 
+    def transpose(self, op: Operation) -> None:
+        """An f32 transpose in the cast type: f32 operand in, f32 result out."""
+        value, result = op.operands[0], op.results[0]
+        if element(value) != f32 or producer(value, "constant") is not None or _keeps_order(op):
+            return
+        emitter = Emitter(op)
+        small = self.narrow(value, emitter)
+        assert self.target is not None
+        turned = emitter.like(op, [small], tensor(shape(result), self.target))
+        self._widen(op, turned, emitter)
+
+    def _widen(self, op: Operation, small: SSAValue, emitter: Emitter) -> None:
+        """Replace an op whose result is f32 by the same in the cast type, converted back."""
+        value = emitter.convert(small, f32)
+        self.narrowed[value] = small
+        op.results[0].replace_all_uses_with(value)
+        op.detach()
+        op.erase()
+        self.count += 1
+
     def rounded(self, value: SSAValue, emitter: Emitter) -> SSAValue:
         if self.target is not None:
             window = _selecting_window(value)
             if window is not None:
                 return self.rounded_before(window, emitter, self.target)
-            return self.converted(value, emitter, self.target)
+            return self.converted(_finite(value, self.target, emitter), emitter, self.target)
         properties = {
             "exponent_bits": IntegerAttr(TF32_EXPONENT_BITS, i32),
             "mantissa_bits": IntegerAttr(TF32_MANTISSA_BITS, i32),
@@ -117,12 +151,41 @@ class _Caster:
             op.operands = operands
         else:
             small = emitter.like(op, operands, tensor(shape(result), self.target))
-            value = emitter.convert(small, f32)
-            self.narrowed[value] = small
-            result.replace_all_uses_with(value)
-            op.detach()
-            op.erase()
+            self._widen(op, small, emitter)
+            return
         self.count += 1
+
+
+_LARGEST_CONSTANT = 1 << 20
+"""Elements of constants that are looked at; masks are no larger, and weights are no infinities."""
+
+
+def _finite(value: SSAValue, target: Attribute, emitter: Emitter) -> SSAValue:
+    """The value; if it is a constant with finite elements beyond the range of `target`, one that
+    holds the largest number of `target` in their place. A mask of -3.4e38 stays a number."""
+    views: list[Operation] = []
+    source = value
+    while isinstance(source, OpResult) and source.op.name in _SPREAD:
+        views.append(source.op)
+        source = source.op.operands[0]
+    array = constant(source) if size(source) <= _LARGEST_CONSTANT else None
+    limit = float(ml_dtypes.finfo(np_dtype(target)).max)
+    if array is None or not array.size or not (np.abs(array) > limit).any():
+        return value
+    beyond = np.isfinite(array) & (np.abs(array) > limit)
+    if not beyond.any():
+        return value
+    kept = emitter.constant(np.where(beyond, np.copysign(np.float32(limit), array), array))
+    for view in reversed(views):
+        kept = emitter.like(view, [kept], view.results[0].type)
+    return kept
+
+
+def _keeps_order(op: Operation) -> bool:
+    """Whether a transpose only moves dimensions of size 1: no element changes its position."""
+    dims = shape(op.operands[0])
+    moved = [d for d in ints(op, "permutation") if dims[d] != 1]
+    return moved == sorted(moved)
 
 
 def _selecting_window(value: SSAValue) -> Operation | None:
@@ -152,18 +215,34 @@ def index_math(block: Block) -> set[Operation]:
     return found
 
 
-def cast_block(block: Block, mode: str, target: Attribute | None) -> int:
-    """Cast the ops of one block (not of the regions inside); returns how many."""
+def cast_block(
+    block: Block, mode: str, target: Attribute | None, relayout: Attribute | None = None
+) -> int:
+    """Cast the ops of one block (not of the regions inside); returns how many.
+
+    Transposes in the type that operands are cast to are cast on the way, so that no value is
+    converted twice. Those in another type come last: operands of products have gone before them.
+    """
     caster = _Caster(target)
     exempt = index_math(block) if mode == "all" else set()
+    together = relayout is not None and relayout == target and mode != "none"
+    indices = index_math(block) if relayout is not None else set()
     for op in tuple(block.ops):
-        if op in exempt:
-            continue
-        if op.name in _MATMULTS:
+        if mode != "none" and op.name in _MATMULTS and op not in exempt:
             caster.matmult(op)
+        elif together and op.name == "hlo.transpose" and op not in indices:
+            caster.transpose(op)
+        elif op in exempt:
+            continue
         elif mode == "all" and op.name in ELEMENTWISE and op.name not in _NOT_CAST:
             caster.elementwise(op)
-    return caster.count
+    if relayout is None or together:
+        return caster.count
+    turner = _Caster(relayout)
+    for op in tuple(block.ops):
+        if op.name == "hlo.transpose" and op not in indices:
+            turner.transpose(op)
+    return caster.count + turner.count
 
 
 @dataclass(frozen=True)
@@ -173,18 +252,37 @@ class HloAutoCastPass(ModulePass):
     `mode=matmult` rounds both operands of every fp32 dot and convolution to `type` (bf16, fp16 or
     tf32); products are accumulated in fp32 and the result stays fp32. `mode=all` also computes fp32
     elementwise ops in that type, except what becomes an integer (index arithmetic); reductions
-    accumulate in fp32. Max and min pooling whose result only products read selects among rounded
-    numbers, which is the same. Types of inputs and outputs never change. With `mode=none` nothing
-    is cast. Reducers, and the regions of composites, keep their types. Applying it twice changes
+    accumulate in fp32. As tf32 is a type of products only, `mode=all type=tf32` is
+    `mode=matmult type=tf32`. Finite constants beyond the range of `type` become its largest number.
+    Max and min pooling whose result only products read selects among rounded numbers, which is the
+    same. Types of inputs and outputs never change. With `mode=none` nothing is cast. Reducers, and
+    the regions of composites, keep their types. Applying it twice changes
     nothing more. The module attribute `hlo.auto_cast` records mode and type.
+
+    `relayout` is the type in which fp32 values are transposed: `bf16` or `fp16` (the tensor engine
+    can transpose 16-bit values on every target), or `exact`, which keeps all bits. It is recorded
+    in `hlo.relayout`. With `relayout=bf16`:
+
+        %t = hlo.transpose %x : f32    ->    %s = hlo.convert %x : f32 -> bf16
+                                             %u = hlo.transpose %s : bf16
+                                             %t = hlo.convert %u : bf16 -> f32
+
+    Transposes of operands that products take in `type` have that type, not the one of `relayout`.
     """
 
     name = "hlo-auto-cast"
     mode: str = "matmult"
     type: str = "bf16"
+    relayout: str = "exact"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         mode = "matmult" if self.mode == "matmul" else self.mode
+        if self.relayout not in RELAYOUTS:
+            raise NeuronError(
+                "NIR_PASS_OPTION",
+                f"{self.name}: relayout '{self.relayout}' is not supported",
+                help=f"types of transposes: {', '.join(RELAYOUTS)}",
+            )
         if mode not in MODES or self.type not in TYPES:
             raise NeuronError(
                 "NIR_PASS_OPTION",
@@ -194,19 +292,18 @@ class HloAutoCastPass(ModulePass):
         op.attributes["hlo.auto_cast"] = StringAttr(
             "none" if mode == "none" else f"{mode}:{self.type}"
         )
-        if mode == "none":
+        target, relayout = TYPES[self.type], RELAYOUTS[self.relayout]
+        if relayout is not None:
+            op.attributes["hlo.relayout"] = StringAttr(self.relayout)
+        if mode == "none" and relayout is None:
             return
-        if mode == "all" and TYPES[self.type] is None:
-            raise NeuronError(
-                "NIR_PASS_OPTION",
-                f"{self.name}: mode=all needs a storage type, and tf32 is a matmult type only",
-                help="use type=bf16 or type=fp16",
-            )
+        if target is None and mode == "all":
+            mode = "matmult"
         cast = 0
         for block in blocks(op):
             parent = block.parent_op()
             if parent is None or parent.name in _PROGRAM_BLOCKS:
-                cast += cast_block(block, mode, TYPES[self.type])
+                cast += cast_block(block, mode, target, relayout)
         record(self.name, "cast", cast)
 
 

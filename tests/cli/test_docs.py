@@ -12,7 +12,10 @@ from tests.cli.markdown import run_page
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.parametrize("page", ["architecture.md", "neuron-opt.md", "onnx.md", "tensorflow.md"])
+PAGES = ("architecture.md", "neuron-cc.md", "neuron-opt.md", "onnx.md", "tensorflow.md")
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_page(page: str, tmp_path: Path) -> None:
     """In an empty folder, with our programs first on the path."""
     programs = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])

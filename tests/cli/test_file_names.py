@@ -54,7 +54,7 @@ def test_compile_keeps_and_answers(
     options = ("--cache-dir", name_in(place, "cache"))
     for expected in (0, 1):
         assert compiled(model, place, *options, framework=framework) == 0
-        assert capsys.readouterr().err.count("Using a cached neff") == expected
+        assert capsys.readouterr().out.count("Using a cached neff") == expected
     assert compiled(model, place, "--dump-phases-to", name_in(place, ""), framework=framework) == 0
     assert neuron_sim.main(["run", name_in(place, ".neff"), "--timing-only"]) == 0
 

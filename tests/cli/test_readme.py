@@ -11,6 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = {
     "neuron-opt": "neuron_opt",
+    "neuron-cc": "neuron_cc",
     "neuronx-cc": "neuronx_cc",
     "neuron-sim": "neuron_sim",
 }

@@ -30,7 +30,7 @@ def compiled(model: str, tmp_path: Path, *options: str, name: str = "x.neff") ->
 
 
 def hits(capsys: pytest.CaptureFixture[str]) -> int:
-    return capsys.readouterr().err.count("Using a cached neff")
+    return capsys.readouterr().out.count("Using a cached neff")
 
 
 def entries(tmp_path: Path) -> list[Path]:

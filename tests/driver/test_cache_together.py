@@ -32,12 +32,17 @@ for number in range(200):
 
 
 def together(commands: Sequence[Sequence[str]]) -> list[str]:
-    """Run Python with these arguments, all at once; what each says on stderr. All must succeed."""
+    """Run Python with these arguments, all at once; what each says. All must succeed."""
     running = [
-        subprocess.Popen([sys.executable, *arguments], stderr=subprocess.PIPE, text=True)
+        subprocess.Popen(
+            [sys.executable, *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
         for arguments in commands
     ]
-    said = [process.communicate(timeout=300)[1] for process in running]
+    said = [process.communicate(timeout=300)[0] for process in running]
     assert [process.returncode for process in running] == [0] * len(running), said
     return said
 

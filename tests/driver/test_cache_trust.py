@@ -17,7 +17,7 @@ from onnx import TensorProto, helper, numpy_helper
 from neuronir import cache_entry
 from neuronir.cache import Cache
 from neuronir.cli import neuronx_cc
-from neuronir.cli.neuronx_cc_messages import Messages
+from neuronir.cli.cc_messages import Messages
 
 SOURCE = """HloModule m
 
@@ -285,11 +285,11 @@ def test_damaged_entry_is_told_once_and_replaced(
     fault(entry_of(model.parent), file)
     capsys.readouterr()
     assert compiled(model) == first
-    said = capsys.readouterr().err
+    said = "".join(capsys.readouterr())
     assert said.count("warning: the cache's entry MODULE_") == 1, said
     assert "Using a cached neff" not in said
     assert compiled(model) == first
-    said = capsys.readouterr().err
+    said = "".join(capsys.readouterr())
     assert "warning" not in said and "Using a cached neff" in said
 
 
@@ -305,7 +305,7 @@ def test_entry_of_another_key_is_not_taken(model: Path, capsys: pytest.CaptureFi
     shutil.move(kept, other)
     capsys.readouterr()
     assert compiled(model) == fresh(model)
-    assert "Using a cached neff" not in capsys.readouterr().err
+    assert "Using a cached neff" not in capsys.readouterr().out
 
 
 def test_messages_are_no_commands_for_a_terminal(
@@ -322,7 +322,7 @@ def test_messages_are_no_commands_for_a_terminal(
     (entry / "entry.json").write_text(json.dumps(about))
     capsys.readouterr()
     compiled(model)
-    said = capsys.readouterr().err
+    said = "".join(capsys.readouterr())
     assert "warning: a\\x1b]0;b\\x07c\\nd\\u202ee\\x9bf\\ud800\n" in said
     assert "Using a cached neff" in said
 
@@ -342,4 +342,4 @@ def test_pipe_is_read_once(model: Path) -> None:
 def test_folder_that_cannot_be_written(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
     expected = fresh(model)
     assert compiled(model, "--cache-dir", "/proc/no/cache") == expected
-    assert "the result was not kept in the cache" in capsys.readouterr().err
+    assert "the result was not kept in the cache" in capsys.readouterr().out

@@ -229,7 +229,7 @@ def test_levels_and_log(
     log = tmp_path / "log.txt"
     assert compiled(files, "--verbose", "info", "--logfile", str(log)) == 0
     captured = capfd.readouterr()
-    assert "Running allocated" in captured.err and captured.out == ""
+    assert "Running allocated" in captured.out and captured.err == ""
     assert "Compiler status PASS" in log.read_text()
     assert compiled(files, "--verbose=35", "--model-type", "transformer") == 0
     assert capfd.readouterr().err == ""

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from neuronir.cli.neuronx_cc_operators import xla_operators
+from neuronir.cli.cc_operators import xla_operators
 from neuronir.dialects.hlo.interpreter import entry_signature
 from neuronir.dialects.hlo.resources import Array
 from neuronir.frontends.hlo_text import import_hlo_text

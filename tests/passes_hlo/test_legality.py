@@ -37,8 +37,14 @@ def test_convolutions_of_integers_are_refused_before_they_are_lowered(target: st
         compile_text(text, target, CompileOptions(compile_to="hlo"))
 
 
-def test_convolutions_of_what_the_tensor_engine_does_not_take_are_refused() -> None:
+def test_convolutions_of_fp32_are_in_bf16_where_the_tensor_engine_takes_no_fp32(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     text = _CONVOLUTION.replace("TYPE", "f32")
-    with pytest.raises(RunFailure, match="NCC_EVRF035.*convolution of f32 operands"):
-        compile_text(text, "inf1", CompileOptions(auto_cast="none"))
-    compile_text(text, "inf1", CompileOptions(auto_cast="matmult"))
+    cast = compile_text(text, "inf1", CompileOptions(auto_cast="matmult")).program
+    assert "warning" not in capsys.readouterr().err
+    result = compile_text(text, "inf1", CompileOptions(auto_cast="none"))
+    assert "takes no fp32" in capsys.readouterr().err
+    assert result.program is not None and cast is not None
+    assert result.program.metadata["precision"] == "matmult:bf16"
+    assert result.program.streams == cast.streams

@@ -1,4 +1,4 @@
-"""`neuronx-cc compile`: answer from the cache, or compile and keep the result.
+"""The command `compile` of both compilers: answer from the cache, or compile and keep the result.
 
 The compiler is imported only where it runs: an answer from the cache needs none of it.
 """
@@ -14,14 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from neuronir.cli.bindings_args import bindings_of
-from neuronir.cli.neuronx_cc_args import ALIASES, remarks
-from neuronir.cli.neuronx_cc_cached import keeper_of
-from neuronir.cli.neuronx_cc_messages import Messages
+from neuronir.cli.cc_cached import keeper_of
+from neuronir.cli.cc_messages import Messages
 from neuronir.cli.program import INTERNAL, OK, USER_ERROR
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.inputs import listening
 from neuronir.dialects.support.printable import printable
-from neuronir.driver.phases import PHASES
 
 if TYPE_CHECKING:
     from neuronir.dialects.support.npz import Array
@@ -31,16 +29,11 @@ STATUS = "Compiler status PASS"
 
 
 def compile_model(args: Namespace, messages: Messages) -> int:
-    """Compile as the command line says; the exit status. The log tells of a failure too."""
-    for line in remarks(args):
-        messages.say("warning", line)
-    target = ALIASES.get(args.target, args.target)
-    if target != args.target:
-        messages.say("info", f"{args.target} has the core of {target}, which is compiled for")
-    args.target = target
-    args.auto_cast = "matmult" if args.auto_cast == "matmul" else args.auto_cast
-    args.optlevel = 1 if args.enable_experimental_O1 else args.optlevel
-    args.output = args.output or ("file.neff" if args.compile_to == PHASES[-1] else "file.mlir")
+    """Compile as the command line says; the exit status. The log tells of a failure too.
+
+    `args` are the shared options (`cc_args.add_shared`) with model, framework, target, output,
+    optlevel, native_int64 and `precision`, a Precision.
+    """
     if args.report:
         return _report(args)
     try:
@@ -121,8 +114,9 @@ def _compile_with(
     from neuronir.passes import statistics
 
     options = CompileOptions(
-        auto_cast=args.auto_cast,
-        auto_cast_type=args.auto_cast_type,
+        auto_cast=args.precision.auto_cast,
+        auto_cast_type=args.precision.auto_cast_type,
+        relayout=args.precision.relayout,
         optlevel=args.optlevel,
         weights=weights(),
         compile_from=args.compile_from,
@@ -138,12 +132,15 @@ def _compile_with(
     try:
         with messages.listening():
             result = compile_file(args.model[0], args.target, options)
+        messages.compiled(result)
         write(result, args.output)
     except RunFailure as failure:
         if args.debug:
             traceback.print_exc()
         name = printable(args.model[0])
         messages.fail(failure.diagnostic, _sources(args.model[0], name), name)
+        if failure.internal:
+            messages.fault(failure)
         _log_failure(args, messages)
         return INTERNAL if failure.internal else USER_ERROR
     messages.say("info", STATUS)

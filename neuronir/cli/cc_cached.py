@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from neuronir.cache import Cache, Key, find_cache
 from neuronir.cache_entry import MODEL, Damaged, Hit
-from neuronir.cli.neuronx_cc_messages import Messages
+from neuronir.cli.cc_messages import Messages
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.inputs import Changed, Readings
 from neuronir.dialects.support.output import atomic_write
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 _OF_RESULT = (
     "target",
     "framework",
-    "auto_cast",
-    "auto_cast_type",
+    "precision",
     "optlevel",
     "native_int64",
     "tiling",

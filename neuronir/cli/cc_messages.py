@@ -1,15 +1,25 @@
-"""What neuronx-cc says while it works: progress and messages on stderr, a log where asked for."""
+"""What neuron-cc and neuronx-cc say while they work.
+
+Progress (info, debug) goes to stdout, warnings and errors go to stderr, and all of it into a log
+where one is asked for.
+"""
 
 import sys
 import time
-from collections.abc import Iterator
+import traceback
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from neuronir.cli.neuronx_cc_args import LEVELS
+from neuronir.cli.cc_args import LEVELS
 from neuronir.diagnostics.diagnostic import Diagnostic
 from neuronir.dialects.support.diagnostics import Message, handling
 from neuronir.dialects.support.output import atomic_write
+from neuronir.dialects.support.printable import printable
+
+if TYPE_CHECKING:
+    from neuronir.driver import CompiledResult
 
 _LEVEL_OF = {"note": 30, "remark": 20, "warning": 30, "error": 40}
 
@@ -55,17 +65,42 @@ class Messages:
         self.show(LEVELS[level], text if level in ("info", "debug") else f"{level}: {text}")
 
     def show(self, level: int, text: str) -> None:
-        """Keep a line for the log, and print it to stderr unless it is not grave enough."""
+        """Keep a line for the log, and print it unless it is not grave enough."""
         self.lines.append(text)
         if level >= self.level:
-            print(text, file=sys.stderr)
+            print(text, file=sys.stdout if level < LEVELS["warning"] else sys.stderr, flush=True)
 
     def fail(self, diagnostic: Diagnostic, source: dict[str, str], name: str | None) -> None:
         """An error, which is always shown."""
         self.show(LEVELS["critical"] + self.level, diagnostic.render(source, name))
+
+    def fault(self, error: Exception) -> None:
+        """A fault of the compiler, after its message."""
+
+    def compiled(self, result: "CompiledResult") -> None:
+        """What there is to say of a result, before it is written."""
 
     def write_log(self, path: str | None) -> None:
         """The log file, if there is to be one."""
         if path is not None:
             text = "".join(f"{line}\n" for line in self.lines)
             atomic_write(path, text.encode(errors="backslashreplace"))  # as stderr does
+
+
+def fault_block(error: Exception, words: Sequence[str], versions: str) -> str:
+    """The block that neuron-cc prints of a fault of its own."""
+    stack = traceback.extract_tb(error.__traceback__)
+    where = f"{stack[-1].name}, line {stack[-1].lineno}" if stack else "not known"
+    details = "".join(traceback.format_list(stack)).rstrip() or "none"
+    parts = {
+        "Error message": str(error) or type(error).__name__,
+        "Error class": type(error).__name__,
+        "Error location": where,
+        "Command line": " ".join(words),
+        "Internal details": details,
+        "Version information": versions.rstrip(),
+    }
+    stars = "*" * 63
+    head = f"{stars}\n An Internal Compiler Error has occurred\n{stars}"
+    body = [f"{title}:  {text}" for title, text in parts.items()]
+    return printable("\n\n".join([head, *body]), keep="\n\t")

@@ -1,0 +1,151 @@
+"""What each precision costs and loses: a model compiled in all of them, timed and compared.
+
+    for step in neuronir.accuracy.ladder("model.onnx", "inf1", inputs):
+        print(step.options, step.time_us, step.max_error, step.mean_error)
+
+The reference is the interpreter on the model as it was read, in fp32.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from xdsl.dialects.builtin import ArrayAttr, StringAttr
+
+from neuronir.api import Executable, as_error
+from neuronir.cli.neuron_opt_run import RunFailure
+from neuronir.dialects.hlo.interpreter import entry_signature, interpret
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.npz import Array
+from neuronir.driver.compiler import CompiledResult, compile_file
+from neuronir.driver.options import CompileOptions
+from neuronir.driver.phases import PHASES
+from neuronir.driver.precision import Rung
+from neuronir.driver.precision import ladder as rungs_of
+from neuronir.driver.weights import parameter_names
+from neuronir.frontends.graph.module import INPUT_NAMES
+from neuronir.targets.registry import get_target
+
+_SEED = 20
+_INDICES = 8
+"""Random integers are below this: most tables that they may index have as many rows."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One precision of a model: the options that choose it, the simulated time in microseconds, and
+    the largest and the mean |result - reference| over the largest |reference|, of the result for
+    which each is worst. `refused` says why the model cannot be compiled so; all else is 0 then."""
+
+    options: str
+    time_us: float = 0.0
+    max_error: float = 0.0
+    mean_error: float = 0.0
+    refused: str | None = None
+
+
+def ladder(
+    path: str,
+    target: str = "inf1",
+    inputs: Mapping[str, Array] | None = None,
+    options: CompileOptions | None = None,
+) -> list[Step]:
+    """Compile the model in a file for a target in each documented precision, from the fastest to
+    the most accurate, run it on the simulated machine and compare.
+
+    `inputs` are arrays by the inputs' names or as `argN`; where it is None they are random, always
+    the same. NeuronError where the model or the inputs cannot be read.
+    """
+    options = replace(options or CompileOptions(), compile_to=PHASES[0], compile_from=PHASES[0])
+    parsed = _compiled(path, target, options)
+    arguments = _arguments(parsed, inputs)
+    with np.errstate(all="ignore"):
+        reference = interpret(parsed.module, arguments)
+    rungs = rungs_of(get_target(target).machine)
+    return [_step(path, target, options, rung, arguments, reference) for rung in rungs]
+
+
+def _step(
+    path: str,
+    target: str,
+    options: CompileOptions,
+    rung: Rung,
+    arguments: Sequence[Array],
+    reference: Sequence[Array],
+) -> Step:
+    """One precision of the ladder."""
+    chosen = replace(
+        options,
+        auto_cast=rung.precision.auto_cast,
+        auto_cast_type=rung.precision.auto_cast_type,
+        relayout=rung.precision.relayout,
+        compile_to=PHASES[-1],
+    )
+    try:
+        result = _compiled(path, target, chosen)
+    except NeuronError as error:
+        return Step(rung.options, refused=f"[{error.code}] {error.message.splitlines()[0]}")
+    assert result.program is not None
+    executable = Executable(result.program, result.encoding)
+    outputs = list(executable(*arguments).values())
+    errors = [_errors(mine, wanted) for mine, wanted in zip(outputs, reference, strict=True)]
+    time_us = executable.simulate().total_ns / 1e3
+    worst = [max(column, default=0.0) for column in zip(*errors, strict=True)] or [0.0, 0.0]
+    return Step(rung.options, time_us, worst[0], worst[1])
+
+
+def _compiled(path: str, target: str, options: CompileOptions) -> CompiledResult:
+    try:
+        return compile_file(path, target, options)
+    except RunFailure as failure:
+        raise as_error(failure) from failure
+
+
+def _errors(mine: Array, wanted: Array) -> tuple[float, float]:
+    """The largest and the mean error of a result, over the largest |reference|; infinite where one
+    of the two is not a number and the other is."""
+    if not wanted.size:
+        return 0.0, 0.0
+    x, y = (np.asarray(a).astype(np.float64) for a in (mine, wanted))
+    usual = np.isfinite(y)
+    if not (np.isfinite(x) == usual).all():
+        return float("inf"), float("inf")
+    error = np.abs(x - y, where=usual, out=np.zeros_like(y))
+    scale = float(np.abs(y, where=usual, out=np.zeros_like(y)).max()) or 1.0
+    return float(error.max()) / scale, float(error.mean()) / scale
+
+
+def _arguments(parsed: CompiledResult, inputs: Mapping[str, Array] | None) -> list[Array]:
+    """The arguments of the entry function; NIR_API001 where one is missing."""
+    signature = entry_signature(parsed.module)
+    if inputs is None:
+        rng = np.random.default_rng(_SEED)
+        return [_random(rng, dims, dtype) for dims, dtype in signature]
+    names = [[name] for name in parameter_names(parsed.module)]
+    given = parsed.module.attributes.get(INPUT_NAMES)
+    for known, text in zip(names, given if isinstance(given, ArrayAttr) else (), strict=False):
+        if isinstance(text, StringAttr):
+            known.append(text.data)
+    out = []
+    for number, (dims, dtype) in enumerate(signature):
+        known = [f"arg{number}", *names[number]]
+        found = next((name for name in known if name in inputs), None)
+        if found is None:
+            raise NeuronError("NIR_API001", f"input '{known[-1]}' ({known[0]}) is missing")
+        array = np.asarray(inputs[found])
+        if array.shape != dims:
+            raise NeuronError(
+                "NIR_API001", f"input '{found}' has shape {array.shape}, the model takes {dims}"
+            )
+        out.append(array.astype(dtype))
+    return out
+
+
+def _random(rng: np.random.Generator, dims: tuple[int, ...], dtype: np.dtype[np.generic]) -> Array:
+    """Numbers whose products are of size 1: normal ones, over the square root of what is summed."""
+    if dtype == np.bool_:
+        return rng.integers(0, 2, dims).astype(np.bool_)
+    if dtype.kind in "iu":
+        return rng.integers(0, _INDICES, dims).astype(dtype)
+    summed = max(1, int(np.prod(dims[:-1], dtype=np.int64)))
+    return np.asarray(rng.standard_normal(dims) / np.sqrt(summed)).astype(dtype)

@@ -1,0 +1,187 @@
+"""What the command lines of neuron-cc and neuronx-cc share."""
+
+import argparse
+import os
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from neuronir.cli.bindings_args import add_bindings
+from neuronir.cli.program import UsageError
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.driver.options import TILINGS
+from neuronir.driver.phases import PHASES
+from neuronir.driver.precision import FAST_MATH, FP32_CASTS
+
+FLAGS = "NEURON_CC_FLAGS"
+"""The environment variable with further options of `compile`."""
+LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40, "critical": 50}
+FRAMEWORKS = ("XLA", "ONNX", "TENSORFLOW")
+
+
+@dataclass(frozen=True)
+class NoEffect:
+    """A public option without effect here, and why; `values` is argparse's nargs."""
+
+    flags: tuple[str, ...]
+    why: str
+    values: int | str = 0
+
+
+SHARED_NO_EFFECT = (
+    NoEffect(("--enable-fast-context-switch",), "the simulator loads one model"),
+    NoEffect(("--enable-fast-loading-neuron-binaries",), "binaries are not compressed"),
+    NoEffect(("--enable-saturate-infinity",), "transposes keep infinities exactly"),
+    NoEffect(("--static-weights",), "weights are put on the chip where they fit"),
+    NoEffect(("--retry_failed_compilation", "--retry-failed-compilation"), "a result is final"),
+)
+
+
+def add_shared(p: argparse.ArgumentParser, no_effect: Sequence[NoEffect]) -> None:
+    """NeuronIR's own options and those without effect."""
+    g = p.add_argument_group("NeuronIR's own")
+    g.add_argument("--weights", metavar="FILE.npz", help="bind these entry parameters as constants")
+    add_bindings(g)
+    g.add_argument(
+        "--report",
+        choices=("unsupported",),
+        help="compile nothing: list what of the model is not supported",
+    )
+    g.add_argument("--dump-phases-to", metavar="DIR", help="write the IR after each phase")
+    g.add_argument(
+        "--cache-dir", "--cache_dir", metavar="DIR", help="folder of the persistent cache"
+    )
+    g.add_argument("--no-cache", action="store_true", help="compile anew, and keep nothing")
+    g.add_argument("--compile-to", metavar="PHASE", default=PHASES[-1], help=", ".join(PHASES))
+    g.add_argument("--compile-from", metavar="PHASE", default=PHASES[0], help="the input's phase")
+    g.add_argument(
+        "--tiling",
+        choices=TILINGS,
+        default=TILINGS[0],
+        help="go through phase tiled: where it makes a program faster, always, never",
+    )
+    g.add_argument("--timing", action="store_true", help="print the time of each phase")
+    g.add_argument("--pass-statistics", action="store_true", help="print what the passes counted")
+    g.add_argument("--debug", action="store_true", help="show tracebacks")
+    g.add_argument("--logfile", metavar="FILE", help="a log is written only where it is asked for")
+    g = p.add_argument_group("accepted without effect")
+    for option in no_effect:
+        if option.values == 0:
+            g.add_argument(*option.flags, action="store_true", help=option.why)
+        else:
+            nargs = None if option.values == 1 else option.values
+            g.add_argument(*option.flags, nargs=nargs, metavar="VALUE", help=option.why)
+
+
+class Ordered(argparse.Action):
+    """Store a value, and note in `order` that this option came: the last of competing ones wins."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        setattr(namespace, self.dest, values)
+        namespace.order = [*getattr(namespace, "order", []), self.dest]
+
+
+def add_neuron_cc_precision(g: argparse._ArgumentGroup) -> None:
+    """--fast-math and --fp32-cast."""
+    g.add_argument(
+        "--fast-math",
+        action=Ordered,
+        type=str.split,
+        metavar="KEYWORD ...",
+        help=", ".join(FAST_MATH),
+    )
+    g.add_argument("--fp32-cast", action=Ordered, choices=tuple(FP32_CASTS))
+
+
+def add_cores(g: argparse._ArgumentGroup) -> None:
+    """--neuroncore-pipeline-cores and its old name."""
+    g.add_argument(
+        "--neuroncore-pipeline-cores",
+        "--num-neuroncores",
+        type=int,
+        default=1,
+        metavar="N",
+        help="how many cores a model is split over as a pipeline: 1",
+    )
+
+
+def check_cores(cores: int) -> None:
+    """NIR_ARG002 for more cores than one."""
+    if cores != 1:
+        raise NeuronError(
+            "NIR_ARG002",
+            f"--neuroncore-pipeline-cores {cores} is not supported: a model is compiled for one "
+            "core",
+            help="use --neuroncore-pipeline-cores 1",
+        )
+
+
+def no_effect_remarks(args: argparse.Namespace, options: Sequence[NoEffect]) -> list[str]:
+    """One line for each option that was given and has no effect."""
+    lines = []
+    for option in options:
+        value = getattr(args, option.flags[0].lstrip("-").replace("-", "_"))
+        if value not in (None, False):
+            lines.append(f"option {option.flags[0]} has no effect here: {option.why}")
+    return lines
+
+
+def check_framework(name: str) -> None:
+    """Refuse what is no framework of ours by name."""
+    if name.upper() == "MXNET":
+        raise NeuronError(
+            "NIR_ARG001",
+            "--framework MXNET is not supported: MXNet was retired in 2023 and is not read here",
+            help="export the model to ONNX (mxnet.onnx.export_model) and use --framework ONNX",
+        )
+    if name.upper() not in FRAMEWORKS:
+        raise NeuronError(
+            "NIR_ARG001",
+            f"--framework {name} is not supported",
+            help="use --framework " + " or ".join(FRAMEWORKS),
+        )
+
+
+def joined(words: Sequence[str], takes_dashes: frozenset[str] = frozenset()) -> list[str]:
+    """Words as argparse takes them: the keywords of --fast-math are one value, as are words that
+    begin with dashes behind the options `takes_dashes`."""
+    out: list[str] = []
+    for word in words:
+        last = out[-1] if out else ""
+        if last in takes_dashes or (last == "--fast-math" and word[:2] != "--"):
+            out[-1] = f"{last}={word}"
+        elif last.startswith("--fast-math=") and _is_keyword(word):
+            out[-1] = f"{last} {word}"
+        else:
+            out.append(word)
+    return out
+
+
+def _is_keyword(word: str) -> bool:
+    """Whether a word behind a keyword of --fast-math is one, too, rather than the model."""
+    return word in FAST_MATH or word.startswith("fp32-cast") or word.endswith("relayout")
+
+
+def with_flags(words: Sequence[str], parse: Callable[[list[str]], argparse.Namespace]) -> list[str]:
+    """The words with those of NEURON_CC_FLAGS behind `compile`, so that those of the command line
+    win. UsageError names the variable where its options are wrong."""
+    flags = os.environ.get(FLAGS, "")
+    if not flags.strip() or "compile" not in words:
+        return list(words)
+    at = list(words).index("compile") + 1
+    try:
+        together = [*words[:at], *shlex.split(flags), *words[at:]]
+    except ValueError as error:
+        raise UsageError(f"{FLAGS}: {error}") from error
+    parse(list(words))  # what is wrong in the command line itself is told without the variable
+    try:
+        parse(together)
+    except UsageError as error:
+        raise UsageError(f"{FLAGS}: {error}") from error
+    return together

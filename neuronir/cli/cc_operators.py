@@ -1,0 +1,63 @@
+"""The operators that `list-operators` names: those that can be compiled."""
+
+from neuronir.passes.hlo.decompose import decompositions
+from neuronir.passes.lowering.function import RULES
+
+_STRUCTURE = ("call", "conditional", "constant", "get_tuple_element", "parameter", "tuple", "while")
+"""What holds a program together: inlined, unrolled or folded before the lowering."""
+
+_PUBLISHED: dict[str, tuple[str, ...]] = {
+    "And": ("And", "LogicalAnd"),
+    "BatchNormGrad": ("Batchnormgrad",),
+    "BatchNormInference": ("Batchnorminference",),
+    "BatchNormTraining": ("Batchnorm",),
+    "BitcastConvert": ("BitcastConvertType",),
+    "Broadcast": ("Broadcast", "BroadcastInDim"),
+    "Compare": ("Compare", "Eq", "Ge", "Gt", "Le", "Lt", "Ne"),
+    "Constant": ("Constant", "ConstantLiteral"),
+    "Convert": ("ConvertElementType",),
+    "Cosine": ("Cos",),
+    "Divide": ("Div",),
+    "Dot": ("Dot", "DotGeneral"),
+    "Exponential": ("Exp",),
+    "Maximum": ("Max",),
+    "Minimum": ("Min",),
+    "Multiply": ("Mul",),
+    "Negate": ("Neg",),
+    "Not": ("LogicalNot", "Not"),
+    "Power": ("Pow",),
+    "Reverse": ("Rev",),
+    "Sine": ("Sin",),
+    "Subtract": ("Sub",),
+    "Topk": ("TopK",),
+}
+"""The names that the compilers' documentation gives to opcodes, where they are others."""
+
+
+def operator_names(framework: str) -> list[str]:
+    """The names of a framework's operators that can be compiled, sorted, as the documentation of
+    neuron-cc and neuronx-cc spells them; of MXNet those that neuron-cc compiled."""
+    if framework.upper() == "ONNX":
+        from neuronir.frontends.onnx.unsupported import importable
+
+        return importable()
+    if framework.upper() == "TENSORFLOW":
+        from neuronir.frontends.tensorflow import operator_names as tensorflow_operators
+
+        return tensorflow_operators()
+    if framework.upper() == "MXNET":
+        from neuronir.frontends.mxnet import OPERATORS
+
+        return sorted(OPERATORS)
+    return sorted(name for op in xla_operators() for name in _PUBLISHED.get(op, (op,)))
+
+
+def xla_operators() -> list[str]:
+    """The opcodes as words in capitals (`DynamicSlice`), sorted.
+
+    They are those with a rule in the lowering, those with a decomposition into such, and what the
+    passes before resolve.
+    """
+    lowered = (name.removeprefix("hlo.") for name in RULES)
+    names = {*lowered, *decompositions(), *_STRUCTURE} - {"composite"}
+    return sorted("".join(map(str.capitalize, name.split("_"))) for name in names)

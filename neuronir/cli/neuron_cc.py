@@ -1,0 +1,156 @@
+"""neuron-cc: compile a model for Inferentia, with the options of its published compiler."""
+
+import os
+import platform
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from importlib import metadata
+from typing import TYPE_CHECKING
+
+from neuronir import __version__
+from neuronir.cli.cc_args import LEVELS, check_framework, with_flags
+from neuronir.cli.cc_compile import compile_model
+from neuronir.cli.cc_messages import Messages, fault_block
+from neuronir.cli.neuron_cc_args import (
+    build_parser,
+    check,
+    level_of,
+    normalise,
+    precision,
+    remarks,
+    settle,
+)
+from neuronir.cli.program import OK, USER_ERROR, UsageError, guarded
+from neuronir.diagnostics.diagnostic import Diagnostic
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.output import write_stdout
+
+if TYPE_CHECKING:
+    from neuronir.driver import CompiledResult
+
+PROGRAM = "neuron-cc"
+
+
+_UNKNOWN = "NCC_EUOC002"
+"""The error of operators that are not known."""
+
+
+@dataclass
+class _Messages(Messages):
+    """With the texts that neuron-cc is known for."""
+
+    words: list[str] = field(default_factory=list)
+
+    def fail(self, diagnostic: Diagnostic, source: dict[str, str], name: str | None) -> None:
+        """An error; operators that are not known are named in one line first."""
+        head, *lines = diagnostic.text.splitlines()
+        if head.startswith(f"[{_UNKNOWN}]"):
+            names = ", ".join(f"'{line.split()[0]}'" for line in lines)
+            head = f"[{_UNKNOWN}] The following operators are not implemented: {{{names}}}"
+            diagnostic = replace(diagnostic, text="\n".join([head, *lines]))
+        super().fail(diagnostic, source, name)
+
+    def fault(self, error: Exception) -> None:
+        """The block of an internal error."""
+        self.show(LEVELS["critical"], fault_block(error, [PROGRAM, *self.words], version_text()))
+
+    def compiled(self, result: "CompiledResult") -> None:
+        """Warn of a program that computes nothing from its inputs."""
+        program = result.program
+        if program is not None and not any(v.kind == "input" for v in program.variables):
+            self.heard.append((LEVELS["warning"], f"warning: {_NO_INPUTS}"))
+            self.show(*self.heard[-1])
+
+
+_NO_INPUTS = (
+    "no result depends on an input. Please check that your model has non-constant computation that "
+    "is dependent on the inputs listed in --io-config"
+)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run neuron-cc; returns the exit status."""
+    messages = _Messages()
+
+    def show(error: NeuronError) -> int:
+        messages.fail(Diagnostic.from_error(error), {}, None)
+        return USER_ERROR
+
+    def body(words: list[str]) -> int:
+        messages.words = words
+        return _main(words, messages)
+
+    return guarded(
+        PROGRAM,
+        body,
+        argv,
+        on_error=show,
+        on_fault=lambda error, words: messages.fault(error),
+        interrupted="interrupted, nothing was written",
+    )
+
+
+def _main(words: list[str], messages: Messages) -> int:
+    words = with_flags(words, lambda given: build_parser().parse_args(normalise(given)))
+    args = build_parser().parse_args(normalise(words))
+    if args.version:
+        write_stdout(version_text())
+        return OK
+    messages.level = level_of(args.verbose)
+    if args.command == "list-operators":
+        return _list_operators(args.framework, messages)
+    if args.command is None:
+        raise UsageError("a command is missing: compile or list-operators")
+    check(args)
+    for line in remarks(args):
+        messages.say("warning", line)
+    args.precision = precision(args)
+    settle(args)
+    if args.workdir is not None:
+        os.makedirs(args.workdir, exist_ok=True)
+    return compile_model(args, messages)
+
+
+def _list_operators(framework: str, messages: Messages) -> int:
+    if framework.upper() != "MXNET":
+        check_framework(framework)
+    else:
+        messages.say(
+            "warning",
+            "neuron-cc compiled these MXNet operators; here no MXNet model is compiled: export it "
+            "to ONNX (mxnet.onnx.export_model) and see list-operators --framework ONNX",
+        )
+    from neuronir.cli.cc_operators import operator_names
+
+    write_stdout("".join(f"{name}\n" for name in operator_names(framework)))
+    return OK
+
+
+def version_text() -> str:
+    """What -V prints."""
+    from neuronir.targets.neff.header import VERSION_MAJOR, VERSION_MINOR
+
+    return (
+        f"NeuronIR neuron-cc version {__version__}\n\n"
+        f"Python version {platform.python_version()}\n"
+        f"HWM version {__version__} (NeuronIR's own machine descriptions)\n"
+        f"NEFF version {VERSION_MAJOR}.{VERSION_MINOR}\n"
+        "TVM not available\n"
+        f"NumPy version {metadata.version('numpy')}\n"
+        "MXNet not available\n"
+        f"TF {_version_of('tensorflow')}\n"
+    )
+
+
+def _version_of(package: str) -> str:
+    for name in (package, f"{package}-cpu"):
+        try:
+            return f"version {metadata.version(name)}"
+        except metadata.PackageNotFoundError:
+            continue
+    return "not available"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,175 @@
+"""neuron-cc's command line: what every option of the Inferentia compiler does here.
+
+An option has its published meaning, is accepted with one line that it has no effect, or is refused
+by name.
+"""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from neuronir.cli.cc_args import (
+    FRAMEWORKS,
+    LEVELS,
+    SHARED_NO_EFFECT,
+    NoEffect,
+    add_cores,
+    add_neuron_cc_precision,
+    add_shared,
+    check_cores,
+    check_framework,
+    joined,
+    no_effect_remarks,
+)
+from neuronir.cli.program import Parser, UsageError
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.driver.precision import Precision, WrongKeywords, precision_of
+
+TARGET = "inf1"
+OUTPUT = "out.neff"
+LOG = "log-neuron-cc.txt"
+"""The log's name in the folder of --workdir."""
+LISTED = (*FRAMEWORKS, "MXNET")
+"""Frameworks whose operators are listed."""
+
+NO_EFFECT = (
+    *SHARED_NO_EFFECT,
+    NoEffect(("--batching_en", "--batching-en"), "batches are split where that is faster"),
+    NoEffect(("--rematerialization_en", "--rematerialization-en"), "the compiler decides itself"),
+    NoEffect(("--spill_dis", "--spill-dis"), "values are spilled only where they do not fit"),
+    NoEffect(("--sb_size", "--sb-size"), "the size of SBUF is the machine's", 1),
+    NoEffect(("--enable-replication",), "the compiler decides itself", 1),
+    NoEffect(("--extract-weights",), "weights are files of their own, with --weights", 1),
+)
+_PIPELINE = ("compile", "SaveTemps")
+
+
+def build_parser() -> Parser:
+    """The parser of both commands."""
+    parser = Parser(
+        prog="neuron-cc",
+        description="Compile a model for a NeuronCore of Inferentia (Inf1).",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", "-V", action="store_true", help="print versions and exit")
+    _add_level(parser, "warning")
+    commands = parser.add_subparsers(dest="command", metavar="<command>", parser_class=Parser)
+    compile_ = commands.add_parser("compile", help="compile a model", allow_abbrev=False)
+    _add_compile(compile_)
+    operators = commands.add_parser(
+        "list-operators", help="list the operators that can be compiled", allow_abbrev=False
+    )
+    operators.add_argument("--framework", default="XLA", metavar="NAME", help=", ".join(LISTED))
+    for command in (compile_, operators):
+        _add_level(command, argparse.SUPPRESS)
+    return parser
+
+
+def _add_level(p: argparse.ArgumentParser, default: str) -> None:
+    p.add_argument(
+        "--verbose",
+        "--log-level",
+        "-v",
+        type=str.lower,
+        metavar="LEVEL",
+        default=default,
+        help="DEBUG, INFO, WARN (default), ERROR, or a number such as 35",
+    )
+
+
+def _add_compile(p: argparse.ArgumentParser) -> None:
+    p.description = f"Compile a model to a NEFF-style binary for {TARGET}."
+    p.add_argument(
+        "model",
+        nargs="+",
+        metavar="MODEL",
+        help="a frozen graph (.pb) or a SavedModel's folder, .onnx, HLO text (- reads stdin)",
+    )
+    p.add_argument("--framework", required=True, metavar="NAME", help=", ".join(FRAMEWORKS))
+    p.add_argument("--output", "-o", metavar="FILE", help=f"default: {OUTPUT}")
+    p.add_argument(
+        "--workdir", metavar="DIR", help=f"folder of the log ({LOG}) and of what SaveTemps keeps"
+    )
+    p.add_argument(
+        "--pipeline",
+        nargs="+",
+        metavar="STEP",
+        help="compile, SaveTemps: with SaveTemps the IR after each phase is kept",
+    )
+    g = p.add_argument_group("precision")
+    add_neuron_cc_precision(g)
+    g = p.add_argument_group("optimisation")
+    g.add_argument("--optlevel", "-O", type=int, choices=(1, 2, 3), default=2, dest="optlevel")
+    add_cores(g)
+    g.add_argument("--dynamic-batch-size", action="store_true", help=argparse.SUPPRESS)
+    add_shared(p, NO_EFFECT)
+    p.set_defaults(target=TARGET, native_int64="default")
+
+
+def normalise(words: Sequence[str]) -> list[str]:
+    """The keywords of --fast-math joined."""
+    return joined(words)
+
+
+def level_of(text: str) -> int:
+    """The number of a --verbose value: a name or a number such as 35."""
+    names = {**LEVELS, "warn": LEVELS["warning"], "fatal": LEVELS["critical"], "trace": 5}
+    if text in names:
+        return names[text]
+    if text.isdecimal():
+        return int(text)
+    raise UsageError(f"--verbose: invalid level '{text}' (choose from DEBUG, INFO, WARN, ERROR)")
+
+
+def precision(args: argparse.Namespace) -> Precision:
+    """The precision that is asked for; UsageError where keywords contradict each other."""
+    try:
+        return precision_of(args.fast_math or (), args.fp32_cast)
+    except WrongKeywords as error:
+        raise UsageError(f"--fast-math: {error}") from error
+
+
+def remarks(args: argparse.Namespace) -> list[str]:
+    """One line for each option that was given and has no effect."""
+    lines = no_effect_remarks(args, NO_EFFECT)
+    given = [w for w in args.fast_math or () if w.startswith("fp32-cast-")]
+    if args.fp32_cast and given and given[0] != f"fp32-cast-{args.fp32_cast}":
+        lines.append(f"--fp32-cast {args.fp32_cast} overrides {given[0]} of --fast-math")
+    return lines
+
+
+def check(args: argparse.Namespace) -> None:
+    """Refuse by name what cannot be done here."""
+    check_framework(args.framework)
+    if len(args.model) > 1:
+        raise UsageError(f"one model is compiled at a time, {len(args.model)} were given")
+    check_cores(args.neuroncore_pipeline_cores)
+    for step in args.pipeline or ():
+        if step not in _PIPELINE:
+            raise NeuronError(
+                "NIR_ARG002",
+                f"--pipeline {step} is not supported",
+                help="steps: " + ", ".join(_PIPELINE) + "; --compile-from goes on from a phase",
+            )
+    if args.dynamic_batch_size:
+        raise NeuronError(
+            "NIR_ARG002",
+            "--dynamic-batch-size is not supported: shapes are static",
+            help="compile one binary for each batch size",
+        )
+
+
+def settle(args: argparse.Namespace) -> None:
+    """Fill in what follows from other options: names of files and folders."""
+    args.output = args.output or OUTPUT
+    args.model = [_path(name) for name in args.model]
+    if args.workdir is not None:
+        args.logfile = args.logfile or str(Path(args.workdir) / LOG)
+    if "SaveTemps" in (args.pipeline or ()) and args.dump_phases_to is None:
+        args.dump_phases_to = args.workdir or f"{args.output}.temps"
+
+
+def _path(name: str) -> str:
+    """The path of a file: URI; other names are paths already."""
+    return unquote(urlsplit(name).path) if name.startswith("file:") else name
