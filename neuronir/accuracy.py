@@ -84,7 +84,8 @@ def _step(
     try:
         result = _compiled(path, target, chosen)
     except NeuronError as error:
-        return Step(rung.options, refused=f"[{error.code}] {error.message.splitlines()[0]}")
+        why = " ".join(line.strip() for line in error.message.splitlines()[:2])
+        return Step(rung.options, refused=f"[{error.code}] {why}")
     assert result.program is not None
     executable = Executable(result.program, result.encoding)
     outputs = list(executable(*arguments).values())

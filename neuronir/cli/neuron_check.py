@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from neuronir import __version__
 from neuronir.cli.bindings_args import add_bindings, bindings_of
 from neuronir.cli.program import INTERNAL, OK, USER_ERROR, Parser, guarded
+from neuronir.dialects.support.diagnostics import Message, handling
 from neuronir.dialects.support.output import write_stdout
 from neuronir.driver.check import Report, check_model
 from neuronir.driver.options import CompileOptions
@@ -83,7 +84,8 @@ def _accuracy(args: Namespace, options: CompileOptions) -> int:
         options = replace(options, weights=load_weights(args.weights))
     inputs = None if args.inputs is None else load_weights(args.inputs)
     targets = args.target or ("trn1", "inf1")
-    found = {target: ladder(args.model, target, inputs, options) for target in targets}
+    with handling(_warn):
+        found = {target: ladder(args.model, target, inputs, options) for target in targets}
     if args.json:
         whole = {target: [asdict(step) for step in steps] for target, steps in found.items()}
         write_stdout(json.dumps({"model": args.model, "accuracy": whole}, indent=1) + "\n")
@@ -93,6 +95,12 @@ def _accuracy(args: Namespace, options: CompileOptions) -> int:
         write_stdout(head + "".join(accuracy_text(*entry) for entry in found.items()))
     steps = (step for entry in found.values() for step in entry)
     return OK if any(step.refused is None for step in steps) else USER_ERROR
+
+
+def _warn(message: Message) -> None:
+    """Warnings are shown; remarks are about compiles that the user did not ask for."""
+    if message.severity == "warning":
+        print(message.render(), file=sys.stderr)
 
 
 def accuracy_text(target: str, steps: Sequence["Step"]) -> str:

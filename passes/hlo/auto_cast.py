@@ -17,12 +17,12 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 
+from neuronir.dialects.hlo.constants import lazy_constant
 from neuronir.dialects.support.dtypes import is_integer, np_dtype
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.hlo.rules.shape import ELEMENTWISE
 from neuronir.passes.hlo.support.build import Emitter, binary_region, reducer_opcode
 from neuronir.passes.hlo.support.values import (
-    constant,
     element,
     integer,
     ints,
@@ -157,7 +157,7 @@ class _Caster:
 
 
 _LARGEST_CONSTANT = 1 << 20
-"""Elements of constants that are looked at; masks are no larger, and weights are no infinities."""
+"""Elements of the constants that are looked at: masks are no larger."""
 
 
 def _finite(value: SSAValue, target: Attribute, emitter: Emitter) -> SSAValue:
@@ -168,9 +168,11 @@ def _finite(value: SSAValue, target: Attribute, emitter: Emitter) -> SSAValue:
     while isinstance(source, OpResult) and source.op.name in _SPREAD:
         views.append(source.op)
         source = source.op.operands[0]
-    array = constant(source) if size(source) <= _LARGEST_CONSTANT else None
+    made = producer(source, "constant")
+    array = None if made is None or size(source) > _LARGEST_CONSTANT else lazy_constant(made)
     limit = float(ml_dtypes.finfo(np_dtype(target)).max)
-    if array is None or not array.size or not (np.abs(array) > limit).any():
+    # A lazy array is made of weights: it is not worth computing them for this.
+    if not isinstance(array, np.ndarray) or not (np.abs(array) > limit).any():
         return value
     beyond = np.isfinite(array) & (np.abs(array) > limit)
     if not beyond.any():

@@ -12,6 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 MODULES = {
     "neuron-opt": "neuron_opt",
     "neuron-cc": "neuron_cc",
+    "neuron-check": "neuron_check",
     "neuronx-cc": "neuronx_cc",
     "neuron-sim": "neuron_sim",
 }
@@ -49,6 +50,7 @@ def test_command(words: list[str]) -> None:
 def test_options_in_prose() -> None:
     """Every option that the text names exists."""
     text = _help("neuronx-cc", "compile") + _help("neuron-sim", "run") + _help("neuron-opt")
+    text += _help("neuron-check")
     assert {option for option in _options_in_prose() if option not in text} == set()
 
 

@@ -1,0 +1,162 @@
+"""The precision ladder: what each precision of a model costs, and that accuracy grows along it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from neuronir.accuracy import Step, ladder
+from neuronir.cli import neuron_check
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.npz import load_npz, npz_bytes, numbered
+from neuronir.driver.options import CompileOptions
+from neuronir.driver.precision import ladder as rungs_of
+from neuronir.frontends.bindings import Bindings
+from neuronir.targets.registry import get_target
+from tests.corpus import corpus_dir, program_args
+from tests.driver.models import DENSE, dense_arguments
+
+NOISE = 1.15
+"""Roundings are random: of two equally good precisions the mean error of one may be so much
+larger on given inputs."""
+
+PAIRS = {
+    "inf1": [(0, 1), (1, 2), (2, 3)],
+    # by type, of all and of matmult; and all beside matmult in each type
+    "trn1": [(0, 2), (2, 4), (1, 3), (3, 5), (5, 6), (0, 1), (2, 3), (4, 5)],
+}
+"""Steps of a target's ladder by number, of which the second is the more accurate."""
+
+MIXED = """HloModule mixed
+
+ENTRY main {
+  x = f32[32,96] parameter(0)
+  w = f32[96,64] parameter(1)
+  v = f32[64,32] parameter(2)
+  d = f32[32,64] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  h = f32[32,64] tanh(d)
+  t = f32[64,32] transpose(h), dimensions={1,0}
+  q = f32[64,32] multiply(t, v)
+  e = f32[64,32] exponential(q)
+  ROOT p = f32[64,64] dot(e, h), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+}
+"""
+CHAIN = """HloModule chain
+
+ENTRY main {
+  x = f32[48,80] parameter(0)
+  t = f32[80,48] transpose(x), dimensions={1,0}
+  a = f32[80,48] multiply(t, t)
+  b = f32[80,48] add(a, t)
+  ROOT r = f32[80,48] tanh(b)
+}
+"""
+
+
+def check_ladder(steps: list[Step], target: str) -> None:
+    """Each step compiles, and none is less accurate than the ones that cast more or narrower."""
+    assert [s.options for s in steps] == [r.options for r in rungs_of(get_target(target).machine)]
+    assert [s.refused for s in steps] == [None] * len(steps)
+    for i, j in PAIRS[target]:
+        faster, better = steps[i], steps[j]
+        assert better.mean_error <= NOISE * faster.mean_error + 1e-7, (faster, better)
+    assert all(s.time_us > 0 and s.max_error >= s.mean_error >= 0 for s in steps)
+
+
+@pytest.mark.parametrize("target", ["inf1", "trn1"])
+@pytest.mark.parametrize("text", [DENSE, MIXED, CHAIN], ids=["dense", "mixed", "chain"])
+def test_accuracy_grows(tmp_path: Path, text: str, target: str) -> None:
+    (tmp_path / "m.hlo").write_text(text)
+    steps = ladder(str(tmp_path / "m.hlo"), target)
+    check_ladder(steps, target)
+    assert steps[0].mean_error > 1e-5  # bf16 shows
+    if target == "trn1":
+        assert steps[-1].max_error < 1e-5  # and fp32 is exact to a rounding
+
+
+def test_only_transposes_differ(tmp_path: Path) -> None:
+    """Without products, casting only those changes no bit but by transposes in fp16."""
+    (tmp_path / "m.hlo").write_text(CHAIN)
+    _, fp16, exact, none = ladder(str(tmp_path / "m.hlo"), "inf1")
+    assert 2.0**-14 < fp16.max_error < 2.0**-9
+    assert exact.max_error == none.max_error < 2.0**-20
+
+
+def test_given_inputs(tmp_path: Path) -> None:
+    (tmp_path / "m.hlo").write_text(DENSE)
+    x, w, b = dense_arguments()
+    steps = ladder(str(tmp_path / "m.hlo"), "inf1", {"x.1": x, "arg1": w, "arg2": b})
+    again = ladder(str(tmp_path / "m.hlo"), "inf1", {"arg0": x, "arg1": w, "arg2": b})
+    assert steps == again
+    with pytest.raises(NeuronError, match="NIR_API001.*'b.4' .arg2. is missing"):
+        ladder(str(tmp_path / "m.hlo"), "inf1", {"arg0": x, "arg1": w})
+    with pytest.raises(NeuronError, match="NIR_API001.*has shape .2, 64., the model takes .4, 64."):
+        ladder(str(tmp_path / "m.hlo"), "inf1", {"arg0": x[:2], "arg1": w, "arg2": b})
+
+
+def test_refused_steps_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "m.hlo").write_text(
+        "HloModule m\nENTRY e { x = u32[4] parameter(0)\n y = u32[4] parameter(1)\n"
+        " ROOT r = u32[4] divide(x, y) }\n"
+    )
+    words = ["--accuracy", str(tmp_path / "m.hlo"), "--target"]
+    assert neuron_check.main([*words, "inf1"]) == 1
+    assert capsys.readouterr().out.count("[NCC_EVRF001] 1 operation is not supported by inf1") == 4
+    assert neuron_check.main([*words, "trn1", "--json"]) == 0
+    (steps,) = json.loads(capsys.readouterr().out)["accuracy"].values()
+    assert all(step["max_error"] == 0 and step["refused"] is None for step in steps)
+
+
+def test_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "m.hlo").write_text(DENSE)
+    arguments = {f"arg{i}": a for i, a in enumerate(dense_arguments())}
+    (tmp_path / "in.npz").write_bytes(npz_bytes(arguments))
+    words = ["--accuracy", str(tmp_path / "m.hlo"), "--inputs", str(tmp_path / "in.npz")]
+    assert neuron_check.main([*words, "--target", "inf1"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("error over the largest |result| in fp32, with ")
+    assert lines[2].split() == ["inf1", "time", "us", "max", "error", "mean", "error"]
+    assert [line.split("  ")[0] for line in lines[3:]] == [
+        "--fast-math all",
+        "--fast-math fp32-cast-matmult",
+        "--fast-math fp32-cast-matmult no-fast-relayout",
+        "--fast-math none",
+    ]
+
+
+HLO = (
+    "batchnorm_train flash_attn_scan hf_bert_tiny hf_distilbert hf_llama_tiny hf_resnet_tiny "
+    "lenet lstm_scan mlp"
+).split()
+"""Without those that write to places known only at run time, which inf1 does not take."""
+ONNX = "bert_tiny convnext_tiny distilbert gpt2_tiny llama_tiny vit_tiny wav2vec2_tiny".split()
+TENSORFLOW = "hf_bert_tiny hf_vit_tiny lenet lstm_gru sepconv_bn tf1_convnet".split()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", HLO)
+def test_programs_of_the_corpus(name: str) -> None:
+    path = corpus_dir() / "hlo" / "core" / f"{name}.hlo"
+    inputs = {f"arg{i}": a for i, a in enumerate(program_args(path))}
+    check_ladder(ladder(str(path), "inf1", inputs), "inf1")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ONNX)
+def test_onnx_models_of_the_corpus(name: str) -> None:
+    path = corpus_dir() / "onnx" / f"{name}.onnx"
+    stored = numbered(load_npz(path.with_suffix(".ref.npz")), "arg")
+    inputs = {f"arg{i}": a for i, a in enumerate(stored)}
+    check_ladder(ladder(str(path), "inf1", inputs), "inf1")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TENSORFLOW)
+def test_tensorflow_models_of_the_corpus(name: str) -> None:
+    path = corpus_dir() / "tf" / f"{name}.pb"
+    stored = numbered(load_npz(path.with_suffix(".ref.npz")), "arg")
+    about = json.loads(path.with_suffix(".json").read_text())
+    shapes = {n: a.shape for n, a in zip(about["inputs"], stored, strict=True)}
+    options = CompileOptions(bindings=Bindings(shapes, outputs=about["outputs"]))
+    inputs = {f"arg{i}": a for i, a in enumerate(stored)}
+    check_ladder(ladder(str(path), "inf1", inputs, options), "inf1")
