@@ -6,7 +6,9 @@ slice of the operand), of which it needs a window (with what lies around), that 
 (partial results of slices combine), or that all of it is needed.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import Enum
 
@@ -72,5 +74,27 @@ def register_tiling(*names: str) -> Callable[[TilingRule], TilingRule]:
 
 def tiling_of(op: Operation) -> Tiling | None:
     """The tiling of an op; None where it has none: then it is worked on as a whole."""
+    known = _KNOWN.get()
+    if known is None:
+        return _found(op)
+    if op not in known:
+        known[op] = _found(op)
+    return known[op]
+
+
+def _found(op: Operation) -> Tiling | None:
     rule = _RULES.get(op.name)
     return rule(op) if rule is not None and len(op.results) == 1 else None
+
+
+_KNOWN: ContextVar[dict[Operation, Tiling | None] | None] = ContextVar("tilings", default=None)
+
+
+@contextmanager
+def unchanged_ops() -> Iterator[None]:
+    """While this lasts no op changes, so that each is asked for its tiling once."""
+    token = _KNOWN.set({})
+    try:
+        yield
+    finally:
+        _KNOWN.reset(token)

@@ -68,7 +68,8 @@ class HloDecomposePass(ModulePass):
     exact), reduce_precision, comparisons in total order. Integers: divide and remainder (a
     quotient in f32, corrected), power (by squares), popcnt, count_leading_zeros, shifts by the
     width or more. Larger ones: batch_norm_*, cumulative reduce_window (by doubling),
-    select_and_scatter, reductions of (value, index) pairs, long ones to a few elements (in two
+    select_and_scatter, reductions of (value, index) pairs, from an initial value that is computed
+    (it comes last), long ones to a few elements (in two
     stages), scatters that multiply or combine bits (updates for one place first, found by
     comparing all pairs), scatters that add integers or keep the largest or smallest of 32-bit ones
     (f32 scatters of parts that add up exactly), optimization_barrier; cholesky and

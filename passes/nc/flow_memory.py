@@ -6,8 +6,11 @@ several, what each of them still shows is painted once, relative to the read, an
 columns and rows meet in the same way again and again.
 """
 
+from array import array
+from bisect import bisect_left
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import pairwise
 from math import gcd, prod
 
 import numpy as np
@@ -20,6 +23,7 @@ Area = tuple[tuple[int, int, bytes], ...]
 bytes of intervals and ones after the last, relative to the lowest of the read (int64)."""
 
 _LARGEST = 1 << 20  # granules of a read that are painted
+_FEW = 256  # granules of a read that are painted one by one
 _PAGE = 4096  # bytes that regions are sought by
 _MOST_RUNS = 1 << 12  # of a region that is taken apart
 _PAGES = 64  # a region of more pages is compared with all others
@@ -234,6 +238,8 @@ def paint(read: Region, writes: list[Region]) -> list[Area]:
     edges = sorted(ends)
     grain = _grain(read, writes)
     places = _granules(read.shape, grain)
+    if len(places) <= _FEW and not any(write.shape.dims for write in writes):
+        return _paint_few(read, writes, edges, places.tolist(), grain)
     out: list[list[tuple[int, int, bytes]]] = [[] for _ in range(len(writes) + 1)]
     for first, stop in zip(edges, edges[1:], strict=False):
         left = places
@@ -248,6 +254,47 @@ def paint(read: Region, writes: list[Region]) -> list[Area]:
         if len(left):
             _add(out[-1], first - read.start, stop - read.start, left, grain)
     return [tuple(area) for area in out]
+
+
+def _paint_few(
+    read: Region, writes: list[Region], edges: list[int], places: list[int], grain: int
+) -> list[Area]:
+    """The same where a read has few granules, in order, and writes have no gaps."""
+    spans = [
+        (
+            (write.address - read.address + write.shape.low - read.shape.low) // grain,
+            (write.address - read.address + write.shape.high - read.shape.low) // grain,
+        )
+        for write in writes
+    ]
+    out: list[list[tuple[int, int, bytes]]] = [[] for _ in range(len(writes) + 1)]
+    for first, stop in zip(edges, edges[1:], strict=False):
+        left = places
+        for i in reversed(range(len(writes))):
+            if writes[i].start > first or writes[i].stop < stop:
+                continue
+            low = bisect_left(left, spans[i][0])
+            high = bisect_left(left, spans[i][1], low)
+            if high > low:
+                runs = _runs(left[low:high], grain)
+                _join(out[i], first - read.start, stop - read.start, runs)
+                left = left[:low] + left[high:]
+                if not left:
+                    break
+        if left:
+            _join(out[-1], first - read.start, stop - read.start, _runs(left, grain))
+    return [tuple(area) for area in out]
+
+
+def _runs(places: list[int], grain: int) -> bytes:
+    """First bytes of the intervals that granules form, and ones after the last."""
+    begins, ends = [places[0] * grain], []
+    for before, after in pairwise(places):
+        if after != before + 1:
+            ends.append((before + 1) * grain)
+            begins.append(after * grain)
+    ends.append((places[-1] + 1) * grain)
+    return array("q", begins + ends).tobytes()
 
 
 def _grain(read: Region, writes: list[Region]) -> int:
@@ -298,11 +345,15 @@ def _add(
     places: NDArray[np.int64],
     grain: int,
 ) -> None:
-    """Add the bytes of some partitions to an area, joined with those before where alike."""
+    """Add the bytes of some partitions to an area."""
     breaks = np.flatnonzero(np.diff(places) != 1)
     begins = places[np.concatenate(([0], breaks + 1))] * grain
     ends = (places[np.concatenate((breaks, [len(places) - 1]))] + 1) * grain
-    runs = begins.tobytes() + ends.tobytes()
+    _join(area, start, stop, begins.tobytes() + ends.tobytes())
+
+
+def _join(area: list[tuple[int, int, bytes]], start: int, stop: int, runs: bytes) -> None:
+    """Add the bytes of some partitions to an area, joined with those before where alike."""
     if area and area[-1][1] == start and area[-1][2] == runs:
         area[-1] = (area[-1][0], stop, runs)
     else:
@@ -324,6 +375,10 @@ class FlowMemory:
         "ranges",
         "pages",
         "wide",
+        "count",
+        "changed",
+        "widened",
+        "answers",
     )
 
     def __init__(self, painter: Painter) -> None:
@@ -337,6 +392,10 @@ class FlowMemory:
         self.ranges: list[range] = []  # the pages of each region
         self.pages: dict[int, dict[int, None]] = {}
         self.wide: dict[int, None] = {}
+        self.count = 0  # of writes
+        self.changed: dict[int, int] = {}  # the last write of each page
+        self.widened = 0  # the last write of more pages than are noted
+        self.answers: dict[int, tuple[int, tuple[int, int, int]]] = {}  # of reads, and their count
 
     def number(self, region: Region) -> int:
         """The number of a region here."""
@@ -356,6 +415,7 @@ class FlowMemory:
         self.live.clear()
         self.pages.clear()
         self.wide.clear()
+        self.answers.clear()
 
     def _near(self, number: int) -> "dict[int, None] | dict[int, Write]":
         """The regions of live writes that may meet one."""
@@ -382,6 +442,13 @@ class FlowMemory:
 
     def write(self, number: int, write: Write) -> None:
         """Remember a write."""
+        self.count = count = self.count + 1
+        pages = self.ranges[number]
+        if len(pages) > _PAGES:
+            self.widened = count
+        else:
+            for page in pages:
+                self.changed[page] = count
         live, lows, highs = self.live, self.lows, self.highs
         low, high = lows[number], highs[number]
         gone = [
@@ -406,29 +473,52 @@ class FlowMemory:
 
     def seen(self, number: int) -> list[tuple[Region, Write]]:
         """The writes that a read meets, oldest first."""
-        live, regions = self.live, self.regions
+        live, regions, known = self.live, self.regions, self.known
         lows, highs = self.lows, self.highs
         low, high = lows[number], highs[number]
-        found = [
-            (live[k].time, k)
-            for k in self._near(number)
-            if lows[k] < high and highs[k] > low and self._lie(k, number)
-        ]
+        found = []
+        for k in self._near(number):
+            if lows[k] < high and highs[k] > low:
+                how = known[k].get(number)
+                if how or (how is None and self._lie(k, number)):
+                    found.append((live[k].time, k))
         return [(regions[k], live[k]) for _, k in sorted(found)]
 
     def read(self, number: int) -> tuple[int, int, int]:
         """What a read finds: (value, partitions, bytes that the read begins behind it), or a number
         for several values (below UNWRITTEN), 0, and one more than that of the area that nobody has
         written."""
-        live = self.live
+        answer = self.answers.get(number)
+        if answer is not None and self._holds(number, answer[0]):
+            return answer[1]
+        found = self._read(number)
+        self.answers[number] = self.count, found
+        return found
+
+    def _holds(self, number: int, count: int) -> bool:
+        """Whether nothing has been written near a region since so many writes."""
+        pages = self.ranges[number]
+        if len(pages) > _PAGES or self.widened > count:
+            return self.count == count
+        changed = self.changed
+        for page in pages:
+            if changed.get(page, 0) > count:
+                return False
+        return True
+
+    def _read(self, number: int) -> tuple[int, int, int]:
+        live, known = self.live, self.known
         newest, latest = -1, -1
         lows, highs = self.lows, self.highs
         low, high = lows[number], highs[number]
         for k in self._near(number):
             if lows[k] >= high or highs[k] <= low:
                 continue
-            if live[k].time > latest and self._lie(k, number):
-                newest, latest = k, live[k].time
+            time = live[k].time
+            if time > latest:
+                how = known[k].get(number)
+                if how or (how is None and self._lie(k, number)):
+                    newest, latest = k, time
         if newest < 0:
             return UNWRITTEN, 0, 0
         best = live[newest]

@@ -36,12 +36,18 @@ class Axes:
     def leaves(self, axes: Iterable[int]) -> list[int]:
         """The axes that have no parts, of more than one position, outermost first."""
         out: list[int] = []
+        all_parts = self._parts
         for axis in axes:
-            parts = self._parts[axis]
-            if parts:
-                out += self.leaves(parts)
-            elif self._size[axis] > 1:
-                out.append(axis)
+            parts = all_parts[axis]
+            if not parts:
+                if self._size[axis] > 1:
+                    out.append(axis)
+                continue
+            for part in parts:
+                if all_parts[part]:  # it was split after that: note what it is now
+                    parts = all_parts[axis] = tuple(self.leaves(parts))
+                    break
+            out += parts
         return out
 
     def unify(self, left: Sequence[int], right: Sequence[int]) -> bool:

@@ -11,6 +11,7 @@ from xdsl.passes import ModulePass
 
 from neuronir.dialects.nc.machine import Machine, get_machine
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.tile.interface import unchanged_ops
 from neuronir.passes.hlo.support.walk import erase_dead
 from neuronir.passes.statistics import record
 from neuronir.passes.tile.fit import check_types, programs
@@ -79,7 +80,8 @@ def _settled(
     resident = may_stay(ops, machine)
     if not isinstance(last, scf.YieldOp):
         resident -= frozenset(_leaves(last))
-    return settle(Grouping(block, machine, resident, room, ops))
+    with unchanged_ops():
+        return settle(Grouping(block, machine, resident, room, ops))
 
 
 def write_groups(block: Block, groups: Sequence[Group], resident: frozenset[SSAValue]) -> None:

@@ -1,7 +1,7 @@
 """Every program of ../shared/defects does what the table in its README says.
 
 Skipped where the folder is absent. XLA's CPU backend is the oracle, stored references where a
-program has them. A row that is not mended yet is a strict xfail with its reason.
+program has them.
 """
 
 import json
@@ -50,10 +50,6 @@ def _ints(shape: tuple[int, ...], dtype: str = "int32", low: int | None = None) 
 
 def _floats(*shape: int) -> Array:
     return _rng().standard_normal(shape).astype(np.float32)
-
-
-def _todo(reason: str) -> pytest.MarkDecorator:
-    return pytest.mark.xfail(strict=True, reason=reason)
 
 
 def _gather_table(text: str) -> list[tuple[str, dict[str, Array]]]:
@@ -337,7 +333,6 @@ def _close(outputs: list[Array], references: list[Array]) -> None:
 
 
 @pytest.mark.slow
-@_todo("SBUF is too small for a sort of so many pairs")
 def test_sort_pairs_8732() -> None:
     keys = np.stack([_rng().permutation(8732) for _ in range(64)]).astype(np.int32)
     right(text_of("sort_pairs_8732.hlo"), [keys, _floats(64, 8732)])

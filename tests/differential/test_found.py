@@ -80,3 +80,21 @@ def test_bits_of_one_number_in_another_width(before: str, after: str, value: str
         f"  ROOT y = {after} bitcast-convert(b)"
     )
     check(text, [])
+
+
+@pytest.mark.parametrize("kind", ["f32 add", "f32 maximum", "f32 multiply", "s32 add", "s32 and"])
+@pytest.mark.parametrize("target", ["trn1", "inf1"])
+def test_an_initial_value_that_is_computed(kind: str, target: str) -> None:
+    """Who computes it is asked what its readers want on partitions: a reduction wants nothing of
+    its initial value, which has no dimensions."""
+    dtype, opcode = kind.split()
+    if target == "inf1" and dtype == "s32":
+        pytest.skip("inf1 has no integers of 32 bits")
+    text = entry(
+        "  p = f32[16,8] parameter(0)\n  i = f32[] parameter(1)\n  j = f32[] negate(i)\n"
+        "  ROOT r = f32[8] reduce(p, j), dimensions={0}, to_apply=join",
+        "join {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n"
+        f"  ROOT c = f32[] {opcode}(a, b)\n}}\n",
+    ).replace("f32", dtype)
+    args = [floats(16, 8), np.asarray(np.float32(3))]
+    check(text, [a.astype("int32" if dtype == "s32" else "float32") for a in args], target=target)

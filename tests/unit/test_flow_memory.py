@@ -1,6 +1,20 @@
 """Contents of memories: what came in pieces is what came at once, and nothing else is."""
 
-from neuronir.passes.nc.flow_memory import UNWRITTEN, FlowMemory, Painter, Write, solid
+import random
+
+import pytest
+
+from neuronir.dialects.nc.footprint import Shape
+from neuronir.passes.nc import flow_memory
+from neuronir.passes.nc.flow_memory import (
+    UNWRITTEN,
+    FlowMemory,
+    Painter,
+    Region,
+    Write,
+    paint,
+    solid,
+)
 
 _READ = (0, 64, 0, 4000)
 Row = tuple[int, int, int, int, Write]
@@ -50,3 +64,50 @@ def test_what_is_not_the_value_is_told_apart() -> None:
     found = [_read(painter, half, *rest) for rest in ((), (shifted,), (elsewhere,), (unwritten,))]
     assert whole not in found
     assert len(set(found[1:3])) == 2 and not set(found[1:3]) & {found[0], found[3]}
+
+
+def _regions(rng: random.Random, count: int, spread: int) -> list[Region]:
+    """Regions with and without gaps that meet often."""
+    out = []
+    for _ in range(count):
+        start, low = rng.randrange(4), 4 * rng.randrange(spread)
+        width = 4 * rng.randrange(1, 9)
+        shape = Shape(0, width, width, ())
+        if rng.random() < 0.4:
+            stride, times = width + 4 * rng.randrange(4), rng.randrange(2, 5)
+            shape = Shape(0, stride * (times - 1) + width, width, ((stride, times),))
+        out.append(Region(start, start + rng.randrange(1, 4), low, shape))
+    return out
+
+
+def test_reads_are_as_if_nobody_had_read_before() -> None:
+    """What is kept of a read is not given where something has been written since."""
+    rng = random.Random(3)
+    for _ in range(60):
+        regions = _regions(rng, 6, 4 * flow_memory._PAGE // 8)
+        regions += [solid(0, 4, 0, rng.choice((64, 80)) * flow_memory._PAGE)] * rng.randrange(2)
+        painter = Painter()
+        memory = FlowMemory(painter)
+        done: list[tuple[Region, Write]] = []
+        for time in range(1, 40):
+            region = rng.choice(regions)
+            if rng.random() < 0.6:
+                fresh = FlowMemory(painter)
+                for there, write in done:
+                    fresh.write(fresh.number(there), write)
+                assert memory.read(memory.number(region)) == fresh.read(fresh.number(region))
+                continue
+            write = _made(time, value=rng.randrange(3), byte=region.address, partition=region.start)
+            done.append((region, write))
+            memory.write(memory.number(region), write)
+
+
+def test_few_granules_are_painted_as_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(5)
+    for _ in range(300):
+        read, *writes = _regions(rng, rng.randrange(1, 7), 30)
+        writes = [solid(w.start, w.stop, w.low, w.high) for w in writes]
+        few = paint(read, writes)
+        with monkeypatch.context() as patch:
+            patch.setattr(flow_memory, "_FEW", -1)
+            assert paint(read, writes) == few

@@ -11,7 +11,7 @@ from neuronir.dialects.support.dtypes import is_float
 from neuronir.passes.hlo.decompositions.argmax import argmax
 from neuronir.passes.hlo.rules.arithmetic import neutral_element
 from neuronir.passes.hlo.support.build import Emitter, reducer_opcode
-from neuronir.passes.hlo.support.values import element, ints, is_splat_of, shape
+from neuronir.passes.hlo.support.values import element, ints, is_splat_of, producer, shape
 from neuronir.passes.hlo.support.walk import Rule
 
 _ROWS = 128
@@ -34,7 +34,8 @@ class Stage:
 
 
 def reduce(op: Operation, e: Emitter) -> SSAValue | None:
-    """A reduction of pairs (argmax.py), or of one operand in two stages."""
+    """A reduction of pairs (argmax.py), of one operand in two stages, or from an initial value that
+    is computed, which comes last then."""
     if len(op.operands) != 2:
         return argmax(op, e)
     value, initial = op.operands
@@ -43,11 +44,15 @@ def reduce(op: Operation, e: Emitter) -> SSAValue | None:
     if opcode is None or neutral is None:
         return None
     sizes = shape(value)
-    stage = _stage(sizes, dims)
-    if stage is None:
-        return None
     if opcode == "add" and is_float(element(value)):
         neutral = -0.0  # 0 would make a sum of -0 positive
+    stage = _stage(sizes, dims)
+    if stage is None:
+        if producer(initial, "constant") is not None:
+            return None
+        # machines begin with a number that is known
+        result = e.reduce(value, neutral, dims, opcode)
+        return e.binary(opcode, result, e.broadcast(initial, shape(result), ()))
     d, ends = stage.d, list(sizes)
     ends[d] = stage.rows * stage.each
     main = e.slice(value, [0] * len(sizes), ends)

@@ -187,6 +187,8 @@ def _walk(
                 if wanted:
                     out.partitions[wanted] += 1
         elif isinstance(op, ReduceOp):
+            if use.index >= len(op.operands) // 2:
+                continue  # an initial value, which has no dimensions
             out.reductions += 1
             if all(n == 1 for n in shape_of(op.results[0])):
                 continue  # a full reduction takes any layout
