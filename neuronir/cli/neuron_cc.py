@@ -56,17 +56,15 @@ class _Messages(Messages):
         self.show(LEVELS["critical"], fault_block(error, [PROGRAM, *self.words], version_text()))
 
     def compiled(self, result: "CompiledResult") -> None:
-        """Warn of a program that computes nothing from its inputs."""
-        program = result.program
-        if program is not None and not any(v.kind == "input" for v in program.variables):
-            self.heard.append((LEVELS["warning"], f"warning: {_NO_INPUTS}"))
+        """Check the program, and warn of what the user should know of it."""
+        if result.program is None:
+            return
+        from neuronir.cli.neuron_cc_checks import check_program, warnings_of
+
+        check_program(result.program)
+        for text in warnings_of(result.program, result.target.machine):
+            self.heard.append((LEVELS["warning"], f"warning: {text}"))
             self.show(*self.heard[-1])
-
-
-_NO_INPUTS = (
-    "no result depends on an input. Please check that your model has non-constant computation that "
-    "is dependent on the inputs listed in --io-config"
-)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -1,13 +1,17 @@
 """neuron-cc: options with the meaning that its documentation gives them."""
 
 import itertools
+import re
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from neuronir.cli import neuron_cc, neuron_sim, neuronx_cc
 from neuronir.cli.cc_args import FLAGS
+from neuronir.dialects.nc.instruction import Instruction, Program
 from neuronir.dialects.support.npz import npz_bytes
 from neuronir.driver.precision import FAST_MATH, FP32_CASTS, Precision, WrongKeywords, precision_of
 from neuronir.passes.hlo.auto_cast import MODES, RELAYOUTS, TYPES
@@ -280,6 +284,43 @@ def test_no_result_depends_on_an_input(folder: Path, capsys: pytest.CaptureFixtu
     )
     assert compiled() == 0
     assert "dependent on the inputs listed in --io-config" in capsys.readouterr().err
+
+
+def test_unaligned_access_is_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "m.hlo").write_text(
+        "HloModule m\nENTRY e { x = f32[64,64,3] parameter(0)\n"
+        " s = f32[64,64,1] slice(x), slice={[0:64], [0:64], [0:1]}\n"
+        " ROOT t = f32[64,64,1] tanh(s) }\n"
+    )
+    assert compiled() == 0
+    err = capsys.readouterr().err
+    assert re.search(r"warning: unaligned memory access: '\w+' .*moves \d+ pieces of 4 bytes", err)
+    (folder / "m.hlo").write_text(TINY)
+    assert compiled() == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_data_race_is_an_internal_error(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A compiler that forgets waits finds out before the binary is written."""
+    from neuronir.driver import compiler
+
+    made = compiler._Compile.program
+
+    def without_waits(self: Any, *args: Any) -> Program:
+        program = made(self, *args)
+        for streams in program.streams.values():
+            for items in streams.values():
+                items[:] = [replace(i, waits=()) for i in items if isinstance(i, Instruction)]
+        return program
+
+    monkeypatch.setattr(compiler._Compile, "program", without_waits)
+    assert compiled() == 70
+    err = capsys.readouterr().err
+    assert re.search(r"Internal ERROR: Data race between Op1 '.*' from .* and Op2 '", err)
+    assert "An Internal Compiler Error has occurred" in err
+    assert not Path("out.neff").exists()
 
 
 def test_internal_error_block(
