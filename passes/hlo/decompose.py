@@ -19,6 +19,7 @@ from neuronir.passes.hlo.decompositions import (
     precision,
     rounding,
     scatter,
+    searches,
     sorting,
     stages,
     total_order,
@@ -81,9 +82,11 @@ class HloDecomposePass(ModulePass):
     element by comparing all pairs, or a bitonic network; s32 keys where the comparator compares
     one function of both sides) and topk (the best, k times). Narrow floats take transcendental
     functions in f32. `keep` lists opcodes to leave alone because the target has them; with `scans`
-    it has recurrences along a row, and running sums of floats stay. Pooling windows, other dots,
-    other convolutions and reverse are never touched, nor are the regions of reducers; those of
-    composites are rewritten like the program, and simplified where that changed them.
+    an engine of it works along rows: running sums of floats stay recurrences, and argmax and argmin
+    of a dimension become the best of each row and composite `first_match`, the first place of it.
+    Pooling windows, other dots, other convolutions and reverse are never touched, nor are the
+    regions of reducers; those of composites are rewritten like the program, and simplified where
+    that changed them.
     """
 
     name = "hlo-decompose"
@@ -102,6 +105,7 @@ class HloDecomposePass(ModulePass):
         rules = {f"hlo.{o}": (rule,) for o, rule in known.items() if o not in self.keep}
         if self.scans:
             rules["hlo.reduce_window"] = (windows.without_scans,)
+            rules |= {f"hlo.{o}": (rule,) for o, rule in searches.RULES.items()}
         count = 0
         for block in tuple(blocks(op, composites=True)):
             if not _is_program(block):

@@ -37,6 +37,7 @@ from neuronir.passes.tile.fit import check_elements
 from neuronir.passes.tile.float_indices import compare_in_floats
 from neuronir.passes.tile.group import is_source, is_view, views_between
 from neuronir.passes.tile.one_hot import scatter_as_one_hot
+from neuronir.passes.tile.row_composites import ROWS
 
 KEPT = frozenset(COMPOSITES)
 """Composites that one instruction of ACT computes."""
@@ -83,7 +84,7 @@ def loop_bodies(block: Block) -> Iterator[Block]:
 def expand(block: Block) -> None:
     """Take the ops of one block apart."""
     for inner in list(block.ops):
-        if isinstance(inner, CompositeOp) and inner.kind.data not in KEPT:
+        if isinstance(inner, CompositeOp) and inner.kind.data not in (*KEPT, *ROWS):
             value = move_block(inner.regions[0].block, list(inner.operands), inner)
             inner.results[0].replace_all_uses_with(value)
             inner.detach()

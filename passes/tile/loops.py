@@ -353,7 +353,14 @@ class Nest:
         moving = [a for row in rows for a in row if tiles.of(a) is not None]
         if not moving:
             return value
-        mark = (value, tuple(tuple(row) for row in rows))
+        # axes that do not move are alike where they are of one size
+        mark = (
+            value,
+            tuple(
+                tuple((a in moving, a if a in moving else self.related.axes.size(a)) for a in row)
+                for row in rows
+            ),
+        )
         if mark not in where.slices:
             # in front of loops that do not move it
             here = where.at(self.group.depth_of(self.group.based(moving)))

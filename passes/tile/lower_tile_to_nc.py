@@ -22,6 +22,7 @@ from neuronir.passes.tile.lower import (
     memory,
     pieces,
     reduce,
+    rows,
     scan,
     unary,
     views,
@@ -31,7 +32,20 @@ from neuronir.passes.tile.lower.state import Lower
 from neuronir.passes.tile.plugins import load_rules
 from neuronir.passes.tile.special import special_values
 
-RULES = (binary, convert, convolution, dot, iota, memory, pieces, reduce, scan, unary, views)
+RULES = (
+    binary,
+    convert,
+    convolution,
+    dot,
+    iota,
+    memory,
+    pieces,
+    reduce,
+    rows,
+    scan,
+    unary,
+    views,
+)
 """The modules whose rules are registered as they are imported."""
 
 

@@ -29,7 +29,7 @@ def _samples(block: Block) -> list[Array] | None:
     return [np.array(c).astype(np_dtype(t)) for c, t in zip(columns, types, strict=True)]
 
 
-def _extreme(block: Block) -> str | None:
+def extreme(block: Block) -> str | None:
     """`maximum` or `minimum` if the reducer keeps that value (NaN wins) and the lower index of
     equal values, judged by what it computes for sample pairs."""
     samples = _samples(block)
@@ -66,7 +66,7 @@ def argmax(op: Operation, e: Emitter) -> SSAValue | None:
     if len(op.operands) != 4:
         return None
     block = op.regions[0].blocks.first
-    opcode = None if block is None or len(block.args) != 4 else _extreme(block)
+    opcode = None if block is None or len(block.args) != 4 else extreme(block)
     values, indices, first_value, first_index = op.operands
     neutral = None if opcode is None else neutral_element(opcode, element(values))
     if opcode is None or neutral is None:
@@ -79,15 +79,15 @@ def argmax(op: Operation, e: Emitter) -> SSAValue | None:
     if last is None:
         return None
     wide = e.broadcast(best, shape(values), kept)
-    candidates = e.select(_same(values, wide, e), indices, e.fill_like(last, indices))
+    candidates = e.select(same(values, wide, e), indices, e.fill_like(last, indices))
     where = e.reduce(candidates, last, dims, "minimum")
     start = e.broadcast(first_value, shape(best), ())
     start_index = e.broadcast(first_index, shape(best), ())
     lower = e.binary("minimum", where, start_index)
-    return e.tuple([best, e.select(_same(start, best, e), lower, where)])
+    return e.tuple([best, e.select(same(start, best, e), lower, where)])
 
 
-def _same(a: SSAValue, b: SSAValue, e: Emitter) -> SSAValue:
+def same(a: SSAValue, b: SSAValue, e: Emitter) -> SSAValue:
     """a == b, where NaN equals NaN."""
     equal = e.compare(a, b, "EQ")
     if not is_float(element(a)):

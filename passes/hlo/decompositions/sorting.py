@@ -10,13 +10,13 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAVal
 
 from neuronir.dialects.hlo.attributes import i64_array, i64_attr
 from neuronir.dialects.support.dtypes import byte_size, is_float, is_integer, is_pred, is_unsigned
+from neuronir.passes.hlo.decompositions.counts import counts_along
 from neuronir.passes.hlo.decompositions.total_order import from_key, key_of
 from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.values import (
     constant,
     element,
     integer,
-    ints,
     producer,
     shape,
     string,
@@ -72,13 +72,13 @@ def sort(op: Operation, e: Emitter) -> SSAValue | None:
     if prod(rows) * rows[-1] <= _MOST_PAIRS:
         places = _ranked(arrays if key is None else [key], order, e)
         out = [
-            e.convert(places, element(a)) if _counts(v, axis) else _taken(a, places, e)
+            e.convert(places, element(a)) if counts_along(v, axis) else _taken(a, places, e)
             for a, v in zip(arrays, op.operands, strict=True)
         ]
         return _results(e, [e.transpose(v, back) for v in out])
     carried = [] if key is None else [key]
     index = e.iota(rows, len(rows) - 1, f32)
-    counted = {i for i, v in enumerate(op.operands) if _counts(v, axis)}
+    counted = {i for i, v in enumerate(op.operands) if counts_along(v, axis)}
     carried += [a for i, a in enumerate(arrays) if i not in counted or key is None]
     done = _network(carried, index, rows[-1], order, e)
     moved = done[1 if key is not None else 0 : -1]
@@ -142,28 +142,6 @@ def _taken(array: SSAValue, places: SSAValue, e: Emitter) -> SSAValue:
 
 def _results(e: Emitter, values: list[SSAValue]) -> SSAValue:
     return values[0] if len(values) == 1 else e.tuple(values)
-
-
-def _counts(value: SSAValue, axis: int) -> bool:
-    """Whether an integer operand is the index along the axis, as argsort's."""
-    if not is_integer(element(value)) or byte_size(element(value)) < 4:
-        return False
-    spread = producer(value, "broadcast")
-    if spread is not None:
-        inner = spread.operands[0]
-        made = producer(inner, "iota")
-        if made is None:
-            return False
-        return ints(spread, "dimensions")[integer(made, "iota_dimension")] == axis
-    made = producer(value, "iota")
-    if made is not None:
-        return integer(made, "iota_dimension") == axis
-    array = constant(value)
-    if array is None:
-        return False
-    along = [-1 if d == axis else 1 for d in range(array.ndim)]
-    wanted = np.arange(array.shape[axis]).reshape(along)
-    return bool(np.all(array == wanted))
 
 
 def _network(

@@ -3,8 +3,10 @@
 from xdsl.ir import Operation
 
 from neuronir.dialects.hlo.control_flow import CompositeOp
+from neuronir.passes.hlo.decompositions.searches import FIRST_MATCH
 from neuronir.passes.lowering.products.epilogue import activation_of
 from neuronir.passes.lowering.rows.norms import lower_norm
+from neuronir.passes.lowering.rows.search import lower_first_match
 from neuronir.passes.lowering.rows.softmax import lower_softmax
 from neuronir.passes.lowering.rules.pointwise import Pointwise
 from neuronir.passes.lowering.rules.recurrence import lower_recurrence
@@ -15,6 +17,7 @@ DIRECT = {
     "layer_norm": lower_norm,
     "rms_norm": lower_norm,
     "recurrence": lower_recurrence,
+    FIRST_MATCH: lower_first_match,
 }
 """Composites for which there are better instructions than those of their ops one by one; the rule
 gives False where it does not hold."""

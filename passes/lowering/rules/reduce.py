@@ -1,6 +1,7 @@
 """reduce: along the free axis by the vector engine, across partitions by POOL or by a matmul."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -126,16 +127,7 @@ def reduce_value(
     on_partitions = [
         a for a, _ in form.partition if any(x.stride < a.end and a.stride < x.end for x in axes)
     ]
-    pairs = [(d, i) for i, d in enumerate(kept) if shape[d] > 1]
-    old, new = row_major(shape), row_major(out_shape)
-
-    def rename(a: Atom) -> Atom:
-        for d, i in pairs:
-            if old[d] <= a.stride and a.reach <= old[d] * shape[d] and a.unit % old[d] == 0:
-                k = new[i]
-                return Atom(a.size, a.stride // old[d] * k, a.unit // old[d] * k, a.extent)
-        raise NeuronError("NIR_LOW004", "a reduction cuts a factor of its layout")
-
+    old = row_major(shape)
     cuts = {c for d in range(len(shape)) for c in (old[d], old[d] * shape[d])}
     parts: list[Atom] = []
     for a, _ in form.free:
@@ -154,14 +146,35 @@ def reduce_value(
         if keep_partition:
             raise NeuronError("NIR_LOW004", "a reduction mixes kept and reduced partitions")
         partial = _across(state, partial, value.dtype, alu, size)
-    renamed: list[tuple[Atom, int]] = []
-    if not on_partitions:
-        for a, step in partial.partition:
-            for b in (a,) if a.ragged else split_at(a, cuts) or (a,):
-                renamed.append((rename(b), step * (b.stride // a.stride)))
-    free = tuple((rename(a), s) for a, s in partial.free)
-    result.forms.append(Form(partial.buffer, tuple(renamed), free, copies=partial.copies))
+    if on_partitions:
+        partial = replace(partial, partition=())
+    result.forms.append(kept_form(partial, shape, kept))
     return result
+
+
+def kept_form(form: Form, shape: Sequence[int], kept: Sequence[int]) -> Form:
+    """A copy that varies along dimensions `kept` of `shape` only, in the numbering of the value
+    that has no others."""
+    old, new = row_major(shape), row_major([shape[d] for d in kept])
+    cuts = {c for d in range(len(shape)) for c in (old[d], old[d] * shape[d])}
+
+    def rename(a: Atom) -> Atom:
+        for i, d in enumerate(kept):
+            inside = old[d] <= a.stride and a.reach <= old[d] * shape[d]
+            if shape[d] > 1 and inside and a.unit % old[d] == 0:
+                k = new[i]
+                return Atom(a.size, a.stride // old[d] * k, a.unit // old[d] * k, a.extent)
+        raise NeuronError("NIR_LOW004", "a reduction cuts a factor of its layout")
+
+    def renamed(pairs: Sequence[tuple[Atom, int]]) -> tuple[tuple[Atom, int], ...]:
+        return tuple(
+            (rename(b), step * (b.stride // a.stride))
+            for a, step in pairs
+            for b in ((a,) if a.ragged else split_at(a, cuts) or (a,))
+        )
+
+    partition, free = renamed(form.partition), renamed(form.free)
+    return Form(form.buffer, partition, free, copies=form.copies)
 
 
 def full_value(state: Lowering, value: Value) -> Value:

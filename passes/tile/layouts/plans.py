@@ -10,6 +10,7 @@ from math import prod
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
+from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.dialects.nc.data_types import dtype_of
 from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.tile.interface import REDUCED, tiling_of
@@ -28,6 +29,7 @@ from neuronir.passes.tile.layouts.maps import (
     span,
     through_dims,
 )
+from neuronir.passes.tile.row_composites import axis_of, rule_name
 
 
 @dataclass(frozen=True)
@@ -58,12 +60,12 @@ def register_plans(*names: str) -> Callable[[PlanRule], PlanRule]:
 
 def has_plans(op: Operation) -> bool:
     """Whether an op has a rule."""
-    return op.name in _RULES
+    return rule_name(op) in _RULES
 
 
 def plans_of(op: Operation, costs: Costs) -> list[Plan]:
     """The ways of computing an op."""
-    return _RULES[op.name](op, costs)
+    return _RULES[rule_name(op)](op, costs)
 
 
 def dtype(value: SSAValue) -> DType:
@@ -162,6 +164,24 @@ def _reduce(op: Operation, costs: Costs) -> list[Plan]:
         if result is not None and span(c) == positions(c):
             cost += _across(prod(shape) // max(1, positions(own(result, prod(shape)))), costs, adds)
             out.append(Plan((c, None), result, cost))
+    return out
+
+
+@register_plans("hlo.composite.first_match")
+def _first_match(op: Operation, costs: Costs) -> list[Plan]:
+    """Rows on the free axis: a pass of DVE, and two of ACT."""
+    assert isinstance(op, CompositeOp)
+    source, target = shape_of(op.operands[0]), shape_of(op.results[0])
+    axis = axis_of(op)
+    dims = [None if d == axis else d - (d > axis) for d in range(len(source))]
+    out = []
+    for c in candidates(source, costs.limit):
+        pieces = cut(own(c, prod(source)), source)
+        if own(c, prod(source)) != c or pieces is None or any(d == axis for _, _, d in pieces):
+            continue
+        result = through_dims(c, source, target, dims)
+        if result is not None:
+            out.append(Plan((c, result), result, costs.elementwise(source, c, 3.0)))
     return out
 
 

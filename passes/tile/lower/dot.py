@@ -257,24 +257,24 @@ class Product:
         moving = {d for d in self.maps[v] if d >= batch}
         columns = [a for a in free if self._dim(a) in moving]
         outer = [a for a in free if self._dim(a) not in moving]
-        inner, beside = column_block(columns, self.bank)
-        group: list[Atom] = []
-        width = prod(a.size for a in inner)
-        if not beside:
-            group, outer = together(outer, width, self.bank)
         contraction = self._contracted()
         stationary = [self._access(s, a) for a in rows]
         depth = self.depth
-        for number in numbers_of([*outer, *beside]):
-            total = prod(a.size for a in group) * width
-            psum = state.psum(count, total)
-            state.emitter.source = self.source
-            for i, extra in enumerate(numbers_of(group)):
-                self._matmuls(
-                    psum, number + extra, i * width, inner, stationary, contraction, width, depth
-                )
-            state.emitter.source = here
-            yield Piece(psum, number, (*group, *inner))
+        for first, inner, beside in column_blocks(columns, self.bank):
+            group: list[Atom] = []
+            width = prod(a.size for a in inner)
+            rest = outer
+            if not beside:
+                group, rest = together(outer, width, self.bank)
+            for number in numbers_of([*rest, *beside]):
+                total = prod(a.size for a in group) * width
+                psum = state.psum(count, total)
+                state.emitter.source = self.source
+                for i, extra in enumerate(numbers_of(group)):
+                    at = first + number + extra
+                    self._matmuls(psum, at, i * width, inner, stationary, contraction, width, depth)
+                state.emitter.source = here
+                yield Piece(psum, first + number, (*group, *inner))
 
     def _cut_rows(self, a: Atom) -> Sequence[Atom]:
         cuts = {c for s, n in zip(self.strides, self.shape, strict=True) for c in (s, s * n)}
@@ -335,6 +335,29 @@ class Product:
                 right.dtype,
             )
             self.state.emitter.matmul(target, a, b, i > 0)
+
+
+FEW_COLUMNS = 64
+"""Columns of a matmul that take as long as fewer."""
+
+
+def column_blocks(
+    columns: Sequence[Atom], bank: int
+) -> Iterator[tuple[int, list[Atom], list[Atom]]]:
+    """Where columns of one kind of matmul begin, those of one of at most `bank`, and digits of
+    which each position has others: one kind, or even shares and a shorter last one where a digit
+    has no divisor for it."""
+    inner, beside = column_block(columns, bank)
+    last = columns[-1] if columns else None
+    if last is None or last.size <= bank or prod(a.size for a in inner) >= FEW_COLUMNS:
+        yield 0, inner, beside
+        return
+    size = -(-last.size // -(-last.size // bank))
+    whole, left = last.size // size, last.size % size
+    outer = list(columns[:-1])
+    yield 0, [atom(size, last.stride)], [*outer, atom(whole, last.stride * size)]
+    if left:
+        yield whole * size * last.stride, [atom(left, last.stride)], outer
 
 
 def column_block(columns: Sequence[Atom], bank: int) -> tuple[list[Atom], list[Atom]]:

@@ -1,5 +1,6 @@
 """Reductions: along the free axis by DVE or as ACT goes along, over partitions by a product."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 
@@ -32,9 +33,15 @@ def kept_dims(op: Operation) -> list[int]:
 
 def seen_from_operand(op: Operation, form: Form) -> Form:
     """The copy of a reduction's result, in the numbering of its operand."""
-    source, result = shape_of(op.operands[0]), shape_of(op.results[0])
+    return seen_from(shape_of(op.operands[0]), shape_of(op.results[0]), kept_dims(op), form)
+
+
+def seen_from(
+    source: Sequence[int], result: Sequence[int], kept: Sequence[int], form: Form
+) -> Form:
+    """The copy of a value of shape `result`, whose dimensions are dimensions `kept` of `source`, in
+    the numbering of that."""
     old, new = row_major(source), row_major(result)
-    kept = kept_dims(op)
     cuts = {c for s, n in zip(new, result, strict=True) for c in (s, s * n)}
     groups: list[list[tuple[Atom, int]]] = [[], []]
     again: list[tuple[int, int]] = []

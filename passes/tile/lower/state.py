@@ -23,6 +23,7 @@ from neuronir.passes.tile.lower.banks import Request
 from neuronir.passes.tile.lower.indices import Indices
 from neuronir.passes.tile.lower.values import Held, Lazy, Number, Value
 from neuronir.passes.tile.numbers import number_of
+from neuronir.passes.tile.row_composites import rule_name
 from neuronir.passes.tile.whole import whole
 
 Rule = Callable[["Lower", Operation], None]
@@ -70,7 +71,7 @@ class Lower:
             self.emitter.source = op
             lower_whole(self, op)
             return
-        rule = _RULES.get(op.name)
+        rule = _RULES.get(rule_name(op))
         if rule is None:
             raise NeuronError("NIR_TIL002", f"no rule lowers {op.name} at the tiled level")
         self.emitter.source = op

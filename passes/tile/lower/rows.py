@@ -1,0 +1,38 @@
+"""Composites of rows: each row lies on the free axis of a partition."""
+
+from xdsl.ir import Operation
+
+from neuronir.dialects.hlo.control_flow import CompositeOp
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.tile.rules import shape_of
+from neuronir.passes.lowering.layouts.layout import atom, row_major
+from neuronir.passes.lowering.layouts.views import chunks, plan
+from neuronir.passes.lowering.rows.search import Row, find_first
+from neuronir.passes.tile.lower.reduce import seen_from
+from neuronir.passes.tile.lower.state import Lower, register_lowering
+from neuronir.passes.tile.row_composites import axis_of
+
+
+@register_lowering("hlo.composite.first_match")
+def lower_first_match(state: Lower, op: Operation) -> None:
+    """find_index8, one row of a partition at a time."""
+    assert isinstance(op, CompositeOp)
+    source, result = shape_of(op.operands[0]), shape_of(op.results[0])
+    axis = axis_of(op)
+    kept = [d for d in range(len(source)) if d != axis]
+    form, out = state.held(op.operands[0]), state.allocate(op.results[0])
+    wanted = seen_from(source, result, kept, state.held(op.operands[1]))
+    place = seen_from(source, result, kept, out)
+    whole = atom(source[axis], row_major(source)[axis])
+    walk = plan([place, wanted, form], [a for a, _ in place.free])
+    inside = plan([form], [whole])
+    if walk is None or not inside or len(inside) > 3:
+        raise NeuronError("NIR_TIL007", "rows lie in pieces")
+    dims = [(d.strides[0], d.size) for d in inside]
+    partitions = min(f.partitions for f in (form, wanted, place))
+    rows = [
+        Row(form.at(chunk.number, partitions, dims), chunk.view(wanted, 1), chunk.view(place, 0))
+        for chunk in chunks(walk, partitions, 0, 1)
+    ]
+    find_first(state.emitter, rows, op.operands[0] in state.special)
+    state.set(op.results[0], out)

@@ -1,0 +1,122 @@
+"""Searches of rows, against XLA: ties, infinities, NaN and zeros of both signs, in all sizes."""
+
+from typing import Literal
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from neuronir.dialects.nc.machine import get_machine
+from neuronir.driver import CompileOptions, compile_text
+from neuronir.passes.hlo.decompositions.searches import LONG, cut_row
+from neuronir.passes.lowering.layouts.layout import atom
+from neuronir.passes.tile.lower.dot import column_blocks
+from neuronir.targets.simulator.functional import run
+from tests.oracle import run_xla
+
+Tiling = Literal["always", "never"]
+
+ARG = """HloModule m
+pick {
+  a = TYPE[] parameter(0)
+  i = s32[] parameter(1)
+  b = TYPE[] parameter(2)
+  j = s32[] parameter(3)
+  better = pred[] compare(a, b), direction=WAY
+  none = pred[] compare(a, a), direction=NE
+  first = pred[] or(better, none)
+  value = TYPE[] select(first, a, b)
+  equal = pred[] compare(a, b), direction=EQ
+  lower = pred[] compare(i, j), direction=LT
+  both = pred[] and(equal, lower)
+  mine = pred[] or(first, both)
+  index = s32[] select(mine, i, j)
+  ROOT r = (TYPE[], s32[]) tuple(value, index)
+}
+ENTRY e {
+  x = TYPE[SHAPE] parameter(0)
+  at = s32[SHAPE] iota(), iota_dimension=AXIS
+  worst = TYPE[] constant(WORST)
+  zero = s32[] constant(0)
+  best = (TYPE[KEPT], s32[KEPT]) reduce(x, at, worst, zero), dimensions={AXIS}, to_apply=pick
+  value = TYPE[KEPT] get-tuple-element(best), index=0
+  ROOT r = s32[KEPT] get-tuple-element(best), index=1
+}"""
+CASES = [
+    ("f32", (130, 700), 1, "GT"),
+    ("f32", (8, 1000), 1, "LT"),
+    ("f32", (200, 4801), 1, "GT"),
+    ("f32", (300, 130), 0, "GT"),
+    ("f32", (3, 300, 40), 1, "LT"),
+    ("f32", (20000,), 0, "GT"),
+    ("bf16", (64, 1000), 1, "GT"),
+    ("f16", (5, 17000), 1, "GT"),
+    ("s8", (64, 600), 1, "GT"),
+]
+TYPES = {
+    "f32": np.dtype(np.float32),
+    "f16": np.dtype(np.float16),
+    "bf16": np.dtype(ml_dtypes.bfloat16),
+    "s8": np.dtype(np.int8),
+}
+
+
+def mixed(shape: tuple[int, ...], kind: np.dtype) -> np.ndarray:
+    """Few different numbers, zeros of both signs; rows with infinities, with NaN, of one kind."""
+    rng = np.random.default_rng(7)
+    x = np.round(rng.normal(size=shape) * 2) / 2
+    if kind.kind == "i":
+        return (x * 20).astype(kind)
+    x = np.where(rng.random(shape) < 0.3, rng.choice([0.0, -0.0], size=shape), x)
+    x = np.where(rng.random(shape) < 0.02, rng.choice([np.inf, -np.inf], size=shape), x)
+    x = np.where(rng.random(shape) < 0.3 / min(shape[-1], 400), np.nan, x)
+    if len(shape) > 1:
+        x[0] = -np.inf
+        x[1] = np.where(rng.random(shape[1:]) < 0.5, -np.inf, np.inf)
+        x[2] = np.nan if len(x) > 3 else x[2]
+        x[-1] = np.where(rng.random(shape[1:]) < 0.9, -0.0, 0.0)
+    return x.astype(kind)
+
+
+def arg(name: str, shape: tuple[int, ...], axis: int, way: str) -> str:
+    """The program of one case."""
+    kept = ",".join(str(n) for d, n in enumerate(shape) if d != axis)
+    worst = {"s8": "-128", "LT": "inf"}.get(name if name == "s8" else way, "-inf")
+    text = ARG.replace("SHAPE", ",".join(map(str, shape))).replace("KEPT", kept)
+    return (
+        text.replace("TYPE", name)
+        .replace("AXIS", str(axis))
+        .replace("WAY", way)
+        .replace("WORST", worst)
+    )
+
+
+@pytest.mark.parametrize("tiling", ["always", "never"])
+@pytest.mark.parametrize(("name", "shape", "axis", "way"), CASES)
+def test_first_best(name: str, shape: tuple[int, ...], axis: int, way: str, tiling: Tiling) -> None:
+    text, x = arg(name, shape, axis, way), mixed(shape, TYPES[name])
+    result = compile_text(text, "trn1", CompileOptions(tiling=tiling))
+    assert result.program is not None
+    (got,) = run(result.program, [x], get_machine("trn1")).outputs
+    (wanted,) = run_xla(text, [x])
+    np.testing.assert_array_equal(got, wanted)
+
+
+@pytest.mark.parametrize("rows", [1, 5, 64, 128, 512])
+@pytest.mark.parametrize("n", [96, 515, 4096, 4099, 32000, 50257, 99991])
+def test_pieces_of_rows(n: int, rows: int) -> None:
+    count, length = cut_row(n, rows)
+    assert count * length <= n and n - count * length < count
+    assert length <= 4 * LONG and (count == 1 or length >= 128)
+
+
+def test_columns_of_a_prime_number() -> None:
+    bank = 512
+    found: list[int] = []
+    for first, inner, beside in column_blocks([atom(3, 1733), atom(1733, 1)], bank):
+        (a,) = inner
+        rounds = beside[-1] if len(beside) > 1 else None
+        for i in range(rounds.size if rounds else 1):
+            begin = first + (i * rounds.stride if rounds else 0)
+            found += range(begin, begin + a.size)
+    assert found == list(range(1733))
