@@ -168,6 +168,15 @@ def combiner(op: Operation) -> str:
     return first.name
 
 
+@register_tiling("hlo.sort")
+def _sort(op: Operation) -> Tiling | None:
+    if len(op.operands) != 1:
+        return None
+    axis = _integer(op, "dimension")
+    needs = tuple(WHOLE if d == axis else d for d in range(len(shape_of(op.operands[0]))))
+    return Tiling((needs,), frozenset({axis}))
+
+
 @register_tiling("hlo.dot")
 def _dot(op: Operation) -> Tiling:
     batch = [_ints(op, f"{side}_batch_dims") for side in ("lhs", "rhs")]

@@ -18,6 +18,7 @@ from neuronir.passes.hlo.decompositions import (
     normalization,
     precision,
     rounding,
+    row_sorts,
     scatter,
     searches,
     sorting,
@@ -83,7 +84,8 @@ class HloDecomposePass(ModulePass):
     one function of both sides) and topk (the best, k times). Narrow floats take transcendental
     functions in f32. `keep` lists opcodes to leave alone because the target has them; with `scans`
     an engine of it works along rows: running sums of floats stay recurrences, and argmax and argmin
-    of a dimension become the best of each row and composite `first_match`, the first place of it.
+    of a dimension become the best of each row and composite `first_match`, the first place of it,
+    and sorts of one operand composite `sort_rows`, of integers in its order.
     Pooling windows, other dots, other convolutions and reverse are never touched, nor are the
     regions of reducers; those of composites are rewritten like the program, and simplified where
     that changed them.
@@ -105,7 +107,11 @@ class HloDecomposePass(ModulePass):
         rules = {f"hlo.{o}": (rule,) for o, rule in known.items() if o not in self.keep}
         if self.scans:
             rules["hlo.reduce_window"] = (windows.without_scans,)
-            rules |= {f"hlo.{o}": (rule,) for o, rule in searches.RULES.items()}
+            rules |= {
+                f"hlo.{o}": (rule,)
+                for family in (searches, row_sorts)
+                for o, rule in family.RULES.items()
+            }
         count = 0
         for block in tuple(blocks(op, composites=True)):
             if not _is_program(block):

@@ -4,9 +4,10 @@ from xdsl.ir import Operation
 
 from neuronir.dialects.hlo.attributes import ints
 from neuronir.dialects.hlo.control_flow import CompositeOp
+from neuronir.passes.hlo.decompositions.row_sorts import SORT_ROWS
 from neuronir.passes.hlo.decompositions.searches import FIRST_MATCH
 
-ROWS = frozenset((FIRST_MATCH,))
+ROWS = frozenset((FIRST_MATCH, SORT_ROWS))
 """Their kinds: rows of dimension `axes` of the first operand lie on the free axis."""
 
 

@@ -1,4 +1,4 @@
-"""Searches of rows, against XLA: ties, infinities, NaN and zeros of both signs, in all sizes."""
+"""Searches and sorts of rows, against XLA: ties, infinities, NaN, signs of zero, odd sizes."""
 
 from typing import Literal
 
@@ -120,3 +120,86 @@ def test_columns_of_a_prime_number() -> None:
             begin = first + (i * rounds.stride if rounds else 0)
             found += range(begin, begin + a.size)
     assert found == list(range(1733))
+
+
+SORT = """HloModule m
+before {
+  a = TYPE[] parameter(0)
+  b = TYPE[] parameter(1)
+  zero = TYPE[] constant(0)
+  none = TYPE[] constant(nan)
+  a0 = pred[] compare(a, zero), direction=EQ
+  a1 = TYPE[] select(a0, zero, a)
+  a2 = pred[] compare(a, a), direction=NE
+  a3 = TYPE[] select(a2, none, a1)
+  b0 = pred[] compare(b, zero), direction=EQ
+  b1 = TYPE[] select(b0, zero, b)
+  b2 = pred[] compare(b, b), direction=NE
+  b3 = TYPE[] select(b2, none, b1)
+  ROOT c = pred[] compare(a3, b3), direction=WAY, type=TOTALORDER
+}
+ENTRY e {
+  x = TYPE[SHAPE] parameter(0)
+  ROOT r = TYPE[SHAPE] sort(x), dimensions={AXIS}, is_stable=true, to_apply=before
+}"""
+PLAIN = """HloModule m
+before {
+  a = TYPE[] parameter(0)
+  b = TYPE[] parameter(1)
+  ROOT c = pred[] compare(a, b), direction=WAYSPEC
+}
+ENTRY e {
+  x = TYPE[SHAPE] parameter(0)
+  ROOT r = TYPE[SHAPE] sort(x), dimensions={AXIS}, is_stable=true, to_apply=before
+}"""
+
+
+def bits(x: np.ndarray) -> np.ndarray:
+    """The bits of numbers, all NaN alike."""
+    if x.dtype.kind in "iu":
+        return x
+    clean = np.where(np.isnan(x.astype(np.float32)), np.array(1, x.dtype), x)
+    width = {2: np.uint16, 4: np.uint32}[x.dtype.itemsize]
+    return np.stack([clean.view(width), np.isnan(x.astype(np.float32)).astype(width)])
+
+
+@pytest.mark.parametrize("tiling", ["always", "never"])
+@pytest.mark.parametrize(
+    ("text", "name", "shape", "axis", "way"),
+    [
+        (SORT, "f32", (130, 64), 1, "LT"),
+        (SORT, "f32", (9, 77), 1, "GT"),
+        (SORT, "f32", (50, 5, 3), 0, "LT"),
+        (SORT, "f32", (300,), 0, "GT"),
+        (SORT, "bf16", (6, 33), 1, "GT"),
+        (SORT, "f16", (6, 33), 1, "LT"),
+        (PLAIN, "s32", (128, 100), 1, "LT"),
+        (PLAIN, "u32", (128, 2), 1, "GT"),
+        (PLAIN, "s8", (4, 64), 1, "GT"),
+        (PLAIN, "total", (6, 64), 1, "LT"),
+        (PLAIN, "total", (6, 65), 1, "GT"),
+    ],
+)
+def test_sorts(
+    text: str, name: str, shape: tuple[int, ...], axis: int, way: str, tiling: Tiling
+) -> None:
+    kind = {"s32": np.dtype(np.int32), "u32": np.dtype(np.uint32)} | TYPES
+    type_ = "f32" if name == "total" else name
+    dtype = kind[type_]
+    if dtype.kind in "iu" and dtype.itemsize == 4:
+        limits = np.iinfo(dtype)
+        x = np.random.default_rng(1).integers(limits.min, limits.max, shape, dtype, endpoint=True)
+    else:
+        x = mixed(shape, dtype)
+    if name == "total":
+        x[0, ::3] = -np.float32(np.nan)
+    text = text.replace("TYPE", type_).replace("SHAPE", ",".join(map(str, shape)))
+    text = text.replace("AXIS", str(axis)).replace("WAY", way)
+    text = text.replace("SPEC", ", type=TOTALORDER" if name == "total" else "")
+    program = compile_text(text, "trn1", CompileOptions(tiling=tiling)).program
+    assert program is not None
+    (got,) = run(program, [x], get_machine("trn1")).outputs
+    (wanted,) = run_xla(text, [x])
+    np.testing.assert_array_equal(bits(got), bits(wanted))
+    if name == "total":
+        np.testing.assert_array_equal(np.signbit(got), np.signbit(wanted))

@@ -3,11 +3,13 @@
 from xdsl.ir import Operation
 
 from neuronir.dialects.hlo.control_flow import CompositeOp
+from neuronir.passes.hlo.decompositions.row_sorts import SORT_ROWS
 from neuronir.passes.hlo.decompositions.searches import FIRST_MATCH
 from neuronir.passes.lowering.products.epilogue import activation_of
 from neuronir.passes.lowering.rows.norms import lower_norm
 from neuronir.passes.lowering.rows.search import lower_first_match
 from neuronir.passes.lowering.rows.softmax import lower_softmax
+from neuronir.passes.lowering.rows.sort import lower_sort_rows
 from neuronir.passes.lowering.rules.pointwise import Pointwise
 from neuronir.passes.lowering.rules.recurrence import lower_recurrence
 from neuronir.passes.lowering.state import Lowering
@@ -18,6 +20,7 @@ DIRECT = {
     "rms_norm": lower_norm,
     "recurrence": lower_recurrence,
     FIRST_MATCH: lower_first_match,
+    SORT_ROWS: lower_sort_rows,
 }
 """Composites for which there are better instructions than those of their ops one by one; the rule
 gives False where it does not hold."""

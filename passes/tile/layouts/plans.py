@@ -185,6 +185,21 @@ def _first_match(op: Operation, costs: Costs) -> list[Plan]:
     return out
 
 
+@register_plans("hlo.composite.sort_rows")
+def _sort_rows(op: Operation, costs: Costs) -> list[Plan]:
+    """Rows on the free axis, and a network of comparisons."""
+    assert isinstance(op, CompositeOp)
+    shape, axis = shape_of(op.results[0]), axis_of(op)
+    steps = (shape[axis] - 1).bit_length()
+    out = []
+    for c in candidates(shape, costs.limit):
+        pieces = cut(own(c, prod(shape)), shape)
+        if own(c, prod(shape)) != c or pieces is None or any(d == axis for _, _, d in pieces):
+            continue
+        out.append(Plan((c,), c, costs.elementwise(shape, c, 1.5 * steps * (steps + 1))))
+    return out
+
+
 def _across(columns: int, costs: Costs, adds: bool) -> float:
     """What it takes to reduce that many elements of each partition over partitions."""
     m = costs.machine

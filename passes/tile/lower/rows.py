@@ -8,6 +8,7 @@ from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.lowering.layouts.layout import atom, row_major
 from neuronir.passes.lowering.layouts.views import chunks, plan
 from neuronir.passes.lowering.rows.search import Row, find_first
+from neuronir.passes.lowering.rows.sort import sort_form
 from neuronir.passes.tile.lower.reduce import seen_from
 from neuronir.passes.tile.lower.state import Lower, register_lowering
 from neuronir.passes.tile.row_composites import axis_of
@@ -35,4 +36,15 @@ def lower_first_match(state: Lower, op: Operation) -> None:
         for chunk in chunks(walk, partitions, 0, 1)
     ]
     find_first(state.emitter, rows, op.operands[0] in state.special)
+    state.set(op.results[0], out)
+
+
+@register_lowering("hlo.composite.sort_rows")
+def lower_sort_rows(state: Lower, op: Operation) -> None:
+    """A network of comparisons, of all rows of a partition at once."""
+    assert isinstance(op, CompositeOp)
+    shape, axis = shape_of(op.results[0]), axis_of(op)
+    form, out = state.held(op.operands[0]), state.allocate(op.results[0])
+    whole = atom(shape[axis], row_major(shape)[axis])
+    sort_form(state.emitter, form, whole, out)
     state.set(op.results[0], out)

@@ -1,0 +1,85 @@
+"""A sorting network along the free axis: rows of a power of two of s32 numbers, all rows at once.
+
+Batcher's bitonic network in the form in which every comparison leaves the smaller number in front:
+the first step of a merge compares a block with itself turned round. POOL compares 32-bit integers
+exactly, half a row in each instruction.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from neuronir.dialects.nc.enums import AluOp, DType, Engine
+from neuronir.dialects.nc.ops import View
+from neuronir.passes.lowering.emitter import Emitter
+
+PADDING = 2**31 - 1
+"""What rows are filled up with: it goes to the end."""
+
+
+def row_size(n: int) -> int:
+    """The power of two that a row of `n` elements takes."""
+    return 1 << (n - 1).bit_length()
+
+
+def comparisons(size: int) -> Iterator[tuple[int, bool]]:
+    """(distance, whether the other half is turned round) of each step, for a row of `size`."""
+    block = 2
+    while block <= size:
+        distance = block // 2
+        yield distance, True
+        while distance > 1:
+            distance //= 2
+            yield distance, False
+        block *= 2
+
+
+def sides(distance: int, turned: bool, elements: int) -> tuple[list[tuple[int, int]], ...]:
+    """(stride, size) dims of the lower and of the upper elements of the pairs of one step, which
+    begins at 0 and, for the upper ones, at `upper_start`."""
+    blocks = elements // (2 * distance)
+    outer = [(2 * distance, blocks)] if blocks > 1 else []
+    lower = [*outer, (1, distance)] if distance > 1 else outer
+    upper = [*outer, (-1 if turned else 1, distance)] if distance > 1 else outer
+    return lower or [(1, 1)], upper or [(1, 1)]
+
+
+def upper_start(distance: int, turned: bool) -> int:
+    """Where the upper elements begin."""
+    return 2 * distance - 1 if turned else distance
+
+
+@dataclass(frozen=True)
+class Words:
+    """Rows of s32 numbers on some partitions, one behind the other."""
+
+    view: View  # all of them, in one dimension
+
+    def part(self, start: int, dims: list[tuple[int, int]]) -> View:
+        """Some of them."""
+        v = self.view
+        return View(
+            v.buffer, v.start, v.partitions, tuple(dims), v.offset + start, v.indices, 0, v.dtype
+        )
+
+
+def new_words(emitter: Emitter, partitions: int, elements: int) -> Words:
+    """A new buffer for rows."""
+    buffer = emitter.sbuf(partitions, elements, DType.I32)
+    return Words(View(buffer, 0, partitions, ((1, elements),)))
+
+
+def sort_words(emitter: Emitter, source: Words, target: Words, size: int, elements: int) -> None:
+    """Sort rows of `size` numbers, a power of two from 2 on, of `elements` in all. `source` and
+    `target` are different buffers; the source is left as it is."""
+    steps = list(comparisons(size))
+    partitions = target.view.partitions
+    spare = new_words(emitter, partitions, elements) if len(steps) > 1 else target
+    here = source
+    for i, (distance, turned) in enumerate(steps):
+        there = target if (len(steps) - i) % 2 else spare
+        lower, upper = sides(distance, turned, elements)
+        first = upper_start(distance, turned)
+        pair = here.part(0, lower), here.part(first, upper)
+        for op, at, dims in ((AluOp.MIN, 0, lower), (AluOp.MAX, first, upper)):
+            emitter.tensor_tensor(op, there.part(at, dims), *pair, engine=Engine.POOL)
+        here = there
