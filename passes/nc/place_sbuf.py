@@ -141,24 +141,12 @@ def _with_ring(
     ]
     total = sum(rounded(buffers[k].size) for k in ringed)
     wanted = max([min(total, capacity // 2), *fixed.values()])
-    # What lives only after the loops that have places in the ring may lie there too.
     end = max((lives[k].last for k in fixed), default=length)
-    late = [k for k in keys if lives[k].first > end]
-    keys = [k for k in keys if lives[k].first <= end]
-    packing: Packing | None = None
-    items: Sequence[Item] = []
-    for slack in (0,) if room.quick else _SLACKS:
-        items = _items(lives, buffers, keys, slack, length)
-        bound = peak({i.key: Life(i.first, i.last) for i in items}, buffers, keys, length)[0]
-        if bound + wanted > capacity and slack:
-            continue
-        packing = pack(
-            items, max(bound, capacity - wanted), work=None if slack or room.quick else work
-        )
-        if packing.height + wanted <= capacity or not slack:
-            break
-    if packing is None or packing.height > capacity:
+    keys, late = _before_and_after(lives, keys, end)
+    packed = _packed(lives, buffers, keys, room, capacity - wanted, work, length)
+    if packed is None:
         return -1
+    packing, items = packed
     beside = 0
 
     def otherwise(in_the_way: int) -> Placed | int:
@@ -182,11 +170,7 @@ def _with_ring(
         if others.height + kept_free > capacity:
             return otherwise(-1)
         packing.offsets.update(others.offsets)
-        uses = lifetimes(rest, buffers)
-        for k, offset in others.offsets.items():
-            begin = offset - packing.height
-            slot = Slot(begin, begin + rounded(buffers[k].size), uses[k].first, uses[k].last, k)
-            after.append(slot)
+        after = _slots(others, packing.height, buffers, lifetimes(rest, buffers))
     least = liveness_bound(_items(lives, buffers, keys, 0, length))
     apart = sum(i.size for i in items)
     if not ringed and not fixed:
@@ -199,8 +183,8 @@ def _with_ring(
     base, offsets = packing.height, packing.offsets
     straight = not fixed and all(n.record is not None for n in rest)
     if straight and not room.quick and total > capacity - base and base * _HIGH > capacity:
-        best = estimate_ns(ring.order, buffers, {*ringed}, machine)
         items = _items(lives, buffers, keys, _EARLY_SLACK, length)
+        best = estimate_ns(ring.order, buffers, {*ringed}, machine)
         for layout in early_layouts(items, lives, length, capacity):
             there = min(capacity - layout.base, most)
             other = place_streams(order, buffers, there, kept, layout.taken)
@@ -213,6 +197,48 @@ def _with_ring(
     record("nc-allocate", "ring bytes per partition", min(total, capacity - base, most))
     report_ring(ring.order, buffers, ringed, machine)
     return ring.order, {**offsets, **{k: base + o for k, o in ring.offsets.items()}}
+
+
+def _before_and_after(
+    lives: dict[int, Life], keys: Sequence[int], end: int
+) -> tuple[list[int], list[int]]:
+    """Buffers apart by whether they live only after the loops that have places in the ring, which
+    end there: those may lie in the ring too."""
+    return [k for k in keys if lives[k].first <= end], [k for k in keys if lives[k].first > end]
+
+
+def _packed(
+    lives: dict[int, Life],
+    buffers: Sequence[Buffer],
+    keys: Sequence[int],
+    room: Room,
+    wanted: int,
+    work: Work,
+    length: int,
+) -> tuple[Packing, Sequence[Item]] | None:
+    """The buffers packed with the most slack for which they take no more than `wanted`, or without
+    slack; None where they do not fit at all."""
+    for slack in (0,) if room.quick else _SLACKS:
+        items = _items(lives, buffers, keys, slack, length)
+        bound = peak({i.key: Life(i.first, i.last) for i in items}, buffers, keys, length)[0]
+        if bound > wanted and slack:
+            continue
+        packing = pack(items, max(bound, wanted), work=None if slack or room.quick else work)
+        if packing.height <= wanted or not slack:
+            return (packing, items) if packing.height <= room.capacity else None
+    return None
+
+
+def _slots(
+    packing: Packing, base: int, buffers: Sequence[Buffer], uses: dict[int, Life]
+) -> list[Slot]:
+    """What buffers that are packed above `base` take of the ring that begins there, and when."""
+    out = []
+    for k, offset in packing.offsets.items():
+        begin = offset - base
+        size = rounded(buffers[k].size)
+        out.append(Slot(begin, begin + size, uses[k].first, uses[k].last, k))
+    return out
 
 
 def _items(

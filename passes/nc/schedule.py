@@ -123,111 +123,157 @@ def list_schedule(
     `chains` are pairs of instructions that one engine has to begin in their order; then of those
     that are ready the first in program order goes first on all engines.
     """
-    n = len(works)
-    given = fixed or {}
-    successors: list[list[tuple[int, float]]] = [[] for _ in range(n)]
-    missing = [0] * n
-    for j, found in enumerate(predecessors):
-        if j in given:
-            continue
-        missing[j] = len(found)
-        for i, data in found.items():
-            successors[i].append((j, delay(works[i], works[j], data, machine)))
-    for i, j in chains:
-        missing[j] += 1
-        successors[i].append((j, works[i].issue))
-    tail = [0.0] * n
-    for i in range(n - 1, -1, -1):
+    run = _Schedule(works, predecessors, machine, window, fixed or {}, chains)
+    run.banks = PsumState(psum) if psum is not None else None
+    run.hold_back(predecessors, spreads)
+    return run.start_times()
+
+
+def _tails(works: Sequence[Work], successors: Sequence[Sequence[tuple[int, float]]]) -> list[float]:
+    """The length of the longest chain of work that begins with each instruction."""
+    tail = [0.0] * len(works)
+    for i in range(len(works) - 1, -1, -1):
         tail[i] = max((d + tail[j] for j, d in successors[i]), default=works[i].latency)
-    urgency = [
-        float(i) if chains or works[i].engine == Engine.PE else PLACE_NS * i - tail[i]
-        for i in range(n)
-    ]
-    waits: dict[int, int] = {}  # spreads: how many their readers wait for besides
-    followers: dict[int, list[int]] = {}
-    for i in spreads:
-        reader = min((j for j, _ in successors[i]), default=i)
-        others = [p for p in predecessors[reader] if p not in spreads and p not in given]
-        if reader != i and others and works[reader].engine != Engine.PE:
-            waits[i] = len(others)
-            urgency[i] -= n
-            for p in others:
-                followers.setdefault(p, []).append(i)
-    tables = [w.table for w in works]
-    lanes = {w.engine: _Lane(tables) for w in works}
-    switch = 2 * machine.act_table_load_ns
-    ready = [0.0] * n
-    start = [0.0] * n
-    done = [False] * n
-    port_free: dict[Port, tuple[float, int]] = {}
-    dma_free = 0.0
-    low = 0  # the first not started
-    oldest = 0  # the same, without spreads that wait
-    held: list[int] = []  # ready but outside the window
-    banks = PsumState(psum) if psum is not None else None
-    starved: list[int] = []  # ready but without a bank
+    return tail
 
-    def release(i: int) -> None:
-        if i in waits:
+
+class _Schedule:
+    """A schedule that is being made."""
+
+    def __init__(
+        self,
+        works: Sequence[Work],
+        predecessors: Predecessors,
+        machine: Machine,
+        window: int,
+        given: dict[int, float],
+        chains: Sequence[tuple[int, int]],
+    ) -> None:
+        n = len(works)
+        self.works, self.machine, self.window, self.given = works, machine, window, given
+        self.successors: list[list[tuple[int, float]]] = [[] for _ in range(n)]
+        self.missing = [0] * n  # how many each still waits for
+        for j, found in enumerate(predecessors):
+            if j in given:
+                continue
+            self.missing[j] = len(found)
+            for i, data in found.items():
+                self.successors[i].append((j, delay(works[i], works[j], data, machine)))
+        for i, j in chains:
+            self.missing[j] += 1
+            self.successors[i].append((j, works[i].issue))
+        self.urgency = [
+            float(i) if chains or works[i].engine == Engine.PE else PLACE_NS * i - tail
+            for i, tail in enumerate(_tails(works, self.successors))
+        ]
+        self.waits: dict[int, int] = {}  # spreads: how many their readers wait for besides
+        self.followers: dict[int, list[int]] = {}
+        tables = [w.table for w in works]
+        self.lanes = {w.engine: _Lane(tables) for w in works}
+        self.ready = [0.0] * n
+        self.start = [0.0] * n
+        self.done = [False] * n
+        self.port_free: dict[Port, tuple[float, int]] = {}
+        self.dma_free = 0.0
+        self.low = 0  # the first not started
+        self.oldest = 0  # the same, without spreads that wait
+        self.held: list[int] = []  # ready but outside the window
+        self.banks: PsumState | None = None
+        self.starved: list[int] = []  # ready but without a bank
+
+    def hold_back(self, predecessors: Predecessors, spreads: Collection[int]) -> None:
+        """Let spreads wait until their readers wait for nothing else."""
+        for i in spreads:
+            reader = min((j for j, _ in self.successors[i]), default=i)
+            others = [p for p in predecessors[reader] if p not in spreads and p not in self.given]
+            if reader != i and others and self.works[reader].engine != Engine.PE:
+                self.waits[i] = len(others)
+                self.urgency[i] -= len(self.works)
+                for p in others:
+                    self.followers.setdefault(p, []).append(i)
+
+    def start_times(self) -> list[float]:
+        """Start all instructions."""
+        for i in range(len(self.works)):
+            if i not in self.given and self.missing[i] == 0:
+                self._release(i)
+        for i, at in self.given.items():
+            self._finish(i, at)
+        left = len(self.works) - len(self.given)
+        switch = 2 * self.machine.act_table_load_ns
+        lanes = self.lanes
+        while left:
+            self._move_on()
+            number = min(lanes, key=lambda e: (lanes[e].next_start(), e))
+            lane = lanes[number]
+            at = lane.next_start()
+            if at == float("inf"):  # what the spreads wait for waits for their banks
+                for i in list(self.waits):
+                    self._admit(i)
+                continue
+            left -= self._begin(lane.pick(at, switch), lane, number, at)
+        return self.start
+
+    def _push(self, i: int) -> None:
+        lane = self.lanes[self.works[i].engine]
+        heappush(lane.later, (self.ready[i], self.urgency[i], i))
+
+    def _release(self, i: int) -> None:
+        """An instruction waits for no other."""
+        if i in self.waits:
             return
-        if i >= oldest + window:
-            heappush(held, i)
+        if i >= self.oldest + self.window:
+            heappush(self.held, i)
         else:
-            heappush(lanes[works[i].engine].later, (ready[i], urgency[i], i))
+            self._push(i)
 
-    def finish(i: int, at: float, held_up: float = 0.0) -> None:
-        start[i] = at
-        done[i] = True
-        for j, d in successors[i]:
-            ready[j] = max(ready[j], at + held_up + d)
+    def _admit(self, i: int) -> None:
+        del self.waits[i]
+        if self.missing[i] == 0:
+            self._release(i)
+
+    def _finish(self, i: int, at: float, held_up: float = 0.0) -> None:
+        """An instruction starts at a time; what waits for it may be ready now."""
+        ready, missing, given = self.ready, self.missing, self.given
+        self.start[i] = at
+        self.done[i] = True
+        from_now = at + held_up
+        for j, d in self.successors[i]:
+            ready[j] = max(ready[j], from_now + d)
             missing[j] -= 1
             if missing[j] == 0 and j not in given:
-                release(j)
-        for j in followers.get(i, ()):
-            if j in waits:
-                waits[j] -= 1
+                self._release(j)
+        for j in self.followers.get(i, ()):
+            if j in self.waits:
+                self.waits[j] -= 1
                 ready[j] = max(ready[j], at)
-                if not waits[j]:
-                    admit(j)
+                if not self.waits[j]:
+                    self._admit(j)
 
-    def admit(i: int) -> None:
-        del waits[i]
-        if missing[i] == 0:
-            release(i)
-
-    for i in range(n):
-        if i not in given and missing[i] == 0:
-            release(i)
-    for i, at in given.items():
-        finish(i, at)
-    left = n - len(given)
-    while left:
-        while low < n and done[low]:
-            low += 1
-        while oldest < n and (done[oldest] or oldest in waits):
-            oldest += 1
-        while held and held[0] < oldest + window:
-            i = heappop(held)
-            heappush(lanes[works[i].engine].later, (ready[i], urgency[i], i))
-        if starved and banks is not None and banks.changed(low):
-            again, starved = starved, []
+    def _move_on(self) -> None:
+        """Move the window on, and try those again that found no bank."""
+        n, done = len(self.works), self.done
+        while self.low < n and done[self.low]:
+            self.low += 1
+        while self.oldest < n and (done[self.oldest] or self.oldest in self.waits):
+            self.oldest += 1
+        while self.held and self.held[0] < self.oldest + self.window:
+            self._push(heappop(self.held))
+        if self.starved and self.banks is not None and self.banks.changed(self.low):
+            again, self.starved = self.starved, []
             for i in again:
-                heappush(lanes[works[i].engine].later, (ready[i], urgency[i], i))
-        number = min(lanes, key=lambda e: (lanes[e].next_start(), e))
-        lane = lanes[number]
-        at = lane.next_start()
-        if at == float("inf"):  # what the spreads wait for waits for their banks
-            for i in list(waits):
-                admit(i)
-            continue
-        i = lane.pick(at, switch)
-        w = works[i]
-        if banks is not None:
-            free = banks.take(i, low)
+                self._push(i)
+
+    def _begin(self, i: int, lane: _Lane, number: int, at: float) -> bool:
+        """Start an instruction at `at`, or when banks and ports are free; False where it finds no
+        bank."""
+        w, port_free = self.works[i], self.port_free
+        if self.banks is not None:
+            free = self.banks.take(i, self.low)
             if free is None:
-                starved.append(i)
+                self.starved.append(i)
                 lane.free = max(lane.free, at)  # what else was ready at `at` can't start before
-                continue
+                return False
             at = max(at, free)
         for port in w.ports:
             until, owner = port_free.get(port, (0.0, number))
@@ -237,12 +283,11 @@ def list_schedule(
             port_free[port] = (at + w.port_time, number)
         held_up = 0.0
         if w.dma:  # the DMA engines take the transfers of all queues one after the other
-            if w.dma > machine.dma_trigger_ns:  # small ones pass between the packets of others
-                held_up = max(0.0, dma_free - at)
-            dma_free = max(at, dma_free) + w.dma
+            if w.dma > self.machine.dma_trigger_ns:  # small ones pass between the packets of others
+                held_up = max(0.0, self.dma_free - at)
+            self.dma_free = max(at, self.dma_free) + w.dma
         lane.free = at + w.issue
-        finish(i, at, held_up)
-        if banks is not None:
-            banks.done(i, at + w.latency)
-        left -= 1
-    return start
+        self._finish(i, at, held_up)
+        if self.banks is not None:
+            self.banks.done(i, at + w.latency)
+        return True

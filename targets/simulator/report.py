@@ -3,6 +3,7 @@
 Names follow the public profiler. report_fields.py lists every key with its unit.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from neuronir.dialects.nc.instruction import Source
@@ -44,20 +45,14 @@ def build_report(result: TimingResult, usage: Usage | None = None) -> Report:
     flops = sum(row.flops for row in table)
     transposes = sum(row.transpose_flops for row in table)
     read, written = sum(row.read for row in table), sum(row.written for row in table)
-    transfers = [(op, n) for op, n in zip(code.ops, counts, strict=True) if op.kind == TRANSFER]
-    moved = sum(n * op.cost.bytes for op, n in transfers)
-    descriptors = sum(n * op.cost.descriptors for op, n in transfers)
-    transfer_count = sum(n for _, n in transfers)
+    transfers = _transfer_fields(code, usage)
     peak_ns = sum(n * op.cost.peak_ns for op, n in zip(code.ops, counts, strict=True))
-    dma_ns = moved / machine.dma_gbps
+    dma_ns = transfers["dma_bytes"] / machine.dma_gbps
     busiest = max(loads, key=lambda name: loads[name])
     roofline = max(peak_ns, dma_ns, loads[busiest])
     check_roofline(roofline, total)
     idle = _idle_by_source(result, busiest, usage)
     spill = kinds.get("spill")
-    issued = dict.fromkeys(ENGINES.values(), 0)
-    for op, n in zip(code.ops, counts, strict=True):
-        issued[ENGINES[op.instruction.stream]] += n
     report: Report = {
         "machine": machine.name,
         "total_time_us": total / 1e3,
@@ -74,11 +69,7 @@ def build_report(result: TimingResult, usage: Usage | None = None) -> Report:
         "hfu_estimated_percent": _percent(peak_ns, total),
         "mbu_estimated_percent": _percent(read + written, machine.hbm_gbps * total),
     }
-    for name in ("tensor", "vector", "scalar", "gpsimd", "sync"):
-        report[f"{name}_engine_active_time_percent"] = _percent(loads[name], total)
-    report["dma_active_time_percent"] = _percent(loads["dma"], total)
-    for name, n in issued.items():
-        report[f"{name}_engine_instruction_count"] = n
+    report |= _engine_fields(code, usage, loads, total)
     report |= {
         "instruction_count": sum(counts),
         "walked_instruction_count": result.walked,
@@ -94,13 +85,7 @@ def build_report(result: TimingResult, usage: Usage | None = None) -> Report:
         },
         "spill_save_bytes": spill.written if spill else 0,
         "spill_reload_bytes": spill.read if spill else 0,
-        "dma_transfer_count": transfer_count,
-        "dma_trigger_us": sum(n * op.cost.issue_ns for op, n in transfers) / 1e3,
-        "dma_descriptor_count": descriptors,
-        "dma_bytes": moved,
-        "dma_ring_bytes": descriptors * machine.dma_descriptor_bytes,
-        "average_dma_size": moved / transfer_count if transfer_count else 0.0,
-        "average_descriptor_size": moved / descriptors if descriptors else 0.0,
+        **transfers,
         "average_constant_row_size": _row_size(kinds.get("constant")),
         "port_stall_us": result.port_stall_ns / 1e3,
         "act_table_load_count": result.table_loads,
@@ -114,6 +99,38 @@ def build_report(result: TimingResult, usage: Usage | None = None) -> Report:
         "assumed_numbers": assumed_numbers(machine),
     }
     return report
+
+
+def _engine_fields(
+    code: ProgramCode, usage: Usage, loads: Mapping[str, float], total: float
+) -> Report:
+    """How long each engine is busy, and how many instructions it has."""
+    names = ("tensor", "vector", "scalar", "gpsimd", "sync")
+    fields: Report = {
+        f"{name}_engine_active_time_percent": _percent(loads[name], total) for name in names
+    }
+    fields["dma_active_time_percent"] = _percent(loads["dma"], total)
+    issued = dict.fromkeys(ENGINES.values(), 0)
+    for op, n in zip(code.ops, usage.counts, strict=True):
+        issued[ENGINES[op.instruction.stream]] += n
+    return fields | {f"{name}_engine_instruction_count": n for name, n in issued.items()}
+
+
+def _transfer_fields(code: ProgramCode, usage: Usage) -> Report:
+    """Transfers, their descriptors and their bytes."""
+    found = [(op, n) for op, n in zip(code.ops, usage.counts, strict=True) if op.kind == TRANSFER]
+    moved = sum(n * op.cost.bytes for op, n in found)
+    descriptors = sum(n * op.cost.descriptors for op, n in found)
+    count = sum(n for _, n in found)
+    return {
+        "dma_transfer_count": count,
+        "dma_trigger_us": sum(n * op.cost.issue_ns for op, n in found) / 1e3,
+        "dma_descriptor_count": descriptors,
+        "dma_bytes": moved,
+        "dma_ring_bytes": descriptors * code.machine.dma_descriptor_bytes,
+        "average_dma_size": moved / count if count else 0.0,
+        "average_descriptor_size": moved / descriptors if descriptors else 0.0,
+    }
 
 
 def check_roofline(roofline_ns: float, total_ns: float) -> None:

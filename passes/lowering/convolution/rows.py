@@ -4,7 +4,7 @@ are overlapping views, and PE transposes bring (tap, feature) to the partitions.
 from collections.abc import Sequence
 from dataclasses import replace
 
-from neuronir.passes.lowering.convolution.numbers import Operands
+from neuronir.passes.lowering.convolution.numbers import Numbers, Operands
 from neuronir.passes.lowering.convolution.padding import padded
 from neuronir.passes.lowering.layouts.demand import FEW_FEATURES
 from neuronir.passes.lowering.layouts.layout import Atom, Form, atom, row_major, tile, tile_width
@@ -12,18 +12,14 @@ from neuronir.passes.lowering.layouts.values import Partition, new_value, reshap
 from neuronir.passes.lowering.state import Lowering
 
 
-def joined_taps(state: Lowering, operands: Operands, outputs: Sequence[int]) -> Operands | None:
-    """The same convolution with the taps of the last spatial dimension joined to the features;
-    None where that does not fit. `outputs` are the result's sizes by spatial dimension."""
+def _may_join(operands: Operands, outputs: Sequence[int], limit: int) -> bool:
+    """Whether the taps of the last spatial dimension can be joined to the features: these are few,
+    both lie side by side in the image and in the filter, and some row of taps meets all rows."""
     n, image, weights = operands.numbers, operands.image, operands.weights
-    limit = min(state.machine.partitions, state.machine.pe_columns)
-    if not image.dtype.is_float or len(n.spatial) != 2:
-        return None
     h, w = n.spatial
     features = image.shape[n.feature]
     kernel_rows, taps = (weights.shape[d] for d in n.k_spatial)
-    order = row_major(image.shape)
-    kernel = row_major(weights.shape)
+    order, kernel = row_major(image.shape), row_major(weights.shape)
     rows_last = (
         order[n.feature] == 1 and order[w] == features and order[h] == features * image.shape[w]
     )
@@ -39,34 +35,56 @@ def joined_taps(state: Lowering, operands: Operands, outputs: Sequence[int]) -> 
         and k_order == tuple(sorted(k_order))
         and kernel[n.k_spatial[1]] == features * kernel[n.k_in]
     )
-    if not fits or not any(
+    return fits and any(
         n.range(0, t, kernel_rows, image.shape[h], outputs[0]) == (0, outputs[0])
         for t in range(kernel_rows)
-    ):
+    )
+
+
+def _inner_rows(size: int, stride: int, width: int) -> Partition:
+    """Rows on partitions: all of them, or the inner digit of `width`."""
+    if width < size:
+        return ((tile(size, stride, width)[1], 1),)
+    return ((atom(size, stride), 1),)
+
+
+def _joined_numbers(n: Numbers) -> Numbers:
+    """The dimension numbers once taps are joined to the features."""
+    return replace(
+        n,
+        batch=0,
+        feature=3,
+        spatial=(1, 2),
+        k_in=2,
+        k_out=3,
+        k_spatial=(0, 1),
+        strides=(n.strides[0], 1),
+        low=(n.low[0], 0),
+        high=(n.high[0], 0),
+    )
+
+
+def joined_taps(state: Lowering, operands: Operands, outputs: Sequence[int]) -> Operands | None:
+    """The same convolution with the taps of the last spatial dimension joined to the features;
+    None where that does not fit. `outputs` are the result's sizes by spatial dimension."""
+    n, image, weights = operands.numbers, operands.image, operands.weights
+    limit = min(state.machine.partitions, state.machine.pe_columns)
+    if not image.dtype.is_float or len(n.spatial) != 2:
+        return None
+    h, w = n.spatial
+    features = image.shape[n.feature]
+    kernel_rows, taps = (weights.shape[d] for d in n.k_spatial)
+    order = row_major(image.shape)
+    if not _may_join(operands, outputs, limit):
         return None
     width = tile_width(image.shape[h], limit)
-    rows: Partition = (
-        (
-            tile(image.shape[h], order[h], width)[1]
-            if width < image.shape[h]
-            else atom(width, order[h]),
-            1,
-        ),
-    )
+    rows = _inner_rows(image.shape[h], order[h], width)
     rank = len(image.shape)
     low, high = [0] * rank, [0] * rank
     low[w], high[w] = n.low[1], n.high[1]
     image = padded(state, image, low, high, [0] * rank, 0.0, rows)
     order = row_major(image.shape)
-    width_unit = atom(image.shape[h], order[h])
-    rows = (
-        (
-            tile(width_unit.size, width_unit.stride, width)[1]
-            if width < width_unit.size
-            else width_unit,
-            1,
-        ),
-    )
+    rows = _inner_rows(image.shape[h], order[h], width)
     form = state.converter.ensure(image, rows, width)
     column = form.stride(atom(image.shape[w], order[w]))
     channel = form.stride(atom(features, 1)) if features > 1 else 1
@@ -89,19 +107,7 @@ def joined_taps(state: Lowering, operands: Operands, outputs: Sequence[int]) -> 
     unfolded = new_value(shape, image.dtype)
     unfolded.forms.append(Form(form.buffer, partition, tuple(free), 0, form.offset, form.dtype))
     joined = reshape(weights, [kernel_rows, 1, taps * features, weights.shape[n.k_out]])
-    numbers = replace(
-        n,
-        batch=0,
-        feature=3,
-        spatial=(1, 2),
-        k_in=2,
-        k_out=3,
-        k_spatial=(0, 1),
-        strides=(n.strides[0], 1),
-        low=(n.low[0], 0),
-        high=(n.high[0], 0),
-    )
-    return Operands(unfolded, joined, numbers)
+    return Operands(unfolded, joined, _joined_numbers(n))
 
 
 def _scaled(a: Atom, old: int, new: int) -> Atom:
