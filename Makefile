@@ -17,7 +17,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test demo test test-slow unit lit lint format docs dist clean
+.PHONY: help setup setup-test demo test test-slow test-torch unit lit lint format docs dist clean
 
 help: ## list these targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 14
@@ -57,6 +57,10 @@ test: unit lit ## all tests but the slow ones
 
 test-slow: $(TESTS) ## the slow tests: whole models, exhaustive sweeps
 	$(BIN)/python -m pytest -q -m slow -n $(J)
+
+test-torch: $(TESTS) ## the tests of the PyTorch frontend, which need PyTorch (750 MB)
+	$(PIP) install 'torch>=2.13' expecttest
+	$(BIN)/python -m pytest -q -m '' -n $(J) tests/frontends/torch tests/torch
 
 lint: $(TESTS) ## ruff, mypy and the links
 	@for d in dialects passes targets; do \

@@ -16,7 +16,7 @@ from neuronir.driver.precision import FAST_MATH, FP32_CASTS
 FLAGS = "NEURON_CC_FLAGS"
 """The environment variable with further options of `compile`."""
 LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40, "critical": 50}
-FRAMEWORKS = ("XLA", "ONNX", "TENSORFLOW")
+FRAMEWORKS = ("XLA", "ONNX", "TENSORFLOW", "PYTORCH")
 
 
 @dataclass(frozen=True)

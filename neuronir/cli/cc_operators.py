@@ -45,6 +45,10 @@ def operator_names(framework: str) -> list[str]:
         from neuronir.frontends.tensorflow import operator_names as tensorflow_operators
 
         return tensorflow_operators()
+    if framework.upper() == "PYTORCH":
+        from neuronir.frontends.torch.model import operator_names as torch_operators
+
+        return torch_operators()
     if framework.upper() == "MXNET":
         from neuronir.frontends.mxnet import OPERATORS
 

@@ -69,6 +69,7 @@ class Frontend:
 FRONTENDS: dict[str, Frontend] = {
     "onnx": Frontend("ONNX", (".onnx", ".onnxtxt"), "neuronir.frontends.onnx.model"),
     "tensorflow": Frontend("TENSORFLOW", (".pb", ".pbtxt"), "neuronir.frontends.tensorflow.saved"),
+    "torch": Frontend("PYTORCH", (".pt2",), "neuronir.frontends.torch.model"),
 }
 """By the kind that `--frontend` names."""
 

@@ -1,0 +1,30 @@
+"""The PyTorch frontend: exported programs (torch.export) to hlo modules. It needs `torch`."""
+
+import gc
+from collections.abc import Collection
+from typing import Any
+
+from neuronir.frontends.torch.importer import Imported, Importer
+from neuronir.frontends.torch.operators import ALL
+
+assert ALL  # Importing them registers every operator.
+
+
+def import_torch(program: Any, *, name: str = "main", kept: Collection[str] = ()) -> Imported:
+    """The hlo module of an exported, decomposed program (`export.export` makes one).
+
+    Parameters and buffers become constants, but for those in `kept`, and those that the model
+    changes: they are parameters of the module, after the arguments. NeuronError says what cannot
+    be imported, with the line of the model.
+    """
+    # A module is many small objects that all live: collecting cycles meanwhile only costs time.
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        return Importer(program, name, set(kept).__contains__).imported()
+    finally:
+        if collecting:
+            gc.enable()
+
+
+__all__ = ["Imported", "import_torch"]

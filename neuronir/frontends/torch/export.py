@@ -1,0 +1,79 @@
+"""A module or function as an exported program in the operators that are imported."""
+
+import logging
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import nn
+
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.frontends.torch.operators import ALL
+from neuronir.frontends.torch.registry import KEPT, why_not
+from neuronir.frontends.torch.unsupported import nodes_of, operator_name
+
+assert ALL  # Importing them registers every operator.
+
+
+class Wrapped(nn.Module):  # type: ignore[misc]
+    """A function as a module, as export takes modules only."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        owner = getattr(function, "__self__", None)
+        if isinstance(owner, nn.Module):
+            self.func = owner  # so that its parameters keep their names
+        self._function = function
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function."""
+        return self._function(*args, **kwargs)
+
+
+def export(model: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None = None) -> Any:
+    """The torch.export.ExportedProgram of a module or function on example arguments, decomposed
+    where an operator is not imported as it is. NIR_TORCH001 says why torch cannot export it.
+    """
+    module = model if isinstance(model, nn.Module) else Wrapped(model)
+    level = logging.getLogger("torch").level
+    with warnings.catch_warnings(), torch.no_grad():
+        warnings.simplefilter("ignore")
+        logging.getLogger("torch").setLevel(logging.CRITICAL)
+        try:
+            program = torch.export.export(module, tuple(args), dict(kwargs or {}), strict=False)
+            return program if _plain(program) else decomposed(program)
+        except NeuronError:
+            raise
+        except Exception as error:
+            raise _failed(error) from error
+        finally:
+            logging.getLogger("torch").setLevel(level)
+
+
+def _plain(program: Any) -> bool:
+    """Whether every operator can be imported as it is: nothing is decomposed then."""
+    return all(why_not(operator_name(node)) is None for node in nodes_of(program))
+
+
+def decomposed(program: Any) -> Any:
+    """An exported program in core ATen, but for the operators that are imported whole."""
+    table = torch.export.default_decompositions()
+    for packet in [entry for entry in table if _kept(entry)]:
+        del table[packet]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return program.run_decompositions(table)
+
+
+def _kept(overload: Any) -> bool:
+    namespace, _, own = str(overload).partition(".")
+    return namespace == "aten" and (own in KEPT or own.partition(".")[0] in KEPT)
+
+
+def _failed(error: Exception) -> NeuronError:
+    """An exception of torch.export as one error: its first lines tell what the model did."""
+    lines = [line.strip() for line in str(error).strip().splitlines() if line.strip()]
+    text = lines[0] if lines else type(error).__name__
+    help = "torch.export has to capture the model: shapes and branches must not depend on data"
+    return NeuronError("NIR_TORCH001", f"the model cannot be captured: {text}", help=help)

@@ -1,0 +1,166 @@
+"""Products of matrices, and attention."""
+
+from math import sqrt
+
+from xdsl.dialects.builtin import f32, i1
+from xdsl.ir import SSAValue
+
+from neuronir.dialects.support.dtypes import is_float
+from neuronir.frontends.graph import linear
+from neuronir.frontends.graph.block import BlockBuilder, refuse
+from neuronir.frontends.graph.broadcasting import along, broadcast_shape, broadcast_to
+from neuronir.frontends.graph.indexing import triangle
+from neuronir.frontends.graph.normalization import softmax
+from neuronir.frontends.graph.reductions import dims_from, reduce, total, wide
+from neuronir.frontends.torch.node import Node, element, rank, shape
+from neuronir.frontends.torch.operators.elementwise import binary
+from neuronir.frontends.torch.registry import operator
+
+
+@operator("mm", "bmm", "dot", "vdot", "mv")
+def _product(n: Node) -> SSAValue:
+    names = [a for a in ("mat2", "vec", "tensor", "other") if a in n.arguments]
+    return linear.matmul(n.b, n["self"], n[names[0]])
+
+
+@operator("matmul", kept=True)
+def _matmul(n: Node) -> SSAValue:
+    return linear.matmul(n.b, n["self"], n["other"])
+
+
+@operator("linear", kept=True)
+def _linear(n: Node) -> SSAValue:
+    x, weight = n["input"], n["weight"]
+    product = linear.dot(n.b, x, weight, ([rank(x) - 1], [rank(weight) - 1]))
+    bias = n.get("bias")
+    if bias is None:
+        return product
+    return n.b.binary("add", product, broadcast_to(n.b, bias, shape(product)))
+
+
+@operator("addmm", "baddbmm", "addmv", "addbmm", "addr")
+def _added_product(n: Node) -> SSAValue:
+    """beta * self + alpha * product."""
+    b = n.b
+    if "addr" in n.name:
+        one, two = n["vec1"], n["vec2"]
+        product = b.binary("multiply", along(b, one, n.dims(), 0), along(b, two, n.dims(), 1))
+    else:
+        names = [("mat1", "mat2"), ("batch1", "batch2"), ("mat", "vec")]
+        first, second = next(pair for pair in names if pair[0] in n.arguments)
+        if n.name == "aten.addbmm.default":
+            product = linear.dot(b, n[first], n[second], ([0, 2], [0, 1]))
+        else:
+            product = linear.matmul(b, n[first], n[second])
+    alpha, beta = n.value("alpha", 1), n.value("beta", 1)
+    if alpha != 1:
+        product = b.binary_number("multiply", product, alpha)
+    if beta == 0:
+        return product
+    base = n.full("self")
+    if beta != 1:
+        base = b.binary_number("multiply", base, beta)
+    return binary(b, "add", product, base)
+
+
+@operator("einsum", kept=True)
+def _einsum(n: Node) -> SSAValue:
+    return linear.einsum(n.b, n.value("equation"), n.all("tensors"))
+
+
+@operator("scaled_dot_product_attention", kept=True)
+def _attention(n: Node) -> SSAValue:
+    """softmax(q k^T * scale + mask) v; a row whose mask holds nowhere gives zeros."""
+    b, q, k, v = n.b, n["query"], n["key"], n["value"]
+    if n.value("dropout_p", 0.0):
+        refuse("dropout is not supported", "call model.eval() first")
+    if n.value("enable_gqa", False):
+        k, v = _repeated(b, k, shape(q)[-3]), _repeated(b, v, shape(q)[-3])
+    scale = n.value("scale")
+    scale = 1 / sqrt(shape(q)[-1]) if scale is None else scale
+    scores = linear.matmul(b, q, k, transpose_rhs=True)
+    own = element(scores)
+    scores = b.binary_number("multiply", b.convert(scores, f32) if own != f32 else scores, scale)
+    mask, added = _mask(n, scores)
+    low = b.fill_like(float("-inf"), scores)
+    if added is not None:
+        scores = b.binary("add", scores, added)
+    if mask is not None:
+        scores = b.select(mask, scores, low)
+    weights = softmax(b, scores, [rank(scores) - 1])
+    if n.get("attn_mask") is not None:
+        # Of a row without anything allowed softmax makes NaN.
+        peak = reduce(b, scores, "maximum", [rank(scores) - 1], keep=True)
+        none = broadcast_to(b, b.compare_number(peak, float("-inf"), "EQ"), shape(scores))
+        weights = b.select(none, b.fill_like(0, weights), weights)
+    return linear.matmul(b, b.convert(weights, own), v)
+
+
+def _mask(n: Node, scores: SSAValue) -> tuple[SSAValue | None, SSAValue | None]:
+    """(predicates of what takes part, what is added) of attention."""
+    b, dims = n.b, shape(scores)
+    if n.value("is_causal", False):
+        return triangle(b, dims, 0, upper=False), None
+    given = n.get("attn_mask")
+    if given is None:
+        return None, None
+    spread = broadcast_to(b, given, dims)
+    if element(given) == i1:
+        return spread, None
+    return None, b.convert(spread, element(scores))
+
+
+def _repeated(b: BlockBuilder, x: SSAValue, heads: int) -> SSAValue:
+    """Each head as often as there are query heads for it."""
+    dims = shape(x)
+    own = dims[-3]
+    spread = (*dims[:-3], own, heads // own, *dims[-2:])
+    wide_x = b.broadcast(x, spread, [d for d in range(len(spread)) if d != len(dims) - 2])
+    return b.reshape(wide_x, (*dims[:-3], heads, *dims[-2:]))
+
+
+@operator("_cdist_forward", "cdist", kept=True)
+def _cdist(n: Node) -> SSAValue:
+    """The distances of all rows of two matrices."""
+    b, p = n.b, float(n.value("p", 2.0))
+    one, two = wide(b, n["x1"]), wide(b, n["x2"])
+    batch = broadcast_shape(shape(one)[:-2], shape(two)[:-2])
+    rows, columns, size = shape(one)[-2], shape(two)[-2], shape(one)[-1]
+    dims = (*batch, rows, columns, size)
+    k = len(batch)
+    one = broadcast_to(b, one, (*batch, rows, size))
+    two = broadcast_to(b, two, (*batch, columns, size))
+    left = along(b, one, dims, *range(k), k, k + 2)
+    right = along(b, two, dims, *range(k), k + 1, k + 2)
+    away = b.unary("abs", b.binary("subtract", left, right))
+    return n.cast(_norm(b, away, p, [k + 2]))
+
+
+@operator("linalg_vector_norm", kept=True)
+def _vector_norm(n: Node) -> SSAValue:
+    """(sum |x|^ord)^(1/ord) over dimensions."""
+    b, order = n.b, float(n.value("ord", 2))
+    x = b.unary("abs", wide(b, b.convert(n["self"], n.type())))
+    given = n.value("dim")
+    listed = [given] if isinstance(given, int) else list(given or [])
+    dims = list(dims_from(listed, rank(x))) if listed and rank(x) else list(range(rank(x)))
+    if order == float("-inf"):
+        found = reduce(b, x, "minimum", dims)
+    else:
+        found = _norm(b, x, order, dims)
+    return b.reshape(n.cast(found), n.dims())
+
+
+def _norm(b: BlockBuilder, away: SSAValue, p: float, dims: list[int]) -> SSAValue:
+    """(sum x^p)^(1/p) of what is not negative."""
+    if not is_float(element(away)):
+        refuse(f"of {element(away)} it is not supported")
+    if p == float("inf"):
+        return reduce(b, away, "maximum", dims)
+    if p == 0:
+        return total(b, b.convert(b.compare_number(away, 0, "NE"), element(away)), dims)
+    if p == 1:
+        return total(b, away, dims)
+    if p == 2:
+        return b.unary("sqrt", total(b, b.binary("multiply", away, away), dims))
+    return b.binary_number("power", total(b, b.binary_number("power", away, p), dims), 1 / p)

@@ -1,0 +1,53 @@
+"""The ATen operators that can be imported, and why others cannot."""
+
+from collections.abc import Callable, Sequence
+
+from xdsl.ir import SSAValue
+
+from neuronir.frontends.torch.node import Node
+
+Result = SSAValue | Sequence[SSAValue | None]
+Function = Callable[[Node], Result]
+
+OPERATORS: dict[str, Function] = {}
+"""By name: `add` stands for all overloads, `max.dim` for one."""
+
+REFUSED: dict[str, str] = {}
+"""Operators that cannot be imported at all, and why."""
+
+KEPT: set[str] = set()
+"""Operators that torch would decompose and that are imported whole: they say more than their
+parts do."""
+
+
+def operator(*names: str, kept: bool = False) -> Callable[[Function], Function]:
+    """Register the function of operators (`add`: all overloads; `max.dim`: one); it gives one
+    value, or one for each result. `kept` ones are not decomposed before the import."""
+
+    def register(function: Function) -> Function:
+        for name in names:
+            OPERATORS[name] = function
+            if kept:
+                KEPT.add(name)
+        return function
+
+    return register
+
+
+def find(name: str) -> Function | None:
+    """The function of an operator by its full name (`aten.add.Tensor`)."""
+    namespace, _, own = name.partition(".")
+    if namespace != "aten":
+        return None
+    return OPERATORS.get(own) or OPERATORS.get(own.partition(".")[0])
+
+
+def why_not(name: str) -> str | None:
+    """Why an operator cannot be imported, None if it can."""
+    if find(name) is not None:
+        return None
+    namespace, _, own = name.partition(".")
+    reason = REFUSED.get(own) or REFUSED.get(own.partition(".")[0])
+    if reason is not None:
+        return reason
+    return "it is not supported" if namespace == "aten" else "it is no operator of ATen"

@@ -1,0 +1,144 @@
+"""From a function and example arguments to a compiled program."""
+
+import json
+import shlex
+import warnings
+from argparse import Namespace
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from xdsl.dialects.builtin import ModuleOp
+
+from neuronir import __version__
+from neuronir.api import Executable, as_error
+from neuronir.cli.cc_args import with_flags
+from neuronir.cli.neuron_opt_run import RunFailure
+from neuronir.cli.neuronx_cc_args import (
+    ALIASES,
+    build_parser,
+    check,
+    normalise,
+    precision,
+    remarks,
+)
+from neuronir.cli.program import UsageError
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.driver import CompileOptions
+from neuronir.driver.compiler import compile_model
+from neuronir.frontends.bindings import Bindings
+from neuronir.frontends.models import Use
+from neuronir.frontends.torch import Imported, import_torch
+from neuronir.frontends.torch.export import export
+from neuronir.frontends.torch.model import digest_of_program
+from neuronir.frontends.torch.unsupported import operators_used
+from neuronir.targets.neff.writer import neff_pieces
+
+Arguments = str | Sequence[str] | None
+"""What `compiler_args` may be."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """An imported program as a model that the compiler takes."""
+
+    program: Any
+    imported: Imported
+    name: str
+    digest: str
+
+    def input_names(self, bindings: Bindings) -> list[str]:
+        """The names of its inputs, in order."""
+        return [*self.imported.inputs, *self.imported.held]
+
+    def operators(self, bindings: Bindings) -> list[Use]:
+        """The operators that it uses."""
+        return operators_used(self.program)
+
+    def module(self, bindings: Bindings) -> ModuleOp:
+        """Its hlo module."""
+        return self.imported.module
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A compiled model: what was exported, how it was imported, the program and its file."""
+
+    program: Any
+    imported: Imported
+    executable: Executable
+    neff: bytes
+    target: str
+
+
+def parse_arguments(given: Arguments, *, need_target: bool = False) -> Namespace:
+    """The options of neuronx-cc compile; the target is trn1 where none is given (NIR_ARG003)."""
+    words = shlex.split(given) if isinstance(given, str) else [str(w) for w in given or ()]
+    if not any(w == "--target" or w.startswith("--target=") for w in words):
+        if need_target:
+            raise NeuronError(
+                "NIR_ARG003",
+                "cpu_backend=True needs a target in compiler_args",
+                help="compiler_args='--target trn1'",
+            )
+        words += ["--target", "trn1"]
+    words = ["compile", "model", "--framework", "PYTORCH", *words]
+    try:
+        words = with_flags(words, lambda given: build_parser().parse_args(normalise(given)))
+        parsed = build_parser().parse_args(normalise(words))
+        check(parsed)
+        parsed.precision = precision(parsed)
+    except UsageError as error:
+        raise NeuronError("NIR_ARG003", f"compiler_args: {error}") from error
+    parsed.target = ALIASES.get(parsed.target, parsed.target)
+    return parsed
+
+
+def exported(func: Callable[..., Any], example_inputs: Sequence[Any]) -> Any:
+    """The exported program, of a module in the mode that it is in."""
+    return export(func, example_inputs)
+
+
+def compiled(
+    program: Any,
+    arguments: Namespace,
+    *,
+    kept: Collection[str] = (),
+    workdir: str | None = None,
+    name: str = "main",
+) -> Compiled:
+    """Compile an exported program; `kept` parameters and buffers stay inputs. NeuronError."""
+    imported = import_torch(program, name=name, kept=kept)
+    folder = None if workdir is None else Path(workdir)
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "graph.txt").write_text(str(program))
+    options = CompileOptions(
+        auto_cast=arguments.precision.auto_cast,
+        auto_cast_type=arguments.precision.auto_cast_type,
+        relayout=arguments.precision.relayout,
+        optlevel=1 if arguments.enable_experimental_O1 else arguments.optlevel,
+        tiling=arguments.tiling,
+        dump_phases_to=None if folder is None else str(folder / "phases"),
+    )
+    for line in remarks(arguments):
+        warnings.warn(line, stacklevel=4)
+    model = Prepared(program, imported, name, digest_of_program(program))
+    try:
+        result = compile_model(model, arguments.target, options)
+    except RunFailure as failure:
+        raise as_error(failure) from failure
+    assert result.program is not None
+    executable = Executable(result.program, result.encoding)
+    neff = b"".join(neff_pieces(result.program, __version__, result.encoding))
+    if folder is not None:
+        (folder / "graph.neff").write_bytes(neff)
+        (folder / "report.json").write_text(json.dumps(executable.report(), indent=1) + "\n")
+    return Compiled(program, imported, executable, neff, arguments.target)
+
+
+def bytes_tensor(data: bytes) -> Any:
+    """Bytes as a tensor that holds a copy."""
+    return torch.frombuffer(bytearray(data), dtype=torch.uint8)

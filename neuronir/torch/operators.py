@@ -1,0 +1,76 @@
+"""The operators of traced models: torch.ops.neuron.*."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import torch
+
+from neuronir.torch.batching import in_chunks
+from neuronir.torch.cores import next_core
+from neuronir.torch.interface import parse_interface
+from neuronir.torch.loaded import check_inputs, loaded
+
+SCHEMAS = (
+    "forward(Tensor[] inputs, Tensor neff, str interface, int core, int cores, bool dynamic) "
+    "-> Tensor[]",
+    "load(Tensor neff, str interface, bool lazy, bool background) -> int[]",
+    "report(Tensor neff) -> str",
+)
+_LIBRARY: list[Any] = []
+_background = ThreadPoolExecutor(1)
+
+
+def register() -> None:
+    """Define the operators, once a process."""
+    if _LIBRARY:
+        return
+    library = torch.library.Library("neuron", "DEF")
+    for schema in SCHEMAS:
+        library.define(schema)
+    library.impl("forward", _forward, "CompositeExplicitAutograd")
+    library.impl("forward", _shapes, "Meta")
+    library.impl("load", _load, "CompositeExplicitAutograd")
+    library.impl("report", _report, "CompositeExplicitAutograd")
+    _LIBRARY.append(library)
+
+
+def _forward(
+    inputs: Sequence[Any], neff: Any, interface: str, core: int, cores: int, dynamic: bool
+) -> list[Any]:
+    """Run the model on its core."""
+    known = parse_interface(interface)
+    model = loaded(neff)
+    first, number = (core, cores) if core >= 0 else (0, 1)
+
+    def run(tensors: Sequence[Any]) -> list[Any]:
+        check_inputs(tensors, known)
+        return model.run(tensors, known, model.core(first, number))
+
+    return in_chunks(run, inputs, known) if dynamic else run(inputs)
+
+
+def _shapes(
+    inputs: Sequence[Any], neff: Any, interface: str, core: int, cores: int, dynamic: bool
+) -> list[Any]:
+    """Empty results of the right shapes: for torch.export and torch.compile."""
+    specs = parse_interface(interface).outputs
+    return [torch.empty(s.shape, dtype=getattr(torch, s.dtype), device="meta") for s in specs]
+
+
+def _load(neff: Any, interface: str, lazy: bool, background: bool) -> list[int]:
+    """What torch.jit.load does: choose cores, and load now, in a thread, or at the first call."""
+    parse_interface(interface)
+    first, number = next_core()
+    if background:
+        _background.submit(loaded, neff)
+    elif not lazy:
+        loaded(neff)
+    return [first, number]
+
+
+def _report(neff: Any) -> str:
+    """The summary that neuron-sim prints."""
+    from neuronir.targets.simulator.summary import summary_text
+
+    return str(summary_text(loaded(neff).executable.report()))

@@ -1,0 +1,31 @@
+"""Which cores a traced model runs on, and when it is loaded."""
+
+from typing import Any
+
+from neuronir.torch.cores import check_range
+
+
+def move_trace_to_device(trace: Any, device_id: int) -> None:
+    """Put a traced model, with weights that it holds, on a core, in place."""
+    set_neuron_cores(trace, device_id, 1)
+
+
+def set_neuron_cores(trace: Any, start_nc: int = -1, nc_count: int = -1) -> None:
+    """Put a traced model on cores, in place; of several, calls take turns. RuntimeError where there
+    is no such core, ValueError for a bad count."""
+    trace.neuron.core, trace.neuron.cores = check_range(start_nc, nc_count)
+
+
+def set_multicore(trace: Any) -> None:
+    """Put a traced model on all cores, in place."""
+    set_neuron_cores(trace, 0, -1)
+
+
+def lazy_load(trace: Any, enable_lazy_load: bool = True) -> None:
+    """Let the model, once saved and loaded, be read at its first call only."""
+    trace.neuron.lazy = bool(enable_lazy_load)
+
+
+def async_load(trace: Any, enable_async_load: bool = True) -> None:
+    """Let the model, once saved and loaded, be read by a thread in the background."""
+    trace.neuron.background = bool(enable_async_load)

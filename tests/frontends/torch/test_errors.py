@@ -1,0 +1,73 @@
+"""Models that cannot be imported: one error each, with the operator and the line."""
+
+import inspect
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch import nn  # noqa: E402
+
+from neuronir.dialects.support.errors import NeuronError, SourceLocation  # noqa: E402
+from neuronir.frontends.torch import import_torch  # noqa: E402
+from neuronir.frontends.torch.export import export  # noqa: E402
+from neuronir.frontends.torch.locations import module_path, source_line  # noqa: E402
+
+
+class Inner(nn.Module):  # type: ignore[misc]
+    def forward(self, x: Any) -> Any:
+        return torch.special.i0(x)  # the operator that is refused
+
+
+class Outer(nn.Module):  # type: ignore[misc]
+    def __init__(self) -> None:
+        super().__init__()
+        self.stack = nn.Sequential(nn.Linear(4, 4), Inner())
+
+    def forward(self, x: Any) -> Any:
+        return self.stack(x)
+
+
+def refusal(model: Any, *inputs: Any) -> NeuronError:
+    with pytest.raises(NeuronError) as caught:
+        import_torch(export(model, inputs))
+    return caught.value
+
+
+def test_an_operator_is_refused_with_its_line() -> None:
+    error = refusal(Outer(), torch.zeros(2, 4))
+    lines, start = inspect.getsourcelines(Inner)
+    line = start + next(i for i, text in enumerate(lines) if "i0" in text)
+    assert error.code == "NCC_EUOC002"
+    assert isinstance(error.location, SourceLocation)
+    assert (error.location.file, error.location.line) == (__file__, line)
+    assert "aten.special_i0" in error.message or "aten.i0" in error.message
+    assert "stack.1" in error.message
+
+
+def test_shapes_that_depend_on_data() -> None:
+    error = refusal(lambda x: torch.nonzero(x), torch.ones(3))
+    assert error.code in ("NIR_IMP001", "NIR_IMP002", "NIR_TORCH001", "NCC_EUOC002")
+    error = refusal(lambda x: x[x > 0].sum(), torch.ones(3))
+    assert error.code.startswith(("NIR_", "NCC_"))
+
+
+def test_a_branch_on_data() -> None:
+    error = refusal(lambda x: x + 1 if x.sum() > 0 else x, torch.ones(3))
+    assert error.code == "NIR_TORCH001"
+    assert "captured" in error.message
+
+
+def test_complex_numbers() -> None:
+    error = refusal(lambda x: torch.fft.rfft(x).abs(), torch.ones(8))
+    assert error.code == "NCC_EUOC002"
+    assert "complex" in error.message
+
+
+def test_locations_and_paths() -> None:
+    program = export(Outer().stack[0], (torch.zeros(2, 4),))
+    named = export(nn.Sequential(nn.ReLU(), nn.Tanh()), (torch.zeros(2),))
+    paths = [module_path(n) for n in named.graph.nodes if n.op == "call_function"]
+    assert paths == ["0", "1"]
+    assert all(source_line(n) is None for n in program.graph.nodes)  # all of it is torch's

@@ -1,0 +1,141 @@
+"""Operators of ATen against torch itself, those first that OpInfo's samples do not reach."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch.nn import functional as F  # noqa: E402
+
+from tests.frontends.torch.support import check  # noqa: E402
+
+G = torch.Generator().manual_seed(0)
+
+
+def numbers(*dims: int, dtype: Any = None) -> Any:
+    made = torch.randn(dims, generator=G)
+    return made if dtype is None else made.to(dtype)
+
+
+CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "add_alpha": (lambda x, y: torch.add(x, y, alpha=3), (numbers(2, 3), numbers(3))),
+    "int_by_float": (lambda x: x * 1.5, (torch.arange(4),)),
+    "int_compared_with_float": (lambda x: x > 1.5, (torch.arange(4),)),
+    "floor_divide": (
+        lambda x, y: (x // y, x % y, torch.fmod(x, y)),
+        (torch.tensor([7, -7, 7, -7]), torch.tensor([3, 3, -3, -3])),
+    ),
+    "floor_divide_floats": (
+        lambda x: torch.div(x, 0.1, rounding_mode="floor"),
+        (torch.tensor([1.0, -1.0, 0.3, 5.05]),),
+    ),
+    "bool_arithmetic": (lambda x, y: (x + y, x * y), (numbers(4) > 0, numbers(4) > 0)),
+    "clamp_by_tensors": (lambda x, y: torch.clamp(x, min=y), (numbers(3, 4), numbers(4))),
+    "advanced_index_apart": (
+        lambda x, i, j: x[i, :, j],
+        (numbers(4, 3, 5), torch.tensor([1, -1]), torch.tensor([0, 4])),
+    ),
+    "advanced_index_inside": (
+        lambda x, i, j: x[:, i, j],
+        (numbers(2, 4, 5), torch.tensor([[1], [-1]]), torch.tensor([0, 4])),
+    ),
+    "index_put_inside": (
+        lambda x, i, v: x.index_put((torch.arange(2)[:, None], i), v, accumulate=True),
+        (numbers(2, 4, 3), torch.tensor([1, 1]), numbers(3)),
+    ),
+    "mask_assigned": (lambda x: torch.where(x > 0, x, 0).masked_fill(x > 1, 2), (numbers(3, 4),)),
+    "causal_attention": (
+        lambda q: F.scaled_dot_product_attention(q, q, q, is_causal=True),
+        (numbers(2, 3, 5, 4),),
+    ),
+    "masked_attention": (
+        lambda q, m: F.scaled_dot_product_attention(q, q, q, attn_mask=m),
+        (numbers(1, 2, 3, 4), torch.tensor([[True, True, True], [False] * 3, [True, False, True]])),
+    ),
+    "grouped_attention": (
+        lambda q, k: F.scaled_dot_product_attention(q, k, k, enable_gqa=True, scale=0.3),
+        (numbers(2, 6, 3, 4), numbers(2, 2, 5, 4)),
+    ),
+    "transposed_convolution": (
+        lambda x, w: F.conv_transpose2d(x, w, stride=2, padding=1, output_padding=1, groups=2),
+        (numbers(1, 4, 5, 5), numbers(4, 3, 3, 3)),
+    ),
+    "grouped_convolution": (
+        lambda x, w, b: F.conv1d(x, w, b, padding="same", dilation=2, groups=2),
+        (numbers(2, 4, 9), numbers(6, 2, 3), numbers(6)),
+    ),
+    "pooling": (
+        lambda x: (
+            F.max_pool2d(x, 3, 2, 1, ceil_mode=True, return_indices=True),
+            F.avg_pool2d(x, 3, 2, 1, count_include_pad=False),
+            F.adaptive_avg_pool2d(x, (3, 2)),
+        ),
+        (numbers(1, 2, 7, 8),),
+    ),
+    "resizing": (
+        lambda x: (
+            F.interpolate(x, scale_factor=2),
+            F.interpolate(x, (7, 3), mode="bilinear", align_corners=True),
+            F.interpolate(x, (9, 4), mode="bicubic"),
+        ),
+        (numbers(1, 2, 5, 6),),
+    ),
+    "sorting": (
+        lambda x: (torch.sort(x, stable=True, dim=-1, descending=True), torch.topk(x, 3, 0)),
+        (numbers(5, 4),),
+    ),
+    "running": (lambda x: (x.cumsum(1), x.cumprod(0), x.cummax(1)), (numbers(3, 5),)),
+    "half_softmax": (lambda x: F.softmax(x * 4, -1), (numbers(3, 40, dtype=torch.bfloat16),)),
+    "half_layer_norm": (
+        lambda x: F.layer_norm(x, (64,)),
+        (numbers(3, 64, dtype=torch.bfloat16) + 8,),
+    ),
+    "in_place": (lambda x: x.clone().add_(1).mul_(2).relu_(), (numbers(4),)),
+    "slices_assigned": (lambda x: _assigned(x), (numbers(4, 6),)),
+    "frozen_branch": (lambda x: x + 1 if x.shape[0] > 2 else x, (numbers(4),)),
+    "einsum": (
+        lambda x, y: torch.einsum("bij,bkj->bik", x, y),
+        (numbers(2, 3, 4), numbers(2, 5, 4)),
+    ),
+    "one_hot": (lambda x: F.one_hot(x, 6), (torch.tensor([[1, 5], [0, 2]]),)),
+    "embedding_with_padding": (
+        lambda i, w: F.embedding(i, w, padding_idx=0),
+        (torch.tensor([[1, 0], [2, 2]]), numbers(3, 4)),
+    ),
+    "strided": (lambda x: x.as_strided((2, 3), (1, 2), 1), (numbers(3, 3),)),
+}
+
+
+def _assigned(x: Any) -> Any:
+    x = x.clone()
+    x[1:3, ::2] = 0
+    x[:, -1] = x[:, 0]
+    return x
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_like_torch(name: str) -> None:
+    function, tensors = CASES[name]
+    check(function, *tensors)
+
+
+@pytest.mark.parametrize("kind", ("LSTM", "GRU", "RNN"))
+@pytest.mark.parametrize("bidirectional", (False, True))
+def test_recurrent(kind: str, bidirectional: bool) -> None:
+    torch.manual_seed(0)
+    module = getattr(torch.nn, kind)(
+        5, 6, num_layers=2, batch_first=True, bidirectional=bidirectional
+    ).eval()
+    check(module, numbers(3, 7, 5))
+
+
+def test_grid_sample() -> None:
+    grid = torch.rand((1, 3, 4, 2), generator=G) * 2.4 - 1.2
+    for mode in ("bilinear", "nearest", "bicubic"):
+        check(
+            lambda x, g, m=mode: F.grid_sample(x, g, mode=m, align_corners=False),
+            numbers(1, 2, 5, 6),
+            grid,
+        )

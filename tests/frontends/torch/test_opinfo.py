@@ -1,0 +1,91 @@
+"""torch's own samples of every operator: what is imported is right, or refused by name."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("expecttest")
+
+from torch.utils import _pytree as pytree  # noqa: E402
+
+from neuronir.dialects.support.errors import NeuronError  # noqa: E402
+from tests.frontends.torch.support import difference, imported_results  # noqa: E402
+
+pytestmark = pytest.mark.slow
+
+DTYPES = {torch.float32: 3, torch.bfloat16: 1, torch.int64: 1, torch.int32: 1, torch.bool: 1}
+"""How many samples of an operator are taken of each dtype."""
+OUTSIDE = ("linalg.", "fft.", "signal.", "sparse.", "_refs.", "jiterator")
+"""Families that are left to the decompositions: they make programs, not operators."""
+FREE = {
+    *("bernoulli", "cauchy", "exponential", "geometric", "log_normal", "multinomial", "normal"),
+    *("rand_like", "randint", "randint_like", "randn", "randn_like", "randperm", "uniform"),
+    *("empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided"),
+    *("nn.functional.dropout", "nn.functional.dropout2d", "nn.functional.dropout3d"),
+    *("nn.functional.alpha_dropout", "nn.functional.feature_alpha_dropout", "nn.functional.rrelu"),
+    *("kthvalue",),  # the place of equal elements
+}
+"""Operators whose numbers are random or not defined."""
+LARGEST = 20000
+LEAST = 400
+"""Cases that have to be right."""
+
+
+def _cases() -> Iterator[tuple[str, Callable[..., Any], list[Any]]]:
+    from torch.testing._internal.common_methods_invocations import op_db
+
+    for op in op_db:
+        if op.name in FREE or op.name.startswith(OUTSIDE):
+            continue
+        for dtype, count in DTYPES.items():
+            if dtype not in op.dtypes:
+                continue
+            torch.manual_seed(0)
+            samples = list(op.sample_inputs("cpu", dtype, requires_grad=False))
+            step = max(1, len(samples) // count)
+            for sample in samples[::step][:count]:
+                leaves, spec = pytree.tree_flatten((sample.input, sample.args, sample.kwargs))
+                places = [i for i, v in enumerate(leaves) if isinstance(v, torch.Tensor)]
+                tensors = [leaves[i].detach() for i in places]
+                if all(t.numel() <= LARGEST for t in tensors):
+                    function = _function(op.op, leaves, spec, places)
+                    yield f"{op.name} {dtype}", function, tensors
+
+
+def _function(op: Any, leaves: list[Any], spec: Any, places: list[int]) -> Callable[..., Any]:
+    def call(*tensors: Any) -> Any:
+        values = list(leaves)
+        for place, tensor in zip(places, tensors, strict=True):
+            values[place] = tensor
+        first, args, kwargs = pytree.tree_unflatten(values, spec)
+        return op(first, *args, **kwargs)
+
+    return call
+
+
+def test_right_or_refused() -> None:
+    found: Counter[str] = Counter()
+    wrong = []
+    for name, function, tensors in _cases():
+        try:
+            expected = pytree.tree_leaves(function(*[t.clone() for t in tensors]))
+        except Exception:
+            continue  # torch itself does not take the sample
+        wanted = [t for t in expected if isinstance(t, torch.Tensor)]
+        if not wanted or any(t.is_complex() or t.dtype == torch.float64 for t in wanted):
+            continue
+        try:
+            results = imported_results(function, tensors)
+        except NeuronError as error:
+            assert error.code in ("NCC_EUOC002", "NCC_ESPP004") or error.code.startswith("NIR_")
+            found["refused"] += 1
+            continue
+        texts = [difference(o, t) for o, t in zip(results, wanted, strict=True)]
+        if any(texts):
+            wrong.append(f"{name} {[tuple(t.shape) for t in tensors]}: {texts}")
+        found["right"] += 1
+    assert not wrong, "\n".join(wrong)
+    assert found["right"] >= LEAST, found

@@ -1,0 +1,1 @@
+"""Tests of the importers and of what they build with."""
