@@ -12,8 +12,11 @@ from neuronir.dialects.nc.instruction import AccessPattern, Instruction
 from neuronir.passes.nc.dependence import Predecessors
 
 
-def demand_order(records: Sequence[Instruction], predecessors: Predecessors) -> list[int]:
+def demand_order(
+    records: Sequence[Instruction], predecessors: Predecessors, sharing: int = 1 << 30
+) -> list[int]:
     """The instructions in the order in which the last ones demand them; dependences hold in it.
+    At most `sharing` products of a stationary stay together: each takes a bank of PSUM.
 
     Where nothing depends on an instruction it is one of the last: they keep their order, and so do
     the predecessors of each instruction, those whose data it needs before those that only must not
@@ -24,7 +27,8 @@ def demand_order(records: Sequence[Instruction], predecessors: Predecessors) -> 
     for found in predecessors:
         for i in found:
             needed[i] = 1
-    together = _sharing(records)
+    together = _sharing(records, sharing)
+    sums = _sums(records, predecessors)
     order: list[int] = []
     seen = bytearray(n)
     for last in range(n):
@@ -49,6 +53,11 @@ def demand_order(records: Sequence[Instruction], predecessors: Predecessors) -> 
             seen[i] = 1
             # the last one pushed comes first: data, then those that only have to be over
             before = sorted(predecessors[i].items(), key=lambda item: (item[1], -item[0]))
+            # what is to come with the rest of a sum goes in between
+            later = [
+                j for j in sums.get(i, ()) if not seen[j] and _can_follow(j, predecessors, seen)
+            ]
+            stack.extend(reversed(later))
             stack.extend(j for j, _ in before if not seen[j])
     return order
 
@@ -67,15 +76,32 @@ def _can_follow(last: int, predecessors: Predecessors, seen: Sequence[int]) -> b
     return True
 
 
-def _sharing(records: Sequence[Instruction]) -> dict[int, list[int]]:
-    """Of a product the ones that follow it on PE with the same stationary."""
+def _sums(records: Sequence[Instruction], predecessors: Predecessors) -> dict[int, list[int]]:
+    """Of a product that begins a sum in PSUM what the others of the sum need, so that no other work
+    comes between them while they hold their bank."""
+    out: dict[int, list[int]] = {}
+    first = -1
+    for i, record in enumerate(records):
+        if record.opcode != "matmul":
+            continue
+        if record.params.get("accumulate") and first >= 0 and record.dst == records[first].dst:
+            out.setdefault(first, []).extend(
+                j for j, data in predecessors[i].items() if data and records[j].opcode != "matmul"
+            )
+        else:
+            first = i
+    return out
+
+
+def _sharing(records: Sequence[Instruction], most: int) -> dict[int, list[int]]:
+    """Of a product the ones that follow it on PE with the same stationary, `most` with it."""
     out: dict[int, list[int]] = {}
     first, stationary = -1, None
     for i, record in enumerate(records):
         if record.opcode not in ("matmul", "transpose"):
             continue
         mine: AccessPattern | None = record.src[0] if record.opcode == "matmul" else None
-        if mine is not None and mine == stationary:
+        if mine is not None and mine == stationary and len(out.get(first, ())) < most - 1:
             out.setdefault(first, []).append(i)
         else:
             first, stationary = i, mine

@@ -63,6 +63,9 @@ _COMPARED = 4000
 """Instructions of straight-line code up to which two windows and two orders are compared: it takes
 four times as long."""
 
+_SHARING = 2
+"""Products of a stationary that stay together in straight-line code."""
+
 _WORTH = 0.98
 """Of the estimated time in program order, that the order of demand has to beat."""
 
@@ -395,13 +398,16 @@ def _numbered(segment: Sequence[Node]) -> list[Node]:
     return [n.numbered(i) for i, n in enumerate(segment)]
 
 
-def _by_demand(listing: Listing, segment: Sequence[Node], around: tuple[int, ...]) -> list[Node]:
-    """Straight-line nodes in the order of demand."""
+def _by_demand(
+    listing: Listing, segment: Sequence[Node], around: tuple[int, ...], sharing: int = 1 << 30
+) -> list[Node]:
+    """Straight-line nodes in the order of demand, at most `sharing` products of a stationary
+    together."""
     nodes = _numbered(segment)
     shared: Shared = {LOOP + number: (0, 0) for number in around}
     found = dependences(nodes, listing.buffers, listing.bounds, placed=False, shared=shared)
     records = [node.record for node in nodes if node.record is not None]
-    return [segment[i] for i in demand_order(records, found)]
+    return [segment[i] for i in demand_order(records, found, sharing)]
 
 
 def _order_segment(
@@ -418,8 +424,10 @@ def _order_segment(
     chosen = windows if compared else windows[:1]
     end, order = _scheduled(listing, segment, outside, around, machine, chosen)
     if compared:
-        moved = _by_demand(listing, segment, around)
-        other, by_demand = _scheduled(listing, moved, outside, around, machine, chosen)
+        moved = _by_demand(listing, segment, around, _SHARING)
+        other, by_demand = _scheduled(
+            listing, moved, outside, around, machine, chosen, within_banks=True
+        )
         if other < end * _WORTH:
             record("nc-order", "ns saved by the order of demand", round(end - other))
             return by_demand
@@ -433,9 +441,12 @@ def _scheduled(
     around: tuple[int, ...],
     machine: Machine,
     windows: Sequence[int],
+    *,
+    within_banks: bool = False,
 ) -> tuple[float, list[Node]]:
     """The time (ns) of straight-line nodes, and the order of their start times in the window that
-    ends first."""
+    ends first. `within_banks`: without end where more of PSUM is live in the order given than there
+    is."""
     buffers = listing.buffers
     nodes = _numbered(segment)
     shared: Shared = {LOOP + number: (0, 0) for number in around}
@@ -444,6 +455,8 @@ def _scheduled(
     elsewhere = outside.before & banks
     lasting = (outside.after & banks) - elsewhere
     psum = PsumDemand.of(nodes, buffers, machine, elsewhere, lasting)
+    if psum is None and within_banks:
+        return float("inf"), list(segment)
     if psum is None:  # then less carefully: with the banks that a loop before has used last
         left = elsewhere & outside.after
         psum = PsumDemand.of(nodes, buffers, machine, left, lasting, elsewhere - left)

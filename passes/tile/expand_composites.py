@@ -30,6 +30,7 @@ from neuronir.passes.hlo.inline import move_block
 from neuronir.passes.hlo.support.values import element, ints
 from neuronir.passes.hlo.support.walk import erase_dead, functions
 from neuronir.passes.lowering.products.epilogue import COMPOSITES
+from neuronir.passes.tile.casts import cast_at_once
 from neuronir.passes.tile.counted_loops import write_loops
 from neuronir.passes.tile.expand_convolutions import expand_convolution
 from neuronir.passes.tile.expand_recurrences import expand_recurrence
@@ -102,6 +103,8 @@ def expand(block: Block) -> None:
     for inner in list(block.ops):
         if inner.name == "hlo.subtract":
             add_negation(inner)
+    for inner in list(block.ops):
+        cast_at_once(inner)
     for inner in reversed(list(block.ops)):
         erase_dead(inner)
 
@@ -166,7 +169,8 @@ def add_negation(op: Operation) -> None:
 
 def scale_behind(op: Operation) -> None:
     """(x / broadcast(d)) @ y as (x @ y) / broadcast(d) where d does not vary along what is
-    contracted: fewer elements are divided. Also behind a conversion of the quotient."""
+    contracted: fewer elements are divided. Also behind a conversion of the quotient. Not where the
+    product has more than a fourth of the elements: in front they lie as what divides them."""
     for which in (0, 1):
         cast = op.operands[which].owner
         chain: list[Operation] = []
@@ -174,6 +178,8 @@ def scale_behind(op: Operation) -> None:
             chain.append(cast)
             cast = cast.operands[0].owner
         if not isinstance(cast, Operation) or cast.name != "hlo.divide":
+            continue
+        if 4 * prod(shape_of(op.results[0])) > prod(shape_of(cast.results[0])):
             continue
         wide = cast.operands[1].owner
         if not isinstance(wide, Operation) or wide.name != "hlo.broadcast":

@@ -1,5 +1,7 @@
 """The order of demand: a permutation that keeps dependences and puts work before what needs it."""
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -45,6 +47,22 @@ def test_a_product_waits_for_what_is_being_ordered() -> None:
     records = [_matmul(0), _copy(), _matmul(0), _copy()]
     predecessors = [{}, {0: True}, {1: True}, {1: True, 2: True}]
     assert demand_order(records, predecessors) == [0, 1, 2, 3]
+
+
+def test_few_products_of_a_stationary_stay_together() -> None:
+    """Each of four products of one stationary has a reader; two of them take banks at a time."""
+    records = [*[_matmul(0)] * 4, *[_copy()] * 4]
+    predecessors = [{}, {}, {}, {}, {0: True}, {1: True}, {2: True}, {3: True}]
+    assert demand_order(records, predecessors, 2) == [0, 1, 4, 5, 2, 3, 6, 7]
+
+
+def test_a_sum_begins_when_all_of_it_is_there() -> None:
+    """Product 1 begins a sum that 3 ends; 2 makes what 3 reads."""
+    begins = _matmul(0)
+    ends = replace(begins, params={"accumulate": 1}, src=(_pattern(512), _pattern(64)))
+    records = [_copy(), begins, _copy(), ends, _copy()]
+    predecessors = [{}, {0: True}, {}, {1: True, 2: True}, {3: True}]
+    assert demand_order(records, predecessors) == [0, 2, 1, 3, 4]
 
 
 @given(st.lists(st.tuples(st.sets(st.integers(0, 40)), st.integers(0, 3)), min_size=1, max_size=40))

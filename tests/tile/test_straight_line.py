@@ -1,9 +1,13 @@
 """Code outside of loops: pieces, buffers that are written over, and values where they belong."""
 
+import re
+
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import MemRefType
+from xdsl.dialects.builtin import ArrayAttr, MemRefType
 
+from neuronir.dialects.hlo.linear import DotOp
+from neuronir.dialects.nc.attributes import PatternAttr
 from neuronir.driver import CompileOptions, compile_text
 from tests.differential.stages import failures
 from tests.tile.test_found import arguments
@@ -102,3 +106,93 @@ def buffers(text: str) -> list[int]:
 def test_a_padded_value_is_made_in_its_place() -> None:
     """The image of the convolution has other readers, and no buffer beside the padded one."""
     assert sum(n >= 500 for n in buffers(PADDED)) == 1
+
+
+WINDOWS = """
+HloModule m
+
+max {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] maximum(a, b)
+}
+
+add {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}
+
+ENTRY e {
+  x = f32[W,T,C] parameter(0)
+  w = f32[C,3C] parameter(1)
+  o = f32[C,C] parameter(2)
+  qkv = f32[W,T,3C] dot(x, w), lhs_contracting_dims={2}, rhs_contracting_dims={0}
+  parts = f32[W,T,3,H,D] reshape(qkv)
+  heads = f32[3,W,H,T,D] transpose(parts), dimensions={2,0,3,1,4}
+  q1 = f32[1,W,H,T,D] slice(heads), slice={[0:1],[0:W],[0:H],[0:T],[0:D]}
+  q = f32[W,H,T,D] reshape(q1)
+  k1 = f32[1,W,H,T,D] slice(heads), slice={[1:2],[0:W],[0:H],[0:T],[0:D]}
+  k = f32[W,H,T,D] reshape(k1)
+  v1 = f32[1,W,H,T,D] slice(heads), slice={[2:3],[0:W],[0:H],[0:T],[0:D]}
+  v = f32[W,H,T,D] reshape(v1)
+  s = f32[W,H,T,T] dot(q, k), lhs_batch_dims={0,1}, rhs_batch_dims={0,1},
+      lhs_contracting_dims={3}, rhs_contracting_dims={3}
+  low = f32[] constant(-inf)
+  m = f32[W,H,T] reduce(s, low), dimensions={3}, to_apply=max
+  mw = f32[W,H,T,T] broadcast(m), dimensions={0,1,2}
+  d = f32[W,H,T,T] subtract(s, mw)
+  e = f32[W,H,T,T] exponential(d)
+  zero = f32[] constant(0)
+  t = f32[W,H,T] reduce(e, zero), dimensions={3}, to_apply=add
+  tw = f32[W,H,T,T] broadcast(t), dimensions={0,1,2}
+  p = f32[W,H,T,T] divide(e, tw)
+  y = f32[W,H,T,D] dot(p, v), lhs_batch_dims={0,1}, rhs_batch_dims={0,1},
+      lhs_contracting_dims={3}, rhs_contracting_dims={2}
+  z = f32[W,T,H,D] transpose(y), dimensions={0,2,1,3}
+  r = f32[W,T,C] reshape(z)
+  ROOT out = f32[W,T,C] dot(r, o), lhs_contracting_dims={2}, rhs_contracting_dims={0}
+}
+"""
+
+
+def windows(count: int, tokens: int, heads: int, depth: int) -> str:
+    """Attention inside of windows, of heads of `depth` features."""
+    numbers = {"3C": 3 * heads * depth, "C": heads * depth, "W": count, "T": tokens}
+    text = WINDOWS
+    for name, n in {**numbers, "H": heads, "D": depth}.items():
+        text = re.sub(rf"(?<=[\[,:]){name}(?=[\],])", str(n), text)
+    return text
+
+
+@pytest.mark.parametrize("sizes", [(4, 64, 4, 32), (6, 49, 3, 32), (4, 25, 2, 64), (3, 40, 5, 16)])
+def test_windows_agree(sizes: tuple[int, int, int, int]) -> None:
+    """Products whose batch lies on partitions beside what is contracted, or beside their rows."""
+    text = windows(*sizes)
+    assert not failures(text, arguments(text), "matmult", None, ("tiled", "virtual", "binary"))
+
+
+def test_heads_stay_on_their_partitions() -> None:
+    """Heads of 32 features: scores read them where the projection has left them, and the second
+    product writes them where the next projection reads them."""
+    options = CompileOptions(compile_to="virtual", tiling="always")
+    module = compile_text(windows(8, 64, 4, 32), "trn1", options).module
+    starts = set()
+    for op in module.walk():
+        patterns = op.properties.get("patterns")
+        if op.name == "nc.matmul" and isinstance(patterns, ArrayAttr):
+            stationary = patterns.data[1]
+            assert isinstance(stationary, PatternAttr)
+            if stationary.data.partitions == 32:
+                starts.add(stationary.data.start)
+    assert starts == {0, 32, 64, 96}
+
+
+def test_several_conversions_are_one() -> None:
+    """Queries, keys and values are converted as they leave PSUM, before they are told apart."""
+    module = compile_text(
+        windows(8, 64, 4, 32), "trn1", CompileOptions(compile_to="tiled", tiling="always")
+    ).module
+    casts = [op for op in module.walk() if op.name == "hlo.convert"]
+    assert sum(isinstance(op.operands[0].owner, DotOp) for op in casts) == 2
+    assert not any(op.operands[0].owner.name == "hlo.slice" for op in casts)  # type: ignore[union-attr]

@@ -46,6 +46,11 @@ LEAST_WEIGHT = 0.25
 """What a ns of a resource with nothing to do counts: it may still hold up what follows."""
 
 
+WAITS = 1.02
+"""What a transpose counts more of which every tile has elements from the first to the last: it
+cannot begin before all of the value is there."""
+
+
 class Costs:
     """Costs of one machine, a ns of each resource by its weight."""
 
@@ -154,7 +159,10 @@ class Costs:
             out += size / rows * ELEMENT_NS
         per_bank = max(1, m.psum_bank_bytes // max(dtype.size, 2) // max(rows, 1))
         out += -(-blocks // per_bank) * START_NS
-        return self.weights.pe * pe + self.weights.vector * out
+        total = self.weights.pe * pe + self.weights.vector * out
+        if any(a.end == size for a, _ in target):
+            total *= WAITS
+        return total
 
     def _halves(
         self, shape: tuple[int, ...], dtype: DType, source: Partition, target: Partition

@@ -13,6 +13,7 @@ from xdsl.ir import Operation, SSAValue
 from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.dialects.nc.data_types import dtype_of
 from neuronir.dialects.nc.enums import DType
+from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.tile.interface import REDUCED, tiling_of
 from neuronir.dialects.tile.rules import ELEMENTWISE, combiner, contracting, shape_of
 from neuronir.passes.hlo.support.values import integer, ints
@@ -226,13 +227,64 @@ def kept_and_reduced(
 @register_plans("hlo.dot")
 def _dot(op: Operation, costs: Costs) -> list[Plan]:
     out = []
+    rows = [
+        (which, result)
+        for which in (0, 1)
+        for result in rows_of_result(op, which, costs.machine.pe_columns)
+    ]
+    rows += [(which, r) for which, own_ in rows for r in beside_rows(op, own_, costs.machine)]
     for k in contracted_digits(op, costs.limit):
-        for which in (0, 1):
-            for result in rows_of_result(op, which, costs.machine.pe_columns):
-                cost = product_ns(op, which, positions(k[0]), max(1, positions(result)), costs)
-                needs = (k[0], k[1])
-                out.append(Plan(needs, result, cost, which))
+        depth = positions(k[0])
+        beside = beside_contraction(op, k, costs.machine)
+        for which, result in rows:
+            cost = product_ns(op, which, depth, result, costs)
+            out += [Plan(needs, result, cost, which) for needs in (k, *beside)]
     return [*out, *_rows_of_batches(op, costs)]
+
+
+def parts_of_partitions(machine: Machine, size: int) -> int:
+    """How many groups of `size` partitions may lie behind one another, each to be used alone."""
+    starts = machine.partition_starts.get(size, ())
+    return len(starts) if starts == tuple(range(0, len(starts) * size, size)) else 1
+
+
+def beside_rows(op: Operation, rows: Partition, machine: Machine) -> list[Partition]:
+    """The rows of a product on partitions, with digits of the batch beside them: products then
+    write to other partitions."""
+    if span(rows) != positions(rows):
+        return []
+    shape = shape_of(op.results[0])
+    out: dict[Partition, None] = {}
+    for d in range(len(ints(op, "lhs_batch_dims"))):
+        for a in digits(shape, d, parts_of_partitions(machine, span(rows))):
+            if a.size > 1:
+                out[in_order([(a, span(rows)), *rows])] = None
+    return list(out)
+
+
+def beside_contraction(
+    op: Operation, k: tuple[Partition, Partition], machine: Machine
+) -> list[tuple[Partition, Partition]]:
+    """What is contracted on partitions, together with digits of the batch: products then read other
+    partitions, which begin where those of an operand may."""
+    depth = positions(k[0])
+    most = parts_of_partitions(machine, depth)
+    if span(k[0]) != depth or most < 2:
+        return []
+    shapes = [shape_of(v) for v in op.operands]
+    strides = [row_major(s) for s in shapes]
+    dims = [ints(op, name) for name in ("lhs_batch_dims", "rhs_batch_dims")]
+    out: dict[tuple[Partition, Partition], None] = {}
+    for left, right in zip(*dims, strict=True):
+        for a in digits((shapes[0][left],), 0, most):
+            if a.size == 1:
+                continue
+            both = [
+                in_order([(atom(a.size, a.stride * strides[which][d]), depth), *k[which]])
+                for which, d in enumerate((left, right))
+            ]
+            out[both[0], both[1]] = None
+    return list(out)
 
 
 MOST_STEPS = 64
@@ -351,10 +403,12 @@ def rows_of_result(op: Operation, which: int, limit: int) -> list[Partition]:
     return [p for p in found if 4 * positions(p) > most]
 
 
-def product_ns(op: Operation, which: int, depth: int, rows: int, costs: Costs) -> float:
+def product_ns(op: Operation, which: int, depth: int, result: Partition, costs: Costs) -> float:
     """PE's time of a product and the time of its evictions."""
     m = costs.machine
     shape = shape_of(op.results[0])
+    border = prod(shape[len(ints(op, "lhs_batch_dims")) :])
+    rows = prod([a.size for a, _ in result if a.stride < border])
     lhs = shape_of(op.operands[which])
     tiling = tiling_of(op)
     assert tiling is not None
@@ -367,7 +421,7 @@ def product_ns(op: Operation, which: int, depth: int, rows: int, costs: Costs) -
     width = max(m.matmul_min_cycles, columns / streams)
     each = width + m.matmul_overhead_cycles + rows / m.stationary_load_divisor
     pe = tiles * streams * passes * each / m.pe_ghz
-    out = costs.elementwise(shape, (), 1.0) / max(1, rows)
+    out = costs.elementwise(shape, (), 1.0) / max(1, positions(result))
     return costs.weights.pe * pe + out
 
 

@@ -133,12 +133,17 @@ def _packed(sizes: list[int]) -> tuple[tuple[int, int], ...]:
     return tuple(out) or ((1, 1),)
 
 
+MOST_COLUMNS = 4
+"""Digits of what PE transposes at once: the dimensions of an access."""
+
+
 def _turns(form: Form, target: Form, how: Way) -> bool:
     """Whether a copy, as it lies, is transposed as a layout says."""
     if form.start or form.partitions != max(1, positions(form.partition)):
         return False
     columns = _dims(form, [a for a, _ in target.partition])
-    if columns is None or len(columns) > 2:
+    most = MOST_COLUMNS if how is Way.TRANSPOSE else 2  # halves take dimensions, too
+    if columns is None or len(columns) > most:
         return False
     return how is not Way.BLOCKS or len(columns) <= 1
 

@@ -51,10 +51,11 @@ def hand_on(state: Lower, op: Operation, product: Pieces) -> None:
 
 
 def _by_rows(state: Lower, op: Operation) -> bool:
-    """Whether the batch of a product lies on partitions: then DVE computes it."""
+    """Whether the batch of a product alone lies on partitions: then DVE computes it."""
     batch = len(ints(op, "lhs_batch_dims"))
     pieces = cut(state.place(op.results[0]).partition, shape_of(op.results[0])) or ()
-    return any(0 <= d < batch for _, _, d in pieces)
+    dims = [d for _, _, d in pieces if d >= 0]
+    return bool(dims) and all(d < batch for d in dims)
 
 
 def lower_rows(state: Lower, op: Operation) -> None:
@@ -251,7 +252,14 @@ class Product:
         state, s, v = self.state, self.stationary, 1 - self.stationary
         here = state.emitter.source
         batch = len(ints(self.op, "lhs_batch_dims"))
-        rows = [b for a, _ in self.form.partition for b in self._cut_rows(a)]
+        border = prod(self.shape[batch:])
+        parts = [(a, step) for a, step, d in self._on_partitions() if 0 <= d < batch]
+        rows = [
+            b
+            for a, _ in self.form.partition
+            if a.stride < border
+            for b in self._cut_rows(a, border)
+        ]
         count = max(1, prod(a.size for a in rows))
         free = self._free()
         moving = {d for d in self.maps[v] if d >= batch}
@@ -268,17 +276,25 @@ class Product:
                 group, rest = together(outer, width, self.bank)
             for number in numbers_of([*rest, *beside]):
                 total = prod(a.size for a in group) * width
-                psum = state.psum(count, total)
+                psum = state.psum(count * prod(a.size for a, _ in parts), total)
                 state.emitter.source = self.source
                 for i, extra in enumerate(numbers_of(group)):
-                    at = first + number + extra
-                    self._matmuls(psum, at, i * width, inner, stationary, contraction, width, depth)
+                    for start, also in _starts(parts):
+                        target = replace(psum, start=start, partitions=count, offset=i * width)
+                        target = replace(target, free=((1, width),))
+                        at = first + number + extra + also
+                        self._matmuls(target, at, inner, stationary, contraction, depth)
                 state.emitter.source = here
                 yield Piece(psum, first + number, (*group, *inner))
 
-    def _cut_rows(self, a: Atom) -> Sequence[Atom]:
+    def _on_partitions(self) -> Sequence[tuple[Atom, int, int]]:
+        """(digit, step, dimension) of the result's digits on partitions."""
+        return cut(self.form.partition, self.shape) or ()
+
+    def _cut_rows(self, a: Atom, border: int) -> Sequence[Atom]:
+        """A digit of the rows, cut at dimensions; without what of it is of the batch."""
         cuts = {c for s, n in zip(self.strides, self.shape, strict=True) for c in (s, s * n)}
-        parts = list(split_at(a, cuts) or (a,))
+        parts = [b for b in split_at(a, cuts) or (a,) if b.stride < border]
         out: list[Atom] = []
         for b in parts:
             mine = self.side(self.stationary, b)
@@ -299,37 +315,39 @@ class Product:
 
     def _matmuls(
         self,
-        psum: View,
+        target: View,
         number: int,
-        column: int,
         inner: Sequence[Atom],
         stationary: Sequence[tuple[int, int]],
         contraction: Sequence[tuple[int, int]],
-        width: int,
         depth: int,
     ) -> None:
         s, v = self.stationary, 1 - self.stationary
         left, right = self.forms[s], self.forms[v]
-        base = [left.locate(self.number(s, number))[1], right.locate(self.number(v, number))[1]]
+        (low, x0), (low_too, y0) = (
+            left.locate(self.number(s, number)),
+            right.locate(self.number(v, number)),
+        )
+        if low != low_too:
+            raise NeuronError("NIR_TIL008", "a batch lies differently in the operands of a product")
         moving = [self._access(v, a) for a in inner]
-        target = replace(psum, free=((1, width),), offset=column)
         for i, (x, y) in enumerate(contraction):
             a = View(
                 left.buffer,
-                0,
+                low,
                 depth,
                 tuple(stationary) or ((1, 1),),
-                base[0] + x,
+                x0 + x,
                 left.indices,
                 0,
                 left.dtype,
             )
             b = View(
                 right.buffer,
-                0,
+                low,
                 depth,
                 tuple(moving) or ((1, 1),),
-                base[1] + y,
+                y0 + y,
                 right.indices,
                 0,
                 right.dtype,
@@ -358,6 +376,14 @@ def column_blocks(
     yield 0, [atom(size, last.stride)], [*outer, atom(whole, last.stride * size)]
     if left:
         yield whole * size * last.stride, [atom(left, last.stride)], outer
+
+
+def _starts(parts: Sequence[tuple[Atom, int]]) -> list[tuple[int, int]]:
+    """(partition, element of the result) at which each part of the partitions begins."""
+    out = [(0, 0)]
+    for a, step in parts:
+        out = [(p + i * step, n + i * a.stride) for p, n in out for i in range(a.size)]
+    return out
 
 
 def column_block(columns: Sequence[Atom], bank: int) -> tuple[list[Atom], list[Atom]]:

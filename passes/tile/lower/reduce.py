@@ -20,7 +20,7 @@ from neuronir.passes.tile.lower.across import add_partitions, compare_partitions
 from neuronir.passes.tile.lower.memory import copy
 from neuronir.passes.tile.lower.partial_sums import in_pieces
 from neuronir.passes.tile.lower.state import Lower, register_lowering
-from neuronir.passes.tile.lower.steps import PIECE
+from neuronir.passes.tile.lower.steps import LEAST_ROW, PIECE
 from neuronir.passes.tile.lower.values import Number
 from neuronir.passes.tile.numbers import number_of
 
@@ -100,7 +100,10 @@ def sums_rows(state: Lower, op: Operation, value: SSAValue, out: Form) -> bool:
     if any(a.stride < x.end and x.stride < a.end for a, _ in out.partition for x in axes):
         return False
     outer, inner = split_free(op, out)
-    if not inner or prod(a.size for a in inner) > state.machine.max_free_psum:
+    row = prod(a.size for a in inner)
+    if not inner or row > state.machine.max_free_psum:
+        return False
+    if outer and row < LEAST_ROW:  # DVE adds up many short rows in less than their starts take ACT
         return False
     strides = [out.stride(a) or 0 for a in inner]
     return max(strides) < min([out.stride(a) or 0 for a in outer], default=1 << 60)

@@ -4,12 +4,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
+from xdsl.dialects.builtin import TensorType
+
 from neuronir.dialects.nc.enums import DType, Space
 from neuronir.dialects.nc.ops import View
 from neuronir.dialects.nc.records import space_of
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.lowering.layouts.layout import Atom, Form, dense
 from neuronir.passes.lowering.layouts.views import Chunk, Dim, chunks, numbers_of, plan
+from neuronir.passes.tile.lower.row_pieces import MOST, spreads
 from neuronir.passes.tile.lower.state import Lower
 from neuronir.passes.tile.lower.values import Held, Lazy, Number, Piece, Value
 
@@ -56,7 +59,7 @@ def steps(
     cut = max((leading(dims, 1 + len(forms) + i) for i in range(len(extra))), default=0)
     limit = state.machine.max_free_sbuf
     if not scalars and not state.emitter.depth:
-        limit = PIECE
+        limit = min(PIECE, piece_of_rows(state, prod(a.size for a, _ in out.free)))
     if any(space_of(f.buffer) is Space.PSUM for f in forms):
         limit = min(limit, state.machine.max_free_psum)
     outer, inner = dims[:cut], dims[cut:]
@@ -70,6 +73,19 @@ def steps(
                 at.partitions,
                 tuple((d.atom, d.strides[0]) for d in at.dims),
             )
+
+
+def piece_of_rows(state: Lower, elements: int) -> int:
+    """Elements of a partition that an instruction of the op that is lowered takes, of so many."""
+    op = state.emitter.source
+    if elements >= PIECE or op is None or len(op.results) != 1:
+        return PIECE
+    (result,) = op.results
+    repeats = max(spreads(result), 1)
+    if not isinstance(result.type, TensorType):
+        return PIECE
+    pieces = min(MOST, 2 * elements * repeats // PIECE)
+    return -(-elements // pieces) if pieces > 1 else PIECE
 
 
 def _out_of_psum(

@@ -1,0 +1,77 @@
+"""Conversions to narrower floats, right behind what makes a value: whoever takes it out of PSUM
+converts it, and views are of the narrower value."""
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from neuronir.dialects.hlo.unary import ConvertOp
+from neuronir.dialects.support.dtypes import byte_size, is_float
+from neuronir.dialects.tile.rules import shape_of
+from neuronir.passes.hlo.support.values import element, tensor
+from neuronir.passes.hlo.support.walk import erase_dead
+
+VIEWS = frozenset(("hlo.reshape", "hlo.bitcast", "hlo.transpose", "hlo.slice"))
+"""Ops that move elements and read each at most once."""
+
+
+def cast_at_once(op: Operation) -> None:
+    """Convert a result where it is made, if several read it, through views, and all of them convert
+    it to the same narrower float: the bits are the same, and less of it lies around."""
+    if op.name in VIEWS or op.name in ("hlo.convert", "hlo.constant", "hlo.iota"):
+        return
+    if len(op.results) != 1 or not isinstance(op.results[0].type, TensorType):
+        return
+    (result,) = op.results
+    if not any(use.operation.name in VIEWS for use in result.uses) or not is_float(element(result)):
+        return
+    views: list[Operation] = []
+    casts: list[Operation] = []
+    if not _readers(result, op.parent, views, casts):
+        return
+    kinds = {element(c.results[0]) for c in casts}
+    if len(kinds) != 1 or len(casts) < 2:
+        return
+    (kind,) = kinds
+    if not is_float(kind) or byte_size(kind) >= byte_size(element(result)):
+        return
+    _narrow(op, result, kind, views, casts)
+
+
+def _readers(
+    value: SSAValue, block: Block | None, views: list[Operation], casts: list[Operation]
+) -> bool:
+    """Gather the views of a value and what converts those; False where anything else reads it."""
+    for use in value.uses:
+        reader = use.operation
+        if reader.parent is not block:
+            return False
+        if reader.name == "hlo.convert":
+            casts.append(reader)
+        elif reader.name in VIEWS:
+            views.append(reader)
+            if not _readers(reader.results[0], block, views, casts):
+                return False
+        else:
+            return False
+    return bool(casts)
+
+
+def _narrow(
+    op: Operation,
+    result: SSAValue,
+    kind: Attribute,
+    views: list[Operation],
+    casts: list[Operation],
+) -> None:
+    new = ConvertOp.create(operands=[result], result_types=[tensor(shape_of(result), kind)])
+    new.location = op.location
+    assert op.parent is not None
+    op.parent.insert_op_after(new, op)
+    for use in list(result.uses):
+        if use.operation is not new:
+            use.operation.operands[use.index] = new.results[0]
+    for view in views:
+        view.results[0]._type = tensor(shape_of(view.results[0]), kind)
+    for cast in casts:
+        cast.results[0].replace_all_uses_with(cast.operands[0])
+        erase_dead(cast)
