@@ -256,7 +256,10 @@ def _reduce_window(op: Operation) -> Tiling | None:
 
 @register_tiling("hlo.composite")
 def _composite(op: Operation) -> Tiling | None:
-    """What the ops of the region say together."""
+    """What the ops of the region say together; of the best of rows, that rows are whole."""
+    if any(inner.name == "hlo.topk" for inner in op.regions[0].block.ops):
+        last = len(shape_of(op.results[0])) - 1
+        return Tiling(((*range(last), WHOLE),), frozenset({last}))
     return tiling_of_block(op.regions[0].block, len(shape_of(op.results[0])))
 
 

@@ -172,15 +172,16 @@ def _scatter(op: Operation) -> Problem | None:
 
 
 def _sort(op: Operation) -> Problem | None:
-    """What composite sort_rows means is a sort."""
+    """What composites of rows mean is a sort, or a part of one."""
     parent = op.parent_op()
     if parent is not None and parent.name == "hlo.composite":
         return None
-    return Problem("NCC_EVRF001", "its comparator is not supported, or its rows are too long")
+    return Problem("NCC_EVRF001", "what it compares is not supported, or its rows are too long")
 
 
 CHECKS: dict[str, Check] = {
     "sort": _sort,
+    "topk": _sort,
     "while": _while,
     "reduce": _reduce,
     "reduce_window": _reduce_window,
@@ -204,7 +205,7 @@ _OTHERS = (
 
 TRN1 = Legality(
     "trn1",
-    frozenset((_ELEMENTWISE + " " + _OTHERS + " sort").split()),
+    frozenset((_ELEMENTWISE + " " + _OTHERS + " sort topk").split()),
     frozenset("pred s8 s16 s32 s64 u8 u16 u32 f16 bf16 f32 f8e4m3 f8e5m2 f8e3m4".split()),
 )
 INF1 = Legality(

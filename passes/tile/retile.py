@@ -1,13 +1,16 @@
 """An op at the size of a tile."""
 
 from collections.abc import Mapping, Sequence
+from typing import cast
 
-from xdsl.dialects.builtin import DenseArrayBase, TensorType, i64
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, TensorType, TupleType, i64
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue, TypeAttribute
 
 from neuronir.dialects.hlo.attributes import i64_array
+from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.hlo.support.values import ints
+from neuronir.passes.tile.row_composites import TOPS
 
 
 def resized(type_: Attribute, shape: Sequence[int]) -> TensorType[Attribute]:
@@ -71,12 +74,37 @@ def _region(
     block = region.block
     if all(shape_of(a) == () for a in block.args):
         return region.clone()
+    if isinstance(op, CompositeOp) and op.kind.data in TOPS:
+        return _tops(block, shape_of(op.operands[0]), operands[0])
     new = Block(arg_types=[v.type for v in operands])
     sizes = {shape_of(v): tuple(shape_of(w)) for v, w in zip(op.operands, operands, strict=True)}
     sizes[shape_of(op.results[0])] = tuple(shape)
     mapping: dict[SSAValue, SSAValue] = dict(zip(block.args, new.args, strict=True))
     for inner in block.ops:
         new.add_op(_inside(inner, mapping, sizes))
+    return Region(new)
+
+
+def _tops(block: Block, old: Sequence[int], operand: SSAValue) -> Region:
+    """The region of what takes the best of rows, of which there are others."""
+    before, rows = tuple(old[:-1]), shape_of(operand)[:-1]
+
+    def other(type_: Attribute) -> Attribute:
+        if isinstance(type_, TupleType):
+            return TupleType(ArrayAttr([cast(TypeAttribute, other(t)) for t in type_.types]))
+        shape = shape_of(type_)
+        return resized(type_, (*rows, *shape[len(before) :]))
+
+    new = Block(arg_types=[operand.type])
+    mapping: dict[SSAValue, SSAValue] = {block.args[0]: new.args[0]}
+    for inner in block.ops:
+        copy = type(inner).create(
+            operands=[mapping[v] for v in inner.operands],
+            result_types=[other(r.type) for r in inner.results],
+            properties=inner.properties,
+        )
+        mapping.update(zip(inner.results, copy.results, strict=True))
+        new.add_op(copy)
     return Region(new)
 
 

@@ -1,13 +1,17 @@
 """Composites that work on whole rows, which stay what they are on tiles."""
 
+from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation
 
 from neuronir.dialects.hlo.attributes import ints
 from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.passes.hlo.decompositions.row_sorts import SORT_ROWS
+from neuronir.passes.hlo.decompositions.row_tops import TOP_ROWS, TOP_VALUES
 from neuronir.passes.hlo.decompositions.searches import FIRST_MATCH
 
-ROWS = frozenset((FIRST_MATCH, SORT_ROWS))
+TOPS = frozenset((TOP_ROWS, TOP_VALUES))
+"""Those whose rows become shorter."""
+ROWS = frozenset((FIRST_MATCH, SORT_ROWS)) | TOPS
 """Their kinds: rows of dimension `axes` of the first operand lie on the free axis."""
 
 
@@ -22,3 +26,10 @@ def axis_of(op: CompositeOp) -> int:
     """The dimension along which its rows lie."""
     (axis,) = ints(op.params.data["axes"])
     return axis
+
+
+def count_of(op: CompositeOp) -> int:
+    """How many elements of a row it takes."""
+    count = op.params.data["k"]
+    assert isinstance(count, IntegerAttr)
+    return int(count.value.data)

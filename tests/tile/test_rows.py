@@ -203,3 +203,59 @@ def test_sorts(
     np.testing.assert_array_equal(bits(got), bits(wanted))
     if name == "total":
         np.testing.assert_array_equal(np.signbit(got), np.signbit(wanted))
+
+
+TOP = """HloModule m
+ENTRY e {
+  x = f32[SHAPE] parameter(0)
+  y = TYPE[SHAPE] convert(x)
+  t = (TYPE[KEPT], s32[KEPT]) topk(y), k=COUNT, largest=LARGEST
+  v = TYPE[KEPT] get-tuple-element(t), index=0
+  i = s32[KEPT] get-tuple-element(t), index=1
+  w = f32[KEPT] convert(v)
+  ROOT r = (f32[KEPT], s32[KEPT]) tuple(w, i)
+}"""
+
+
+def kinds(shape: tuple[int, ...]) -> np.ndarray:
+    """Rows of numbers, zeros, infinities and NaN of both signs, in all proportions."""
+    rng = np.random.default_rng(11)
+    x = np.round(rng.normal(size=shape) * 8).astype(np.float32) / 4
+    r = rng.random(shape)
+    special = np.array([np.nan, np.inf, -0.0, 0.0, -np.inf], np.float32)
+    x = np.where(r < 0.02, special[rng.integers(0, 5, shape)], x)
+    x[r < 0.002] = np.copysign(np.float32(np.nan), -1.0)
+    x[0] = -np.abs(x[0])
+    x[1] = -np.inf
+    x[1, [3, 7, 60]] = [-0.0, 5, np.nan]
+    x[2] = np.where(r[2] < 0.5, -0.0, 0.0)
+    x[3] = np.where(r[3] < 0.5, -np.inf, np.nan)
+    x[4] = np.where(r[4] < 0.5, np.copysign(np.float32(np.nan), -1.0), -np.inf)
+    return x
+
+
+@pytest.mark.parametrize("tiling", ["always", "never"])
+@pytest.mark.parametrize(
+    ("name", "shape", "k", "largest"),
+    [
+        ("f32", (8, 3000), 20, True),
+        ("f32", (16, 2003), 33, False),
+        ("f32", (140, 1000), 9, True),
+        ("bf16", (8, 700), 12, True),
+        ("f16", (130, 80), 5, False),
+        ("s8", (9, 64), 8, True),
+    ],
+)
+def test_tops(name: str, shape: tuple[int, ...], k: int, largest: bool, tiling: Tiling) -> None:
+    text = TOP.replace("SHAPE", ",".join(map(str, shape)))
+    text = text.replace("KEPT", ",".join(map(str, (*shape[:-1], k))))
+    text = text.replace("TYPE", name).replace("COUNT", str(k))
+    text = text.replace("LARGEST", str(largest).lower())
+    x = np.round(kinds(shape) * 4) if name != "s8" else mixed(shape, TYPES["f32"])
+    x = np.nan_to_num(x) if name == "s8" else x
+    program = compile_text(text, "trn1", CompileOptions(tiling=tiling)).program
+    assert program is not None
+    got = run(program, [x], get_machine("trn1")).outputs
+    wanted = run_xla(text, [x])
+    np.testing.assert_array_equal(bits(got[0]), bits(wanted[0]))
+    np.testing.assert_array_equal(got[1], wanted[1])

@@ -72,7 +72,7 @@ def sort(op: Operation, e: Emitter) -> SSAValue | None:
     if prod(rows) * rows[-1] <= _MOST_PAIRS:
         places = _ranked(arrays if key is None else [key], order, e)
         out = [
-            e.convert(places, element(a)) if counts_along(v, axis) else _taken(a, places, e)
+            e.convert(places, element(a)) if counts_along(v, axis) else taken(a, places, e)
             for a, v in zip(arrays, op.operands, strict=True)
         ]
         return _results(e, [e.transpose(v, back) for v in out])
@@ -123,7 +123,7 @@ def _counted(dims: tuple[int, ...], dimension: int, low: int, e: Emitter) -> SSA
     return counts if low == 0 else e.binary_number("add", counts, low)
 
 
-def _taken(array: SSAValue, places: SSAValue, e: Emitter) -> SSAValue:
+def taken(array: SSAValue, places: SSAValue, e: Emitter) -> SSAValue:
     """The elements of each row that the places name."""
     front = range(len(shape(array)) - 1)
     last = len(front)
@@ -376,7 +376,7 @@ def topk(op: Operation, e: Emitter) -> SSAValue | None:
         down = e.unary("not", key)
         if prod(dims) * n <= _MOST_PAIRS:
             places = e.slice(_ranked([down], _Order(None), e), starts, limits)
-            return e.tuple([_taken(x, places, e), e.convert(places, i32)])
+            return e.tuple([taken(x, places, e), e.convert(places, i32)])
         done = _network([down], index, n, _Order(None), e)
         keys, places = (e.slice(v, starts, limits) for v in done)
         keys = e.unary("not", keys)

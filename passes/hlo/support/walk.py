@@ -141,7 +141,8 @@ def rewrite_block(block: Block, rules: Mapping[str, Sequence[Rule]], *, inner: b
         patience -= 1
         replace(op, value)
         # Rules that undo each other must not hang a compile: what is there is correct, so go on.
-        again = (new for new in emitter.created if new.parent is not None and patience > 0)
+        # What a rule has put into a region is not in the way.
+        again = (new for new in emitter.created if new.parent is block and patience > 0)
         op = next(again, following)
     return count
 

@@ -2,7 +2,6 @@
 
 from math import prod
 
-from neuronir.dialects.hlo.attributes import ints
 from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.dialects.nc.enums import Engine
 from neuronir.passes.lowering.emitter import Emitter
@@ -12,15 +11,13 @@ from neuronir.passes.lowering.layouts.layout import (
     atom,
     dense,
     join,
-    row_major,
     split_at,
 )
-from neuronir.passes.lowering.layouts.natural import in_dimensions
-from neuronir.passes.lowering.layouts.values import new_value
+from neuronir.passes.lowering.layouts.values import new_value, reshape
 from neuronir.passes.lowering.layouts.views import chunks, walked
 from neuronir.passes.lowering.rows.network import PADDING, Words, new_words, row_size, sort_words
-from neuronir.passes.lowering.rules.reduce import full_value
-from neuronir.passes.lowering.state import Lowering, span
+from neuronir.passes.lowering.rows.top import form_of_rows
+from neuronir.passes.lowering.state import Lowering
 
 
 def sort_form(emitter: Emitter, form: Form, whole: Atom, target: Form | None = None) -> Form:
@@ -72,15 +69,9 @@ def _copy(emitter: Emitter, source: Form, target: Form) -> None:
 
 def lower_sort_rows(state: Lowering, op: CompositeOp) -> bool:
     """Lower a sort of rows, which it lays on the free axis."""
-    value = state.value(op.operands[0])
-    (axis,) = ints(op.params.data["axes"])
-    result = new_value(value.shape, value.dtype)
-    value = full_value(state, value)
-    kept = [d for d in range(len(value.shape)) if d != axis]
-    partition = in_dimensions(value.shape, kept, state.machine.partitions)
-    form = state.converter.ensure(value, partition, span(partition))
-    form = state.converter.by_dimensions(value, form)
-    whole = atom(value.shape[axis], row_major(value.shape)[axis])
-    result.forms.append(sort_form(state.emitter, form, whole))
-    state.set(op.results[0], result)
+    form, n = form_of_rows(state, op.operands[0])
+    shape = state.shape(op.results[0])
+    result = new_value((prod(shape[:-1]), n), state.dtype(op.results[0]))
+    result.forms.append(sort_form(state.emitter, form, atom(n, 1)))
+    state.set(op.results[0], reshape(result, shape))
     return True

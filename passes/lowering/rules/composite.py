@@ -4,12 +4,14 @@ from xdsl.ir import Operation
 
 from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.passes.hlo.decompositions.row_sorts import SORT_ROWS
+from neuronir.passes.hlo.decompositions.row_tops import TOP_ROWS, TOP_VALUES
 from neuronir.passes.hlo.decompositions.searches import FIRST_MATCH
 from neuronir.passes.lowering.products.epilogue import activation_of
 from neuronir.passes.lowering.rows.norms import lower_norm
 from neuronir.passes.lowering.rows.search import lower_first_match
 from neuronir.passes.lowering.rows.softmax import lower_softmax
 from neuronir.passes.lowering.rows.sort import lower_sort_rows
+from neuronir.passes.lowering.rows.top import lower_top
 from neuronir.passes.lowering.rules.pointwise import Pointwise
 from neuronir.passes.lowering.rules.recurrence import lower_recurrence
 from neuronir.passes.lowering.state import Lowering
@@ -21,6 +23,8 @@ DIRECT = {
     "recurrence": lower_recurrence,
     FIRST_MATCH: lower_first_match,
     SORT_ROWS: lower_sort_rows,
+    TOP_ROWS: lower_top,
+    TOP_VALUES: lower_top,
 }
 """Composites for which there are better instructions than those of their ops one by one; the rule
 gives False where it does not hold."""

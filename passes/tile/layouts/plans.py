@@ -30,7 +30,7 @@ from neuronir.passes.tile.layouts.maps import (
     span,
     through_dims,
 )
-from neuronir.passes.tile.row_composites import axis_of, rule_name
+from neuronir.passes.tile.row_composites import axis_of, count_of, rule_name
 
 
 @dataclass(frozen=True)
@@ -198,6 +198,24 @@ def _sort_rows(op: Operation, costs: Costs) -> list[Plan]:
         if own(c, prod(shape)) != c or pieces is None or any(d == axis for _, _, d in pieces):
             continue
         out.append(Plan((c,), c, costs.elementwise(shape, c, 1.5 * steps * (steps + 1))))
+    return out
+
+
+@register_plans("hlo.composite.top_rows", "hlo.composite.top_values")
+def _top(op: Operation, costs: Costs) -> list[Plan]:
+    """Rows on the free axis: up to three instructions for eight elements of each."""
+    assert isinstance(op, CompositeOp)
+    source, target = shape_of(op.operands[0]), shape_of(op.results[0])
+    last, size = len(source) - 1, prod(source)
+    passes = 6.0 * -(-count_of(op) // 8)
+    out = []
+    for c in candidates(source, costs.limit):
+        pieces = cut(own(c, size), source)
+        if own(c, size) != c or pieces is None or any(d == last for _, _, d in pieces):
+            continue
+        result = through_dims(c, source, target, [*range(last), None])
+        if result is not None:
+            out.append(Plan((c,), result, costs.elementwise(source, c, passes)))
     return out
 
 

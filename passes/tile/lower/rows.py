@@ -9,9 +9,10 @@ from neuronir.passes.lowering.layouts.layout import atom, row_major
 from neuronir.passes.lowering.layouts.views import chunks, plan
 from neuronir.passes.lowering.rows.search import Row, find_first
 from neuronir.passes.lowering.rows.sort import sort_form
+from neuronir.passes.lowering.rows.top import top_of_form
 from neuronir.passes.tile.lower.reduce import seen_from
 from neuronir.passes.tile.lower.state import Lower, register_lowering
-from neuronir.passes.tile.row_composites import axis_of
+from neuronir.passes.tile.row_composites import axis_of, count_of
 
 
 @register_lowering("hlo.composite.first_match")
@@ -47,4 +48,14 @@ def lower_sort_rows(state: Lower, op: Operation) -> None:
     form, out = state.held(op.operands[0]), state.allocate(op.results[0])
     whole = atom(shape[axis], row_major(shape)[axis])
     sort_form(state.emitter, form, whole, out)
+    state.set(op.results[0], out)
+
+
+@register_lowering("hlo.composite.top_rows", "hlo.composite.top_values")
+def lower_top(state: Lower, op: Operation) -> None:
+    """Eight elements of a row at a time."""
+    assert isinstance(op, CompositeOp)
+    n, width = shape_of(op.operands[0])[-1], shape_of(op.results[0])[-1]
+    form, out = state.held(op.operands[0]), state.allocate(op.results[0])
+    top_of_form(state.emitter, form, n, out, width, count_of(op))
     state.set(op.results[0], out)

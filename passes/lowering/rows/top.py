@@ -1,0 +1,117 @@
+"""The largest of rows that lie on the free axis, eight at a time."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import SSAValue
+
+from neuronir.dialects.hlo.control_flow import CompositeOp
+from neuronir.dialects.nc.enums import DType, Engine
+from neuronir.dialects.nc.ops import View
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.passes.lowering.emitter import Emitter
+from neuronir.passes.lowering.layouts.layout import Atom, Form, atom, dense, join, split_at
+from neuronir.passes.lowering.layouts.natural import in_dimensions
+from neuronir.passes.lowering.layouts.values import new_value, reshape
+from neuronir.passes.lowering.layouts.views import numbers_of, walked
+from neuronir.passes.lowering.rules.reduce import full_value
+from neuronir.passes.lowering.state import Lowering, span
+
+EIGHT = 8
+"""Elements that an instruction finds."""
+
+
+@dataclass(frozen=True)
+class TopRow:
+    """One row on each partition: its elements, in one dimension, and where its largest go, with
+    their places where those are wanted."""
+
+    elements: View
+    values: View
+    places: View | None
+
+
+def take_largest(emitter: Emitter, rows: Sequence[TopRow]) -> None:
+    """Write the k largest fp32 numbers of each row, falling, and their places (fp32), of equal ones
+    the first. Rows are of 8 to 16384 elements. Numbers are neither NaN nor, but for those that are
+    left at the end, -inf."""
+    for row in rows:
+        _largest(emitter, row)
+
+
+def _largest(emitter: Emitter, row: TopRow) -> None:
+    partitions, ((_, k),) = row.values.partitions, row.values.free
+    length = prod(n for _, n in row.elements.free)
+    wide = -(-k // EIGHT) * EIGHT
+    best = View(emitter.sbuf(partitions, wide, DType.F32), 0, partitions, ((1, EIGHT),))
+    where = None
+    if row.places is not None:
+        where = View(emitter.sbuf(partitions, wide, DType.U32), 0, partitions, ((1, EIGHT),))
+    here, rest = row.elements, None
+    for first in range(0, wide, EIGHT):
+        found = replace(best, offset=first)
+        emitter.emit("max8", [found], [here], {}, Engine.DVE)
+        if where is not None:
+            at = replace(where, offset=first)
+            emitter.emit("find_index8", [at], [here, found], {}, Engine.DVE)
+        if first + EIGHT < wide:
+            if rest is None:
+                buffer = emitter.sbuf(partitions, length, DType.F32)
+                rest = View(buffer, 0, partitions, ((1, length),))
+            params = {"value": float("-inf")}
+            emitter.emit("match_replace8", [rest], [here, found], params, Engine.DVE)
+            here = rest
+    emitter.copy(row.values, replace(best, free=((1, k),)), Engine.DVE)
+    if where is not None and row.places is not None:
+        emitter.copy(row.places, replace(where, free=((1, k),)), Engine.DVE)
+
+
+def top_of_form(emitter: Emitter, form: Form, n: int, target: Form, width: int, k: int) -> None:
+    """Write the `k` largest of each row of `n` elements of a copy into one of rows of `width`, on
+    the same partitions: behind them their places, where there is room for those."""
+    front = [b for a, _ in form.free for b in split_at(a, (n,)) or (a,) if b.stride >= n]
+    partitions = min(form.partitions, target.partitions)
+    inside, step = walked([form], [atom(n, 1)]), target.stride(atom(width, 1))
+    if step is None:
+        raise NeuronError("NIR_LOW003", "a row lies in pieces")
+    rows = []
+    for number in numbers_of(front):
+        elements = form.at(number, partitions, [(d.strides[0], d.size) for d in inside])
+        out = target.at(number // n * width, partitions, ((step, k),))
+        places = replace(out, offset=out.offset + k * step) if width > k else None
+        rows.append(TopRow(elements, out, places))
+    take_largest(emitter, rows)
+
+
+def lower_top(state: Lowering, op: CompositeOp) -> bool:
+    """Lower top_rows or top_values, with the rows on the free axis."""
+    form, n = form_of_rows(state, op.operands[0])
+    *front, width = state.shape(op.results[0])
+    count = op.params.data["k"]
+    assert isinstance(count, IntegerAttr)
+
+    def narrower(a: Atom) -> Atom:
+        return Atom(a.size, a.stride // n * width, a.unit // n * width, a.extent)
+
+    mine = tuple((narrower(a), step) for a, step in form.partition)
+    rows = [b for a, _ in form.free for b in split_at(a, (n,)) or (a,) if b.stride >= n]
+    free = [*(narrower(a) for a in rows), atom(width, 1)]
+    buffer = state.emitter.sbuf(form.partitions, prod(a.size for a in free), DType.F32)
+    out = Form(buffer, mine, join(dense(free)), copies=form.copies)
+    top_of_form(state.emitter, form, n, out, width, int(count.value.data))
+    made = new_value((prod(front), width), DType.F32)
+    made.forms.append(out)
+    state.set(op.results[0], reshape(made, (*front, width)))
+    return True
+
+
+def form_of_rows(state: Lowering, ssa: SSAValue) -> tuple[Form, int]:
+    """A copy of a value with its rows (the last dimension) on the free axis, and their length."""
+    value = full_value(state, state.value(ssa))
+    *front, n = value.shape
+    flat = reshape(value, (prod(front), n))
+    partition = in_dimensions(flat.shape, [0], state.machine.partitions)
+    form = state.converter.ensure(flat, partition, span(partition))
+    return state.converter.by_dimensions(flat, form), n
