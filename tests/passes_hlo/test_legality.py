@@ -11,13 +11,15 @@ NO_RULE = {"constant", "tuple", "get_tuple_element", "return"}
 """What holds a program together, and needs no instruction."""
 REFUSED = {"while", "custom_call"}
 """What stays only where it cannot be compiled; its check says why."""
+MEANT = {"sort", "topk"}
+"""What stays as the meaning of a composite of rows, which has a rule, and nowhere else."""
 
 
 @pytest.mark.parametrize("table", [TRN1, INF1], ids=lambda table: table.target)
 def test_legal_opcodes_have_a_rule(table: Legality) -> None:
-    judged = table.opcodes - NO_RULE - REFUSED
+    judged = table.opcodes - NO_RULE - REFUSED - MEANT
     assert {name for name in judged if f"hlo.{name}" not in RULES} == set()
-    assert REFUSED <= set(CHECKS)
+    assert REFUSED | MEANT <= set(CHECKS)
 
 
 _CONVOLUTION = """HloModule m
