@@ -34,6 +34,7 @@ from neuronir.passes.tile.casts import cast_at_once
 from neuronir.passes.tile.counted_loops import write_loops
 from neuronir.passes.tile.expand_convolutions import expand_convolution
 from neuronir.passes.tile.expand_recurrences import expand_recurrence
+from neuronir.passes.tile.factors import join_factors
 from neuronir.passes.tile.fit import check_elements
 from neuronir.passes.tile.float_indices import compare_in_floats
 from neuronir.passes.tile.group import is_source, is_view, views_between
@@ -103,6 +104,8 @@ def expand(block: Block) -> None:
     for inner in list(block.ops):
         if inner.name == "hlo.subtract":
             add_negation(inner)
+    for inner in list(block.ops):
+        join_factors(inner)
     for inner in list(block.ops):
         cast_at_once(inner)
     for inner in reversed(list(block.ops)):

@@ -1,6 +1,7 @@
 """Code outside of loops: pieces, buffers that are written over, and values where they belong."""
 
 import re
+from math import prod
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from xdsl.dialects.builtin import ArrayAttr, MemRefType
 
 from neuronir.dialects.hlo.linear import DotOp
 from neuronir.dialects.nc.attributes import PatternAttr
+from neuronir.dialects.tile.rules import shape_of
 from neuronir.driver import CompileOptions, compile_text
 from tests.differential.stages import failures
 from tests.tile.test_found import arguments
@@ -196,3 +198,83 @@ def test_several_conversions_are_one() -> None:
     casts = [op for op in module.walk() if op.name == "hlo.convert"]
     assert sum(isinstance(op.operands[0].owner, DotOp) for op in casts) == 2
     assert not any(op.operands[0].owner.name == "hlo.slice" for op in casts)  # type: ignore[union-attr]
+
+
+SCALED = """
+HloModule m
+
+add {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}
+
+ENTRY e {
+  x = f32[2,20,30,8,6] parameter(0)
+  g = f32[48] parameter(1)
+  zero = f32[] constant(0)
+  q = f32[2,20,30,8,6] multiply(x, x)
+  s = f32[2,8] reduce(q, zero), dimensions={1,2,4}, to_apply=add
+  r = f32[2,8] rsqrt(s)
+  rw = f32[2,20,30,8,6] broadcast(r), dimensions={0,3}
+  n = f32[2,20,30,8,6] multiply(x, rw)
+  f = f32[2,20,30,48] reshape(n)
+  gw = f32[2,20,30,48] broadcast(g), dimensions={3}
+  ROOT y = f32[2,20,30,48] multiply(f, gw)
+}
+"""
+
+
+@pytest.mark.parametrize("cast", ["none", "matmult"])
+def test_factors_are_joined(cast: str) -> None:
+    """The scale of each group and of each feature is one factor of the large value."""
+    assert not failures(SCALED, arguments(SCALED), cast, None, ("tiled", "virtual", "binary"))
+    module = compile_text(
+        SCALED, "trn1", CompileOptions(compile_to="tiled", tiling="always")
+    ).module
+    large = 2 * 20 * 30 * 48
+    products = [
+        op
+        for op in module.walk()
+        if op.name == "hlo.multiply" and prod(shape_of(op.results[0])) == large
+    ]
+    assert len(products) == 2  # the square, and the scale
+
+
+TURNED = """
+HloModule m
+
+ENTRY e {
+  x = f32[3,64,40] parameter(0)
+  w = f32[40,96] parameter(1)
+  d = f32[3,64,96] dot(x, w), lhs_contracting_dims={2}, rhs_contracting_dims={0}
+  ROOT t = f32[64,96,3] transpose(d), dimensions={1,2,0}
+}
+"""
+
+
+def test_a_result_is_made_in_its_order() -> None:
+    """What leaves in another order is taken out of PSUM in that order, and not copied again."""
+    assert not failures(TURNED, arguments(TURNED), "matmult", None, ("tiled", "virtual", "binary"))
+    assert sum(n >= 3 * 96 for n in buffers(TURNED)) == 1
+
+
+PLACES = """
+HloModule m
+
+ENTRY e {
+  x = f32[28,28,32] parameter(0)
+  w = f32[32,32] parameter(1)
+  ROOT d = f32[28,28,32] dot(x, w), lhs_contracting_dims={2}, rhs_contracting_dims={0}
+}
+"""
+
+
+def test_rows_of_a_product_lie_as_in_hbm() -> None:
+    """Each partition has seven places of an image row, one behind the other, and is stored as one
+    run."""
+    assert not failures(PLACES, arguments(PLACES), "matmult", None, ("tiled", "virtual", "binary"))
+    options = CompileOptions(compile_to="tiled", tiling="always")
+    module = compile_text(PLACES, "trn1", options).module
+    (dot,) = (op for op in module.walk() if op.name == "hlo.dot")
+    assert "[28p4], [4p1, 7f32], [32f1]" in str(dot.results[0].type)

@@ -64,7 +64,12 @@ def _pixels(n: Numbers, out: tuple[int, ...], limit: int) -> list[Partition]:
             for e in dims:
                 if e != d:
                     for a in digits(out, e, limit // out[d]):
-                        found[in_order([(a, out[d]), (atom(out[d], strides[d]), 1)])] = None
+                        whole = atom(out[d], strides[d])
+                        # rows one behind the other in HBM are one transfer
+                        pairs = [(a, out[d]), (whole, 1)]
+                        if e > d:
+                            pairs = [(whole, a.size), (a, 1)]
+                        found[in_order(pairs)] = None
     most = max((positions(p) for p in found), default=1)
     return [p for p in found if 2 * positions(p) > most]
 

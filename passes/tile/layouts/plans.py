@@ -414,7 +414,11 @@ def rows_of_result(op: Operation, which: int, limit: int) -> list[Partition]:
             for e in dims:
                 if e != d:
                     for a in digits(shape, e, limit // shape[d]):
-                        found[in_order([(a, shape[d]), (whole, 1)])] = None
+                        # rows one behind the other in HBM are one transfer
+                        pairs = [(a, shape[d]), (whole, 1)]
+                        if e > d:
+                            pairs = [(whole, a.size), (a, 1)]
+                        found[in_order(pairs)] = None
     if not found:
         return [()]
     most = max(positions(p) for p in found)

@@ -33,6 +33,10 @@ def _location(value: SSAValue, reader: Operation) -> LocationAttr:
     return reader.location
 
 
+MOVES = ("hlo.reshape", "hlo.bitcast", "hlo.transpose")
+"""Views that read each element once."""
+
+
 class Writer(Choice):
     """Chooses, and writes each choice."""
 
@@ -192,7 +196,9 @@ class Writer(Choice):
         """The layout of a result in full: its free digits in the order in which they are made."""
         shape = shape_of(op.results[0])
         assert plan.result is not None
-        order: list[Atom] = []
+        order: list[Atom] = self._order_of_copy(op, plan.result)
+        if order:
+            return place(shape, plan.result, order)
         if op.name == "hlo.convolution":
             order = _pixels_last(op, plan)
         elif op.name == "hlo.dot" and plan.stationary >= 0:
@@ -209,6 +215,23 @@ class Writer(Choice):
                     order = [a for a, _ in p.free]
                     break
         return place(shape, plan.result, order)
+
+    def _order_of_copy(self, op: Operation, partition: Partition) -> list[Atom]:
+        """The order of the free digits in which a copy of a result, seen in another order, goes to
+        HBM: made in that order, it is not copied. None of them where there is no such copy."""
+        views: list[Operation] = []
+        user = op.results[0].get_user_of_unique_use()
+        while user is not None and user.name in MOVES and user.parent is op.parent:
+            views.insert(0, user)
+            user = user.results[0].get_user_of_unique_use()
+        if user is None or not views or user.name != "hlo.copy" or not self._leaves(user):
+            return []
+        seen = self.values.forward(views, partition)
+        if seen is None:
+            return []
+        free = place(shape_of(user.results[0]), seen).free
+        mine = self.values.back(views, free)
+        return [a for a, _ in sorted(mine or (), key=lambda pair: -pair[1])]
 
     def _leaves(self, op: Operation) -> bool:
         """Whether a result goes to HBM alone: there its elements have one order."""
