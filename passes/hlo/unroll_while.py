@@ -25,9 +25,10 @@ def _size(block: Block) -> int:
 
 
 class _Unroller:
-    def __init__(self, unroll: bool, max_ops: int) -> None:
+    def __init__(self, unroll: bool, max_ops: int, loop_ops: int) -> None:
         self.unroll = unroll
         self.max_ops = max_ops
+        self.loop_ops = loop_ops
         self.counts = {"static": 0, "dynamic": 0, "unrolled": 0}
 
     def block(self, block: Block) -> None:
@@ -47,11 +48,13 @@ class _Unroller:
             return
         self.counts["static"] += 1
         body = op.regions[1].block
-        small = found.count * _size(body) <= self.max_ops
-        if found.count <= 1 or (self.unroll and small):
+        size = found.count * _size(body)
+        if found.count <= 1:
             self.expand(op, found.count)
-        else:
-            self.annotate(op, found)
+            return
+        self.annotate(op, found)
+        if self.unroll and size <= self.max_ops and (size <= self.loop_ops or not stays(op)):
+            self.expand(op, found.count)
 
     def expand(self, op: Operation, count: int) -> None:
         value = op.operands[0]
@@ -68,6 +71,20 @@ class _Unroller:
             op.attributes[COUNTER] = index_triple(numbers)
 
 
+def stays(op: Operation) -> bool:
+    """Whether a loop is one over rounds, of ops that are computed tile by tile."""
+    from neuronir.passes.hlo.counted_loop import counted_loop
+    from neuronir.passes.hlo.recurrences.rounds import Rounds
+
+    plain = all(Rounds.takes(o) or o.name in _AROUND for o in op.regions[1].block.ops)
+    return plain and counted_loop(op) is not None
+
+
+_AROUND = frozenset(
+    f"hlo.{n}" for n in ("get_tuple_element", "tuple", "return", "dynamic_update_slice")
+)
+
+
 def index_triple(numbers: tuple[int, int, int]) -> DenseArrayBase[IntegerType]:
     """Three integers as an attribute."""
     return DenseArrayBase.from_list(i64, numbers)
@@ -81,13 +98,15 @@ class HloUnrollWhilePass(ModulePass):
     otherwise the part of the loop that decides about going on is interpreted, if it starts from
     small constants. With `mode=annotate` a static loop gets the property `trip_count` (and the
     attribute `hlo.counter` = [element, start, step]); with `mode=unroll` it is replaced by its
-    iterations if that makes at most `max_ops` ops. Loops that run once or never always vanish.
-    Other loops stay as they are.
+    iterations if that makes at most `max_ops` ops; of loops over rounds of arrays, which can stay
+    loops to the end, at most `loop_ops`. Loops that run once or never always vanish. Other loops
+    stay as they are.
     """
 
     name = "hlo-unroll-while"
     mode: str = "annotate"
     max_ops: int = 20000
+    loop_ops: int = 5000
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.mode not in ("annotate", "unroll"):
@@ -96,7 +115,7 @@ class HloUnrollWhilePass(ModulePass):
                 f"{self.name}: mode is '{self.mode}'",
                 help="use mode=annotate or mode=unroll",
             )
-        unroller = _Unroller(self.mode == "unroll", self.max_ops)
+        unroller = _Unroller(self.mode == "unroll", self.max_ops, self.loop_ops)
         for function in functions(op):
             for block in function.body.blocks:
                 unroller.block(block)

@@ -85,6 +85,15 @@ def test_layers(name: str, cast: str) -> None:
     assert not failures(text, arguments(shapes), cast, None, PHASES)
 
 
+def test_units_that_divide_no_partitions() -> None:
+    """Gates of 96 units of four are slices that no 128 rows divide: 96 lie on partitions."""
+    text = text_of(lstm, (ROUNDS, 2, 8), (8, 384), (96, 384), (384,))
+    module = compile_text(text, "trn1", CompileOptions(compile_to="tiled")).module
+    products = [op for op in module.walk() if op.name == "hlo.dot"]
+    assert all("[4f" in str(op.results[0].type) for op in products)
+    assert all(", 96p1]" in str(op.results[0].type) for op in products)
+
+
 def test_a_layer_is_that_of_xla() -> None:
     """An independent computation of the binary's result."""
     from neuronir.dialects.nc.machine import get_machine

@@ -1,5 +1,5 @@
 """Partitions that values have because of others: of small values that are broadcast to large ones,
-and of what reductions leave on all partitions that they were reduced over."""
+of what reductions leave on all partitions that they were reduced over, and of slices."""
 
 from collections.abc import Mapping
 from math import prod
@@ -10,7 +10,15 @@ from xdsl.ir import Operation, SSAValue
 from neuronir.dialects.tile.rules import ELEMENTWISE, shape_of
 from neuronir.passes.hlo.support.values import ints
 from neuronir.passes.tile.layouts.candidates import candidates
-from neuronir.passes.tile.layouts.maps import Partition, own, positions, repeats, span, through_dims
+from neuronir.passes.tile.layouts.maps import (
+    SLICES,
+    Partition,
+    own,
+    positions,
+    repeats,
+    span,
+    through_dims,
+)
 from neuronir.passes.tile.layouts.values import Values
 
 MOST = 12
@@ -31,11 +39,16 @@ def extras(values: Values) -> Extras:
         value = op.results[0]
         mine = found.setdefault(value, {})
         for use in values.uses(value):
+            if any(view.name in SLICES for view in use.views):
+                for c in candidates(shape_of(use.views[0].results[0]), values.limit):
+                    _add_plain(mine, value, values.back(use.views, c), values.limit)
             if use.op.name not in ELEMENTWISE or not use.op.results:
                 continue
             result = use.op.results[0]
             for c in (*candidates(shape_of(result), values.limit), *found.get(result, ())):
                 _add(mine, value, values.back(use.views, c))
+            for c in found.get(result, ()):
+                _add_plain(mine, value, values.back(use.views, c), values.limit)
     for op in laid_out:
         value = op.results[0]
         mine = found[value]
@@ -57,6 +70,16 @@ def _add(mine: dict[Partition, None], value: SSAValue, partition: Partition | No
     size = prod(shape_of(value))
     mixed = own(partition, size) and repeats(partition, size)
     if mixed and span(partition) == positions(partition):
+        mine[partition] = None
+
+
+def _add_plain(
+    mine: dict[Partition, None], value: SSAValue, partition: Partition | None, limit: int
+) -> None:
+    """Note digits that divide slices, where those of the whole do not."""
+    if not partition or len(mine) >= MOST or own(partition, prod(shape_of(value))) != partition:
+        return
+    if partition not in candidates(shape_of(value), limit):
         mine[partition] = None
 
 

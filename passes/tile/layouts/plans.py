@@ -248,7 +248,10 @@ def _dot(op: Operation, costs: Costs) -> list[Plan]:
     rows = [
         (which, result)
         for which in (0, 1)
-        for result in rows_of_result(op, which, costs.machine.pe_columns)
+        for result in (
+            *rows_of_result(op, which, costs.machine.pe_columns),
+            *_rows_of_slices(op, which, costs),
+        )
     ]
     rows += [(which, r) for which, own_ in rows for r in beside_rows(op, own_, costs.machine)]
     for k in contracted_digits(op, costs.limit):
@@ -423,6 +426,20 @@ def rows_of_result(op: Operation, which: int, limit: int) -> list[Partition]:
         return [()]
     most = max(positions(p) for p in found)
     return [p for p in found if 4 * positions(p) > most]
+
+
+def _rows_of_slices(op: Operation, which: int, costs: Costs) -> list[Partition]:
+    """The same where slices of the product need others: digits that divide these."""
+    value = op.results[0]
+    shape = shape_of(value)
+    dims = {to for _, to in free_dims(op, which)}
+    found = []
+    for p in costs.extras.get(value, ()):
+        pieces = cut(p, shape)
+        if own(p, prod(shape)) == p and pieces is not None and {d for _, _, d in pieces} <= dims:
+            if positions(p) <= costs.machine.pe_columns and span(p) == positions(p):
+                found.append(p)
+    return found
 
 
 def product_ns(op: Operation, which: int, depth: int, result: Partition, costs: Costs) -> float:
