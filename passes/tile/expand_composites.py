@@ -30,6 +30,7 @@ from neuronir.passes.hlo.inline import move_block
 from neuronir.passes.hlo.support.values import element, ints
 from neuronir.passes.hlo.support.walk import erase_dead, functions
 from neuronir.passes.lowering.products.epilogue import COMPOSITES
+from neuronir.passes.tile.carried_types import carry_converted
 from neuronir.passes.tile.casts import cast_at_once
 from neuronir.passes.tile.counted_loops import write_loops
 from neuronir.passes.tile.expand_convolutions import expand_convolution
@@ -40,6 +41,7 @@ from neuronir.passes.tile.float_indices import compare_in_floats
 from neuronir.passes.tile.group import is_source, is_view, views_between
 from neuronir.passes.tile.one_hot import scatter_as_one_hot
 from neuronir.passes.tile.row_composites import ROWS
+from neuronir.passes.tile.split_slices import split_slices
 
 KEPT = frozenset(COMPOSITES)
 """Composites that one instruction of ACT computes."""
@@ -62,6 +64,8 @@ class TileExpandComposites(ModulePass):
             check_elements(function)
             block = function.body.block
             write_loops(block)
+            for loop in [o for o in function.walk() if isinstance(o, scf.ForOp)]:
+                carry_converted(loop)
             for one in list(loop_bodies(block)):
                 for inner in list(one.ops):
                     expand_recurrence(inner)
@@ -97,6 +101,8 @@ def expand(block: Block) -> None:
     for inner in list(block.ops):
         scatter_as_one_hot(inner)
         expand_convolution(inner)
+    if isinstance(block.parent_op(), scf.ForOp):
+        split_slices(block)
     compare_in_floats(block)
     for inner in list(block.ops):
         if inner.name == "hlo.dot":

@@ -359,7 +359,9 @@ class Choice:
         best = min(
             self.tables.candidates(argument),
             key=lambda c: (
-                table.get(c, 0.0) + after.get(c, 0.0) + rounds * partial.get(c, FAR),
+                table.get(c, 0.0)
+                + after.get(c, 0.0)
+                + rounds * (partial.get(c, FAR) + self._handed_on(last.operands[i], c)),
                 str(c),
             ),
         )
@@ -368,6 +370,13 @@ class Choice:
         if not self.values.is_number(init):
             self.operand(op, 3 + i, best)
             self.exactly(op, 3 + i, argument)
+
+    def _handed_on(self, value: SSAValue, wanted: Partition) -> float:
+        """What it takes to hand on a value in a partition, from the one that it was made in by the
+        choice before."""
+        root, views = self.values.chain(value)
+        made = self.tables.known.get(root, ())
+        return self.tables.seen(root, made[0], views, wanted) if made else 0.0
 
     def carry(self, argument: BlockArgument, partition: Partition) -> None:
         """Give what a loop adds up a layout."""

@@ -30,6 +30,7 @@ from neuronir.passes.lowering.streaming.loop_op import make_loop
 from neuronir.passes.tile.layouts.carried import assembled, final
 from neuronir.passes.tile.layouts.maps import own
 from neuronir.passes.tile.lower.banks import assign
+from neuronir.passes.tile.lower.homes import find_homes
 from neuronir.passes.tile.lower.indices import Round, constant_index
 from neuronir.passes.tile.lower.state import Lower, number_everywhere, register_lowering
 from neuronir.passes.tile.lower.values import Held, Lazy, Number
@@ -229,6 +230,7 @@ def lower_for(state: Lower, op: Operation) -> None:
     state.indices.rounds[block.args[0]] = Round(body.args[0], step)
     state.indices.counts[body.args[0]] = rounds
     counter = _count(state, op, body.args[0], rounds)
+    find_homes(state, op, sums)
     state.emitter.enter()
     for inner in block.ops:
         if not isinstance(inner, scf.YieldOp):

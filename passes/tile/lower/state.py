@@ -60,6 +60,7 @@ class Lower:
         self.written: set[int] = set()
         self.joined: dict[Operation, Form] = {}  # what is put together, by the op that does it
         self.requests: list[Request] = []  # for banks, of the loop that is open
+        self.homes: dict[SSAValue, Form] = {}  # of what a loop hands on to its next round
 
     def lower(self, op: Operation) -> None:
         """Lower one op by its rule."""
@@ -93,6 +94,9 @@ class Lower:
         another."""
         from neuronir.passes.tile.lower.pieces import destination
 
+        home = self.homes.get(value)
+        if home is not None and dtype in (None, self.dtype(value)):
+            return home
         target = destination(self, value)
         if target is not None and dtype in (None, self.dtype(value)):
             return target

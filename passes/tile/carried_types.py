@@ -1,0 +1,92 @@
+"""States of loops that rounds read in another type: carried in that type, too.
+
+A state that a product reads in 16 bits would be converted as each round begins, with everything
+waiting for that; the round before makes it in both types.
+"""
+
+from xdsl.dialects import scf
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
+
+from neuronir.dialects.hlo.unary import ConvertOp
+from neuronir.dialects.support.dtypes import byte_size, is_float
+from neuronir.dialects.tile.rules import ELEMENTWISE
+from neuronir.passes.hlo.support.values import element
+
+
+def carry_converted(op: scf.ForOp) -> scf.ForOp:
+    """Let a loop carry what its rounds convert, beside what that is made of."""
+    block, last = op.body.block, op.body.block.last_op
+    assert last is not None
+    found = [(k, type_) for k, a in enumerate(block.args[1:]) if (type_ := _read_as(a)) is not None]
+    if not found:
+        return op
+    begins: list[SSAValue] = []
+    for k, type_ in found:
+        argument = block.args[k + 1]
+        begin = _convert(op.iter_args[k], type_, op)
+        begins.append(begin)
+        new = block.insert_arg(type_, len(block.args))
+        for use in list(argument.uses):
+            use.operation.results[0].replace_all_uses_with(new)
+            use.operation.detach()
+            use.operation.erase()
+        handed = _made_again(last.operands[k], last)
+        last.operands = [*last.operands, _convert(handed, type_, last)]
+    return _again(op, block, begins)
+
+
+def _again(op: scf.ForOp, block: Block, begins: list[SSAValue]) -> scf.ForOp:
+    """The loop with more of what it carries."""
+    low, high, step, inits = op.lb, op.ub, op.step, [*op.iter_args, *begins]
+    op.body.detach_block(block)
+    new = scf.ForOp(low, high, step, inits, Region(block))
+    new.location = op.location
+    assert op.parent is not None
+    op.parent.insert_op_before(new, op)
+    for old, result in zip(op.results, new.results, strict=False):
+        old.replace_all_uses_with(result)
+    op.detach()
+    op.erase()
+    return new
+
+
+def _read_as(argument: BlockArgument) -> Attribute | None:
+    """The narrower type in which all readers take a state; None where there is no one such."""
+    kinds: set[Attribute] = set()
+    for use in argument.uses:
+        reader = use.operation
+        if reader.name != "hlo.convert" or reader.parent is not argument.owner:
+            return None
+        kinds.add(reader.results[0].type)
+    if len(kinds) != 1:
+        return None
+    (type_,) = kinds
+    (reader, *_) = (use.operation for use in argument.uses)
+    old, new = element(argument), element(reader.results[0])
+    narrower = is_float(old) and is_float(new) and byte_size(new) < byte_size(old)
+    return type_ if narrower else None
+
+
+def _convert(value: SSAValue, type_: Attribute, before: Operation) -> SSAValue:
+    new = ConvertOp.create(operands=[value], result_types=[type_])
+    new.location = before.location
+    assert before.parent is not None
+    before.parent.insert_op_before(new, before)
+    return new.results[0]
+
+
+def _made_again(value: SSAValue, before: Operation) -> SSAValue:
+    """An elementwise value that others read, too, computed once more: the conversion is a part of
+    that instruction, and waits for no other."""
+    while isinstance(value.owner, Operation) and value.owner.name == "hlo.copy":
+        value = value.owner.operands[0]
+    maker = value.owner
+    if not isinstance(maker, Operation) or maker.parent is not before.parent:
+        return value
+    if maker.name not in ELEMENTWISE or maker.regions:
+        return value
+    copy = maker.clone()
+    copy.location = maker.location
+    assert maker.parent is not None
+    maker.parent.insert_op_before(copy, maker)
+    return copy.results[0]

@@ -1,0 +1,79 @@
+"""What a loop hands on is made where its next round reads it, if nobody reads the old one then."""
+
+from math import prod
+
+from xdsl.dialects import scf
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+
+from neuronir.dialects.tile.rules import ELEMENTWISE, shape_of
+from neuronir.passes.lowering.layouts.layout import Form
+from neuronir.passes.tile.group import root_of
+from neuronir.passes.tile.layouts.maps import VIEWS
+from neuronir.passes.tile.lower.state import Lower
+
+WAITING = frozenset(f"hlo.{n}" for n in ("dot", "convolution", "convert", "copy", "negate"))
+"""Ops that may be computed only as their reader is, beside those with one number."""
+
+
+def find_homes(state: Lower, op: scf.ForOp, sums: dict[int, Form]) -> None:
+    """Let ops of a loop's body write what is handed on into the buffers of its states."""
+    block = op.body.block
+    last = block.last_op
+    assert last is not None
+    order = {inner: k for k, inner in enumerate(block.ops)}
+    for i, form in sums.items():
+        value, argument = last.operands[i], block.args[i + 1]
+        while isinstance(value.owner, Operation) and value.owner.name == "hlo.copy":
+            if value.owner.operands[0].type != argument.type:
+                break
+            value = value.owner.operands[0]
+        maker = value.owner
+        if not isinstance(maker, Operation) or maker.parent is not block or value in state.homes:
+            continue
+        plain = maker.name in ELEMENTWISE or maker.name == "hlo.composite"
+        if plain and value.type == argument.type and _read_before(argument, maker, order):
+            state.homes[value] = form
+
+
+def _read_before(argument: BlockArgument, maker: Operation, order: dict[Operation, int]) -> bool:
+    """Whether all that reads a state has done so when an op writes the next one, but for the op
+    itself, which does so element by element."""
+    block = argument.owner
+    work: list[SSAValue] = [argument]
+    while work:
+        value = work.pop()
+        for use in value.uses:
+            reader = _in_block(use.operation, block)
+            if reader is maker:
+                if value is not argument and _lies_elsewhere(value):
+                    return False
+                continue
+            if order[reader] > order[maker] or isinstance(reader, scf.YieldOp):
+                return False
+            if reader.name in VIEWS or _may_wait(reader):
+                work += reader.results
+    return True
+
+
+def _may_wait(op: Operation) -> bool:
+    """Whether an op may be computed only as its reader is."""
+    if op.name in WAITING:
+        return True
+    if op.name not in ELEMENTWISE or len(op.operands) < 2:
+        return False
+    size = prod(shape_of(op.results[0]))
+    return any(prod(shape_of(root_of(v))) < size for v in op.operands)
+
+
+def _lies_elsewhere(value: SSAValue) -> bool:
+    """Whether a view shows elements at other places than they have."""
+    return isinstance(value.owner, Operation) and value.owner.name in VIEWS
+
+
+def _in_block(op: Operation, block: Block) -> Operation:
+    """The op of a block that an op is, or is in."""
+    while op.parent is not block:
+        parent = op.parent_op()
+        assert parent is not None
+        op = parent
+    return op

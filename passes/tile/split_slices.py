@@ -1,0 +1,92 @@
+"""Slices of what is computed element by element, or of a product, as what is computed of slices.
+
+In a recurrent layer one product gives all gates, which are slices of it. As products of slices of
+the weights each gate waits for its own alone, and takes it out of PSUM.
+"""
+
+from xdsl.ir import Block, Operation, OpResult, SSAValue
+
+from neuronir.dialects.tile.interface import tiling_of
+from neuronir.dialects.tile.rules import ELEMENTWISE, shape_of
+from neuronir.passes.hlo.support.build import Emitter
+from neuronir.passes.hlo.support.values import element, ints, tensor
+from neuronir.passes.hlo.support.walk import erase_dead
+from neuronir.passes.tile.group import is_view, root_of
+
+LEAST = 2
+"""Slices of a value from which on it is worth it."""
+
+
+def split_slices(block: Block) -> None:
+    """Compute of slices what in a block is only read in slices along one dimension."""
+    inside = {block, *block.ops}
+    for op in reversed(list(block.ops)):
+        if op.parent is not block or len(op.results) != 1:
+            continue
+        along = _sliced_along(op)
+        if along is None or not any(root_of(v).owner in inside for v in op.operands):
+            continue
+        for use in list(op.results[0].uses):
+            part = use.operation
+            new = _of_slices(op, part, along)
+            part.results[0].replace_all_uses_with(new)
+            part.detach()
+            part.erase()
+        erase_dead(op)
+
+
+def _sliced_along(op: Operation) -> int | None:
+    """The dimension along which slices are all that is read of an op's result, which do not
+    overlap; None where there is none."""
+    users = [use.operation for use in op.results[0].uses]
+    if len(users) < LEAST or any(u.name != "hlo.slice" or u.parent is not op.parent for u in users):
+        return None
+    if op.name not in ELEMENTWISE and op.name != "hlo.dot":
+        return None
+    shape = shape_of(op.results[0])
+    dims = {
+        d
+        for u in users
+        for d, (n, m) in enumerate(zip(shape, shape_of(u.results[0]), strict=True))
+        if n != m
+    }
+    if len(dims) != 1 or any(n != 1 for u in users for n in ints(u, "strides")):
+        return None
+    (along,) = dims
+    ends = sorted((ints(u, "start_indices")[along], ints(u, "limit_indices")[along]) for u in users)
+    if any(b > c for (_, b), (c, _) in zip(ends, ends[1:], strict=False)):
+        return None
+    if op.name == "hlo.dot" and along < len(ints(op, "lhs_batch_dims")):
+        return None
+    return along
+
+
+def _of_slices(op: Operation, part: Operation, along: int) -> SSAValue:
+    """A slice of an op's result, computed of slices of its operands."""
+    first, end = ints(part, "start_indices")[along], ints(part, "limit_indices")[along]
+    build = Emitter(op, source=op)
+    tiling = tiling_of(op)
+    assert tiling is not None
+    operands = [
+        _slice(build, v, needs.index(along), first, end) if along in needs else v
+        for v, needs in zip(op.operands, tiling.operands, strict=True)
+    ]
+    type_ = tensor(shape_of(part.results[0]), element(op.results[0]))
+    return build.like(op, operands, type_)
+
+
+def _slice(build: Emitter, value: SSAValue, along: int, first: int, end: int) -> SSAValue:
+    """A slice of a value; of what is broadcast along the dimension, a smaller broadcast."""
+    shape = shape_of(value)
+    owner = value.owner
+    if isinstance(value, OpResult) and value.op.name == "hlo.broadcast" and is_view(value.op):
+        assert isinstance(owner, Operation)
+        dims = ints(owner, "dimensions")
+        sizes = [*shape[:along], end - first, *shape[along + 1 :]]
+        source = owner.operands[0]
+        if along in dims and shape_of(source)[dims.index(along)] == shape[along]:
+            source = _slice(build, source, dims.index(along), first, end)
+        return build.broadcast(source, sizes, dims)
+    starts, limits = [0] * len(shape), list(shape)
+    starts[along], limits[along] = first, end
+    return build.slice(value, starts, limits)
