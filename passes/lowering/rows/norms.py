@@ -93,7 +93,7 @@ def _spread(state: Lowering, rows: Rows, value: Value) -> Vector:
 def _moments(rows: Rows) -> Form:
     """Mean and variance of each row, two numbers each."""
     emitter, machine = rows.state.emitter, rows.state.machine
-    pieces = -(-rows.length // machine.bn_stats_max)
+    pieces = rows.piece_count(machine.bn_stats_max)
     moments = rows.numbers(2)
 
     def by_statistics() -> None:

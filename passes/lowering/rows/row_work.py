@@ -103,6 +103,10 @@ class Rows:
             dims = [(d.strides[_SOURCE], d.size) for d in piece.dims]
             yield self.form.at(chunk.number + piece.number, chunk.partitions, dims)
 
+    def piece_count(self, limit: int) -> int:
+        """The pieces of one row: more than by its length where its dimensions are cut unevenly."""
+        return sum(1 for _ in chunks(self.dims, self.partitions, 3, limit))
+
     def parts(self, firsts: Sequence[int]) -> "list[Rows]":
         """Parts of all rows, each from one of `firsts` elements on; rows of several parts must have
         one dimension."""
