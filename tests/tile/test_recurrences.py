@@ -1,5 +1,6 @@
 """Recurrences: loops and networks of ops that are one instruction a row."""
 
+import re
 from typing import Any
 
 import jax
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 from jax import lax
 
+from neuronir.dialects.support.errors import NeuronError
 from neuronir.driver import CompileOptions, compile_text
 from tests.differential.stages import failures
 from tests.tile.test_found import arguments
@@ -130,6 +132,45 @@ def test_the_number_of_rounds_costs_no_time_of_compiling() -> None:
         assert program is not None
         counts.append(str(program.streams).count("Instruction("))
     assert abs(counts[0] - counts[1]) <= 4
+
+
+def associative(axis: int) -> Any:
+    """An associative scan of h = a h + b, written out as a network."""
+
+    def join(left: Any, right: Any) -> Any:
+        return left[0] * right[0], right[0] * left[1] + right[1]
+
+    return lambda a, b: lax.associative_scan(join, (jnp.exp(-a), b), axis=axis)[1]
+
+
+@pytest.mark.parametrize(
+    ("axis", "shape"),
+    [(0, (16, 6)), (0, (37, 8)), (1, (6, 64)), (1, (3, 100, 5)), (2, (2, 130, 33)), (0, (48,))],
+)
+def test_networks_become_recurrences(axis: int, shape: tuple[int, ...]) -> None:
+    """Of any length and along any dimension, and all phases agree with the network."""
+    text = text_of(associative(axis), shape, shape)
+    module = compile_text(text, "trn1", CompileOptions(compile_to="tiled", auto_cast="none")).module
+    assert [op for op in module.walk() if op.name == "tile.scan"]
+    assert not failures(text, arguments(text), "none", None, PHASES)
+
+
+@pytest.mark.parametrize("which", range(0, 60, 4))
+def test_networks_that_are_none(which: int) -> None:
+    """With one slice moved by a row it is another function, which is left alone."""
+    text = text_of(associative(0), (18, 6), (18, 6))
+    slices = list(re.finditer(r"slice=\{\[(\d+):(\d+):2\]", text))
+    found = slices[which % len(slices)]
+    low, high = int(found[1]), int(found[2])
+    moved = (low - 1, high - 1) if low else (1, high + 1)
+    text = f"{text[: found.start()]}slice={{[{moved[0]}:{moved[1]}:2]{text[found.end() :]}"
+    try:
+        module = compile_text(text, "trn1", CompileOptions(compile_to="hlo")).module
+    except NeuronError:
+        pytest.skip("the moved slice lies outside, or is one longer")
+    if any(op.name == "hlo.composite" for op in module.walk()):
+        # the moved one computes what nobody reads
+        assert not failures(text, arguments(text), "none", None, ("hlo",))
 
 
 def test_recurrences_are_those_of_numpy() -> None:

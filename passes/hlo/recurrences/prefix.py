@@ -1,0 +1,209 @@
+"""Networks of slices, products and sums that compute a recurrence in a logarithm of steps.
+
+Of each value between the arrays and the result it is known which steps of the recurrence each of
+its rows combines; where row t of the result combines all steps up to t, the network is one. How it
+is made (odd and even rows, by doubling, of any length) does not matter.
+"""
+
+from collections.abc import Callable, Sequence
+
+from xdsl.dialects.builtin import TensorType, f32
+from xdsl.ir import Block, Operation, SSAValue
+
+from neuronir.passes.hlo.composites.region import cut, wrap
+from neuronir.passes.hlo.recurrences.composite import KIND, params_of
+from neuronir.passes.hlo.support.values import integer, ints, is_splat_of, shape
+
+Label = tuple[str, int, int, int] | None
+"""What a row is: ("", 0, 0, 0) zero; ("a", i, j, 0) the product of a[i] to a[j]; ("b", i, j, 0) the
+recurrence over i to j; ("ab", i, j, k) the latter times the product of a[j+1] to a[k]; None for
+anything else."""
+
+ZERO = ("", 0, 0, 0)
+LEAST = 16
+"""Rows of a recurrence from which on it is worth an instruction of its own."""
+
+
+def find_prefixes(block: Block) -> int:
+    """Wrap the networks of a block as composites; how many."""
+    count = 0
+    for op in reversed(list(block.ops)):
+        if op.parent is block and op.name == "hlo.add":
+            along = _interleaved(op)
+            if along is not None and _found(op, along):
+                count += 1
+    return count
+
+
+def _interleaved(op: Operation) -> int | None:
+    """The dimension along which a sum puts rows between others; None for other sums."""
+    dims: set[int] = set()
+    for v in op.operands:
+        pad = v.owner
+        if not isinstance(pad, Operation) or pad.name != "hlo.pad":
+            return None
+        dims |= {d for d, n in enumerate(ints(pad, "interior_padding")) if n}
+    if len(dims) != 1:
+        return None
+    (along,) = dims
+    return along if shape(op.results[0])[along] >= LEAST else None
+
+
+def interleaves(op: Operation) -> bool:
+    """Whether an op may be the result of a network."""
+    return op.name == "hlo.add" and _interleaved(op) is not None
+
+
+def _found(op: Operation, along: int) -> bool:
+    """Whether a sum is the result of a network, which then is a composite."""
+    root = op.results[0]
+    if not _is_single(root):
+        return False
+    leaves = _leaves(root, along)
+    if leaves is None or len(leaves) != 2:
+        return False
+    for a, b in (leaves, tuple(reversed(leaves))):
+        labels = _Labels(a, b, along).of(root)
+        if labels is None or any(x != ("b", 0, t, 0) for t, x in enumerate(labels)):
+            continue
+        part = cut(root, [a, b])
+        if part is None:
+            return False
+        wrap(part, KIND, params_of("linear", along, backwards=False))
+        return True
+    return False
+
+
+def _is_single(value: SSAValue) -> bool:
+    return isinstance(value.type, TensorType) and value.type.element_type == f32
+
+
+def _leaves(root: SSAValue, along: int) -> tuple[SSAValue, ...] | None:
+    """The arrays as long as the result of which the network takes slices."""
+    length = shape(root)[along]
+    found: dict[SSAValue, None] = {}
+    seen: set[SSAValue] = {root}
+    work = [root]
+    while work:
+        op = work.pop().owner
+        if not isinstance(op, Operation) or op.name not in _STEPS:
+            return None
+        for v in op.operands:
+            if not shape(v):
+                continue
+            if op.name == "hlo.slice" and shape(v)[along] == length:
+                found[v] = None
+            elif v not in seen:
+                seen.add(v)
+                work.append(v)
+    return tuple(found)
+
+
+class _Labels:
+    """What the rows of values are, along a dimension of arrays `a` and `b`."""
+
+    def __init__(self, a: SSAValue, b: SSAValue, along: int) -> None:
+        self.along = along
+        n = shape(a)[along]
+        self.known: dict[SSAValue, list[Label] | None] = {
+            a: [("a", t, t, 0) for t in range(n)],
+            b: [("b", t, t, 0) for t in range(n)],
+        }
+
+    def of(self, root: SSAValue) -> list[Label] | None:
+        """The labels of a value; None where it is no part of a network."""
+        work = [root]
+        while work:
+            value = work[-1]
+            if value in self.known:
+                work.pop()
+                continue
+            op = value.owner
+            assert isinstance(op, Operation)  # or _leaves would have found it
+            missing = [v for v in op.operands if shape(v) and v not in self.known]
+            if missing:
+                work += missing
+                continue
+            self.known[value] = self._step(op)
+            work.pop()
+        return self.known[root]
+
+    def _step(self, op: Operation) -> list[Label] | None:
+        rows = [self.known[v] for v in op.operands if shape(v)]
+        known = [r for r in rows if r is not None]
+        if len(known) != len(rows):
+            return None
+        return _STEPS[op.name](self, op, known)
+
+    def moves_along(self, op: Operation, names: Sequence[str], neutral: int) -> bool:
+        """Whether an op moves rows along the dimension only."""
+        return all(
+            n == neutral or d == self.along for name in names for d, n in enumerate(ints(op, name))
+        )
+
+
+def _slice(labels: _Labels, op: Operation, rows: list[list[Label]]) -> list[Label] | None:
+    d = labels.along
+    source, result = shape(op.operands[0]), shape(op.results[0])
+    if any(m != n for k, (m, n) in enumerate(zip(source, result, strict=True)) if k != d):
+        return None
+    start, limit, step = (ints(op, n)[d] for n in ("start_indices", "limit_indices", "strides"))
+    return rows[0][start:limit:step]
+
+
+def _pad(labels: _Labels, op: Operation, rows: list[list[Label]]) -> list[Label] | None:
+    names = ("edge_padding_low", "edge_padding_high", "interior_padding")
+    if not labels.moves_along(op, names, 0) or not is_splat_of(op.operands[1], 0.0):
+        return None
+    low, high, inner = (ints(op, n)[labels.along] for n in names)
+    if low < 0 or high < 0:
+        return None
+    out: list[Label] = [ZERO] * low
+    for k, label in enumerate(rows[0]):
+        out += [ZERO] * inner if k else []
+        out.append(label)
+    return [*out, *[ZERO] * high]
+
+
+def _concatenate(labels: _Labels, op: Operation, rows: list[list[Label]]) -> list[Label] | None:
+    if integer(op, "dimension") != labels.along:
+        return None
+    return [label for row in rows for label in row]
+
+
+def _by_rows(
+    combine: Callable[[Label, Label], Label],
+) -> Callable[[_Labels, Operation, list[list[Label]]], list[Label] | None]:
+    def step(labels: _Labels, op: Operation, rows: list[list[Label]]) -> list[Label] | None:
+        found = [combine(x, y) or combine(y, x) for x, y in zip(*rows, strict=True)]
+        return None if None in found else found
+
+    return step
+
+
+def _product(x: Label, y: Label) -> Label:
+    """Of earlier steps `x` and a product of those right behind them."""
+    if x is None or y is None or y[0] != "a" or x[2] + 1 != y[1]:
+        return None
+    if x[0] == "a":
+        return "a", x[1], y[2], 0
+    return ("ab", x[1], x[2], y[2]) if x[0] == "b" else None
+
+
+def _sum(x: Label, y: Label) -> Label:
+    """Of earlier steps, carried on to where `y` ends, and `y`; or of nothing and `y`."""
+    if x is None or y is None:
+        return None
+    if x == ZERO:
+        return y
+    joins = x[0] == "ab" and y[0] == "b" and y[1] == x[2] + 1 and y[2] == x[3]
+    return ("b", x[1], y[2], 0) if joins else None
+
+
+_STEPS: dict[str, Callable[[_Labels, Operation, list[list[Label]]], list[Label] | None]] = {
+    "hlo.slice": _slice,
+    "hlo.pad": _pad,
+    "hlo.concatenate": _concatenate,
+    "hlo.multiply": _by_rows(_product),
+    "hlo.add": _by_rows(_sum),
+}
