@@ -16,7 +16,9 @@ except ImportError as error:
         "neuronir.torch needs PyTorch, which is not installed: pip install 'neuronir[torch]'"
     ) from error
 
+from neuronir.torch.analysis import analyze
 from neuronir.torch.batching import dynamic_batch
+from neuronir.torch.config import PartitionerConfig
 from neuronir.torch.cores import multicore_context, neuron_cores_context
 from neuronir.torch.operators import register
 from neuronir.torch.parallel import DataParallel
@@ -36,6 +38,8 @@ register()
 
 __all__ = [
     "DataParallel",
+    "PartitionerConfig",
+    "analyze",
     "async_load",
     "dynamic_batch",
     "lazy_load",

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from neuronir.dialects.support.errors import NeuronError
-from neuronir.torch.interface import Interface, parse_interface
+from neuronir.torch.interface import Interface, neuron_of, parse_interface
 
 Run = Callable[[Sequence[Any]], list[Any]]
 
@@ -14,14 +14,14 @@ Run = Callable[[Sequence[Any]], list[Any]]
 def dynamic_batch(neuron_script: Any) -> Any:
     """Let a traced model take any size of dimension 0, in place: ceil(n / size) calls, the last one
     padded. ValueError where the inputs or results have no common dimension 0."""
-    interface = parse_interface(neuron_script.neuron.interface)
+    interface = parse_interface(neuron_of(neuron_script).interface)
     if any(place.startswith("states.") for _, place in interface.held):
         raise ValueError("a model with state cannot be split into batches: each part changes it")
     sizes = {s.shape[:1] for s in (*interface.given, *interface.outputs)}
     if len(sizes) != 1 or () in sizes:
         listed = ", ".join(f"'{s.name}' {s}" for s in (*interface.given, *interface.outputs))
         raise ValueError(f"dimension 0 must be the batch in all inputs and results: {listed}")
-    neuron_script.neuron.dynamic = True
+    neuron_of(neuron_script).dynamic = True
     return neuron_script
 
 

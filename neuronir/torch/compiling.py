@@ -35,6 +35,7 @@ from neuronir.frontends.torch.export import export
 from neuronir.frontends.torch.model import digest_of_program
 from neuronir.frontends.torch.unsupported import operators_used
 from neuronir.targets.neff.writer import neff_pieces
+from neuronir.torch.interface import Spec
 
 Arguments = str | Sequence[str] | None
 """What `compiler_args` may be."""
@@ -111,6 +112,18 @@ def compiled(
 ) -> Compiled:
     """Compile an exported program; `kept` parameters and buffers stay inputs. NeuronError."""
     imported = import_torch(program, name=name, kept=kept)
+    return compiled_import(program, imported, arguments, workdir=workdir, name=name)
+
+
+def compiled_import(
+    program: Any,
+    imported: Imported,
+    arguments: Namespace,
+    *,
+    workdir: str | None = None,
+    name: str = "main",
+) -> Compiled:
+    """Compile what has been imported of a program. NeuronError."""
     folder = None if workdir is None else Path(workdir)
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -137,6 +150,11 @@ def compiled(
         (folder / "graph.neff").write_bytes(neff)
         (folder / "report.json").write_text(json.dumps(executable.report(), indent=1) + "\n")
     return Compiled(program, imported, executable, neff, arguments.target)
+
+
+def spec_of(name: str, tensor: Any) -> Spec:
+    """What a tensor must be like."""
+    return Spec(name, tuple(tensor.shape), str(tensor.dtype).removeprefix("torch."))
 
 
 def bytes_tensor(data: bytes) -> Any:

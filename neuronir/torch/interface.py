@@ -74,3 +74,12 @@ def parse_interface(text: str) -> Interface:
 
     held = tuple((name, place) for name, place in found["held"])
     return Interface(specs("inputs"), specs("outputs"), held, found["target"])
+
+
+def neuron_of(model: Any) -> Any:
+    """The part of a traced model that holds the NEFF; ValueError where there are several."""
+    if hasattr(model, "neuron"):
+        return model.neuron
+    if hasattr(model, "part0"):
+        raise ValueError("this is not possible for a partitioned model, which has several NEFFs")
+    raise ValueError(f"a traced model is needed, not a {type(model).__name__}")

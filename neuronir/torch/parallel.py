@@ -11,7 +11,7 @@ from torch.utils import _pytree as pytree
 
 from neuronir.torch.batching import dynamic_batch
 from neuronir.torch.cores import core_count
-from neuronir.torch.interface import parse_interface
+from neuronir.torch.interface import neuron_of, parse_interface
 from neuronir.torch.placement import set_neuron_cores
 
 
@@ -35,7 +35,7 @@ class DataParallel(nn.Module):  # type: ignore[misc]
         self.device_ids = list(cores)
         self.dim = dim
         self.num_workers = 2 * len(self.device_ids)
-        self._traced_size = parse_interface(model.neuron.interface).given[0].shape[dim]
+        self._traced_size = parse_interface(neuron_of(model).interface).given[0].shape[dim]
         self.split_size: int | None = None
         if set_dynamic_batching and dim == 0:
             dynamic_batch(model)
@@ -48,7 +48,7 @@ class DataParallel(nn.Module):  # type: ignore[misc]
     def disable_dynamic_batching(self) -> None:
         """Take only batches that divide into parts of the size that was traced for."""
         for replica in self.replicas:
-            replica.neuron.dynamic = False
+            neuron_of(replica).dynamic = False
 
     def forward(self, *inputs: Any) -> Any:
         """Split, run, join."""

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from neuronir.torch.interface import neuron_of
 from neuronir.torch.loaded import loaded
 
 _RESOURCES = ("tensor", "vector", "scalar", "gpsimd", "sync", "dma")
@@ -9,7 +10,7 @@ _RESOURCES = ("tensor", "vector", "scalar", "gpsimd", "sync", "dma")
 
 def report(traced: Any) -> dict[str, Any]:
     """The timing report of a traced model as a dictionary, with the fields of docs/report.md."""
-    return loaded(traced.neuron.neff).executable.report()
+    return loaded(neuron_of(traced).neff).executable.report()
 
 
 def profile(traced: Any, depth: int = 4) -> str:
@@ -39,4 +40,4 @@ def profile(traced: Any, depth: int = 4) -> str:
         most = max(_RESOURCES, key=lambda r: times[name][r])
         us, share = times[name][most], shares[name]
         lines.append(f"{name:<{width}}  {us:>9.2f}  {most:<8}  {share:>5.1f} %")
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines)

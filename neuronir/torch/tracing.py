@@ -17,10 +17,12 @@ from neuronir.torch.compiling import (
     compiled,
     exported,
     parse_arguments,
+    spec_of,
 )
 from neuronir.torch.cores import next_core
 from neuronir.torch.holder import Neuron, Traced, scripted
-from neuronir.torch.interface import Interface, Spec
+from neuronir.torch.interface import Interface
+from neuronir.torch.partitioning import partitioned
 from neuronir.torch.structure import Leaf, leaves, result_text, type_text
 
 
@@ -54,16 +56,16 @@ def trace(
     )
     if positional:
         given = _inferred(positional, given)
-    examples = _examples(example_inputs)
+    examples = examples_of(example_inputs)
     arguments = parse_arguments(given["compiler_args"], need_target=cpu_backend)
     if given["partitioner_config"] is not None:
-        raise NeuronError("NIR_TORCH011", "partitioner_config is not supported")
+        return partitioned(func, examples, given["partitioner_config"], given)
     aliases = dict(given["input_output_aliases"] or {})
     inline = bool(given["inline_weights_to_neff"])
     return _Trace(func, examples, aliases, inline).compiled(arguments, given["compiler_workdir"])
 
 
-def _examples(example_inputs: Any) -> tuple[Any, ...]:
+def examples_of(example_inputs: Any) -> tuple[Any, ...]:
     """The example arguments as a tuple; each has to be made of tensors (NIR_TORCH009)."""
     if isinstance(example_inputs, torch.Tensor):
         return (example_inputs,)
@@ -174,8 +176,8 @@ class _Trace:
             )
         body = self._results(made, places)
         interface = Interface(
-            tuple(_spec(n, self._tensor(n)) for n in order),
-            tuple(_spec(n, t) for n, t in zip(imported.results, self._fakes(), strict=True)),
+            tuple(spec_of(n, self._tensor(n)) for n in order),
+            tuple(spec_of(n, t) for n, t in zip(imported.results, self._fakes(), strict=True)),
             tuple((name, place) for name, _, place in held),
             made.target,
         )
@@ -257,7 +259,3 @@ def _without(structure: Any, gone: set[int]) -> Any:
             "NIR_TORCH006", "input_output_aliases: the model must give a tuple of tensors back"
         )
     return tuple(v for i, v in enumerate(structure) if i not in gone)
-
-
-def _spec(name: str, tensor: Any) -> Spec:
-    return Spec(name, tuple(tensor.shape), str(tensor.dtype).removeprefix("torch."))

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from neuronir.dialects.support.errors import NeuronError
-from neuronir.torch.interface import parse_interface
+from neuronir.torch.interface import neuron_of, parse_interface
 
 
 def replace_weights(neuron_model: Any, weights: Any) -> None:
@@ -15,7 +15,7 @@ def replace_weights(neuron_model: Any, weights: Any) -> None:
     inline_weights_to_neff=False, in place. It warns where the model holds none; NeuronError where
     one is missing or has another shape or dtype (NIR_TORCH010)."""
     state = weights.state_dict() if isinstance(weights, nn.Module) else weights
-    interface = parse_interface(neuron_model.neuron.interface)
+    interface = parse_interface(neuron_of(neuron_model).interface)
     held = [(name, place) for name, place in interface.held if place.startswith("weights.")]
     if not held:
         warnings.warn(
