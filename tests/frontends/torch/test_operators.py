@@ -32,6 +32,7 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         (torch.tensor([1.0, -1.0, 0.3, 5.05]),),
     ),
     "bool_arithmetic": (lambda x, y: (x + y, x * y), (numbers(4) > 0, numbers(4) > 0)),
+    "bool_squared": (lambda x: torch.square(x), (numbers(4) > 0,)),
     "clamp_by_tensors": (lambda x, y: torch.clamp(x, min=y), (numbers(3, 4), numbers(4))),
     "advanced_index_apart": (
         lambda x, i, j: x[i, :, j],

@@ -198,7 +198,8 @@ def _reciprocal(n: Node) -> SSAValue:
 
 @operator("square")
 def _square(n: Node) -> SSAValue:
-    return binary(n.b, "multiply", n["self"], n["self"])
+    x = n.operand("self", n.type())
+    return binary(n.b, "multiply", x, x)
 
 
 @operator("atan")
