@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from enum import IntEnum
+from math import prod
 
 from xdsl.dialects.builtin import MemRefType, StringAttr
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -18,6 +20,48 @@ from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.ops import InstructionOp, View, build
 from neuronir.dialects.nc.records import shape_record, space_of
 from neuronir.dialects.nc.structure import AddressOfOp, AllocOp, VariableOp
+
+
+def elements_of_dims(free: Sequence[tuple[int, int]]) -> int:
+    """How many elements (stride, size) dims walk over."""
+    return prod(size for _, size in free)
+
+
+def dense_dims(sizes: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    """(stride, size) dims of contiguous elements."""
+    return tuple((prod(sizes[i + 1 :]), size) for i, size in enumerate(sizes))
+
+
+def column_parts(view: View, limit: int) -> list[tuple[int, View]] | None:
+    """The columns of a view in parts of `limit` (the last may have fewer), each with the number of
+    its first column; None where no pattern of strides walks over such a part."""
+    if elements_of_dims(view.free) <= limit:
+        return [(0, view)]
+    (stride, size), *inner = view.free
+    each = elements_of_dims(inner)
+    if limit % each == 0:
+        step = limit // each
+        return [
+            (
+                i * each,
+                replace(
+                    view,
+                    free=((stride, min(step, size - i)), *inner),
+                    offset=view.offset + i * stride,
+                ),
+            )
+            for i in range(0, size, step)
+        ]
+    if each % limit and size > 1:
+        return None
+    out: list[tuple[int, View]] = []
+    for i in range(size):
+        row = replace(view, free=tuple(inner), offset=view.offset + i * stride)
+        parts = column_parts(row, limit)
+        if parts is None:
+            return None
+        out += [(i * each + low, part) for low, part in parts]
+    return out
 
 
 class Emitter:
@@ -166,8 +210,24 @@ class Emitter:
         return load
 
     def matmul(self, dst: View, stationary: View, moving: View, accumulate: bool) -> None:
-        """dst (+)= stationary^T @ moving."""
-        self.emit("matmul", [dst], [stationary, moving], {"accumulate": int(accumulate)}, Engine.PE)
+        """dst (+)= stationary^T @ moving.
+
+        The stationary operand may have as many columns as there are partitions. An array of fewer
+        columns takes them in parts, whose results lie on partitions behind each other.
+        """
+        params = {"accumulate": int(accumulate)}
+        limit = self.machine.pe_columns
+        columns = elements_of_dims(stationary.free)
+        if columns > limit and column_parts(stationary, limit) is None:
+            packed = self.sbuf(stationary.partitions, columns, view_dtype(stationary))
+            whole = View(packed, 0, stationary.partitions, ((1, columns),))
+            shaped = replace(whole, free=dense_dims([size for _, size in stationary.free]))
+            self.copy(shaped, stationary, Engine.DVE)
+            stationary = whole
+        for low, part in column_parts(stationary, limit) or ():
+            columns = elements_of_dims(part.free)
+            out = replace(dst, start=dst.start + low, partitions=columns)
+            self.emit("matmul", [out], [part, moving], params, Engine.PE)
 
     def activation(
         self,

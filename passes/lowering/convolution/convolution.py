@@ -74,7 +74,7 @@ class Convolution(Taps):
         self.weights = state.value(op.operands[1])
         self.shape = state.shape(op.results[0])
         self.split: Split | None = None
-        self.limit = min(state.machine.partitions, state.machine.pe_columns)
+        self.limit = state.machine.partitions
 
     def lower(self) -> None:
         """Choose how the input is laid out and emit piece by piece."""

@@ -68,7 +68,7 @@ def joined_taps(state: Lowering, operands: Operands, outputs: Sequence[int]) -> 
     """The same convolution with the taps of the last spatial dimension joined to the features;
     None where that does not fit. `outputs` are the result's sizes by spatial dimension."""
     n, image, weights = operands.numbers, operands.image, operands.weights
-    limit = min(state.machine.partitions, state.machine.pe_columns)
+    limit = state.machine.partitions
     if not image.dtype.is_float or len(n.spatial) != 2:
         return None
     h, w = n.spatial

@@ -105,7 +105,7 @@ def transposed(rows: int, columns: int, dtype: DType, machine: Machine) -> Loads
 
 def _computed(stationary: int, moving: int, depth: int, dtype: DType, machine: Machine) -> Loads:
     """A product with the first operand stationary; each result leaves PSUM by itself."""
-    limit = min(machine.partitions, machine.pe_columns)
+    limit = machine.partitions
     bank = machine.matmul_max_moving
     tiles, steps = -(-stationary // limit), -(-depth // machine.partitions)
     rows, k = min(limit, stationary), min(machine.partitions, depth)

@@ -89,7 +89,7 @@ class Dot:
         self.op = op
         self.dims = dims_of(op)
         self.out_shape = state.shape(op.results[0])
-        self.limit = min(state.machine.partitions, state.machine.pe_columns)
+        self.limit = state.machine.partitions
         self.bank = state.machine.psum_bank_bytes // 4
         self.pieces: dict[tuple[Value, tuple[int, ...], tuple[int, ...]], Value] = {}
 

@@ -87,7 +87,7 @@ def _shares(count: int) -> list[int]:
 
 def _cuts(p: Problem, machine: Machine) -> Iterator[Blocking]:
     """All sizes of blocks, with the fewest tiles staged and evicted."""
-    rows = tile_width(p.m, min(machine.partitions, machine.pe_columns))
+    rows = tile_width(p.m, machine.partitions)
     columns = tile_width(p.n, machine.matmul_max_moving)
     depth = tile_width(p.k, machine.partitions)
     for column_tiles in _shares(-(-p.n // columns)):

@@ -29,11 +29,15 @@ def matmul_ns(
     machine: Machine, dtype: DType, depth: int, rows: int, columns: int, reuse: bool
 ) -> float:
     """A product of a stationary [depth, rows], loaded before with `reuse`, and a moving operand
-    [depth, columns]."""
-    dst = pattern(Space.PSUM, DType.F32, rows, columns)
-    sides = [pattern(Space.SBUF, dtype, depth, n) for n in (rows, columns)]
-    params = {"accumulate": 1, "reuse": int(reuse)}
-    return issue_ns(machine, "matmul", Engine.PE, dst, sides, params)
+    [depth, columns]; in parts where the array has fewer columns than `rows`."""
+    total, wide = 0.0, machine.pe_columns
+    for low in range(0, rows, wide):
+        part = min(wide, rows - low)
+        dst = pattern(Space.PSUM, DType.F32, part, columns)
+        sides = [pattern(Space.SBUF, dtype, depth, n) for n in (part, columns)]
+        params = {"accumulate": 1, "reuse": int(reuse and rows <= wide)}
+        total += issue_ns(machine, "matmul", Engine.PE, dst, sides, params)
+    return total
 
 
 def transpose_ns(machine: Machine, dtype: DType, rows: int, columns: int) -> float:
