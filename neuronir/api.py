@@ -120,11 +120,14 @@ def compile(
     weights: Mapping[str, Array] | None = None,
     framework: str | None = None,
     signature: str | None = None,
+    example_arguments: Sequence[Any] | None = None,
 ) -> Executable:
     """Compile a model for a target.
 
     `model` is a path (HLO text, .onnx, a frozen graph, a SavedModel's folder), HLO text, an
-    `onnx.ModelProto` or a `tensorflow.GraphDef`. `input_shapes` binds symbolic dimensions,
+    `onnx.ModelProto`, a `tensorflow.GraphDef`, or a JAX function with `example_arguments`, whose
+    shapes and types it is compiled for (`neuronir.jax.jit` keeps the structure of its results;
+    PyTorch has `neuronir.torch.trace`). `input_shapes` binds symbolic dimensions,
     `io_config` too (JSON text, a path, or the object itself), `weights` makes inputs constants,
     `signature` is that of a SavedModel; the other options are those of `neuronx-cc compile`.
     NeuronError says what cannot be compiled.
@@ -147,6 +150,10 @@ def compile(
         bindings=bindings,
         framework=framework,
     )
+    if example_arguments is not None:
+        from neuronir.jax import hlo_text
+
+        model = hlo_text(model, example_arguments)
     result: CompiledResult
     try:
         if getattr(getattr(model, "DESCRIPTOR", None), "full_name", "") == "tensorflow.GraphDef":

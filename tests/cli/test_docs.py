@@ -12,7 +12,14 @@ from tests.cli.markdown import run_page
 ROOT = Path(__file__).resolve().parents[2]
 
 
-PAGES = ("architecture.md", "neuron-cc.md", "neuron-opt.md", "onnx.md", "tensorflow.md")
+PAGES = (
+    "architecture.md",
+    "jax.md",
+    "neuron-cc.md",
+    "neuron-opt.md",
+    "onnx.md",
+    "tensorflow.md",
+)
 
 
 @pytest.mark.parametrize("page", PAGES)

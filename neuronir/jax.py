@@ -1,0 +1,92 @@
+"""JAX functions on simulated NeuronCores. It needs the package `jax`.
+
+import neuronir.jax
+
+@neuronir.jax.jit
+def layer(x, w):
+    return jax.nn.gelu(x @ w)
+
+layer(x, w)              # compiled for these shapes and types, and run
+layer.report(x, w)       # what a run takes
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import update_wrapper
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuronir.api import Executable, compile
+from neuronir.dialects.support.errors import NeuronError
+
+Array = NDArray[Any]
+
+
+def hlo_text(
+    function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any] | None = None
+) -> str:
+    """The HLO text of a function for example arguments (arrays, or nested ones), as JAX lowers it;
+    arguments that nothing reads stay parameters. NIR_JAX001 where jax is not installed."""
+    lowered = _jax().jit(function, keep_unused=True).lower(*args, **dict(kwargs or {}))
+    # Large constants are left out by default.
+    return str(lowered.compiler_ir(dialect="hlo").as_hlo_text(True))
+
+
+def _jax() -> Any:
+    try:
+        import jax
+    except ImportError as error:
+        raise NeuronError(
+            "NIR_JAX001",
+            "functions are lowered by the package 'jax', which is not installed",
+            help="pip install jax",
+        ) from error
+    return jax
+
+
+class Jitted:
+    """A function that is compiled when it is called with arguments of new shapes or types.
+
+    The results have the function's structure, as numpy arrays. NeuronError says what cannot be
+    compiled.
+    """
+
+    def __init__(self, function: Callable[..., Any], target: str, options: dict[str, Any]) -> None:
+        self._function = function
+        self._target = target
+        self._options = options
+        self._made: dict[Any, tuple[Executable, Any]] = {}
+        update_wrapper(self, function)
+
+    def _compiled(self, args: Any, kwargs: Any) -> tuple[Executable, Any, list[Array]]:
+        """(the executable, the structure of the results, the arguments as arrays)."""
+        jax = _jax()
+        leaves, structure = jax.tree_util.tree_flatten((args, kwargs))
+        # Numbers get the types that JAX gives them.
+        arrays = [np.asarray(jax.numpy.asarray(leaf)) for leaf in leaves]
+        key = (structure, tuple((a.shape, a.dtype) for a in arrays))
+        if key not in self._made:
+            shapes = jax.eval_shape(self._function, *args, **kwargs)
+            text = hlo_text(self._function, args, kwargs)
+            made = compile(text, self._target, **self._options)
+            self._made[key] = made, jax.tree_util.tree_structure(shapes)
+        return *self._made[key], arrays
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the simulated core."""
+        executable, structure, arrays = self._compiled(args, kwargs)
+        results = executable(*arrays)
+        return _jax().tree_util.tree_unflatten(structure, list(results.values()))
+
+    def report(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """The timing report of a run with these arguments."""
+        return self._compiled(args, kwargs)[0].report()
+
+
+def jit(function: Callable[..., Any] | None = None, *, target: str = "trn1", **options: Any) -> Any:
+    """A function that runs on a simulated core, like jax.jit; also as a decorator with options,
+    which are those of `neuronir.compile` (`auto_cast`, `optlevel` ...)."""
+    if function is None:
+        return lambda f: Jitted(f, target, options)
+    return Jitted(function, target, options)
