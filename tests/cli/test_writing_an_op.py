@@ -1,5 +1,6 @@
 """docs/writing-an-op.md, walked through; the values of what the plugins make, by XLA."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -141,8 +142,9 @@ def test_rules_that_cannot_be_loaded_are_named(plugin: Plugin) -> None:
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1\n")
     (info / "entry_points.txt").write_text("[neuronir.rules]\nbroken = no_such_module\n")
-    path = f"{info.parent}:{environment['PYTHONPATH']}"
-    command = [sys.executable, "-m", "neuronir.cli.neuron_opt", "unit.mlir", "-p", "@trn1:tiled"]
+    path = os.pathsep.join([str(info.parent), environment["PYTHONPATH"]])
+    (folder / "any.mlir").write_text("func.func @main() {\n  func.return\n}\n")
+    command = [sys.executable, "-m", "neuronir.cli.neuron_opt", "any.mlir", "-p", "@trn1:tiled"]
     done = subprocess.run(
         command,
         cwd=folder,

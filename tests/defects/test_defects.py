@@ -351,9 +351,13 @@ def _seconds(work: Callable[[], object]) -> float:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["slow1076.hlo", "slow1344.hlo", "slow1345.hlo"])
 def test_compiles_in_a_second(name: str) -> None:
+    """Without phase tiled; with it, which is tried where it makes a program faster (slow1344 takes
+    178 us in place of 648), in less than three."""
     text = text_of(name)
-    compiled(text_of("scatter_s32_add.hlo"))  # imports are no part of a compile
-    assert _seconds(lambda: compiled(text, auto_cast="matmult")) < 1.0
+    for tiling in ("never", "always"):
+        compiled(text_of("dot_mixed.hlo"), tiling=tiling)  # imports are no part of a compile
+    assert _seconds(lambda: compiled(text, auto_cast="matmult", tiling="never")) < 1.0
+    assert _seconds(lambda: compiled(text, auto_cast="matmult")) < 3.0
 
 
 def test_every_file_has_a_test() -> None:

@@ -4,6 +4,7 @@ second time with what the first one has chosen for the other operands of each op
 from xdsl.ir import Block
 
 from neuronir.dialects.nc.machine import Machine
+from neuronir.dialects.tile.interface import unchanged_ops
 from neuronir.passes.tile.layouts.choice import Choice
 from neuronir.passes.tile.layouts.costs import Costs
 from neuronir.passes.tile.layouts.extras import extras
@@ -21,13 +22,14 @@ def assign_layouts(block: Block, machine: Machine) -> None:
     tables = Tables(values, Costs(machine, values.loads(), extras(values)))
     known: Copies = {}
     best: tuple[float, Copies] | None = None
-    for _ in range(TRIES):
-        tables.fill(known)
-        choice = Choice(tables)
-        choice.run()
-        if best is None or choice.total < best[0]:
-            best = choice.total, known
-        known = choice.copies()
-    assert best is not None
-    tables.fill(best[1])
+    with unchanged_ops():
+        for _ in range(TRIES):
+            tables.fill(known)
+            choice = Choice(tables)
+            choice.run()
+            if best is None or choice.total < best[0]:
+                best = choice.total, known
+            known = choice.copies()
+        assert best is not None
+        tables.fill(best[1])
     Writer(tables).run()

@@ -38,6 +38,7 @@ class Tables:
         self.of: dict[SSAValue, dict[Partition, float]] = {}
         self.known: Copies = {}
         self._plans: dict[Operation, list[Plan]] = {}
+        self._counts: dict[Operation, int] = {}
         self._routes: dict[object, tuple[float, Partition | None]] = {}
 
     def fill(self, known: Copies) -> None:
@@ -99,7 +100,7 @@ class Tables:
         if op.name in ("scf.yield", "scf.for", "tensor.insert_slice"):
             return 0.0
         best = NEVER
-        operands = max(1, sum(not self.values.is_number(v) for v in op.operands))
+        operands = self._arrays(op)
         for p in self.plans(op):
             need = p.needs[use.index]
             change = 0.0 if need is None else self.seen(value, c, use.views, need, times)
@@ -113,6 +114,13 @@ class Tables:
                 total += self._others(use, p) / weight
             best = min(best, total)
         return best
+
+    def _arrays(self, op: Operation) -> int:
+        """How many operands are no numbers, of at least one."""
+        if op not in self._counts:
+            arrays = sum(not self.values.is_number(v) for v in op.operands)
+            self._counts[op] = max(1, arrays)
+        return self._counts[op]
 
     def _others(self, use: Use, plan: Plan) -> float:
         """What a way of computing an op costs to bring its other operands, as they were last."""
