@@ -40,6 +40,7 @@ def to_target(
             f'hlo-decompose{{keep="logistic"{" scans=true" if scans else ""}}}',
             _CLEAN,
             *(() if integers else ("hlo-exact-integers", _CLEAN)),
+            "hlo-widen-products",
             "hlo-fold-scales",
             "hlo-fold-norms",
             "hlo-fold-sums",

@@ -23,6 +23,7 @@ _PASSES = {
     "hlo-decompose": ("decompose", "HloDecomposePass"),
     "hlo-exact-integers": ("exact_integers", "HloExactIntegersPass"),
     "hlo-verify-supported": ("verify_supported", "HloVerifySupportedPass"),
+    "hlo-widen-products": ("widen_products", "HloWidenProductsPass"),
     "hlo-find-composites": ("find_composites", "HloFindCompositesPass"),
     "hlo-hoist-products": ("hoist_products", "HloHoistProductsPass"),
     "hlo-find-recurrences": ("find_recurrences", "HloFindRecurrencesPass"),

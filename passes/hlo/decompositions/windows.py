@@ -50,9 +50,9 @@ def reduce_window(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def without_scans(op: Operation, e: Emitter) -> SSAValue | None:
-    """The same where the target has recurrences, but for those: of floats."""
+    """The same where the target has recurrences, but for those: of floats, from the beginning."""
     direction = cumulative(op)
-    if direction is None or reducer_opcode(op) not in _SCANS:
+    if direction is None or direction[1] or reducer_opcode(op) not in _SCANS:
         return reduce_window(op, e)
     kind, n = element(op.operands[0]), shape(op.operands[0])[direction[0]]
     if not is_float(kind) or byte_size(kind) < 2 or not _SHORTEST <= n <= _LONGEST:

@@ -1,0 +1,63 @@
+// RUN: neuron-opt %s -p hlo-widen-products,hlo-dce | filecheck %s
+
+// What a product of 16-bit operands gives stays in f32 through a scale, a bias that is repeated, a reduction and a
+// function; the one rounding is that of the result.
+
+// CHECK-LABEL: func.func @epilogue
+// CHECK:         %[[P:.*]] = hlo.dot %x, %w {{.*}} -> tensor<64x64xf32>
+// CHECK:         %[[B:.*]] = hlo.convert %b : (tensor<64xbf16>) -> tensor<64xf32>
+// CHECK:         hlo.broadcast %[[B]] {{.*}} -> tensor<64x64xf32>
+// CHECK:         %[[S:.*]] = hlo.add %[[P]], {{.*}} : tensor<64x64xf32>
+// CHECK:         %[[T:.*]] = hlo.tanh %[[S]] : tensor<64x64xf32>
+// CHECK:         %[[R:.*]] = hlo.convert %[[T]]
+// CHECK-NEXT:    func.return %[[R]] : tensor<64x64xbf16>
+func.func @epilogue(%x: tensor<64x64xbf16>, %w: tensor<64x64xbf16>, %b: tensor<64xbf16>) -> tensor<64x64xbf16> {
+  %0 = hlo.dot %x, %w lhs_batch_dims = [], rhs_batch_dims = [], lhs_contracting_dims = [1], rhs_contracting_dims = [0] : (tensor<64x64xbf16>, tensor<64x64xbf16>) -> tensor<64x64xbf16>
+  %1 = hlo.broadcast %b dimensions = [1] : (tensor<64xbf16>) -> tensor<64x64xbf16>
+  %2 = hlo.add %0, %1 : tensor<64x64xbf16>
+  %3 = hlo.tanh %2 : tensor<64x64xbf16>
+  func.return %3 : tensor<64x64xbf16>
+}
+
+// A value that was rounded, to be read in f32 again, is read as it was. The reducer has the new type, too.
+
+// CHECK-LABEL: func.func @sum
+// CHECK:         %[[P:.*]] = hlo.dot {{.*}} -> tensor<64x64xf32>
+// CHECK:         %[[E:.*]] = hlo.exponential %[[P]] : tensor<64x64xf32>
+// CHECK-NOT:     hlo.convert %[[E]]
+// CHECK:         hlo.reduce %[[E]]
+// CHECK:         %[[M:.*]] = hlo.reduce %[[E]]
+// CHECK:           hlo.maximum {{.*}} : tensor<f32>
+// CHECK:         hlo.convert %[[M]] : (tensor<64xf32>) -> tensor<64xbf16>
+func.func @sum(%x: tensor<64x64xbf16>, %w: tensor<64x64xbf16>) -> (tensor<64xf32>, tensor<64xbf16>) {
+  %zero = hlo.constant dense<0.0> : tensor<f32>
+  %low = hlo.constant dense<-1.0e+30> : tensor<bf16>
+  %0 = hlo.dot %x, %w lhs_batch_dims = [], rhs_batch_dims = [], lhs_contracting_dims = [1], rhs_contracting_dims = [0] : (tensor<64x64xbf16>, tensor<64x64xbf16>) -> tensor<64x64xbf16>
+  %1 = hlo.exponential %0 : tensor<64x64xbf16>
+  %2 = hlo.convert %1 : (tensor<64x64xbf16>) -> tensor<64x64xf32>
+  %3 = hlo.reduce %2, %zero dimensions = [1] ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %4 = hlo.add %a, %b : tensor<f32>
+    hlo.return %4 : tensor<f32>
+  }) : (tensor<64x64xf32>, tensor<f32>) -> tensor<64xf32>
+  %5 = hlo.reduce %1, %low dimensions = [1] ({
+  ^bb0(%a: tensor<bf16>, %b: tensor<bf16>):
+    %6 = hlo.maximum %a, %b : tensor<bf16>
+    hlo.return %6 : tensor<bf16>
+  }) : (tensor<64x64xbf16>, tensor<bf16>) -> tensor<64xbf16>
+  func.return %3, %5 : tensor<64xf32>, tensor<64xbf16>
+}
+
+// Left alone: a product that is stored or multiplied as it is, and one that is added to an array in bf16, of which
+// a copy in f32 would be as large as the product.
+
+// CHECK-LABEL: func.func @stored
+// CHECK-NOT:     f32
+// CHECK:         func.return
+func.func @stored(%x: tensor<64x64xbf16>, %w: tensor<64x64xbf16>) -> (tensor<64x64xbf16>, tensor<64x64xbf16>) {
+  %0 = hlo.dot %x, %w lhs_batch_dims = [], rhs_batch_dims = [], lhs_contracting_dims = [1], rhs_contracting_dims = [0] : (tensor<64x64xbf16>, tensor<64x64xbf16>) -> tensor<64x64xbf16>
+  %1 = hlo.dot %0, %w lhs_batch_dims = [], rhs_batch_dims = [], lhs_contracting_dims = [1], rhs_contracting_dims = [0] : (tensor<64x64xbf16>, tensor<64x64xbf16>) -> tensor<64x64xbf16>
+  %2 = hlo.dot %x, %w lhs_batch_dims = [], rhs_batch_dims = [], lhs_contracting_dims = [0], rhs_contracting_dims = [0] : (tensor<64x64xbf16>, tensor<64x64xbf16>) -> tensor<64x64xbf16>
+  %3 = hlo.add %2, %x : tensor<64x64xbf16>
+  func.return %1, %3 : tensor<64x64xbf16>, tensor<64x64xbf16>
+}

@@ -1,0 +1,148 @@
+"""hlo-widen-products: what a product of 16-bit operands gives stays in f32 until it is stored."""
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, bf16, f16, f32
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from neuronir.passes.hlo.rules.shape import ELEMENTWISE
+from neuronir.passes.hlo.support.build import Emitter
+from neuronir.passes.hlo.support.retype import retyped
+from neuronir.passes.hlo.support.values import (
+    element,
+    is_tensor,
+    producer,
+    shape,
+    size,
+    splat,
+    tensor,
+)
+from neuronir.passes.hlo.support.walk import COMPOSITE, blocks, erase_dead
+from neuronir.passes.statistics import record
+
+_PRODUCTS = ("hlo.dot", "hlo.convolution")
+_PROGRAM = ("func.func", "hlo.while", "hlo.conditional")
+_NARROW = (bf16, f16)
+_ROUNDING = ("hlo.convert", "hlo.bitcast_convert", "hlo.reduce_precision")
+_SINGLE = frozenset(ELEMENTWISE) - frozenset(_ROUNDING)
+_SMALL = 8
+"""An operand that is repeated at least so often costs little to convert."""
+
+
+def _is_narrow(value: SSAValue) -> bool:
+    return is_tensor(value) and element(value) in _NARROW
+
+
+class _Widener:
+    """The values of one block that are known in f32 as well."""
+
+    def __init__(self) -> None:
+        self.wide: dict[SSAValue, SSAValue] = {}
+        self.products: list[Operation] = []
+        self.count = 0
+
+    def run(self, block: Block) -> None:
+        """Widen what follows each product, in program order."""
+        for op in list(block.ops):
+            if op.name == "hlo.convert" and op.operands[0] in self.wide:
+                if element(op.results[0]) == f32:
+                    op.results[0].replace_all_uses_with(self.wide[op.operands[0]])
+                    erase_dead(op)
+                    self.count += 1
+            elif len(op.results) != 1 or not _is_narrow(op.results[0]):
+                continue
+            elif op.name in _PRODUCTS:
+                self._product(op)
+            else:
+                self._follow(op)
+        for op in self.products:
+            _take_back(op)
+
+    def _product(self, op: Operation) -> None:
+        user = op.results[0].get_user_of_unique_use()
+        if user is None or user.name in _PRODUCTS:
+            return
+        emitter = Emitter(op)
+        value = emitter.like(op, op.operands, tensor(shape(op.results[0]), f32))
+        self.products.append(emitter.created[-1])
+        self._replace(op, value, emitter)
+
+    def _follow(self, op: Operation) -> None:
+        """An op that reads a value in f32, where its other operands cost little to convert."""
+        if not any(v in self.wide for v in op.operands):
+            return
+        if not (op.name in _SINGLE or op.name in ("hlo.reduce", "hlo.reshape", COMPOSITE)):
+            if op.name != "hlo.broadcast" or size(op.operands[0]) * _SMALL > size(op.results[0]):
+                return
+        if not all(v in self.wide or self._is_cheap(v) for v in op.operands):
+            return
+        emitter = Emitter(op)
+        operands = [self._widened(v, emitter) for v in op.operands]
+        regions = [retyped(region, _NARROW, f32) for region in op.regions]
+        result = tensor(shape(op.results[0]), f32)
+        name = op.name.removeprefix("hlo.")
+        value = emitter.emit(name, operands, result, op.properties, regions)
+        self._replace(op, value, emitter)
+
+    def _replace(self, op: Operation, value: SSAValue, emitter: Emitter) -> None:
+        narrow = emitter.convert(value, element(op.results[0]))
+        self.wide[narrow] = value
+        op.results[0].replace_all_uses_with(narrow)
+        erase_dead(op)
+        self.count += 1
+
+    def _is_cheap(self, value: SSAValue) -> bool:
+        """Whether an operand is no number of a narrow type, one number, or repeated often."""
+        if not _is_narrow(value) or splat(value) is not None:
+            return True
+        spread = producer(value, "broadcast")
+        return spread is not None and size(spread.operands[0]) * _SMALL <= size(value)
+
+    def _widened(self, value: SSAValue, emitter: Emitter) -> SSAValue:
+        """An operand in f32."""
+        if value in self.wide or not _is_narrow(value):
+            return self.wide.get(value, value)
+        spread = producer(value, "broadcast")
+        if spread is None:
+            return emitter.convert(value, f32)
+        source = spread.operands[0]
+        small = self.wide[source] if source in self.wide else emitter.convert(source, f32)
+        return emitter.like(spread, [small], tensor(shape(value), f32))
+
+
+def _take_back(product: Operation) -> None:
+    """Let a product of which nothing reads the f32 result give the narrow type itself."""
+    user = product.results[0].get_user_of_unique_use()
+    if user is None or user.name != "hlo.convert":
+        return
+    value = Emitter(product).like(product, product.operands, user.results[0].type)
+    user.results[0].replace_all_uses_with(value)
+    erase_dead(user)
+
+
+@dataclass(frozen=True)
+class HloWidenProductsPass(ModulePass):
+    """Keep results of bf16 and f16 products in f32 through the elementwise ops that read them.
+
+    PSUM holds sums in f32, and each engine computes in f32, so that a rounding in between is an
+    instruction, or a pass over memory, that makes the result worse. A product that one elementwise
+    op reads gives f32, and so do the elementwise ops, reductions and composites behind it whose
+    other operands are of the same kind, numbers, or repeated at least eight times; what else reads
+    them gets a conversion. XLA allows the same (xla_allow_excess_precision, on by default).
+    """
+
+    name = "hlo-widen-products"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        count = 0
+        for block in blocks(op):
+            parent = block.parent_op()
+            if parent is None or parent.name not in _PROGRAM:
+                continue
+            if any(inner.name in _PRODUCTS for inner in block.ops):
+                widener = _Widener()
+                widener.run(block)
+                count += widener.count
+        record(self.name, "ops", count)
