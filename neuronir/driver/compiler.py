@@ -251,7 +251,7 @@ class _Compile:
         machine = self.target.machine
         tiling = self.pipeline("tiled", tiled=True)
         if self.options.tiling == "always":
-            _, chosen = through_tiles(machine, compiled, tiling)
+            _, chosen = through_tiles(result.module, machine, compiled, tiling)
         else:
             chosen = choose_middle(result.module, machine, compiled, tiling)
         if final:

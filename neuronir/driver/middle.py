@@ -28,9 +28,14 @@ NEAR = 1.5
 """A time of at most so many times the least one is not tried to be beaten."""
 SMALL_NS = 50_000.0
 """A time up to which a program is small: latencies decide, which tiles do not change."""
-ROOMS = (80, 50, 25)
-"""What tiles may take of SBUF, in percent: less where the program does not fit."""
+ROOMS = (80, 50, 25, 10)
+"""What tiles may take of SBUF, in percent: less where the program does not fit, and to see whether
+that is faster, as more rounds overlap."""
 _FUSE = re.compile(r"\btile-fuse\b(?!\{)")
+TIGHT = 1.2
+"""A time of at most so many times the least one, for which no other tiles are tried."""
+SEARCHED = 2500
+"""Ops of an nc program, at most, for which other tiles are tried although some fit."""
 TOO_LARGE = "NCC_EOOM002"
 DECLARED = ("NIR_TIL", "NIR_LOW", "NCC_")
 """Codes of reasons for which a way does not compile a program."""
@@ -84,12 +89,11 @@ def choose_middle(
         refused = failure
     else:
         time = _time(direct.result, machine)
-        near = max(SMALL_NS, NEAR * least_ns(module, machine))
-        if time <= near or sum(1 for _ in module.walk()) > LARGEST:
+        if time <= near_ns(module, machine) or sum(1 for _ in module.walk()) > LARGEST:
             return direct
     try:
         with handling(lambda _: None), statistics.unrecorded():
-            other, tiled = through_tiles(machine, compiled, tiling)
+            other, tiled = through_tiles(module, machine, compiled, tiling)
     except RunFailure as failure:
         if failure.internal or not any(code in failure.diagnostic.text for code in DECLARED):
             raise
@@ -103,15 +107,21 @@ def choose_middle(
     return tiled
 
 
+def near_ns(module: ModuleOp, machine: Machine, near: float = NEAR) -> float:
+    """The time of a program, in phase `hlo`, that is not tried to be beaten."""
+    return max(SMALL_NS, near * least_ns(module, machine))
+
+
 def through_tiles(
-    machine: Machine, compiled: Compile, tiling: str = TO_TILED
+    module: ModuleOp, machine: Machine, compiled: Compile, tiling: str = TO_TILED
 ) -> tuple[float, Middle]:
     """The fastest way through phase `tiled` by the passes `tiling`, with its time in ns: smaller
-    tiles are tried where a program does not fit, or spills, if tile-fuse is one of the passes and
-    has no options of its own.
+    tiles are tried where a program does not fit, spills, or takes much longer than it has to, if
+    tile-fuse is one of the passes and has no options of its own.
 
     RunFailure: phase `tiled` takes the program in none of these ways.
     """
+    near = near_ns(module, machine, TIGHT)
     best: tuple[float, Middle] | None = None
     failed: RunFailure | None = None
     for room in ROOMS:
@@ -133,7 +143,9 @@ def through_tiles(
         if best is None or time < best[0]:
             best = time, Middle(result, True, pipelines)
         assert result.program is not None
-        if not any(v.kind == "spill" for v in result.program.variables):
+        spills = any(v.kind == "spill" for v in result.program.variables)
+        large = sum(1 for _ in result.module.walk()) > SEARCHED
+        if not spills and (best[0] <= near or large):
             break
     if best is not None:
         return best

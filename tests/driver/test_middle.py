@@ -10,7 +10,7 @@ from neuronir.cli.neuron_opt_run import RunFailure
 from neuronir.diagnostics.diagnostic import Diagnostic
 from neuronir.dialects.nc.machine import get_machine
 from neuronir.dialects.support.errors import NeuronError
-from neuronir.driver import CompiledResult, CompileOptions, compile_text
+from neuronir.driver import CompiledResult, CompileOptions, compile_text, middle
 from neuronir.driver.middle import choose_middle, through_tiles
 from neuronir.driver.options import TILINGS
 from neuronir.targets.simulator.functional import run
@@ -89,23 +89,52 @@ def failure(code: str, *, internal: bool = False) -> RunFailure:
 
 
 def test_smaller_tiles_where_a_program_is_too_large() -> None:
+    module = compile_text(TURN, "trn1", replace(EXACT, compile_to="hlo")).module
     ways = Compiles({"80": failure("NCC_EOOM002"), "50": failure("NCC_EOOM002")})
-    _, chosen = through_tiles(get_machine("trn1"), ways)
-    assert ways.asked == ["80", "50", "25"]
+    _, chosen = through_tiles(module, get_machine("trn1"), ways)
+    assert ways.asked[:3] == ["80", "50", "25"]
     assert chosen.pipelines is not None and "room=25" in chosen.pipelines["tiled"]
 
 
 def test_a_target_has_passes_of_its_own_to_tiles() -> None:
     """They are kept where smaller tiles are tried; tile-fuse with options decides for itself."""
+    module = compile_text(TURN, "trn1", replace(EXACT, compile_to="hlo")).module
     ways = Compiles({"80": failure("NCC_EOOM002")})
     own = "tile-expand-composites,tile-fuse,sizes,tile-assign-layouts"
-    _, chosen = through_tiles(get_machine("trn1"), ways, own)
+    _, chosen = through_tiles(module, get_machine("trn1"), ways, own)
     assert ways.asked == ["80", "50"]
     assert chosen.pipelines == {"tiled": own.replace("tile-fuse", "tile-fuse{room=50}")}
     ways = Compiles({"80": failure("NCC_EOOM002")})
     with pytest.raises(RunFailure):
-        through_tiles(get_machine("trn1"), ways, own.replace("tile-fuse", "tile-fuse{room=60}"))
+        through_tiles(
+            module, get_machine("trn1"), ways, own.replace("tile-fuse", "tile-fuse{room=60}")
+        )
     assert ways.asked == ["80"]
+
+
+def test_smaller_tiles_where_they_may_be_faster(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All rooms are tried where a program is far from its least time, and the fastest is taken; one
+    where it is near."""
+    module = compile_text(TURN, "trn1", replace(EXACT, compile_to="hlo")).module
+    machine = get_machine("trn1")
+    made = compiled(TURN, "always")
+    asked: list[str] = []
+
+    def ways(tiled: bool, pipelines: Mapping[str, str] | None = None) -> CompiledResult:
+        asked.append(pipelines["tiled"].split("room=")[1][:2] if pipelines else "80")
+        return made
+
+    def timed(*times: float) -> tuple[float, middle.Middle]:
+        asked.clear()
+        rest = iter(times)
+        monkeypatch.setattr(middle, "_time", lambda result, machine: next(rest))
+        return through_tiles(module, machine, ways)
+
+    time, chosen = timed(4e6, 3e6, 2e6, 5e6)
+    assert asked == ["80", "50", "25", "10"] and time == 2e6
+    assert chosen.pipelines is not None and "room=25" in chosen.pipelines["tiled"]
+    timed(1.0)
+    assert asked == ["80"]
 
 
 def test_a_refusal_is_the_first_one() -> None:
