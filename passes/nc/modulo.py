@@ -3,12 +3,16 @@
 from bisect import bisect_right, insort
 from collections.abc import Sequence
 from dataclasses import dataclass
+from heapq import heappop, heappush
 
 from neuronir.dialects.nc.enums import Engine, Port
 from neuronir.dialects.nc.machine import Machine
 from neuronir.passes.nc.schedule import Work, delay
 
 _DMA = -1  # the DMA engines together, as a resource
+_PLACEMENTS = 6
+"""Times that an instruction is placed on average, at most, before an interval is given up."""
+_TINY = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +38,11 @@ def load(works: Sequence[Work]) -> dict[str, float]:
 
 
 class _Table:
-    """The busy intervals of a resource in [0, ii)."""
+    """What takes a resource when, in [0, ii)."""
 
     def __init__(self, ii: float) -> None:
         self.ii = ii
-        self.busy: list[tuple[float, float]] = []
+        self.busy: list[tuple[float, float, int]] = []
 
     def find(self, earliest: float, width: float) -> float | None:
         """The first time from `earliest` on that is free for `width`, within one interval."""
@@ -46,7 +50,7 @@ class _Table:
             return earliest
         ii = self.ii
         m = earliest % ii
-        k = bisect_right(self.busy, (m, float("inf"))) - 1
+        k = bisect_right(self.busy, (m, float("inf"), 0)) - 1
         now = m
         n = len(self.busy)
         if k >= 0:
@@ -56,85 +60,156 @@ class _Table:
         for step in range(1, n + 1):
             turn, i = divmod(k + step, n)
             start, end = self.busy[i][0] + turn * ii, self.busy[i][1] + turn * ii
-            if start - now >= width:
+            if start - now >= width - _TINY:
                 break
             now = max(now, end)
         else:
             return None
         return earliest - m + now if now < m + ii else None
 
-    def take(self, at: float, width: float) -> None:
+    def take(self, at: float, width: float, who: int) -> None:
         """Reserve; what reaches over the end begins again at 0."""
+        for low, high in self._spans(at, width):
+            insort(self.busy, (low, high, who))
+
+    def drop(self, who: int) -> None:
+        """Forget what somebody reserved."""
+        self.busy = [span for span in self.busy if span[2] != who]
+
+    def others(self, at: float, width: float) -> set[int]:
+        """Who has reserved some of this time."""
+        return {
+            who
+            for low, high in self._spans(at, width)
+            for start, end, who in self.busy
+            if start < high - _TINY and low < end - _TINY
+        }
+
+    def _spans(self, at: float, width: float) -> list[tuple[float, float]]:
         if width <= 0:
-            return
+            return []
         m = at % self.ii
         if m + width <= self.ii:
-            insort(self.busy, (m, m + width))
-        else:
-            insort(self.busy, (m, self.ii))
-            insort(self.busy, (0.0, m + width - self.ii))
+            return [(m, m + width)]
+        return [(m, self.ii), (0.0, min(m, m + width - self.ii))]
 
 
 def modulo_schedule(
     works: Sequence[Work], edges: Sequence[Edge], ii: float, machine: Machine
 ) -> list[float] | None:
-    """Start times (ns, the first is 0), or None where a recurrence needs a longer interval.
+    """Start times (ns, the first is 0), or None where none are found for this interval.
 
-    Reservations are a guide: where an engine has no gap left that is wide enough, the instruction
-    starts when its operands are there, and the hardware will delay it.
+    Iterative modulo scheduling (B. R. Rau, MICRO-27, 1994): the instruction with the longest chain
+    behind it is placed first, as early as its operands and the engines allow. One that finds no
+    room takes it from others, which are placed again. The DMA engines are shared by queues that
+    hold what waits: their reservations are a guide.
     """
-    n = len(works)
-    successors: list[list[tuple[int, float]]] = [[] for _ in range(n)]
-    into: list[list[tuple[int, int, float]]] = [[] for _ in range(n)]
-    out: list[list[tuple[int, int]]] = [[] for _ in range(n)]
-    for e in edges:
-        d = delay(works[e.before], works[e.after], e.data, machine)
-        into[e.after].append((e.before, e.distance, d))
-        out[e.before].append((e.after, e.distance))
-        if e.distance == 0:
-            successors[e.before].append((e.after, d))
-    tail = [0.0] * n
-    for i in range(n - 1, -1, -1):  # program order is topological
-        tail[i] = max((d + tail[j] for j, d in successors[i]), default=works[i].latency)
-    tables: dict[int | Port, _Table] = {}
-    start = [0.0] * n
-    placed = [False] * n
-    for i in sorted(range(n), key=lambda i: (-tail[i], i)):
-        w = works[i]
+    schedule = _Schedule(works, edges, ii, machine)
+    return schedule.times() if schedule.run() else None
+
+
+class _Schedule:
+    """A schedule that is being made."""
+
+    def __init__(
+        self, works: Sequence[Work], edges: Sequence[Edge], ii: float, machine: Machine
+    ) -> None:
+        n = len(works)
+        self.ii = ii
+        self.tables: dict[int | Port, _Table] = {}
+        self.needs = [_needs(w) for w in works]
+        self.into: list[list[tuple[int, float]]] = [[] for _ in range(n)]
+        self.out: list[list[tuple[int, float]]] = [[] for _ in range(n)]
+        self.possible = True
+        behind: list[list[tuple[int, float]]] = [[] for _ in range(n)]
+        for e in edges:
+            d = delay(works[e.before], works[e.after], e.data, machine)
+            if e.before == e.after:
+                self.possible &= d <= e.distance * ii
+                continue
+            self.into[e.after].append((e.before, d - e.distance * ii))
+            self.out[e.before].append((e.after, d - e.distance * ii))
+            if e.distance == 0:
+                behind[e.before].append((e.after, d))
+        tail = [0.0] * n
+        for i in range(n - 1, -1, -1):  # program order is topological
+            tail[i] = max((d + tail[j] for j, d in behind[i]), default=works[i].latency)
+        self.rank = [(-tail[i], i) for i in range(n)]
+        self.start: list[float | None] = [None] * n
+        self.before = [-1.0] * n  # where each was the last time
+
+    def run(self) -> bool:
+        """Place all instructions; whether that was possible."""
+        if not self.possible:
+            return False
+        heap = sorted(self.rank)
+        for _ in range(_PLACEMENTS * len(heap)):
+            if not heap:
+                return True
+            _, i = heappop(heap)
+            for gone in self._place(i):
+                heappush(heap, self.rank[gone])
+        return not heap
+
+    def times(self) -> list[float]:
+        """Start times, the first of which is 0."""
+        found = [s for s in self.start if s is not None]
+        first = min(found)
+        return [s - first for s in found]
+
+    def _place(self, i: int) -> list[int]:
+        """Place an instruction; the ones that had to go."""
         earliest = 0.0
-        for p, distance, d in into[i]:
-            if placed[p]:
-                earliest = max(earliest, start[p] + d - distance * ii)
-        needs: list[tuple[int | Port, float]] = [(w.engine, w.issue)]
-        needs += [(port, w.port_time) for port in sorted(w.ports, key=lambda p: p.value)]
-        if w.dma:
-            needs.append((_DMA, w.dma))
-        at = _fit(tables, needs, earliest, ii)
-        start[i] = at
-        placed[i] = True
-        for key, width in needs:
-            tables.setdefault(key, _Table(ii)).take(at, width)
-        for j, distance in out[i]:
-            if placed[j] and start[j] + distance * ii <= at:
-                return None
-    first = min(start)
-    return [s - first for s in start]
+        for p, d in self.into[i]:
+            at = self.start[p]
+            if at is not None:
+                earliest = max(earliest, at + d)
+        place = self._fit(self.needs[i], earliest)
+        engines = [need for need in self.needs[i] if need[0] != _DMA]
+        if place is None and len(engines) < len(self.needs[i]):
+            place = self._fit(engines, earliest)
+        gone: set[int] = set()
+        if place is None:
+            place = earliest
+            if self.before[i] >= earliest:
+                place = self.before[i] + max(self.ii / 16, self.needs[i][0][1])
+            for key, width in engines:
+                gone |= self._table(key).others(place, width)
+        for j, d in self.out[i]:
+            at = self.start[j]
+            if at is not None and at < place + d - _TINY:
+                gone.add(j)
+        for j in sorted(gone):
+            self.start[j] = None
+            for key, _ in self.needs[j]:
+                self._table(key).drop(j)
+        self.start[i] = self.before[i] = place
+        for key, width in self.needs[i]:
+            self._table(key).take(place, width, i)
+        return sorted(gone)
+
+    def _table(self, key: int | Port) -> _Table:
+        return self.tables.setdefault(key, _Table(self.ii))
+
+    def _fit(self, needs: Sequence[tuple[int | Port, float]], earliest: float) -> float | None:
+        """The first time from `earliest` on that all resources are free."""
+        at = earliest
+        for _ in range(8):
+            before = at
+            for key, width in needs:
+                found = self._table(key).find(at, width)
+                if found is None:
+                    return None
+                at = found
+            if at == before:
+                return at
+        return None
 
 
-def _fit(
-    tables: dict[int | Port, _Table],
-    needs: Sequence[tuple[int | Port, float]],
-    earliest: float,
-    ii: float,
-) -> float:
-    at = earliest
-    for _ in range(8):
-        before = at
-        for key, width in needs:
-            found = tables.setdefault(key, _Table(ii)).find(at, width)
-            if found is None:
-                return earliest
-            at = found
-        if at == before:
-            return at
-    return at
+def _needs(work: Work) -> list[tuple[int | Port, float]]:
+    """Resources, and how long an instruction takes each."""
+    needs: list[tuple[int | Port, float]] = [(work.engine, work.issue)]
+    needs += [(port, work.port_time) for port in sorted(work.ports, key=lambda p: p.value)]
+    if work.dma:
+        needs.append((_DMA, work.dma))
+    return needs

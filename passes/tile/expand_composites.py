@@ -19,12 +19,10 @@ from xdsl.passes import ModulePass
 
 from neuronir.dialects.hlo.attributes import i64_array
 from neuronir.dialects.hlo.control_flow import CompositeOp
-from neuronir.dialects.hlo.data_movement import BroadcastOp
-from neuronir.dialects.hlo.elementwise import AddOp, DivideOp
+from neuronir.dialects.hlo.elementwise import AddOp
 from neuronir.dialects.hlo.reduction import ReduceOp
 from neuronir.dialects.hlo.unary import CopyOp, NegateOp
-from neuronir.dialects.support.dtypes import byte_size, is_float
-from neuronir.dialects.tile.interface import tiling_of
+from neuronir.dialects.support.dtypes import is_float
 from neuronir.dialects.tile.rules import combiner, shape_of
 from neuronir.passes.hlo.inline import move_block
 from neuronir.passes.hlo.support.values import element, ints
@@ -41,6 +39,7 @@ from neuronir.passes.tile.float_indices import compare_in_floats
 from neuronir.passes.tile.group import is_source, is_view, views_between
 from neuronir.passes.tile.one_hot import scatter_as_one_hot
 from neuronir.passes.tile.row_composites import ROWS
+from neuronir.passes.tile.scales import scale_behind, scale_in_front
 from neuronir.passes.tile.split_slices import split_slices
 
 KEPT = frozenset(COMPOSITES)
@@ -108,6 +107,8 @@ def expand(block: Block) -> None:
         if inner.name == "hlo.dot":
             scale_behind(inner)
     for inner in list(block.ops):
+        scale_in_front(inner)
+    for inner in list(block.ops):
         if inner.name == "hlo.subtract":
             add_negation(inner)
     for inner in list(block.ops):
@@ -174,73 +175,6 @@ def add_negation(op: Operation) -> None:
         block.insert_op_before(each, op)
     op.results[0].replace_all_uses_with(new.results[0])
     erase_dead(op)
-
-
-def scale_behind(op: Operation) -> None:
-    """(x / broadcast(d)) @ y as (x @ y) / broadcast(d) where d does not vary along what is
-    contracted: fewer elements are divided. Also behind a conversion of the quotient. Not where the
-    product has more than a fourth of the elements: in front they lie as what divides them."""
-    for which in (0, 1):
-        cast = op.operands[which].owner
-        chain: list[Operation] = []
-        while isinstance(cast, Operation) and cast.name == "hlo.convert":
-            chain.append(cast)
-            cast = cast.operands[0].owner
-        if not isinstance(cast, Operation) or cast.name != "hlo.divide":
-            continue
-        if 4 * prod(shape_of(op.results[0])) > prod(shape_of(cast.results[0])):
-            continue
-        wide = cast.operands[1].owner
-        if not isinstance(wide, Operation) or wide.name != "hlo.broadcast":
-            continue
-        used = [cast, *chain]
-        if (
-            any(not o.results[0].has_one_use() for o in used)
-            or prod(shape_of(wide.operands[0])) == 1
-        ):
-            continue
-        tiling = tiling_of(op)
-        assert tiling is not None
-        place = ints(wide, "dimensions")
-        targets = [t for d in place if isinstance(t := tiling.operands[which][d], int)]
-        if len(targets) != len(place) or targets != sorted(targets):
-            continue
-        if dtype_size(op.results[0]) < dtype_size(cast.results[0]):
-            continue
-        block = op.parent
-        assert block is not None
-        source: SSAValue = cast.operands[0]
-        for one in reversed(chain):
-            new = one.clone({one.operands[0]: source})
-            block.insert_op_before(new, op)
-            source = new.results[0]
-        operands = list(op.operands)
-        operands[which] = source
-        product = type(op).create(
-            operands=operands,
-            result_types=[op.results[0].type],
-            properties=op.properties,
-            attributes=op.attributes,
-        )
-        divisor = BroadcastOp.create(
-            operands=[wide.operands[0]],
-            result_types=[op.results[0].type],
-            properties={"dimensions": i64_array(targets)},
-        )
-        quotient = DivideOp.create(
-            operands=[product.results[0], divisor.results[0]], result_types=[op.results[0].type]
-        )
-        for each in (product, divisor, quotient):
-            each.location = op.location
-            block.insert_op_before(each, op)
-        op.results[0].replace_all_uses_with(quotient.results[0])
-        erase_dead(op)
-        return
-
-
-def dtype_size(value: SSAValue) -> int:
-    """Bytes of an element."""
-    return byte_size(element(value))
 
 
 def _same_number(left: SSAValue, right: SSAValue) -> bool:

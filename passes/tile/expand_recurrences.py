@@ -4,16 +4,15 @@ from collections.abc import Sequence
 from math import prod
 
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr, f32
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr
 from xdsl.dialects.tensor import ExtractSliceOp, InsertSliceOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from neuronir.dialects.hlo.unary import CopyOp
-from neuronir.dialects.tile.ops import SCANS, EmptyOp, ScanOp
+from neuronir.dialects.tile.ops import EmptyOp, ScanOp
 from neuronir.dialects.tile.rules import shape_of
-from neuronir.passes.hlo.decompositions.windows import cumulative
 from neuronir.passes.hlo.recurrences.composite import Recurrence, recurrence_of
-from neuronir.passes.hlo.support.build import Emitter, reducer_opcode
+from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.values import element, ints, tensor
 from neuronir.passes.hlo.support.walk import erase_dead
 from neuronir.passes.tile.retile import slice_properties
@@ -29,7 +28,7 @@ LEAST = 128
 
 def expand_recurrence(op: Operation) -> None:
     """Write a composite that is a recurrence as tile.scan."""
-    it = recurrence_of(op) or _running(op)
+    it = recurrence_of(op)
     if it is None:
         return
     shape, along = shape_of(op.results[0]), it.dimension
@@ -42,18 +41,6 @@ def expand_recurrence(op: Operation) -> None:
     op.results[0].replace_all_uses_with(found)
     op.detach()
     op.erase()
-
-
-def _running(op: Operation) -> Recurrence | None:
-    """A window over all up to each place, of fp32, as a recurrence; None for other ops."""
-    along = cumulative(op) if op.name == "hlo.reduce_window" else None
-    kind = reducer_opcode(op) if along is not None else None
-    if along is None or kind not in SCANS or element(op.results[0]) != f32:
-        return None
-    shape = shape_of(op.results[0])
-    rows = [n for d, n in enumerate(shape) if d != along[0]]
-    begin = Emitter(op).broadcast(op.operands[1], rows, ())
-    return Recurrence(kind, (op.operands[0],), begin, *along)
 
 
 def _piece(length: int, rows: int, *, across: bool) -> int:

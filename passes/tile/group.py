@@ -12,6 +12,7 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from neuronir.dialects.nc.data_types import dtype_of
 from neuronir.dialects.support.dtypes import is_float
 from neuronir.dialects.tile.rules import shape_of
+from neuronir.passes.hlo.support.values import ints
 from neuronir.passes.tile.axes import Key, Related
 
 VIEWS = frozenset(
@@ -111,6 +112,22 @@ class Group:
     def rounds(self, depth: int) -> int:
         """Rounds of the `depth` outer loops together."""
         return prod(loop.rounds for loop in self.loops[:depth])
+
+    @cached_property
+    def added(self) -> frozenset[int]:
+        """Axes that reductions go along, other than products."""
+        reduced = self.related.reduced.items()
+        return frozenset(a for a, ops in reduced if any(op.name == "hlo.reduce" for op in ops))
+
+    @cached_property
+    def batch(self) -> frozenset[int]:
+        """Axes that are batch dimensions of a product."""
+        found: set[int] = set()
+        for op in self.ops:
+            if op.name == "hlo.dot":
+                dims = self.related.of(op.results[0])
+                found.update(a for row in dims[: len(ints(op, "lhs_batch_dims"))] for a in row)
+        return frozenset(found)
 
     def parallel(self) -> list[int]:
         """Axes that loops may be over: nothing is needed whole or summed up along them."""

@@ -4,6 +4,7 @@ Closed forms of dialects/nc/cost.py for whole tiles, to choose between ways of g
 tests bound how far they are from the simulator.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
@@ -21,6 +22,10 @@ from neuronir.passes.tile.group import Group, is_view, item_bytes, root_of
 
 ROUND_NS = 1500.0
 """What a round of a loop adds, where rounds overlap but the first and the last do not."""
+REFILL = 0.4
+"""Of the time from the beginning to the end of a round, how much passes with little work each time
+that the innermost loop begins: its last rounds overlap with the first ones of the next time only in
+part. Measured on attention."""
 PIECE = 2048
 """Elements of a partition that an instruction works on at a time."""
 
@@ -102,6 +107,8 @@ class GroupTimes:
         dma += sum(self._moved(v, group) for v in group.outputs if v not in self.resident)
         rounds = group.rounds(len(group.loops))
         fixed = self.machine.dma_fixed_ns * 2 + ROUND_NS * min(rounds, 4)
+        times = group.rounds(len(group.loops) - 1) if group.loops else 0
+        fixed += REFILL * times * (dma + pe + 2 * vector) / rounds
         return Times(dma, pe, vector, fixed, self.peak(group))
 
     def _read(self, group: Group) -> list[Key]:
@@ -142,17 +149,21 @@ class GroupTimes:
         m = self.machine
         keys = [*op.results, *(group.related.key(op, i) for i in range(len(op.operands)))]
         most = max(keys, key=group.tile_elements)
-        extents = tuple(group.extent(a) for a in group.related.leaves(most))
-        tiling = tiling_of(op)
-        if tiling is not None and op.name == "hlo.reduce":
-            kept = tuple(group.extent(a) for a in group.related.leaves(op.results[0]))
-            partitions = max(spread(kept, m.partitions), spread(extents, m.partitions) // 2)
-        else:
-            partitions = spread(extents, m.partitions)
-        elements = prod(extents) / partitions
+        leaves = group.related.leaves(most)
+        elements = prod(group.extent(a) for a in leaves) / self._partitions(leaves, group)
         passes = {"hlo.select": 2.5, "hlo.divide": 2.0, "tile.scan": 4.0}.get(op.name, 1.3)
         pieces = max(1.0, elements / PIECE)
         return 0.0, (elements * passes + pieces * m.dve_overhead_cycles) / (2 * m.dve_ghz)
+
+    def _partitions(self, leaves: Sequence[int], group: Group) -> int:
+        """Partitions that an op works on at once: of axes that no reduction of the group goes
+        along and that are no batch of a product, whose results have those one after the other; or
+        of any, at the price of one more pass to bring them there."""
+        m = self.machine
+        axes = [a for a in leaves if a not in group.added and a not in group.batch]
+        axes = axes or [a for a in leaves if a not in group.added]
+        fit = spread(tuple(group.extent(a) for a in axes), m.partitions)
+        return max(fit, spread(tuple(group.extent(a) for a in leaves), m.partitions) // 2)
 
     def _dot(self, op: Operation, group: Group) -> tuple[float, float]:
         m = self.machine

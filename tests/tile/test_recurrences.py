@@ -134,27 +134,6 @@ def test_the_number_of_rounds_costs_no_time_of_compiling() -> None:
     assert abs(counts[0] - counts[1]) <= 4
 
 
-RUNNING = {
-    "sum": (lambda x: lax.cumsum(x, 0), (40, 6)),
-    "sum-backwards": (lambda x: lax.cumsum(x, 1, reverse=True), (3, 50)),
-    "product": (lambda x: lax.cumprod(x, 1), (130, 40)),
-    "product-backwards": (lambda x: lax.cumprod(x, 0, reverse=True), (33, 4)),
-    "top": (lambda x: lax.cummax(x, 1, reverse=True), (2, 64, 5)),
-    "low": (lambda x: lax.cummin(x, 0), (64,)),
-}
-
-
-@pytest.mark.parametrize("name", list(RUNNING))
-def test_running_sums_and_their_kin(name: str) -> None:
-    """From both ends, on tiles and without them."""
-    function, shape = RUNNING[name]
-    text = text_of(function, shape)
-    module = compile_text(text, "trn1", CompileOptions(compile_to="tiled", auto_cast="none")).module
-    assert [op for op in module.walk() if op.name == "tile.scan"]
-    assert not failures(text, arguments(text), "none", None, PHASES)
-    assert not failures(text, arguments(text), "none", None, ("virtual", "binary"))
-
-
 def associative(axis: int) -> Any:
     """An associative scan of h = a h + b, written out as a network."""
 

@@ -11,7 +11,6 @@ from neuronir.passes.lowering.layouts.layout import Form, atom, join, row_major,
 from neuronir.passes.lowering.layouts.values import Partition, Value, new_value, rename_dims
 from neuronir.passes.lowering.layouts.views import numbers_of
 from neuronir.passes.lowering.rules.reduce import full_value
-from neuronir.passes.lowering.rules.running import row
 from neuronir.passes.lowering.rules.window import window_partition
 from neuronir.passes.lowering.state import Lowering, span
 from neuronir.passes.lowering.state import whole as whole_support
@@ -58,7 +57,7 @@ def lower_recurrence(state: Lowering, op: Operation) -> bool:
         views = [
             _filled(state, v, out.partitions, n)
             if f is None
-            else row(f, s or 0, place, n, it.backwards)
+            else _row(f, s or 0, place, out.partitions, n, it.backwards)
             for v, f, s in zip(values, forms, steps[1:], strict=True)
         ]
         views = views if len(views) == 2 else [*views, *views]
@@ -69,7 +68,7 @@ def lower_recurrence(state: Lowering, op: Operation) -> bool:
             numbers["initial"] = float(begin.scalar or 0.0)
         else:
             initial = first.at(place, out.partitions, ((1, 1),))
-        dst = row(out, steps[0] or 0, place, n, it.backwards)
+        dst = _row(out, steps[0] or 0, place, out.partitions, n, it.backwards)
         state.emitter.emit("tensor_tensor_scan", [dst], [*views, initial], numbers, Engine.DVE)
     result = new_value(shape, values[-1].dtype)
     result.special = any(v.may_be_special() for v in values)
@@ -85,6 +84,14 @@ def _form(state: Lowering, value: Value, partition: Partition) -> Form | None:
     full = full_value(state, value)
     form = state.converter.ensure(full, partition, span(partition))
     return state.converter.by_dimensions(full, form)
+
+
+def _row(form: Form, step: int, place: int, partitions: int, n: int, reverse: bool) -> View:
+    """A row in the order in which the recurrence runs."""
+    view = form.at(place, partitions, ((step, n),))
+    if not reverse:
+        return view
+    return replace(view, free=((-step, n),), offset=view.offset + step * (n - 1))
 
 
 def _filled(state: Lowering, value: Value, partitions: int, n: int) -> View:

@@ -6,7 +6,6 @@ from dataclasses import replace
 from neuronir.dialects.nc.enums import AluOp, DType, Engine
 from neuronir.dialects.nc.ops import View
 from neuronir.passes.lowering.layouts.layout import (
-    Form,
     atom,
     dim_atoms,
     join,
@@ -21,19 +20,13 @@ from neuronir.passes.lowering.state import Lowering, span
 
 
 def running(
-    state: Lowering,
-    value: Value,
-    along: tuple[int, bool],
-    alu: AluOp,
-    partition: Partition,
+    state: Lowering, value: Value, axis: int, alu: AluOp, partition: Partition
 ) -> Value | None:
-    """What an operator makes of all elements up to each one along a dimension (number, whether from
-    the end); None where that dimension does not lie in one piece on the free axis in this
-    partition.
+    """What an operator makes of all elements up to each one along a dimension; None where that
+    dimension does not lie in one piece on the free axis in this partition.
 
     `r[i] = (x[i] op r[i-1])`, in fp32: one pass of tensor_tensor_scan, at two cycles an element.
     """
-    axis, backwards = along
     form = state.converter.ensure(value, partition, span(partition))
     form = state.converter.by_dimensions(value, form)
     n, whole = value.shape[axis], atom(value.shape[axis], row_major(value.shape)[axis])
@@ -55,8 +48,8 @@ def running(
         number = 1.0 if alu is AluOp.ADD else -0.0
         state.emitter.memset(replace(other, free=((1, 1),)), number)
     for place in numbers_of(rest):
-        dst = row(out, steps[0] or 0, place, n, backwards)
-        src = row(form, steps[1] or 0, place, n, backwards)
+        dst = out.at(place, rows, ((steps[0] or 0, n),))
+        src = form.at(place, rows, ((steps[1] or 0, n),))
         params: dict[str, float | int] = {"initial": neutral(alu, value.dtype)}
         sources: list[View | None]
         if alu is AluOp.ADD:  # 1 * r + x
@@ -71,11 +64,3 @@ def running(
     result.special = value.may_be_special()
     result.forms.append(out)
     return result
-
-
-def row(form: Form, step: int, place: int, n: int, backwards: bool) -> View:
-    """A row of a copy, in the order in which a recurrence runs."""
-    view = form.at(place, form.partitions, ((step, n),))
-    if not backwards:
-        return view
-    return replace(view, free=((-step, n),), offset=view.offset + step * (n - 1))

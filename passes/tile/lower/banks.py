@@ -1,4 +1,4 @@
-"""Banks of PSUM in a loop: each op has some of its own, which it takes in turn.
+"""Banks of PSUM in a loop: each op of its body has some of its own, which it takes in turn.
 
 The next round of an op can begin when its own results have left PSUM, while ops that come later in
 the round before are still at work: so rounds overlap (nc-order).
@@ -7,7 +7,7 @@ the round before are still at work: so rounds overlap (nc-order).
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 
 @dataclass(frozen=True)
@@ -36,16 +36,16 @@ def shares(counts: Sequence[int], banks: int) -> list[int]:
 
 
 def assign(requests: Sequence[Request], slots: Sequence[SSAValue]) -> None:
-    """Let the ops share some banks."""
-    by_op: dict[Operation, list[SSAValue]] = {}
+    """Let the ops of each block share the banks; blocks, of which one runs after the other, have
+    the same ones."""
+    blocks: dict[Block | None, dict[Operation, list[SSAValue]]] = {}
     for r in requests:
-        by_op.setdefault(r.op, []).append(r.bank)
-    got = shares([len(banks) for banks in by_op.values()], len(slots))
-    first = 0
-    for banks, n in zip(by_op.values(), got, strict=True):
-        for i, bank in enumerate(banks):
-            slot = slots[(first + i % n) % len(slots)]
-            alloc = bank.owner
-            assert isinstance(alloc, Operation)
-            bank.replace_all_uses_with(slot)
-        first += n
+        blocks.setdefault(r.op.parent, {}).setdefault(r.op, []).append(r.bank)
+    for by_op in blocks.values():
+        got = shares([len(banks) for banks in by_op.values()], len(slots))
+        first = 0
+        for banks, n in zip(by_op.values(), got, strict=True):
+            for i, bank in enumerate(banks):
+                slot = slots[(first + i % n) % len(slots)]
+                bank.replace_all_uses_with(slot)
+            first += n

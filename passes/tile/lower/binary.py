@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from neuronir.dialects.nc.enums import Activation, AluOp, DType, Engine
 from neuronir.dialects.nc.ops import View
@@ -20,7 +20,7 @@ from neuronir.passes.lowering.rules.elementwise import (
 )
 from neuronir.passes.tile.lower.memory import copy
 from neuronir.passes.tile.lower.state import Lower, register_lowering
-from neuronir.passes.tile.lower.steps import scalar_of, steps, view_scalar
+from neuronir.passes.tile.lower.steps import Step, scalar_of, steps, view_scalar
 from neuronir.passes.tile.lower.unary import activation
 from neuronir.passes.tile.lower.values import Held, Lazy, Number, Scalar, Value
 from neuronir.passes.tile.lower.waiting import (
@@ -190,6 +190,45 @@ def small_in_psum(state: Lower, sides: Sequence["Held | Lazy"], out: Form) -> "l
     return found
 
 
+def one_a_partition(state: Lower, partitions: int, number: float, dtype: DType) -> View:
+    """A number on each partition."""
+    filled = View(state.emitter.sbuf(partitions, 1, dtype), 0, partitions, ((1, 1),))
+    state.emitter.memset(filled, number)
+    return filled
+
+
+def repeated(one: View, step: Step) -> View:
+    """A number on each partition, as often as the result of a step has elements."""
+    free = tuple((0, n) for _, n in step.out.free)
+    return replace(one, partitions=step.partitions, start=step.out.start, free=free)
+
+
+def in_psum(value: Lazy) -> bool:
+    """Whether a value is a product as it lies in PSUM."""
+    return not isinstance(value.source, Held) and not value.steps
+
+
+def _over_number(
+    state: Lower,
+    result: SSAValue,
+    out: Form,
+    predicate: Held,
+    product: Lazy,
+    number: float,
+    invert: bool,
+) -> None:
+    """A product copied out of PSUM over a number, where the predicate says: DVE reads one operand
+    in SBUF and the other in PSUM at full rate, where two in SBUF take it twice as long."""
+    everywhere = one_a_partition(state, out.partitions, number, state.dtype(result))
+    for step in steps(state, out, [predicate, product]):
+        state.emitter.copy(step.out, repeated(everywhere, step))
+        operands = list(step.sources)
+        state.emitter.emit(
+            "copy_predicated", [step.out], operands, {"invert": int(invert)}, Engine.DVE
+        )
+    state.set(result, out)
+
+
 @register_lowering("hlo.select")
 def lower_select(state: Lower, op: Operation) -> None:
     """A copy of one value, over which the other is written where the predicate says."""
@@ -198,15 +237,16 @@ def lower_select(state: Lower, op: Operation) -> None:
     result, out = target(state, op)
     invert = not isinstance(on_true, Number) and isinstance(on_false, Number)
     base, over = (on_true, on_false) if invert else (on_false, on_true)
+    if isinstance(base, Lazy) and isinstance(over, Number) and in_psum(base):
+        _over_number(state, result, out, predicate, base, over.value, not invert)
+        return
     at = 1 if invert else 2
     sources: list[Held | Lazy] = [predicate]
     if not isinstance(base, Number):
         sources.append(base)
     filled: View | None = None
     if isinstance(over, Number):
-        buffer = state.emitter.sbuf(out.partitions, 1, state.dtype(result))
-        filled = View(buffer, 0, out.partitions, ((1, 1),))
-        state.emitter.memset(filled, over.value)
+        filled = one_a_partition(state, out.partitions, over.value, state.dtype(result))
     else:
         if isinstance(over, Lazy):
             over = materialize(state, op.operands[3 - at], over)
@@ -220,12 +260,7 @@ def lower_select(state: Lower, op: Operation) -> None:
             src = views.pop(0)
             apply_steps(state, step, src, base.steps if isinstance(base, Lazy) else (), base.dtype)
         if filled is not None:
-            one = replace(
-                filled,
-                partitions=step.partitions,
-                start=step.out.start,
-                free=tuple((0, n) for _, n in step.out.free),
-            )
+            one = repeated(filled, step)
         else:
             one = views.pop(0)
         state.emitter.emit(

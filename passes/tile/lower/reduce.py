@@ -6,7 +6,7 @@ from math import prod
 
 from xdsl.ir import Operation, SSAValue
 
-from neuronir.dialects.nc.enums import AluOp, DType
+from neuronir.dialects.nc.enums import Activation, AluOp, DType
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.tile.rules import combiner, shape_of
 from neuronir.passes.hlo.support.values import ints
@@ -119,9 +119,18 @@ def lower_reduce(state: Lower, op: Operation) -> None:
     if isinstance(state.get(value), Number):
         raise NeuronError("NIR_TIL007", "a reduction of a number")
     form = state.held(value)
+    across = bool(kept_and_reduced(op, form.partition)[1])
+    neutral = is_neutral(alu, dtype, initial)
+    negated = None if across or not neutral else negation(state, op)
+    if negated is not None:
+        out = state.allocate(negated.results[0])
+        along_free(state, op, form, seen_from_operand(op, out), alu, dtype, negate=True)
+        state.set(negated.results[0], out)
+        state.done.add(negated)
+        return
     out = state.allocate(op.results[0])
     result = seen_from_operand(op, out)
-    if kept_and_reduced(op, form.partition)[1]:
+    if across:
         free = dense([a for a, _ in result.free])
         buffer = state.emitter.sbuf(form.partitions, prod(a.size for a, _ in free), dtype)
         partial = Form(buffer, form.partition, free)
@@ -135,7 +144,7 @@ def lower_reduce(state: Lower, op: Operation) -> None:
         copy(state, target, result)
     else:
         along_free(state, op, form, result, alu, dtype)
-    if not is_neutral(alu, dtype, initial):
+    if not neutral:
         engine = engine_for(alu, dtype, state.machine.has_pool)
         for piece in chunks(walked([out], [a for a, _ in out.free]), out.partitions, 4, 1 << 14):
             view = piece.view(out, 0)
@@ -143,10 +152,26 @@ def lower_reduce(state: Lower, op: Operation) -> None:
     state.set(op.results[0], out)
 
 
+def negation(state: Lower, op: Operation) -> Operation | None:
+    """The op that negates a reduction of floats, if nobody else reads it: DVE does both at once."""
+    user = op.results[0].get_user_of_unique_use()
+    if user is None or user.name != "hlo.negate" or user.parent is not op.parent:
+        return None
+    value, result = op.results[0], user.results[0]
+    same = state.place(value) == state.place(result)
+    return user if same and state.dtype(value).is_float else None
+
+
 def along_free(
-    state: Lower, op: Operation, form: Form, partial: Form, alu: AluOp, dtype: DType
+    state: Lower,
+    op: Operation,
+    form: Form,
+    partial: Form,
+    alu: AluOp,
+    dtype: DType,
+    negate: bool = False,
 ) -> None:
-    """Reduce the free digits."""
+    """Reduce the free digits; with `negate` the result changes its sign."""
     inner, rows = reduced_free(op, form), min(form.partitions, partial.partitions)
     engine = engine_for(alu, dtype, state.machine.has_pool)
     walk = plan([partial, form], [a for a, _ in partial.free])
@@ -155,7 +180,11 @@ def along_free(
         raise NeuronError("NIR_TIL007", "a reduction cuts a digit")
     if not inside:
         for chunk in chunks(walk, rows, 3, state.machine.max_free_psum):
-            state.emitter.copy(chunk.view(partial, 0), chunk.view(form, 1))
+            target, source = chunk.view(partial, 0), chunk.view(form, 1)
+            if negate:
+                state.emitter.activation(target, source, Activation.COPY, scale=-1.0)
+            else:
+                state.emitter.copy(target, source)
         return
     inside = sorted(inside, key=lambda d: -d.strides[0])
     count = prod(d.size for d in inside)
@@ -169,5 +198,5 @@ def along_free(
         dims = [(d.strides[1], d.size) for d in chunk.dims]
         dims += [(d.strides[0], d.size) for d in inside]
         src = form.at(chunk.number, chunk.partitions, dims)
-        params = {"op": alu, "axes": len(inside)}
+        params = {"op": alu, "axes": len(inside), "negate": int(negate)}
         state.emitter.emit("tensor_reduce", [chunk.view(partial, 0)], [src], params, engine)

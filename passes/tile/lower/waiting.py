@@ -90,6 +90,7 @@ def waits(state: Lower, op: Operation) -> bool:
             "hlo.multiply",
             "hlo.maximum",
             "hlo.minimum",
+            "hlo.select",
         )
         or user.name == "hlo.composite"
     )
