@@ -100,6 +100,10 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         lambda x, y: torch.einsum("bij,bkj->bik", x, y),
         (numbers(2, 3, 4), numbers(2, 5, 4)),
     ),
+    "einsum_that_widens": (
+        lambda x: torch.einsum("i->", x),
+        (torch.arange(3, dtype=torch.int32),),
+    ),
     "one_hot": (lambda x: F.one_hot(x, 6), (torch.tensor([[1, 5], [0, 2]]),)),
     "embedding_with_padding": (
         lambda i, w: F.embedding(i, w, padding_idx=0),

@@ -65,7 +65,8 @@ def _added_product(n: Node) -> SSAValue:
 
 @operator("einsum", kept=True)
 def _einsum(n: Node) -> SSAValue:
-    return linear.einsum(n.b, n.value("equation"), n.all("tensors"))
+    values = [n.b.convert(v, n.type()) for v in n.all("tensors")]  # sums of int32 are int64
+    return linear.einsum(n.b, n.value("equation"), values)
 
 
 @operator("scaled_dot_product_attention", kept=True)
