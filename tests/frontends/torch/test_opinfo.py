@@ -26,9 +26,11 @@ FREE = {
     *("empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided"),
     *("nn.functional.dropout", "nn.functional.dropout2d", "nn.functional.dropout3d"),
     *("nn.functional.alpha_dropout", "nn.functional.feature_alpha_dropout", "nn.functional.rrelu"),
-    *("kthvalue",),  # the place of equal elements
+    *("argsort", "kthvalue", "sort"),  # the places of equal elements
 }
 """Operators whose numbers are random or not defined."""
+EXACTER = {"grid_sampler_2d", "nn.functional.grid_sample"}
+"""Operators whose places torch computes in bf16 where we take fp32: not compared there."""
 LARGEST = 20000
 GROUPS = 16
 LEAST = 50
@@ -42,7 +44,7 @@ def _cases(group: int) -> Iterator[tuple[str, Callable[..., Any], list[Any]]]:
         if op.name in FREE or op.name.startswith(OUTSIDE):
             continue
         for dtype, count in DTYPES.items():
-            if dtype not in op.dtypes:
+            if dtype not in op.dtypes or (dtype == torch.bfloat16 and op.name in EXACTER):
                 continue
             torch.manual_seed(0)
             samples = list(op.sample_inputs("cpu", dtype, requires_grad=False))
