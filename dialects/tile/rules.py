@@ -256,10 +256,11 @@ def _reduce_window(op: Operation) -> Tiling | None:
 
 @register_tiling("hlo.composite")
 def _composite(op: Operation) -> Tiling | None:
-    """What the ops of the region say together; of the best of rows, that rows are whole."""
-    if any(inner.name == "hlo.topk" for inner in op.regions[0].block.ops):
+    """What the ops of the region say together; of orders of rows, that these are whole."""
+    first = op.regions[0].block.first_op
+    if first is not None and first.name in ("hlo.topk", "hlo.sort"):
         last = len(shape_of(op.results[0])) - 1
-        return Tiling(((*range(last), WHOLE),), frozenset({last}))
+        return Tiling(((*range(last), WHOLE),) * len(op.operands), frozenset({last}))
     return tiling_of_block(op.regions[0].block, len(shape_of(op.results[0])))
 
 

@@ -86,7 +86,8 @@ class HloDecomposePass(ModulePass):
     functions in f32. `keep` lists opcodes to leave alone because the target has them; with `scans`
     an engine of it works along rows: running sums of floats stay recurrences, and argmax and argmin
     of a dimension become the best of each row and composite `first_match`, the first place of it,
-    and sorts of one operand composite `sort_rows`, of integers in its order, and topk composites
+    sorts of one operand composite `sort_rows`, of integers in its order, those with the places of
+    its elements composite `sort_pairs` of f32, and topk composites
     `top_rows` and `top_values`, of f32.
     Pooling windows, other dots, other convolutions and reverse are never touched, nor are the
     regions of reducers; those of composites are rewritten like the program, and simplified where

@@ -10,7 +10,7 @@ from neuronir.dialects.hlo.attributes import i64_array
 from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.hlo.support.values import ints
-from neuronir.passes.tile.row_composites import TOPS
+from neuronir.passes.tile.row_composites import ORDERS
 
 
 def resized(type_: Attribute, shape: Sequence[int]) -> TensorType[Attribute]:
@@ -74,8 +74,8 @@ def _region(
     block = region.block
     if all(shape_of(a) == () for a in block.args):
         return region.clone()
-    if isinstance(op, CompositeOp) and op.kind.data in TOPS:
-        return _tops(block, shape_of(op.operands[0]), operands[0])
+    if isinstance(op, CompositeOp) and op.kind.data in ORDERS:
+        return _orders(block, shape_of(op.operands[0]), operands)
     new = Block(arg_types=[v.type for v in operands])
     sizes = {shape_of(v): tuple(shape_of(w)) for v, w in zip(op.operands, operands, strict=True)}
     sizes[shape_of(op.results[0])] = tuple(shape)
@@ -85,9 +85,9 @@ def _region(
     return Region(new)
 
 
-def _tops(block: Block, old: Sequence[int], operand: SSAValue) -> Region:
-    """The region of what takes the best of rows, of which there are others."""
-    before, rows = tuple(old[:-1]), shape_of(operand)[:-1]
+def _orders(block: Block, old: Sequence[int], operands: Sequence[SSAValue]) -> Region:
+    """The region of what orders rows, of which there are others."""
+    before, rows = tuple(old[:-1]), shape_of(operands[0])[:-1]
 
     def other(type_: Attribute) -> Attribute:
         if isinstance(type_, TupleType):
@@ -95,13 +95,14 @@ def _tops(block: Block, old: Sequence[int], operand: SSAValue) -> Region:
         shape = shape_of(type_)
         return resized(type_, (*rows, *shape[len(before) :]))
 
-    new = Block(arg_types=[operand.type])
-    mapping: dict[SSAValue, SSAValue] = {block.args[0]: new.args[0]}
+    new = Block(arg_types=[v.type for v in operands])
+    mapping: dict[SSAValue, SSAValue] = dict(zip(block.args, new.args, strict=True))
     for inner in block.ops:
         copy = type(inner).create(
             operands=[mapping[v] for v in inner.operands],
             result_types=[other(r.type) for r in inner.results],
             properties=inner.properties,
+            regions=[region.clone() for region in inner.regions],
         )
         mapping.update(zip(inner.results, copy.results, strict=True))
         new.add_op(copy)

@@ -5,13 +5,15 @@ from xdsl.ir import Operation
 
 from neuronir.dialects.hlo.attributes import ints
 from neuronir.dialects.hlo.control_flow import CompositeOp
-from neuronir.passes.hlo.decompositions.row_sorts import SORT_ROWS
+from neuronir.passes.hlo.decompositions.row_sorts import SORT_PAIRS, SORT_ROWS
 from neuronir.passes.hlo.decompositions.row_tops import TOP_ROWS, TOP_VALUES
 from neuronir.passes.hlo.decompositions.searches import FIRST_MATCH
 
 TOPS = frozenset((TOP_ROWS, TOP_VALUES))
 """Those whose rows become shorter."""
-ROWS = frozenset((FIRST_MATCH, SORT_ROWS)) | TOPS
+ORDERS = frozenset((SORT_ROWS, SORT_PAIRS)) | TOPS
+"""Those that order rows, the last dimension of all that they take and make."""
+ROWS = frozenset((FIRST_MATCH,)) | ORDERS
 """Their kinds: rows of dimension `axes` of the first operand lie on the free axis."""
 
 

@@ -259,3 +259,52 @@ def test_tops(name: str, shape: tuple[int, ...], k: int, largest: bool, tiling: 
     wanted = run_xla(text, [x])
     np.testing.assert_array_equal(bits(got[0]), bits(wanted[0]))
     np.testing.assert_array_equal(got[1], wanted[1])
+
+
+ARGSORT = """HloModule m
+before {
+  a = TYPE[] parameter(0)
+  b = TYPE[] parameter(1)
+  i = s32[] parameter(2)
+  j = s32[] parameter(3)
+  ROOT c = pred[] compare(a, b), direction=WAYSPEC
+}
+ENTRY e {
+  x = TYPE[SHAPE] parameter(0)
+  at = s32[SHAPE] iota(), iota_dimension=AXIS
+  back = s32[SHAPE] reverse(at), dimensions={AXIS}
+  s = (TYPE[SHAPE], s32[SHAPE]) sort(x, PLACES), dimensions={AXIS}, is_stable=true, to_apply=before
+  v = TYPE[SHAPE] get-tuple-element(s), index=0
+  i = s32[SHAPE] get-tuple-element(s), index=1
+  ROOT r = (TYPE[SHAPE], s32[SHAPE]) tuple(v, i)
+}"""
+
+
+@pytest.mark.parametrize("tiling", ["always", "never"])
+@pytest.mark.parametrize(
+    ("name", "shape", "axis", "way", "places"),
+    [
+        ("f32", (130, 64), 1, "LT", "at"),
+        ("f32", (64, 77), 1, "GT", "back"),
+        ("f32", (60, 90), 0, "LT", "at"),
+        ("s32", (260, 100), 1, "LT", "at"),
+        ("s8", (64, 64), 1, "GT", "at"),
+    ],
+)
+def test_argsorts(
+    name: str, shape: tuple[int, ...], axis: int, way: str, places: str, tiling: Tiling
+) -> None:
+    text = ARGSORT.replace("TYPE", name).replace("SHAPE", ",".join(map(str, shape)))
+    text = text.replace("AXIS", str(axis)).replace("WAY", way).replace("PLACES", places)
+    text = text.replace("SPEC", ", type=TOTALORDER" if name == "f32" else "")
+    if name == "s32":
+        x = np.random.default_rng(1).integers(-(2**31), 2**31 - 1, shape).astype(np.int32)
+        x[:, ::3] = x[:, :1]
+    else:
+        x = mixed(shape, TYPES[name])
+    program = compile_text(text, "trn1", CompileOptions(tiling=tiling)).program
+    assert program is not None
+    got = run(program, [x], get_machine("trn1")).outputs
+    wanted = run_xla(text, [x])
+    np.testing.assert_array_equal(bits(got[0]), bits(wanted[0]))
+    np.testing.assert_array_equal(got[1], wanted[1])

@@ -6,21 +6,25 @@ them count along the row: zeros of both signs, and NaN.
 """
 
 from dataclasses import dataclass
+from math import prod
+from typing import cast
 
 import numpy as np
-from xdsl.dialects.builtin import f32, i1, i32
-from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
+from xdsl.dialects.builtin import ArrayAttr, TupleType, f32, i1, i32
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue, TypeAttribute
 
 from neuronir.dialects.hlo.attributes import i64_array, i64_attr, string_attr
 from neuronir.dialects.support.dtypes import byte_size, is_float, is_integer, is_pred, is_unsigned
 from neuronir.passes.hlo.composites.region import cut, wrap
 from neuronir.passes.hlo.decompositions import sorting
+from neuronir.passes.hlo.decompositions.counts import counts_along
 from neuronir.passes.hlo.decompositions.total_order import from_key, key_of
 from neuronir.passes.hlo.support.build import OP_CLASSES, Emitter, property_attr
 from neuronir.passes.hlo.support.values import (
     constant,
     element,
     integer,
+    ints,
     producer,
     shape,
     string,
@@ -30,6 +34,11 @@ from neuronir.passes.hlo.support.walk import COMPOSITE, Rule
 
 SORT_ROWS = "sort_rows"
 """sort_rows(x): the s32 numbers of each row (the last dimension, which is `axes`), rising."""
+SORT_PAIRS = "sort_pairs"
+"""sort_pairs(x, y): y in the order of x, and where that is equal in its own; whole numbers in f32,
+those of x of 24 bits and a sign, those of y from 0 and below 2^24."""
+LONGEST_PAIR = 2048
+"""Elements of a row of pairs: what says which of them change lies in PSUM."""
 LONGEST = 8192
 """Elements of a row: a network has three buffers of them."""
 _INFINITY = 0x7F800000
@@ -46,17 +55,97 @@ class _Order:
 
 
 def sort(op: Operation, e: Emitter) -> SSAValue | None:
-    """A sort of one operand by its own order; others as where there are no such words."""
+    """A sort of one operand by its own order, or with the places of its elements (argsort); others
+    as where there are no such words."""
     parent = op.parent_op()
     if parent is not None and parent.name == COMPOSITE:
         return None  # it says what the composite means
-    return _sorted(op, e) or sorting.sort(op, e)
+    if len(op.operands) == 1:
+        return _sorted(op, e) or sorting.sort(op, e)
+    return _with_places(op, e) or sorting.sort(op, e)
+
+
+def _with_places(op: Operation, e: Emitter) -> SSAValue | None:
+    """The elements and their places, in order."""
+    axis, dims = integer(op, "dimension"), shape(op.operands[0])
+    n = dims[axis]
+    if len(op.operands) != 2:
+        return None
+    index = op.operands[1]
+    turned = producer(index, "reverse")  # so comes a stable order from the largest down
+    if turned is not None and ints(turned, "dimensions") == (axis,):
+        index = turned.operands[0]
+    else:
+        turned = None
+    if not counts_along(index, axis):
+        return None
+    if not 2 <= n <= LONGEST_PAIR or 0 in dims or not _worth_pairs(prod(dims) // n, n):
+        return None
+    x = op.operands[0]
+    if _order(op.regions[0].block, is_float(element(x))) is None or byte_size(element(x)) > 4:
+        return None
+    last = [d for d in range(len(dims)) if d != axis] + [axis]
+    back = [last.index(d) for d in range(len(dims))]
+    rows = e.transpose(x, last)
+    key = sorting.key_by(op.regions[0].block, [rows, rows], e)
+    values = _sorted(op, e)
+    if key is None or values is None:
+        return None
+    count = 1 << (n - 1).bit_length()
+    high = e.convert(e.binary_number("shift_right_arithmetic", key, 8), f32)
+    low = e.binary_number("multiply", e.binary_number("and", key, 255), count)
+    place = e.iota(shape(rows), len(dims) - 1, i32)
+    low = e.convert(e.binary("add", low, place), f32)
+    done = e.convert(sort_pairs(high, low, e), i32)
+    places = e.binary_number("and", done, count - 1)
+    if turned is not None:
+        places = e.binary("subtract", e.fill_like(n - 1, places), places)
+    places = e.convert(places, element(op.operands[1]))
+    return e.tuple([values, e.transpose(places, back)])
+
+
+def _worth_pairs(rows: int, n: int) -> bool:
+    """Whether a network takes less than comparing all pairs: eleven passes over half a row each
+    step, or twelve over all pairs, those on all partitions."""
+    steps = (n - 1).bit_length()
+    groups = -(-rows // 128)
+    network = groups * steps * (steps + 1) // 2 * (11 * n // 2 + 500)
+    return network < 12 * rows * n * n // 128
+
+
+def sort_pairs(high: SSAValue, low: SSAValue, e: Emitter) -> SSAValue:
+    """Composite `sort_pairs`."""
+    scalar = tensor((), f32)
+    block = Block(arg_types=[scalar] * 4)
+    a, b, c, d = block.args
+
+    def compare(x: SSAValue, y: SSAValue, direction: str) -> Operation:
+        return OP_CLASSES["hlo.compare"].create(
+            operands=[x, y],
+            result_types=[tensor((), i1)],
+            properties={"direction": string_attr(direction)},
+        )
+
+    less, same, lower = compare(a, b, "LT"), compare(a, b, "EQ"), compare(c, d, "LT")
+    both = OP_CLASSES["hlo.and"].create(
+        operands=[same.results[0], lower.results[0]], result_types=[tensor((), i1)]
+    )
+    first = OP_CLASSES["hlo.or"].create(
+        operands=[less.results[0], both.results[0]], result_types=[tensor((), i1)]
+    )
+    end = OP_CLASSES["hlo.return"].create(operands=first.results)
+    block.add_ops([less, same, lower, both, first, end])
+    axis = len(shape(high)) - 1
+    types = TupleType(ArrayAttr([cast(TypeAttribute, v.type) for v in (high, low)]))
+    properties = {"dimension": i64_attr(axis), "is_stable": property_attr(False)}
+    pair = e.emit("sort", [high, low], types, properties, [Region(block)])
+    part = cut(e.tuple_element(pair, 1), [high, low])
+    assert part is not None  # it was made here
+    return wrap(part, SORT_PAIRS, {"axes": i64_array([axis])})
 
 
 def _sorted(op: Operation, e: Emitter) -> SSAValue | None:
-    if len(op.operands) != 1:
-        return None
-    (x,) = op.operands
+    x = op.operands[0]
     axis, dims = integer(op, "dimension"), shape(x)
     if not 2 <= dims[axis] <= LONGEST or 0 in dims:
         return None

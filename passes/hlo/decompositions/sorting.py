@@ -66,7 +66,7 @@ def sort(op: Operation, e: Emitter) -> SSAValue | None:
     last = [d for d in range(len(dims)) if d != axis] + [axis]
     rows = tuple(dims[d] for d in last)
     arrays = [e.transpose(v, last) for v in op.operands]
-    key = _key(block, arrays, e)
+    key = key_by(block, arrays, e)
     order = _Order(None if key is not None else block)
     back = [last.index(d) for d in range(len(dims))]
     if prod(rows) * rows[-1] <= _MOST_PAIRS:
@@ -256,7 +256,7 @@ def _inlined(
     return value_of(target)
 
 
-def _key(block: Block, arrays: list[SSAValue], e: Emitter) -> SSAValue | None:
+def key_by(block: Block, arrays: list[SSAValue], e: Emitter) -> SSAValue | None:
     """s32 numbers in whose order the comparator puts elements; None where it does not compare one
     function of each side."""
     assert block.last_op is not None

@@ -6,7 +6,8 @@ exactly, half a row in each instruction.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import prod
 
 from neuronir.dialects.nc.enums import AluOp, DType, Engine
 from neuronir.dialects.nc.ops import View
@@ -50,7 +51,7 @@ def upper_start(distance: int, turned: bool) -> int:
 
 @dataclass(frozen=True)
 class Words:
-    """Rows of s32 numbers on some partitions, one behind the other."""
+    """Rows of numbers on some partitions, one behind the other."""
 
     view: View  # all of them, in one dimension
 
@@ -62,9 +63,9 @@ class Words:
         )
 
 
-def new_words(emitter: Emitter, partitions: int, elements: int) -> Words:
+def new_words(emitter: Emitter, partitions: int, elements: int, dtype: DType = DType.I32) -> Words:
     """A new buffer for rows."""
-    buffer = emitter.sbuf(partitions, elements, DType.I32)
+    buffer = emitter.sbuf(partitions, elements, dtype)
     return Words(View(buffer, 0, partitions, ((1, elements),)))
 
 
@@ -82,4 +83,47 @@ def sort_words(emitter: Emitter, source: Words, target: Words, size: int, elemen
         pair = here.part(0, lower), here.part(first, upper)
         for op, at, dims in ((AluOp.MIN, 0, lower), (AluOp.MAX, first, upper)):
             emitter.tensor_tensor(op, there.part(at, dims), *pair, engine=Engine.POOL)
+        here = there
+
+
+SCALE = float(2**24)
+"""What makes a difference of the first numbers of pairs more than any of the second ones."""
+
+
+def sort_pair_words(
+    emitter: Emitter, source: tuple[Words, Words], target: Words, size: int, elements: int
+) -> None:
+    """Sort rows of `size` pairs of whole numbers in fp32 by the first ones, which are multiples of
+    SCALE, and then by the second ones, which `target` takes."""
+    partitions = target.view.partitions
+
+    def room() -> Words:
+        return new_words(emitter, partitions, elements, DType.F32)
+
+    half = ((1, elements // 2),)
+    apart = View(emitter.psum(partitions, elements // 2), 0, partitions, half)
+    change = View(emitter.psum(partitions, elements // 2, DType.I32), 0, partitions, half)
+    other = room().part(0, [(1, elements // 2)])
+    spare = (room(), room()), (room(), target)
+    steps = list(comparisons(size))
+    here = source
+    for i, (distance, turned) in enumerate(steps):
+        there = spare[(len(steps) - i) % 2]
+        lower, upper = sides(distance, turned, elements)
+        first = upper_start(distance, turned)
+        shape = [n for _, n in lower]
+        dense = tuple((prod(shape[k + 1 :]), n) for k, n in enumerate(shape))
+        a1, b1 = (w.part(0, lower) for w in here)
+        a2, b2 = (w.part(first, upper) for w in here)
+        mine = [replace(v, free=dense) for v in (apart, other, change)]
+        emitter.tensor_tensor(AluOp.SUBTRACT, mine[0], a1, a2)
+        emitter.tensor_tensor(AluOp.SUBTRACT, mine[1], b2, b1)
+        emitter.tensor_tensor(AluOp.IS_GT, mine[2], mine[0], mine[1])
+        if i + 1 < len(steps):
+            for op, at, dims in ((AluOp.MIN, 0, lower), (AluOp.MAX, first, upper)):
+                emitter.tensor_tensor(op, there[0].part(at, dims), a1, a2)
+        for at, dims, stays, comes in ((0, lower, b1, b2), (first, upper, b2, b1)):
+            out = there[1].part(at, dims)
+            emitter.copy(out, stays, Engine.ACT)
+            emitter.emit("copy_predicated", [out], [mine[2], comes], {}, Engine.DVE)
         here = there

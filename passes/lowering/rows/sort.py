@@ -1,21 +1,33 @@
 """Sorting rows that lie on the free axis, as they lie."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 
 from neuronir.dialects.hlo.control_flow import CompositeOp
-from neuronir.dialects.nc.enums import Engine
+from neuronir.dialects.nc.enums import AluOp, DType, Engine
+from neuronir.passes.hlo.decompositions.row_sorts import LONGEST_PAIR
 from neuronir.passes.lowering.emitter import Emitter
 from neuronir.passes.lowering.layouts.layout import (
     Atom,
     Form,
     atom,
     dense,
+    divisor,
     join,
     split_at,
 )
 from neuronir.passes.lowering.layouts.values import new_value, reshape
-from neuronir.passes.lowering.layouts.views import chunks, walked
-from neuronir.passes.lowering.rows.network import PADDING, Words, new_words, row_size, sort_words
+from neuronir.passes.lowering.layouts.views import chunks, numbers_of, walked
+from neuronir.passes.lowering.rows.network import (
+    PADDING,
+    SCALE,
+    Words,
+    new_words,
+    row_size,
+    sort_pair_words,
+    sort_words,
+)
 from neuronir.passes.lowering.rows.top import form_of_rows
 from neuronir.passes.lowering.state import Lowering
 
@@ -61,6 +73,77 @@ def sort_form(emitter: Emitter, form: Form, whole: Atom, target: Form | None = N
     return target
 
 
+def sort_pair_forms(
+    emitter: Emitter, high: Form, low: Form, whole: Atom, target: Form | None = None
+) -> Form:
+    """A copy of the second ones of pairs of whole numbers in fp32, sorted along the digit `whole`:
+    `target`, on the same partitions, or a new buffer."""
+    wanted = target or low
+    rows = [
+        b
+        for a, _ in wanted.free
+        for b in split_at(a, (whole.stride, whole.end)) or (a,)
+        if b != whole
+    ]
+    if target is None:
+        partitions, every = min(high.partitions, low.partitions), [*rows, whole]
+        buffer = emitter.sbuf(partitions, prod(a.size for a in every), DType.F32)
+        target = Form(buffer, low.partition, join(dense(every)), copies=low.copies)
+    inner, outer = _some(rows, max(1, LONGEST_PAIR // row_size(whole.size)))
+    for number in numbers_of(outer):
+        parts = [_part(f, number, [*inner, whole]) for f in (high, low, target)]
+        _sort_some_pairs(emitter, parts[0], parts[1], parts[2], inner, whole)
+    return target
+
+
+def _some(rows: Sequence[Atom], most: int) -> tuple[list[Atom], list[Atom]]:
+    """Digits of rows of which there are at most so many together, and the others."""
+    inner: list[Atom] = []
+    outer = list(rows)
+    while outer and most > 1:
+        a = outer.pop()
+        size = divisor(a.size, most)
+        if size > 1:
+            inner.insert(0, atom(size, a.stride))
+            most //= size
+        if size < a.size:
+            outer.append(atom(a.size // size, a.stride * size))
+            break
+    return inner, outer
+
+
+def _part(form: Form, number: int, digits: Sequence[Atom]) -> Form:
+    """The part of a copy that varies along some of its free digits, from an element on."""
+    free = tuple((a, form.stride(a) or 0) for a in digits)
+    return replace(form, free=join(free), offset=form.locate(number)[1])
+
+
+def _sort_some_pairs(
+    emitter: Emitter, high: Form, low: Form, target: Form, rows: Sequence[Atom], whole: Atom
+) -> None:
+    count, size = prod(a.size for a in rows), row_size(whole.size)
+    partitions = min(high.partitions, low.partitions)
+
+    def packed() -> tuple[Words, Form]:
+        words = new_words(emitter, partitions, count * size, DType.F32)
+        free = join((*dense(rows, size), (whole, 1)))
+        return words, Form(words.view.buffer, low.partition, free, copies=low.copies)
+
+    sources = []
+    for form, filler in ((high, float(2**23)), (low, 0.0)):
+        words, where = packed()
+        if whole.size < size:
+            outer = [(size, count)] if count > 1 else []
+            emitter.memset(words.part(whole.size, [*outer, (1, size - whole.size)]), filler)
+        _copy(emitter, form, where)
+        sources.append(words)
+    every = sources[0].view
+    emitter.tensor_scalar(every, every, AluOp.MULTIPLY, SCALE)
+    words, result = packed()
+    sort_pair_words(emitter, (sources[0], sources[1]), words, size, count * size)
+    _copy(emitter, result, target)
+
+
 def _copy(emitter: Emitter, source: Form, target: Form) -> None:
     dims = walked([target, source], [a for a, _ in target.free])
     for piece in chunks(dims, target.partitions, 3, emitter.machine.max_free_psum):
@@ -73,5 +156,15 @@ def lower_sort_rows(state: Lowering, op: CompositeOp) -> bool:
     shape = state.shape(op.results[0])
     result = new_value((prod(shape[:-1]), n), state.dtype(op.results[0]))
     result.forms.append(sort_form(state.emitter, form, atom(n, 1)))
+    state.set(op.results[0], reshape(result, shape))
+    return True
+
+
+def lower_sort_pairs(state: Lowering, op: CompositeOp) -> bool:
+    """Lower a sort of rows of pairs, which it lays on the free axis."""
+    (high, n), (low, _) = (form_of_rows(state, v) for v in op.operands)
+    shape = state.shape(op.results[0])
+    result = new_value((prod(shape[:-1]), n), DType.F32)
+    result.forms.append(sort_pair_forms(state.emitter, high, low, atom(n, 1)))
     state.set(op.results[0], reshape(result, shape))
     return True

@@ -3,14 +3,14 @@
 from xdsl.ir import Operation
 
 from neuronir.dialects.hlo.control_flow import CompositeOp
-from neuronir.passes.hlo.decompositions.row_sorts import SORT_ROWS
+from neuronir.passes.hlo.decompositions.row_sorts import SORT_PAIRS, SORT_ROWS
 from neuronir.passes.hlo.decompositions.row_tops import TOP_ROWS, TOP_VALUES
 from neuronir.passes.hlo.decompositions.searches import FIRST_MATCH
 from neuronir.passes.lowering.products.epilogue import activation_of
 from neuronir.passes.lowering.rows.norms import lower_norm
 from neuronir.passes.lowering.rows.search import lower_first_match
 from neuronir.passes.lowering.rows.softmax import lower_softmax
-from neuronir.passes.lowering.rows.sort import lower_sort_rows
+from neuronir.passes.lowering.rows.sort import lower_sort_pairs, lower_sort_rows
 from neuronir.passes.lowering.rows.top import lower_top
 from neuronir.passes.lowering.rules.pointwise import Pointwise
 from neuronir.passes.lowering.rules.recurrence import lower_recurrence
@@ -23,6 +23,7 @@ DIRECT = {
     "recurrence": lower_recurrence,
     FIRST_MATCH: lower_first_match,
     SORT_ROWS: lower_sort_rows,
+    SORT_PAIRS: lower_sort_pairs,
     TOP_ROWS: lower_top,
     TOP_VALUES: lower_top,
 }

@@ -186,7 +186,7 @@ def _first_match(op: Operation, costs: Costs) -> list[Plan]:
     return out
 
 
-@register_plans("hlo.composite.sort_rows")
+@register_plans("hlo.composite.sort_rows", "hlo.composite.sort_pairs")
 def _sort_rows(op: Operation, costs: Costs) -> list[Plan]:
     """Rows on the free axis, and a network of comparisons."""
     assert isinstance(op, CompositeOp)
@@ -197,7 +197,8 @@ def _sort_rows(op: Operation, costs: Costs) -> list[Plan]:
         pieces = cut(own(c, prod(shape)), shape)
         if own(c, prod(shape)) != c or pieces is None or any(d == axis for _, _, d in pieces):
             continue
-        out.append(Plan((c,), c, costs.elementwise(shape, c, 1.5 * steps * (steps + 1))))
+        cost = costs.elementwise(shape, c, 1.5 * len(op.operands) * steps * (steps + 1))
+        out.append(Plan((c,) * len(op.operands), c, cost))
     return out
 
 

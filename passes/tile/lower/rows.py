@@ -8,7 +8,7 @@ from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.lowering.layouts.layout import atom, row_major
 from neuronir.passes.lowering.layouts.views import chunks, plan
 from neuronir.passes.lowering.rows.search import Row, find_first
-from neuronir.passes.lowering.rows.sort import sort_form
+from neuronir.passes.lowering.rows.sort import sort_form, sort_pair_forms
 from neuronir.passes.lowering.rows.top import top_of_form
 from neuronir.passes.tile.lower.reduce import seen_from
 from neuronir.passes.tile.lower.state import Lower, register_lowering
@@ -58,4 +58,15 @@ def lower_top(state: Lower, op: Operation) -> None:
     n, width = shape_of(op.operands[0])[-1], shape_of(op.results[0])[-1]
     form, out = state.held(op.operands[0]), state.allocate(op.results[0])
     top_of_form(state.emitter, form, n, out, width, count_of(op))
+    state.set(op.results[0], out)
+
+
+@register_lowering("hlo.composite.sort_pairs")
+def lower_sort_pairs(state: Lower, op: Operation) -> None:
+    """A network that compares pairs of numbers."""
+    assert isinstance(op, CompositeOp)
+    n = shape_of(op.results[0])[-1]
+    high, low = (state.held(v) for v in op.operands)
+    out = state.allocate(op.results[0])
+    sort_pair_forms(state.emitter, high, low, atom(n, 1), out)
     state.set(op.results[0], out)
