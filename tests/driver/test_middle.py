@@ -102,7 +102,7 @@ def test_a_target_has_passes_of_its_own_to_tiles() -> None:
     ways = Compiles({"80": failure("NCC_EOOM002")})
     own = "tile-expand-composites,tile-fuse,sizes,tile-assign-layouts"
     _, chosen = through_tiles(module, get_machine("trn1"), ways, own)
-    assert ways.asked == ["80", "50"]
+    assert ways.asked[:2] == ["80", "50"]
     assert chosen.pipelines == {"tiled": own.replace("tile-fuse", "tile-fuse{room=50}")}
     ways = Compiles({"80": failure("NCC_EOOM002")})
     with pytest.raises(RunFailure):
