@@ -24,8 +24,8 @@ ROUND_NS = 1500.0
 """What a round of a loop adds, where rounds overlap but the first and the last do not."""
 REFILL = 0.4
 """Of the time from the beginning to the end of a round, how much passes with little work each time
-that the innermost loop begins: its last rounds overlap with the first ones of the next time only in
-part. Measured on attention."""
+that the innermost loop begins again: its last rounds overlap with the first ones of the next time
+only in part. Measured on attention."""
 PIECE = 2048
 """Elements of a partition that an instruction works on at a time."""
 
@@ -107,8 +107,8 @@ class GroupTimes:
         dma += sum(self._moved(v, group) for v in group.outputs if v not in self.resident)
         rounds = group.rounds(len(group.loops))
         fixed = self.machine.dma_fixed_ns * 2 + ROUND_NS * min(rounds, 4)
-        times = group.rounds(len(group.loops) - 1) if group.loops else 0
-        fixed += REFILL * times * (dma + pe + 2 * vector) / rounds
+        again = group.rounds(max(0, len(group.loops) - 1)) - 1
+        fixed += REFILL * again * (dma + pe + 2 * vector) / rounds
         return Times(dma, pe, vector, fixed, self.peak(group))
 
     def _read(self, group: Group) -> list[Key]:
