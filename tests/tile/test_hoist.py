@@ -14,6 +14,8 @@ from neuronir.driver import CompileOptions, compile_text
 from tests.differential.stages import failures
 from tests.tile.test_recurrences import text_of
 
+pytestmark = pytest.mark.usefixtures("narrow_jax")
+
 Array = Any
 PHASES = ("hlo", "tiled", "virtual", "binary")
 ROUNDS = 720

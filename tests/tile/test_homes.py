@@ -10,6 +10,8 @@ from tests.differential.stages import failures
 from tests.tile.test_hoist import arguments
 from tests.tile.test_recurrences import text_of
 
+pytestmark = pytest.mark.usefixtures("narrow_jax")
+
 Array = Any
 ROUNDS = 720
 

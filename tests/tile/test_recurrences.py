@@ -15,6 +15,8 @@ from tests.differential.stages import failures
 from tests.tile.test_found import arguments
 from tests.tile.test_loops import BACKWARDS
 
+pytestmark = pytest.mark.usefixtures("narrow_jax")
+
 Array = Any
 PHASES = ("hlo", "tiled", "virtual", "binary")
 
