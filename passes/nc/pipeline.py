@@ -36,6 +36,10 @@ _LARGEST_KERNEL = 2000
 _TRIES = 24
 
 
+_WORTH_WAITING = 1.4
+"""How much longer an interval may be in which nothing waits for room than one in which it does."""
+
+
 @dataclass(slots=True)
 class Plan:
     """Of each instruction of the body: stage and offset (ns); copies of each buffer by key."""
@@ -148,7 +152,10 @@ def _plan(
     bound = loads[busiest]
     room = _room(listing, loop, machine, capacity)
     interval = bound
+    waiting: Plan | None = None
     for _ in range(_TRIES):
+        if waiting is not None and interval > _WORTH_WAITING * waiting.interval:
+            break
         start = modulo_schedule(works, edges, interval, machine)
         if start is not None:
             stages = [int(s // interval) for s in start]
@@ -156,15 +163,19 @@ def _plan(
             # One copy more than the schedule needs lets engines drift apart; then what it needs
             # so that nothing waits; then what it needs to be right.
             for extra, whole in ((1, True), (0, True), (0, False)):
+                if waiting is not None and not whole:
+                    continue
                 found = _copies(listing, loop, works, start, interval, machine, room, extra, whole)
                 if found is None:
                     continue
                 copies, local = found
                 plan = Plan(interval, bound, busiest, stages, offsets, copies, local)
                 if (loop.trip_count - plan.last_stage) // plan.depth >= 2:
-                    return plan
+                    if whole:
+                        return plan
+                    waiting = plan
         interval *= 1.12
-    return None
+    return waiting
 
 
 def _copies(
