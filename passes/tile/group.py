@@ -114,12 +114,6 @@ class Group:
         return prod(loop.rounds for loop in self.loops[:depth])
 
     @cached_property
-    def added(self) -> frozenset[int]:
-        """Axes that reductions go along, other than products."""
-        reduced = self.related.reduced.items()
-        return frozenset(a for a, ops in reduced if any(op.name == "hlo.reduce" for op in ops))
-
-    @cached_property
     def batch(self) -> frozenset[int]:
         """Axes that are batch dimensions of a product."""
         found: set[int] = set()

@@ -150,20 +150,24 @@ class GroupTimes:
         keys = [*op.results, *(group.related.key(op, i) for i in range(len(op.operands)))]
         most = max(keys, key=group.tile_elements)
         leaves = group.related.leaves(most)
-        elements = prod(group.extent(a) for a in leaves) / self._partitions(leaves, group)
+        elements = prod(group.extent(a) for a in leaves) / self._partitions(op, leaves, group)
         passes = {"hlo.select": 2.5, "hlo.divide": 2.0, "tile.scan": 4.0}.get(op.name, 1.3)
         pieces = max(1.0, elements / PIECE)
         return 0.0, (elements * passes + pieces * m.dve_overhead_cycles) / (2 * m.dve_ghz)
 
-    def _partitions(self, leaves: Sequence[int], group: Group) -> int:
-        """Partitions that an op works on at once: of axes that no reduction of the group goes
-        along and that are no batch of a product, whose results have those one after the other; or
-        of any, at the price of one more pass to bring them there."""
-        m = self.machine
-        axes = [a for a in leaves if a not in group.added and a not in group.batch]
-        axes = axes or [a for a in leaves if a not in group.added]
-        fit = spread(tuple(group.extent(a) for a in axes), m.partitions)
-        return max(fit, spread(tuple(group.extent(a) for a in leaves), m.partitions) // 2)
+    def _partitions(self, op: Operation, leaves: Sequence[int], group: Group) -> int:
+        """Partitions that an op works on at once: of axes that it does not reduce and that are no
+        batch of a product, whose results have those one after the other; or of any, at the price
+        of one more pass to bring them there."""
+        kept = set(leaves)
+        if op.name == "hlo.reduce":
+            kept = set(group.related.leaves(op.results[0]))
+        axes = [a for a in leaves if a in kept and a not in group.batch]
+        fit, most = (
+            spread(tuple(group.extent(a) for a in some), self.machine.partitions)
+            for some in (axes, leaves)
+        )
+        return max(fit, most // 2)
 
     def _dot(self, op: Operation, group: Group) -> tuple[float, float]:
         m = self.machine
