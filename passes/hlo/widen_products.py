@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, bf16, f16, f32
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from neuronir.dialects.support.dtypes import is_float
 from neuronir.passes.hlo.rules.shape import ELEMENTWISE
 from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.retype import retyped
@@ -26,7 +27,14 @@ _PRODUCTS = ("hlo.dot", "hlo.convolution")
 _PROGRAM = ("func.func", "hlo.while", "hlo.conditional")
 _NARROW = (bf16, f16)
 _ROUNDING = ("hlo.convert", "hlo.bitcast_convert", "hlo.reduce_precision")
-_SINGLE = frozenset(ELEMENTWISE) - frozenset(_ROUNDING)
+_STEPS = tuple(
+    f"hlo.{name}"
+    for name in (
+        "ceil compare floor is_finite remainder round_nearest_afz round_nearest_even sign"
+    ).split()
+)
+"""Ops that make much of the difference that a rounding is: they read what is rounded."""
+_SINGLE = frozenset(ELEMENTWISE) - frozenset((*_ROUNDING, *_STEPS))
 _SMALL = 8
 """An operand that is repeated at least so often costs little to convert."""
 
@@ -35,19 +43,29 @@ def _is_narrow(value: SSAValue) -> bool:
     return is_tensor(value) and element(value) in _NARROW
 
 
+def _is_step(op: Operation) -> bool:
+    """Whether an op has a step where a rounding may fall on the other side."""
+    if op.name == "hlo.convert":
+        return not is_float(element(op.results[0]))
+    return op.name in _STEPS
+
+
 class _Widener:
     """The values of one block that are known in f32 as well."""
 
     def __init__(self) -> None:
         self.wide: dict[SSAValue, SSAValue] = {}
-        self.products: list[Operation] = []
+        self.products: list[tuple[Operation, Attribute]] = []
+        """Products that give f32 now, with the types that they gave."""
         self.count = 0
 
     def run(self, block: Block) -> None:
         """Widen what follows each product, in program order."""
         for op in list(block.ops):
             if op.name == "hlo.convert" and op.operands[0] in self.wide:
-                if element(op.results[0]) == f32:
+                if element(op.results[0]) == f32 and not any(
+                    _is_step(use.operation) for use in op.results[0].uses
+                ):
                     op.results[0].replace_all_uses_with(self.wide[op.operands[0]])
                     erase_dead(op)
                     self.count += 1
@@ -57,8 +75,8 @@ class _Widener:
                 self._product(op)
             else:
                 self._follow(op)
-        for op in self.products:
-            _take_back(op)
+        for op, type_ in self.products:
+            _take_back(op, type_)
 
     def _product(self, op: Operation) -> None:
         user = op.results[0].get_user_of_unique_use()
@@ -66,7 +84,7 @@ class _Widener:
             return
         emitter = Emitter(op)
         value = emitter.like(op, op.operands, tensor(shape(op.results[0]), f32))
-        self.products.append(emitter.created[-1])
+        self.products.append((emitter.created[-1], op.results[0].type))
         self._replace(op, value, emitter)
 
     def _follow(self, op: Operation) -> None:
@@ -112,12 +130,12 @@ class _Widener:
         return emitter.like(spread, [small], tensor(shape(value), f32))
 
 
-def _take_back(product: Operation) -> None:
-    """Let a product of which nothing reads the f32 result give the narrow type itself."""
+def _take_back(product: Operation, type_: Attribute) -> None:
+    """Let a product of which nothing reads the f32 result give its type of before itself."""
     user = product.results[0].get_user_of_unique_use()
-    if user is None or user.name != "hlo.convert":
+    if user is None or user.name != "hlo.convert" or user.results[0].type != type_:
         return
-    value = Emitter(product).like(product, product.operands, user.results[0].type)
+    value = Emitter(product).like(product, product.operands, type_)
     user.results[0].replace_all_uses_with(value)
     erase_dead(user)
 
@@ -130,7 +148,8 @@ class HloWidenProductsPass(ModulePass):
     instruction, or a pass over memory, that makes the result worse. A product that one elementwise
     op reads gives f32, and so do the elementwise ops, reductions and composites behind it whose
     other operands are of the same kind, numbers, or repeated at least eight times; what else reads
-    them gets a conversion. XLA allows the same (xla_allow_excess_precision, on by default).
+    them gets a conversion. Comparisons, roundings to whole numbers and conversions to integers read
+    what is rounded. XLA allows the same (xla_allow_excess_precision, on by default).
     """
 
     name = "hlo-widen-products"

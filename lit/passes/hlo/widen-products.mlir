@@ -61,3 +61,29 @@ func.func @stored(%x: tensor<64x64xbf16>, %w: tensor<64x64xbf16>) -> (tensor<64x
   %3 = hlo.add %2, %x : tensor<64x64xbf16>
   func.return %1, %3 : tensor<64x64xbf16>, tensor<64x64xbf16>
 }
+
+// A product that the program converts to integers by way of f32: they are those of the rounded numbers, and the
+// product keeps its type.
+
+// CHECK-LABEL: func.func @converted
+// CHECK:         %[[P:.*]] = hlo.dot {{.*}} : tensor<64x64xbf16>
+// CHECK-NEXT:    %[[W:.*]] = hlo.convert %[[P]] : (tensor<64x64xbf16>) -> tensor<64x64xf32>
+// CHECK-NEXT:    hlo.convert %[[W]] : (tensor<64x64xf32>) -> tensor<64x64xi32>
+func.func @converted(%x: tensor<64x64xbf16>, %w: tensor<64x64xbf16>) -> tensor<64x64xi32> {
+  %0 = hlo.dot %x, %w lhs_batch_dims = [], rhs_batch_dims = [], lhs_contracting_dims = [1], rhs_contracting_dims = [0] : (tensor<64x64xbf16>, tensor<64x64xbf16>) -> tensor<64x64xbf16>
+  %1 = hlo.convert %0 : (tensor<64x64xbf16>) -> tensor<64x64xf32>
+  %2 = hlo.convert %1 : (tensor<64x64xf32>) -> tensor<64x64xi32>
+  func.return %2 : tensor<64x64xi32>
+}
+
+// The same to f16: the second rounding is not the product's.
+
+// CHECK-LABEL: func.func @halves
+// CHECK:         %[[P:.*]] = hlo.dot {{.*}} -> tensor<64x64xf32>
+// CHECK-NEXT:    hlo.convert %[[P]] : (tensor<64x64xf32>) -> tensor<64x64xf16>
+func.func @halves(%x: tensor<64x64xbf16>, %w: tensor<64x64xbf16>) -> tensor<64x64xf16> {
+  %0 = hlo.dot %x, %w lhs_batch_dims = [], rhs_batch_dims = [], lhs_contracting_dims = [1], rhs_contracting_dims = [0] : (tensor<64x64xbf16>, tensor<64x64xbf16>) -> tensor<64x64xbf16>
+  %1 = hlo.convert %0 : (tensor<64x64xbf16>) -> tensor<64x64xf32>
+  %2 = hlo.convert %1 : (tensor<64x64xf32>) -> tensor<64x64xf16>
+  func.return %2 : tensor<64x64xf16>
+}
