@@ -1,7 +1,7 @@
 """Measure whole models: `python -m benchmarks.models [--cast none] [--weights] [NAMES ...]`.
 
 One process for each model, so that memory is that of one compile and a failure does not end the
-sweep. The table is Markdown, ready for docs/status.md.
+sweep. The table is Markdown, ready for docs/benchmarks.md.
 """
 
 import argparse

@@ -1,7 +1,7 @@
-"""A pass for `neuron-opt --load`: other sizes of tiles than tile-fuse has chosen.
+"""A pass for `neuron-opt --load` that changes the tile size that tile-fuse has chosen.
 
-It knows no op. How the tiles of a loop hang together is what each op says of its tiling (those of
-other plugins, too); `retile` makes an op of another size.
+The tiling of each op, including ops of other plugins, determines how the tiles of a loop depend on
+each other; `retile` creates an op of another size.
 """
 
 from collections.abc import Sequence
@@ -24,15 +24,15 @@ from neuronir.passes.tile.retile import resized, retile, slice_properties
 
 
 class CannotResize(Exception):
-    """Why a loop keeps the size of its tiles."""
+    """The reason for which a loop keeps its tile size."""
 
 
 @dataclass(frozen=True)
 class SetTilePass(ModulePass):
-    """Let each innermost loop over tiles work on `size` positions in a round.
+    """Set the tile size of each innermost loop over tiles to `size` positions.
 
-    A loop that cannot do so stays as it is, and a remark says why. Runs between tile-fuse and
-    tile-assign-layouts.
+    A loop that cannot be changed stays as it is, and a remark gives the reason. Runs between
+    tile-fuse and tile-assign-layouts.
     """
 
     name = "sizes-set-tile"
@@ -50,9 +50,9 @@ class SetTilePass(ModulePass):
 
 
 def number(value: SSAValue) -> int:
-    """What a constant index is."""
+    """The value of a constant index."""
     if not isinstance(value.owner, arith.ConstantOp):
-        raise CannotResize("the rounds of the loop are not known")
+        raise CannotResize("the trip count of the loop is not known")
     assert isinstance(value.owner.value, IntegerAttr)
     return int(value.owner.value.value.data)
 

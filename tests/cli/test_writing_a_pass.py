@@ -33,7 +33,7 @@ def test_the_plugin_is_listed(plugin: tuple[Path, dict[str, str]]) -> None:
         command = [sys.executable, "-m", "neuronir.cli.neuron_opt", option]
         return subprocess.check_output(command, cwd=folder, env=environment, text=True, timeout=120)
 
-    assert "outoftree:\n  toy-lower-scale  Turns toy.scale" in ask("--list-passes")
+    assert "outoftree:\n  toy-lower-scale  Replace toy.scale" in ask("--list-passes")
     assert "outoftree:\n  toy\n" in ask("--list-dialects")
     assert "@toy1:hlo = toy-lower-scale,hlo-inline," in ask("--list-pipelines")
 

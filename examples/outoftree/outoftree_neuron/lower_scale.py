@@ -19,7 +19,7 @@ from outoftree_neuron.dialect import ScaleOp
 
 @dataclass(frozen=True)
 class LowerScalePass(ModulePass):
-    """Turns toy.scale into hlo.multiply by a broadcast constant."""
+    """Replace toy.scale with hlo.multiply by a broadcast constant."""
 
     name = "toy-lower-scale"
 
@@ -54,6 +54,6 @@ def _lower(scale: ScaleOp) -> None:
     block = scale.parent
     assert block is not None
     for new in (constant, broadcast, product):
-        inherit(new, scale)  # the source location goes along, to the very end
+        inherit(new, scale)  # keeps the source location up to the binary
         block.insert_op_before(new, scale)
     scale.result.replace_all_uses_with(product.result)
