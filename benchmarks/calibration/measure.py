@@ -7,7 +7,8 @@ from statistics import fmean, median
 from benchmarks.calibration.published import Published
 from neuronir.dialects.nc.instruction import Program
 from neuronir.driver import CompileOptions, compile_text
-from neuronir.targets.simulator.report import Report, build_report
+from neuronir.targets.simulator.report import build_report
+from neuronir.targets.simulator.report_rows import Report
 from neuronir.targets.simulator.timing import simulate_timing
 
 

@@ -64,8 +64,8 @@ def _run(args: Namespace) -> int:
             raise UsageError(f"--timing-only computes no numbers: --{flag} cannot go with it")
     if args.timing_only and args.no_timing:
         raise UsageError("--timing-only and --no-timing leave nothing to do")
-    if args.no_timing and (args.trace or args.report):
-        raise UsageError("--trace and --report need timing")
+    if args.no_timing and (args.trace or args.report or args.html):
+        raise UsageError("--trace, --report and --html need timing")
     if args.no_timing and (args.set or args.cores_active != 1):
         raise UsageError("--set and --cores-active are about time: they can't go with --no-timing")
     if args.weights and not args.model:
@@ -74,6 +74,10 @@ def _run(args: Namespace) -> int:
         raise UsageError("--rtol and --atol go with --expect")
     if args.check_races and args.dma != "eager":
         raise UsageError("--check-races covers all orders itself: it goes with --dma eager only")
+    if args.html is not None:
+        from neuronir.targets.simulator.page.figures import require_bokeh
+
+        require_bokeh()  # before the long run
     program = load_neff(args.neff).program
     machine: Machine = get_target(program.machine).machine
     check_machine(program, machine, args.neff)
@@ -126,15 +130,20 @@ def _numbers(args: Namespace, program: Program, machine: Machine) -> int:
 
 
 def _time(args: Namespace, program: Program, machine: Machine) -> None:
-    """Time the program: print the summary, write the report and the trace."""
+    """Time the program: print the summary, write the report, the page and the trace."""
     from neuronir.targets.simulator.report import build_report
     from neuronir.targets.simulator.summary import print_summary, summary_text
     from neuronir.targets.simulator.timing import simulate_timing
 
-    result = simulate_timing(program, machine, record=args.trace is not None)
+    record = args.trace is not None or args.html is not None
+    result = simulate_timing(program, machine, record=record)
     report = build_report(result)
     if args.report is not None:
         atomic_write(args.report, json.dumps(report, indent=1) + "\n")
+    if args.html is not None:
+        from neuronir.targets.simulator.page.page import report_page
+
+        atomic_write(args.html, report_page(result, report))
     if args.trace is not None:
         from neuronir.targets.simulator.trace import write_trace
 

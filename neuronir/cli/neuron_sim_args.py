@@ -52,6 +52,11 @@ def _add_run(p: argparse.ArgumentParser) -> None:
     g.add_argument("--trace", metavar="TRACE.json", help="write a timeline for Perfetto")
     g.add_argument("--report", metavar="REPORT.json", help="write all figures")
     g.add_argument(
+        "--html",
+        metavar="REPORT.html",
+        help="write a page with timeline, figures and tables (needs neuronir[report])",
+    )
+    g.add_argument(
         "--cores-active",
         type=int,
         default=1,

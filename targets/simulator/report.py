@@ -4,32 +4,24 @@ Names follow the public profiler. report_fields.py lists every key with its unit
 """
 
 from collections.abc import Mapping
-from typing import Any
 
-from neuronir.dialects.nc.instruction import Source
 from neuronir.dialects.nc.machine import Machine
 from neuronir.targets.simulator.attribution import (
     ENGINES,
-    OpShare,
     Traffic,
     Usage,
     bytes_by_kind,
-    group_names,
-    members_of,
-    merged,
     resource_times,
     shares,
     usage_of,
 )
 from neuronir.targets.simulator.loops import loop_loads
 from neuronir.targets.simulator.losses import find_losses, waiting_streams
+from neuronir.targets.simulator.report_rows import Report, Rows, percent
 from neuronir.targets.simulator.timing import TimingResult
 from neuronir.targets.simulator.timing_code import TRANSFER, ProgramCode
 
-Report = dict[str, Any]
-
 _TOP_LOSSES = 5
-_TIMES = ("tensor", "vector", "scalar", "gpsimd", "sync", "dma")
 _KINDS = ("input", "output", "constant", "scratch", "spill", "other")
 
 
@@ -51,23 +43,27 @@ def build_report(result: TimingResult, usage: Usage | None = None) -> Report:
     busiest = max(loads, key=lambda name: loads[name])
     roofline = max(peak_ns, dma_ns, loads[busiest])
     check_roofline(roofline, total)
-    idle = _idle_by_source(result, busiest, usage)
+    losses = find_losses(result, usage, busiest)
+    rows = Rows(result, table, busiest, _idle_by_source(result, busiest, usage), losses)
     spill = kinds.get("spill")
     report: Report = {
         "machine": machine.name,
         "total_time_us": total / 1e3,
         "launch_overhead_us": machine.program_overhead_ns / 1e3,
+        "peak_bf16_tflops": machine.peak_flops_bf16 / 1e12,
+        "hbm_peak_gbps": machine.hbm_gbps,
+        "dma_sustained_gbps": machine.dma_gbps,
         "roofline_us": roofline / 1e3,
         "roofline_compute_us": peak_ns / 1e3,
         "roofline_dma_us": dma_ns / 1e3,
         "roofline_hbm_us": max(peak_ns, (read + written) / machine.hbm_gbps) / 1e3,
-        "roofline_percent": _percent(roofline, total),
+        "roofline_percent": percent(roofline, total),
         "bound_by": busiest if loads[busiest] >= total / 2 and total else "latency",
         "busiest_resource": busiest,
         "resource_us": {name: time / 1e3 for name, time in loads.items()},
-        "mfu_estimated_percent": _percent(flops, machine.peak_flops_bf16 * total / 1e9),
-        "hfu_estimated_percent": _percent(peak_ns, total),
-        "mbu_estimated_percent": _percent(read + written, machine.hbm_gbps * total),
+        "mfu_estimated_percent": percent(flops, machine.peak_flops_bf16 * total / 1e9),
+        "hfu_estimated_percent": percent(peak_ns, total),
+        "mbu_estimated_percent": percent(read + written, machine.hbm_gbps * total),
     }
     report |= _engine_fields(code, usage, loads, total)
     report |= {
@@ -92,9 +88,10 @@ def build_report(result: TimingResult, usage: Usage | None = None) -> Report:
         "act_table_load_us": result.table_loads * machine.act_table_load_ns / 1e3,
         "barriers": result.barriers,
         "semaphore_count": code.semaphores,
-        "losses": _loss_rows(result, usage, busiest),
-        "ops": _op_rows(result, table, busiest, idle),
-        "groups": _group_rows(result, table, busiest, idle),
+        "losses": rows.losses(_TOP_LOSSES),
+        "ops": rows.ops(),
+        "groups": rows.groups(),
+        "modules": rows.modules(),
         "loops": _loop_rows(result),
         "assumed_numbers": assumed_numbers(machine),
     }
@@ -107,9 +104,9 @@ def _engine_fields(
     """How long each engine is busy, and how many instructions it has."""
     names = ("tensor", "vector", "scalar", "gpsimd", "sync")
     fields: Report = {
-        f"{name}_engine_active_time_percent": _percent(loads[name], total) for name in names
+        f"{name}_engine_active_time_percent": percent(loads[name], total) for name in names
     }
-    fields["dma_active_time_percent"] = _percent(loads["dma"], total)
+    fields["dma_active_time_percent"] = percent(loads["dma"], total)
     issued = dict.fromkeys(ENGINES.values(), 0)
     for op, n in zip(code.ops, usage.counts, strict=True):
         issued[ENGINES[op.instruction.stream]] += n
@@ -164,10 +161,6 @@ def _row_size(traffic: Traffic | None) -> float:
     return traffic.read / traffic.read_descriptors
 
 
-def _percent(part: float, whole: float) -> float:
-    return 100.0 * part / whole if whole else 0.0
-
-
 def _loads(result: TimingResult, usage: Usage) -> dict[str, float]:
     """Load in ns of each resource over the run."""
     loads = dict.fromkeys(
@@ -189,99 +182,6 @@ def _idle_by_source(result: TimingResult, busiest: str, usage: Usage) -> dict[in
         if wait.stream in streams:
             found[wait.source] = found.get(wait.source, 0.0) + ns
     return found
-
-
-def _share(row: OpShare, busiest: str, whole: float) -> Report:
-    """What ops and groups say alike."""
-    return {
-        **{f"{name}_us": row.time_ns.get(name, 0.0) / 1e3 for name in _TIMES},
-        "instructions": row.instructions,
-        "flops": row.flops,
-        "transpose_flops": row.transpose_flops,
-        "hbm_read_bytes": row.read,
-        "hbm_write_bytes": row.written,
-        "share_percent": _percent(row.time_ns.get(busiest, 0.0), whole),
-        "bound": max(_TIMES, key=lambda name: row.time_ns.get(name, 0.0)),
-    }
-
-
-def _op_rows(
-    result: TimingResult, table: list[OpShare], busiest: str, idle: dict[int, float]
-) -> list[Report]:
-    sources = result.program.sources
-    whole = sum(row.time_ns.get(busiest, 0.0) for row in table)
-    names = group_names(sources)
-    rows = []
-    for numbers, row in merged(table, lambda n: sources[n].name if n < len(sources) else ""):
-        source = max((sources[n] for n in numbers if n < len(sources)), key=_said, default=None)
-        rows.append(
-            {
-                "name": source.name if source else "",
-                "opcode": source.opcode if source else "",
-                "framework_op": source.framework if source else "",
-                "source": f"{source.file}:{source.line}" if source and source.file else "",
-                **_share(row, busiest, whole),
-                "useful_flops": source.flops if source else 0,
-                "idle_us": sum(idle.get(n, 0.0) for n in numbers) / 1e3,
-                "group": members_of(names.get(source.name, ""))[0] if source else "",
-            }
-        )
-    rows.sort(key=_rank)
-    return rows
-
-
-def _said(source: Source) -> tuple[bool, bool, int]:
-    """Of two sources of one name, the one that says more."""
-    return (bool(source.opcode), bool(source.framework), source.flops)
-
-
-def _group_rows(
-    result: TimingResult, table: list[OpShare], busiest: str, idle: dict[int, float]
-) -> list[Report]:
-    sources = result.program.sources
-    whole = sum(row.time_ns.get(busiest, 0.0) for row in table)
-    names = group_names(sources)
-    useful = {source.name: source.flops for source in sorted(sources, key=_said)}
-    rows = []
-    grouped = merged(table, lambda n: names.get(sources[n].name, "") if n < len(sources) else "")
-    for numbers, row in grouped:
-        held = [sources[n].name for n in numbers if n < len(sources)]
-        label = names.get(held[0], "") if held else ""
-        members = list(dict.fromkeys([*members_of(label), *held]))
-        rows.append(
-            {
-                "name": members[0],
-                "ops": members,
-                **_share(row, busiest, whole),
-                "useful_flops": sum(useful.get(name, 0) for name in members),
-                "idle_us": sum(idle.get(n, 0.0) for n in numbers) / 1e3,
-            }
-        )
-    rows.sort(key=_rank)
-    return rows
-
-
-def _loss_rows(result: TimingResult, usage: Usage, busiest: str) -> list[Report]:
-    sources = result.program.sources
-    rows = []
-    for loss in find_losses(result, usage, busiest)[:_TOP_LOSSES]:
-        worst = loss.worst()
-        rows.append(
-            {
-                "us": loss.ns / 1e3,
-                "percent": _percent(loss.ns, result.total_ns),
-                "what": loss.what,
-                "advice": loss.advice,
-                "worst_op": sources[worst].name if worst < len(sources) else "",
-                "ops": len(loss.by_source),
-            }
-        )
-    return rows
-
-
-def _rank(row: Report) -> tuple[float, float]:
-    times = sum(float(row[f"{n}_us"]) for n in _TIMES)
-    return (-float(row["share_percent"]), -times)
 
 
 def _loop_rows(result: TimingResult) -> list[Report]:

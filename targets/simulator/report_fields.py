@@ -22,6 +22,9 @@ FIELDS: tuple[Field, ...] = (
         "us",
         "start and end of a run on hardware (fitted); not part of total_time_us",
     ),
+    Field("peak_bf16_tflops", "TFLOP/s", "the machine's peak in bf16"),
+    Field("hbm_peak_gbps", "GB/s", "the machine's peak bandwidth of HBM"),
+    Field("dma_sustained_gbps", "GB/s", "what all DMA engines move together at most"),
     Field(
         "roofline_us",
         "us",
@@ -91,15 +94,12 @@ FIELDS: tuple[Field, ...] = (
     Field("losses", "table", "the five largest losses of the busiest resource, with advice"),
     Field("ops", "table", "one row for each HLO op, largest share first"),
     Field("groups", "table", "one row for each group of ops that were lowered together"),
+    Field("modules", "table", "one row for each module path of the framework ops, if any"),
     Field("loops", "table", "one row for each innermost loop"),
     Field("assumed_numbers", "names", "parameters of the machine that are assumed"),
 )
 
-OP_FIELDS: tuple[Field, ...] = (
-    Field("name", "name", "name of the HLO instruction"),
-    Field("opcode", "name", "opcode, or name of the composite"),
-    Field("framework_op", "name", "framework op in the metadata"),
-    Field("source", "file:line", "source line in the metadata"),
+_SUMS = (
     Field("tensor_us", "us", "time on the tensor engine"),
     Field("vector_us", "us", "time on the vector engine"),
     Field("scalar_us", "us", "time on the scalar engine, excluding table loads"),
@@ -118,15 +118,40 @@ OP_FIELDS: tuple[Field, ...] = (
         "us",
         "idle time of the busiest resource before or during its instructions",
     ),
+)
+
+_RATES = (
     Field("bound", "name", "engine, or dma, that it occupies longest"),
+    Field("flops_per_hbm_byte", "FLOP/byte", "flops / HBM bytes; null without HBM bytes"),
+    Field("attained_tflops", "TFLOP/s", "flops / time of `bound`, excluding waits"),
+)
+
+OP_FIELDS: tuple[Field, ...] = (
+    Field("name", "name", "name of the HLO instruction"),
+    Field("opcode", "name", "opcode, or name of the composite"),
+    Field("framework_op", "name", "framework op in the metadata"),
+    Field("source", "file:line", "source line in the metadata"),
+    *_SUMS,
+    Field("loss_us", "us", "its part of the loss in which it has the largest part"),
+    Field("loss", "text", "`what` of that loss, which may be none of the five largest"),
+    Field("advice", "text", "what reduces that loss"),
+    *_RATES,
     Field("group", "name", "name of its row in `groups`"),
 )
 
 GROUP_FIELDS: tuple[Field, ...] = (
     Field("name", "name", "main op of the group"),
     Field("ops", "names", "HLO ops in the group or loop"),
-    *(f for f in OP_FIELDS if f.unit in ("us", "FLOP", "bytes", "%", "instructions")),
-    Field("bound", "name", "engine, or dma, that it occupies longest"),
+    *_SUMS,
+    *_RATES,
+)
+
+MODULE_FIELDS: tuple[Field, ...] = (
+    Field("name", "path", "modules in `framework_op` of its ops, separated by /"),
+    Field("depth", "modules", "length of the path"),
+    Field("ops", "ops", "number of rows of `ops` in the module, over which the row sums"),
+    *_SUMS,
+    _RATES[0],
 )
 
 LOSS_FIELDS: tuple[Field, ...] = (
@@ -158,6 +183,7 @@ def fields_markdown() -> str:
         ("report.json", FIELDS),
         ("A row of `ops`", OP_FIELDS),
         ("A row of `groups`", GROUP_FIELDS),
+        ("A row of `modules`", MODULE_FIELDS),
         ("A row of `losses`", LOSS_FIELDS),
         ("A row of `loops`", LOOP_FIELDS),
     ):

@@ -3,7 +3,7 @@
 from textwrap import wrap
 from typing import TextIO
 
-from neuronir.targets.simulator.report import Report
+from neuronir.targets.simulator.report_rows import Report
 
 _TOP = 5
 _WIDTH = 100
@@ -34,7 +34,7 @@ def summary_text(report: Report) -> str:
         percent = float(report[key])
         bar = "#" * round(min(percent, 100.0) / 100 * _BAR)
         lines.append(f"  {name:<7} {percent:5.1f} %  {bar}".rstrip())
-    lines += ["", *(f"  {name:<12} {value}" for name, value in _figures(report))]
+    lines += ["", *(f"  {name:<12} {value}" for name, value in figure_texts(report))]
     rows = _bytes(report)
     if rows:
         lines += ["", "  HBM bytes        read       written"]
@@ -66,6 +66,19 @@ def _headline(report: Report) -> str:
     )
 
 
+def headline_texts(report: Report) -> list[tuple[str, str]]:
+    """The figures of the first line as (label, value)."""
+    load = report["resource_us"][report["busiest_resource"]]
+    return [
+        ("total time", _us(report["total_time_us"])),
+        ("roofline", f"{_us(report['roofline_us'])} ({report['roofline_percent']:.0f} %)"),
+        ("bound by", report["bound_by"]),
+        ("busiest resource", f"{report['busiest_resource']} ({_us(load)})"),
+        ("MFU", f"{report['mfu_estimated_percent']:.1f} %"),
+        ("MBU", f"{report['mbu_estimated_percent']:.1f} %"),
+    ]
+
+
 def _bound(report: Report) -> str:
     busiest = report["busiest_resource"]
     load = report["resource_us"][busiest]
@@ -74,7 +87,8 @@ def _bound(report: Report) -> str:
     return f"bound by {report['bound_by']} ({_us(load)} busy)"
 
 
-def _figures(report: Report) -> list[tuple[str, str]]:
+def figure_texts(report: Report) -> list[tuple[str, str]]:
+    """The further figures as (label, text)."""
     return [
         (
             "rooflines",
@@ -155,7 +169,7 @@ def _rich(report: Report, file: TextIO) -> None:
         engines.add_row(name, f"{percent:.1f} %", f"[{style}]{bar}[/{style}]")
     console.print(engines)
     figures = Table(box=None, show_header=False)
-    for label, value in _figures(report):
+    for label, value in figure_texts(report):
         figures.add_row(label, value)
     console.print(figures)
     if report["bytes_by_kind"]:

@@ -13,7 +13,7 @@ from typing import Any, TextIO
 from neuronir.dialects.nc.enums import Activation, AluOp
 from neuronir.dialects.nc.instruction import AccessPattern, Instruction
 from neuronir.targets.simulator.attribution import ENGINES
-from neuronir.targets.simulator.occupancy import occupancy
+from neuronir.targets.simulator.occupancy import Occupancy
 from neuronir.targets.simulator.timing import TimingResult
 from neuronir.targets.simulator.timing_code import TRANSFER, Op
 
@@ -156,7 +156,7 @@ def _counters(result: TimingResult) -> Iterator[Event]:
     recording = result.recording
     assert recording is not None
     ops = result.code.ops
-    for space, points in occupancy(recording, ops, result.machine).items():
+    for space, points in Occupancy(recording, ops, result.machine).levels().items():
         name = f"{space.name} bytes per partition"
         for time, level in points:
             yield _counter(name, time, {"bytes": level})

@@ -6,7 +6,8 @@ from neuronir.dialects.nc.enums import Activation, DType, Engine
 from neuronir.dialects.nc.instruction import Instruction, Item, Program, Source
 from neuronir.dialects.nc.machine import get_machine
 from neuronir.targets.simulator.idle import Cause, IdleLog, Wait
-from neuronir.targets.simulator.report import Report, build_report
+from neuronir.targets.simulator.report import build_report
+from neuronir.targets.simulator.report_rows import Report
 from neuronir.targets.simulator.timing import simulate_timing
 from tests.timing.programs import act, after, dma, hbm, matmul, program, psum, raising, sbuf
 from tests.timing.test_timing import pipeline

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from neuronir.dialects.nc.enums import Activation, DType, Engine
 from neuronir.dialects.nc.instruction import Affine, Instruction, Item, Update, Wait
 from neuronir.dialects.nc.machine import get_machine
-from neuronir.targets.simulator.report import Report, build_report
+from neuronir.targets.simulator.report import build_report
+from neuronir.targets.simulator.report_rows import Report
 from neuronir.targets.simulator.timing import TimingResult, simulate_timing
 from tests.timing.programs import act, add, dma, hbm, matmul, program, psum, sbuf
 

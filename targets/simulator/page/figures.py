@@ -1,0 +1,226 @@
+"""The figures of a page by Bokeh: empty timeline and memory maps (the script fills what is in view)
+and the roofline plot. Sizes of time are us."""
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.targets.simulator.report_rows import Report
+
+if TYPE_CHECKING:
+    from bokeh.plotting import figure as Figure
+
+_KIB = 1024
+
+
+def require_bokeh() -> None:
+    """NIR_SIM040 where Bokeh is not installed."""
+    try:
+        import bokeh  # noqa: F401
+    except ImportError:
+        raise NeuronError(
+            "NIR_SIM040",
+            "an HTML report needs Bokeh, which is not installed",
+            help="pip install 'neuronir[report]'",
+        ) from None
+
+
+def script_text() -> str:
+    """BokehJS, without widgets and tables."""
+    from bokeh.resources import Resources
+
+    return "\n".join(Resources(mode="inline", components=["bokeh"]).js_raw)
+
+
+def time_figures(tracks: Sequence[str], sizes: dict[str, int], total_us: float) -> dict[str, Any]:
+    """The timeline above a map for each memory, over one range of time, as a JSON item."""
+    from bokeh.layouts import column
+    from bokeh.models import FactorRange, Range1d
+
+    shared = Range1d(0, total_us, bounds=(0, total_us), name="time")
+    timeline = _time_figure(
+        "timeline", shared, FactorRange(*reversed(tracks)), 19 * len(tracks) + 40
+    )
+    _boxes(timeline, "slices", [("op", "@name"), ("", "@what"), ("", "@when")], tracks=True)
+    figures = [timeline]
+    for space, size in sizes.items():
+        rows = Range1d(0, size / _KIB, name=f"{space}-rows")
+        part = _time_figure(space, shared, rows, 170 if space == "SBUF" else 130)
+        part.yaxis.ticker.desired_num_ticks = 4
+        part.yaxis.axis_label = f"{space}, KiB"
+        _boxes(part, f"{space}-lives", [("written by", "@name"), ("", "@what"), ("", "@when")])
+        _line(part, f"{space}-levels")
+        figures.append(part)
+    figures[-1].xaxis.axis_label = "time, us"
+    return _item(column(figures, sizing_mode="stretch_width"), "time-figures")
+
+
+def _time_figure(name: str, x_range: Any, y_range: Any, height: int) -> "Figure":
+    from bokeh.models import BoxZoomTool, WheelZoomTool
+    from bokeh.plotting import figure
+
+    fig = figure(
+        name=name,
+        x_range=x_range,
+        y_range=y_range,
+        height=height,
+        min_border_left=120,
+        min_border_right=16,
+        sizing_mode="stretch_width",
+        toolbar_location=None,
+        tools="",
+    )
+    drag = BoxZoomTool(dimensions="width")
+    # The wheel alone scrolls the page.
+    wheel = WheelZoomTool(dimensions="width", modifiers={"ctrl": True})
+    fig.add_tools(drag, wheel)
+    fig.toolbar.active_drag = drag
+    fig.toolbar.active_scroll = wheel
+    fig.xaxis.formatter = _ticks()
+    fig.ygrid.grid_line_color = None
+    return fig
+
+
+def _ticks() -> Any:
+    from bokeh.models import NumeralTickFormatter
+
+    return NumeralTickFormatter(format="0,0.[000]")
+
+
+def _boxes(fig: "Figure", name: str, tips: list[tuple[str, str]], tracks: bool = False) -> None:
+    """Boxes whose columns the script fills."""
+    from bokeh.models import ColumnDataSource, HoverTool, TapTool
+
+    keys = ["left", "right", "color", "alpha", "name", "what", "when", "index"]
+    keys += ["y"] if tracks else ["bottom", "top"]
+    source = ColumnDataSource(name=name, data={key: [] for key in keys})
+    style = {"fill_color": "color", "fill_alpha": "alpha", "line_color": None}
+    if tracks:
+        drawn = fig.hbar(y="y", left="left", right="right", height=0.84, source=source, **style)
+    else:
+        drawn = fig.quad(
+            left="left", right="right", bottom="bottom", top="top", source=source, **style
+        )
+    drawn.selection_glyph = drawn.nonselection_glyph = drawn.glyph
+    fig.add_tools(HoverTool(renderers=[drawn], tooltips=tips), TapTool(renderers=[drawn]))
+
+
+def _line(fig: "Figure", name: str) -> None:
+    from bokeh.models import ColumnDataSource
+
+    source = ColumnDataSource(name=name, data={"x": [], "y": []})
+    fig.step(x="x", y="y", mode="after", source=source, line_width=1.5, name=f"{name}-line")
+
+
+def roofline_figure(report: Report, colors: dict[str, str]) -> dict[str, Any]:
+    """Every op that executes matmuls as a point, below the peak and the bandwidths.
+
+    An op that moves no bytes of HBM is a triangle at the right edge.
+    """
+    from bokeh.models import Legend
+    from bokeh.plotting import figure
+
+    rows = roofline_rows(report)
+    peak = report["peak_bf16_tflops"]
+    xs = [row["flops_per_hbm_byte"] for row in rows if row["flops_per_hbm_byte"]]
+    ys = [row["attained_tflops"] for row in rows]
+    ridge = 1e3 * peak / report["dma_sustained_gbps"]
+    x_range = (min([*xs, ridge / 10]) / 2, max([*xs, ridge * 10]) * 4)
+    y_range = (min([*ys, peak / 100]) / 2, peak * 2)
+    fig = figure(
+        name="roofline",
+        x_axis_type="log",
+        y_axis_type="log",
+        x_range=x_range,
+        y_range=y_range,
+        height=420,
+        min_border_left=70,
+        sizing_mode="stretch_width",
+        toolbar_location=None,
+        tools="",
+        x_axis_label="executed FLOP per byte of HBM",
+        y_axis_label="TFLOP/s",
+    )
+    lines = []
+    for label, key, dash in (
+        ("HBM's peak", "hbm_peak_gbps", "dashed"),
+        ("all DMA engines", "dma_sustained_gbps", "solid"),
+    ):
+        at = 1e3 * peak / report[key]
+        x = [x_range[0], at, x_range[1]]
+        y = [x_range[0] * report[key] / 1e3, peak, peak]
+        line = fig.line(x, y, line_dash=dash, line_width=2, name=f"roof-{key}")
+        lines.append((f"{label}, {report[key]:.0f} GB/s", [line]))
+    _points(fig, rows, colors, x_range[1] / 1.5)
+    legend = Legend(items=lines, orientation="horizontal", spacing=24, border_line_alpha=0)
+    fig.add_layout(legend, "above")
+    return _item(fig, "roofline-figure")
+
+
+def _points(fig: "Figure", rows: list[Report], colors: dict[str, str], edge: float) -> None:
+    """The points of a roofline plot; those without bytes of HBM at `edge`."""
+    from bokeh.models import ColumnDataSource, HoverTool, TapTool
+
+    ratios = [row["flops_per_hbm_byte"] for row in rows]
+    source = ColumnDataSource(
+        name="points",
+        data={
+            "x": [ratio or edge for ratio in ratios],
+            "y": [row["attained_tflops"] for row in rows],
+            "ratio": [f"{r:,.1f} FLOP/byte" if r else "no bytes of HBM" for r in ratios],
+            "marker": ["circle" if ratio else "triangle" for ratio in ratios],
+            "name": [row["name"] for row in rows],
+            "bound": [row["bound"] for row in rows],
+            "share": [row["share_percent"] for row in rows],
+            "size": [8 + 2 * row["share_percent"] ** 0.5 for row in rows],
+            "color": [colors[row["name"]] for row in rows],
+        },
+    )
+    dots = fig.scatter(
+        "x",
+        "y",
+        size="size",
+        marker="marker",
+        fill_color="color",
+        line_color="color",
+        fill_alpha=0.6,
+        source=source,
+        name="dots",
+    )
+    dots.selection_glyph = dots.nonselection_glyph = dots.glyph
+    tips = [("op", "@name"), ("bound by", "@bound"), ("share", "@share{0.0} %")]
+    tips += [("intensity", "@ratio"), ("TFLOP/s", "@y{0.000}")]
+    fig.add_tools(HoverTool(renderers=[dots], tooltips=tips), TapTool(renderers=[dots]))
+
+
+def roofline_rows(report: Report) -> list[Report]:
+    """The ops that have a place in the plot: those that execute matmuls."""
+    return [row for row in report["ops"] if row["flops"]]
+
+
+def _item(model: Any, target: str) -> dict[str, Any]:
+    """A figure as BokehJS takes it, for the element `target`.
+
+    Models are numbered in the order in which they come: Bokeh counts all that a process ever made.
+    """
+    from bokeh.embed import json_item
+
+    names: dict[str, str] = {}
+
+    def renamed(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: identifier(v) if key == "id" else renamed(v) for key, v in value.items()}
+        if isinstance(value, list):
+            return [renamed(v) for v in value]
+        return value
+
+    def identifier(value: Any) -> Any:
+        if isinstance(value, str) and re.fullmatch(r"p\d+", value):
+            return names.setdefault(value, f"{target}-{len(names)}")
+        return renamed(value)
+
+    item = dict(json_item(model, target))
+    item["doc"] = renamed(item["doc"])
+    item["root_id"] = identifier(item["root_id"])
+    return item

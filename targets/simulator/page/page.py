@@ -1,0 +1,251 @@
+"""One self-contained HTML file of a run: figures, tables, and the data of the timeline."""
+
+import base64
+import json
+import zlib
+from collections.abc import Mapping
+from html import escape
+from importlib.resources import files
+from string import Template
+from typing import Any
+
+from neuronir.targets.simulator.page import figures, tables
+from neuronir.targets.simulator.page.memory import memory_data
+from neuronir.targets.simulator.page.timeline import timeline_data
+from neuronir.targets.simulator.report_fields import FIELDS
+from neuronir.targets.simulator.report_rows import Report
+from neuronir.targets.simulator.summary import figure_texts, headline_texts
+from neuronir.targets.simulator.timing import TimingResult
+
+COLORS = (
+    "#4477cc",
+    "#e8a020",
+    "#e0605a",
+    "#55b5a6",
+    "#3f9e50",
+    "#e57fae",
+    "#9a6fd8",
+    "#8cb4ec",
+    "#a27a5c",
+)
+"""Of the ops with the largest shares."""
+OTHERS = "#9498a0"
+
+
+def report_page(result: TimingResult, report: Report) -> str:
+    """The page of a run made with `record=True`, and of its report.
+
+    NIR_SIM040 where Bokeh is not installed.
+    """
+    figures.require_bokeh()
+    timeline, memory = timeline_data(result), memory_data(result)
+    names = [row["name"] for row in report["ops"]]
+    colors = dict.fromkeys(names, OTHERS) | dict(zip(names, COLORS, strict=False))
+    sizes = {space: part["size"] for space, part in memory.items()}
+    items = [
+        figures.time_figures(timeline["tracks"], sizes, report["total_time_us"]),
+        figures.roofline_figure(report, colors),
+    ]
+    sources = [
+        [s.name, s.opcode, s.framework, f"{s.file}:{s.line}" if s.file else ""]
+        for s in result.program.sources
+    ]
+    data = {
+        "sources": sources,
+        "colors": colors,
+        "others": OTHERS,
+        "timeline": timeline,
+        "memory": {
+            space: {"lives": part["lives"], "levels": part["levels"]}
+            for space, part in memory.items()
+        },
+    }
+    title = f"{result.program.metadata.get('module', 'program')} on {report['machine']}"
+    parts = {
+        "title": escape(title),
+        "headline": _headline(report),
+        "figures": _definitions(figure_texts(report)),
+        "engines": _engines(report),
+        "bytes": _bytes(report),
+        "losses": _losses(report),
+        "timeline_note": _timeline_note(timeline),
+        "memory": "".join(_held(space, part, result) for space, part in memory.items()),
+        "roofline_note": _roofline_note(report),
+        "ops": tables.op_table(report, colors),
+        "modules": _modules(report),
+        "groups": tables.group_table(report),
+        "loops": tables.loop_table(report) if report["loops"] else "<p>There are no loops.</p>",
+        "all": _all(report),
+        "items": embedded(items),
+        "data": packed(data),
+    }
+    return fill("report.html", parts, ("view.js", "tables.js", "report.js"), figures.script_text())
+
+
+def fill(template: str, parts: Mapping[str, str], scripts: tuple[str, ...], library: str) -> str:
+    """A template of `assets/` with the parts, the style, and the scripts after the library's."""
+    text = Template(_asset(template)).substitute(
+        parts, style=_asset("page.css"), script="\n".join(map(_asset, scripts)), library=library
+    )
+    return text
+
+
+def _asset(name: str) -> str:
+    return (files(__package__) / "assets" / name).read_text(encoding="utf-8")
+
+
+def embedded(value: Any) -> str:
+    """JSON that may stand in a script element (in the given order: Bokeh's models are defined where
+    they come first)."""
+    return json.dumps(value, separators=(",", ":")).replace("</", "<\\/")
+
+
+def packed(value: Any) -> str:
+    """JSON, deflated, in base 64."""
+    text = json.dumps(value, separators=(",", ":"), sort_keys=True)
+    return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
+
+
+def _headline(report: Report) -> str:
+    cards = "".join(
+        f'<div class="card"><div class="big">{escape(value)}</div><div>{escape(label)}</div></div>'
+        for label, value in headline_texts(report)
+    )
+    return f'<div class="cards">{cards}</div>'
+
+
+def _definitions(pairs: list[tuple[str, str]]) -> str:
+    inner = "".join(f"<dt>{escape(a)}</dt><dd>{escape(b)}</dd>" for a, b in pairs)
+    return f"<dl>{inner}</dl>"
+
+
+def _engines(report: Report) -> str:
+    rows = [{"name": name, "us": time} for name, time in report["resource_us"].items()]
+    total = report["total_time_us"] or 1.0
+    columns = [
+        tables.Column("resource", "engine, dma or port", lambda r: r["name"], None, False),
+        tables.Column("load, us", "of the run", lambda r: r["us"], lambda r: tables.us(r["us"])),
+        tables.Column(
+            "% of the run",
+            "load of the total time",
+            lambda r: r["us"],
+            lambda r: (
+                f'<meter max="100" value="{min(100.0, 100 * r["us"] / total):.2f}"></meter> '
+                f"{100 * r['us'] / total:.1f}"
+            ),
+        ),
+    ]
+    return tables.table("resources", "Load of each resource", columns, rows)
+
+
+def _bytes(report: Report) -> str:
+    rows = [{"name": kind, **row} for kind, row in report["bytes_by_kind"].items()]
+    columns = [
+        tables.Column("kind", "kind of variable", lambda r: r["name"], None, False),
+        tables.size_column("read", "bytes of HBM", "read"),
+        tables.size_column("written", "bytes of HBM", "written"),
+    ]
+    return tables.table("bytes", "Bytes of HBM by kind of variable", columns, rows)
+
+
+def _losses(report: Report) -> str:
+    columns = [
+        tables.Column("% of the run", "of the total time", lambda r: r["percent"], _percent),
+        tables.Column("us", "lost", lambda r: r["us"], lambda r: tables.us(r["us"])),
+        tables.Column("what happened", "the loss", lambda r: r["what"], None, False),
+        tables.Column("what would help", "advice", lambda r: r["advice"], None, False),
+        tables.Column("ops", "ops that have part in it", lambda r: r["ops"]),
+        tables.Column("most in", "the op with most of it", lambda r: r["worst_op"], _link, False),
+    ]
+    caption = f"The largest losses of {report['busiest_resource']}, the busiest resource"
+    return tables.table("losses", caption, columns, report["losses"])
+
+
+def _percent(row: Report) -> str:
+    return f"{row['percent']:.1f}"
+
+
+def _link(row: Report) -> str:
+    name = escape(row["worst_op"])
+    return f'<button type="button" class="op" data-op="{name}">{name}</button>' if name else "-"
+
+
+def _timeline_note(timeline: dict[str, Any]) -> str:
+    text = f"{timeline['executed']:,} instructions."
+    if timeline["quantum"]:
+        width = timeline["quantum"] / timeline["units"]
+        text += (
+            f" Instructions of one op that begin within {width:,.0f} ns of each other on one track "
+            "are one slice: there are too many to show each."
+        )
+    return escape(text)
+
+
+def _held(space: str, part: dict[str, Any], result: TimingResult) -> str:
+    """What lives in a memory at its peak."""
+    time, most = part["peak"]
+    sources = result.program.sources
+    rows = [
+        {
+            "name": sources[r.source].name if r.source < len(sources) else "",
+            "low": r.low,
+            "bytes": r.high - r.low,
+            "partitions": r.partitions,
+            "begin": r.begin / 1e3,
+            "end": r.end / 1e3,
+        }
+        for r in part["held"]
+    ]
+    columns = [
+        tables.Column("written by", "source op", lambda r: r["name"], None, False),
+        tables.Column("at byte", "of a partition", lambda r: r["low"], lambda r: f"{r['low']:,}"),
+        tables.Column("bytes", "of a partition", lambda r: r["bytes"], lambda r: f"{r['bytes']:,}"),
+        tables.Column("partitions", "that its first write reached", lambda r: r["partitions"]),
+        tables.Column("from, us", "first write", lambda r: r["begin"], lambda r: _at(r["begin"])),
+        tables.Column("to, us", "last access", lambda r: r["end"], lambda r: _at(r["end"])),
+    ]
+    caption = (
+        f"{space} at its peak: {tables.size(most)} of {tables.size(part['size'])} a partition, "
+        f"at {time / 1e3:,.2f} us"
+    )
+    return tables.table(f"held-{space}", caption, columns, rows)
+
+
+def _at(value: float) -> str:
+    return f"{value:,.2f}"
+
+
+def _roofline_note(report: Report) -> str:
+    rows = figures.roofline_rows(report)
+    text = f"{len(rows)} of {len(report['ops'])} ops execute matmuls and are points"
+    inside = sum(not row["flops_per_hbm_byte"] for row in rows)
+    if inside:
+        text += f", {inside} of them triangles at the right edge because they move no bytes of HBM"
+    return (
+        f"{text}. The rate of an op is its executed FLOP over the time of what it keeps busy "
+        f"longest, without waits. The peak is {report['peak_bf16_tflops']:.1f} TFLOP/s in bf16."
+    )
+
+
+def _modules(report: Report) -> str:
+    if not report["modules"]:
+        return "<p>The program has no module paths in its metadata.</p>"
+    return tables.module_table(report)
+
+
+def _all(report: Report) -> str:
+    """Every figure of the report that is a number, with its unit and meaning."""
+    rows = [
+        {"name": f.name, "value": report[f.name], "unit": f.unit, "meaning": f.meaning}
+        for f in FIELDS
+        if isinstance(report[f.name], int | float)
+    ]
+    columns = [
+        tables.Column("figure", "key of report.json", lambda r: r["name"], None, False),
+        tables.Column("value", "", lambda r: r["value"], lambda r: f"{r['value']:,.6g}"),
+        tables.Column("unit", "", lambda r: r["unit"], None, False),
+        tables.Column("meaning", "", lambda r: r["meaning"], None, False),
+    ]
+    assumed = ", ".join(report["assumed_numbers"])
+    note = f"<p>Numbers of the machine that are assumptions: {escape(assumed) or 'none'}.</p>"
+    return tables.table("figures", "All figures of the report", columns, rows) + note
