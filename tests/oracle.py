@@ -27,9 +27,18 @@ def _backend() -> tuple[Any, Any, Any]:
     return jax, hlo, library.xla_client
 
 
+@cache
+def _load_lapack() -> None:
+    """Bind the functions of LAPACK: a program that calls one earlier crashes the process."""
+    lapack = pytest.importorskip("jaxlib.lapack", reason="this jaxlib has no LAPACK")
+    lapack.prepare_lapack_call("potrf", np.dtype(np.float32))
+
+
 @lru_cache(maxsize=64)
 def _compiled(text: str, quick: bool = False) -> Any:
     jax, hlo, client = _backend()
+    if '"lapack_' in text:
+        _load_lapack()
     computation = hlo.XlaComputation(
         hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto()
     )

@@ -11,7 +11,6 @@ from neuronir.dialects.nc.machine import Machine
 from neuronir.driver import CompiledResult, CompileOptions, compile_file
 from neuronir.targets.neff.reader import read_neff
 from neuronir.targets.registry import get_target
-from tests.corpus import corpus_dir
 
 SMALL = (
     "mlp",
@@ -48,8 +47,7 @@ def machine() -> Machine:
 
 
 def model(name: str) -> Model:
-    """A model of core or odd; skips the test without the corpus."""
-    corpus_dir()
+    """A model of core or odd."""
     return models(("core", "odd"), (name,))[0]
 
 

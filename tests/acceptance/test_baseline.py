@@ -4,12 +4,10 @@ import pytest
 
 from benchmarks.baseline import SUBSET, TOLERANCE, simulated_ns, stored
 from benchmarks.corpus import models
-from tests.corpus import corpus_dir
 
 
 @pytest.mark.parametrize("name", SUBSET)
 def test_simulated_time_is_not_above_the_stored_one(name: str) -> None:
-    corpus_dir()
     (model,) = models(names=[name])
     now, before = simulated_ns(model), stored()[name]
     assert now <= before * (1 + TOLERANCE), (

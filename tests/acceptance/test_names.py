@@ -1,14 +1,15 @@
 """Nothing hangs on names: under others, and without metadata, a model takes the same time."""
 
+from pathlib import Path
+
 import pytest
 
 from neuronir.driver import CompileOptions, compile_text
 from neuronir.targets.simulator.timing import simulate_timing
 from tests.acceptance.programs import machine, model
 from tests.acceptance.rename import renamed, without_metadata
-from tests.corpus import CORPUS
 
-EXAMPLE = CORPUS.parent.parent / "examples"
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples"
 
 
 def _cycles(text: str) -> tuple[float, list[str]]:

@@ -1,1 +1,1 @@
-"""The programs of ../shared/defects."""
+"""The programs of tests/corpus/defects."""

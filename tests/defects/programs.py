@@ -1,11 +1,10 @@
-"""Reading, compiling and running the programs of ../shared/defects."""
+"""Reading, compiling and running the programs of tests/corpus/defects."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 
 from neuronir.cli.neuron_opt_run import RunFailure
@@ -21,13 +20,11 @@ from tests.differential.stages import judge
 from tests.oracle import run_xla
 
 Array = NDArray[Any]
-FOLDER = CORPUS.parent / "defects"
+FOLDER = CORPUS / "defects"
 
 
 def path_of(name: str) -> Path:
-    """The file of a program; skips the test, saying so, when the folder is absent."""
-    if not FOLDER.is_dir():
-        pytest.skip("the programs of ../shared/defects are absent")
+    """The file of a program."""
     return FOLDER / name
 
 

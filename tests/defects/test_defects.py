@@ -1,7 +1,6 @@
-"""Every program of ../shared/defects does what the table in its README says.
+"""Every program of tests/corpus/defects does what the table in its README says.
 
-Skipped where the folder is absent. XLA's CPU backend is the oracle, stored references where a
-program has them.
+XLA's CPU backend is the oracle, stored references where a program has them.
 """
 
 import json

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.corpus import corpus_dir, program_args, program_reference
+from tests.corpus import CORPUS, program_args, program_reference
 from tests.differential.stages import failures
 
 SMALL = (
@@ -30,7 +30,7 @@ LARGE = (
 
 
 def _check(name: str, cast: str) -> None:
-    path = corpus_dir() / "hlo" / "core" / f"{name}.hlo"
+    path = CORPUS / "hlo" / "core" / f"{name}.hlo"
     wrong = failures(path.read_text(), program_args(path), cast, program_reference(path))
     assert not wrong, "\n".join(wrong)
 

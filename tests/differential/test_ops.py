@@ -1,19 +1,15 @@
 """Single operators of the corpus on trn1: what compiles is right, the rest is refused by code."""
 
-import io
 import re
-import zipfile
-from functools import cache
 
 import numpy as np
 import pytest
 
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.npz import numbered
-from tests.corpus import CORPUS, corpus_dir, program_args, program_reference
+from tests.corpus import CORPUS, operators, program_args, program_reference
 from tests.differential.stages import failures
 
-_ARCHIVE = CORPUS / "jax_ops.zip"
 ZOOS = ("elementwise_zoo", "int_zoo", "shape_zoo", "reduce_zoo", "cumulative_ops")
 ELEMENTWISE = (
     "abs add and atan2 cbrt ceil clamp cos div eq erf exp expm1 floor ge gt integer is le log "
@@ -33,7 +29,7 @@ WIDE = {"int64": "int32", "uint64": "uint32", "float64": "float32"}
 
 @pytest.mark.parametrize("name", ZOOS)
 def test_zoos_compile_and_are_right(name: str) -> None:
-    path = corpus_dir() / "hlo" / "ops" / f"{name}.hlo"
+    path = CORPUS / "hlo" / "ops" / f"{name}.hlo"
     wrong = failures(path.read_text(), program_args(path), "none", program_reference(path))
     assert not wrong, "\n".join(wrong)
 
@@ -44,7 +40,7 @@ def test_zoos_compile_and_are_right(name: str) -> None:
     + ("cond_switch", "rng_bit_generator"),
 )
 def test_other_zoos_are_right_or_refused(name: str) -> None:
-    path = corpus_dir() / "hlo" / "ops" / f"{name}.hlo"
+    path = CORPUS / "hlo" / "ops" / f"{name}.hlo"
     try:
         wrong = failures(path.read_text(), program_args(path), "none", program_reference(path))
     except NeuronError as error:
@@ -53,22 +49,13 @@ def test_other_zoos_are_right_or_refused(name: str) -> None:
     assert not wrong, "\n".join(wrong)
 
 
-@cache
-def _archive() -> zipfile.ZipFile:
-    return zipfile.ZipFile(_ARCHIVE)
-
-
 def _programs(family: str, step: int) -> list[str]:
-    corpus_dir()
-    names = [n[:-4] for n in sorted(_archive().namelist()) if n.endswith(".hlo")]
-    return [n for n in names if re.match(f"{family}(_|$)", n)][::step]
+    return [n for n in operators.names() if re.match(f"{family}(_|$)", n)][::step]
 
 
 def _outcome(name: str, narrow: bool = False) -> str | None:
     """None where a program is right; a text where it is wrong; NeuronError passes."""
-    text = _archive().read(f"{name}.hlo").decode()
-    with np.load(io.BytesIO(_archive().read(f"{name}.npz"))) as stored:
-        entries = {key: stored[key] for key in stored.files}
+    text, entries = operators.text_of(name), operators.entries_of(name)
     args = numbered(entries, "arg")
     if narrow:  # the same program on 32-bit types, with the interpreter as reference
         for old, new in (("s64[", "s32["), ("u64[", "u32["), ("f64[", "f32[")):

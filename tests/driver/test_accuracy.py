@@ -13,7 +13,7 @@ from neuronir.driver.options import CompileOptions
 from neuronir.driver.precision import ladder as rungs_of
 from neuronir.frontends.bindings import Bindings
 from neuronir.targets.registry import get_target
-from tests.corpus import corpus_dir, program_args
+from tests.corpus import CORPUS, program_args
 from tests.driver.models import DENSE, dense_arguments
 
 NOISE = 1.15
@@ -136,7 +136,7 @@ TENSORFLOW = "hf_bert_tiny hf_vit_tiny lenet lstm_gru sepconv_bn tf1_convnet".sp
 @pytest.mark.slow
 @pytest.mark.parametrize("name", HLO)
 def test_programs_of_the_corpus(name: str) -> None:
-    path = corpus_dir() / "hlo" / "core" / f"{name}.hlo"
+    path = CORPUS / "hlo" / "core" / f"{name}.hlo"
     inputs = {f"arg{i}": a for i, a in enumerate(program_args(path))}
     check_ladder(ladder(str(path), "inf1", inputs), "inf1")
 
@@ -144,7 +144,7 @@ def test_programs_of_the_corpus(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ONNX)
 def test_onnx_models_of_the_corpus(name: str) -> None:
-    path = corpus_dir() / "onnx" / f"{name}.onnx"
+    path = CORPUS / "onnx" / f"{name}.onnx"
     stored = numbered(load_npz(path.with_suffix(".ref.npz")), "arg")
     inputs = {f"arg{i}": a for i, a in enumerate(stored)}
     check_ladder(ladder(str(path), "inf1", inputs), "inf1")
@@ -153,7 +153,7 @@ def test_onnx_models_of_the_corpus(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TENSORFLOW)
 def test_tensorflow_models_of_the_corpus(name: str) -> None:
-    path = corpus_dir() / "tf" / f"{name}.pb"
+    path = CORPUS / "tf" / f"{name}.pb"
     stored = numbered(load_npz(path.with_suffix(".ref.npz")), "arg")
     about = json.loads(path.with_suffix(".json").read_text())
     shapes = {n: a.shape for n, a in zip(about["inputs"], stored, strict=True)}

@@ -1,6 +1,5 @@
 """neuron-check says of a model what the compile says: supported, or refused."""
 
-import zipfile
 from functools import cache
 from pathlib import Path
 
@@ -10,25 +9,24 @@ from neuronir.cli.neuron_opt_run import RunFailure
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.driver import CompileOptions, compile_file
 from neuronir.driver.check import Report, check_model
-from tests.corpus import CORPUS, corpus_dir
+from tests.corpus import CORPUS, operators
 
-DEFECTS = CORPUS.parent / "defects"
 TARGETS = ("trn1", "inf1")
 SAMPLE = (
-    "corpus/hlo/core/mlp.hlo",
-    "corpus/hlo/core/xent_grad.hlo",
-    "corpus/hlo/core/hf_bert_tiny.hlo.pb",
-    "corpus/hlo/core/mlp.stablehlo.mlir",
-    "corpus/hlo/core/batchnorm_train.hlo",
-    "corpus/hlo/ops/rng_bit_generator.hlo",
-    "corpus/hlo/ops/linalg.hlo",
-    "corpus/hlo/ops/int_zoo.hlo",
-    "corpus/hlo/ops/while_newton.hlo",
-    "corpus/hlo/parallel/spmd_collectives.hlo",
-    "corpus/hlo/zoo/lstm_512steps_b16_h512.hlo",
-    "corpus/tf/tf1_cond.pb",
-    "corpus/tf/tf1_while.pbtxt",
-    "corpus/tf/tf1_convnet.pb",
+    "hlo/core/mlp.hlo",
+    "hlo/core/xent_grad.hlo",
+    "hlo/core/hf_bert_tiny.hlo.pb",
+    "hlo/core/mlp.stablehlo.mlir",
+    "hlo/core/batchnorm_train.hlo",
+    "hlo/ops/rng_bit_generator.hlo",
+    "hlo/ops/linalg.hlo",
+    "hlo/ops/int_zoo.hlo",
+    "hlo/ops/while_newton.hlo",
+    "hlo/parallel/spmd_collectives.hlo",
+    "hlo/zoo/lstm_512steps_b16_h512.hlo",
+    "tf/tf1_cond.pb",
+    "tf/tf1_while.pbtxt",
+    "tf/tf1_convnet.pb",
     "defects/rng.hlo",
     "defects/tf32.hlo",
     "defects/dot_mixed.hlo",
@@ -39,15 +37,14 @@ SAMPLE = (
 
 @cache
 def _files() -> tuple[str, ...]:
-    """All models of the corpus and of the folder of defects, from the folder above them."""
+    """All models of the corpus."""
     found: list[Path] = []
-    for folder in (CORPUS, DEFECTS):
-        for kind in (".hlo", ".pb", ".pbtxt", ".onnx", ".mlir"):
-            found += folder.rglob(f"*{kind}")
+    for kind in (".hlo", ".pb", ".pbtxt", ".onnx", ".mlir"):
+        found += CORPUS.rglob(f"*{kind}")
     # A SavedModel is its folder, and what else is in there is no model.
     saved = {path.parent for path in found if path.name == "saved_model.pb"}
     found = [path for path in found if not saved.intersection(path.parents)]
-    return tuple(sorted(str(path.relative_to(CORPUS.parent)) for path in (*found, *saved)))
+    return tuple(sorted(str(path.relative_to(CORPUS)) for path in (*found, *saved)))
 
 
 def _checked(path: Path, target: str, *, lower: bool) -> Report | None:
@@ -75,10 +72,7 @@ def _of_the_user(error: NeuronError | RunFailure) -> None:
 
 
 def _agree(name: str, target: str) -> None:
-    path = corpus_dir().parent / name
-    if not path.exists():
-        pytest.skip(f"{name} is absent")
-    assert _same(path, target)
+    assert _same(CORPUS / name, target)
 
 
 def _same(path: Path, target: str) -> bool:
@@ -108,13 +102,11 @@ def test_on_every_model(name: str, target: str) -> None:
 def test_on_every_operation(part: int, target: str, tmp_path: Path) -> None:
     """The programs of one operation of the archive, one in sixteen."""
     differing = []
-    with zipfile.ZipFile(corpus_dir() / "jax_ops.zip") as archive:
-        names = sorted(n for n in archive.namelist() if n.endswith(".hlo"))[part::16]
-        for name in names:
-            path = tmp_path / name
-            path.write_bytes(archive.read(name))
-            if not _same(path, target):
-                differing.append(name)
+    for name in operators.names()[part::16]:
+        path = tmp_path / f"{name}.hlo"
+        path.write_text(operators.text_of(name))
+        if not _same(path, target):
+            differing.append(name)
     assert not differing
 
 

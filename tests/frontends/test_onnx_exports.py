@@ -14,7 +14,7 @@ from neuronir.dialects.support.compare import compare
 from neuronir.dialects.support.npz import load_npz, numbered
 from neuronir.frontends.bindings import Bindings
 from neuronir.frontends.onnx import import_onnx, read_onnx
-from tests.corpus import CORPUS, Array, corpus_dir
+from tests.corpus import CORPUS, Array
 
 EXPORTS = sorted(path.stem for path in (CORPUS / "onnx").glob("*.onnx"))
 LIGHT = (
@@ -33,7 +33,7 @@ def _runtime(path: Path, inputs: list[Array]) -> list[Array]:
 
 @pytest.mark.parametrize("name", EXPORTS)
 def test_export_on_the_interpreter(name: str) -> None:
-    path = corpus_dir() / "onnx" / f"{name}.onnx"
+    path = CORPUS / "onnx" / f"{name}.onnx"
     stored = load_npz(path.with_suffix(".ref.npz"))
     module = import_onnx(read_onnx(str(path)))
     module.verify()
@@ -49,7 +49,7 @@ def test_export_on_the_interpreter(name: str) -> None:
 @pytest.mark.parametrize("cast", ["none", "matmult", "all"])
 @pytest.mark.parametrize("name", EXPORTS)
 def test_export_on_trn1(name: str, cast: str) -> None:
-    path = corpus_dir() / "onnx" / f"{name}.onnx"
+    path = CORPUS / "onnx" / f"{name}.onnx"
     args = numbered(load_npz(path.with_suffix(".ref.npz")), "arg")
     limits = bounds(import_onnx(read_onnx(str(path))), "fp32" if cast == "none" else "bf16")
     found = list(neuronir.compile(path, auto_cast=cast)(*args).values())

@@ -8,7 +8,7 @@ from neuronir.dialects.hlo.attributes import i64_array, i64_attr, tensor_type, t
 from neuronir.dialects.hlo.shape_inference import can_infer, infer_result_type
 from neuronir.dialects.support.dtypes import from_hlo_name
 from neuronir.frontends.hlo_text import import_hlo_text
-from tests.corpus import corpus_dir
+from tests.corpus import CORPUS
 
 F32 = from_hlo_name("f32")
 
@@ -21,7 +21,7 @@ def f32(*shape: int) -> TensorType:
 @pytest.mark.parametrize("name", ["shape_zoo", "conv_zoo", "dot_zoo", "reduce_zoo", "int_zoo"])
 def test_inference_agrees_with_xla(name: str) -> None:
     """For each op of the corpus whose type can be inferred, it is the type in the text."""
-    module = import_hlo_text((corpus_dir() / "hlo" / "ops" / f"{name}.hlo").read_text())
+    module = import_hlo_text((CORPUS / "hlo" / "ops" / f"{name}.hlo").read_text())
     count = 0
     for op in module.walk():
         if can_infer(op.name):

@@ -8,7 +8,7 @@ from xdsl.utils.exceptions import VerifyException
 from neuronir.dialects.support.errors import NeuronError, SourceLocation
 from neuronir.frontends.hlo_text import import_hlo_text
 from neuronir.frontends.hlo_text.printer import print_hlo_text
-from tests.corpus import corpus_dir
+from tests.corpus import CORPUS
 
 HEAD = "HloModule m\n\nENTRY main {\n  a = f32[2]{0} parameter(0)\n"
 
@@ -99,7 +99,7 @@ def test_module_errors(text: str, code: str, message: str) -> None:
 
 def test_any_damage_is_a_user_error() -> None:
     """However a text is damaged, it imports or is a NeuronError, never a traceback."""
-    source = (corpus_dir() / "hlo" / "ops" / "reduce_zoo.hlo").read_text()
+    source = (CORPUS / "hlo" / "ops" / "reduce_zoo.hlo").read_text()
     draw = random.Random(0)
     for _ in range(400):
         text = source

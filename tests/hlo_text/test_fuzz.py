@@ -2,14 +2,13 @@
 
 import random
 import re
-import zipfile
 from functools import partial
 
 import pytest
 from xdsl.utils.exceptions import VerifyException
 
 from neuronir.frontends.hlo_text import import_hlo_text
-from tests.corpus import CORPUS, corpus_dir
+from tests.corpus import CORPUS, operators
 from tests.frontends.mutation import survives
 
 _WORD = re.compile(r"[A-Za-z_][\w.\-]*|-?\d+|[{}()\[\],=]")
@@ -19,12 +18,9 @@ _WORDS = ("f32", "s32", "pred", "c64", "add", "{}", "f32[]", "parameter", "ROOT"
 
 def sources() -> list[str]:
     """Small programs of the corpus."""
-    paths = sorted((corpus_dir() / "hlo").rglob("*.hlo"))
+    paths = sorted((CORPUS / "hlo").rglob("*.hlo"))
     found = [p.read_text() for p in paths if p.stat().st_size < 12_000]
-    with zipfile.ZipFile(CORPUS / "jax_ops.zip") as archive:
-        names = [n for n in sorted(archive.namelist()) if n.endswith(".hlo")][::4]
-        found += [archive.read(n).decode() for n in names]
-    return found
+    return found + [operators.text_of(name) for name in operators.names()[::4]]
 
 
 def damaged(text: str, rng: random.Random) -> str:

@@ -12,7 +12,7 @@ from neuronir.dialects.hlo.semantics.numeric import Array, Value
 from neuronir.dialects.support.compare import default_tolerance
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.frontends.hlo_text import import_hlo_text
-from tests.corpus import corpus_dir, program_args
+from tests.corpus import CORPUS, program_args
 
 
 def chain(depth: int, size: int) -> str:
@@ -108,7 +108,7 @@ def _round_product_operands(precision_type: type) -> object:
 @pytest.mark.parametrize("name", ["mlp", "lenet", "lstm_scan", "hf_bert_tiny", "hf_resnet_tiny"])
 def test_bounds_cover_sixteen_bit_arithmetic(name: str) -> None:
     # Every value rounded to bf16, which is coarser than operands of dots alone.
-    path = corpus_dir() / "hlo" / "core" / f"{name}.hlo"
+    path = CORPUS / "hlo" / "core" / f"{name}.hlo"
     module = import_hlo_text(path.read_text(), path.name)
     args = program_args(path)
     exact = interpret(module, args)

@@ -1,36 +1,24 @@
 """The interpreter on 1,588 one-primitive programs of jax's own tests, against XLA's results."""
 
-import io
 import re
-import zipfile
-from functools import cache
 
 import numpy as np
 import pytest
 
 from neuronir.dialects.support.npz import numbered
-from tests.corpus import CORPUS, corpus_dir
+from tests.corpus import operators
 from tests.interpreter.support import Array, judge, run
 
-_ARCHIVE = CORPUS / "jax_ops.zip"
 # Eigenvectors and singular vectors are unique up to a factor, eigenvalues up to their order.
 _FACTORS = re.compile(r"lapack_\w(geev|syevd|heevd|gesdd)_ffi")
 # With equal keys, an unstable sort may give the other operands in any order.
 _TIES = re.compile(r"sort_multiple_arrays_.*isstable_False|approx_top_k_.*bfloat16")
 
 
-@cache
-def _archive() -> zipfile.ZipFile:
-    return zipfile.ZipFile(_ARCHIVE)
-
-
 def _families() -> dict[str, list[str]]:
-    if not _ARCHIVE.exists():
-        return {}
     families: dict[str, list[str]] = {}
-    for name in sorted(_archive().namelist()):
-        if name.endswith(".hlo"):
-            families.setdefault(re.split(r"[_.]", name)[0], []).append(name[: -len(".hlo")])
+    for name in operators.names():
+        families.setdefault(name.split("_")[0], []).append(name)
     return families
 
 
@@ -39,9 +27,7 @@ _FAMILIES = _families()
 
 def _failure(name: str) -> str | None:
     """What is wrong with one program's results, or None."""
-    text = _archive().read(f"{name}.hlo").decode()
-    with np.load(io.BytesIO(_archive().read(f"{name}.npz"))) as stored:
-        entries = {key: stored[key] for key in stored.files}
+    text, entries = operators.text_of(name), operators.entries_of(name)
     args, expected = numbered(entries, "arg"), numbered(entries, "out")
     if _FACTORS.search(text):
         return _compare_factors(run(text, args, name), expected)
@@ -67,6 +53,5 @@ def _compare_factors(results: list[Array], expected: list[Array]) -> str | None:
 
 @pytest.mark.parametrize("family", sorted(_FAMILIES))
 def test_primitives_agree_with_xla(family: str) -> None:
-    corpus_dir()
     failures = [failure for name in _FAMILIES[family] if (failure := _failure(name)) is not None]
     assert not failures, f"{len(failures)} of {len(_FAMILIES[family])}:\n" + "\n".join(failures)

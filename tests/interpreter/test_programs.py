@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.corpus import CORPUS, corpus_dir, program_args, program_reference
+from tests.corpus import CORPUS, program_args, program_reference
 from tests.interpreter.support import judge
 
 # Seconds each, for their weights.
@@ -31,7 +31,6 @@ def _programs() -> list[object]:
 
 @pytest.mark.parametrize("path", _programs())
 def test_program_agrees_with_xla(path: Path) -> None:
-    corpus_dir()
     report = judge(path.read_text(), program_args(path), program_reference(path), path.name)
     assert report.ok, report.render()
 
@@ -45,6 +44,6 @@ def _optimised() -> list[object]:
 def test_optimised_program_agrees_with_the_original(path: Path) -> None:
     # Fusions, layouts and bitcasts mean the same as the program that they were made from.
     name = path.name.removesuffix(".opt.hlo")
-    (original,) = corpus_dir().glob(f"hlo/*/{name}.hlo")
+    (original,) = CORPUS.glob(f"hlo/*/{name}.hlo")
     report = judge(path.read_text(), program_args(original), program_reference(original), path.name)
     assert report.ok, report.render()

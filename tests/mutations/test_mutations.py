@@ -1,7 +1,4 @@
-"""In the default precision, a comparison sees what a model has lost.
-
-The slow tests read ../shared/corpus and are skipped without it.
-"""
+"""In the default precision, a comparison sees what a model has lost."""
 
 from pathlib import Path
 
@@ -15,7 +12,6 @@ from neuronir.dialects.hlo.interpreter_noise import SAFETY, noise
 from neuronir.dialects.support.compare import compare, deviations
 from neuronir.dialects.support.npz import Array, load_npz, numbered
 from neuronir.frontends.hlo_text import import_hlo_text
-from tests.corpus import corpus_dir
 from tests.mutations.check import RELEVANT, Outcome, Subject
 from tests.mutations.mutate import mutants
 
@@ -94,7 +90,6 @@ def test_whatever_bert_loses_is_seen() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_what_a_model_loses_is_seen(name: str) -> None:
-    corpus_dir()
     (model,) = models(("core",), (name,))
     subject = Subject(model.path.read_text(), model.args())
     _judge(subject, subject.outcomes(12), CAUGHT)

@@ -11,7 +11,7 @@ from xdsl.utils.arg_spec import parse_pipeline
 from neuronir.dialects.hlo.interpreter import interpret
 from neuronir.frontends.hlo_text import import_hlo_text
 from neuronir.passes.hlo import PASSES
-from tests.corpus import corpus_dir, make_args
+from tests.corpus import CORPUS, program_args
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -32,17 +32,17 @@ def program(text: str) -> ModuleOp:
 
 def corpus_program(name: str) -> ModuleOp:
     """A corpus model (`core/mlp`)."""
-    return import_hlo_text((corpus_dir() / "hlo" / f"{name}.hlo").read_text())
+    return import_hlo_text((CORPUS / "hlo" / f"{name}.hlo").read_text())
 
 
 def corpus_args(name: str) -> list[Array]:
     """The arguments of a corpus model, drawn as its reference outputs were computed with."""
-    return make_args(corpus_dir() / "hlo" / f"{name}.json")
+    return program_args(CORPUS / "hlo" / f"{name}.hlo")
 
 
 def reference_path(name: str) -> Path:
     """The reference outputs of a corpus model."""
-    return corpus_dir() / "hlo" / f"{name}.ref.npz"
+    return CORPUS / "hlo" / f"{name}.ref.npz"
 
 
 def opcodes(module: ModuleOp) -> list[str]:

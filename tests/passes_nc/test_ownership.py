@@ -4,12 +4,12 @@ import pytest
 
 from benchmarks.corpus import Model
 from neuronir.driver import CompileOptions, compile_file
-from tests.corpus import corpus_dir
+from tests.corpus import CORPUS
 from tests.passes_nc.ownership import foreign_reads
 
 
 def _check(name: str, weights: bool) -> None:
-    path = corpus_dir() / "hlo" / f"{name}.hlo"
+    path = CORPUS / "hlo" / f"{name}.hlo"
     model = Model(path)
     bound = model.weights(model.args()) if weights else {}
     options = CompileOptions(auto_cast="matmult", weights=bound, compile_to="allocated")

@@ -37,7 +37,7 @@ class Verdict:
 
 
 def copy_checkout(folder: Path) -> Path:
-    """A copy of the working tree (what git knows or would add), beside a link to the corpus."""
+    """A copy of the working tree: what git knows or would add."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,
@@ -50,9 +50,6 @@ def copy_checkout(folder: Path) -> Path:
         if name and os.path.lexists(ROOT / name):
             (copy / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, copy / name, follow_symlinks=False)
-    shared = ROOT.parent / "shared"
-    if shared.is_dir():
-        (folder / "shared").symlink_to(shared)
     return copy
 
 

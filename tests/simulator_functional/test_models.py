@@ -13,7 +13,7 @@ from neuronir.driver.options import CompileOptions
 from neuronir.targets.simulator.functional import Options, run
 from neuronir.targets.simulator.ir_runner import run_module
 from neuronir.targets.simulator.races import check_races
-from tests.corpus import corpus_dir, program_args, program_reference
+from tests.corpus import CORPUS, program_args, program_reference
 from tests.simulator_functional.faults import wait_places, without_wait
 
 MACHINE = get_machine("trn1")
@@ -22,7 +22,7 @@ MODELS = ["mlp", "hf_bert_tiny"]
 
 def compiled(model: str) -> Program:
     """The program of a corpus model, in fp32."""
-    path = corpus_dir() / "hlo" / "core" / f"{model}.hlo"
+    path = CORPUS / "hlo" / "core" / f"{model}.hlo"
     program = compile_file(str(path), "trn1", CompileOptions(auto_cast="none")).program
     assert program is not None
     return program
@@ -30,7 +30,7 @@ def compiled(model: str) -> Program:
 
 @pytest.mark.parametrize("model", MODELS)
 def test_outputs_are_those_of_xla_in_every_order(model: str) -> None:
-    path = corpus_dir() / "hlo" / "core" / f"{model}.hlo"
+    path = CORPUS / "hlo" / "core" / f"{model}.hlo"
     program, inputs = compiled(model), program_args(path)
     first = run(program, inputs, MACHINE, Options(races=True)).outputs
     reference = program_reference(path)
@@ -51,7 +51,7 @@ def test_outputs_are_those_of_xla_in_every_order(model: str) -> None:
 
 @pytest.mark.parametrize("phase", ["virtual", "ordered", "allocated", "synchronised"])
 def test_every_phase_computes_the_same(phase: str) -> None:
-    path = corpus_dir() / "hlo" / "core" / "mlp.hlo"
+    path = CORPUS / "hlo" / "core" / "mlp.hlo"
     options = CompileOptions(auto_cast="none", compile_to=phase)
     module = compile_file(str(path), "trn1", options).module
     reference = program_reference(path)

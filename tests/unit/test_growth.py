@@ -9,7 +9,6 @@ import pytest
 from benchmarks import compile_time
 from benchmarks.corpus import Model
 from benchmarks.measure import Measurement
-from tests.corpus import corpus_dir
 
 FEW, MANY = "hf_bert_base", "bert_24layer"
 REQUIRED: dict[str, Any] = {
@@ -32,7 +31,6 @@ def compiles(costs: Iterator[float | str]) -> Callable[..., Measurement | str]:
 
 def run(monkeypatch: pytest.MonkeyPatch, costs: list[float | str]) -> int:
     """The exit code for many layers that cost this, pair by pair."""
-    corpus_dir()
     monkeypatch.setattr(compile_time, "measured", compiles(iter(costs)))
     return compile_time.main(["--pairs", str(len(costs)), "--", FEW, MANY])
 

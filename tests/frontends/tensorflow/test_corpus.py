@@ -11,7 +11,7 @@ from neuronir.dialects.hlo.interpreter import interpret
 from neuronir.dialects.support.npz import load_npz, numbered
 from neuronir.frontends.bindings import Bindings
 from neuronir.frontends.tensorflow.saved import TensorFlowModel, read_model
-from tests.corpus import CORPUS, corpus_dir
+from tests.corpus import CORPUS
 from tests.differential.stages import judge
 
 FOLDER = CORPUS / "tf"
@@ -25,7 +25,7 @@ Array = NDArray[Any]
 def source_of(name: str) -> tuple[TensorFlowModel, Bindings, list[Array], dict[str, Array]]:
     """A model of the corpus, what it leaves open, its arguments and reference outputs."""
     base = name.split(".")[0].removesuffix("_savedmodel")
-    stored = load_npz(corpus_dir() / "tf" / f"{base}.ref.npz")
+    stored = load_npz(CORPUS / "tf" / f"{base}.ref.npz")
     args = numbered(stored, "arg")
     reference = {key: array for key, array in stored.items() if key.startswith("out")}
     about = json.loads((FOLDER / f"{base}.json").read_text())

@@ -8,7 +8,7 @@ import pytest
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.frontends.bindings import Bindings, parse_io_config
 from neuronir.frontends.tensorflow import import_tensorflow, read_file
-from tests.corpus import corpus_dir
+from tests.corpus import CORPUS
 from tests.frontends.tensorflow.graphs import PLACEHOLDER, attr, file_of, imported, ints, node
 
 
@@ -179,7 +179,7 @@ def test_files_that_are_no_models(tmp_path: Path) -> None:
 
 def _saved(tmp_path: Path) -> Path:
     folder = tmp_path / "model"
-    shutil.copytree(corpus_dir() / "tf" / "lenet_savedmodel", folder)
+    shutil.copytree(CORPUS / "tf" / "lenet_savedmodel", folder)
     for path in folder.rglob("*"):
         path.chmod(0o755 if path.is_dir() else 0o644)
     folder.chmod(0o755)

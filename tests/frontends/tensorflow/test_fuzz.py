@@ -13,7 +13,7 @@ from neuronir.frontends.bindings import Bindings
 from neuronir.frontends.tensorflow import File, import_tensorflow
 from neuronir.frontends.tensorflow.schema import parse_binary, parse_text
 from neuronir.frontends.tensorflow.sstable import crc32c, read_table
-from tests.corpus import corpus_dir
+from tests.corpus import CORPUS
 from tests.frontends.mutation import altered, survives
 from tests.frontends.tensorflow.graphs import PLACEHOLDER, ints, node
 from tests.frontends.tensorflow.stored import load, names
@@ -106,7 +106,7 @@ def test_text(edits: list[tuple[int, str, int]]) -> None:
 @given(st.lists(EDIT, min_size=1, max_size=4), st.booleans())
 def test_indexes(edits: list[tuple[int, str, int]], mend: bool) -> None:
     """With `mend` the checksum of the first block is made to fit, so that its entries are read."""
-    path = corpus_dir() / "tf" / "lenet_savedmodel" / "variables" / "variables.index"
+    path = CORPUS / "tf" / "lenet_savedmodel" / "variables" / "variables.index"
     whole = path.read_bytes()
     data = damaged(whole[:-48], edits) + whole[-48:]
     if mend:
@@ -122,7 +122,7 @@ def test_indexes(edits: list[tuple[int, str, int]], mend: bool) -> None:
 @settings(max_examples=100)
 @given(st.lists(EDIT, min_size=1, max_size=6))
 def test_saved_models(edits: list[tuple[int, str, int]]) -> None:
-    folder = corpus_dir() / "tf" / "sepconv_bn_savedmodel"
+    folder = CORPUS / "tf" / "sepconv_bn_savedmodel"
     data = damaged((folder / "saved_model.pb").read_bytes(), edits)
 
     def build() -> None:

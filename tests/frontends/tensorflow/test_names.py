@@ -10,7 +10,7 @@ from neuronir.frontends.bindings import Bindings
 from neuronir.frontends.tensorflow import File, import_tensorflow, operator_names, read_file
 from neuronir.frontends.tensorflow.checkpoint import Checkpoint
 from neuronir.frontends.tensorflow.schema import parse_binary, parse_text
-from tests.corpus import corpus_dir
+from tests.corpus import CORPUS
 from tests.frontends.tensorflow.check import against, bindings_of
 from tests.frontends.tensorflow.graphs import PLACEHOLDER, attr, file_of, ints, node
 from tests.frontends.tensorflow.stored import load, names
@@ -120,7 +120,7 @@ def test_written_graphs(name: str) -> None:
 @pytest.mark.parametrize("kind", ["VarHandleOp", "VariableV2", "Variable"])
 def test_variables_of_either_version(kind: str) -> None:
     """The graph's restoring part says which tensor of the checkpoint a variable is."""
-    folder = corpus_dir() / "tf" / "lenet_savedmodel"
+    folder = CORPUS / "tf" / "lenet_savedmodel"
     checkpoint = Checkpoint(folder / "variables" / "variables")
     values = [k for k in checkpoint.names() if k.endswith("VARIABLE_VALUE")]
     key = next(k for k in values if checkpoint.tensor(k).ndim == 2)
@@ -162,6 +162,6 @@ def test_a_default_is_an_input_when_it_is_bound() -> None:
 
 
 def test_the_same_file_gives_the_same_module() -> None:
-    path = str(corpus_dir() / "tf" / "lstm_gru.functional.pb")
+    path = str(CORPUS / "tf" / "lstm_gru.functional.pb")
     first, second = (str(import_tensorflow(read_file(path))) for _ in range(2))
     assert first == second
