@@ -1,9 +1,9 @@
 """A persistent cache of compiled models, by what they were made from.
 
 An entry is `<folder>/neuronxcc-<version>/MODULE_<model>+<how>/` with `model.neff` and `entry.json`:
-the layout of the public Neuron cache (features.md M01). `<model>` is the digest of the input files,
-`<how>` that of the options and of the compiler itself: its source, and the versions of what it is
-built on. Nothing here imports the compiler, so that a hit answers at once.
+the layout of the public Neuron cache (docs/features.md M01). `<model>` is the digest of the input
+files, `<how>` that of the options and of the compiler itself: its source, and the versions of what
+it is built on. Nothing here imports the compiler, so that a hit answers at once.
 
 Files are hashed whole each time: no size or time of a file says that it is what it was.
 """

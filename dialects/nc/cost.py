@@ -202,7 +202,7 @@ _FAST_TT = (AluOp.ADD, AluOp.SUBTRACT, AluOp.MULTIPLY)
 
 
 def _dve_cycles(i: Instruction, m: Machine) -> float:
-    """Cycles per element on the vector engine (hardware.md section 3.2)."""
+    """Cycles per element on the vector engine (docs/hardware.md section 3.2)."""
     present = _patterns(i)
     bf16 = all(ap.dtype == DType.BF16 for ap in present)
     if i.opcode in _TWO_INPUTS:

@@ -18,7 +18,7 @@ class Engine(IntEnum):
     """What carries instructions out: a compute engine, the sync engine, or one of the DMA queues.
 
     The engines below `Engine.DMA0` have instruction streams. Values from it on are DMA queues 0 to
-    15 (hardware.md section 2.5), whose transfers stand in the streams of the engines that start
+    15 (docs/hardware.md section 2.5); their transfers are in the streams of the engines that start
     them.
     """
 
@@ -51,14 +51,14 @@ class Engine(IntEnum):
 
 
 class Port(Enum):
-    """A memory port that two engines share (hardware.md section 2.2, engine port conflicts)."""
+    """A memory port that two engines share (docs/hardware.md section 2.2)."""
 
     PSUM_VECTOR = "psum"  # ACT or DVE, never both
     SBUF_VECTOR = "sbuf"  # DVE or POOL, never both
 
 
 class DType(IntEnum):
-    """A data type; the codes of low values are those of hardware.md section 6 (dtype codes)."""
+    """A data type; low codes are those of docs/hardware.md section 6."""
 
     U64 = 1
     I8 = 2
@@ -126,7 +126,7 @@ _FLOATS = {
 
 
 class AluOp(IntEnum):
-    """An operator of the vector engines (hardware.md, after section 3.6)."""
+    """An operator of the vector engines (docs/hardware.md section 3.7)."""
 
     BYPASS = 0
     ADD = 1
@@ -159,7 +159,7 @@ class AluOp(IntEnum):
 
 
 class Activation(IntEnum):
-    """A function of the scalar engine (hardware.md section 3.3)."""
+    """A function of the scalar engine (docs/hardware.md section 3.3)."""
 
     COPY = 0
     SQUARE = 1

@@ -1,7 +1,7 @@
 """The table of instructions: which engines run them, their operands and parameters.
 
-Facts are of hardware.md section 3. The nc ops, the encoder, the decoder and the disassembler are
-made from this one table.
+The facts are those of docs/hardware.md section 3. The nc ops, the encoder, the decoder and the
+disassembler are made from this one table.
 """
 
 from dataclasses import dataclass

@@ -18,7 +18,7 @@ from neuronir.passes.nc.spill_extent import Written
 NEVER = 1 << 62
 LEAST = 2048
 """Bytes per partition of a part: shorter rows cost DMA more time than is saved by what stays away
-(hardware.md section 2.5)."""
+(docs/hardware.md section 2.5)."""
 
 Touch = tuple[int, Access]
 """The place of an instruction, and what it touches."""

@@ -1,4 +1,4 @@
-"""The 1024-byte header of a NEFF (hardware.md section 7: field order and widths are public)."""
+"""The 1024-byte header of a NEFF (docs/hardware.md section 7: its layout is public)."""
 
 import hashlib
 import struct

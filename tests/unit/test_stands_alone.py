@@ -17,6 +17,8 @@ CITED = re.compile(
     r"(?<![\w./-])((?:benchmarks|dialects|docs|examples|lit|neuronir|passes|targets|tests)"
     r"/[\w./-]*\w\.(?:csv|hlo|json|md|mlir|npz|py|toml|txt))\b"
 )
+PAGE = re.compile(r"(?<![\w./-])([\w-]+\.md)\b")
+LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
 OUTWARDS = re.compile(r"\.parents\[(\d+)\]|((?:\.parent)+)\b(?!s)")
 
 
@@ -90,5 +92,28 @@ def test_cited_files_exist() -> None:
         for path in _files()
         for name in sorted(set(CITED.findall(_text(path))))
         if not any((root / name).exists() for root in roots)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_cited_pages_exist() -> None:
+    """A page that is cited by its name alone is in docs/, beside the file, or at the root."""
+    wrong = [
+        f"{path.relative_to(ROOT)} cites {name}"
+        for path in _files()
+        if "tests/corpus/" not in path.as_posix()
+        for name in sorted(set(PAGE.findall(_text(path))))
+        if not any((folder / name).exists() for folder in (ROOT / "docs", path.parent, ROOT))
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_links_of_pages_lead_somewhere() -> None:
+    wrong = [
+        f"{path.relative_to(ROOT)} links {name}"
+        for path in _files()
+        if path.suffix == ".md"
+        for name in sorted(set(LINK.findall(_text(path))))
+        if not (path.parent / name).exists()
     ]
     assert not wrong, "\n".join(wrong)

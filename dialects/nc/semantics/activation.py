@@ -21,7 +21,7 @@ RANGES: dict[Activation, tuple[float, float]] = {
     Activation.RSQRT: (2.0**-87, 2.0**97),
     Activation.RECIPROCAL: (2.0**-42, 2.0**42),  # of the magnitude
 }
-"""Lowest and highest argument of hardware.md section 3.3; the other functions take all reals."""
+"""Lowest and highest argument (docs/hardware.md section 3.3); other functions take all reals."""
 
 
 def outside(func: Activation, x: F32) -> int:

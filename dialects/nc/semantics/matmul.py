@@ -49,7 +49,7 @@ def matmul(instruction: Instruction, warn: Warn, generation: int) -> Kernel:
 
 def transpose(instruction: Instruction, warn: Warn, generation: int) -> Kernel:
     """A product with the identity: up to generation 2 a NaN or infinity times its zeros makes
-    the other results of its row NaN (hardware.md section 6)."""
+    the other results of its row NaN (docs/hardware.md section 3.1)."""
     dst = present(instruction.dst[0], "dst")
     src_ap = present(instruction.src[0], "src")
     _transposed(dst, src_ap)

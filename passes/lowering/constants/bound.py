@@ -1,9 +1,9 @@
 """Bound constants: packed into the weight stream, into resident blocks, or into row blocks.
 
 The stream is cut into chunks of whole constants in the order of their first use; each chunk is one
-DMA of 128 long rows (hardware.md section 2.5: rows of 4 KiB or more). Constants used all through
-the program (identity matrices, rows to be broadcast) lie in resident chunks. Layers that share
-their instructions have chunks of their own (by_layer.py).
+DMA of 128 long rows (docs/hardware.md section 2.5: rows of 4 KiB or more). Constants used all
+through the program (identity matrices, rows to be broadcast) lie in resident chunks. Layers that
+share their instructions have chunks of their own (by_layer.py).
 """
 
 from collections.abc import Sequence

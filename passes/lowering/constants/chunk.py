@@ -15,7 +15,7 @@ from neuronir.passes.lowering.emitter import Emitter
 
 CHUNK_BYTES = 8192
 """Bytes per partition at which a chunk of the stream is closed: twice the row that saturates a DMA
-engine (hardware.md section 2.5)."""
+engine (docs/hardware.md section 2.5)."""
 LEAST_BYTES = 512
 """Bytes per partition up to which a chunk takes whatever comes next: its rows would take their
 descriptors' time for little, as those of biases do."""

@@ -1,7 +1,7 @@
 """Loads whose wanted layout would be gathered from HBM in small pieces: rows, then PE transposes.
 
-A DMA engine takes as long for a descriptor of 4 bytes as for one of 1.6 KB (hardware.md section
-2.5), and PE transposes a tile of 128 x 128 in less than the time of two.
+A DMA engine takes as long for a descriptor of 4 bytes as for one of 1.6 KB (docs/hardware.md
+section 2.5), and PE transposes a tile of 128 x 128 in less than the time of two.
 """
 
 from math import prod

@@ -14,7 +14,7 @@ from neuronir.passes.lowering.layouts.values import Partition, Value
 from neuronir.passes.lowering.layouts.views import numbers_of
 
 DVE_BLOCK = 32
-"""Rows and columns of a DVE transpose (hardware.md section 2.4)."""
+"""Rows and columns of a DVE transpose (docs/hardware.md section 2.4)."""
 
 
 class Transposer:

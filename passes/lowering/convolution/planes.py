@@ -38,7 +38,7 @@ from neuronir.passes.lowering.state import Lowering
 SBUF_SHARE = 2
 """The packed rows may take one in so many bytes of a partition."""
 RUN_BYTES = 4096
-"""Bytes of a run from which on a DMA engine works at its rate (hardware.md section 2.5)."""
+"""Bytes of a run from which on a DMA engine works at its rate (docs/hardware.md section 2.5)."""
 TRIPS = 4
 """Transfers one after the other until the first rows are there: image, planes, rows, and what they
 wait for."""

@@ -101,7 +101,7 @@ def contraction(op: DotOp, operand: int) -> tuple[tuple[Atom, ...], tuple[Atom, 
 
 def packed_tile(k: tuple[Atom, ...], batch: tuple[Atom, ...], limit: int) -> Partition:
     """The partition layout for a contraction: its inner tile; a tile of half the partitions takes
-    two of the batch, side by side (the PE has row tiles of 64: hardware.md section 2.4)."""
+    two of the batch, side by side (the PE has row tiles of 64: docs/hardware.md section 2.4)."""
     inner, count = inner_tile(k, limit)
     whole = 1
     for a in k:

@@ -71,7 +71,7 @@ PART_BYTES = 8192
 """Bytes per partition of a part of the contraction of a moving operand that is brought in."""
 ROW_BYTES = 1024
 """Bytes of a row on the chip that parts of the contraction leave whole: about what a DMA engine
-moves in the time that a descriptor takes (hardware.md section 2.5)."""
+moves in the time that a descriptor takes (docs/hardware.md section 2.5)."""
 
 
 def lower_dot(state: Lowering, op: Operation) -> None:

@@ -62,7 +62,7 @@ _BITS = {
 
 
 def engine_for(op: AluOp, dtype: DType, machine_has_pool: bool) -> Engine:
-    """32-bit integer arithmetic is exact on POOL only (hardware.md, after section 3.6), which also
+    """32-bit integer arithmetic is exact on POOL only (docs/hardware.md section 3.7), which also
     wraps round where a narrower result overflows; fp32 would saturate."""
     integer = not dtype.is_float and dtype is not DType.BOOL
     if integer and op not in _BITS and machine_has_pool:
@@ -115,7 +115,7 @@ def activation(
     scale: float | View = 1.0,
     bias: float | View = 0.0,
 ) -> None:
-    """An activation; reciprocal takes no bias on this machine (hardware.md section 3.3)."""
+    """An activation; reciprocal takes no bias on this machine (docs/hardware.md section 3.3)."""
     state.emitter.activation(out, src, func, scale, bias)
 
 

@@ -19,8 +19,8 @@ from neuronir.passes.lowering.layouts.views import chunks, numbers_of, plan
 from neuronir.passes.lowering.state import Lowering, span, union, whole
 
 MAX_DIMS = 3
-"""Free dims of an instruction with several operands (design.md section 3: at most four; two sources
-and a destination leave room for three each)."""
+"""Free dims of an instruction with several operands (docs/hardware.md section 2.3: at most four;
+two sources and a destination leave room for three each)."""
 
 LEAST_PIECE = 128
 """Elements of a partition from which on a piece for each scalar of it is worth its overhead."""

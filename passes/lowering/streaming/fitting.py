@@ -15,7 +15,7 @@ from neuronir.passes.lowering.streaming.growing import BIG_SHARE, Graph, drop
 from neuronir.passes.lowering.streaming.size import attention_inside, nbytes, tile_bytes
 
 ROW_BYTES = 4096
-"""Bytes per partition of a tile: rows at which DMA is at its rate (hardware.md section 2.5)."""
+"""Bytes per partition of a tile: DMA reaches its rate with them (docs/hardware.md section 2.5)."""
 ROUNDS = 2
 """Rounds of a loop whose tiles are in SBUF at a time, where they fit."""
 PANEL_SHARE = 0.75
