@@ -4,12 +4,24 @@ import gc
 
 from xdsl.dialects.builtin import ModuleOp
 
+from neuronir.dialects.support.errors import NeuronError
 from neuronir.frontends.bindings import Bindings
+
+try:
+    import onnx as _onnx
+except ImportError as missing:
+    raise NeuronError(
+        "NIR_ONNX000",
+        "reading ONNX models needs the package onnx",
+        help="pip install 'neuronir[onnx]'",
+    ) from missing
+
+# Also need onnx, whose absence is told above.
 from neuronir.frontends.onnx.importer import Importer
 from neuronir.frontends.onnx.operators import ALL
 from neuronir.frontends.onnx.reader import OnnxFile, parse_onnx, read_onnx
 
-assert ALL  # Importing them registers every operator.
+assert _onnx and ALL  # Importing them registers every operator.
 
 
 def import_onnx(file: OnnxFile, bindings: Bindings | None = None) -> ModuleOp:

@@ -5,26 +5,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
+import onnx.parser
 from numpy.typing import NDArray
+from onnx import numpy_helper
+from onnx.helper import tensor_dtype_to_np_dtype
 
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.inputs import read_input
 from neuronir.dialects.support.output import input_error
 from neuronir.dialects.support.printable import printable
-
-try:
-    import onnx
-    import onnx.parser
-    from onnx import numpy_helper
-    from onnx.helper import tensor_dtype_to_np_dtype
-except ImportError as missing:
-    raise NeuronError(
-        "NIR_ONNX000",
-        "reading ONNX models needs the package onnx",
-        help="pip install 'neuronir[onnx]'",
-    ) from missing
-
-# Also needs onnx, whose absence is told above.
 from neuronir.frontends.onnx.external import ExternalFiles, entries_of, external_tensors
 
 Array = NDArray[Any]

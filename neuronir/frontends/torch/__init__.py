@@ -4,10 +4,22 @@ import gc
 from collections.abc import Collection
 from typing import Any
 
+from neuronir.dialects.support.errors import NeuronError
+
+try:
+    import torch as _torch
+except ImportError as missing:
+    raise NeuronError(
+        "NIR_TORCH003",
+        "PyTorch models are read by the package 'torch', which is not installed",
+        help="pip install 'neuronir[torch]'",
+    ) from missing
+
+# Also need torch, whose absence is told above.
 from neuronir.frontends.torch.importer import Imported, Importer
 from neuronir.frontends.torch.operators import ALL
 
-assert ALL  # Importing them registers every operator.
+assert _torch and ALL  # Importing them registers every operator.
 
 
 def import_torch(program: Any, *, name: str = "main", kept: Collection[str] = ()) -> Imported:

@@ -44,22 +44,8 @@ def digest_of_program(program: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _need_torch() -> Any:
-    """The package torch (NIR_TORCH003 where it is not installed)."""
-    try:
-        import torch
-    except ImportError as error:
-        raise NeuronError(
-            "NIR_TORCH003",
-            "PyTorch models are read by the package 'torch', which is not installed",
-            help="pip install 'neuronir[torch]'",
-        ) from error
-    return torch
-
-
 def operator_names() -> list[str]:
     """The names of the ATen operators that can be imported, sorted."""
-    _need_torch()
     from neuronir.frontends.torch.unsupported import importable
 
     return importable()
@@ -67,7 +53,8 @@ def operator_names() -> list[str]:
 
 def read_model(path: str) -> TorchModel:
     """Read a file that torch.export.save wrote (.pt2)."""
-    torch = _need_torch()
+    import torch
+
     from neuronir.frontends.torch.export import decomposed
 
     try:
