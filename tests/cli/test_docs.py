@@ -16,6 +16,7 @@ PAGES = (
     "architecture.md",
     "jax.md",
     "neuron-cc.md",
+    "nc-dialect.md",
     "neuron-opt.md",
     "onnx.md",
     "tensorflow.md",
