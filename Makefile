@@ -4,6 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 TESTS  := $(VENV)/.installed-test
+SITE   := $(VENV)/.installed-docs
 OUT    ?= build/demo
 J      ?= $(shell nproc 2>/dev/null || echo 2)
 PIP    := $(BIN)/python -m pip --disable-pip-version-check -q
@@ -17,7 +18,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test demo test test-slow test-torch unit lit lint format docs dist clean
+.PHONY: help setup setup-test demo test test-slow test-torch unit lit lint format docs docs-site dist clean
 
 help: ## list these targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 14
@@ -77,8 +78,15 @@ dist: $(TESTS) ## sdist and wheel, in dist/
 	$(PIP) install build
 	$(BIN)/python -m build --no-isolation
 
-docs: $(STAMP) ## write docs/passes.md from the declarations of the passes
-	$(BIN)/neuron-opt --doc-passes > docs/passes.md
+docs: $(STAMP) ## write the generated pages of the documentation
+	$(BIN)/python -m tools.reference
+
+docs-site: $(SITE) ## build the documentation site in build/site; a broken link is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+$(SITE): $(STAMP)
+	$(PIP) install --no-build-isolation -e '.[docs]'
+	@touch $@
 
 clean: ## remove everything that was made
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
