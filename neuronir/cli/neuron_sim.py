@@ -35,7 +35,7 @@ def _main(words: list[str]) -> int:
         write_stdout(f"neuron-sim {__version__}\n")
         return OK
     if args.command is None:
-        raise UsageError("a command is missing: run, disasm or info")
+        raise UsageError("a command is missing: run, diff, disasm or info")
     if args.command == "info":
         write_stdout("".join(f"{line}\n" for line in info_lines(load_neff(args.neff))))
         return OK
@@ -44,6 +44,10 @@ def _main(words: list[str]) -> int:
         program = load_neff(args.neff).program
         write_stdout("".join(f"{line}\n" for line in disassemble(program, engines)))
         return OK
+    if args.command == "diff":
+        from neuronir.cli.neuron_sim_diff import compare
+
+        return compare(args)
     return _run(args)
 
 

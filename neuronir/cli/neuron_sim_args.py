@@ -22,9 +22,23 @@ def build_parser() -> Parser:
     )
     info = commands.add_parser("info", help="print what a binary holds", allow_abbrev=False)
     info.add_argument("neff", metavar="FILE")
-    for command in (run, disasm, info):
+    diff = commands.add_parser(
+        "diff", help="say what became faster or slower between two binaries", allow_abbrev=False
+    )
+    _add_diff(diff)
+    for command in (run, disasm, info, diff):
         command.add_argument("--debug", action="store_true", help="show tracebacks")
     return parser
+
+
+def _add_diff(p: argparse.ArgumentParser) -> None:
+    p.add_argument("a", metavar="A.neff")
+    p.add_argument("b", metavar="B.neff")
+    p.add_argument("--html", metavar="DIFF.html", help="write a page (needs neuronir[report])")
+    p.add_argument("--report", metavar="DIFF.json", help="write all differences")
+    p.add_argument(
+        "--top", type=int, default=15, metavar="N", help="list N ops of each kind (default 15)"
+    )
 
 
 def _add_run(p: argparse.ArgumentParser) -> None:

@@ -15,6 +15,7 @@ from neuronir.targets.simulator.attribution import (
     shares,
     usage_of,
 )
+from neuronir.targets.simulator.critical import critical_path
 from neuronir.targets.simulator.loops import loop_loads
 from neuronir.targets.simulator.losses import find_losses, waiting_streams
 from neuronir.targets.simulator.report_rows import Report, Rows, percent
@@ -44,7 +45,8 @@ def build_report(result: TimingResult, usage: Usage | None = None) -> Report:
     roofline = max(peak_ns, dma_ns, loads[busiest])
     check_roofline(roofline, total)
     losses = find_losses(result, usage, busiest)
-    rows = Rows(result, table, busiest, _idle_by_source(result, busiest, usage), losses)
+    idle = _idle_by_source(result, busiest, usage)
+    rows = Rows(result, table, busiest, idle, losses, critical_path(result))
     spill = kinds.get("spill")
     report: Report = {
         "machine": machine.name,

@@ -118,6 +118,11 @@ _SUMS = (
         "us",
         "idle time of the busiest resource before or during its instructions",
     ),
+    Field(
+        "path_us",
+        "us",
+        "time on the critical path of the run; null unless the run is recorded (--html, --trace)",
+    ),
 )
 
 _RATES = (

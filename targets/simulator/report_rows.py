@@ -30,7 +30,8 @@ class Rows:
     """Makes the tables of one run.
 
     `table` has the costs by source, `idle` the ns for which the busiest resource stood still before
-    instructions of a source, `losses` all its losses, the largest first.
+    instructions of a source, `losses` all its losses, the largest first, `path` the ns of the
+    critical path by source if the run was recorded.
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class Rows:
         busiest: str,
         idle: dict[int, float],
         losses: Sequence[Loss],
+        path: dict[int, float] | None,
     ) -> None:
         self._sources = result.program.sources
         self._total = result.total_ns
@@ -47,6 +49,7 @@ class Rows:
         self._busiest = busiest
         self._idle = idle
         self._losses = losses
+        self._path = path
         self._whole = sum(row.time_ns.get(busiest, 0.0) for row in table)
         self._groups = group_names(self._sources)
 
@@ -64,6 +67,7 @@ class Rows:
                     **self._share(row),
                     "useful_flops": source.flops if source else 0,
                     "idle_us": self._idle_us(numbers),
+                    "path_us": self._path_us(numbers),
                     **self._worst_loss(numbers),
                     "group": members_of(self._groups.get(source.name, ""))[0] if source else "",
                 }
@@ -86,6 +90,7 @@ class Rows:
                     **self._share(row),
                     "useful_flops": sum(useful.get(name, 0) for name in members),
                     "idle_us": self._idle_us(numbers),
+                    "path_us": self._path_us(numbers),
                 }
             )
         rows.sort(key=_rank)
@@ -101,8 +106,11 @@ class Rows:
         rows = []
         for path in sorted(found):
             held = found[path]
-            sums = {key: sum(row[key] for row in held) for key in _SUMS}
+            sums: Report = {key: sum(row[key] for row in held) for key in _SUMS}
             bound = max(TIMES, key=lambda name: sums[f"{name}_us"])
+            sums["path_us"] = None
+            if self._path is not None:
+                sums["path_us"] = sum(row["path_us"] for row in held)
             lead = {"name": "/".join(path), "depth": len(path), "ops": len(held)}
             rows.append({**lead, **sums, "bound": bound})
         return rows
@@ -159,6 +167,11 @@ class Rows:
 
     def _idle_us(self, numbers: Iterable[int]) -> float:
         return sum(self._idle.get(n, 0.0) for n in numbers) / 1e3
+
+    def _path_us(self, numbers: Iterable[int]) -> float | None:
+        if self._path is None:
+            return None
+        return sum(self._path.get(n, 0.0) for n in numbers) / 1e3
 
 
 def module_path(framework_op: str) -> tuple[str, ...]:

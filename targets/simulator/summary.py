@@ -43,7 +43,7 @@ def summary_text(report: Report) -> str:
     if losses:
         lines += ["", f"  largest losses of {report['busiest_resource']}"]
         for row in losses:
-            lead = f"  {row['percent']:5.1f} %  {_us(row['us']):>10}  "
+            lead = f"  {row['percent']:5.1f} %  {time_text(row['us']):>10}  "
             rest = " " * len(lead)
             for text in _words(row):
                 lines += wrap(text, _WIDTH, initial_indent=lead, subsequent_indent=rest)
@@ -59,8 +59,8 @@ def summary_text(report: Report) -> str:
 
 def _headline(report: Report) -> str:
     return (
-        f"{report['machine']}: {_us(report['total_time_us'])}   "
-        f"roofline {_us(report['roofline_us'])} ({report['roofline_percent']:.0f} %)   "
+        f"{report['machine']}: {time_text(report['total_time_us'])}   "
+        f"roofline {time_text(report['roofline_us'])} ({report['roofline_percent']:.0f} %)   "
         f"MFU {report['mfu_estimated_percent']:.1f} %   "
         f"MBU {report['mbu_estimated_percent']:.1f} %"
     )
@@ -70,10 +70,10 @@ def headline_texts(report: Report) -> list[tuple[str, str]]:
     """The figures of the first line as (label, value)."""
     load = report["resource_us"][report["busiest_resource"]]
     return [
-        ("total time", _us(report["total_time_us"])),
-        ("roofline", f"{_us(report['roofline_us'])} ({report['roofline_percent']:.0f} %)"),
+        ("total time", time_text(report["total_time_us"])),
+        ("roofline", f"{time_text(report['roofline_us'])} ({report['roofline_percent']:.0f} %)"),
         ("bound by", report["bound_by"]),
-        ("busiest resource", f"{report['busiest_resource']} ({_us(load)})"),
+        ("busiest resource", f"{report['busiest_resource']} ({time_text(load)})"),
         ("MFU", f"{report['mfu_estimated_percent']:.1f} %"),
         ("MBU", f"{report['mbu_estimated_percent']:.1f} %"),
     ]
@@ -83,8 +83,9 @@ def _bound(report: Report) -> str:
     busiest = report["busiest_resource"]
     load = report["resource_us"][busiest]
     if report["bound_by"] == "latency":
-        return f"bound by latency: no resource is half busy; the busiest is {busiest} ({_us(load)})"
-    return f"bound by {report['bound_by']} ({_us(load)} busy)"
+        idle = "bound by latency: no resource is half busy"
+        return f"{idle}; the busiest is {busiest} ({time_text(load)})"
+    return f"bound by {report['bound_by']} ({time_text(load)} busy)"
 
 
 def figure_texts(report: Report) -> list[tuple[str, str]]:
@@ -92,8 +93,9 @@ def figure_texts(report: Report) -> list[tuple[str, str]]:
     return [
         (
             "rooflines",
-            f"compute {_us(report['roofline_compute_us'])}, bytes {_us(report['roofline_dma_us'])} "
-            f"by DMA, {_us(report['roofline_hbm_us'])} with compute at HBM's peak",
+            f"compute {time_text(report['roofline_compute_us'])}, bytes "
+            f"{time_text(report['roofline_dma_us'])} by DMA, "
+            f"{time_text(report['roofline_hbm_us'])} with compute at HBM's peak",
         ),
         (
             "instructions",
@@ -102,26 +104,26 @@ def figure_texts(report: Report) -> list[tuple[str, str]]:
         ),
         (
             "transfers",
-            f"{report['dma_transfer_count']:,} of {_size(report['average_dma_size'])} on average, "
-            f"{_size(report['average_descriptor_size'])} a descriptor; triggers "
-            f"{_us(report['dma_trigger_us'])}",
+            f"{report['dma_transfer_count']:,} of {size_text(report['average_dma_size'])} on "
+            f"average, {size_text(report['average_descriptor_size'])} a descriptor; triggers "
+            f"{time_text(report['dma_trigger_us'])}",
         ),
         (
             "spill",
-            f"{_size(report['spill_save_bytes'])} saved, "
-            f"{_size(report['spill_reload_bytes'])} reloaded",
+            f"{size_text(report['spill_save_bytes'])} saved, "
+            f"{size_text(report['spill_reload_bytes'])} reloaded",
         ),
         (
             "stalls",
-            f"ports {_us(report['port_stall_us'])}, activation tables "
-            f"{_us(report['act_table_load_us'])} ({report['act_table_load_count']})",
+            f"ports {time_text(report['port_stall_us'])}, activation tables "
+            f"{time_text(report['act_table_load_us'])} ({report['act_table_load_count']})",
         ),
     ]
 
 
 def _bytes(report: Report) -> list[tuple[str, str, str]]:
     return [
-        (kind, _size(row["read"]), _size(row["written"]))
+        (kind, size_text(row["read"]), size_text(row["written"]))
         for kind, row in report["bytes_by_kind"].items()
     ]
 
@@ -139,14 +141,16 @@ def _name(row: Report) -> str:
 
 def _times(row: Report) -> str:
     names = ("tensor", "vector", "scalar", "gpsimd", "sync", "dma")
-    return "  ".join(f"{n} {_us(row[f'{n}_us'])}" for n in names if row[f"{n}_us"])
+    return "  ".join(f"{n} {time_text(row[f'{n}_us'])}" for n in names if row[f"{n}_us"])
 
 
-def _us(value: float) -> str:
+def time_text(value: float) -> str:
+    """A time in us, short."""
     return f"{value / 1000:,.3f} ms" if value >= 1000 else f"{value:.2f} us"
 
 
-def _size(value: float) -> str:
+def size_text(value: float) -> str:
+    """Bytes, short."""
     for unit in ("B", "KiB", "MiB"):
         if value < 1024:
             return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
@@ -181,7 +185,7 @@ def _rich(report: Report, file: TextIO) -> None:
         losses = Table(f"loss of {report['busiest_resource']}", "time", "what and why", box=None)
         for row in report["losses"]:
             words = "\n".join(_words(row)).replace("[", r"\[")
-            losses.add_row(f"{row['percent']:.1f} %", _us(row["us"]), words)
+            losses.add_row(f"{row['percent']:.1f} %", time_text(row["us"]), words)
         console.print(losses)
     if report["ops"]:
         ops = Table(f"share of {report['busiest_resource']}", "op", "time", box=None)

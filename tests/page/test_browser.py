@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from neuronir.targets.simulator.diff import Side, compare_reports
+from neuronir.targets.simulator.page.diff_page import diff_page
 from neuronir.targets.simulator.page.page import report_page
 from neuronir.targets.simulator.report import build_report
 from neuronir.targets.simulator.timing import simulate_timing
@@ -57,14 +59,15 @@ def test_a_head_sorts_by_mouse_and_by_key(driver: Any, bert: Path) -> None:
     show(driver, bert)
     head = driver.find_element(By.XPATH, "//table[@id='ops']//th/button[text()='dma']")
     values = (
-        "return [...document.querySelectorAll('#ops tbody tr')].map((r) => Number(r.cells[9]"
-        ".dataset.v))"
+        "const at = arguments[0].closest('th').cellIndex;"
+        "return [...document.querySelectorAll('#ops tbody tr')].map((r) =>"
+        " Number(r.cells[at].dataset.v))"
     )
     head.click()
-    found = driver.execute_script(values)
+    found = driver.execute_script(values, head)
     assert found == sorted(found, reverse=True) and len(set(found)) > 2
     head.send_keys(Keys.ENTER)
-    assert driver.execute_script(values) == sorted(found)
+    assert driver.execute_script(values, head) == sorted(found)
     sorted_by = head.find_element(By.XPATH, "..").get_attribute("aria-sort")
     assert sorted_by == "ascending"
     driver.find_element(By.ID, "filter").send_keys("softmax")
@@ -190,3 +193,17 @@ def test_real_models(driver: Any, name: str, tmp_path: Path) -> None:
         show(driver, path)
         times.append(driver.execute_script("return page.ready"))
     assert min(times) < 2000
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_of_a_comparison(driver: Any, tmp_path: Path, scheme: str) -> None:
+    sides = []
+    for cast in ("none", "matmult"):
+        program = binary("hf_bert_tiny", cast)
+        sides.append(Side(program, build_report(simulate_timing(program, record=True))))
+    path = tmp_path / "diff.html"
+    path.write_text(diff_page(compare_reports(*sides), ("a", "b")), encoding="utf-8")
+    show(driver, path, scheme)
+    assert faults(driver) == []
+    check_layout(driver)
+    assert "button:change, us" in reached_by_tab(driver)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from bokeh.plotting import figure as Figure
 
 _KIB = 1024
+SLOWER, FASTER = "#e0605a", "#3f9e50"
 
 
 def require_bokeh() -> None:
@@ -192,6 +193,39 @@ def _points(fig: "Figure", rows: list[Report], colors: dict[str, str], edge: flo
     tips = [("op", "@name"), ("bound by", "@bound"), ("share", "@share{0.0} %")]
     tips += [("intensity", "@ratio"), ("TFLOP/s", "@y{0.000}")]
     fig.add_tools(HoverTool(renderers=[dots], tooltips=tips), TapTool(renderers=[dots]))
+
+
+def changes_figure(names: Sequence[str], changes: Sequence[float]) -> dict[str, Any]:
+    """A bar for each op: how many us slower (right) or faster (left) it became."""
+    from bokeh.models import ColumnDataSource, FactorRange, HoverTool
+    from bokeh.plotting import figure
+
+    # Of ops that are called alike the later ones get spaces behind their names.
+    labels: list[str] = []
+    for name in names:
+        while name in labels:
+            name += " "
+        labels.append(name)
+    fig = figure(
+        name="changes",
+        y_range=FactorRange(*reversed(labels)),
+        height=20 * len(labels) + 60,
+        min_border_left=220,
+        sizing_mode="stretch_width",
+        toolbar_location=None,
+        tools="",
+        x_axis_label="change, us: left is faster, right is slower",
+    )
+    colors = [SLOWER if change > 0 else FASTER for change in changes]
+    data = {"y": labels, "x": list(changes), "color": colors}
+    source = ColumnDataSource(name="bars", data=data)
+    bars = fig.hbar(
+        y="y", right="x", left=0, height=0.75, fill_color="color", line_color=None, source=source
+    )
+    fig.add_tools(HoverTool(renderers=[bars], tooltips=[("op", "@y"), ("us", "@x{+0,0.00}")]))
+    fig.xaxis.formatter = _ticks()
+    fig.ygrid.grid_line_color = None
+    return _item(fig, "changes-figure")
 
 
 def roofline_rows(report: Report) -> list[Report]:

@@ -14,7 +14,7 @@ from neuronir.targets.simulator.page.memory import memory_data
 from neuronir.targets.simulator.page.timeline import timeline_data
 from neuronir.targets.simulator.report_fields import FIELDS
 from neuronir.targets.simulator.report_rows import Report
-from neuronir.targets.simulator.summary import figure_texts, headline_texts
+from neuronir.targets.simulator.summary import figure_texts, headline_texts, size_text
 from neuronir.targets.simulator.timing import TimingResult
 
 COLORS = (
@@ -79,7 +79,12 @@ def report_page(result: TimingResult, report: Report) -> str:
         "items": embedded(items),
         "data": packed(data),
     }
-    return fill("report.html", parts, ("view.js", "tables.js", "report.js"), figures.script_text())
+    return fill(
+        "report.html",
+        parts,
+        ("view.js", "tables.js", "paint.js", "report.js"),
+        figures.script_text(),
+    )
 
 
 def fill(template: str, parts: Mapping[str, str], scripts: tuple[str, ...], library: str) -> str:
@@ -205,7 +210,7 @@ def _held(space: str, part: dict[str, Any], result: TimingResult) -> str:
         tables.Column("to, us", "last access", lambda r: r["end"], lambda r: _at(r["end"])),
     ]
     caption = (
-        f"{space} at its peak: {tables.size(most)} of {tables.size(part['size'])} a partition, "
+        f"{space} at its peak: {size_text(most)} of {size_text(part['size'])} a partition, "
         f"at {time / 1e3:,.2f} us"
     )
     return tables.table(f"held-{space}", caption, columns, rows)

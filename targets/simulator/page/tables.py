@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any
 
 from neuronir.targets.simulator.report_rows import TIMES, Report
+from neuronir.targets.simulator.summary import size_text
 
 Value = str | float | int | None
 
@@ -147,6 +147,7 @@ def _figures(report: Report) -> list[Column]:
 
     columns = [
         Column("share %", f"of the load of {busiest}", lambda r: r["share_percent"], share),
+        time_column("path", "time on the critical path of the run, us", "path_us"),
         Column("bound", "what it keeps busy longest", lambda r: r["bound"], None, False),
         time_column("idle", f"for which {busiest} stood still before it", "idle_us"),
         *(time_column(name, f"time on {name}, us", f"{name}_us") for name in TIMES),
@@ -168,19 +169,9 @@ def time_column(head: str, title: str, key: str) -> Column:
 
 def size_column(head: str, title: str, key: str) -> Column:
     """A column of bytes."""
-    return Column(head, title, lambda r: r[key], lambda r: size(r[key]) if r[key] else "–")
+    return Column(head, title, lambda r: r[key], lambda r: size_text(r[key]) if r[key] else "–")
 
 
 def us(value: float) -> str:
     """A time in us, `–` for none."""
     return f"{value:,.2f}" if value else "–"
-
-
-def size(value: Any) -> str:
-    """Bytes, short."""
-    amount = float(value)
-    for unit in ("B", "KiB", "MiB"):
-        if amount < 1024:
-            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
-        amount /= 1024
-    return f"{amount:.2f} GiB"
