@@ -33,6 +33,7 @@ from neuronir.passes.tile.casts import cast_at_once
 from neuronir.passes.tile.counted_loops import write_loops
 from neuronir.passes.tile.expand_convolutions import expand_convolution
 from neuronir.passes.tile.expand_recurrences import expand_recurrence
+from neuronir.passes.tile.expand_windows import expand_window
 from neuronir.passes.tile.factors import join_factors
 from neuronir.passes.tile.fit import check_elements
 from neuronir.passes.tile.float_indices import compare_in_floats
@@ -100,6 +101,7 @@ def expand(block: Block) -> None:
     for inner in list(block.ops):
         scatter_as_one_hot(inner)
         expand_convolution(inner)
+        expand_window(inner)
     if isinstance(block.parent_op(), scf.ForOp):
         split_slices(block)
     compare_in_floats(block)

@@ -22,7 +22,7 @@ ON_TILES = frozenset(
     for name in (
         "abs and bitcast bitcast_convert broadcast compare composite concatenate constant convert "
         "convolution copy divide dot erf exponential iota log logistic negate not or pad reduce "
-        "reshape rsqrt select sign sine slice sqrt tanh transpose xor"
+        "reshape reverse rsqrt select sign sine slice sqrt tanh transpose xor"
     ).split()
 ) | frozenset((*BINARY, *LOGICAL))
 """Ops that have layouts and a rule for tiles."""

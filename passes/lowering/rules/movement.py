@@ -34,6 +34,7 @@ from neuronir.passes.lowering.layouts.layout import (
     row_major,
     split_at,
 )
+from neuronir.passes.lowering.layouts.mirror import mirror, touches
 from neuronir.passes.lowering.layouts.natural import divides, in_dimensions
 from neuronir.passes.lowering.layouts.values import (
     Partition,
@@ -345,27 +346,12 @@ def lower_reverse(state: Lowering, op: Operation) -> None:
         state.set(op.results[0], constant_value(flipped.copy(), source.dtype))
         return
     mirrored = dim_atoms(shape, dims)
-    cuts = {c for a in mirrored for c in (a.stride, a.end)}
 
     def forward(form: Form) -> Form | None:
-        if any(_touches(a, mirrored) for a, _ in form.partition):
-            return None
-        free: list[tuple[Atom, int]] = []
-        offset = form.offset
-        for whole, stride in form.free:
-            parts = (whole,) if whole.ragged else split_at(whole, cuts)
-            if parts is None or (whole.ragged and _touches(whole, mirrored)):
-                return None
-            for a in parts:
-                step = stride * (a.stride // whole.stride)
-                if _touches(a, mirrored):
-                    offset += (a.size - 1) * step
-                    step = -step
-                free.append((a, step))
-        return replace(form, free=tuple(free), offset=offset)
+        return mirror(form, mirrored)
 
     def back(a: Atom) -> Parts | None:
-        return None if _touches(a, mirrored) else [(a, 1)]
+        return None if touches(a, mirrored) else [(a, 1)]
 
     view = Value(
         shape,
@@ -377,10 +363,6 @@ def lower_reverse(state: Lowering, op: Operation) -> None:
         to_source=back,
     )
     state.set(op.results[0], view)
-
-
-def _touches(a: Atom, others: Sequence[Atom]) -> bool:
-    return any(a.stride < o.end and o.stride < a.end for o in others)
 
 
 def lower_iota(state: Lowering, op: Operation) -> None:

@@ -465,10 +465,13 @@ def product_ns(op: Operation, which: int, depth: int, result: Partition, costs: 
     return costs.weights.pe * pe + out
 
 
-@register_plans("hlo.concatenate", "hlo.pad")
+@register_plans("hlo.concatenate", "hlo.pad", "hlo.reverse")
 def _pieces(op: Operation, costs: Costs) -> list[Plan]:
     shape = shape_of(op.results[0])
-    if op.name == "hlo.pad":
+    if op.name == "hlo.reverse":
+        along = {d for d in ints(op, "dimensions") if shape[d] > 1}
+        pieces = list(op.operands)
+    elif op.name == "hlo.pad":
         names = ("edge_padding_low", "edge_padding_high", "interior_padding")
         along = {d for name in names for d, n in enumerate(ints(op, name)) if n}
         pieces = [op.operands[0]]

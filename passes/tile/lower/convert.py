@@ -16,8 +16,8 @@ from neuronir.passes.lowering.layouts.layout import Atom, Form, dense, merge, sp
 from neuronir.passes.lowering.layouts.views import chunks, numbers_of, walked
 from neuronir.passes.tile.layouts.conversions import Way, way
 from neuronir.passes.tile.layouts.maps import everywhere, own, positions, span
+from neuronir.passes.tile.lower.constants import constant_form
 from neuronir.passes.tile.lower.memory import (
-    constant_form,
     copy,
     in_hbm,
     result_in_hbm,
@@ -26,6 +26,7 @@ from neuronir.passes.tile.lower.memory import (
     transfer,
 )
 from neuronir.passes.tile.lower.state import Lower, register_lowering
+from neuronir.passes.tile.lower.values import Number
 
 
 @register_lowering("tile.convert_layout")
@@ -44,6 +45,10 @@ def lower_convert_layout(state: Lower, op: Operation) -> None:
         form = state.allocate(result)
         transfer(state, form, state.memory[source], load=True)
         state.set(result, form)
+        return
+    found = state.get(source)
+    if isinstance(found, Number):  # a view of it may have a layout with gaps
+        state.set(result, state.held(result, found))
         return
     state.set(result, converted(state, state.held(source), source, result))
 

@@ -11,12 +11,10 @@ from xdsl.dialects.builtin import IndexType, TensorType
 from xdsl.dialects.tensor import InsertSliceOp
 from xdsl.ir import Block, Operation, SSAValue
 
-from neuronir.dialects.hlo.constants import lazy_constant
 from neuronir.dialects.nc.enums import AluOp, DType, Space
 from neuronir.dialects.nc.ops import View
 from neuronir.dialects.nc.records import space_of
 from neuronir.dialects.support.errors import NeuronError
-from neuronir.dialects.support.lazy import as_array
 from neuronir.dialects.tile.layout import layout_of
 from neuronir.dialects.tile.ops import EmptyOp, IndexOp
 from neuronir.dialects.tile.rules import shape_of
@@ -60,22 +58,6 @@ def transfer(state: Lower, chip: Form, memory: Form, *, load: bool) -> None:
                     state.emitter.dma(chip_view, memory_view)
                 else:
                     state.emitter.dma(memory_view, chip_view)
-
-
-def constant_form(state: Lower, op: Operation, value: SSAValue) -> Form:
-    """An array of constants in a layout, as a part of the weight stream."""
-    from neuronir.passes.lowering.constants.bound import digits_of
-
-    array = as_array(lazy_constant(op)).reshape(-1)
-    where, dtype = state.place(value), state.dtype(value)
-    size = prod(shape_of(value))
-    rows = [(a.size, a.stride if a.stride < size else 0) for a, _ in where.partition]
-    free = [(a.size, a.stride) for a, _ in where.free]
-    data = array[digits_of(rows)[:, None] + digits_of(free)]
-    count = prod(n for n, _ in rows)
-    buffer, offset = state.constants.place(data.astype(dtype.numpy), dtype, count)
-    form = where.form(buffer, size, 0, offset)
-    return Form(form.buffer, form.partition, form.free, 0, offset, dtype.name.lower(), form.copies)
 
 
 MOST_NUMBERS = 4096
@@ -330,4 +312,4 @@ def arguments(state: Lower, block: Block) -> Iterator[tuple[int, SSAValue]]:
             yield i, argument
 
 
-__all__ = ["Held", "Lazy", "View", "arguments", "constant_form", "leaves", "store", "transfer"]
+__all__ = ["Held", "Lazy", "View", "arguments", "leaves", "store", "transfer"]

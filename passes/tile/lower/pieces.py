@@ -14,7 +14,8 @@ from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.tile.layout import layout_of
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.hlo.support.values import integer, ints
-from neuronir.passes.lowering.layouts.layout import Form
+from neuronir.passes.lowering.layouts.layout import Form, dim_atoms
+from neuronir.passes.lowering.layouts.mirror import mirror
 from neuronir.passes.lowering.layouts.views import chunks, plan, walked
 from neuronir.passes.tile.layouts.maps import own
 from neuronir.passes.tile.lower.memory import copy
@@ -114,6 +115,23 @@ def lower_pad(state: Lower, op: Operation) -> None:
     whole = together(state, op)
     _put(state, op, 0)
     state.set(op.results[0], whole)
+
+
+@register_lowering("hlo.reverse")
+def lower_reverse(state: Lower, op: Operation) -> None:
+    """A copy that is read backwards."""
+    value, shape = op.operands[0], shape_of(op.results[0])
+    found = state.get(value)
+    if isinstance(found, Number):
+        state.values[op.results[0]] = found
+        return
+    turned = [d for d in ints(op, "dimensions") if shape[d] > 1]
+    source = mirror(state.held(value), dim_atoms(shape, turned))
+    if source is None:
+        raise NeuronError("NIR_TIL004", "what is reversed lies in pieces")
+    target = state.allocate(op.results[0])
+    copy(state, source, target)
+    state.set(op.results[0], target)
 
 
 def _put(state: Lower, op: Operation, index: int) -> None:

@@ -7,6 +7,7 @@ from math import prod
 from xdsl.dialects.tensor import ExtractSliceOp
 from xdsl.ir import Operation, SSAValue
 
+from neuronir.dialects.hlo.constants import ConstantOp
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.hlo.support.values import ints
@@ -14,6 +15,7 @@ from neuronir.passes.lowering.layouts.layout import Atom, Form, atom, join, row_
 from neuronir.passes.tile.layouts.maps import everywhere, in_order, repeated
 from neuronir.passes.tile.layouts.place import Place
 from neuronir.passes.tile.layouts.views import see
+from neuronir.passes.tile.lower.constants import constant_in_hbm
 from neuronir.passes.tile.lower.indices import Terms
 from neuronir.passes.tile.lower.state import Lower, register_lowering
 from neuronir.passes.tile.lower.values import Held, Lazy, Number
@@ -42,6 +44,8 @@ def lower_extract_slice(state: Lower, op: Operation) -> None:
     assert isinstance(op, ExtractSliceOp)
     source, sizes = op.source, shape_of(op.result)
     shape, offsets = shape_of(source), state.indices.places(op)
+    if isinstance(source.owner, ConstantOp) and source not in state.values:
+        constant_in_hbm(state, source.owner)
     if source in state.memory:
         form = slice_form(state.memory[source], shape, sizes, offsets)
         if form is None:
