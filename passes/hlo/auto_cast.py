@@ -1,6 +1,6 @@
 """hlo-auto-cast: run fp32 matrix multiplications (or all fp32 arithmetic) in a 16-bit type."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import ml_dtypes
 import numpy as np
@@ -249,33 +249,30 @@ def cast_block(
 
 @dataclass(frozen=True)
 class HloAutoCastPass(ModulePass):
-    """Lower the precision of fp32 arithmetic, as the Neuron compilers' --auto-cast does.
+    """Cast fp32 arithmetic to a narrower type, like --auto-cast of the Neuron compilers.
 
-    `mode=matmult` rounds both operands of every fp32 dot and convolution to `type` (bf16, fp16 or
-    tf32); products are accumulated in fp32 and the result stays fp32. `mode=all` also computes fp32
-    elementwise ops in that type, except what becomes an integer (index arithmetic); reductions
-    accumulate in fp32. As tf32 is a type of products only, `mode=all type=tf32` is
-    `mode=matmult type=tf32`. Finite constants beyond the range of `type` become its largest number.
-    Max and min pooling whose result only products read selects among rounded numbers, which is the
-    same. Types of inputs and outputs never change. With `mode=none` nothing is cast. Reducers, and
-    the regions of composites, keep their types. Applying it twice changes
-    nothing more. The module attribute `hlo.auto_cast` records mode and type.
+    - `mode=matmult` rounds both operands of every fp32 dot and convolution to `type`. Products
+      accumulate in fp32, and results stay fp32.
+    - `mode=all` also computes fp32 elementwise ops in `type`, except for values that become
+      integers (index arithmetic). Reductions accumulate in fp32. tf32 applies to dots and
+      convolutions only, so `mode=all type=tf32` means `mode=matmult type=tf32`.
+    - `mode=none` casts nothing.
 
-    `relayout` is the type in which fp32 values are transposed: `bf16` or `fp16` (the tensor engine
-    can transpose 16-bit values on every target), or `exact`, which keeps all bits. It is recorded
-    in `hlo.relayout`. With `relayout=bf16`:
+    Types of inputs and outputs never change, and neither do the types of reducers and of the
+    regions of composites. Finite constants outside the range of `type` are clamped to its largest
+    value. Max and min pooling whose users are all dots runs on rounded values, which gives the
+    same result. The pass is idempotent. The module attribute `hlo.auto_cast` records mode and
+    type.
 
-        %t = hlo.transpose %x : f32    ->    %s = hlo.convert %x : f32 -> bf16
-                                             %u = hlo.transpose %s : bf16
-                                             %t = hlo.convert %u : bf16 -> f32
-
-    Transposes of operands that products take in `type` have that type, not the one of `relayout`.
+    `relayout` is the type in which fp32 values are transposed: a 16-bit type, which every tensor
+    engine can transpose, or `exact`. The module attribute `hlo.relayout` records it. Transposes of
+    operands that dots take in `type` have that type instead.
     """
 
     name = "hlo-auto-cast"
-    mode: str = "matmult"
-    type: str = "bf16"
-    relayout: str = "exact"
+    mode: str = field(default="matmult", metadata={"help": "none, matmult or all"})
+    type: str = field(default="bf16", metadata={"help": "bf16, fp16 or tf32"})
+    relayout: str = field(default="exact", metadata={"help": "bf16, fp16 or exact"})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         mode = "matmult" if self.mode == "matmul" else self.mode

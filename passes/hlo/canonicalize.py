@@ -34,16 +34,19 @@ def canonical_rules() -> Mapping[str, Sequence[Rule]]:
 
 @dataclass(frozen=True)
 class HloCanonicalizePass(ModulePass):
-    """Simplify ops locally and bring shapes into one form.
+    """Simplify ops locally and bring shapes into canonical form.
 
-    Neutral and absorbing elements, involutions, exact convert chains, known predicates; chains of
-    reshape, broadcast, transpose, slice and concatenate merge; reshapes that only move dimensions
-    of size 1 sink below elementwise ops and vanish into broadcasts; reductions over dimensions of
-    size 1 become reshapes; dynamic slices and gathers at known indices become slices; gathers whose
-    indices repeat look each row up once; padding in front of a window becomes the window's;
-    division by a power of two becomes a multiplication.
-    Everything is exact except that x + 0 becomes x also where that keeps a negative zero, as in
-    XLA. One forward walk; what a rule creates is visited at once.
+    - Arithmetic: neutral and absorbing elements, involutions, exact chains of converts, known
+      predicates, division by a power of two (becomes a multiplication).
+    - Shapes: chains of reshape, broadcast, transpose, slice and concatenate are merged; reshapes
+      of dimensions of size 1 sink below elementwise ops and fold into broadcasts; reductions over
+      dimensions of size 1 become reshapes.
+    - Indexing: dynamic slices and gathers at known indices become slices, and gathers with
+      repeated indices look up each row once. Padding before a windowed op becomes part of its
+      window.
+
+    All rewrites are exact, except that x + 0 becomes x even if x is a negative zero, as in XLA.
+    The pass makes one forward walk and visits the ops that its rules create.
     """
 
     name = "hlo-canonicalize"

@@ -258,16 +258,17 @@ def _center_block(block: Block) -> int:
 
 @dataclass(frozen=True)
 class HloCenterNormsPass(ModulePass):
-    """Take the mean of each row out of the constants that layer norms read sums of.
+    """Remove the mean of each row from the constants whose sums layer norms read.
 
-    A layer norm takes the mean of a row away, so what is added to all elements of a row alike does
-    not change it. Where only layer norms read a sum (in transformers that normalise before each
-    block: the residual stream from the embeddings to the last norm), and it is made of constants
-    and of products with constant weights, the mean over the columns is taken from each of these:
-    then the rows of the sum have the mean zero but for rounding, which the norms are told
-    (`centred`), so that they need no more than the sum of squares. Where another norm is a part of
-    the sum (in transformers that normalise after each block), the mean is taken out of its
-    offset, and that of what its scale makes is left to lowering. For fp32, before hlo-auto-cast.
+    A layer norm subtracts the mean of its row, so a constant added to all elements of a row has no
+    effect. If only layer norms read a sum (the residual stream of transformers that normalise
+    before each block), and the sum consists of constants and of dots with constant weights, the
+    pass subtracts the mean over the columns from each of these. The rows of the sum then have mean
+    zero up to rounding. The norms are marked `centred` and need only the sum of squares.
+
+    If another norm is part of the sum (transformers that normalise after each block), the mean of
+    its offset is removed, and lowering removes the mean of its scaled value. Runs in fp32, before
+    hlo-auto-cast.
     """
 
     name = "hlo-center-norms"

@@ -1,6 +1,6 @@
 """hlo-constant-fold: compute at compile time what depends on constants only."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -91,16 +91,18 @@ def fold_block(block: Block, limit: int) -> int:
 
 @dataclass(frozen=True)
 class HloConstantFoldPass(ModulePass):
-    """Evaluate ops whose operands are constants, by the reference semantics.
+    """Evaluate ops with constant operands.
 
-    `limit` is the largest number of elements of a result that may become a constant; a result that
-    is not larger than the operands it came from may always (a transposed or converted weight).
-    Results filled with a single number become a scalar constant and a broadcast; broadcasts and
-    iotas are left alone, so folding never grows the constants by more than the limit.
+    The reference semantics compute the result. A result becomes a constant if it has at most
+    `limit` elements, or no more elements than its operands (such as a transposed or converted
+    weight). A uniform result becomes a scalar constant and a broadcast. Broadcasts and iotas are
+    not folded.
     """
 
     name = "hlo-constant-fold"
-    limit: int = 16384
+    limit: int = field(
+        default=16384, metadata={"help": "largest number of elements of a new constant"}
+    )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         record(self.name, "folded", sum(fold_block(block, self.limit) for block in blocks(op)))

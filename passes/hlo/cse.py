@@ -120,10 +120,10 @@ def merge_equal(block: Block, number: Numbers) -> int:
 
 @dataclass(frozen=True)
 class HloCsePass(ModulePass):
-    """Merge ops with the same operands, properties, types and (small) regions, by hashing.
+    """Merge ops with equal operands, properties, types and small regions.
 
-    Constants merge by content. Random numbers, custom calls and ops with effects stay apart.
-    The merged op keeps the location of the first.
+    Constants are merged by content. Random ops, custom calls and ops with side effects are not
+    merged. The merged op keeps the location of the first op.
     """
 
     name = "hlo-cse"

@@ -41,10 +41,10 @@ def sweep(block: Block) -> int:
 
 @dataclass(frozen=True)
 class HloDcePass(ModulePass):
-    """Remove ops without users and effects, in one backward walk.
+    """Remove ops without users and side effects, and unused private functions.
 
-    Also narrows the tuple that a while loop carries: elements that nobody reads after the loop and
-    that neither the condition nor another carried element needs go. Unused private functions go.
+    The pass makes one backward walk. It also removes elements of the tuple that a while loop
+    carries if no user, no condition and no other live element reads them.
     """
 
     name = "hlo-dce"

@@ -1,7 +1,7 @@
 """hlo-decompose: ops that a machine has no instruction for become simpler ones."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 
 from xdsl.context import Context
@@ -61,42 +61,47 @@ def decompositions() -> Mapping[str, Rule]:
 
 @dataclass(frozen=True)
 class HloDecomposePass(ModulePass):
-    """Rewrite ops that the target does not do natively by documented formulas on simpler ops.
+    """Decompose ops that the target does not support into simpler ops.
 
-    Floating point: floor, ceil, round_nearest_even, round_nearest_afz (adding and subtracting
-    2^mantissa), power (products for small integer exponents, else exp(y * log|x|) with the rules
-    of IEEE pow), exponential_minus_one and log_plus_one without cancellation, logistic, cbrt, tan,
-    atan2, sine and cosine (range reduction), asin and acos (by atan2), hyperbolic functions and
-    their inverses (without cancellation), is_finite, sign, clamp, remainder (long division,
-    exact), reduce_precision, comparisons in total order. Integers: divide and remainder (a
-    quotient in f32, corrected), power (by squares), popcnt, count_leading_zeros, shifts by the
-    width or more. Larger ones: batch_norm_*, cumulative reduce_window (by doubling),
-    select_and_scatter, reductions of (value, index) pairs, from an initial value that is computed
-    (it comes last), long ones to a few elements (in two
-    stages), scatters that multiply or combine bits (updates for one place first, found by
-    comparing all pairs), scatters that add integers or keep the largest or smallest of 32-bit ones
-    (f32 scatters of parts that add up exactly), optimization_barrier; cholesky and
-    triangular_solve of matrices up to 64 (column by column); dots of integers (exact products of
-    bf16 digits), dots and convolutions of f32 with a narrower type (both in f32, or both narrow
-    where the f32 operand was converted from narrow), and batches of dots that are too small for a
-    tensor engine (multiplications and a sum); grouped convolutions (groups by batch become groups
-    of features, and small groups one filter with zeros between them); sort (a place for each
-    element by comparing all pairs, or a bitonic network; s32 keys where the comparator compares
-    one function of both sides) and topk (the best, k times). Narrow floats take transcendental
-    functions in f32. `keep` lists opcodes to leave alone because the target has them; with `scans`
-    an engine of it works along rows: running sums of floats stay recurrences, and argmax and argmin
-    of a dimension become the best of each row and composite `first_match`, the first place of it,
-    sorts of one operand composite `sort_rows`, of integers in its order, those with the places of
-    its elements composite `sort_pairs` of f32, and topk composites
-    `top_rows` and `top_values`, of f32.
-    Pooling windows, other dots, other convolutions and reverse are never touched, nor are the
-    regions of reducers; those of composites are rewritten like the program, and simplified where
-    that changed them.
+    - Floating point: floor, ceil, rounding, power (multiplications for small integer exponents,
+      else exp(y * log|x|) with the rules of IEEE pow), exponential_minus_one and log_plus_one
+      without cancellation, logistic, cbrt, tan, atan2, sine and cosine (range reduction), asin and
+      acos (by atan2), hyperbolic functions and their inverses, is_finite, sign, clamp, remainder
+      (exact long division), reduce_precision, and comparisons in total order. Transcendental
+      functions of narrow floats are computed in f32.
+    - Integers: divide and remainder (a corrected quotient in f32), power (by squaring), popcnt,
+      count_leading_zeros, and shifts by the width or more.
+    - Normalisation and windows: batch_norm_*, cumulative reduce_window (by doubling), and
+      select_and_scatter.
+    - Reductions: of (value, index) pairs, from a computed initial value, and long ones to few
+      elements (in two stages).
+    - Scatters: that multiply or combine bits (updates of one element are combined first), that add
+      integers, and that keep the maximum or minimum of 32-bit integers (f32 scatters of exact
+      parts).
+    - Linear algebra: cholesky and triangular_solve of matrices up to 64 (by column), dots of
+      integers (exact products of bf16 digits), dots and convolutions of mixed types, batches of
+      small dots (multiplications and a sum), and grouped convolutions.
+    - Sorting: sort (ranks by comparing all pairs, or a bitonic network; s32 keys if the comparator
+      compares one function of both sides) and topk (k maxima).
+    - optimization_barrier.
+
+    With `scans`, ops along rows become composites instead: running sums of floats become
+    recurrences, argmax and argmin become a maximum and `first_match`, sorts become `sort_rows` or
+    `sort_pairs`, and topk becomes `top_rows` or `top_values`. Pooling windows, other dots and
+    convolutions, reverse, and the regions of reducers are not changed. The regions of composites
+    are decomposed like the program.
     """
 
     name = "hlo-decompose"
-    keep: tuple[str, ...] = ()
-    scans: bool = False
+    keep: tuple[str, ...] = field(
+        default=(), metadata={"help": "opcodes that the target supports natively"}
+    )
+    scans: bool = field(
+        default=False,
+        metadata={
+            "help": ("the target has an engine for recurrences, maxima and matches along rows")
+        },
+    )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         known = decompositions()

@@ -30,16 +30,15 @@ from neuronir.passes.statistics import record
 
 @dataclass(frozen=True)
 class HloExactIntegersPass(ModulePass):
-    """Rewrite integer operations that fp32 does not compute exactly, for machines whose vector
-    engines compute in fp32 only.
+    """Rewrite integer ops that fp32 does not compute exactly.
 
-    Intervals of all values say where operands and result stay within 2^24; such operations stay as
-    they are. Others on 32-bit integers are taken apart by operators on bits, which are exact, into
-    numbers of 12 or 16 bits: add, subtract, multiply, negate, abs, compare, maximum, minimum,
-    reduce by add, maximum and minimum, reduce_window by add. Narrower integers, which would
-    saturate where they have to wrap round, are computed in s32 and cut. What is left (other
-    reductions, 64-bit integers, unsigned division, scatters) hlo-verify-supported refuses. Run it
-    after hlo-decompose.
+    Use this pass for machines whose vector engines compute in fp32 only. An interval analysis
+    finds the ops whose operands and results stay within 2^24; these are not changed. The other
+    32-bit ops are decomposed with bitwise ops, which are exact, into parts of 12 or 16 bits: add,
+    subtract, multiply, negate, abs, compare, maximum, minimum, reduce by add, maximum and minimum,
+    and reduce_window by add. Narrower integers, which would saturate instead of wrapping, are
+    computed in s32 and truncated. hlo-verify-supported refuses the remaining ops (other
+    reductions, 64-bit integers, unsigned division, scatters). Runs after hlo-decompose.
     """
 
     name = "hlo-exact-integers"

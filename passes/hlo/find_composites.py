@@ -28,16 +28,15 @@ PROGRAM_BLOCKS = ("func.func", "hlo.while", "hlo.conditional")
 
 @dataclass(frozen=True)
 class HloFindCompositesPass(ModulePass):
-    """Find softmax, layer norm, RMS norm, batch norm, gelu, silu, erf, logistic, softplus.
+    """Outline softmax, norms and activation functions as composites.
 
-    The normalisations are found by structure. The elementwise functions are found by evaluating
-    each part that has a single input, on a fixed grid, and comparing with the exact function within
-    what rounding explains; so every way of printing them is recognised and none by its name. A part
-    is wrapped only if nothing else reads its intermediate values. The region of the composite holds
-    the ops as they were, so its meaning is unchanged; `params` say what was recognised: `axes` and
-    `axis`, `feature_index`, `epsilon`, and whether a scale and an offset follow x (for
-    batch_norm_inference before mean and variance) among the operands. Runs after the simplifying
-    passes, whose canonical shapes it relies on.
+    The pass recognises softmax, layer norm, RMS norm and batch norm by structure. It recognises
+    gelu, silu, erf, logistic and softplus by value: it evaluates each subgraph with one input on a
+    fixed grid and compares the result with the exact function, within rounding. A subgraph is
+    outlined only if its intermediate values have no other users. The region of the composite
+    contains the original ops, so its semantics are unchanged. `params` records what was
+    recognised: `axes`, `axis`, `feature_index`, `epsilon`, and whether a scale and an offset are
+    among the operands. Runs after the simplifying passes, because it relies on canonical shapes.
     """
 
     name = "hlo-find-composites"

@@ -16,16 +16,21 @@ from neuronir.passes.statistics import record
 
 @dataclass(frozen=True)
 class HloFindRecurrencesPass(ModulePass):
-    """Find `h[t] = a[t] * h[t-1] + b[t]`, and running sums, products and extremes, in fp32.
+    """Outline linear recurrences and running reductions in fp32 as composites.
 
-    A loop of a known number of rounds is replaced where each of its states is such a recurrence,
-    whose `a` and `b` follow from arrays that the loop reads slice by slice: what a round computes
-    becomes what all rounds compute, on arrays with a dimension more, and each state a composite
-    `recurrence` along that dimension, whose region keeps its meaning, as a loop. So becomes a
-    network of slices, products and sums that computes a recurrence in a logarithm of steps, as an
-    associative scan is written out: of each row of its values it is followed which steps it
-    combines. `params` have `kind`, `dimension`, and `backwards`. Needs trip counts
-    (hlo-unroll-while); simplifies blocks with loops or networks.
+    The pass finds `h[t] = a[t] * h[t-1] + b[t]` and running sums, products, maxima and minima in
+    two forms:
+
+    - A loop with a known trip count whose states are all recurrences of values that depend on the
+      iteration only through slices of arrays. The values of all iterations are computed at once,
+      with one more dimension, and each state becomes a composite `recurrence` along that
+      dimension.
+    - The network of slices, products and sums that an associative scan unrolls to. The pass tracks
+      which steps each row of its values combines.
+
+    The region of the composite keeps its semantics, as a loop. `params` has `kind`, `dimension`
+    and `backwards`. Needs trip counts (hlo-unroll-while). Simplifies blocks with loops or scan
+    networks.
     """
 
     name = "hlo-find-recurrences"

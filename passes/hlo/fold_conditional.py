@@ -1,6 +1,6 @@
 """hlo-fold-conditional: a conditional on a known predicate or index becomes the branch it takes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TupleType, i1
@@ -87,15 +87,21 @@ def _choice(emitter: Emitter, pred: SSAValue, one: SSAValue, other: SSAValue) ->
 
 @dataclass(frozen=True)
 class HloFoldConditionalPass(ModulePass):
-    """Replace a conditional whose predicate or index follows from constants by the branch taken.
+    """Replace a conditional with a constant predicate or index by the branch taken.
 
-    An index out of range takes the last branch, as HLO defines. With `select`, one that depends on
-    data becomes all its branches and elementwise choices between their results, for machines
-    that do not branch; branches with effects stay.
+    An index out of range selects the last branch, as HLO defines. Branches with side effects stay.
     """
 
     name = "hlo-fold-conditional"
-    select: bool = False
+    select: bool = field(
+        default=False,
+        metadata={
+            "help": (
+                "replace data-dependent conditionals by all their branches and "
+                "elementwise selects, for machines without branches"
+            )
+        },
+    )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         folded = sum(

@@ -164,13 +164,13 @@ def _fold_block(block: Block) -> int:
 
 @dataclass(frozen=True)
 class HloFoldNormsPass(ModulePass):
-    """Fold constant scales and offsets of layer and RMS norms into the constant weights of dots.
+    """Fold constant scales and offsets of norms into the constant weights of dots.
 
-    dot(n * g + b, w), n being the normalised rows, becomes dot(n, g * w) + b @ w: products wait for
-    n alone, and where nothing else reads the norm its scale and offset cost nothing. A norm that
-    others read too is kept for them; both share their statistics. For fp32, where the weights stay
-    finite and none becomes subnormal; before hlo-auto-cast, so that weights are rounded to its
-    type once.
+    For the normalised rows n of a layer norm or RMS norm, dot(n * g + b, w) becomes dot(n, g * w)
+    + b @ w. The dot then depends on n only, and scale and offset are free if the norm has no other
+    user. If it has one, a second norm with shared statistics is kept for it. Not applied if a
+    weight would become infinite or subnormal. Runs in fp32, before hlo-auto-cast, so that the
+    weights are rounded once.
     """
 
     name = "hlo-fold-norms"

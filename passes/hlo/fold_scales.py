@@ -147,13 +147,13 @@ def _fold_block(block: Block) -> int:
 
 @dataclass(frozen=True)
 class HloFoldScalesPass(ModulePass):
-    """Fold constant factors by output feature into constant filters and weights.
+    """Fold constant factors of output features into constant filters and weights.
 
-    convolution(x, w) * s, with constant offsets before and after (an inference batch norm), becomes
-    convolution(x, w * s) and one offset; so does dot(x, w) * s (the queries of attention). That is
-    for weights in fp32 that nothing else reads, where the product is finite and no number becomes
-    subnormal. It costs one more rounding of weights in fp32, and runs before hlo-auto-cast, so that
-    they are rounded to its type once. What became dead is left for hlo-dce.
+    convolution(x, w) * s, with constant offsets before and after (an inference batch norm),
+    becomes convolution(x, w * s) with one offset. dot(x, w) * s (the queries of attention) becomes
+    dot(x, w * s). Applied to fp32 weights without other users, if no product becomes infinite or
+    subnormal. Weights are rounded once more in fp32. Runs before hlo-auto-cast, so that they are
+    rounded to its type once.
     """
 
     name = "hlo-fold-scales"

@@ -79,12 +79,11 @@ def _fold_block(block: Block) -> int:
 
 @dataclass(frozen=True)
 class HloFoldSumsPass(ModulePass):
-    """Add constants that are added to a value one after the other at compile time.
+    """Add constants at compile time that are added to a value one after the other.
 
-    (x + a) + b becomes x + (a + b) for constants, or repeated constants, in fp32 whose sum is
-    finite and no larger than the larger of the two: the embeddings of positions and token types.
-    The sum is rounded in another order. What is added to a product stays: it is added while the
-    product is evicted.
+    (x + a) + b becomes x + (a + b) for fp32 constants or broadcasts of constants, if a + b is
+    finite and no larger than the larger of the two. This changes the order of rounding. Additions
+    to the result of a dot are not changed, because they are free during its eviction.
     """
 
     name = "hlo-fold-sums"

@@ -27,15 +27,15 @@ round to infinity."""
 
 @dataclass(frozen=True)
 class HloGatherToDotPass(ModulePass):
-    """Rewrite `gather` of rows (one place along the dimensions that are indexed, all of the others)
-    as a product with rows of 0 and 1.
+    """Rewrite gathers of rows as dots with one-hot rows.
 
-    Where a machine's transfers take no addresses at run time, the number of a row is compared with
-    all row numbers, and the row of 0 and 1 that this gives chooses the row of the table in the
-    tensor engine. The result is exact: a float32 table is the sum of three bfloat16 tables (8 bits
-    of the significand each), and each result has one term that is not 0. Indices are clamped as HLO
-    says. Infinities, NaN and -0 are chosen by a second product, of their numbers; a constant table
-    that has none needs one product. Other gathers stay, and are refused when they are lowered.
+    Use this pass for machines without indirect addressing in transfers. Comparing an index with
+    all row numbers gives a one-hot row, and the tensor engine multiplies it with the table. The
+    result is exact: an fp32 table is the sum of three bf16 tables (8 bits of the significand
+    each), and each sum has one nonzero term. Indices are clamped as in HLO. Infinities, NaN and -0
+    are selected by a second dot on their codes; a constant table without such values needs one
+    dot. A gather must have one index position for each row and take all other dimensions
+    completely; other gathers stay.
     """
 
     name = "hlo-gather-to-dot"

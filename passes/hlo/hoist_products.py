@@ -15,12 +15,13 @@ from neuronir.passes.statistics import record
 
 @dataclass(frozen=True)
 class HloHoistProductsPass(ModulePass):
-    """Compute products that hang on no earlier round for many rounds of a loop at once.
+    """Compute dots that do not depend on earlier iterations for several iterations at once.
 
-    In a recurrent network the product of a round's input with weights needs no state: those of so
-    many rounds as stay on the chip become one product with more rows, in front of a loop over these
-    rounds, in a loop over all of them. Sums of several terms add first what hangs on no earlier
-    round. Needs trip counts (hlo-unroll-while); simplifies blocks with loops.
+    In a recurrent network, the dot of an iteration's input with weights does not depend on the
+    state. The dots of as many iterations as fit on the chip become one dot with more rows, before
+    an inner loop over these iterations; an outer loop covers all of them. Sums of several terms
+    add the independent terms first. Needs trip counts (hlo-unroll-while). Simplifies blocks with
+    loops.
     """
 
     name = "hlo-hoist-products"

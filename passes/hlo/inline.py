@@ -162,12 +162,11 @@ def drop_unused_functions(module: ModuleOp) -> int:
 
 @dataclass(frozen=True)
 class HloInlinePass(ModulePass):
-    """Inline every call and fusion, from the innermost outwards.
+    """Inline all calls and fusions, innermost first.
 
-    The ops keep the location and metadata that they have in the called computation. Private
-    functions that nobody refers to any more are erased, so that usually only the entry is left.
-    First every bitcast between equal element types becomes transpose, reshape, transpose, by the
-    layouts that the input states: later passes need not keep those.
+    Ops keep the location and metadata from the called computation. Private functions without
+    callers are erased. Bitcasts between equal element types become transpose, reshape, transpose
+    according to the layouts of the input, so that later passes need not preserve layouts.
     """
 
     name = "hlo-inline"

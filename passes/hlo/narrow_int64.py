@@ -168,15 +168,15 @@ def _never_chosen(value: SSAValue, opcode: str) -> bool:
 class HloNarrowInt64Pass(ModulePass):
     """Compute 64-bit integers in 32 bits.
 
-    Signed ones become s32, unsigned ones u32, in all functions and regions; the types of the
-    entry's arguments and results are kept in module attributes, so that whoever runs the program
-    can check that inputs fit and give results their type. The results are those of 64 bits:
-    intervals of all values say where one may leave 32 bits, and if so, within which bounds of the
-    inputs none does; those are kept too (`hlo.input_ranges`), to be checked when the program is
-    run.
-    An op that may leave 32 bits for any bounds, a constant that does not fit (but where a
-    maximum or minimum never chooses it), and ops whose result depends on the width (bit casts,
-    random bits) are errors. Calls have to be inlined, and loops unrolled.
+    Signed integers become s32 and unsigned ones u32, in all functions and regions. Module
+    attributes keep the types of the entry's arguments and results, so that the runtime can check
+    inputs and convert results. The results are those of 64 bits: an interval analysis finds the
+    values that may exceed 32 bits and derives bounds on the inputs that prevent it. The attribute
+    `hlo.input_ranges` keeps the bounds for a check at run time.
+
+    It is an error if an op may exceed 32 bits for any bounds, if a constant does not fit (unless a
+    maximum or minimum never selects it), or if the result of an op depends on the width (bit
+    casts, random bits). Needs inlined calls and unrolled loops.
     """
 
     name = "hlo-narrow-int64"

@@ -1,6 +1,6 @@
 """hlo-unroll-while: find static trip counts; unroll loops on request."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, ModuleOp, i64
@@ -92,21 +92,25 @@ def index_triple(numbers: tuple[int, int, int]) -> DenseArrayBase[IntegerType]:
 
 @dataclass(frozen=True)
 class HloUnrollWhilePass(ModulePass):
-    """Find the trip counts of while loops that start from constants, and unroll them on request.
+    """Find the trip counts of while loops, and unroll loops on request.
 
-    A loop that counts a carried element from a constant by a constant to a constant is analysed;
-    otherwise the part of the loop that decides about going on is interpreted, if it starts from
-    small constants. With `mode=annotate` a static loop gets the property `trip_count` (and the
-    attribute `hlo.counter` = [element, start, step]); with `mode=unroll` it is replaced by its
-    iterations if that makes at most `max_ops` ops; of loops over rounds of arrays, which can stay
-    loops to the end, at most `loop_ops`. Loops that run once or never always vanish. Other loops
-    stay as they are.
+    A loop that counts a carried element from a constant to a constant in constant steps is
+    analysed; otherwise, the part of the loop that determines its condition is interpreted, if it
+    starts from small constants. `mode=annotate` adds the property `trip_count` and, for counting
+    loops, the attribute `hlo.counter` = [element, start, step]. `mode=unroll` replaces a loop by
+    its iterations if the result has at most `max_ops` ops; for loops over slices of arrays, which
+    the compiler can keep as loops, the limit is `loop_ops`. Loops that run once or never are
+    always removed. Loops with unknown trip counts stay.
     """
 
     name = "hlo-unroll-while"
-    mode: str = "annotate"
-    max_ops: int = 20000
-    loop_ops: int = 5000
+    mode: str = field(default="annotate", metadata={"help": "annotate or unroll"})
+    max_ops: int = field(
+        default=20000, metadata={"help": "largest number of ops of an unrolled loop"}
+    )
+    loop_ops: int = field(
+        default=5000, metadata={"help": "the same for loops that can stay loops to the end"}
+    )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.mode not in ("annotate", "unroll"):

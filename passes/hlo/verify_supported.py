@@ -1,7 +1,7 @@
 """hlo-verify-supported: all that a target cannot compile, in one error."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -64,16 +64,16 @@ _INEXACT = (
 
 @dataclass(frozen=True)
 class HloVerifySupportedPass(ModulePass):
-    """Check every op against the legality table of `target` and report all problems at once.
+    """Check every op against the legality table of a target and report all problems at once.
 
-    Run it after the simplifying passes and hlo-decompose, so that dead code and what has a
-    decomposition are not reported. Where no engine of a target computes integers, operations that
-    fp32 may not compute exactly (hlo-exact-integers) are unsupported too. The regions of reducers,
-    sorts and scatters are judged as part of their op. Changes nothing.
+    Run this pass after the simplifying passes and hlo-decompose, so that dead code and ops with a
+    decomposition are not reported. If no engine of the target computes integers, ops that fp32 may
+    not compute exactly (hlo-exact-integers) are unsupported too. The regions of reducers, sorts
+    and scatters are checked as part of their op. The module is not changed.
     """
 
     name = "hlo-verify-supported"
-    target: str = "trn1"
+    target: str = field(default="trn1", metadata={"help": "name of the target"})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         table = legality(self.target)

@@ -1,6 +1,6 @@
 """hlo-assign-layouts: what lies on partitions, for all products of a function together."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import cast
 
 from xdsl.context import Context
@@ -27,25 +27,28 @@ from neuronir.passes.lowering.products.norm_sides import choose_norms
 
 @dataclass(frozen=True)
 class HloAssignLayouts(ModulePass):
-    """Choose what lies on partitions for all products of the entry function together.
+    """Choose the partition dimension of every dot and norm in the entry function, globally.
 
-    `products`: which operand of each product is stationary, whose free dimension lies on the
-    partitions of the result: with that which users at any distance want there, nothing is
-    transposed, but PE may take longer. `norms`: which normalisations have their rows along
-    partitions, so that what they make needs no transpose before it is contracted; their sums are
-    products with ones then. Both by what the busiest of PE, the port to PSUM and DMA takes, by the
-    machine's costs, for all ops of a shape alike. The choices become attributes, which
-    lower-hlo-to-nc reads: `nc.stationary` ("lhs" or "rhs") of dots of which users want one side,
-    and `nc.partition_dim` of normalisations; an op without is decided on by itself. Those that are
-    there are made anew. Products that go block by block or are a part of attention have their own
-    way. The target is the option, or else the module attribute `nc.machine`; without either the
-    module is left as it is.
+    The cost model minimises the load of the busiest resource (PE, the PSUM port or DMA) over the
+    whole function. Ops of equal shape get equal choices. lower-hlo-to-nc reads the choices from
+    two attributes; existing attributes are overwritten, and ops without an attribute are decided
+    locally:
+
+    - `nc.stationary` ("lhs" or "rhs") on a dot names its stationary operand, whose free dimension
+      becomes the partition dimension of the result. Users at any distance that want this dimension
+      need no transpose, but PE may take longer.
+    - `nc.partition_dim` on a norm places its rows along partitions. A dot that consumes the norm
+      then needs no transpose, and the sums of the norm become dots with ones.
+
+    Blocked dots and dots of attention are skipped. Without a target, the module is not changed.
     """
 
     name = "hlo-assign-layouts"
-    target: str = ""
-    norms: bool = True
-    products: bool = True
+    target: str = field(
+        default="", metadata={"help": "machine; default: the module attribute nc.machine"}
+    )
+    norms: bool = field(default=True, metadata={"help": "assign layouts to norms"})
+    products: bool = field(default=True, metadata={"help": "assign stationary operands to dots"})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Assign the layouts of the entry function."""

@@ -1,6 +1,6 @@
 """hlo-choose-blocks: how large products of two matrices go block by block."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -18,28 +18,43 @@ from neuronir.passes.statistics import gains, record
 
 @dataclass(frozen=True)
 class HloChooseBlocks(ModulePass):
-    """Search for the blocks in which large products of two matrices are worked on.
+    """Search for the block sizes of large matrix products.
 
-    Of all sizes of blocks (rows, contraction and columns, which also say how often a stationary is
-    used again and which loops are outside), numbers of buffers, and ways to begin, that fit into
-    SBUF, the one with the least estimate is noted, in closed form and once for all products alike:
-    of products from arguments to a result, and of those with an operand or a result of a sixteenth
-    of SBUF or more. The attribute is `nc.blocks = {tiles, transposed, staged, evicted, begin,
-    shared, ramp}`: tiles of rows, of the contraction and of columns of a block; the operands whose
-    contraction lies along their rows, which PE transposes; tiles of rows that are staged for that,
-    and tiles of results until they are stored; tiles of rows together, of columns, and of rows
-    after these that the first products begin with while a panel is loaded; how many transposes of a
-    tile of rows are DVE's; and whether the first block is code of its own. Whether such a product
-    does go block by block, lower-hlo-to-nc decides when it knows what fits into SBUF; where an
-    operand then lies otherwise than in row-major order, it searches again. `tiles`: such as "8x8x4"
-    (of rows, of the contraction, of columns), in place of the best; where they do not fit, the
-    product is left. The target is the option, or else the module attribute `nc.machine`; without
-    either the module is left as it is.
+    The search covers block sizes (rows, contraction, columns), which determine loop order and
+    reuse of stationary operands, the numbers of buffers, and the prologue. Among the candidates
+    that fit in SBUF, it takes the one with the lowest closed-form cost. It considers dots of
+    arguments whose result is an output, and dots with an operand or a result of at least 1/16 of
+    SBUF. lower-hlo-to-nc decides whether a dot is blocked, and repeats the search if an operand is
+    not in row-major order.
+
+    The result is the attribute `nc.blocks = {tiles, transposed, staged, evicted, begin, shared,
+    ramp}`:
+
+    - `tiles`: tiles of rows, of the contraction and of columns in a block
+    - `transposed`: operands that PE transposes, because their contraction is along their rows
+    - `staged`, `evicted`: tiles of rows staged for these transposes, and tiles of results before a
+      store
+    - `begin`: tiles of rows, of columns, and of later rows that the first matmuls use during the
+      load of a panel
+    - `shared`: transposes in a tile of rows that DVE executes
+    - `ramp`: whether the first block has its own code
+
+    Without a target, the module is not changed.
     """
 
     name = "hlo-choose-blocks"
-    target: str = ""
-    tiles: str = ""
+    target: str = field(
+        default="", metadata={"help": "machine; default: the module attribute nc.machine"}
+    )
+    tiles: str = field(
+        default="",
+        metadata={
+            "help": (
+                "block size to use instead of a search, such as '8x8x4' (rows, "
+                "contraction, columns); dots that it does not fit are skipped"
+            )
+        },
+    )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Choose the blocks of the entry function's products; NIR_LOW007 for `tiles` that are

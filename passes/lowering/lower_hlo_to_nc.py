@@ -1,6 +1,6 @@
 """The pass that lowers the hlo entry function to the virtual phase of nc."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
@@ -17,30 +17,39 @@ from neuronir.passes.lowering.layouts.demand import DEPTH
 
 @dataclass(frozen=True)
 class LowerHloToNc(ModulePass):
-    """Lower hlo to nc.
+    """Lower hlo to nc instructions, choosing layouts on the way.
 
-    The entry function, without calls and loops (hlo-inline, hlo-unroll-while), becomes the `main`
-    function of an nc program at the virtual phase: layouts are chosen, dots and convolutions become
-    tiles of matmuls, constants go into the weight stream. Which operand of a product is stationary,
-    and which normalisations have their rows along partitions, is what hlo-assign-layouts has noted;
-    where it has not, each product is decided on by itself, and rows lie on the free axis.
-    `lookahead`: how many ops downstream users are looked at for the layout of a value. The target
-    is the option, or else the module attribute `nc.machine`. Equal layers that follow each other
-    become one function that a loop calls, in which the addresses of constants and parameters move
-    with the round, if that replaces at least `layers` instructions in all (0: none do). Large
-    products of two matrices go block by block, as hlo-choose-blocks has noted; where it has not,
-    they go tile by tile as all that does not fit into SBUF. Where all of the contraction is one
-    block, a panel of columns stays in SBUF: the first rows begin with some of its columns while it
-    is loaded, and DVE transposes a share of the other rows. The statistics say with what a product
-    begins, and how many of its transposes are DVE's.
-    What both ACT and DVE can do is written for one of them, results in PSUM for ACT:
-    nc-balance-evictions divides it.
+    The entry function, without calls and loops (hlo-inline, hlo-unroll-while), becomes the
+    function `main` of an nc program in phase virtual. The pass chooses layouts, tiles dots and
+    convolutions into matmuls, and puts constants into the weight stream. Stationary operands and
+    the partition dimension of norms are those of hlo-assign-layouts; without its attributes, each
+    op is decided locally, and rows are in the free dimension.
+
+    Consecutive equal layers become one function that a loop calls; the addresses of constants and
+    parameters depend on the loop variable. Large dots are blocked as hlo-choose-blocks decided;
+    without its attribute, they are tiled like all values that do not fit in SBUF. If a block
+    covers the whole contraction, a panel of columns stays in SBUF, the first rows begin while it
+    is loaded, and DVE transposes a share of the other rows. Work that ACT and DVE can both execute
+    is emitted for one of them (ACT for results in PSUM); nc-balance-evictions redistributes it.
     """
 
     name = "lower-hlo-to-nc"
-    target: str = ""
-    layers: int = 2000
-    lookahead: int = DEPTH
+    target: str = field(
+        default="", metadata={"help": "machine; default: the module attribute nc.machine"}
+    )
+    layers: int = field(
+        default=2000,
+        metadata={
+            "help": (
+                "smallest number of instructions that a function for equal layers must "
+                "replace; 0: no such functions"
+            )
+        },
+    )
+    lookahead: int = field(
+        default=DEPTH,
+        metadata={"help": "number of ops downstream whose layouts influence the layout of a value"},
+    )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         attr = op.attributes.get("nc.machine")

@@ -1,7 +1,7 @@
 """nc-allocate: addresses of buffers in SBUF and of variables in HBM."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
@@ -30,23 +30,44 @@ from neuronir.passes.nc.rewrite import write_order
 
 @dataclass(frozen=True)
 class NcAllocate(ModulePass):
-    """Give every buffer of SBUF and every variable an address.
+    """Assign addresses to SBUF buffers and variables.
 
-    Buffers of PSUM have theirs from nc-assign-banks; in a function where one has none, all of them
-    take the first bank that is empty. `sbuf`: bytes per partition to use, in place of the
-    machine's; what does not fit is an error that says by how much (nc-spill makes it fit).
-    `search`: how long to search for a packing where putting down buffers one by one leaves gaps
-    that matter, in steps times buffers; 0 not to. `ring`: bytes per partition that the ring of the
-    weight stream may take, 0 for all that is left: it bounds how far weights are loaded ahead.
-    `loops`: whether inputs that are loaded behind a loop get bytes, where there are such, that the
-    loop does not use, so that they are loaded while it runs.
+    PSUM buffers keep the addresses of nc-assign-banks; in a function in which one has none, all
+    take the first empty bank. Buffers that do not fit are the error NCC_EOOM002, which reports the
+    missing bytes (nc-spill makes a program fit).
     """
 
     name = "nc-allocate"
-    sbuf: int = 0
-    search: int = 1_000_000
-    ring: int = 0
-    loops: bool = True
+    sbuf: int = field(
+        default=0, metadata={"help": "bytes per partition to use; 0: those of the machine"}
+    )
+    search: int = field(
+        default=1_000_000,
+        metadata={
+            "help": (
+                "effort of the search for a packing if greedy placement leaves gaps, in"
+                " steps times buffers; 0: greedy only"
+            )
+        },
+    )
+    ring: int = field(
+        default=0,
+        metadata={
+            "help": (
+                "bytes per partition for the ring of the weight stream, which limits "
+                "prefetching; 0: all free bytes"
+            )
+        },
+    )
+    loops: bool = field(
+        default=True,
+        metadata={
+            "help": (
+                "give inputs that are loaded after a loop bytes that the loop does not "
+                "use, so that they are loaded during the loop"
+            )
+        },
+    )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Allocate the buffers of every function, and the variables."""

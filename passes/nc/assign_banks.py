@@ -34,14 +34,21 @@ from neuronir.passes.statistics import gains, record
 
 @dataclass(frozen=True)
 class NcAssignBanks(ModulePass):
-    """Give every buffer of PSUM its banks, which nc-allocate leaves as they are.
+    """Assign PSUM banks to buffers.
 
-    `rotate`: whether buffers take the banks in turn, so that PE runs ahead of those who read its
-    results; else the first one that is empty. A buffer that finds no room is the error NCC_EOOM002.
+    nc-allocate keeps these addresses. A buffer that does not fit is the error NCC_EOOM002.
     """
 
     name = "nc-assign-banks"
-    rotate: bool = True
+    rotate: bool = field(
+        default=True,
+        metadata={
+            "help": (
+                "take the bank that has been empty longest, so that PE can run ahead; "
+                "otherwise the first empty bank"
+            )
+        },
+    )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Set the addresses of the PSUM buffers of every function."""

@@ -1,6 +1,6 @@
 """nc-balance-evictions: what ACT and DVE both can do goes to the one that is done with it first."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects import scf
@@ -25,19 +25,21 @@ from neuronir.passes.statistics import record
 
 @dataclass(frozen=True)
 class NcBalanceEvictions(ModulePass):
-    """Balance ACT and DVE: copies, scaling, added numbers and relu go to either.
+    """Distribute work that ACT and DVE can both execute over the two engines.
 
-    Results that leave PSUM, and everything else that both engines can do with the same bits as the
-    result, go in program order to the engine that has done it first: after all work that it has
-    been given so far, and not before its operands could be there, which takes longer from another
-    engine. Program order says little of what is far apart: an engine is never taken to be more than
-    `window` ns behind the other (0: without a limit). A loop counts with all its rounds for what
-    follows; in an innermost one, whose rounds overlap, both engines get the same share of a round,
-    whatever its order.
+    Evictions of PSUM and other instructions that both engines execute with bit-identical results
+    (copies, scaling, addition of a scalar, relu) are assigned in program order to the engine that
+    completes them first. The completion time includes the work assigned so far and the
+    availability of the operands, which takes longer from another engine. Program order says little
+    about distant instructions, so neither engine is assumed to be more than `window` ns behind the
+    other. A loop counts with all its iterations. In an innermost loop, whose iterations overlap,
+    both engines get equal shares of an iteration.
     """
 
     name = "nc-balance-evictions"
-    window: int = 2000
+    window: int = field(
+        default=2000, metadata={"help": "largest distance of the two engines in ns; 0: unlimited"}
+    )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Give each instruction that both can do its engine, in every function of the module."""

@@ -29,10 +29,10 @@ _Memory = SSAValue | str
 
 @dataclass(frozen=True)
 class NcDce(ModulePass):
-    """Remove instructions whose results nobody reads, and buffers and variables without use.
+    """Remove instructions whose results have no users, and unused buffers and variables.
 
-    Writes of inputs and outputs stay, and whatever they need. A buffer that is handed to a call, or
-    to anything else but an instruction, counts as read.
+    Writes to inputs and outputs, and their operands, stay. A buffer that is passed to a call or to
+    an op that is not an instruction counts as used.
     """
 
     name = "nc-dce"

@@ -7,7 +7,7 @@ attention go from there into their maxima and exponentials.
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import MemRefType, ModuleOp
@@ -33,14 +33,17 @@ away: the schedule needs the others to run ahead."""
 
 @dataclass(frozen=True)
 class NcForwardPsum(ModulePass):
-    """Leave copies out of PSUM away that only DVE and ACT read: they read PSUM itself.
+    """Forward PSUM copies to their users when all users can read PSUM directly (DVE and ACT).
 
-    A copy goes where the machine allows that for all who read it, and where program order then
-    keeps at most `banks` banks of PSUM live at once (0: half of the machine's).
+    A copy is removed if the machine allows all of its users to read PSUM, and if at most `banks`
+    PSUM banks are then live at once in program order.
     """
 
     name = "nc-forward-psum"
-    banks: int = 0
+    banks: int = field(
+        default=0,
+        metadata={"help": "largest number of live PSUM banks; 0: half of the machine's banks"},
+    )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrite every block of straight-line code of the module."""

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from math import isfinite
 
@@ -72,30 +72,59 @@ _WORTH = 0.98
 
 @dataclass(frozen=True)
 class NcOrder(ModulePass):
-    """Give every instruction an engine and a place in that engine's stream.
+    """Assign an engine to every instruction and schedule the streams of the engines.
 
-    `window`: how many places an instruction may move ahead of the first one not yet started.
-    `narrow`: a window in which straight-line code outside of loops is ordered as well (0: none), as
-    what is urgent by the chain behind it can still hold up an engine that others wait for.
-    `unroll`: loops of at most this many instructions in all are written out; where loops are
-    pipelined, innermost ones of 32 rounds or more are not.
-    `prefetch`: whether loops over layers load ahead for their next round.
-    `rotate`: whether they also do ahead what their next round does before it needs weights.
-    `pipeline`: whether the rounds of the other innermost loops are overlapped.
-    `piece`: bytes of the pieces, at least, in which values that the program left in HBM are loaded
-    outside of loops (0: whole), so that they can be used while the rest is on its way.
-    `sbuf`: bytes per partition to plan with, in place of the machine's.
+    Straight-line code is list-scheduled with the cost model, and innermost loops are
+    software-pipelined. Loops over layers prefetch the weights of their next iteration. [The nc
+    dialect](nc-dialect.md#passes) describes the algorithm.
     """
 
     name = "nc-order"
-    window: int = 384
-    narrow: int = 64
-    unroll: int = 2000
-    prefetch: bool = True
-    rotate: bool = True
-    pipeline: bool = True
-    piece: int = PIECE
-    sbuf: int = 0
+    window: int = field(
+        default=384,
+        metadata={
+            "help": (
+                "number of positions by which an instruction may move ahead of the "
+                "first one that has not started"
+            )
+        },
+    )
+    narrow: int = field(
+        default=64,
+        metadata={"help": "second window to try for straight-line code outside loops; 0: none"},
+    )
+    unroll: int = field(
+        default=2000,
+        metadata={
+            "help": (
+                "largest number of instructions of an unrolled loop; pipelined "
+                "innermost loops of 32 or more iterations are not unrolled"
+            )
+        },
+    )
+    prefetch: bool = field(
+        default=True,
+        metadata={"help": "let loops over layers load the weights of their next iteration"},
+    )
+    rotate: bool = field(
+        default=True,
+        metadata={"help": "let them also execute work of the next iteration that needs no weights"},
+    )
+    pipeline: bool = field(
+        default=True, metadata={"help": "overlap the iterations of other innermost loops"}
+    )
+    piece: int = field(
+        default=PIECE,
+        metadata={
+            "help": (
+                "smallest size in bytes of the pieces in which values that the program "
+                "wrote to HBM are loaded outside loops; 0: not split"
+            )
+        },
+    )
+    sbuf: int = field(
+        default=0, metadata={"help": "bytes per partition to plan with; 0: those of the machine"}
+    )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Order every function of the module."""

@@ -45,13 +45,13 @@ Chains = list[tuple[int, int]]
 
 @dataclass(frozen=True)
 class NcOrderTriggers(ModulePass):
-    """Put the transfers that each engine starts into the order in which they can begin.
+    """Reorder the transfers that each engine triggers by the time at which they can start.
 
-    In straight-line code and in the rounds of innermost loops everything is timed with what it
-    really waits for, and of the transfers of an engine that one goes first which is ready and most
-    urgent; computing instructions keep their order. It is kept where that is estimated to be
-    faster. Loads of what nobody writes into bytes that a loop does not use go in front of the loop.
-    Functions that nc-order has not ordered stay as they are written.
+    The pass estimates the timing of straight-line code and of iterations of innermost loops with
+    all waits. Each engine triggers the ready transfer that is most urgent; compute instructions
+    keep their order. The new order is kept if it is estimated to be faster. A load moves before a
+    loop if nothing writes its source and the loop does not use its bytes. Functions that nc-order
+    did not schedule are not changed.
     """
 
     name = "nc-order-triggers"

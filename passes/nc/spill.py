@@ -5,7 +5,7 @@ A buffer that one DMA has filled from a constant or an input, or one instruction
 before, that is the only time. Stores and reloads carry the attribute nc.spill.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -38,21 +38,35 @@ _SHARES = (1.0, 0.95, 0.85, 0.7, 0.55)
 
 @dataclass(frozen=True)
 class NcSpill(ModulePass):
-    """Put buffers into HBM for a while, so that nc-allocate can place them all.
+    """Spill or rematerialise SBUF buffers until nc-allocate can place them all.
 
-    A function whose buffers can be placed as they are stays as it is. Of others those that are live
-    at once are made fewer, until all can be placed: packing is tried each time. `sbuf`: bytes per
-    partition to use, in place of the machine's. `rematerialise`: whether what came from a constant,
-    an input, a memset or an iota is made again, and not stored, and only then where nobody reads it
-    before. `parts`: whether parts of a buffer that are used apart are spilled apart, where that
-    moves fewer bytes. `search`: as of nc-allocate.
+    A function whose buffers fit is not changed. Otherwise the pass reduces the live buffers until
+    packing succeeds.
     """
 
     name = "nc-spill"
-    sbuf: int = 0
-    rematerialise: bool = True
-    parts: bool = True
-    search: int = 1_000_000
+    sbuf: int = field(
+        default=0, metadata={"help": "bytes per partition to use; 0: those of the machine"}
+    )
+    rematerialise: bool = field(
+        default=True,
+        metadata={
+            "help": (
+                "recompute values that come from a constant, an input, a memset or an "
+                "iota instead of storing them; if nothing read them before, only the "
+                "later fill remains"
+            )
+        },
+    )
+    parts: bool = field(
+        default=True,
+        metadata={
+            "help": ("spill parts of buffers that are used separately if that moves fewer bytes")
+        },
+    )
+    search: int = field(
+        default=1_000_000, metadata={"help": "effort of the packing search, as for nc-allocate"}
+    )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Make every function fit; NCC_EOOM002 for one that spilling does not make fit."""

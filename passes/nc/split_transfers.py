@@ -6,7 +6,7 @@ when their piece is there, and what is done early is stored early.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import cast
 
@@ -44,18 +44,20 @@ _RUN = 4096
 
 @dataclass(frozen=True)
 class NcSplitTransfers(ModulePass):
-    """Cut transfers between HBM and SBUF into pieces of at least `piece` bytes (0: none), along
-    their outermost dimension and, where that leaves single rows, along the next one.
+    """Split large transfers between HBM and SBUF into pieces.
 
-    In loops only what stores is cut: what loads is under way before it is needed, as is the weight
-    stream, which stays whole. So do transfers of functions that nc-order has not ordered: what is
-    written by hand is done as it is written. nc-order has cut the loads of what the program itself
-    left in HBM, to use the pieces in their order; those of inputs and constants are cut here, as
-    nc-spill does only whole ones again.
+    A transfer is split along its outermost dimension and, if that leaves single rows, along the
+    next one. In loops only stores are split, because loads are prefetched. The weight stream and
+    functions that nc-order did not schedule are not changed. nc-order splits loads of values that
+    the program itself wrote; loads of inputs and constants are split here, because nc-spill
+    rematerialises only whole loads.
     """
 
     name = "nc-split-transfers"
-    piece: int = PIECE
+    piece: int = field(
+        default=PIECE,
+        metadata={"help": "smallest size of a piece in bytes; 0: no transfer is split"},
+    )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Cut the transfers of every function."""

@@ -38,7 +38,7 @@ from neuronir.passes.statistics import record
 
 @dataclass(frozen=True)
 class NcSynchronise(ModulePass):
-    """Insert the waits that dependences between engines need, and no others."""
+    """Insert the waits that dependences between engines require, and no others."""
 
     name = "nc-synchronise"
 

@@ -40,7 +40,10 @@ _WITHOUT_TILES = ("register_load", "barrier")
 
 @dataclass(frozen=True)
 class NcVerifyMachine(ModulePass):
-    """Check every instruction and buffer; the first thing that is wrong is the error NIR_NC010."""
+    """Check every instruction and buffer against the limits of the machine.
+
+    The first violation is the error NIR_NC010.
+    """
 
     name = "nc-verify-machine"
 

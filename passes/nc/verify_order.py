@@ -50,18 +50,19 @@ _SNAPSHOTS: "WeakKeyDictionary[ModuleOp, Snapshot]" = WeakKeyDictionary()
 
 @dataclass(frozen=True)
 class NcVerifyOrder(ModulePass):
-    """Check that every output has the values that it had where this pass was named before.
+    """Check that passes preserve the values that each instruction reads.
 
-    Named in front of passes that reorder, rename or place, and behind them. Each value is followed
-    from the inputs through all buffers, byte for byte: an instruction must read from each byte what
-    the same instruction has written there before, whatever the buffer is called and wherever it
-    lies (flow dependences), and nothing may come in between (anti and output dependences). Of long
-    loops the first and last iterations are gone through. The first instruction that reads something
-    else is the error NIR_NC011. `piece`: as of nc-order or nc-split-transfers.
+    Run it before and after passes that reorder, rename or allocate: `-p
+    nc-verify-order,nc-order,nc-verify-order`. The first run records the program, and the next one
+    compares. Each value is followed byte by byte from the inputs through all buffers. An
+    instruction must read from each byte what the same instruction wrote there before, whatever the
+    name and address of the buffer (flow dependences), without writes in between (anti and output
+    dependences). For long loops the first and last iterations are checked. The first violation is
+    the error NIR_NC011.
     """
 
     name = "nc-verify-order"
-    piece: int = PIECE
+    piece: int = field(default=PIECE, metadata={"help": "as for nc-order or nc-split-transfers"})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Compare with the module as it was remembered, and remember it; it is not changed but for

@@ -1,6 +1,6 @@
 """tile-assign-layouts: every value on the chip gets a layout, and changes of layout are written."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -14,14 +14,15 @@ from neuronir.passes.tile.plugins import load_rules
 
 @dataclass(frozen=True)
 class TileAssignLayouts(ModulePass):
-    """Choose the layout of every value that lies on the chip, as the encoding of its type.
+    """Assign a layout to every on-chip value, as the encoding of its type.
 
-    Loads, stores and changes of layout become `tile.convert_layout`. `target`: the machine, or else
-    `nc.machine` says.
+    Loads, stores and layout changes become `tile.convert_layout`.
     """
 
     name = "tile-assign-layouts"
-    target: str = ""
+    target: str = field(
+        default="", metadata={"help": "machine; default: the module attribute nc.machine"}
+    )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         load_rules()

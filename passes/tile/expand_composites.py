@@ -49,12 +49,12 @@ KEPT = frozenset(COMPOSITES)
 
 @dataclass(frozen=True)
 class TileExpandComposites(ModulePass):
-    """Take composites apart that no single instruction computes, and join reductions of reductions.
+    """Expand composites that no single instruction computes, and merge nested reductions.
 
-    Softmax, layer norm and RMS norm become their reductions and elementwise ops, so that what is
-    around them can be tiled and fused with each part. Each reader of a view (a broadcast, a
-    reshape, a transpose, an iota or a constant number) gets a view of its own, since two readers
-    may need different parts of it. Loops of a known number of rounds become `scf.for`.
+    Softmax, layer norm and RMS norm become reductions and elementwise ops, so that neighbouring
+    ops can be tiled and fused with each part. Each user of a view (a broadcast, reshape,
+    transpose, iota or constant) gets its own view, because two users may need different parts.
+    Loops with a known trip count become `scf.for`.
     """
 
     name = "tile-expand-composites"

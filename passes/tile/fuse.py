@@ -1,7 +1,7 @@
 """tile-fuse: groups of ops become loops over tiles."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects import scf
@@ -24,16 +24,19 @@ from neuronir.passes.tile.residency import may_stay, settle
 
 @dataclass(frozen=True)
 class TileFuse(ModulePass):
-    """Group ops and work on each group tile by tile, in loops over axes that its values share.
+    """Fuse ops into groups, and write each group as a loop over tiles.
 
-    Neighbours form a group where that is estimated to be faster than one after the other. A group
-    of which all values fit into SBUF has no loop. `target`: the machine, or else `nc.machine`
-    says. `room`: of SBUF, what values of a group may take, in percent.
+    Neighbouring ops form a group if that is estimated to be faster than executing them one after
+    the other. A group whose values all fit in SBUF needs no loop.
     """
 
     name = "tile-fuse"
-    target: str = ""
-    room: int = 80
+    target: str = field(
+        default="", metadata={"help": "machine; default: the module attribute nc.machine"}
+    )
+    room: int = field(
+        default=80, metadata={"help": "largest share of SBUF for the values of a group, in percent"}
+    )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         load_rules()

@@ -1,6 +1,6 @@
 """lower-tile-to-nc: from the tiled level to the virtual phase of nc."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import cast
 
 from xdsl.context import Context
@@ -51,14 +51,16 @@ RULES = (
 
 @dataclass(frozen=True)
 class LowerTileToNc(ModulePass):
-    """Lower tiles in layouts to instructions: one rule an op, which chooses instructions only.
+    """Lower tiles with layouts to nc instructions, one rule for each op.
 
-    Loops become loops, slices become addresses that move with the round, changes of layout become
-    transfers, transposes and copies. `target`: the machine, or else `nc.machine` says.
+    Loops stay loops, slices become addresses that depend on the loop variable, and layout
+    conversions become transfers, transposes and copies. Layouts are not changed.
     """
 
     name = "lower-tile-to-nc"
-    target: str = ""
+    target: str = field(
+        default="", metadata={"help": "machine; default: the module attribute nc.machine"}
+    )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         load_rules()

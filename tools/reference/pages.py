@@ -2,12 +2,11 @@
 
 from pathlib import Path
 
-from neuronir.cli.neuron_opt_lists import document_passes
 from neuronir.diagnostics.codes import codes_markdown
-from neuronir.registry import Registry
 from neuronir.targets.simulator.report_fields import fields_markdown
 from tools.reference.commands import commands_page
 from tools.reference.dialects import hlo_page, nc_page, tile_page
+from tools.reference.passes import passes_page
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -17,7 +16,7 @@ def pages() -> dict[str, str]:
     report = (DOCS / "report.md").read_text()
     head = report[: report.index("## report.json")]
     return {
-        "passes.md": document_passes(Registry.discover()),
+        "passes.md": passes_page(),
         "report.md": head + fields_markdown(),
         "error-codes.md": codes_markdown(),
         "reference-hlo.md": hlo_page(),

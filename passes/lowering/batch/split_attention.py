@@ -9,7 +9,7 @@ tile writes its own part (products/in_place.py).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from typing import cast
 
@@ -41,14 +41,20 @@ _VIEWS = (ConcatenateOp, ReshapeOp, TransposeOp)
 class HloSplitAttention(ModulePass):
     """Compute attention with short rows by tiles of its batch and heads.
 
-    `columns`: elements of a row of scores, over the heads of a tile; 0 for a bank of PSUM. Rows
-    longer than a bank are left to the lowering. The target is the option, or else the module
-    attribute `nc.machine`; without either the module is left as it is.
+    Rows longer than a PSUM bank are left to the lowering. Without a target, the module is not
+    changed.
     """
 
     name = "hlo-split-attention"
-    target: str = ""
-    columns: int = 0
+    target: str = field(
+        default="", metadata={"help": "machine; default: the module attribute nc.machine"}
+    )
+    columns: int = field(
+        default=0,
+        metadata={
+            "help": ("elements in a row of scores, over the heads of a tile; 0: one PSUM bank")
+        },
+    )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Split the attentions of the entry function."""

@@ -8,7 +8,7 @@ intermediates are as many times smaller.
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, TensorType, i64
@@ -38,18 +38,21 @@ MOST_ACROSS = 2000
 
 @dataclass(frozen=True)
 class HloSplitBatch(ModulePass):
-    """Compute the batch in strands whose tensor and vector phases overlap.
+    """Split the batch into strands whose tensor and vector phases overlap.
 
-    Strands drift apart until one's long products lie beside another's vector phases, which takes
-    them across the borders of layers: those are written out then. In programs of very many ops
-    each layer is left for all strands at once instead, so that layers can be repeated in a loop.
-    `strands`: how many; 0 for two where that is estimated to be faster. The target is the option,
-    or else the module attribute `nc.machine`; without either the module is left as it is.
+    The strands are staggered, so that long matmuls of one strand run beside vector phases of
+    another. Strands cross layer boundaries, and layers are unrolled. In programs with very many
+    ops, all strands leave each layer together, so that layers can form a loop. Without a target,
+    the module is not changed.
     """
 
     name = "hlo-split-batch"
-    target: str = ""
-    strands: int = 0
+    target: str = field(
+        default="", metadata={"help": "machine; default: the module attribute nc.machine"}
+    )
+    strands: int = field(
+        default=0, metadata={"help": "number of strands; 0: two if that is estimated to be faster"}
+    )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Split the entry function."""

@@ -1,7 +1,7 @@
 """hlo-tile-batch: the part of a convolutional network whose activations are large, by parts of the
 batch one after the other, so that no more than a part's activations are alive at once."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 
 from xdsl.context import Context
@@ -29,18 +29,18 @@ way."""
 class HloTileBatch(ModulePass):
     """Compute large activations of a convolutional network by parts of the batch.
 
-    Where a value with a batch dimension takes more than a fifth of SBUF, it and all that leads to
-    it, through ops that treat the parts of a batch alike, is written once for each part, one after
-    the other, in as many equal parts as make the largest value small enough. What other ops read is
-    put together again, and must itself be small: else nothing is changed. Filters are used by all
-    parts while they are on the chip. `parts`: how many; 0 for the fewest that fit. The target is
-    the option, or else the module attribute `nc.machine`; without either the module is left as it
-    is.
+    If a value with a batch dimension exceeds a fifth of SBUF, the pass replicates it and the ops
+    that lead to it once for each part of the batch, in as few equal parts as make the largest
+    value fit. The ops must treat the elements of the batch alike. Values with other users are
+    concatenated again and must be small; otherwise nothing changes. All parts use a filter while
+    it is on the chip. Without a target, the module is not changed.
     """
 
     name = "hlo-tile-batch"
-    target: str = ""
-    parts: int = 0
+    target: str = field(
+        default="", metadata={"help": "machine; default: the module attribute nc.machine"}
+    )
+    parts: int = field(default=0, metadata={"help": "number of parts; 0: as few as fit"})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Tile the entry function."""

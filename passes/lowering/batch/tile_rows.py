@@ -1,7 +1,7 @@
 """hlo-tile-rows: activations that are too large for SBUF, by bands of rows, depth first."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from math import prod
 
@@ -37,19 +37,26 @@ LONGEST = 64
 class HloTileRows(ModulePass):
     """Compute activations that are too large for SBUF by bands of rows.
 
-    Where what a convolution, a pooling or an elementwise op reads and makes takes most of SBUF, it
-    and the ops that read the result are written once for each band of rows, band by band through
-    all of them, so that no more than a few bands are alive at once. Windows reach over the border
-    of a band: the rows there are computed for both bands. Where that would be more than 15 % of the
-    work, the ops in front are separated from those behind, with the activation between them put
-    together again. `bands`: how many, of all activations; 0 for as few as fit, of those that are
-    too large. The target is the option, or else the module attribute `nc.machine`; without either
-    the module is left as it is.
+    If the operands and the result of a convolution, a pooling or an elementwise op take most of
+    SBUF, the pass replicates the op and its users once for each band of rows, depth first, so that
+    only a few bands are live at once. Windows overlap the boundaries of bands, and rows there are
+    computed for both bands. If that exceeds 15 % of the work, the chain of ops is split, and the
+    activation between the two parts is concatenated. Without a target, the module is not changed.
     """
 
     name = "hlo-tile-rows"
-    target: str = ""
-    bands: int = 0
+    target: str = field(
+        default="", metadata={"help": "machine; default: the module attribute nc.machine"}
+    )
+    bands: int = field(
+        default=0,
+        metadata={
+            "help": (
+                "number of bands of all activations; 0: as few as fit, for activations "
+                "that are too large"
+            )
+        },
+    )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Tile the entry function."""

@@ -1,0 +1,23 @@
+// neuron-opt -p hlo-unroll-while{mode="unroll"},hlo-canonicalize,hlo-dce
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %start = hlo.constant dense<0> : tensor<i32>
+  %t = hlo.tuple %start, %x : (tensor<i32>, tensor<4xf32>) -> tuple<tensor<i32>, tensor<4xf32>>
+  %w = hlo.while %t ({
+  ^bb0(%s: tuple<tensor<i32>, tensor<4xf32>>):
+    %i = hlo.get_tuple_element %s index = 0 : (tuple<tensor<i32>, tensor<4xf32>>) -> tensor<i32>
+    %n = hlo.constant dense<2> : tensor<i32>
+    %p = hlo.compare %i, %n direction = LT : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    hlo.return %p : tensor<i1>
+  }, {
+  ^bb0(%s: tuple<tensor<i32>, tensor<4xf32>>):
+    %i = hlo.get_tuple_element %s index = 0 : (tuple<tensor<i32>, tensor<4xf32>>) -> tensor<i32>
+    %v = hlo.get_tuple_element %s index = 1 : (tuple<tensor<i32>, tensor<4xf32>>) -> tensor<4xf32>
+    %one = hlo.constant dense<1> : tensor<i32>
+    %j = hlo.add %i, %one : tensor<i32>
+    %v2 = hlo.sine %v : tensor<4xf32>
+    %r = hlo.tuple %j, %v2 : (tensor<i32>, tensor<4xf32>) -> tuple<tensor<i32>, tensor<4xf32>>
+    hlo.return %r : tuple<tensor<i32>, tensor<4xf32>>
+  }) : tuple<tensor<i32>, tensor<4xf32>>
+  %o = hlo.get_tuple_element %w index = 1 : (tuple<tensor<i32>, tensor<4xf32>>) -> tensor<4xf32>
+  func.return %o : tensor<4xf32>
+}
