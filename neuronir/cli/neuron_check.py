@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from neuronir import __version__
 from neuronir.cli.bindings_args import add_bindings, bindings_of
-from neuronir.cli.program import INTERNAL, OK, USER_ERROR, Parser, guarded
+from neuronir.cli.program import INTERNAL, OK, USER_ERROR, Parser, UsageError, guarded
 from neuronir.dialects.support.diagnostics import Message, handling
 from neuronir.dialects.support.output import write_stdout
 from neuronir.driver.check import Report, check_model
@@ -52,7 +52,22 @@ def build_parser() -> Parser:
         action="store_true",
         help="compile in each precision: simulated time, and error against fp32",
     )
-    group.add_argument("--inputs", metavar="FILE.npz", help="else inputs are random numbers")
+    group.add_argument(
+        "--localize",
+        action="store_true",
+        help="find the first op at which the compiled numbers leave the interpreter's",
+    )
+    group.add_argument(
+        "--inputs", metavar="FILE.npz", help="for --accuracy, else inputs are random numbers"
+    )
+    group.add_argument(
+        "--auto-cast",
+        choices=("none", "matmult", "all"),
+        help="precision of --localize (default: matmult)",
+    )
+    group.add_argument(
+        "--first", metavar="FIRST.npz", help="write what the first wrong op of --localize reads"
+    )
     group.add_argument("--weights", metavar="FILE.npz", help="bind these inputs as constants")
     add_bindings(parser.add_argument_group("what the model leaves open"))
     return parser
@@ -63,6 +78,12 @@ def _main(words: list[str]) -> int:
 
     args = build_parser().parse_args(words)
     options = CompileOptions(bindings=bindings_of(args), framework=args.framework)
+    if args.localize:
+        from neuronir.cli.neuron_check_localize import localized
+
+        return localized(args, options)
+    if args.auto_cast or args.first:
+        raise UsageError("--auto-cast and --first go with --localize")
     if args.accuracy:
         return _accuracy(args, options)
     try:

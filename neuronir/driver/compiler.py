@@ -64,6 +64,8 @@ class CompiledResult:
     name: str = "<input>"
     program: Program | None = None
     timer: Timer = field(default_factory=Timer)
+    tiled: bool = False
+    """Whether the module has been through phase `tiled`."""
 
     @property
     def encoding(self) -> Encoding:
@@ -122,15 +124,29 @@ def compile_text(
     return _Compile(Chunk(text, name, kind), get_target(target), options or CompileOptions()).run()
 
 
-class _Compile:
-    """One compile."""
+def compile_module(
+    module: ModuleOp, target: str, options: CompileOptions, *, name: str = "<input>"
+) -> CompiledResult:
+    """Go on from a module in phase `options.compile_from`, which is left as it is."""
+    return _Compile(Chunk("", name, "mlir"), get_target(target), options, module).run()
 
-    def __init__(self, chunk: Chunk, target: TargetLike, options: CompileOptions) -> None:
+
+class _Compile:
+    """One compile; of a module where there is one, else of what the chunk holds."""
+
+    def __init__(
+        self,
+        chunk: Chunk,
+        target: TargetLike,
+        options: CompileOptions,
+        module: ModuleOp | None = None,
+    ) -> None:
         frozen = {name: _frozen(array) for name, array in options.weights.items()}
         options = replace(options, weights=frozen)
         self.chunk = _bound(chunk, options)
         self.target = target
         self.options = options
+        self.given = module
         if target.machine.name != target.name:
             raise NeuronError(
                 "NIR_TARGET",
@@ -237,6 +253,7 @@ class _Compile:
                     self.passes(phase, module, done, step)
                     self.after(phase, module, text, dump=final)
             result.phase = phase
+            result.tiled |= phase == "tiled"
         return result
 
     def faster(self, result: CompiledResult, last: str) -> CompiledResult:
@@ -262,7 +279,10 @@ class _Compile:
         """The input, with weights bound, and marked with its phase and machine."""
         phase = self.options.compile_from
         with self.options.progress("parsed"), self.timer.step("parsed"):
-            module = parse(self.chunk, self.registry.context())
+            if self.given is not None:
+                module = self.given.clone()
+            else:
+                module = parse(self.chunk, self.registry.context())
             self.check_phase(module, phase)
             if self.options.weights and self.chunk.model is None:
                 if self.first > 0:
@@ -346,7 +366,7 @@ class _Compile:
             with timer.step("(verify nc)"):
                 runner.check_border(module, phase)
         except RunFailure as failure:
-            if failure.internal:
+            if failure.internal and self.options.reproducers:
                 pipelines = [text for text, _ in done]
                 write_reproducer(failure, self.load, pipelines, self.registry, self.chunk.name)
             raise

@@ -32,7 +32,8 @@ class CompileOptions:
     `narrow_integers` 64-bit integers are computed in 32 bits, which is the default (None) for
     models of frameworks whose indices always have 64, and not for HLO. `tiling` says whether the
     program goes through phase `tiled`: "auto" where that makes it faster, "always" or "never".
-    `progress` is entered round each phase with its name.
+    `progress` is entered round each phase with its name. `reproducers` are written where a pass
+    fails by a fault of ours.
     """
 
     auto_cast: str = "matmult"
@@ -48,6 +49,7 @@ class CompileOptions:
     narrow_integers: bool | None = None
     tiling: str = TILINGS[0]
     progress: Progress = no_progress
+    reproducers: bool = True
 
     def text(self) -> str:
         """The options that decide what comes out, in one fixed spelling."""
