@@ -21,6 +21,7 @@ from neuronir.driver.options import CompileOptions
 from neuronir.driver.watch import block_of, fused_away, outputs_of, values_of, watched
 from neuronir.frontends.hlo_text import import_hlo_text
 from neuronir.passes.lowering.rules import elementwise
+from neuronir.targets.encoding.from_ir import program_from_module
 from neuronir.targets.simulator.timing_code import instructions_of
 from tests.corpus import CORPUS, program_args
 
@@ -105,11 +106,10 @@ def _spoiled(
     monkeypatch: pytest.MonkeyPatch, name: str, spoil: Callable[[Instruction], bool]
 ) -> list[str]:
     """Spoil an instruction of one op of every program that is made; the opcodes that were."""
-    make = compiler.program_from_module
     done: list[str] = []
 
     def made(*args: Any) -> Program:
-        program = make(*args)
+        program = program_from_module(*args)
         for streams in program.streams.values():
             for items in streams.values():
                 for i in instructions_of(items):
@@ -117,7 +117,7 @@ def _spoiled(
                         done.append(i.opcode)
         return program
 
-    monkeypatch.setattr(compiler, "program_from_module", made)
+    monkeypatch.setattr("neuronir.driver.compiler.program_from_module", made)
     return done
 
 
