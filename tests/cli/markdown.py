@@ -46,7 +46,7 @@ def run_page(page: Path, sources: Path, folder: Path, environment: Mapping[str, 
         elif block.language == "console":
             for command, expected in _commands(block.text):
                 commands += 1
-                _run(command, expected, folder, environment)
+                run_command(command, expected, folder, environment)
     return commands
 
 
@@ -56,7 +56,8 @@ def _commands(text: str) -> Iterator[tuple[str, str]]:
         yield command, output
 
 
-def _run(command: str, expected: str, folder: Path, environment: Mapping[str, str]) -> None:
+def run_command(command: str, expected: str, folder: Path, environment: Mapping[str, str]) -> None:
+    """Run a command in a folder, and compare its output."""
     words = shlex.split(command)
     fails = words[0] == "not"
     done = subprocess.run(

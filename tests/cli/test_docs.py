@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.markdown import run_page
+from tests.cli.markdown import blocks, run_command, run_page
 from tools.reference.pages import DOCS
 from tools.reference.pages import pages as generated_pages
 
@@ -31,6 +31,34 @@ def test_page(page: str, tmp_path: Path) -> None:
     programs = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     environment = dict(os.environ, PYTHONPATH=str(ROOT), PATH=programs)
     assert run_page(ROOT / "docs" / page, ROOT, tmp_path, environment) > 0
+
+
+def test_profiling_page(tmp_path: Path) -> None:
+    """Its outputs are of the day; the commands must run and still say what the text is about."""
+    pytest.importorskip("bokeh")
+    programs = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    environment = dict(os.environ, PYTHONPATH=str(ROOT), PATH=programs)
+    wanted = {
+        "neuron-sim run": "tensor computes products in fp32",
+        "neuron-sim diff": "time of source ops on the critical path",
+        "neuron-check": "all outputs agree with the interpreter on mlp.hlo",
+        "not python": "first wrong: act (tanh, tensor<256x2048xf32>) at mlp.hlo:8",
+    }
+    said = []
+    for block in blocks(ROOT / "docs" / "profiling.md"):
+        if block.what == "write":
+            (tmp_path / block.name).write_text(block.text)
+        for line in block.text.splitlines():
+            if block.language != "console" or not line.startswith("$ "):
+                continue
+            line = line.removeprefix("$ ")
+            phrase = next((text for key, text in wanted.items() if line.startswith(key)), "")
+            assert phrase in block.text
+            run_command(
+                line, f"...\n...{phrase}...\n...\n" if phrase else "", tmp_path, environment
+            )
+            said.append(phrase)
+    assert set(wanted.values()) <= set(said)
 
 
 def test_generated_pages_are_up_to_date() -> None:
