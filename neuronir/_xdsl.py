@@ -1,16 +1,16 @@
-"""The one place that reaches into xDSL's internals: a faster parser that knows where ops come from,
-a faster printer, and verification that says which op is wrong.
+"""A faster parser that knows where ops come from, a faster printer, and verification that says
+which op is wrong: subclasses and functions of our own beside xDSL's.
 
-xDSL is pinned to one minor version; when it moves, this file is what to check.
+They read private members of xDSL, so when its version moves, this file is what to check (with
+dialects/support/ops.py, walking.py and cloning.py).
 """
 
 import re
 from bisect import bisect_right
-from collections.abc import Hashable, Iterator
-from contextlib import contextmanager
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import IO, Any, NoReturn, TypeVar
+from typing import IO, Any, TypeVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import (
@@ -23,20 +23,19 @@ from xdsl.dialects.builtin import (
     IntegerType,
     ModuleOp,
     StringAttr,
-    TensorType,
     UnknownLoc,
 )
-from xdsl.ir import Attribute, Block, ErasedSSAValue, IRNode, Operation, TypeAttribute
+from xdsl.ir import Attribute, Block, ErasedSSAValue, Operation, TypeAttribute
 from xdsl.parser import AttrParser, Parser
 from xdsl.parser.generic_parser import ParserState
 from xdsl.printer import Printer
-from xdsl.utils.diagnostic import Diagnostic
+from xdsl.traits import IsTerminator, NoTerminator
 from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.lexer import Input, Span, Token
 from xdsl.utils.mlir_lexer import KIND_BY_PUNCTUATION_SPELLING, MLIRLexer, MLIRToken, MLIRTokenKind
 
-from neuronir import _xdsl_ir as _xdsl_ir  # replaces functions of xDSL
 from neuronir._xdsl_verify import plan_verifier
+from neuronir.dialects.support.walking import ops_of
 
 # Groups: 1 bare identifier, 2 %identifier, 3 integer, 4 punctuation. Everything else (strings,
 # floats, hexadecimal, #attr, !type, end of file) is left to xDSL's own lexer. Possessive, or a
@@ -67,16 +66,6 @@ def trusted(class_: type[AttributeT], **parameters: Any) -> AttributeT:
     made.__dict__.update(parameters)
     return made
 
-
-def _shape(self: TensorType[Attribute]) -> tuple[int, ...]:
-    """The dimensions of a type, made once: passes ask for them all the time."""
-    known: tuple[int, ...] | None = self.__dict__.get("_dims")
-    if known is None:
-        known = self.__dict__["_dims"] = tuple(dim.data for dim in self.shape.data)
-    return known
-
-
-TensorType.get_shape = _shape  # type: ignore[method-assign]
 
 # A whole shaped type without nested types or strings: its text decides its meaning.
 _SHAPED = re.compile(r"(?:tensor|memref|vector)<[^<>\"!\n]*>")
@@ -256,26 +245,9 @@ class OpVerifyError(VerifyException):
         self.op = op
 
 
-def _raise_bare(self: Diagnostic, ir: IRNode, underlying_error: Exception) -> NoReturn:
-    raise underlying_error
-
-
-@contextmanager
-def _without_module_dump() -> Iterator[None]:
-    # Operation.emit_error prints the whole module into the exception's notes, which for a large
-    # module costs more than all verification, and which nobody wants to read.
-    original = Diagnostic.raise_exception
-    Diagnostic.raise_exception = _raise_bare  # type: ignore[method-assign]
-    try:
-        yield
-    finally:
-        Diagnostic.raise_exception = original  # type: ignore[method-assign]
-
-
 def verify_located(op: Operation) -> None:
     """Verify `op` and everything in it; raises OpVerifyError that names the first wrong op."""
-    with _without_module_dump():
-        _verify(op, set())
+    _verify(op, set())
 
 
 def _verify(op: Operation, right: set[Hashable]) -> None:
@@ -283,7 +255,7 @@ def _verify(op: Operation, right: set[Hashable]) -> None:
     for region in op.regions:
         for block in region.blocks:
             last = block.last_op
-            for inner in block.ops:
+            for inner in ops_of(block):
                 if inner.regions or inner is last or inner._successors:
                     _verify(inner, right)
                 else:
@@ -335,13 +307,49 @@ def _attribute(op: Operation, block: Block | None = None) -> None:
     """Verify `op` without what is inside, or an empty block of it; a complaint is about `op`."""
     try:
         if block is None:
-            op.verify(verify_nested_ops=False)
+            _verify_place(op)
+            op.verify_()
         else:
             block.verify()
     except OpVerifyError:
         raise
     except (VerifyException, ValueError) as error:
         raise OpVerifyError(op, one_line(str(error))) from error
+
+
+def _verify_place(op: Operation) -> None:
+    """What `op.verify` checks before the op's own rules.
+
+    It is not called itself: for an op that is wrong it prints the whole module into the notes of
+    the exception.
+    """
+    if any(isinstance(operand, ErasedSSAValue) for operand in op.operands):
+        raise ValueError("Erased SSA value is used by the operation")
+    block = op.parent
+    region = None if block is None else block.parent
+    if op.successors:
+        if block is None or region is None:
+            raise VerifyException(
+                f"Operation {op.name} with block successors does not belong to a block or a region"
+            )
+        if block.last_op is not op:
+            raise VerifyException(
+                f"Operation {op.name} with block successors must terminate its parent block"
+            )
+        if any(successor.parent is not region for successor in op.successors):
+            raise VerifyException(
+                f"Operation {op.name} is branching to a block of a different region"
+            )
+    if block is None or region is None or block.last_op is not op or op.has_trait(IsTerminator):
+        return
+    if len(region.blocks) > 1:
+        raise VerifyException(
+            f"Operation {op.name} terminates block in multi-block region but is not a terminator"
+        )
+    if region.parent is not None and not region.parent.has_trait(NoTerminator):
+        raise VerifyException(
+            f"Operation {op.name} terminates block in single-block region but is not a terminator"
+        )
 
 
 def one_line(text: str) -> str:

@@ -2,7 +2,7 @@
 
 Of each op class a plan is made once: the classes that its operands, results and properties must
 have. An op that follows the plan is right. Of any other xDSL's own verifier decides, and words the
-complaint. This file reaches into xDSL like _xdsl.py.
+complaint. Only the ops of our dialects have plans.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,6 +35,9 @@ from xdsl.irdl.constraints import (
 )
 from xdsl.traits import IsolatedFromAbove, OpTrait
 from xdsl.utils.exceptions import VerifyException
+
+from neuronir.dialects.support.ops import NeuronOp
+from neuronir.dialects.support.walking import ops_of
 
 _ONE = EqIntConstraint(1)
 _Class = type | None
@@ -179,7 +182,10 @@ class _Plan:
         if self.attributes and not _hold(self.attributes, op.attributes):
             return False
         for trait in self.traits:
-            trait.verify(op)
+            if isinstance(trait, IsolatedFromAbove):
+                _isolated(trait, op)
+            else:
+                trait.verify(op)
         return True
 
 
@@ -212,41 +218,38 @@ def _hold(entries: Sequence[_Entry], given: Mapping[str, Attribute]) -> bool:
     return True
 
 
-_isolated = IsolatedFromAbove.verify
+def _isolated(trait: IsolatedFromAbove, op: Operation) -> None:
+    """Verify that no op in `op` reads a value from outside.
 
-
-def _verify_isolated(trait: IsolatedFromAbove, op: Operation) -> None:
-    """As xDSL, which asks of each operand's owner whether `op` is among its ancestors."""
+    xDSL asks of each operand's owner whether `op` is among its ancestors.
+    """
     inside: set[int] = set()  # blocks that have been gone through, or are open
     regions = list(op.regions)
     while regions:
         region = regions.pop()
         inside.update(id(block) for block in region.blocks)
         for block in region.blocks:
-            for child in block.ops:
+            for child in ops_of(block):
                 for operand in child._operands:
-                    owner = operand.owner if type(operand) is not OpResult else operand.op.parent
+                    owner = operand.op.parent if isinstance(operand, OpResult) else operand.owner
                     if id(owner) not in inside:
-                        _isolated(trait, op)
+                        trait.verify(op)
                         return
                 if child.regions and not child.has_trait(IsolatedFromAbove):
                     regions += child.regions
 
 
-IsolatedFromAbove.verify = _verify_isolated  # type: ignore[method-assign, assignment]
-
 _planned: set[type[Operation]] = set()
 
 
 def plan_verifier(class_: type[Operation]) -> None:
-    """Let the ops of a class be verified by a plan from now on."""
+    """Let the ops of a class of ours be verified by a plan from now on; others are left alone."""
     if class_ in _planned:
         return
     _planned.add(class_)
-    find = getattr(class_, "get_irdl_definition", None)
-    if find is None:
+    if not issubclass(class_, NeuronOp):
         return
-    definition = find()
+    definition: Any = class_.get_irdl_definition()
     constraints = [d.constr for _, d in (*definition.operands, *definition.results)]
     named = [d.constr for d in (*definition.properties.values(), *definition.attributes.values())]
     if all(not c.variables() for c in (*constraints, *named)):  # else one depends on another

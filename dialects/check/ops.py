@@ -5,7 +5,6 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import Float64Type, FloatAttr, TensorType
 from xdsl.irdl import (
-    IRDLOperation,
     VarConstraint,
     base,
     irdl_op_definition,
@@ -13,8 +12,10 @@ from xdsl.irdl import (
     opt_prop_def,
 )
 
+from neuronir.dialects.support.ops import NeuronOp
 
-class ExpectOp(IRDLOperation, abc.ABC):
+
+class ExpectOp(NeuronOp, abc.ABC):
     """Compares a computed tensor with the expected one; both have the same type."""
 
     _T: ClassVar = VarConstraint("T", base(TensorType))

@@ -27,6 +27,7 @@ from xdsl.printer import Printer
 
 from neuronir.dialects.hlo.attributes import i64_array, i64_attr, ints, string_attr
 from neuronir.dialects.hlo.shape_inference import verifier_of
+from neuronir.dialects.support.ops import NeuronOp
 
 _BARE_WORD = re.compile(r"[A-Za-z_]\w*")
 
@@ -86,7 +87,7 @@ def _parse_value(parser: Parser, kind: int) -> Attribute:
     return parser.parse_attribute()
 
 
-class HloOp(IRDLOperation, abc.ABC):
+class HloOp(NeuronOp, abc.ABC):
     """Base of all hlo operations."""
 
     JUDGED_BY_TYPES: ClassVar[bool] = True

@@ -7,6 +7,7 @@ from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Operation
 
 from neuronir.dialects.hlo.semantics.registry import index_list, integer, shape_and_dtype
+from neuronir.dialects.support.walking import ops_of
 
 FLOPS = "hlo.flops"
 """The attribute that `note_flops` gives to dots and convolutions."""
@@ -41,6 +42,6 @@ def note_flops(root: Operation) -> None:
         root.attributes[FLOPS] = _count(flops)
     for region in root.regions:
         for block in region.blocks:
-            for op in block.ops:
+            for op in ops_of(block):
                 if op.regions or op.name in _PRODUCTS:
                     note_flops(op)

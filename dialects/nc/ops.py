@@ -26,7 +26,6 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
-    IRDLOperation,
     opt_prop_def,
     prop_def,
     var_operand_def,
@@ -51,6 +50,7 @@ from neuronir.dialects.nc.enums import Engine
 from neuronir.dialects.nc.opcodes import OPCODES, OpSpec
 from neuronir.dialects.nc.verify import verify_instruction
 from neuronir.dialects.support.identity import by_identity
+from neuronir.dialects.support.ops import NeuronOp
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ def _param_values(row: OpSpec, params: DictionaryAttr) -> dict[str, int | float]
 _VALUES = {name: by_identity(partial(_param_values, row)) for name, row in _ROWS.items()}
 
 
-class InstructionOp(IRDLOperation):
+class InstructionOp(NeuronOp):
     """An instruction in destination style over access patterns.
 
     `buffers` are the memrefs of the present operands, destinations first, in the order of the

@@ -17,7 +17,6 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.irdl import (
     BaseAttr,
-    IRDLOperation,
     irdl_op_definition,
     opt_prop_def,
     prop_def,
@@ -38,6 +37,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from neuronir.dialects.nc.attributes import parse_defined
 from neuronir.dialects.nc.data_types import verify_buffer_type
+from neuronir.dialects.support.ops import NeuronOp
 
 ROLLED = "nc.rolled"
 """Marks a loop that is neither written out nor pipelined: its body names the buffers that take
@@ -49,7 +49,7 @@ ROLES = ("constant", "stream")
 
 
 @irdl_op_definition
-class VariableOp(IRDLOperation):
+class VariableOp(NeuronOp):
     """A named region of HBM; kind is input, output, constant, scratch or spill.
 
     `type` is the memref of its buffer (HBM). `index` is the argument or result number. `layout`
@@ -129,7 +129,7 @@ class VariableOp(IRDLOperation):
 
 
 @irdl_op_definition
-class AddressOfOp(IRDLOperation):
+class AddressOfOp(NeuronOp):
     """The buffer of a variable."""
 
     name = "nc.address_of"
@@ -148,7 +148,7 @@ class AddressOfOp(IRDLOperation):
 
 
 @irdl_op_definition
-class AllocOp(IRDLOperation):
+class AllocOp(NeuronOp):
     """A buffer in SBUF or PSUM; the first dimension of its type is partitions.
 
     It lives from its first write to its last read. `role` may be "constant" (written once, read
@@ -179,7 +179,7 @@ class AllocOp(IRDLOperation):
 
 
 @irdl_op_definition
-class FuncOp(IRDLOperation):
+class FuncOp(NeuronOp):
     """A function of the program, run by every engine.
 
     Its arguments are index values and buffers (memrefs), which are passed by address. `@main` is
@@ -200,7 +200,7 @@ class FuncOp(IRDLOperation):
 
 
 @irdl_op_definition
-class ReturnOp(IRDLOperation):
+class ReturnOp(NeuronOp):
     """The end of a function."""
 
     name = "nc.return"
@@ -209,7 +209,7 @@ class ReturnOp(IRDLOperation):
 
 
 @irdl_op_definition
-class CallOp(IRDLOperation):
+class CallOp(NeuronOp):
     """Run a function: `nc.call @layer(%i, %weights)`.
 
     An index argument is a round number, a base address or a semaphore base; a buffer stands for its

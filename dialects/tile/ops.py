@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import IndexType, StringAttr, TensorType, UnitAttr
 from xdsl.ir import Attribute, Dialect, SSAValue
 from xdsl.irdl import (
-    IRDLOperation,
     irdl_op_definition,
     operand_def,
     opt_prop_def,
@@ -18,6 +17,7 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from neuronir.dialects.support.ops import NeuronOp
 from neuronir.dialects.tile import semantics
 from neuronir.dialects.tile.layout import LayoutAttr, layout_of
 
@@ -25,7 +25,7 @@ assert semantics  # importing it registers what the ops compute
 
 
 @irdl_op_definition
-class ConvertLayoutOp(IRDLOperation):
+class ConvertLayoutOp(NeuronOp):
     """The same elements in another layout: a load, a store, or a change on the chip.
 
     %k = tile.convert_layout %x : tensor<64x128xf32> to tensor<64x128xbf16, #tile.layout<...>>
@@ -62,7 +62,7 @@ class ConvertLayoutOp(IRDLOperation):
 
 
 @irdl_op_definition
-class EmptyOp(IRDLOperation):
+class EmptyOp(NeuronOp):
     """A tensor that loops put together of tiles, in "sbuf" or in "hbm".
 
     %t = tile.empty "hbm" : tensor<4096x256xf32>
@@ -86,7 +86,7 @@ class EmptyOp(IRDLOperation):
 
 
 @irdl_op_definition
-class IndexOp(IRDLOperation):
+class IndexOp(NeuronOp):
     """The value of an index, such as the number of a round, as a tensor of rank 0.
 
     %t = tile.index %i : tensor<i32>
@@ -115,7 +115,7 @@ SCANS = {"linear": 2, "add": 1, "multiply": 1, "maximum": 1, "minimum": 1}
 
 
 @irdl_op_definition
-class ScanOp(IRDLOperation):
+class ScanOp(NeuronOp):
     """A recurrence along the last dimension of float arrays, each row by itself.
 
     %h = tile.scan "linear" %a, %b, %begin

@@ -6,6 +6,7 @@ from xdsl.dialects.builtin import IntegerAttr, TensorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from neuronir.dialects.hlo.attributes import ints
+from neuronir.dialects.support.shapes import extents
 from neuronir.dialects.tile.interface import (
     REDUCED,
     WHOLE,
@@ -34,7 +35,7 @@ def shape_of(value: SSAValue | Attribute) -> tuple[int, ...]:
     # asked for often: an exact class is seen faster than what isinstance looks for
     type_ = value if type(value) is TensorType else value.type  # type: ignore[union-attr]
     assert type(type_) is TensorType, type_
-    return type_.get_shape()
+    return extents(type_)
 
 
 def _ints(op: Operation, name: str) -> tuple[int, ...]:

@@ -23,6 +23,7 @@ from neuronir.dialects.check.semantics import Array, mismatch
 from neuronir.dialects.hlo.constants import ConstantOp, constant_array
 from neuronir.dialects.hlo.control_flow import TupleOp
 from neuronir.dialects.hlo.semantics.numeric import Value
+from neuronir.dialects.support.cloning import clone
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.driver.phases import PHASES, can_tile, phases_between, pipeline_of
 from neuronir.pipeline import parse_pipeline
@@ -140,7 +141,7 @@ def _module_of(function: FuncOp) -> ModuleOp:
 def _compiled(module: ModuleOp, target: TargetLike, phase: str, registry: Registry) -> ModuleOp:
     """The module in a phase; through phase `tiled` if the other way refuses it, as a compile
     does."""
-    direct = module.clone()
+    direct = clone(module)
     try:
         _run_phases(direct, target, phase, registry, tiled=False)
     except RunFailure as refused:

@@ -18,6 +18,7 @@ from neuronir.diagnostics.location import place_of
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.exhausted import EXHAUSTED, exhausted
 from neuronir.dialects.support.location import file_line_col, source_name
+from neuronir.dialects.support.walking import walk
 from neuronir.passes.nc.borders import Borders
 
 _MAX_OP_TEXT = 160
@@ -53,7 +54,7 @@ def _located(error: NeuronError, module: ModuleOp) -> Diagnostic:
     diagnostic = Diagnostic.from_error(error)
     if not isinstance(error.location, str):
         return diagnostic
-    for op in module.walk():
+    for op in walk(module):
         if source_name(op) == error.location:
             place = file_line_col(op)
             if place is not None:

@@ -11,6 +11,7 @@ from xdsl.passes import ModulePass
 
 from neuronir.cli.neuron_opt_input import Chunk, parse, read_input
 from neuronir.cli.neuron_opt_run import RunFailure
+from neuronir.dialects.support.cloning import clone
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.location import METADATA, source_name
 from neuronir.driver.compiler import compile_file
@@ -176,7 +177,7 @@ def _problems(
         yield from ((target, error.op, f"[{error.code}] {error.why}") for target in targets)
         return
     for target in targets:
-        own = module.clone() if target != targets[-1] else module
+        own = clone(module) if target != targets[-1] else module
         for one in passes[target][len(shared) :]:
             one.apply(ctx, own)
         for op, problem in find_problems(own, legality(target)):

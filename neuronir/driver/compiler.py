@@ -16,10 +16,12 @@ from neuronir.cli.neuron_opt_run import PassRunner, RunFailure, verify
 from neuronir.diagnostics.diagnostic import Diagnostic
 from neuronir.dialects.nc.instruction import Program
 from neuronir.dialects.nc.machine import register_machine
+from neuronir.dialects.support.cloning import clone
 from neuronir.dialects.support.diagnostics import warning
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.npz import Array
 from neuronir.dialects.support.output import atomic_write
+from neuronir.dialects.support.walking import walk
 from neuronir.driver.collector import few_collections
 from neuronir.driver.digest import digest_of, digest_of_weights
 from neuronir.driver.dumps import dump_phase, ir_text
@@ -183,7 +185,7 @@ class _Compile:
         """Warn that products are in bf16 although nothing was to be cast."""
         if self.options.auto_cast != "none" or multiplies_fp32(self.target.machine):
             return
-        products = (op for op in module.walk() if op.name in ("hlo.dot", "hlo.convolution"))
+        products = (op for op in walk(module) if op.name in ("hlo.dot", "hlo.convolution"))
         if any(is_tensor(v) and element(v) == f32 for op in products for v in op.operands):
             warning(
                 f"--auto-cast none: the tensor engine of {self.target.name} takes no fp32, so "
@@ -262,7 +264,7 @@ class _Compile:
         final = last == "binary" and self.options.dump_phases_to is None
 
         def compiled(tiled: bool, pipelines: Mapping[str, str] | None = None) -> CompiledResult:
-            copy = self.result(result.module.clone(), result.phase)
+            copy = self.result(clone(result.module), result.phase)
             return self.phases(copy, "binary", tiled=tiled, pipelines=pipelines, final=final)
 
         machine = self.target.machine

@@ -16,6 +16,8 @@ from xdsl.dialects.func import FuncOp
 from neuronir.cli.neuron_opt_run import RunFailure
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.support.diagnostics import handling, remark
+from neuronir.dialects.support.shapes import extents
+from neuronir.dialects.support.walking import walk, walk_in
 from neuronir.driver.phases import TO_TILED
 from neuronir.passes import statistics
 from neuronir.passes.lowering.bounds import least_dma_ns, least_pe_ns
@@ -61,11 +63,11 @@ def least_ns(module: ModuleOp, machine: Machine) -> float:
     main = next(f for f in module.ops if isinstance(f, FuncOp) and f.sym_name.data == "main")
     block = main.body.block
     elements = 0
-    for op in block.walk():
+    for op in walk_in(block):
         if op.name in ("hlo.dot", "hlo.convolution", "hlo.constant", "hlo.broadcast"):
             continue
         sizes = [
-            prod(v.type.get_shape())
+            prod(extents(v.type))
             for v in (*op.operands, *op.results)
             if isinstance(v.type, TensorType)
         ]
@@ -89,7 +91,7 @@ def choose_middle(
         refused = failure
     else:
         time = _time(direct.result, machine)
-        if time <= near_ns(module, machine) or sum(1 for _ in module.walk()) > LARGEST:
+        if time <= near_ns(module, machine) or sum(1 for _ in walk(module)) > LARGEST:
             return direct
     try:
         with handling(lambda _: None), statistics.unrecorded():
@@ -144,7 +146,7 @@ def through_tiles(
             best = time, Middle(result, True, pipelines)
         assert result.program is not None
         spills = any(v.kind == "spill" for v in result.program.variables)
-        large = sum(1 for _ in result.module.walk()) > SEARCHED
+        large = sum(1 for _ in walk(result.module)) > SEARCHED
         if not spills and (best[0] <= near or large):
             break
     if best is not None:

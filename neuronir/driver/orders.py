@@ -8,7 +8,9 @@ from neuronir.cli.neuron_opt_run import RunFailure
 from neuronir.dialects.nc.instruction import Program
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.ops import InstructionOp
+from neuronir.dialects.support.cloning import clone
 from neuronir.dialects.support.diagnostics import handling, remark
+from neuronir.dialects.support.walking import walk
 from neuronir.passes import statistics
 from neuronir.targets.simulator.timing import simulate_timing
 
@@ -29,7 +31,7 @@ def fastest_order(
     """
     if len(pipelines) == 1:
         return pipelines[0]
-    size = sum(isinstance(op, InstructionOp) for op in module.walk())
+    size = sum(isinstance(op, InstructionOp) for op in walk(module))
     if size > LARGEST:
         remark(f"one order is tried, not {len(pipelines)}: the program has {size} instructions")
         return pipelines[0]
@@ -37,7 +39,7 @@ def fastest_order(
     with handling(lambda _: None), statistics.unrecorded():
         for pipeline in pipelines:
             try:
-                program = compile_order(module.clone(), pipeline)
+                program = compile_order(clone(module), pipeline)
             except RunFailure:  # the error is shown where every order has it
                 continue
             time = simulate_timing(program, machine).total_ns

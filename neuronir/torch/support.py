@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import UnknownLoc
 
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.location import METADATA
+from neuronir.dialects.support.walking import walk
 from neuronir.driver.dumps import ir_text
 from neuronir.frontends.torch.parts import Asked, AskingImporter, is_operator
 from neuronir.frontends.torch.unsupported import operator_name
@@ -75,7 +76,7 @@ def support(
 def _text(answer: Asked, context: Any) -> str:
     """The module as text without what tells apart operators of one configuration."""
     assert answer.module is not None
-    for op in answer.module.walk():
+    for op in walk(answer.module):
         op.attributes.pop(METADATA, None)
         op.location = UnknownLoc()
         for result in op.results:

@@ -5,6 +5,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from neuronir.dialects.hlo.attributes import ints
+from neuronir.dialects.support.walking import ops_of
 from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.values import element, is_tensor, shape
 from neuronir.passes.hlo.support.walk import blocks, replace
@@ -55,4 +56,4 @@ def lower_bitcasts(module: ModuleOp) -> int:
 
 
 def _bitcasts(block: Block) -> list[Operation]:
-    return [op for op in block.ops if op.name == "hlo.bitcast"]
+    return [op for op in ops_of(block) if op.name == "hlo.bitcast"]

@@ -10,6 +10,7 @@ from xdsl.passes import ModulePass
 from neuronir.dialects.hlo.resources import Array
 from neuronir.dialects.support.contiguous import contiguous
 from neuronir.dialects.support.lazy import LazyArray
+from neuronir.dialects.support.walking import ops_of
 from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.evaluate import can_evaluate, lazy_value
 from neuronir.passes.hlo.support.values import one_number, size
@@ -44,9 +45,9 @@ class _Folder:
 
     def run(self, block: Block) -> None:
         frontier: dict[SSAValue, None] = {}
-        for op in block.ops:
-            if not self.learn(op):
-                for value in op.operands:
+        for reader in ops_of(block):
+            if not self.learn(reader):
+                for value in reader.operands:
                     if value in self.known:
                         frontier[value] = None
         pending = list(frontier)

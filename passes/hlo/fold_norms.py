@@ -16,6 +16,7 @@ from neuronir.dialects.hlo.constants import constant_array, lazy_constant
 from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.dialects.hlo.flops import FLOPS
 from neuronir.dialects.hlo.resources import Magnitudes
+from neuronir.dialects.support.cloning import clone_region
 from neuronir.dialects.support.lazy import LazyArray, LazyWriter, as_array
 from neuronir.passes.hlo.support.bands import weighted_sum
 from neuronir.passes.hlo.support.build import Emitter
@@ -137,7 +138,7 @@ def fold(op: CompositeOp, writer: LazyWriter) -> int:
         operands=operands,
         result_types=[op.results[0].type],
         properties=dict(op.properties),
-        regions=[op.regions[0].clone()],
+        regions=[clone_region(op.regions[0])],
     )
     emitter.insert(plain)
     for dot, which, (weights, bias) in made:

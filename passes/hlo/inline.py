@@ -9,8 +9,10 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from neuronir.dialects.support.cloning import clone
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.location import source_name
+from neuronir.dialects.support.walking import ops_of, walk
 from neuronir.passes.hlo.bitcasts import lower_bitcasts
 from neuronir.passes.hlo.support.walk import entry, functions
 from neuronir.passes.statistics import record
@@ -23,11 +25,10 @@ def inline_block(block: Block, operands: list[SSAValue], anchor: Operation) -> S
     last = block.last_op
     if target is None or last is None or len(last.operands) != 1:
         raise ValueError("a body with one returned value is needed")
-    for op in block.ops:
+    for op in ops_of(block):
         if op is last:
             break
-        clone = op.clone(mapping) if op.regions else op.clone_without_regions(mapping)
-        target.insert_op_before(clone, anchor)
+        target.insert_op_before(clone(op, mapping), anchor)
     returned = last.operands[0]
     return mapping.get(returned, returned)
 
@@ -69,7 +70,7 @@ def _callees_first(functions: dict[str, FuncOp]) -> list[str]:
                     "NIR_RECURSION", f"computations call each other in a circle: {chain}"
                 )
             if pending is not None and pending not in order:
-                calls = (op for op in functions[pending].walk() if op.name == "hlo.call")
+                calls = (op for op in walk(functions[pending]) if op.name == "hlo.call")
                 active[pending] = iter([n for n in map(_callee, calls) if n in functions])
             if not active:
                 break
@@ -125,7 +126,7 @@ def referenced_symbols(module: ModuleOp) -> set[str]:
     """The names that some op still refers to."""
     names: set[str] = set()
     seen: set[int] = set()  # most attributes are shared
-    for op in module.walk():
+    for op in walk(module):
         for attribute in (*op.properties.values(), *op.attributes.values()):
             if id(attribute) not in seen:
                 seen.add(id(attribute))

@@ -25,6 +25,7 @@ from neuronir.dialects.hlo.attributes import tensor_type, tuple_type
 from neuronir.dialects.hlo.constants import constant_array, constant_value
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.location import file_line_col, source_name
+from neuronir.dialects.support.walking import walk
 from neuronir.passes.hlo.ranges.bounds import input_bounds
 from neuronir.passes.hlo.support.build import reducer_opcode
 from neuronir.passes.hlo.support.walk import entry, functions
@@ -189,14 +190,14 @@ class HloNarrowInt64Pass(ModulePass):
             for name, found in ((WIDE_INPUTS, inputs), (WIDE_OUTPUTS, _wide_leaves(results))):
                 if found.data and name not in op.attributes:
                     op.attributes[name] = found
-            for inner in main.walk():
+            for inner in walk(main):
                 _check(inner)
             _note_ranges(op, main.body.block)
         count = 0
         for function in functions(op):
-            for inner in function.walk():
+            for inner in walk(function):
                 _check(inner)
-            for inner in list(function.walk()):
+            for inner in list(walk(function)):
                 if inner.name == "hlo.constant":
                     _constant(inner)
                 count += sum(_retype(result) for result in list(inner.results))

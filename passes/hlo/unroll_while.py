@@ -8,6 +8,7 @@ from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.walking import ops_of
 from neuronir.passes.hlo.inline import inline_block
 from neuronir.passes.hlo.support.walk import functions, replace
 from neuronir.passes.hlo.trip_count import TripCount, trip_count
@@ -20,7 +21,7 @@ COUNTER = "hlo.counter"
 def _size(block: Block) -> int:
     return sum(
         1 + sum(_size(inner) for region in op.regions for inner in region.blocks)
-        for op in block.ops
+        for op in ops_of(block)
     )
 
 

@@ -10,6 +10,7 @@ from xdsl.passes import ModulePass
 
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.location import file_line_col, framework_name, source_name
+from neuronir.dialects.support.walking import ops_of
 from neuronir.passes.hlo.legality import Legality, Problem, legality
 from neuronir.passes.hlo.ranges.fp32 import inexact, integer_ranges
 from neuronir.passes.hlo.support.walk import functions
@@ -20,7 +21,7 @@ _ENTERED = ("hlo.while", "hlo.conditional", "hlo.composite")
 
 def program_ops(block: Block) -> Iterator[Operation]:
     """The ops on whole arrays: of a block and of the loops, branches and composites in it."""
-    for op in block.ops:
+    for op in ops_of(block):
         yield op
         if op.name in _ENTERED:
             for region in op.regions:

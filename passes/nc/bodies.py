@@ -16,6 +16,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from neuronir.dialects.nc.structure import CallOp, FuncOp, ReturnOp
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.walking import ops_of, walk
 from neuronir.passes.nc.listing import functions
 
 FUNCTION = "nc.function"
@@ -29,13 +30,13 @@ def bodies_in_place(module: ModuleOp) -> Iterator[None]:
     NIR_NC009 where a call's arguments are not those of the function.
     """
     known = {f.sym_name.data: f for f in functions(module)}
-    calls = [op for op in module.walk() if isinstance(op, CallOp)]
+    calls = [op for op in walk(module) if isinstance(op, CallOp)]
     often = Counter(call.callee.root_reference.data for call in calls)
     for call in calls:
         loop = call.parent_op()
         name = call.callee.root_reference.data
         if isinstance(loop, scf.ForOp) and often[name] == 1 and name in known:
-            if [op for op in loop.body.block.ops if not isinstance(op, scf.YieldOp)] == [call]:
+            if [op for op in ops_of(loop.body.block) if not isinstance(op, scf.YieldOp)] == [call]:
                 check_arguments(call, known[name])
                 _put(call, known[name])
                 loop.attributes[FUNCTION] = StringAttr(name)
@@ -61,7 +62,7 @@ def _put(call: CallOp, callee: FuncOp) -> None:
     assert parent is not None
     for argument, value in zip(block.args, call.arguments, strict=True):
         argument.replace_all_uses_with(value)
-    ops = [op for op in block.ops if not isinstance(op, ReturnOp)]
+    ops = [op for op in ops_of(block) if not isinstance(op, ReturnOp)]
     for op in ops:
         op.detach()
     parent.insert_ops_before(ops, call)
@@ -77,7 +78,7 @@ def take_out(module: ModuleOp) -> None:
     What they use from around them becomes an argument, in the order of first use; constants are
     copied.
     """
-    loops = [op for op in module.walk() if isinstance(op, scf.ForOp) and FUNCTION in op.attributes]
+    loops = [op for op in walk(module) if isinstance(op, scf.ForOp) and FUNCTION in op.attributes]
     for loop in reversed(loops):  # inner ones first
         name = loop.attributes.pop(FUNCTION)
         assert isinstance(name, StringAttr)
@@ -94,7 +95,7 @@ def _function_around(op: Operation) -> FuncOp:
 
 def _take(loop: scf.ForOp, name: str, around: FuncOp) -> None:
     body = loop.body.block
-    ops = [op for op in body.ops if not isinstance(op, scf.YieldOp)]
+    ops = [op for op in ops_of(body) if not isinstance(op, scf.YieldOp)]
     arguments, constants = _captured(body, ops)
     func = FuncOp.make(name, [value.type for value in arguments])
     block = func.body.block
@@ -105,7 +106,7 @@ def _take(loop: scf.ForOp, name: str, around: FuncOp) -> None:
         inside[constant.result] = copy.result
     for op in ops:
         op.detach()
-        for inner in op.walk():
+        for inner in walk(op):
             if any(value in inside for value in inner.operands):
                 inner.operands = [inside.get(value, value) for value in inner.operands]
     block.add_ops([*ops, ReturnOp()])
@@ -123,7 +124,7 @@ def _captured(body: Block, ops: list[Operation]) -> tuple[list[SSAValue], list[a
     values: dict[SSAValue, None] = {body.args[0]: None}
     constants: dict[arith.ConstantOp, None] = {}
     for op in ops:
-        for inner in op.walk():
+        for inner in walk(op):
             own.update(inner.results)
             for region in inner.regions:
                 own.update(a for b in region.blocks for a in b.args)

@@ -16,6 +16,7 @@ from xdsl.passes import ModulePass
 
 from neuronir.dialects.nc.ops import InstructionOp
 from neuronir.dialects.nc.structure import AddressOfOp, AllocOp
+from neuronir.dialects.support.walking import walk
 from neuronir.passes.nc.bodies import bodies_in_place
 from neuronir.passes.nc.listing import require_phase, variables
 from neuronir.passes.statistics import record
@@ -59,7 +60,7 @@ class _Liveness:
         for name, members in self.members.items():
             for member in members:
                 self.within[member].append(name)
-        ops = list(module.walk())
+        ops = list(walk(module))
         self.instructions = [op for op in ops if isinstance(op, InstructionOp)]
         self.writers: dict[_Memory, list[InstructionOp]] = defaultdict(list)
         self.live: set[Operation] = set()
@@ -128,13 +129,13 @@ class _Liveness:
 
 def _sweep(module: ModuleOp) -> None:
     """Remove what only dead instructions used: buffers, loops, constants, variables."""
-    for op in reversed([op for op in module.walk() if op is not module]):
+    for op in reversed([op for op in walk(module) if op is not module]):
         empty = isinstance(op, scf.ForOp) and not op.results and _is_empty(op)
         unused = op.results and not any(r.uses for r in op.results)
         if empty or (unused and _is_plain(op)):
             op.detach()
             op.erase()
-    used = {op.variable.root_reference.data for op in module.walk() if isinstance(op, AddressOfOp)}
+    used = {op.variable.root_reference.data for op in walk(module) if isinstance(op, AddressOfOp)}
     for name, variable in reversed(variables(module).items()):
         if variable.kind.data in _KEPT or name in used:
             used.update(variable.member_names)

@@ -13,6 +13,7 @@ from neuronir.dialects.nc.ops import InstructionOp
 from neuronir.dialects.nc.records import space_of
 from neuronir.dialects.nc.structure import AddressOfOp, AllocOp, VariableOp
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.walking import walk_in
 from neuronir.passes.nc.rewrite import Linear, copy_with
 
 NAMES = {engine: StringAttr(engine.name.lower()) for engine in Engine}
@@ -151,7 +152,7 @@ def assign_engines(block: Block, machine: Machine, queues: QueueAllotter) -> Non
     two share the port. Registers are loaded on every engine that reads them.
     """
     loads: list[InstructionOp] = []
-    for op in block.walk():
+    for op in walk_in(block):
         if not isinstance(op, InstructionOp):
             continue
         if op.opcode() == "register_load":
@@ -203,7 +204,7 @@ def _place_register_load(load: InstructionOp) -> None:
 def _number_registers(block: Block, machine: Machine) -> None:
     """Give the register loads of each engine registers of their own."""
     used: dict[str, int] = {}
-    for op in block.walk():
+    for op in walk_in(block):
         if isinstance(op, InstructionOp) and op.opcode() == "register_load" and op.engine:
             number = used.get(op.engine.data, 0)
             used[op.engine.data] = number + 1

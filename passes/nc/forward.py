@@ -21,6 +21,7 @@ from neuronir.dialects.nc.machine_rules import violations
 from neuronir.dialects.nc.ops import InstructionOp, View
 from neuronir.dialects.nc.records import instruction_record, partition_bytes, space_of
 from neuronir.dialects.nc.structure import AllocOp
+from neuronir.dialects.support.walking import ops_of, walk
 from neuronir.passes.nc.bodies import bodies_in_place
 from neuronir.passes.nc.listing import functions, machine_of, require_phase
 from neuronir.passes.nc.rewrite import with_views
@@ -53,8 +54,8 @@ class NcForwardPsum(ModulePass):
         count, spared = 0, 0.0
         with bodies_in_place(op):
             for func in functions(op):
-                for block in [region.block for inner in func.walk() for region in inner.regions]:
-                    if any(_copies_locally(op, block) for op in block.ops):
+                for block in [region.block for inner in walk(func) for region in inner.regions]:
+                    if any(_copies_locally(op, block) for op in ops_of(block)):
                         forward = _Forward(block, machine, limit)
                         count += forward.run()
                         spared += forward.spared
@@ -78,7 +79,7 @@ class _Forward:
     def __init__(self, block: Block, machine: Machine, limit: int) -> None:
         self.machine = machine
         self.limit = limit
-        self.ops = [op for op in block.ops if isinstance(op, InstructionOp)]
+        self.ops = [op for op in ops_of(block) if isinstance(op, InstructionOp)]
         self.touches: dict[SSAValue, list[_Touch]] = defaultdict(list)
         for place, op in enumerate(self.ops):
             for role, view in enumerate(op.views()):

@@ -5,7 +5,9 @@ from xdsl.ir import SSAValue
 
 from neuronir.dialects.nc.ops import InstructionOp
 from neuronir.dialects.nc.structure import CallOp, FuncOp, ReturnOp
+from neuronir.dialects.support.cloning import clone
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.walking import walk
 from neuronir.passes.nc.bodies import check_arguments
 from neuronir.passes.nc.listing import functions
 
@@ -36,7 +38,7 @@ def _inline(
         raise NeuronError("NIR_NC009", f"nc.func @{name} calls itself")
     if name in done:
         return
-    for call in [op for op in func.walk() if isinstance(op, CallOp)]:
+    for call in [op for op in walk(func) if isinstance(op, CallOp)]:
         callee = known.get(call.callee.root_reference.data)
         if callee is None:
             raise NeuronError(
@@ -53,8 +55,8 @@ def _inline(
         for op in callee.body.block.ops:
             if isinstance(op, ReturnOp):
                 continue
-            copy = op.clone(values)
-            for old, new in zip(op.walk(), copy.walk(), strict=True):
+            copy = clone(op, values)
+            for old, new in zip(walk(op), walk(copy), strict=True):
                 new.location = old.location
                 if isinstance(old, InstructionOp):
                     new.attributes = dict(old.attributes)

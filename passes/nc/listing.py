@@ -29,6 +29,7 @@ from neuronir.dialects.nc.structure import (
     VariableOp,
 )
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.walking import ops_of
 
 Bounds = dict[int, tuple[int, int]]
 """Inclusive bounds of the symbols of addresses."""
@@ -257,7 +258,7 @@ class _Reader:
 
     def block(self, block: Block, level: int) -> list[Node]:
         nodes: list[Node] = []
-        for op in block.ops:
+        for op in ops_of(block):
             if isinstance(op, InstructionOp):
                 nodes.append(self.instruction(op, len(nodes)))
                 if self.parts is not None:

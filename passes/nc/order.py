@@ -15,6 +15,7 @@ from neuronir.dialects.nc.enums import Space
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.ops import View
 from neuronir.dialects.nc.structure import AddressOfOp, FuncOp, VariableOp
+from neuronir.dialects.support.walking import ops_of, walk
 from neuronir.passes.nc.bodies import bodies_in_place
 from neuronir.passes.nc.demand_order import demand_order
 from neuronir.passes.nc.dependence import Shared, dependences
@@ -134,7 +135,7 @@ class NcOrder(ModulePass):
         capacity = usable_sbuf(machine, self.sbuf)
         with bodies_in_place(op):
             inline_calls(op)
-            queues = QueueAllotter(machine, kinds, op.walk())
+            queues = QueueAllotter(machine, kinds, walk(op))
             for func in functions(op):
                 self._order(func, kinds, machine, capacity, queues)
         op.attributes["neuronir.phase"] = StringAttr("ordered")
@@ -189,7 +190,7 @@ def prefetch_loops(
     rotate: bool,
 ) -> None:
     """Order the body of every loop with stream buffers, and let it load ahead."""
-    loops = [op for op in func.body.block.ops if isinstance(op, scf.ForOp) and has_stream(op)]
+    loops = [op for op in ops_of(func.body.block) if isinstance(op, scf.ForOp) and has_stream(op)]
     for op in loops:
         listing, loop = _listed(func, kinds, op)
         if any(n.record is None for n in loop.body):

@@ -17,6 +17,7 @@ from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.ops import InstructionOp
 from neuronir.dialects.nc.records import source_of
 from neuronir.dialects.nc.structure import ROLLED, AddressOfOp, AllocOp, FuncOp, VariableOp
+from neuronir.dialects.support.walking import walk, walk_in
 from neuronir.passes.nc.carried import Analysis
 from neuronir.passes.nc.listing import Buffer, Listing, Node, list_function
 from neuronir.passes.nc.liveness import deep_lifetimes, rounded
@@ -68,10 +69,10 @@ def pipeline_loops(
 ) -> None:
     """Pipeline every innermost loop of a function where that pays."""
     _hoist(func)
-    if not any(isinstance(op, scf.ForOp) and _may_overlap(op) for op in func.walk()):
+    if not any(isinstance(op, scf.ForOp) and _may_overlap(op) for op in walk(func)):
         return
     listing = list_function(func, kinds, placed=False)
-    places = sum(1 for op in func.walk() if isinstance(op, InstructionOp))
+    places = sum(1 for op in walk(func) if isinstance(op, InstructionOp))
     analysis = Analysis(listing, places)
     pipelined = 0
     for loop in listing.loops:
@@ -114,7 +115,7 @@ def _may_overlap(loop: Operation) -> bool:
 def _hoist(func: FuncOp) -> None:
     """Move addresses of variables and constants out of loops."""
     block = func.body.block
-    for op in list(block.walk()):
+    for op in list(walk_in(block)):
         if isinstance(op, (AddressOfOp, arith.ConstantOp)) and op.parent is not block:
             op.detach()
             first = block.first_op

@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Operation
 
 from neuronir.dialects.nc.ops import InstructionOp
+from neuronir.dialects.support.walking import walk
 
 _LOOP = "nc.verify.loop"
 _STEP = "nc.verify.step"
@@ -19,7 +20,7 @@ _SHIFT = "nc.verify.shift"
 def mark(root: Operation) -> None:
     """Number the loops in `root`; their instructions work ahead by nothing."""
     number = 0
-    for op in root.walk():
+    for op in walk(root):
         if isinstance(op, InstructionOp):
             op.attributes[_SHIFT] = _ZERO
         elif isinstance(op, scf.ForOp):
@@ -30,7 +31,7 @@ def mark(root: Operation) -> None:
 
 def unmark(root: Operation) -> None:
     """Remove all marks in `root`."""
-    for op in root.walk():
+    for op in walk(root):
         if op.attributes:
             for name in (_LOOP, _STEP, _SHIFT):
                 op.attributes.pop(name, None)

@@ -5,6 +5,7 @@ from xdsl.ir import Block
 from neuronir.dialects.nc.dialect import INSTRUCTION_OPS
 from neuronir.dialects.nc.ops import InstructionOp, View, params_attr
 from neuronir.dialects.nc.structure import CallOp
+from neuronir.dialects.support.walking import ops_of
 
 _MATMUL = INSTRUCTION_OPS["matmul"]
 _TRANSPOSE = INSTRUCTION_OPS["transpose"]
@@ -19,7 +20,7 @@ def mark_reuse(block: Block) -> int:
     """
     count = 0
     loaded: View | None = None
-    for op in block.ops:
+    for op in ops_of(block):
         if isinstance(op, _MATMUL):
             stationary = op.src_views()[0]
             reuse = loaded is not None and stationary == loaded

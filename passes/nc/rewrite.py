@@ -10,6 +10,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from neuronir.dialects.nc.attributes import Pattern, PatternAttr, number_of
 from neuronir.dialects.nc.ops import InstructionOp, View, build, segments_attr
 from neuronir.dialects.nc.structure import AddressOfOp, AllocOp
+from neuronir.dialects.support.walking import ops_of, walk_in
 from neuronir.passes.nc.listing import Node
 from neuronir.passes.nc.provenance import move_ahead
 
@@ -94,7 +95,7 @@ def with_views(op: InstructionOp, changed: Mapping[int, View]) -> InstructionOp:
 
 def fold_constants(block: Block) -> None:
     """Put constant index operands of instructions into their offsets, at any depth."""
-    for op in list(block.walk()):
+    for op in list(walk_in(block)):
         if not isinstance(op, InstructionOp):
             continue
         known: dict[SSAValue, Linear] = {}
@@ -115,7 +116,7 @@ def fold_constants(block: Block) -> None:
 def hoist_buffers(block: Block) -> None:
     """Move allocations, addresses of variables and index constants to the top of the block."""
     kinds = (AllocOp, AddressOfOp, arith.ConstantOp)
-    ops = list(block.ops)
+    ops = list(ops_of(block))
     top = [op for op in ops if isinstance(op, kinds)]
     rest = [op for op in ops if not isinstance(op, kinds)]
     reorder(block, [*top, *rest])
@@ -123,7 +124,7 @@ def hoist_buffers(block: Block) -> None:
 
 def reorder(block: Block, ops: Sequence[Operation]) -> None:
     """Give a block the order `ops`, which names each of its operations once."""
-    if all(a is b for a, b in zip(block.ops, ops, strict=True)):
+    if all(a is b for a, b in zip(ops_of(block), ops, strict=True)):
         return
     for op in ops:
         op.detach()
@@ -133,7 +134,7 @@ def reorder(block: Block, ops: Sequence[Operation]) -> None:
 def write_order(block: Block, order: Sequence[Node]) -> None:
     """Put the operations of a block, and of its loops, into the order of the nodes."""
     kinds = (AllocOp, AddressOfOp, arith.ConstantOp)
-    top = [op for op in block.ops if isinstance(op, kinds)]
+    top = [op for op in ops_of(block) if isinstance(op, kinds)]
     last = block.last_op
     tail = [last] if last is not None else []
     for node in order:

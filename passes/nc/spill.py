@@ -15,6 +15,7 @@ from neuronir.dialects.nc.enums import Space
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.records import partition_bytes, space_of
 from neuronir.dialects.nc.structure import AllocOp, FuncOp
+from neuronir.dialects.support.walking import walk
 from neuronir.passes.nc.bodies import bodies_in_place
 from neuronir.passes.nc.listing import (
     Listing,
@@ -127,6 +128,6 @@ class NcSpill(ModulePass):
 
 def _bytes_apart(func: FuncOp) -> int:
     """Bytes per partition that the SBUF buffers of a function take without sharing."""
-    allocs = (op for op in func.walk() if isinstance(op, AllocOp))
+    allocs = (op for op in walk(func) if isinstance(op, AllocOp))
     local = (op for op in allocs if space_of(op.buffer) == Space.SBUF)
     return sum(rounded(partition_bytes(op.buffer.type)) for op in local)

@@ -13,6 +13,7 @@ from neuronir.dialects.nc.dma import DmaOp
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.ops import InstructionOp, View, build
 from neuronir.dialects.nc.structure import AddressOfOp, AllocOp, VariableOp
+from neuronir.dialects.support.walking import walk
 from neuronir.passes.nc.engines import QueueAllotter
 from neuronir.passes.nc.listing import Buffer, Listing, Node, variables
 from neuronir.passes.nc.rewrite import with_views
@@ -37,7 +38,7 @@ class Writer:
         self.buffers = listing.buffers
         self.block = listing.func.body.block
         self.module = module
-        self.queues = QueueAllotter(machine, variables(module), module.walk())
+        self.queues = QueueAllotter(machine, variables(module), walk(module))
         self.sources = sources
         self.values: dict[Page, SSAValue] = {}
         self.variables: dict[int, SSAValue] = {}
@@ -206,7 +207,7 @@ def _tables(node: Node) -> set[int]:
 
 
 def _replace(op: Operation, original: SSAValue, fresh: SSAValue) -> None:
-    for inner in op.walk():
+    for inner in walk(op):
         for i, operand in enumerate(inner.operands):
             if operand is original:
                 inner.operands[i] = fresh

@@ -22,6 +22,7 @@ from neuronir.dialects.nc.footprint import is_dense
 from neuronir.dialects.nc.ops import View
 from neuronir.dialects.nc.records import dtype_seen, space_of
 from neuronir.dialects.nc.structure import AllocOp, FuncOp
+from neuronir.dialects.support.walking import ops_of
 from neuronir.passes.nc.bodies import bodies_in_place
 from neuronir.passes.nc.listing import functions, require_phase
 from neuronir.passes.nc.rewrite import with_views
@@ -68,7 +69,7 @@ class NcSplitTransfers(ModulePass):
                     self._block(func.body.block, _any)
 
     def _block(self, block: Block, chosen: Chosen) -> None:
-        for op in block.ops:
+        for op in ops_of(block):
             if isinstance(op, scf.ForOp):
                 self._block(op.body.block, _stores)
         cut, pieces = split_transfers(block, self.piece, chosen)
@@ -101,7 +102,7 @@ def split_transfers(block: Block, piece: int, chosen: Chosen) -> tuple[int, int]
     """Cut the transfers of a block between ends that are `chosen` into pieces of at least `piece`
     bytes; those cut, and into how many."""
     cut = pieces = 0
-    for op in list(block.ops):
+    for op in list(ops_of(block)):
         parts = parts_of(op, piece, chosen)
         if parts:
             block.insert_ops_before(parts, op)

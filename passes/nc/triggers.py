@@ -9,6 +9,7 @@ from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.ops import InstructionOp
 from neuronir.dialects.nc.records import shape_record
 from neuronir.dialects.nc.structure import AddressOfOp, CallOp
+from neuronir.dialects.support.walking import ops_of
 from neuronir.passes.nc.engines import LOADS, QueueAllotter, start_by
 from neuronir.passes.statistics import record
 
@@ -20,15 +21,15 @@ they share a port, and POOL starts what stores."""
 def choose_triggers(block: Block, machine: Machine, queues: QueueAllotter) -> None:
     """Let other engines start loads of arguments, array by array, where SP has more to do in a
     round of an innermost loop, or in straight-line code, than anything else."""
-    for op in block.ops:
+    for op in ops_of(block):
         if isinstance(op, scf.ForOp):
             choose_triggers(op.body.block, machine, queues)
-    if any(isinstance(op, scf.ForOp | CallOp) for op in block.ops):
+    if any(isinstance(op, scf.ForOp | CallOp) for op in ops_of(block)):
         return
     busy = dict.fromkeys((e for e in Engine if not e.is_dma), 0.0)
     moved_ns = 0.0
     arrays: dict[SSAValue | str, list[InstructionOp]] = {}
-    for op in block.ops:
+    for op in ops_of(block):
         if not isinstance(op, InstructionOp):
             continue
         done = shape_record(op)

@@ -8,6 +8,8 @@ from xdsl.ir import Block, Operation, SSAValue
 from neuronir.dialects.nc.ops import InstructionOp
 from neuronir.dialects.nc.structure import ROLLED, AllocOp
 from neuronir.dialects.nc.sync import BarrierOp
+from neuronir.dialects.support.cloning import clone
+from neuronir.dialects.support.walking import walk, walk_in
 from neuronir.passes.nc.listing import trip_count
 from neuronir.passes.nc.rewrite import Linear, copy_with
 
@@ -38,7 +40,7 @@ def unroll_small_loops(block: Block, limit: int, pipeline: bool) -> None:
         innermost = not any(isinstance(op, scf.ForOp) for op in body.ops)
         if pipeline and size and innermost and rounds >= _MANY:
             continue
-        if any(isinstance(op, scf.ForOp) and ROLLED in op.attributes for op in loop.walk()):
+        if any(isinstance(op, scf.ForOp) and ROLLED in op.attributes for op in walk(loop)):
             unroll_small_loops(body, min(limit, _BODY), pipeline)
         elif rounds * size <= limit:
             unroll_loop(loop)
@@ -48,7 +50,7 @@ def unroll_small_loops(block: Block, limit: int, pipeline: bool) -> None:
 
 def drop_barriers(block: Block) -> None:
     """Remove barriers: what must stay in order is known exactly, from what instructions touch."""
-    for op in list(block.walk()):
+    for op in list(walk_in(block)):
         if isinstance(op, BarrierOp):
             op.detach()
             op.erase()
@@ -82,7 +84,7 @@ def copy_round(
         elif isinstance(op, scf.YieldOp):
             continue
         else:
-            copy = op.clone({**buffers, **_values(indices)})
+            copy = clone(op, {**buffers, **_values(indices)})
             if isinstance(op, AllocOp):
                 buffers[op.buffer] = copy.results[0]
             else:

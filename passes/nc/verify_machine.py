@@ -18,7 +18,9 @@ from neuronir.dialects.nc.ops import InstructionOp
 from neuronir.dialects.nc.records import source_of
 from neuronir.dialects.nc.semantics.dispatch import kernel_of
 from neuronir.dialects.nc.semantics.kernel import SemanticError
+from neuronir.dialects.support.cloning import clone
 from neuronir.dialects.support.errors import NeuronError, SourceLocation
+from neuronir.dialects.support.walking import walk
 from neuronir.passes.nc.bodies import bodies_in_place
 from neuronir.passes.nc.inline import inline_calls
 from neuronir.passes.nc.listing import (
@@ -90,7 +92,7 @@ class MachineCheck:
 
     def semaphores(self, module: ModuleOp) -> None:
         """NIR_NC010 for the first semaphore that there is not, of a module that is right else."""
-        for op in module.walk():
+        for op in walk(module):
             if isinstance(op, InstructionOp):
                 waits = [cast(WaitAttr, a).data for a in op.waits.data] if op.waits else ()
                 updates = [cast(UpdateAttr, a).data for a in op.updates.data] if op.updates else ()
@@ -176,8 +178,8 @@ def _what(record: Instruction, machine: Machine) -> tuple[object, ...]:
 
 def written_out(module: ModuleOp) -> ModuleOp:
     """A copy as nc-order begins with: calls written out at their place, constant places folded."""
-    copy = module.clone()
-    for old, new in zip(module.walk(), copy.walk(), strict=True):
+    copy = clone(module)
+    for old, new in zip(walk(module), walk(copy), strict=True):
         new.location = old.location
     with bodies_in_place(copy):
         inline_calls(copy)

@@ -16,6 +16,7 @@ from neuronir.dialects.nc.dma import DmaOp
 from neuronir.dialects.nc.ops import InstructionOp
 from neuronir.dialects.nc.structure import AllocOp, CallOp, VariableOp
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.walking import walk
 from neuronir.passes.nc.bodies import bodies_in_place
 from neuronir.passes.nc.listing import (
     Listing,
@@ -118,7 +119,7 @@ def check_order(before: Snapshot, behind: Snapshot) -> None:
 def _trace(module: ModuleOp) -> list[object]:
     """The instructions in order, with all that their values depend on but for waits."""
     out: list[object] = []
-    for op in module.walk():
+    for op in walk(module):
         count = 0
         if isinstance(op, InstructionOp):
             properties = op.properties

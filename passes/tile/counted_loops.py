@@ -12,6 +12,7 @@ from xdsl.dialects.tensor import ExtractSliceOp, InsertSliceOp
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
 from neuronir.dialects.hlo.unary import CopyOp
+from neuronir.dialects.support.cloning import clone
 from neuronir.dialects.support.dtypes import byte_size
 from neuronir.dialects.tile.ops import EmptyOp, IndexOp
 from neuronir.dialects.tile.rules import shape_of
@@ -143,7 +144,7 @@ class _Writer:
                 if self.loop.parts.next[i] is op.results[0]:
                     self.slices[i] = self._insert(op, i, written)
                     return
-        copy = self._add(op.clone(self.values), op)
+        copy = self._add(clone(op, self.values), op)
         for old, new in zip(op.results, copy.results, strict=True):
             self.values[old] = new
 

@@ -23,6 +23,7 @@ from neuronir.dialects.hlo.elementwise import AddOp
 from neuronir.dialects.hlo.reduction import ReduceOp
 from neuronir.dialects.hlo.unary import CopyOp, NegateOp
 from neuronir.dialects.support.dtypes import is_float
+from neuronir.dialects.support.walking import walk
 from neuronir.dialects.tile.rules import combiner, shape_of
 from neuronir.passes.hlo.inline import move_block
 from neuronir.passes.hlo.support.values import element, ints
@@ -64,7 +65,7 @@ class TileExpandComposites(ModulePass):
             check_elements(function)
             block = function.body.block
             write_loops(block)
-            for loop in [o for o in function.walk() if isinstance(o, scf.ForOp)]:
+            for loop in [o for o in walk(function) if isinstance(o, scf.ForOp)]:
                 carry_converted(loop)
             for one in list(loop_bodies(block)):
                 for inner in list(one.ops):

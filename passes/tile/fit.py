@@ -9,6 +9,7 @@ from xdsl.dialects.func import FuncOp
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.location import source_name
+from neuronir.dialects.support.walking import walk_in
 from neuronir.passes.hlo.support.walk import functions
 from neuronir.passes.lowering.layouts.types import known_dtype
 
@@ -36,6 +37,6 @@ def check_elements(function: FuncOp) -> None:
 def check_types(function: FuncOp, machine: Machine) -> None:
     """NCC_ESPP004 where a value is of a type that the machine does not have."""
     block = function.body.block
-    for value in (*block.args, *(r for op in block.walk() for r in op.results)):
+    for value in (*block.args, *(r for op in walk_in(block) for r in op.results)):
         if isinstance(value.type, TensorType):
             known_dtype(value, machine)

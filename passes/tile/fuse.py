@@ -10,7 +10,9 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from neuronir.dialects.nc.machine import Machine, get_machine
+from neuronir.dialects.support.cloning import clone
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.walking import walk_in
 from neuronir.dialects.tile.interface import unchanged_ops
 from neuronir.passes.hlo.support.walk import erase_dead
 from neuronir.passes.statistics import record
@@ -124,7 +126,7 @@ class Written:
         inside: dict[SSAValue, SSAValue] = {}
         assert body.first_op is not None
         first = body.first_op
-        for inner in list(op.body.walk()):
+        for inner in list(walk_in(body)):
             for i, v in enumerate(inner.operands):
                 if v.owner is self.block or getattr(v.owner, "parent", None) is self.block:
                     inner.operands[i] = self._seen(v, first, inside)
@@ -140,7 +142,7 @@ class Written:
         op = value.owner
         if not isinstance(op, Operation) or not is_view(op) or is_cast(op):
             return value
-        copy = op.clone({v: self._seen(v, first, inside) for v in op.operands})
+        copy = clone(op, {v: self._seen(v, first, inside) for v in op.operands})
         assert first.parent is not None
         first.parent.insert_op_before(copy, first)
         inside[value] = copy.results[0]
@@ -154,7 +156,7 @@ class Written:
         assert isinstance(op, Operation)
         if op.parent is not self.block or op not in self.old or is_source(op):
             return value
-        copy = op.clone({v: self.renewed(v, before) for v in op.operands})
+        copy = clone(op, {v: self.renewed(v, before) for v in op.operands})
         self.block.insert_op_before(copy, before)
         self.mapping[value] = copy.results[0]
         return copy.results[0]

@@ -20,6 +20,7 @@ from neuronir.dialects.hlo.attributes import i64_array
 from neuronir.dialects.hlo.constants import IotaOp, constant_op
 from neuronir.dialects.hlo.data_movement import BroadcastOp, ReshapeOp
 from neuronir.dialects.hlo.elementwise import AddOp
+from neuronir.dialects.support.cloning import clone
 from neuronir.dialects.support.dtypes import is_float, np_dtype
 from neuronir.dialects.tile.interface import Window, tiling_of
 from neuronir.dialects.tile.ops import EmptyOp, IndexOp
@@ -282,7 +283,7 @@ class Nest:
             return
         operands = [self._operand(where, op, i, tiles) for i in range(len(op.operands))]
         if whole(op):
-            copy = where.add(op.clone(dict(zip(op.operands, operands, strict=True))))
+            copy = where.add(clone(op, dict(zip(op.operands, operands, strict=True))))
             where.values.update(zip(op.results, copy.results, strict=True))
             return
         result = op.results[0]

@@ -8,6 +8,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue, TypeAttribute
 
 from neuronir.dialects.hlo.attributes import i64_array
 from neuronir.dialects.hlo.control_flow import CompositeOp
+from neuronir.dialects.support.cloning import clone_region
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.hlo.support.values import ints
 from neuronir.passes.tile.row_composites import ORDERS
@@ -73,7 +74,7 @@ def _region(
     """The region of a composite on tiles; one on single elements as it is."""
     block = region.block
     if all(shape_of(a) == () for a in block.args):
-        return region.clone()
+        return clone_region(region)
     if isinstance(op, CompositeOp) and op.kind.data in ORDERS:
         return _orders(block, shape_of(op.operands[0]), operands)
     new = Block(arg_types=[v.type for v in operands])
@@ -102,7 +103,7 @@ def _orders(block: Block, old: Sequence[int], operands: Sequence[SSAValue]) -> R
             operands=[mapping[v] for v in inner.operands],
             result_types=[other(r.type) for r in inner.results],
             properties=inner.properties,
-            regions=[region.clone() for region in inner.regions],
+            regions=[clone_region(region) for region in inner.regions],
         )
         mapping.update(zip(inner.results, copy.results, strict=True))
         new.add_op(copy)

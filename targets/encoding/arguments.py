@@ -13,6 +13,7 @@ from xdsl.ir import BlockArgument, SSAValue
 from neuronir.dialects.nc.instruction import ARGUMENT, REGISTER
 from neuronir.dialects.nc.structure import CallOp, FuncOp
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.walking import walk
 
 
 @dataclass
@@ -36,7 +37,7 @@ def bind_arguments(functions: Mapping[str, FuncOp], addresses: Mapping[SSAValue,
     """
     calls: dict[str, list[CallOp]] = {name: [] for name in functions}
     for func in functions.values():
-        for op in func.walk():
+        for op in walk(func):
             if isinstance(op, CallOp):
                 calls.setdefault(op.callee.root_reference.data, []).append(op)
     found = Arguments()

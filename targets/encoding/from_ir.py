@@ -20,6 +20,7 @@ from neuronir.dialects.nc.ops import InstructionOp
 from neuronir.dialects.nc.records import instruction_record, source_of
 from neuronir.dialects.nc.structure import AddressOfOp, AllocOp, CallOp, FuncOp, VariableOp
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.walking import walk
 from neuronir.targets.encoding.arguments import bind_arguments
 from neuronir.targets.encoding.registers import Registers
 from neuronir.targets.encoding.variables import variable_of
@@ -91,7 +92,7 @@ class _Builder:
         """Where all buffers lie that functions allocate or name."""
         addresses: dict[SSAValue, int] = {}
         for func in self.functions.values():
-            for op in func.walk():
+            for op in walk(func):
                 if isinstance(op, AllocOp):
                     addresses[op.buffer] = _address(op.address, "nc.alloc", op)
                 elif isinstance(op, AddressOfOp):
@@ -124,7 +125,7 @@ class _Builder:
         func = self.functions[name]
         # A function's registers lie above those of everything it calls.
         base: dict[Engine, int] = {}
-        for op in func.walk():
+        for op in walk(func):
             if isinstance(op, CallOp):
                 callee = op.callee.root_reference.data
                 self.function(callee)

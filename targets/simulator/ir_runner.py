@@ -35,7 +35,9 @@ from neuronir.dialects.nc.records import (
     space_of,
 )
 from neuronir.dialects.nc.structure import AddressOfOp, AllocOp, CallOp, FuncOp, VariableOp
+from neuronir.dialects.support.cloning import clone
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.walking import walk
 from neuronir.targets.encoding.arguments import bind_arguments
 from neuronir.targets.encoding.variables import variable_of
 from neuronir.targets.simulator.execute import Warnings, prepare
@@ -145,7 +147,7 @@ class _Order:
         for op in ops:
             if op.members is None:
                 name = op.sym_name.data
-                copy = op.clone()
+                copy = clone(op)
                 copy.address = IntegerAttr(self._variable_addresses[name], i64)
                 self._variables[name] = variable_of(copy)
 
@@ -153,7 +155,7 @@ class _Order:
         """Where buffers without an address may begin: behind those that have one."""
         free = {Space.SBUF: 0, Space.PSUM: 0}
         for func in functions:
-            for op in func.walk():
+            for op in walk(func):
                 if isinstance(op, AllocOp) and op.address is not None:
                     space = space_of(op.buffer)
                     end = op.address.value.data + partition_bytes(cast(MemRefType, op.buffer.type))
@@ -175,7 +177,7 @@ class _Order:
         """The addresses of all buffers that functions allocate or name."""
         addresses: dict[SSAValue, int] = {}
         for func in functions:
-            for op in func.walk():
+            for op in walk(func):
                 if isinstance(op, AllocOp):
                     addresses[op.buffer] = self._place(op)
                 elif isinstance(op, AddressOfOp):

@@ -16,6 +16,7 @@ from neuronir.dialects.hlo.semantics.numeric import Value
 from neuronir.dialects.support.dtypes import np_dtype
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.location import file_line_col, source_name
+from neuronir.dialects.support.shapes import extents
 
 Bound: TypeAlias = Callable[..., Value]
 Binder: TypeAlias = Callable[[Operation], Bound]
@@ -90,7 +91,7 @@ def text(op: Operation, name: str, default: str = "") -> str:
 
 def is_scalar(type_: Attribute) -> bool:
     """Whether the type is a tensor of rank 0."""
-    return isinstance(type_, TensorType) and type_.get_shape() == ()
+    return isinstance(type_, TensorType) and extents(type_) == ()
 
 
 def moves_scalar(op: Operation) -> bool:
@@ -101,7 +102,7 @@ def moves_scalar(op: Operation) -> bool:
 def shape_and_dtype(type_: Attribute) -> tuple[tuple[int, ...], np.dtype[Any]]:
     """The shape and numpy type of a tensor type."""
     assert isinstance(type_, TensorType), type_
-    return type_.get_shape(), np_dtype(type_.element_type)
+    return extents(type_), np_dtype(type_.element_type)
 
 
 def result_of(op: Operation) -> tuple[tuple[int, ...], np.dtype[Any]]:

@@ -5,6 +5,7 @@ from math import prod
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, Operation
 
+from neuronir.dialects.support.walking import walk
 from neuronir.frontends.graph.block import refuse
 
 LARGEST = 1 << 36
@@ -35,7 +36,7 @@ class Checker:
             for result in op.results:
                 if isinstance(result.type, TensorType) and prod(result.type.get_shape()) > LARGEST:
                     refuse(f"its result {result.type} is too large")
-            for inner in op.walk():
+            for inner in walk(op):
                 inner.verify_()
             last, op = op, op.next_op
         if last is not None:

@@ -7,6 +7,7 @@ from xdsl.dialects.builtin import DictionaryAttr
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 
 from neuronir.dialects.hlo.attributes import string_attr
+from neuronir.dialects.support.cloning import clone
 from neuronir.passes.hlo.support.build import OP_CLASSES, Emitter
 from neuronir.passes.hlo.support.values import splat
 
@@ -77,7 +78,7 @@ def wrap(part: Part, kind: str, params: Mapping[str, Attribute]) -> SSAValue:
     staying = _staying(part)
     for op in part.ops:
         if op in staying:
-            block.add_op(op.clone(mapping))
+            block.add_op(clone(op, mapping))
             continue
         op.detach()
         for i, operand in enumerate(op.operands):

@@ -11,6 +11,7 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
 from neuronir.dialects.hlo.constants import constant_array
 from neuronir.dialects.support.dtypes import is_float, is_pred, is_unsigned, np_dtype
+from neuronir.dialects.support.walking import walk
 from neuronir.passes.hlo.ranges.interval import ALL, BOOL, Interval, hull, widened
 from neuronir.passes.hlo.ranges.rules import FLOAT, INTEGER, RULES
 from neuronir.passes.hlo.support.values import integer, is_tensor
@@ -67,7 +68,7 @@ def feeding(block: Block, wanted: Callable[[Operation], bool]) -> frozenset[Oper
     """The ops of a block that are wanted, or have a wanted one inside, and all that these depend
     on."""
     needed: set[Operation] = set()
-    pending = [op for op in block.ops if any(wanted(inner) for inner in op.walk())]
+    pending = [op for op in block.ops if any(wanted(inner) for inner in walk(op))]
     while pending:
         op = pending.pop()
         if op in needed or op.parent is not block:

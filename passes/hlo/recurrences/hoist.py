@@ -6,6 +6,7 @@ from math import prod
 from xdsl.dialects.builtin import i32
 from xdsl.ir import Operation, OpResult, SSAValue
 
+from neuronir.dialects.support.cloning import clone
 from neuronir.dialects.support.dtypes import byte_size
 from neuronir.dialects.tile.rules import ELEMENTWISE
 from neuronir.passes.hlo.counted_loop import CountedLoop, counted_loop
@@ -183,7 +184,7 @@ def _hoist(loop: CountedLoop) -> None:
         if op.name == GTE and op.operands[0] is parts.body.args[0]:
             copies[op.results[0]] = at[integer(op, "index")]
         else:
-            copies[op.results[0]] = inside.insert(op.clone(copies)).results[0]
+            copies[op.results[0]] = inside.insert(clone(op, copies)).results[0]
     after = [copies[parts.next[i]] for i in names]
     end_while(new, inside, found[0], [*after, *found[1 + len(names) :]])
     for use in list(parts.op.results[0].uses):

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from xdsl.ir import Operation, SSAValue
 
 from neuronir.dialects.hlo.attributes import i64_array
+from neuronir.dialects.support.cloning import clone, clone_region
 from neuronir.dialects.tile.rules import ELEMENTWISE
 from neuronir.passes.hlo.counted_loop import CountedLoop, Linear, Part
 from neuronir.passes.hlo.support.build import Builder
@@ -77,7 +78,7 @@ class Rounds:
         if op.name == GTE:
             return self._carried(op)
         if op.name in SOURCES:
-            self.same[value] = self.build.insert(op.clone()).results[0]
+            self.same[value] = self.build.insert(clone(op)).results[0]
             return True
         if len(op.results) != 1 or op.name not in _RULES:
             return False
@@ -90,7 +91,7 @@ class Rounds:
         if not all(self.known(v) for v in op.operands):
             return False
         if all(v in self.same for v in op.operands):
-            self.same[value] = self.build.insert(op.clone(self.same)).results[0]
+            self.same[value] = self.build.insert(clone(op, self.same)).results[0]
             return True
         stacked = _RULES[op.name](self, op)
         if stacked is None:
@@ -252,7 +253,7 @@ def _reduce(rounds: Rounds, op: Operation) -> SSAValue | None:
         [rounds.stack(op.operands[0]), rounds.same[op.operands[1]]],
         tensor((rounds.count, *shape(result)), element(result)),
         {**op.properties, "dimensions": dims},
-        [region.clone() for region in op.regions],
+        [clone_region(region) for region in op.regions],
     )
 
 

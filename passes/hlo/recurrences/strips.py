@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from xdsl.dialects.builtin import i32
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from neuronir.dialects.support.cloning import clone
 from neuronir.passes.hlo.counted_loop import CountedLoop, Linear, Part
 from neuronir.passes.hlo.recurrences.whiles import begin_while, end_while
 from neuronir.passes.hlo.support.build import Emitter
@@ -163,7 +164,7 @@ class Strips:
                     carried[inner.at["written", i]],
                 )
             else:
-                copies[result] = inside.insert(op.clone(copies)).results[0]
+                copies[result] = inside.insert(clone(op, copies)).results[0]
         return copies
 
     def _carried(

@@ -5,6 +5,7 @@ from math import prod
 from xdsl.ir import Operation, SSAValue
 
 from neuronir.dialects.hlo.attributes import i64_array
+from neuronir.dialects.support.cloning import clone_region
 from neuronir.passes.hlo.rules.arithmetic import neutral_element
 from neuronir.passes.hlo.support.build import Emitter, reducer_opcode
 from neuronir.passes.hlo.support.values import (
@@ -58,7 +59,7 @@ def _reduce_of_reshape(op: Operation, inner: Operation, e: Emitter) -> SSAValue 
         [narrow, op.operands[1]],
         tensor(kept, element(op.results[0])),
         properties,
-        [op.regions[0].clone()],
+        [clone_region(op.regions[0])],
     )
     return e.reshape(value, shape(op.results[0]))
 

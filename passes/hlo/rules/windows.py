@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from xdsl.ir import Operation, SSAValue
 
 from neuronir.dialects.hlo.attributes import i64_array
+from neuronir.dialects.support.cloning import clone_region
 from neuronir.passes.hlo.rules.arithmetic import neutral_element
 from neuronir.passes.hlo.support.build import Emitter, reducer_opcode
 from neuronir.passes.hlo.support.values import element, ints, is_splat_of, producer
@@ -57,7 +58,7 @@ def _with_padding(
         return None
     both = [a + b for a, b in zip(pads, (n for pair in more for n in pair), strict=True)]
     properties = dict(op.properties) | {"padding": i64_array(both)}
-    regions = [region.clone() for region in op.regions]
+    regions = [clone_region(region) for region in op.regions]
     operands = [inner.operands[0], op.operands[1]]
     opcode = op.name.removeprefix("hlo.")
     return e.emit(opcode, operands, op.results[0].type, properties, regions)

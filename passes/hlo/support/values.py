@@ -20,6 +20,7 @@ from neuronir.dialects.hlo.resources import Array
 from neuronir.dialects.support.contiguous import contiguous
 from neuronir.dialects.support.lazy import LazyArray
 from neuronir.dialects.support.recipe import Places
+from neuronir.dialects.support.shapes import extents
 
 
 def is_tensor(value: SSAValue) -> bool:
@@ -30,14 +31,14 @@ def is_tensor(value: SSAValue) -> bool:
 def shape(value: SSAValue) -> tuple[int, ...]:
     """The dimensions of a tensor value."""
     type_ = value.type
-    return type_.get_shape() if isinstance(type_, TensorType) else shape_of(type_)
+    return extents(type_) if isinstance(type_, TensorType) else shape_of(type_)
 
 
 def shape_of(type_: Attribute) -> tuple[int, ...]:
     """The dimensions of a tensor type."""
     if not isinstance(type_, TensorType):
         raise TypeError(f"a tensor type is needed, got {type_}")
-    return type_.get_shape()
+    return extents(type_)
 
 
 def element(value: SSAValue) -> Attribute:
@@ -87,7 +88,7 @@ def string(op: Operation, name: str, default: str = "") -> str:
 def producer(value: SSAValue, opcode: str) -> Operation | None:
     """The op that made the value, if it is `hlo.<opcode>`."""
     # Of results and types there are no subclasses; isinstance is slow where it says no.
-    if type(value) is OpResult and value.op.name == f"hlo.{opcode}":
+    if isinstance(value, OpResult) and value.op.name == f"hlo.{opcode}":
         return value.op
     return None
 
@@ -104,7 +105,7 @@ def splat(value: SSAValue) -> Array | None:
     Sees scalar constants through broadcast, reshape, transpose and slice; a constant counts only if
     it has a single element (canonicalize turns larger ones into broadcasts).
     """
-    while type(value) is OpResult:
+    while isinstance(value, OpResult):
         op = value.op
         if op.name not in _KEEPS_SPLAT:
             known = op.name == "hlo.constant" and size(value) == 1

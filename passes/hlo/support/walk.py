@@ -7,6 +7,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.traits import IsTerminator, Pure
 
+from neuronir.dialects.support.walking import ops_of
 from neuronir.passes.hlo.support.build import Emitter
 
 Rule = Callable[[Operation, Emitter], SSAValue | None]
@@ -31,7 +32,7 @@ never lowered. hlo-decompose alone rewrites them."""
 
 def functions(module: ModuleOp) -> Iterator[FuncOp]:
     """The functions with a body."""
-    for op in module.body.block.ops:
+    for op in ops_of(module.body.block):
         if isinstance(op, FuncOp) and op.body.blocks.first is not None:
             yield op
 
@@ -62,7 +63,7 @@ def has_effect(op: Operation) -> bool:
         has_effect(inner)
         for region in op.regions
         for block in region.blocks
-        for inner in block.ops
+        for inner in ops_of(block)
         if inner.name != "hlo.return"
     )
 
@@ -162,7 +163,7 @@ def blocks(module: ModuleOp, *, composites: bool = False) -> Iterator[Block]:
 
 def blocks_of(block: Block, composites: bool) -> Iterator[Block]:
     """A block and every block inside, inner ones before the block that holds them."""
-    for op in block.ops:
+    for op in ops_of(block):
         if op.regions and (composites or op.name != COMPOSITE):
             for region in op.regions:
                 for inner in region.blocks:

@@ -19,6 +19,7 @@ from xdsl.passes import ModulePass
 from neuronir.dialects.hlo.control_flow import TupleOp
 from neuronir.dialects.nc.machine import Machine, get_machine
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.walking import walk
 from neuronir.passes.lowering.batch.parts import Piece, write_parts
 from neuronir.passes.lowering.batch.strands import (
     estimate_ns,
@@ -149,14 +150,14 @@ def _tiling(op: Operation, wanted: dict[SSAValue, int], extent: int) -> Tiling |
 
 def _used(op: Operation) -> Iterator[SSAValue]:
     """Operands of an op and of the ops inside of it."""
-    for inner in op.walk():
+    for inner in walk(op):
         yield from inner.operands
 
 
 def _outside(op: Operation) -> Iterator[SSAValue]:
     """What the ops inside of an op use that comes from outside and is not an operand."""
-    inside = {v for inner in op.walk() for v in inner.results}
-    inside |= {v for inner in op.walk() for r in inner.regions for b in r.blocks for v in b.args}
+    inside = {v for inner in walk(op) for v in inner.results}
+    inside |= {v for inner in walk(op) for r in inner.regions for b in r.blocks for v in b.args}
     operands = set(op.operands)
     return (v for v in _used(op) if v not in inside and v not in operands)
 

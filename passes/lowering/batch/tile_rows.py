@@ -12,6 +12,7 @@ from xdsl.passes import ModulePass
 
 from neuronir.dialects.hlo.flops import useful_flops
 from neuronir.dialects.nc.machine import Machine
+from neuronir.dialects.support.walking import walk
 from neuronir.passes.lowering.batch.footprint import Footprint
 from neuronir.passes.lowering.batch.halo import banded_copy, needed
 from neuronir.passes.lowering.batch.parts import Piece, write_parts
@@ -220,4 +221,4 @@ class _Finder:
 
 def _used(op: Operation) -> set[SSAValue]:
     """Operands of an op and of the ops inside of it."""
-    return {v for inner in op.walk() for v in inner.operands}
+    return {v for inner in walk(op) for v in inner.operands}

@@ -15,6 +15,7 @@ from neuronir.dialects.nc.enums import Space
 from neuronir.dialects.nc.ops import InstructionOp
 from neuronir.dialects.nc.records import partition_bytes, space_of
 from neuronir.dialects.nc.structure import AllocOp
+from neuronir.dialects.support.walking import walk
 from neuronir.passes.nc.liveness import rounded
 
 
@@ -57,7 +58,7 @@ def _inside(loop: scf.ForOp) -> int:
 def _touched(op: Operation) -> list[SSAValue]:
     """SBUF buffers that an op, or one inside of it, uses; not the part of the stream it loads."""
     found: dict[SSAValue, None] = {}
-    for inner in op.walk():
+    for inner in walk(op):
         if isinstance(inner, InstructionOp):
             for value in inner.operands[: len(inner.buffers)]:
                 if space_of(value) is Space.SBUF:

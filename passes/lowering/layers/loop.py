@@ -16,6 +16,7 @@ from neuronir.dialects.hlo.flops import FLOPS
 from neuronir.dialects.nc.enums import Space
 from neuronir.dialects.nc.records import space_of
 from neuronir.dialects.nc.structure import AllocOp
+from neuronir.dialects.support.walking import walk
 from neuronir.passes.lowering.constants.layered import LayersDiffer
 from neuronir.passes.lowering.fused import Fusing
 from neuronir.passes.lowering.layers.fit import body_bytes
@@ -315,7 +316,7 @@ class _Layers:
     def _count_flops(self) -> None:
         """Let the instructions of the body stand for the products of all layers."""
         for outer in self.state.emitter.scopes[-1]:
-            for op in outer.walk():
+            for op in walk(outer):
                 flops = op.attributes.get(FLOPS)
                 if isinstance(flops, IntegerAttr):
                     op.attributes[FLOPS] = IntegerAttr(flops.value.data * self.count, i64)

@@ -22,6 +22,7 @@ from neuronir.dialects.hlo.data_movement import (
 from neuronir.dialects.hlo.linear import ConvolutionOp, DotOp
 from neuronir.dialects.hlo.reduction import ReduceOp
 from neuronir.dialects.nc.enums import DType
+from neuronir.dialects.support.shapes import extents
 from neuronir.passes.lowering.layouts.layout import (
     Atom,
     atom,
@@ -67,7 +68,7 @@ class Demand:
 
 def shape_of(value: SSAValue) -> tuple[int, ...]:
     """The static shape of a tensor value."""
-    return cast(TensorType, value.type).get_shape()
+    return extents(cast(TensorType, value.type))
 
 
 def inner_tile(atoms: tuple[Atom, ...], limit: int) -> tuple[Partition, int]:

@@ -15,6 +15,7 @@ from neuronir.dialects.nc.enums import AluOp, DType, Space
 from neuronir.dialects.nc.ops import View
 from neuronir.dialects.nc.records import space_of
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.walking import walk_in
 from neuronir.dialects.tile.layout import layout_of
 from neuronir.dialects.tile.ops import EmptyOp, IndexOp
 from neuronir.dialects.tile.rules import shape_of
@@ -104,7 +105,7 @@ def _counted(state: Lower, counter: Form, factor: int, number: int) -> Form:
 
 def _count(state: Lower, loop: scf.ForOp, index: SSAValue, rounds: int) -> Form | None:
     """A counter in front of a long loop whose rounds are read as numbers."""
-    if rounds <= MOST_NUMBERS or not any(isinstance(o, IndexOp) for o in loop.body.walk()):
+    if rounds <= MOST_NUMBERS or not any(isinstance(o, IndexOp) for o in walk_in(loop.body.block)):
         return None
     n = state.machine.partitions
     form = Form(state.emitter.sbuf(n, 1, DType.I32), (), (), copies=n)
