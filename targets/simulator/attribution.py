@@ -45,10 +45,12 @@ class Traffic:
 
 @dataclass(slots=True)
 class Usage:
-    """Executions of each op (by its number) and HBM traffic by variable index (-1: none)."""
+    """Executions of each op (by its number), HBM traffic by variable index (-1: none), and the
+    bytes that each op (by its number) reads of each variable."""
 
     counts: list[int]
     variables: dict[int, Traffic] = field(default_factory=dict)
+    reads: dict[tuple[int, int], int] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -62,6 +64,9 @@ class OpShare:
     transpose_flops: int = 0
     read: int = 0
     written: int = 0
+    transfers: int = 0
+    descriptors: int = 0
+    moved: int = 0  # bytes of the descriptors
 
 
 class _Walk:
@@ -144,12 +149,17 @@ class _Walk:
             entry.read += times * accumulated
         if src.space == Space.HBM:
             entry = self._entry(src, env)
-            entry.read += times * (c.hbm_read_bytes - accumulated)
+            moved = times * (c.hbm_read_bytes - accumulated)
+            entry.read += moved
+            at = (op.number, self._variable(src, env))
+            self.usage.reads[at] = self.usage.reads.get(at, 0) + moved
             entry.read_descriptors += times * c.descriptors
 
     def _entry(self, ap: AccessPattern, env: list[int]) -> Traffic:
-        address = value_of(ap.address.const, ap.address.terms, env)
-        return self.usage.variables.setdefault(self.variable_at(address), Traffic())
+        return self.usage.variables.setdefault(self._variable(ap, env), Traffic())
+
+    def _variable(self, ap: AccessPattern, env: list[int]) -> int:
+        return self.variable_at(value_of(ap.address.const, ap.address.terms, env))
 
 
 def usage_of(code: ProgramCode) -> Usage:
@@ -170,6 +180,19 @@ def bytes_by_kind(code: ProgramCode, usage: Usage) -> dict[str, Traffic]:
         total.written += traffic.written
         total.read_descriptors += traffic.read_descriptors
     return kinds
+
+
+def read_times(code: ProgramCode, usage: Usage) -> dict[str, float]:
+    """How many times the variables of a kind are read: the bytes read over the bytes of those
+    variables that are read at all."""
+    sizes: dict[str, int] = {}
+    reads: dict[str, int] = {}
+    for index, traffic in usage.variables.items():
+        if index >= 0 and traffic.read:
+            variable = code.program.variables[index]
+            sizes[variable.kind] = sizes.get(variable.kind, 0) + variable.size
+            reads[variable.kind] = reads.get(variable.kind, 0) + traffic.read
+    return {kind: reads[kind] / size for kind, size in sizes.items() if size}
 
 
 def resource_times(op: Op, dma_engines: int) -> dict[str, float]:
@@ -195,6 +218,10 @@ def shares(code: ProgramCode, usage: Usage) -> list[OpShare]:
         row.transpose_flops += count * op.cost.transpose_flops
         row.read += count * op.cost.hbm_read_bytes
         row.written += count * op.cost.hbm_write_bytes
+        if op.kind == TRANSFER:
+            row.transfers += count
+            row.descriptors += count * op.cost.descriptors
+            row.moved += count * op.cost.bytes
         for name, time in resource_times(op, code.machine.dma_engines).items():
             row.time_ns[name] = row.time_ns.get(name, 0.0) + count * time
     return [table[source] for source in sorted(table)]
@@ -227,6 +254,9 @@ def merged(
         total.transpose_flops += row.transpose_flops
         total.read += row.read
         total.written += row.written
+        total.transfers += row.transfers
+        total.descriptors += row.descriptors
+        total.moved += row.moved
         for name, time in row.time_ns.items():
             total.time_ns[name] = total.time_ns.get(name, 0.0) + time
     return list(found.values())

@@ -12,11 +12,14 @@ from dataclasses import dataclass, field
 from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.nc.instruction import Source
 from neuronir.dialects.nc.machine import Machine
-from neuronir.targets.simulator.attribution import ENGINES, Usage
+from neuronir.targets.simulator.attribution import ENGINES, Usage, read_times
 from neuronir.targets.simulator.idle import TRANSFERS, Cause, Wait
 from neuronir.targets.simulator.timing import TimingResult
 from neuronir.targets.simulator.timing_code import TRANSFER, Op
 from neuronir.targets.simulator.timing_state import Stream
+
+_SHORT = 64
+"""Bytes of a descriptor below which a transfer is slow for that reason before all others."""
 
 
 @dataclass(slots=True)
@@ -65,6 +68,7 @@ def find_losses(result: TimingResult, usage: Usage, resource: str) -> list[Loss]
     for (what, advice), source, ns in (
         *_idle(result, resource, waiting_streams(result, resource, usage)),
         *_work(result.code.ops, usage, resource, result.machine),
+        *(_again(result, usage) if resource == "dma" else ()),
     ):
         losses.setdefault((what, advice), Loss(what, advice)).add(source, ns)
     return sorted((loss for loss in losses.values() if loss.ns >= 1), key=lambda loss: -loss.ns)
@@ -77,7 +81,7 @@ def _idle(result: TimingResult, resource: str, streams: Sequence[int]) -> Iterat
     sources, ops = result.program.sources, result.code.ops
     for wait, ns in result.idle.sums().items():
         if wait.stream in streams:
-            yield _why(wait, resource, sources, ops), wait.source, ns
+            yield _why(wait, resource, sources, ops), _to_blame(wait, resource, ops), ns
     for index in streams:
         stream = result.streams[index % TRANSFERS]
         last = _last_source(result, stream.index)
@@ -88,6 +92,36 @@ def _idle(result: TimingResult, resource: str, streams: Sequence[int]) -> Iterat
             words = f"dma has little or nothing to move after the last transfer by {_by(stream)}"
         if end > 0:
             yield (words, "only less to do at the end of the program helps"), last, end
+
+
+def _to_blame(wait: Wait, resource: str, ops: Sequence[Op]) -> int:
+    """The source that an idle time is counted for: of a wait for a transfer, the transfer's."""
+    maker = ops[wait.maker] if 0 <= wait.maker < len(ops) else None
+    if wait.cause == Cause.SEMAPHORE and resource != "dma" and maker and maker.kind == TRANSFER:
+        return maker.instruction.source
+    return wait.source
+
+
+def _again(result: TimingResult, usage: Usage) -> Iterator[_Entry]:
+    """What dma reads more than once of inputs and constants, at its full rate."""
+    program, machine = result.program, result.machine
+    times = read_times(result.code, usage)
+    for (number, index), moved in usage.reads.items():
+        variable = program.variables[index] if index >= 0 else None
+        if variable is None or variable.kind not in ("input", "constant"):
+            continue
+        excess = 1.0 - variable.size / usage.variables[index].read
+        if excess > 0:
+            words = (
+                f"dma reads {variable.kind}s {times[variable.kind]:.1f} x on average",
+                "keep what is used again in SBUF: smaller tiles of the other operand, another "
+                "order of loops, or smaller types",
+            )
+            yield (
+                words,
+                result.code.ops[number].instruction.source,
+                excess * moved / (machine.dma_engine_gbps * machine.dma_engines),
+            )
 
 
 def _by(stream: Stream) -> str:
@@ -151,6 +185,14 @@ def _why(
             return (
                 f"transfers of {mine} wait for other transfers, of {theirs}",
                 "what goes through HBM could stay in SBUF, or be prefetched",
+            )
+        piece = maker.cost.bytes / maker.cost.descriptors
+        if piece < _SHORT:
+            return (
+                f"{resource} waits in {mine} for transfers of {theirs} in pieces of less than "
+                f"{_SHORT} bytes",
+                "lay out what is moved so that descriptors move 2 KiB or more: pack it, change "
+                "the order of its dimensions, or move it once and spread it on the chip",
             )
         return (
             f"{resource} waits in {mine} for transfers of {theirs}",

@@ -11,6 +11,7 @@ from neuronir.targets.simulator.attribution import (
     Traffic,
     Usage,
     bytes_by_kind,
+    read_times,
     resource_times,
     shares,
     usage_of,
@@ -33,7 +34,7 @@ def build_report(result: TimingResult, usage: Usage | None = None) -> Report:
     total = result.total_ns
     table = shares(code, usage)
     loads = _loads(result, usage)
-    kinds = bytes_by_kind(code, usage)
+    kinds, times = bytes_by_kind(code, usage), read_times(code, usage)
     counts = usage.counts
     flops = sum(row.flops for row in table)
     transposes = sum(row.transpose_flops for row in table)
@@ -77,7 +78,11 @@ def build_report(result: TimingResult, usage: Usage | None = None) -> Report:
         "hbm_read_bytes": read,
         "hbm_write_bytes": written,
         "bytes_by_kind": {
-            kind: {"read": kinds[kind].read, "written": kinds[kind].written}
+            kind: {
+                "read": kinds[kind].read,
+                "written": kinds[kind].written,
+                "read_times": times.get(kind, 0.0),
+            }
             for kind in _KINDS
             if kind in kinds
         },

@@ -75,7 +75,11 @@ FIELDS: tuple[Field, ...] = (
     Field("transpose_us", "us", "time of the tensor engine spent on transposes"),
     Field("hbm_read_bytes", "bytes", "HBM bytes read by DMA"),
     Field("hbm_write_bytes", "bytes", "HBM bytes written by DMA"),
-    Field("bytes_by_kind", "bytes", "bytes read and written, by kind of variable"),
+    Field(
+        "bytes_by_kind",
+        "bytes",
+        "bytes read and written, by kind of variable, and how many times its variables are read",
+    ),
     Field("spill_save_bytes", "bytes", "bytes written to spill variables"),
     Field("spill_reload_bytes", "bytes", "bytes read from spill variables"),
     Field("dma_transfer_count", "transfers", "executed transfers"),
@@ -112,6 +116,8 @@ _SUMS = (
     Field("transpose_flops", "FLOP", "executed FLOPs of transposes on the tensor engine"),
     Field("hbm_read_bytes", "bytes", "HBM bytes read"),
     Field("hbm_write_bytes", "bytes", "HBM bytes written"),
+    Field("transfers", "transfers", "executed transfers, each with a trigger"),
+    Field("descriptors", "descriptors", "executed descriptors of the transfers"),
     Field("share_percent", "%", "part of the load of the busiest resource"),
     Field(
         "idle_us",
@@ -128,6 +134,7 @@ _SUMS = (
 _RATES = (
     Field("bound", "name", "engine, or dma, that it occupies longest"),
     Field("flops_per_hbm_byte", "FLOP/byte", "flops / HBM bytes; null without HBM bytes"),
+    Field("bytes_per_descriptor", "bytes", "average size of its descriptors; null without"),
     Field("attained_tflops", "TFLOP/s", "flops / time of `bound`, excluding waits"),
 )
 
@@ -156,7 +163,7 @@ MODULE_FIELDS: tuple[Field, ...] = (
     Field("depth", "modules", "length of the path"),
     Field("ops", "ops", "number of rows of `ops` in the module, over which the row sums"),
     *_SUMS,
-    _RATES[0],
+    *(field for field in _RATES if field.name in ("bound", "bytes_per_descriptor")),
 )
 
 LOSS_FIELDS: tuple[Field, ...] = (

@@ -21,6 +21,8 @@ _SUMS = (
     "transpose_flops",
     "hbm_read_bytes",
     "hbm_write_bytes",
+    "transfers",
+    "descriptors",
     "share_percent",
     "idle_us",
 )
@@ -111,6 +113,9 @@ class Rows:
             sums["path_us"] = None
             if self._path is not None:
                 sums["path_us"] = sum(row["path_us"] for row in held)
+            pieces = [row for row in held if row["descriptors"]]
+            moved = sum(row["bytes_per_descriptor"] * row["descriptors"] for row in pieces)
+            sums["bytes_per_descriptor"] = moved / sums["descriptors"] if pieces else None
             lead = {"name": "/".join(path), "depth": len(path), "ops": len(held)}
             rows.append({**lead, **sums, "bound": bound})
         return rows
@@ -153,9 +158,12 @@ class Rows:
             "transpose_flops": row.transpose_flops,
             "hbm_read_bytes": row.read,
             "hbm_write_bytes": row.written,
+            "transfers": row.transfers,
+            "descriptors": row.descriptors,
             "share_percent": percent(row.time_ns.get(self._busiest, 0.0), self._whole),
             "bound": bound,
             "flops_per_hbm_byte": row.flops / moved if moved else None,
+            "bytes_per_descriptor": row.moved / row.descriptors if row.descriptors else None,
             "attained_tflops": row.flops / longest / 1e3 if longest else 0.0,
         }
 

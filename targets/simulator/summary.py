@@ -37,8 +37,8 @@ def summary_text(report: Report) -> str:
     lines += ["", *(f"  {name:<12} {value}" for name, value in figure_texts(report))]
     rows = _bytes(report)
     if rows:
-        lines += ["", "  HBM bytes        read       written"]
-        lines += [f"  {kind:<9} {read:>12}  {written:>12}" for kind, read, written in rows]
+        lines += ["", f"  HBM bytes {'read':>20}  {'written':>12}"]
+        lines += [f"  {kind:<9} {read:>20}  {written:>12}" for kind, read, written in rows]
     losses = report["losses"]
     if losses:
         lines += ["", f"  largest losses of {report['busiest_resource']}"]
@@ -123,9 +123,14 @@ def figure_texts(report: Report) -> list[tuple[str, str]]:
 
 def _bytes(report: Report) -> list[tuple[str, str, str]]:
     return [
-        (kind, size_text(row["read"]), size_text(row["written"]))
+        (kind, size_text(row["read"]) + _again(row["read_times"]), size_text(row["written"]))
         for kind, row in report["bytes_by_kind"].items()
     ]
+
+
+def _again(times: float) -> str:
+    """How many times what is read is read, where it is more than once."""
+    return f" ({times:.1f} x)" if times >= 1.05 else ""
 
 
 def _words(row: Report) -> tuple[str, str]:

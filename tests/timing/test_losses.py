@@ -3,11 +3,12 @@
 import pytest
 
 from neuronir.dialects.nc.enums import Activation, DType, Engine
-from neuronir.dialects.nc.instruction import Instruction, Item, Program, Source
+from neuronir.dialects.nc.instruction import Instruction, Item, Loop, Program, Source, Variable
 from neuronir.dialects.nc.machine import get_machine
 from neuronir.targets.simulator.idle import Cause, IdleLog, Wait
 from neuronir.targets.simulator.report import build_report
 from neuronir.targets.simulator.report_rows import Report
+from neuronir.targets.simulator.summary import summary_text
 from neuronir.targets.simulator.timing import simulate_timing
 from tests.timing.programs import act, after, dma, hbm, matmul, program, psum, raising, sbuf
 from tests.timing.test_timing import pipeline
@@ -110,3 +111,37 @@ def test_log_repeats_what_a_loop_does() -> None:
     log.add(b, 3.0)
     log.repeat(1, 3, 10)
     assert log.sums() == {a: 1.0, b: 55.0}
+
+
+def test_what_is_read_again_is_said() -> None:
+    load = dma(sbuf(0, 2048), hbm(0, 2048))
+    load.source = 1
+    p = program({Engine.DMA0: [Loop(4, [load])]})
+    p.sources = [Source("other"), Source("weights", opcode="dot")]
+    p.variables = [Variable("w", "constant", 128 * 2048 * 4, 0)]
+    report = build_report(simulate_timing(p))
+    assert report["bytes_by_kind"]["constant"]["read_times"] == pytest.approx(4.0)
+    loss = next(row for row in report["losses"] if "4.0 x" in row["what"])
+    assert loss["what"].startswith("dma reads constants") and loss["worst_op"] == "weights"
+    # Three of four times, at the full rate.
+    assert loss["us"] == pytest.approx(0.75 * report["roofline_dma_us"], rel=0.01)
+    assert "4.0 x" in summary_text(report)
+    row = report["ops"][0]
+    assert (row["transfers"], row["descriptors"]) == (4, 4 * 128)
+    assert row["bytes_per_descriptor"] == 2048 * 4
+
+
+def test_a_wait_for_a_transfer_of_short_rows_is_blamed_on_the_transfer() -> None:
+    mask = raising(dma(sbuf(0, 1, dtype=DType.U8), hbm(0, 1, dtype=DType.U8)), 0, 16)
+    mask.source = 1
+    product = after(matmul(), (0, 16))
+    product.source = 2
+    rest = [matmul() for _ in range(100)]
+    p = program({Engine.DMA0: [mask], Engine.PE: [product, *rest]}, 1)
+    p.sources = [Source("x"), Source("mask", opcode="select"), Source("d", opcode="dot")]
+    report = build_report(simulate_timing(p))
+    assert report["busiest_resource"] == "tensor"
+    loss = next(row for row in report["losses"] if "waits in dot" in row["what"])
+    assert loss["worst_op"] == "mask"
+    assert "transfers of select in pieces of less than 64 bytes" in loss["what"]
+    assert next(row for row in report["ops"] if row["name"] == "mask")["loss"] == loss["what"]

@@ -149,8 +149,13 @@ def _bytes(report: Report) -> str:
         tables.Column("kind", "kind of variable", lambda r: r["name"], None, False),
         tables.size_column("read", "bytes of HBM", "read"),
         tables.size_column("written", "bytes of HBM", "written"),
+        tables.Column("times read", "on average", lambda r: r["read_times"], _times_read),
     ]
     return tables.table("bytes", "Bytes of HBM by kind of variable", columns, rows)
+
+
+def _times_read(row: Report) -> str:
+    return f"{row['read_times']:.1f} x" if row["read"] else "–"
 
 
 def _losses(report: Report) -> str:

@@ -153,9 +153,24 @@ def _figures(report: Report) -> list[Column]:
         *(time_column(name, f"time on {name}, us", f"{name}_us") for name in TIMES),
         size_column("read", "bytes of HBM read", "hbm_read_bytes"),
         size_column("written", "bytes of HBM written", "hbm_write_bytes"),
+        Column("triggers", "executed transfers", lambda r: r["transfers"], _transfers),
+        Column("B/desc.", "bytes of a descriptor on average", _piece, _pieces),
         Column("GFLOP", "executed by matmuls", lambda r: r["flops"], _gflop),
     ]
     return columns
+
+
+def _transfers(row: Report) -> str:
+    return f"{row['transfers']:,}" if row["transfers"] else "–"
+
+
+def _piece(row: Report) -> float | None:
+    found: float | None = row["bytes_per_descriptor"]
+    return found
+
+
+def _pieces(row: Report) -> str:
+    return f"{row['bytes_per_descriptor']:,.0f}" if row["bytes_per_descriptor"] else "–"
 
 
 def _gflop(row: Report) -> str:
