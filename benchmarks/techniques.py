@@ -13,12 +13,12 @@ from pathlib import Path
 from xdsl.dialects.builtin import ModuleOp
 
 from benchmarks.corpus import Model
-from neuronir.cli.neuron_opt_dumps import Dumper, DumpOptions
-from neuronir.cli.neuron_opt_reports import Timer
-from neuronir.cli.neuron_opt_run import PassRunner, RunFailure
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.driver import CompiledResult, CompileOptions, compile_file
+from neuronir.driver.dumper import Dumper, DumpOptions
+from neuronir.driver.pass_runner import PassRunner, RunFailure
 from neuronir.driver.phases import pipeline_of
+from neuronir.driver.timer import Timer
 from neuronir.pipeline import parse_pipeline
 from neuronir.targets.encoding.from_ir import program_from_module
 from neuronir.targets.simulator.timing import simulate_timing

@@ -12,8 +12,8 @@ TYPE_CHECKING = False  # type checkers take it for true; typing itself takes 5 m
 if TYPE_CHECKING:
     from neuronir.api import Executable, compile, load
     from neuronir.dialects.support.errors import NeuronError
+    from neuronir.version import __version__
 
-__version__ = "0.1.0"
 __all__ = ["Executable", "NeuronError", "__version__", "compile", "load"]
 
 
@@ -22,6 +22,10 @@ def __getattr__(name: str) -> object:
         from neuronir import api
 
         return getattr(api, name)
+    if name == "__version__":
+        from neuronir.version import __version__
+
+        return __version__
     if name == "NeuronError":
         from neuronir.dialects.support.errors import NeuronError
 

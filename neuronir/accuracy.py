@@ -13,15 +13,16 @@ import numpy as np
 from xdsl.dialects.builtin import ArrayAttr, StringAttr
 
 from neuronir.api import Executable, as_error
-from neuronir.cli.neuron_opt_run import RunFailure
 from neuronir.dialects.hlo.interpreter import entry_signature, interpret
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.npz import Array
-from neuronir.driver.compiler import CompiledResult, compile_file
+from neuronir.driver.compiler import compile_file
 from neuronir.driver.options import CompileOptions
+from neuronir.driver.pass_runner import RunFailure
 from neuronir.driver.phases import PHASES
 from neuronir.driver.precision import Rung
 from neuronir.driver.precision import ladder as rungs_of
+from neuronir.driver.result import CompiledResult
 from neuronir.driver.weights import parameter_names
 from neuronir.frontends.graph.module import INPUT_NAMES
 from neuronir.targets.registry import get_target

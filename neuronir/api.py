@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuronir import __version__
 from neuronir.dialects.nc.instruction import Program, Variable
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.targets.encoding.encoding import Encoding
@@ -21,6 +20,7 @@ from neuronir.targets.registry import get_target
 from neuronir.targets.simulator.functional import run
 from neuronir.targets.simulator.report import build_report
 from neuronir.targets.simulator.timing import TimingResult, simulate_timing
+from neuronir.version import __version__
 
 Array = NDArray[Any]
 PathLike = str | os.PathLike[str]
@@ -132,9 +132,10 @@ def compile(
     `signature` is that of a SavedModel; the other options are those of `neuronx-cc compile`.
     NeuronError says what cannot be compiled.
     """
-    from neuronir.cli.neuron_opt_run import RunFailure
     from neuronir.driver import CompileOptions
-    from neuronir.driver.compiler import CompiledResult, compile_file, compile_model, compile_text
+    from neuronir.driver.compiler import compile_file, compile_model, compile_text
+    from neuronir.driver.pass_runner import RunFailure
+    from neuronir.driver.result import CompiledResult
     from neuronir.frontends.bindings import Bindings, merged, parse_io_config
 
     shapes = {k: tuple(v) for k, v in (input_shapes or {}).items()}
@@ -151,7 +152,7 @@ def compile(
         framework=framework,
     )
     if example_arguments is not None:
-        from neuronir.jax import hlo_text
+        from neuronir.frontends.jax_functions import hlo_text
 
         model = hlo_text(model, example_arguments)
     result: CompiledResult

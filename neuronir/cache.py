@@ -21,10 +21,10 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
-import neuronir
 from neuronir.cache_entry import Damaged, Hit, read_entry, write_about
 from neuronir.dialects.support.inputs import Changed, Readings, digest_of_file, open_input
 from neuronir.dialects.support.parts import lock, sweep
+from neuronir.version import __version__
 
 FOLDER_VARIABLE = "NEURON_COMPILE_CACHE_URL"
 """The environment variable with the cache's folder; empty for no cache."""
@@ -73,7 +73,7 @@ class Cache:
         model = _digest([f"{use}={digest}" for use, (_, digest) in sorted(digests.items())])
         how = _digest([f"{key}={value}" for key, value in sorted(options.items())] + [compiler()])
         name = f"MODULE_{model[:_DIGITS]}+{how[:_DIGITS]}"
-        entry = self.folder / f"neuronxcc-{neuronir.__version__}" / name
+        entry = self.folder / f"neuronxcc-{__version__}" / name
         return Key(entry, dict(digests.values()))
 
     def get(self, entry: Path) -> Hit | Damaged | None:
@@ -165,7 +165,7 @@ def find_cache(folder: str | None) -> Cache | None:
 @cache
 def compiler() -> str:
     """A digest of this compiler: its source, and what it is built on."""
-    root = Path(neuronir.__file__).parent
+    root = Path(__file__).parent
     pieces = [platform.python_version(), *(f"{name} {version(name)}" for name in _BUILT_ON)]
     for folder, inner, names in os.walk(root, followlinks=True):
         inner.sort()

@@ -10,7 +10,7 @@ layer(x, w)              # compiled for these shapes and types, and run
 layer.report(x, w)       # what a run takes
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from functools import update_wrapper
 from typing import Any
 
@@ -18,31 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuronir.api import Executable, compile
-from neuronir.dialects.support.errors import NeuronError
+from neuronir.frontends.jax_functions import hlo_text, required_jax
 
 Array = NDArray[Any]
-
-
-def hlo_text(
-    function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any] | None = None
-) -> str:
-    """The HLO text of a function for example arguments (arrays, or nested ones), as JAX lowers it;
-    arguments that nothing reads stay parameters. NIR_JAX001 where jax is not installed."""
-    lowered = _jax().jit(function, keep_unused=True).lower(*args, **dict(kwargs or {}))
-    # Large constants are left out by default.
-    return str(lowered.compiler_ir(dialect="hlo").as_hlo_text(True))
-
-
-def _jax() -> Any:
-    try:
-        import jax
-    except ImportError as error:
-        raise NeuronError(
-            "NIR_JAX001",
-            "functions are lowered by the package 'jax', which is not installed",
-            help="pip install jax",
-        ) from error
-    return jax
 
 
 class Jitted:
@@ -61,7 +39,7 @@ class Jitted:
 
     def _compiled(self, args: Any, kwargs: Any) -> tuple[Executable, Any, list[Array]]:
         """(the executable, the structure of the results, the arguments as arrays)."""
-        jax = _jax()
+        jax = required_jax()
         leaves, structure = jax.tree_util.tree_flatten((args, kwargs))
         # Numbers get the types that JAX gives them.
         arrays = [np.asarray(jax.numpy.asarray(leaf)) for leaf in leaves]
@@ -77,7 +55,7 @@ class Jitted:
         """Run the simulated core."""
         executable, structure, arrays = self._compiled(args, kwargs)
         results = executable(*arrays)
-        return _jax().tree_util.tree_unflatten(structure, list(results.values()))
+        return required_jax().tree_util.tree_unflatten(structure, list(results.values()))
 
     def report(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """The timing report of a run with these arguments."""

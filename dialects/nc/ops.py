@@ -184,7 +184,7 @@ class InstructionOp(NeuronOp):
         return dict(_VALUES[self.name](cast(DictionaryAttr, self.properties["params"])))
 
     def verify_(self) -> None:
-        verify_instruction(self)
+        verify_instruction(self, self.spec, self.buffer_count)
 
     @classmethod
     def parse(cls, parser: Parser) -> "InstructionOp":

@@ -1,24 +1,22 @@
 """Structural rules of nc instructions: operands, memories, engines and bounds."""
 
 from math import prod
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, MemRefType, StringAttr
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import VerifyException
 
 from neuronir.dialects.nc.attributes import Pattern, PatternAttr, SpaceAttr
 from neuronir.dialects.nc.enums import DType, Engine
+from neuronir.dialects.nc.opcodes import OpSpec
 from neuronir.dialects.nc.parameters import verify_parameters
 from neuronir.dialects.support.identity import by_identity
 
-if TYPE_CHECKING:
-    from neuronir.dialects.nc.ops import InstructionOp
 
-
-def verify_instruction(op: "InstructionOp") -> None:
-    """Raise VerifyException where an instruction breaks a rule of the opcode table."""
-    spec = op.spec
+def verify_instruction(op: Operation, spec: OpSpec, count: int) -> None:
+    """Raise VerifyException where an instruction breaks a rule of its row of the opcode table;
+    `count` of its operands are buffers."""
     roles = spec.dst + spec.src
     properties = op.properties
     patterns = cast(ArrayAttr[Attribute], properties["patterns"]).data
@@ -27,7 +25,6 @@ def verify_instruction(op: "InstructionOp") -> None:
             f"{op.name}: has {len(patterns)} operands, its roles are {', '.join(roles)}"
         )
     operands = tuple(op.operands)
-    count = op.buffer_count
     used = 0
     for role, attr in zip(roles, patterns, strict=True):
         if isinstance(attr, PatternAttr):
@@ -66,7 +63,7 @@ def _extents(type_: object) -> tuple[int, int] | None:
     return partitions, prod(rest)
 
 
-def _verify_pattern(op: "InstructionOp", role: str, pattern: Pattern, type_: object) -> None:
+def _verify_pattern(op: Operation, role: str, pattern: Pattern, type_: object) -> None:
     found = _extents(type_)
     if found is None:
         raise VerifyException(f"{_operand(op, role)} is not a memref with an nc.space")
@@ -100,5 +97,5 @@ def _verify_pattern(op: "InstructionOp", role: str, pattern: Pattern, type_: obj
         )
 
 
-def _operand(op: "InstructionOp", role: str) -> str:
+def _operand(op: Operation, role: str) -> str:
     return f"{op.name}: operand '{role.removesuffix('?')}'"

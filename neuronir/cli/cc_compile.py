@@ -51,10 +51,10 @@ def compile_model(args: Namespace, messages: Messages) -> int:
 
 def _report(args: Namespace) -> int:
     """Print what of the model is not supported; 1 where something is not."""
-    from neuronir.cli.neuron_opt_run import RunFailure
     from neuronir.dialects.support.output import write_stdout
     from neuronir.driver.check import check_model
     from neuronir.driver.options import CompileOptions
+    from neuronir.driver.pass_runner import RunFailure
 
     options = CompileOptions(bindings=bindings_of(args), framework=args.framework)
     try:
@@ -108,9 +108,9 @@ def _compile_with(
     write: Write,
 ) -> int:
     """Compile with the weights that a function gives."""
-    from neuronir.cli.neuron_opt_reports import statistics_report, timing_report
-    from neuronir.cli.neuron_opt_run import RunFailure
     from neuronir.driver import CompileOptions, compile_file
+    from neuronir.driver.pass_runner import RunFailure
+    from neuronir.driver.timer import statistics_report, timing_report
     from neuronir.passes import statistics
 
     options = CompileOptions(

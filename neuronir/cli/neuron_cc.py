@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from importlib import metadata
 from typing import TYPE_CHECKING
 
-from neuronir import __version__
 from neuronir.cli.cc_args import LEVELS, check_framework, with_flags
 from neuronir.cli.cc_compile import compile_model
 from neuronir.cli.cc_messages import Messages, fault_block
@@ -25,6 +24,7 @@ from neuronir.cli.program import OK, USER_ERROR, UsageError, guarded
 from neuronir.diagnostics.diagnostic import Diagnostic
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.output import write_stdout
+from neuronir.version import __version__
 
 if TYPE_CHECKING:
     from neuronir.driver import CompiledResult

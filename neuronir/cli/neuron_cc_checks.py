@@ -3,13 +3,13 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from neuronir.cli.neuron_opt_run import RunFailure
 from neuronir.diagnostics.diagnostic import Diagnostic
 from neuronir.dialects.nc.dma_cost import runs
 from neuronir.dialects.nc.enums import Space
 from neuronir.dialects.nc.instruction import Instruction, Item, Loop, Program
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.driver.pass_runner import RunFailure
 from neuronir.targets.simulator.messages import origin
 from neuronir.targets.simulator.races import check_races
 

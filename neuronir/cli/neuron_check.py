@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
-from neuronir import __version__
 from neuronir.cli.bindings_args import add_bindings, bindings_of
 from neuronir.cli.program import INTERNAL, OK, USER_ERROR, Parser, UsageError, guarded
 from neuronir.dialects.support.diagnostics import Message, handling
 from neuronir.dialects.support.output import write_stdout
 from neuronir.driver.check import Report, check_model
 from neuronir.driver.options import CompileOptions
+from neuronir.version import __version__
 
 if TYPE_CHECKING:
     from neuronir.accuracy import Step
@@ -74,7 +74,7 @@ def build_parser() -> Parser:
 
 
 def _main(words: list[str]) -> int:
-    from neuronir.cli.neuron_opt_run import RunFailure
+    from neuronir.driver.pass_runner import RunFailure
 
     args = build_parser().parse_args(words)
     options = CompileOptions(bindings=bindings_of(args), framework=args.framework)

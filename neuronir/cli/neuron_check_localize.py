@@ -21,8 +21,8 @@ _SHOWN = 10
 def localized(args: Namespace, options: CompileOptions) -> int:
     """Print the first op whose value is wrong; 1 where there is one."""
     from neuronir.cli.cc_compile import load_weights
-    from neuronir.cli.neuron_opt_run import RunFailure
     from neuronir.driver.localize import first_inputs, localize
+    from neuronir.driver.pass_runner import RunFailure
 
     if args.inputs is None:
         raise UsageError("--localize needs --inputs")

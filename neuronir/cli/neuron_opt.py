@@ -16,26 +16,26 @@ from xdsl.passes import ModulePass
 from xdsl.utils.arg_spec import parse_spec
 from xdsl.utils.exceptions import ArgSpecParseError
 
-from neuronir import __version__
 from neuronir._xdsl import print_module
 from neuronir.cli import neuron_opt_lists as lists
-from neuronir.cli import neuron_opt_reproducer as reproducer
 from neuronir.cli.bindings_args import bindings_of
 from neuronir.cli.neuron_opt_args import build_parser, loaded_files, normalise
-from neuronir.cli.neuron_opt_dumps import Dumper, DumpOptions, names
 from neuronir.cli.neuron_opt_formats import print_as
-from neuronir.cli.neuron_opt_input import Chunk, parse, read_input, split
-from neuronir.cli.neuron_opt_reports import Timer, statistics_report, timing_report
-from neuronir.cli.neuron_opt_run import PassRunner, RunFailure, verify
 from neuronir.cli.program import INTERNAL, OK, USAGE, USER_ERROR, UsageError, guarded
 from neuronir.diagnostics.engine import DiagnosticEngine
 from neuronir.diagnostics.expected import check_expectations
 from neuronir.diagnostics.output import atomic_write, write_stdout
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.driver import configuration as reproducer
+from neuronir.driver.dumper import Dumper, DumpOptions, names
+from neuronir.driver.module_input import Chunk, parse, read_input, split
+from neuronir.driver.pass_runner import PassRunner, RunFailure, verify
+from neuronir.driver.timer import Timer, statistics_report, timing_report
 from neuronir.passes import statistics
 from neuronir.passes.nc.borders import Borders
 from neuronir.pipeline import PipelineError, parse_pipeline, pipeline_text
 from neuronir.registry import Registry
+from neuronir.version import __version__
 
 
 @dataclass

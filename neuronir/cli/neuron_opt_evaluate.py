@@ -6,7 +6,6 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
 from neuronir.cli.neuron_opt_on_target import run_checks, target_and_phase
-from neuronir.cli.neuron_opt_run import RunFailure, at_op
 from neuronir.diagnostics.diagnostic import Diagnostic
 from neuronir.dialects.check.ops import ExpectOp
 from neuronir.dialects.check.semantics import mismatch
@@ -14,6 +13,7 @@ from neuronir.dialects.hlo.semantics.evaluation import evaluate as hlo_evaluate
 from neuronir.dialects.hlo.semantics.execution import read_by
 from neuronir.dialects.hlo.semantics.numeric import Value
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.driver.pass_runner import RunFailure, at_op
 from neuronir.registry import Registry
 
 _MAX_ELEMENTS = 16

@@ -10,9 +10,9 @@ from xdsl.utils.exceptions import DiagnosticException
 from xdsl.utils.target import Target
 
 from neuronir._xdsl import one_line
-from neuronir.cli.neuron_opt_run import RunFailure
 from neuronir.diagnostics.diagnostic import Diagnostic
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.driver.pass_runner import RunFailure
 
 
 def print_as(

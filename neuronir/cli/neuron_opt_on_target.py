@@ -14,9 +14,6 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, TensorType, T
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from neuronir.cli.neuron_opt_dumps import Dumper, DumpOptions
-from neuronir.cli.neuron_opt_reports import Timer
-from neuronir.cli.neuron_opt_run import PassRunner, RunFailure, at_op
 from neuronir.diagnostics.diagnostic import Diagnostic
 from neuronir.dialects.check.ops import ExpectOp
 from neuronir.dialects.check.semantics import Array, mismatch
@@ -25,7 +22,10 @@ from neuronir.dialects.hlo.control_flow import TupleOp
 from neuronir.dialects.hlo.semantics.numeric import Value
 from neuronir.dialects.support.cloning import clone
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.driver.dumper import Dumper, DumpOptions
+from neuronir.driver.pass_runner import PassRunner, RunFailure, at_op
 from neuronir.driver.phases import PHASES, can_tile, phases_between, pipeline_of
+from neuronir.driver.timer import Timer
 from neuronir.pipeline import parse_pipeline
 from neuronir.registry import Registry
 from neuronir.targets.registry import TargetLike, get_target

@@ -6,9 +6,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from io import StringIO
 
-from neuronir import __version__
 from neuronir.cli.neuron_sim_args import build_parser
-from neuronir.cli.neuron_sim_data import choose_inputs, named_outputs, variables_of
 from neuronir.cli.neuron_sim_info import info_lines
 from neuronir.cli.neuron_sim_judge import Run, judge
 from neuronir.cli.program import OK, UsageError, guarded
@@ -22,6 +20,8 @@ from neuronir.targets.encoding.disassembler import disassemble
 from neuronir.targets.neff.check import check_machine
 from neuronir.targets.neff.reader import load_neff
 from neuronir.targets.registry import get_target
+from neuronir.targets.simulator.program_data import choose_inputs, named_outputs, variables_of
+from neuronir.version import __version__
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -32,7 +32,7 @@ def judge(args: Namespace, run: Run, reference: Mapping[str, Array] | None) -> i
     status = OK
     if args.model is not None:
         # The compiler and its frontends are imported only where they are asked for.
-        from neuronir.cli.neuron_opt_run import RunFailure
+        from neuronir.driver.pass_runner import RunFailure
 
         try:
             report = _compile_report(args, run)

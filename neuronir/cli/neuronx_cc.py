@@ -4,7 +4,6 @@ import platform
 import sys
 from collections.abc import Sequence
 
-from neuronir import __version__
 from neuronir.cli.cc_args import check_framework, with_flags
 from neuronir.cli.cc_compile import compile_model
 from neuronir.cli.cc_messages import Messages
@@ -22,6 +21,7 @@ from neuronir.diagnostics.diagnostic import Diagnostic
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.output import write_stdout
 from neuronir.driver.phases import PHASES
+from neuronir.version import __version__
 
 
 def main(argv: Sequence[str] | None = None) -> int:

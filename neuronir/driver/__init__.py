@@ -8,16 +8,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from neuronir.driver.compiler import CompiledResult, compile_file, compile_text
+    from neuronir.driver.compiler import compile_file, compile_text
     from neuronir.driver.options import CompileOptions
     from neuronir.driver.phases import PHASES
+    from neuronir.driver.result import CompiledResult
 
 __all__ = ["PHASES", "CompileOptions", "CompiledResult", "compile_file", "compile_text"]
 
 _MODULES = {
     "PHASES": "phases",
     "CompileOptions": "options",
-    "CompiledResult": "compiler",
+    "CompiledResult": "result",
     "compile_file": "compiler",
     "compile_text": "compiler",
 }

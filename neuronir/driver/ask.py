@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 def main(words: Sequence[str]) -> int:
     """Compile each file and print `[file, None or why not]`."""
-    from neuronir.cli.neuron_opt_run import RunFailure
     from neuronir.dialects.support.errors import NeuronError
     from neuronir.driver import CompileOptions, compile_file
+    from neuronir.driver.pass_runner import RunFailure
 
     target, auto_cast, *files = words
     options = CompileOptions(auto_cast=auto_cast, narrow_integers=True, tiling="never")

@@ -9,13 +9,13 @@ from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from neuronir.cli.neuron_opt_input import Chunk, parse, read_input
-from neuronir.cli.neuron_opt_run import RunFailure
 from neuronir.dialects.support.cloning import clone
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.location import METADATA, source_name
 from neuronir.driver.compiler import compile_file
+from neuronir.driver.module_input import Chunk, parse, read_input
 from neuronir.driver.options import CompileOptions
+from neuronir.driver.pass_runner import RunFailure
 from neuronir.driver.phases import pipeline_of
 from neuronir.frontends.models import kind_of_framework
 from neuronir.passes.hlo.legality import legality

@@ -1,18 +1,12 @@
 """Run the phases of a compile one after the other, with checks at their borders."""
 
 import json
-import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, f32
 from xdsl.passes import ModulePass
 
-from neuronir import __version__
-from neuronir.cli.neuron_opt_dumps import Dumper, DumpOptions
-from neuronir.cli.neuron_opt_input import Chunk, parse, read_input
-from neuronir.cli.neuron_opt_reports import Timer
-from neuronir.cli.neuron_opt_run import PassRunner, RunFailure, verify
 from neuronir.diagnostics.diagnostic import Diagnostic
 from neuronir.dialects.nc.instruction import Program
 from neuronir.dialects.nc.machine import register_machine
@@ -20,14 +14,16 @@ from neuronir.dialects.support.cloning import clone
 from neuronir.dialects.support.diagnostics import warning
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.npz import Array
-from neuronir.dialects.support.output import atomic_write
 from neuronir.dialects.support.walking import walk
 from neuronir.driver.collector import few_collections
 from neuronir.driver.digest import digest_of, digest_of_weights
-from neuronir.driver.dumps import dump_phase, ir_text
+from neuronir.driver.dumper import Dumper, DumpOptions
+from neuronir.driver.dumps import dump_phase
 from neuronir.driver.middle import choose_middle, through_tiles
+from neuronir.driver.module_input import Chunk, parse, read_input
 from neuronir.driver.options import CompileOptions
 from neuronir.driver.orders import fastest_order
+from neuronir.driver.pass_runner import PassRunner, RunFailure, verify
 from neuronir.driver.phases import (
     PHASES,
     can_tile,
@@ -38,6 +34,8 @@ from neuronir.driver.phases import (
 )
 from neuronir.driver.precision import multiplies_fp32
 from neuronir.driver.reproducer import write_reproducer
+from neuronir.driver.result import CompiledResult, encoding_of
+from neuronir.driver.timer import Timer
 from neuronir.driver.weights import bind_weights, entry_function
 from neuronir.frontends.graph.module import INPUT_NAMES, OUTPUT_NAMES
 from neuronir.frontends.models import Model, kind_of_framework, named_values
@@ -46,48 +44,13 @@ from neuronir.passes.hlo.support.values import element, is_tensor
 from neuronir.passes.nc.borders import Borders
 from neuronir.pipeline import parse_pipeline
 from neuronir.registry import Registry
-from neuronir.targets.encoding.encoding import Encoding, check_registers
+from neuronir.targets.encoding.encoding import check_registers
 from neuronir.targets.encoding.from_ir import program_from_module
-from neuronir.targets.neff.writer import write_neff
 from neuronir.targets.registry import TargetLike, get_target
+from neuronir.version import __version__
 
 PHASE_ATTRIBUTE = "neuronir.phase"
 MACHINE_ATTRIBUTE = "nc.machine"
-
-
-@dataclass
-class CompiledResult:
-    """What a compile made: the module in phase `phase`, and the program where that is `binary`."""
-
-    phase: str
-    module: ModuleOp
-    target: TargetLike
-    registry: Registry
-    name: str = "<input>"
-    program: Program | None = None
-    timer: Timer = field(default_factory=Timer)
-    tiled: bool = False
-    """Whether the module has been through phase `tiled`."""
-
-    @property
-    def encoding(self) -> Encoding:
-        """The instruction encoding of the target."""
-        return encoding_of(self.target)
-
-    def write(self, path: str | os.PathLike[str]) -> None:
-        """Write the container, or the IR where the compile stopped before; whole or not at all."""
-        with self.timer.step("write"):
-            if self.program is not None:
-                write_neff(self.program, path, __version__, self.encoding)
-            else:
-                atomic_write(path, ir_text(self.module, self.registry.context(), self.name))
-
-
-def encoding_of(target: TargetLike) -> Encoding:
-    """The instruction encoding of a target: its own `encoder` options, else by its machine."""
-    encoder = getattr(target, "encoder", None)
-    unroll = getattr(encoder, "unroll_loops", not target.machine.has_control_flow)
-    return Encoding(target.name, control_flow=not unroll)
 
 
 def compile_file(path: str, target: str, options: CompileOptions | None = None) -> CompiledResult:

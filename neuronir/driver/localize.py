@@ -14,16 +14,16 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation
 
-from neuronir.cli.neuron_opt_run import RunFailure
-from neuronir.cli.neuron_sim_data import choose_inputs
 from neuronir.dialects.hlo.interpreter import interpret
 from neuronir.dialects.support.compare import OutputReport, Report
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.location import file_line_col, source_name
 from neuronir.dialects.support.npz import Array
-from neuronir.driver.compiler import CompiledResult, compile_file, compile_module
+from neuronir.driver.compiler import compile_file, compile_module
 from neuronir.driver.judge import arguments_of, judge_compile
 from neuronir.driver.options import CompileOptions
+from neuronir.driver.pass_runner import RunFailure
+from neuronir.driver.result import CompiledResult
 from neuronir.driver.watch import (
     ancestors,
     block_of,
@@ -35,6 +35,7 @@ from neuronir.driver.watch import (
 )
 from neuronir.targets.registry import get_target
 from neuronir.targets.simulator.functional import run
+from neuronir.targets.simulator.program_data import choose_inputs
 
 
 class State(Enum):

@@ -8,23 +8,20 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import inf, prod
-from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
 
-from neuronir.cli.neuron_opt_run import RunFailure
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.support.diagnostics import handling, remark
 from neuronir.dialects.support.shapes import extents
 from neuronir.dialects.support.walking import walk, walk_in
+from neuronir.driver.pass_runner import RunFailure
 from neuronir.driver.phases import TO_TILED
+from neuronir.driver.result import CompiledResult
 from neuronir.passes import statistics
 from neuronir.passes.lowering.bounds import least_dma_ns, least_pe_ns
 from neuronir.targets.simulator.timing import simulate_timing
-
-if TYPE_CHECKING:
-    from neuronir.driver.compiler import CompiledResult
 
 NEAR = 1.5
 """A time of at most so many times the least one is not tried to be beaten."""

@@ -4,13 +4,13 @@ from collections.abc import Callable, Sequence
 
 from xdsl.dialects.builtin import ModuleOp
 
-from neuronir.cli.neuron_opt_run import RunFailure
 from neuronir.dialects.nc.instruction import Program
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.ops import InstructionOp
 from neuronir.dialects.support.cloning import clone
 from neuronir.dialects.support.diagnostics import handling, remark
 from neuronir.dialects.support.walking import walk
+from neuronir.driver.pass_runner import RunFailure
 from neuronir.passes import statistics
 from neuronir.targets.simulator.timing import simulate_timing
 

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 
 from xdsl.dialects.builtin import ModuleOp
 
-from neuronir.cli.neuron_opt_dumps import Dumper, DumpOptions
-from neuronir.cli.neuron_opt_reports import Timer
-from neuronir.cli.neuron_opt_reproducer import Configuration, render
-from neuronir.cli.neuron_opt_run import PassRunner, RunFailure
 from neuronir.dialects.support.output import atomic_write
+from neuronir.driver.configuration import Configuration, render
+from neuronir.driver.dumper import Dumper, DumpOptions
 from neuronir.driver.dumps import ir_text
+from neuronir.driver.pass_runner import PassRunner, RunFailure
+from neuronir.driver.timer import Timer
 from neuronir.pipeline import parse_pipeline, pipeline_text
 from neuronir.registry import Registry
 

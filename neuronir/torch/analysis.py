@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Callable, Collection
 from typing import Any
 
-from neuronir import __version__
 from neuronir.frontends.torch.locations import module_path
 from neuronir.frontends.torch.unsupported import place_of
 from neuronir.torch.compiling import Arguments, exported, parse_arguments
 from neuronir.torch.support import Failure, kind_of, support
 from neuronir.torch.tracing import examples_of
+from neuronir.version import __version__
 
 LOGGER = logging.getLogger("Neuron")
 

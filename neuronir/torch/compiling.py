@@ -12,10 +12,8 @@ from typing import Any
 import torch
 from xdsl.dialects.builtin import ModuleOp
 
-from neuronir import __version__
 from neuronir.api import Executable, as_error
 from neuronir.cli.cc_args import with_flags
-from neuronir.cli.neuron_opt_run import RunFailure
 from neuronir.cli.neuronx_cc_args import (
     ALIASES,
     build_parser,
@@ -28,6 +26,7 @@ from neuronir.cli.program import UsageError
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.driver import CompileOptions
 from neuronir.driver.compiler import compile_model
+from neuronir.driver.pass_runner import RunFailure
 from neuronir.frontends.bindings import Bindings
 from neuronir.frontends.models import Use
 from neuronir.frontends.torch import Imported, import_torch
@@ -36,6 +35,7 @@ from neuronir.frontends.torch.model import digest_of_program
 from neuronir.frontends.torch.unsupported import operators_used
 from neuronir.targets.neff.writer import neff_pieces
 from neuronir.torch.interface import Spec
+from neuronir.version import __version__
 
 Arguments = str | Sequence[str] | None
 """What `compiler_args` may be."""

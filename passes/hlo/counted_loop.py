@@ -9,8 +9,7 @@ from xdsl.ir import Operation, SSAValue
 
 from neuronir.dialects.support.dtypes import np_dtype
 from neuronir.passes.hlo.support.values import constant, element, integer, ints, shape, string
-from neuronir.passes.hlo.unroll_while import COUNTER
-from neuronir.passes.hlo.while_carry import WhileParts, carried_index, while_parts
+from neuronir.passes.hlo.while_carry import COUNTER, WhileParts, carried_index, while_parts
 
 _SAME = ("hlo.copy", "hlo.convert", "hlo.reshape", "hlo.bitcast")
 _HOLDS = {

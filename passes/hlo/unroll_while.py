@@ -12,10 +12,8 @@ from neuronir.dialects.support.walking import ops_of
 from neuronir.passes.hlo.inline import inline_block
 from neuronir.passes.hlo.support.walk import functions, replace
 from neuronir.passes.hlo.trip_count import TripCount, trip_count
+from neuronir.passes.hlo.while_carry import COUNTER
 from neuronir.passes.statistics import record
-
-COUNTER = "hlo.counter"
-"""Attribute of a loop with a counter: [carried element, start, step]."""
 
 
 def _size(block: Block) -> int:

@@ -10,6 +10,8 @@ from neuronir.passes.hlo.support.values import integer
 from neuronir.passes.hlo.support.walk import erase_dead
 
 GTE = "hlo.get_tuple_element"
+COUNTER = "hlo.counter"
+"""Attribute of a loop with a counter: [carried element, start, step]."""
 
 
 @dataclass(frozen=True)

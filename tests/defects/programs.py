@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuronir.cli.neuron_opt_run import RunFailure
 from neuronir.dialects.nc.instruction import Program
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.driver import CompileOptions, compile_text
 from neuronir.driver.check import check_model
+from neuronir.driver.pass_runner import RunFailure
 from neuronir.frontends.hlo_text import import_hlo_text
 from neuronir.targets.registry import get_target
 from neuronir.targets.simulator.functional import Options, run

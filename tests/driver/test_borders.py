@@ -7,10 +7,10 @@ import pytest
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
-from neuronir.cli.neuron_opt_run import RunFailure
 from neuronir.dialects.nc.ops import InstructionOp
 from neuronir.dialects.nc.structure import AllocOp
 from neuronir.driver import CompileOptions, compile_text
+from neuronir.driver.pass_runner import RunFailure
 from neuronir.passes.nc.allocate import NcAllocate
 from neuronir.passes.nc.dependence import Predecessors, dependences
 from neuronir.passes.nc.listing import Bounds, Buffer, Node

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from neuronir.cli.neuron_opt_run import RunFailure
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.driver import CompileOptions, compile_file
 from neuronir.driver.check import Report, check_model
+from neuronir.driver.pass_runner import RunFailure
 from tests.corpus import CORPUS, operators
 
 TARGETS = ("trn1", "inf1")

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from neuronir.cli.neuron_opt_run import RunFailure
 from neuronir.dialects.nc.instruction import Program
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.driver import PHASES, CompiledResult, CompileOptions, compile_file, compile_text
+from neuronir.driver.pass_runner import RunFailure
 from neuronir.targets.neff.reader import read_neff
 from neuronir.targets.simulator.functional import run
 from tests.driver.models import DENSE, dense_arguments, dense_result, write_model

@@ -6,13 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from neuronir.cli.neuron_opt_run import RunFailure
 from neuronir.diagnostics.diagnostic import Diagnostic
 from neuronir.dialects.nc.machine import get_machine
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.driver import CompiledResult, CompileOptions, compile_text, middle
 from neuronir.driver.middle import choose_middle, through_tiles
 from neuronir.driver.options import TILINGS
+from neuronir.driver.pass_runner import RunFailure
 from neuronir.targets.simulator.functional import run
 from neuronir.targets.simulator.timing import simulate_timing
 from tests.driver.models import DENSE

@@ -251,7 +251,7 @@ def test_failures_leave_nothing(
 def test_interrupt_leaves_no_file(files: tuple[str, str, str, str], tmp_path: Path) -> None:
     code = (
         "import os, signal, sys\n"
-        "import neuronir.driver.compiler as c\n"
+        "import neuronir.driver.result as c\n"
         "real = c.write_neff\n"
         "def write(*a):\n"
         "    os.kill(os.getpid(), signal.SIGINT)\n"

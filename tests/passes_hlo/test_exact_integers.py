@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from neuronir.cli.neuron_opt_run import RunFailure
 from neuronir.dialects.hlo.interpreter import interpret
 from neuronir.driver import CompileOptions, compile_text
+from neuronir.driver.pass_runner import RunFailure
 from tests.defects.programs import compiled, outputs_of, right
 
 TYPES = {

@@ -2,8 +2,8 @@
 
 import pytest
 
-from neuronir.cli.neuron_opt_run import RunFailure
 from neuronir.driver import CompileOptions, compile_text
+from neuronir.driver.pass_runner import RunFailure
 from neuronir.passes.hlo.legality import CHECKS, INF1, TRN1, Legality
 from neuronir.passes.lowering.function import RULES
 

@@ -1,9 +1,9 @@
 """TensorFlow 1's loops in a graph: Enter, Merge, LoopCond, Switch, NextIteration, Exit."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from xdsl.ir import SSAValue
 
@@ -14,11 +14,23 @@ from neuronir.frontends.tensorflow.graph import BACK_EDGES, MERGES, Node, Ref, T
 from neuronir.frontends.tensorflow.loops import static_loop
 from neuronir.frontends.tensorflow.values import Value
 
-if TYPE_CHECKING:
-    from neuronir.frontends.tensorflow.importer import Scope
-
 ENTERS = frozenset(("Enter", "RefEnter"))
 EXITS = frozenset(("Exit", "RefExit"))
+
+
+class Scope(Protocol):
+    """Nodes as values where a builder builds: all that a loop has to know of the importer."""
+
+    b: BlockBuilder
+
+    def inside(self, builder: BlockBuilder, bound: Mapping[Ref, Value]) -> "Scope":
+        """The same nodes within a loop, in which those of `bound` are given."""
+
+    def value(self, ref: Ref) -> Value:
+        """The value of an output of a node."""
+
+    def evaluate(self, refs: Sequence[Ref]) -> list[Value]:
+        """The values of outputs of nodes."""
 
 
 @dataclass(frozen=True)
@@ -118,13 +130,13 @@ class Frames:
             raise _malformed(node, f"its input '{found.name}' is {found.op}")
         return found
 
-    def loop(self, scope: "Scope", leaving: Node) -> dict[Ref, Value]:
+    def loop(self, scope: Scope, leaving: Node) -> dict[Ref, Value]:
         """Build the loop that an Exit leaves; the values of all its Exits."""
         loop = self.of_exit(leaving)
         state = [scope.value(c.enter.inputs[0]) for c in loop.carried]
         constants = [scope.value(e.inputs[0]) for e in loop.constants]
 
-        def inner(b: BlockBuilder, values: Sequence[Value], fixed: Sequence[Value]) -> "Scope":
+        def inner(b: BlockBuilder, values: Sequence[Value], fixed: Sequence[Value]) -> Scope:
             bound: dict[Ref, Value] = {}
             for carried, value in zip(loop.carried, values, strict=True):
                 bound[carried.merge.name, 0] = bound[carried.switch.name, 1] = value

@@ -7,7 +7,8 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from neuronir.dialects.hlo.attributes import i64_attr
 from neuronir.passes.hlo.support.build import OP_CLASSES, Builder, Emitter
-from neuronir.passes.hlo.unroll_while import COUNTER, index_triple
+from neuronir.passes.hlo.unroll_while import index_triple
+from neuronir.passes.hlo.while_carry import COUNTER
 
 
 def begin_while(

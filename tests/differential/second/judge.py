@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import ml_dtypes
 import numpy as np
 
-from neuronir.cli.neuron_opt_run import RunFailure
 from neuronir.dialects.hlo.interpreter_bounds import bounds
 from neuronir.dialects.hlo.interpreter_noise import noise
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.driver.compiler import compile_text
 from neuronir.driver.options import CompileOptions
+from neuronir.driver.pass_runner import RunFailure
 from neuronir.frontends.hlo_text import import_hlo_text
 from neuronir.targets.registry import get_target
 from neuronir.targets.simulator.functional import Options, run

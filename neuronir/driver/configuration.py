@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass, field
 
 from xdsl import __version__ as xdsl_version
 
-from neuronir import __version__
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.version import __version__
 
 _MARK = "// neuron-opt-reproducer: "
 

@@ -11,14 +11,14 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import DiagnosticException
 
 from neuronir._xdsl import OpVerifyError, one_line, print_module, verify_located
-from neuronir.cli.neuron_opt_dumps import Dumper
-from neuronir.cli.neuron_opt_reports import Timer
 from neuronir.diagnostics.diagnostic import Diagnostic
 from neuronir.diagnostics.location import place_of
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.exhausted import EXHAUSTED, exhausted
 from neuronir.dialects.support.location import file_line_col, source_name
 from neuronir.dialects.support.walking import walk
+from neuronir.driver.dumper import Dumper
+from neuronir.driver.timer import Timer
 from neuronir.passes.nc.borders import Borders
 
 _MAX_OP_TEXT = 160

@@ -19,13 +19,13 @@ from xdsl.utils.exceptions import (
 from xdsl.utils.lexer import Span
 
 from neuronir._xdsl import LocatedParser, one_line
-from neuronir.cli.neuron_opt_run import RunFailure
 from neuronir.diagnostics.diagnostic import Diagnostic
 from neuronir.diagnostics.output import input_error
 from neuronir.dialects.support.errors import NeuronError, SourceLocation
 from neuronir.dialects.support.exhausted import EXHAUSTED, exhausted
 from neuronir.dialects.support.inputs import read_input as read_file
 from neuronir.dialects.support.printable import printable
+from neuronir.driver.pass_runner import RunFailure
 from neuronir.frontends.bindings import Bindings
 from neuronir.frontends.models import FRONTENDS, Model, kind_of_file, read_model
 

@@ -1,0 +1,51 @@
+"""The result of a compile: its module, and its program where it went to the end."""
+
+import os
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import ModuleOp
+
+from neuronir.dialects.nc.instruction import Program
+from neuronir.dialects.support.output import atomic_write
+from neuronir.driver.dumps import ir_text
+from neuronir.driver.timer import Timer
+from neuronir.registry import Registry
+from neuronir.targets.encoding.encoding import Encoding
+from neuronir.targets.neff.writer import write_neff
+from neuronir.targets.registry import TargetLike
+from neuronir.version import __version__
+
+
+@dataclass
+class CompiledResult:
+    """What a compile made: the module in phase `phase`, and the program where that is `binary`."""
+
+    phase: str
+    module: ModuleOp
+    target: TargetLike
+    registry: Registry
+    name: str = "<input>"
+    program: Program | None = None
+    timer: Timer = field(default_factory=Timer)
+    tiled: bool = False
+    """Whether the module has been through phase `tiled`."""
+
+    @property
+    def encoding(self) -> Encoding:
+        """The instruction encoding of the target."""
+        return encoding_of(self.target)
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the container, or the IR where the compile stopped before; whole or not at all."""
+        with self.timer.step("write"):
+            if self.program is not None:
+                write_neff(self.program, path, __version__, self.encoding)
+            else:
+                atomic_write(path, ir_text(self.module, self.registry.context(), self.name))
+
+
+def encoding_of(target: TargetLike) -> Encoding:
+    """The instruction encoding of a target: its own `encoder` options, else by its machine."""
+    encoder = getattr(target, "encoder", None)
+    unroll = getattr(encoder, "unroll_loops", not target.machine.has_control_flow)
+    return Encoding(target.name, control_flow=not unroll)

@@ -1,0 +1,3 @@
+"""The version of NeuronIR, which artefacts record."""
+
+__version__ = "0.1.0"
