@@ -274,7 +274,13 @@ def _lower_function(
     for i, ssa in enumerate(leaves):
         state.results.setdefault(ssa, []).append(i)
     stored_in_pieces(state, leaves)
-    lower_block(state, block, stream=True)
+    try:
+        lower_block(state, block, stream=True)
+    except CannotLoop:
+        # The next try reads the ops: loops that were emitted before give them their operands back.
+        for restore in reversed(state.restore_layers):
+            restore()
+        raise
     state.set_layers(())
     for i, ssa in enumerate(leaves):
         if i not in state.written:

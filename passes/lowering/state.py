@@ -72,6 +72,8 @@ class Lowering:
         self.layers: Sequence[Repetition] = ()
         self._layer_of: dict[Operation, list[Operation]] = {}
         self.least_layers = 0  # instructions that they must have in all to become a loop
+        self.restore_layers: list[Callable[[], None]] = []
+        """Give the ops of layers that became loops their operands back, for another try."""
         self._derived: dict[tuple[Value, Hashable], Value] = {}
         self._demands: dict[SSAValue, Demand] = {}
 

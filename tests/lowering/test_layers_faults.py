@@ -8,6 +8,8 @@ from neuronir.dialects.support.diagnostics import Message, handling
 from neuronir.frontends.hlo_text import import_hlo_text
 from neuronir.passes.lowering import function
 from neuronir.passes.lowering.fault import LoweringFault, NoLayout
+from neuronir.passes.lowering.layers.loop import CannotLoop, lower_layers
+from neuronir.passes.lowering.layers.repetition import Repetition
 from neuronir.passes.lowering.lower_hlo_to_nc import LowerHloToNc
 from neuronir.passes.lowering.state import Lowering
 from tests.lowering.helpers import entry
@@ -71,3 +73,36 @@ def test_what_is_written_out_is_a_remark_with_its_reason() -> None:
     assert said.severity == "remark"
     assert said.text.startswith(f"{_LAYERS} layers: layers written out (")
     assert str(said.location).startswith("m.hlo:")
+
+
+def test_layers_before_those_that_cannot_loop_are_lowered_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The first loop had put its parameters together: the next try takes them apart again."""
+    lines = ["v0 = f32[32,32] parameter(0)"]
+    for i in range(2 * _LAYERS):
+        function_name = "tanh" if i < _LAYERS else "exponential"
+        lines += [
+            f"w{i} = f32[32,32] parameter({i + 1})",
+            f"d{i} = f32[32,32] dot(v{i}, w{i}), lhs_contracting_dims={{1}}, "
+            "rhs_contracting_dims={0}",
+            f"t{i} = f32[32,32] {function_name}(d{i})",
+            f"m{i} = f32[32,32] multiply(t{i}, t{i})",
+            f"v{i + 1} = f32[32,32] add(v{i}, m{i})",
+        ]
+    module = import_hlo_text(entry(*lines), "m.hlo")
+    calls = 0
+
+    def second_refused(state: Lowering, found: Repetition, least: int, tiles: bool) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == 2:
+            raise CannotLoop(found, "planted")
+        lower_layers(state, found, least, tiles)
+
+    monkeypatch.setattr(function, "lower_layers", second_refused)
+    said: list[Message] = []
+    with handling(said.append):
+        LowerHloToNc(target="trn1", layers=1).apply(Context(), module)
+    assert calls == 3, [m.text for m in said]
+    assert [m.text for m in said if "planted" in m.text]

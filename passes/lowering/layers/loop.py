@@ -68,6 +68,7 @@ def lower_layers(state: Lowering, found: Repetition, least: int, tiles: bool) ->
     After CannotLoop the state is of no use any more.
     """
     layers = _Layers(state, found, least, tiles)
+    state.restore_layers.append(layers.leaves.restore)
     try:
         layers.lower()
     except LayersDiffer as why:
