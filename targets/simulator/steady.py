@@ -9,13 +9,13 @@ times, semaphores, round numbers and counters. The result is the one that walkin
 
 from dataclasses import dataclass, field
 from heapq import heapify
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from neuronir.dialects.nc.instruction import ARGUMENT
-from neuronir.targets.simulator.timing_state import ENV, Frame, Stream
-
-if TYPE_CHECKING:
-    from neuronir.targets.simulator.timing import TimingRun
+from neuronir.targets.simulator.dma_timing import DmaEngines
+from neuronir.targets.simulator.idle import IdleLog
+from neuronir.targets.simulator.timing_code import Op
+from neuronir.targets.simulator.timing_state import ENV, Frame, Semaphore, Stream
 
 _SNAPSHOTS = 12  # kept per loop before only every second round is looked at
 _TRIPS = 6  # loops with fewer rounds are walked
@@ -45,10 +45,34 @@ class History:
     rounds: int = 0
 
 
+class Run(Protocol):
+    """The state of a timing run that a jump over iterations moves on; times in ns."""
+
+    streams: list[Stream]
+    semaphores: list[Semaphore]
+    dma: DmaEngines
+    heap: list[tuple[float, int, int]]
+    port_free: list[float]
+    port_owner: list[int]
+    now: float
+    total: float
+    barriers: int
+    wait_log: list[int]
+    idle: IdleLog
+    semaphore_ns: float
+    table_ns: float
+
+    def needs_of(self, stream: Stream, op: Op) -> list[tuple[int, int]]:
+        """The (semaphore, value) pairs that `op` waits for in this iteration of its loops."""
+
+    def shift_dma(self, by: float) -> None:
+        """Move all transfers in flight `by` ns later."""
+
+
 class Steady:
     """Watches the loops of a run."""
 
-    def __init__(self, run: "TimingRun") -> None:
+    def __init__(self, run: Run) -> None:
         self._run = run
         self._histories: dict[tuple[int, int, int, int], History] = {}
 
