@@ -87,7 +87,7 @@ class Executable:
                     help="its inputs: " + ", ".join(names),
                 )
             if names.index(name) in given:
-                raise NeuronError("NIR_API001", f"input '{name}' is given twice")
+                raise NeuronError("NIR_API001", f"input '{name}' is passed twice")
             given[names.index(name)] = array
         for variable in self._variables("input"):
             if variable.index not in given:
@@ -175,7 +175,7 @@ def compile(
             raise NeuronError(
                 "NIR_API002",
                 f"a model of type {type(model).__name__} cannot be compiled",
-                help="give a path, HLO text, an onnx.ModelProto or a tensorflow.GraphDef",
+                help="pass a path, HLO text, an onnx.ModelProto or a tensorflow.GraphDef",
             )
     except RunFailure as failure:
         raise as_error(failure) from failure

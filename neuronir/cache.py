@@ -48,7 +48,7 @@ class Key:
     def check(self, readings: Readings) -> None:
         """`Changed` unless all that was read is what the key was made from."""
         if readings.streams:
-            raise Changed(f"'{readings.streams[0]}' is no plain file")
+            raise Changed(f"'{readings.streams[0]}' is not a regular file")
         for path, digest in readings.digests():
             if self.files.get(path) != digest:
                 raise Changed(f"'{path}' is not what it was when the compile began")
@@ -64,7 +64,7 @@ class Cache:
     def key(self, files: Mapping[str, str], options: Mapping[str, str]) -> Key:
         """The key for these input files, by what each is for, and options.
 
-        Raises OSError where a file cannot be read or is no plain file.
+        Raises OSError where a file cannot be read or is not a regular file.
         """
         digests = {}
         for use, name in files.items():

@@ -101,12 +101,12 @@ def _folder(entry: Path) -> Iterator[int]:
 def _read(folder: int, name: str, limit: int | None = None) -> bytes:
     """The bytes of a plain file in a folder."""
     if not stat.S_ISREG(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
-        raise OSError(errno.EINVAL, f"'{name}' is no plain file", name)
+        raise OSError(errno.EINVAL, f"'{name}' is not a regular file", name)
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     with os.fdopen(os.open(name, flags, dir_fd=folder), "rb") as file:
         found = os.fstat(file.fileno())
         if not stat.S_ISREG(found.st_mode):
-            raise OSError(errno.EINVAL, f"'{name}' is no plain file", name)
+            raise OSError(errno.EINVAL, f"'{name}' is not a regular file", name)
         _check_owner(found, f"'{name}'")
         if limit is not None and found.st_size > limit:
             raise OSError(errno.EFBIG, f"'{name}' is too large", name)

@@ -111,7 +111,7 @@ class Registry:
         )
         targets = list(getattr(module, "TARGETS", ()))
         if not (universe.all_dialects or universe.all_passes or targets):
-            raise NeuronError("NIR_LOAD", f"'{path}' defines none of PASSES, DIALECTS and TARGETS")
+            raise NeuronError("NIR_LOAD", f"'{path}' does not define PASSES, DIALECTS or TARGETS")
         self.add_universe(path, universe)
         for target in targets:
             register_target(target)

@@ -43,7 +43,7 @@ def entry_signature(
         if not isinstance(type_, TensorType):
             raise NeuronError(
                 "NIR_EVAL003",
-                f"parameter {i} of @{entry} has type {type_}; only arrays can be given",
+                f"parameter {i} of @{entry} has type {type_}; only arrays can be passed",
                 help="pass the elements of a tuple as parameters of their own",
             )
     return [shape_and_dtype(type_) for type_ in types]

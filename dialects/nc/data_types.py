@@ -53,7 +53,7 @@ def verify_buffer_type(name: str, type_: MemRefType, *spaces: str) -> None:
     if type_.element_type not in _DTYPES:
         known = ", ".join(str(t) for t in _DTYPES)
         raise VerifyException(
-            f"{name}: {type_.element_type} is no data type of a NeuronCore; there is {known}"
+            f"{name}: {type_.element_type} is not a data type of a NeuronCore; supported: {known}"
         )
     shape = type_.get_shape()
     if any(extent < 0 for extent in shape):

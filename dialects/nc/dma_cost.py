@@ -98,7 +98,7 @@ def _conflicts(i: Instruction, pitch: int) -> bool:
 def _together(i: Instruction, pieces: int, size: int, m: Machine) -> int:
     """How many descriptors of `size` bytes lie in one burst of HBM, 1 where they are far apart.
 
-    They do where HBM's side is contiguous and only that of the partitions is in pieces.
+    They do where HBM's side is contiguous and only that of the partitions is not contiguous.
     """
     if i.opcode != "dma" or not 0 < size < m.dma_burst_bytes:
         return 1

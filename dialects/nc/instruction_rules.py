@@ -52,7 +52,7 @@ def faults(i: Instruction) -> Iterator[str]:
             return
     for ap in writes(i):
         if overlaps_itself(ap):
-            yield "operand 'dst' has several elements in one place, which are written in no order"
+            yield "operand 'dst' has overlapping elements, which are written in no defined order"
 
 
 def _operands(i: Instruction) -> Iterator[tuple[str, AccessPattern]]:
@@ -73,10 +73,10 @@ def _signals(i: Instruction) -> Iterator[str]:
         elif i.opcode in TRANSFERS and update.amount % TRANSFER_PARTS:
             yield (
                 f"a transfer adds to a semaphore in {TRANSFER_PARTS} equal parts; "
-                f"{update.amount} is no multiple of it"
+                f"{update.amount} is not a multiple of that"
             )
     if len({update.semaphore for update in i.updates}) < len(i.updates):
-        yield "it adds to one semaphore twice, so that a wait for a part of it proves nothing"
+        yield "it adds to one semaphore twice, so a wait for one of the two is ambiguous"
     if any(symbol >= REGISTER for wait in i.waits for symbol, _ in wait.value.terms):
         yield "it waits for a value in a register, which depends on data"
 

@@ -167,9 +167,9 @@ def with_numbers(machine: Machine, changes: Mapping[str, float]) -> Machine:
     for name, value in changes.items():
         known = getattr(machine, name, None)
         if name not in machine.provenance or not isinstance(known, int | float):
-            raise ValueError(f"'{name}' is no number of the machine {machine.name}")
+            raise ValueError(f"'{name}' is not a parameter of the machine {machine.name}")
         if isinstance(known, int) and value != int(value):
-            raise ValueError(f"'{name}' of the machine {machine.name} is a whole number")
+            raise ValueError(f"'{name}' of the machine {machine.name} must be an integer")
         values[name] = int(value) if isinstance(known, int) else float(value)
     provenance = {
         **machine.provenance,

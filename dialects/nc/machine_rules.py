@@ -155,7 +155,7 @@ def _tensor_engine(i: Instruction, m: Machine) -> Iterator[str]:
         )
     elif not dst.address.terms and crosses_bank(dst, dst.address.const, m):
         first = (dst.address.const + shape.low) // m.psum_bank_bytes
-        yield f"operand 'dst' lies in PSUM banks {first} and {first + 1}: it must be in one"
+        yield f"operand 'dst' is in PSUM banks {first} and {first + 1}: it must be in one"
 
 
 def crosses_bank(ap: AccessPattern, address: int, m: Machine) -> bool:
@@ -171,7 +171,7 @@ def _vector(i: Instruction, m: Machine) -> Iterator[str]:
     if both is not None:
         pair = [i.src[k] for k in both]
         if all(ap is not None and ap.space == Space.PSUM for ap in pair):
-            yield f"{i.opcode} reads two operands from PSUM; at most one may lie there"
+            yield f"{i.opcode} reads two operands from PSUM; at most one may be in PSUM"
     source = i.src[0] if i.src else None
     if i.opcode == "activation":
         name = Activation(int(i.params["func"])).name

@@ -47,9 +47,11 @@ def verify_instruction(op: Operation, spec: OpSpec, count: int) -> None:
         name = trigger.data.upper()
         if name not in Engine.__members__ or Engine[name] not in spec.triggers:
             if not spec.triggers:
-                raise VerifyException(f"{op.name}: is no transfer, which an engine starts")
+                raise VerifyException(f"{op.name}: is not a transfer, so no engine can trigger it")
             allowed = ", ".join(e.name.lower() for e in spec.triggers)
-            raise VerifyException(f"{op.name}: is not started by '{trigger.data}' but by {allowed}")
+            raise VerifyException(
+                f"{op.name}: is not triggered by '{trigger.data}' but by {allowed}"
+            )
 
 
 @by_identity

@@ -28,7 +28,7 @@ class Changed(Exception):
 def open_input(path: str | os.PathLike[str], *, plain: bool = False) -> BinaryIO:
     """Open a file for reading, and tell those who listen.
 
-    Raises OSError; with `plain` also where it is no plain file, which is then not opened.
+    Raises OSError; with `plain` also where it is not a regular file, which is then not opened.
     """
     if not stat.S_ISREG(os.stat(path).st_mode):
         if plain:
@@ -66,7 +66,7 @@ def read_input(path: str | os.PathLike[str], *, plain: bool = False) -> bytes:
 
 def no_plain_file(path: str | os.PathLike[str]) -> OSError:
     """The error of a folder, fifo or device where a plain file is needed."""
-    return OSError(errno.EINVAL, "it is no plain file", os.fspath(path))
+    return OSError(errno.EINVAL, "it is not a regular file", os.fspath(path))
 
 
 def digest_of_file(descriptor: int) -> str:

@@ -107,7 +107,7 @@ class IndexOp(NeuronOp):
     def verify_(self) -> None:
         assert isinstance(self.result.type, TensorType)
         if self.result.type.get_shape() != ():
-            raise VerifyException(f"{self.name}: the result is one number")
+            raise VerifyException(f"{self.name}: the result must be a scalar")
 
 
 SCANS = {"linear": 2, "add": 1, "multiply": 1, "maximum": 1, "minimum": 1}
@@ -168,13 +168,13 @@ class ScanOp(NeuronOp):
             raise VerifyException(f"{self.name}: kinds are {known}, not {self.kind.data}")
         if len(self.inputs) not in (count, count + 1):
             raise VerifyException(
-                f"{self.name}: {self.kind.data} takes {count} arrays and what it begins with"
+                f"{self.name}: {self.kind.data} takes {count} arrays and an optional initial value"
             )
         result = self.result.type
         assert isinstance(result, TensorType)
         shape = result.get_shape()
         if not shape:
-            raise VerifyException(f"{self.name}: there is no dimension to run along")
+            raise VerifyException(f"{self.name}: there is no dimension to scan along")
         for i, value in enumerate(self.inputs):
             assert isinstance(value.type, TensorType)
             wanted = shape if i < count else shape[:-1]

@@ -12,14 +12,14 @@ def add_bindings(group: _ArgumentGroup) -> None:
         action="append",
         default=[],
         metavar="NAME=1x128",
-        help="the shape of an input, or the size of a symbolic dimension",
+        help="shape of an input, or size of a symbolic dimension",
     )
     group.add_argument(
         "--io-config",
         metavar="JSON",
-        help="shapes and types of inputs, and the outputs: a file, or the JSON text itself",
+        help="shapes and types of inputs, and selected outputs, as a file or as JSON text",
     )
-    group.add_argument("--signature", metavar="NAME", help="which signature of a SavedModel")
+    group.add_argument("--signature", metavar="NAME", help="signature of a SavedModel")
 
 
 def bindings_of(args: Namespace) -> Bindings:

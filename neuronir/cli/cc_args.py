@@ -39,38 +39,43 @@ SHARED_NO_EFFECT = (
 
 def add_shared(p: argparse.ArgumentParser, no_effect: Sequence[NoEffect]) -> None:
     """NeuronIR's own options and those without effect."""
-    g = p.add_argument_group("NeuronIR's own")
+    g = p.add_argument_group("NeuronIR options")
     g.add_argument("--weights", metavar="FILE.npz", help="bind these entry parameters as constants")
     add_bindings(g)
     g.add_argument(
         "--report",
         choices=("unsupported",),
-        help="compile nothing: list what of the model is not supported",
+        help="list the unsupported operators, without compiling",
     )
     g.add_argument("--dump-phases-to", metavar="DIR", help="write the IR after each phase")
     g.add_argument(
         "--cache-dir", "--cache_dir", metavar="DIR", help="folder of the persistent cache"
     )
-    g.add_argument("--no-cache", action="store_true", help="compile anew, and keep nothing")
-    g.add_argument("--compile-to", metavar="PHASE", default=PHASES[-1], help=", ".join(PHASES))
-    g.add_argument("--compile-from", metavar="PHASE", default=PHASES[0], help="the input's phase")
+    g.add_argument("--no-cache", action="store_true", help="compile without the cache")
+    g.add_argument(
+        "--compile-to", metavar="PHASE", default=PHASES[-1], help="last phase: " + ", ".join(PHASES)
+    )
+    g.add_argument("--compile-from", metavar="PHASE", default=PHASES[0], help="phase of the input")
     g.add_argument(
         "--tiling",
         choices=TILINGS,
         default=TILINGS[0],
-        help="go through phase tiled: where it makes a program faster, always, never",
+        help="use phase tiled if it makes the program faster, always, or never",
     )
     g.add_argument("--timing", action="store_true", help="print the time of each phase")
-    g.add_argument("--pass-statistics", action="store_true", help="print what the passes counted")
+    g.add_argument(
+        "--pass-statistics", action="store_true", help="print the statistics of the passes"
+    )
     g.add_argument("--debug", action="store_true", help="show tracebacks")
-    g.add_argument("--logfile", metavar="FILE", help="a log is written only where it is asked for")
-    g = p.add_argument_group("accepted without effect")
+    g.add_argument("--logfile", metavar="FILE", help="also write all messages to FILE")
+    g = p.add_argument_group("options without effect")
     for option in no_effect:
         if option.values == 0:
-            g.add_argument(*option.flags, action="store_true", help=option.why)
+            g.add_argument(*option.flags, action="store_true", help=f"no effect: {option.why}")
         else:
             nargs = None if option.values == 1 else option.values
-            g.add_argument(*option.flags, nargs=nargs, metavar="VALUE", help=option.why)
+            text = f"no effect: {option.why}"
+            g.add_argument(*option.flags, nargs=nargs, metavar="VALUE", help=text)
 
 
 class Ordered(argparse.Action):
@@ -96,7 +101,12 @@ def add_neuron_cc_precision(g: argparse._ArgumentGroup) -> None:
         metavar="KEYWORD ...",
         help=", ".join(FAST_MATH),
     )
-    g.add_argument("--fp32-cast", action=Ordered, choices=tuple(FP32_CASTS))
+    g.add_argument(
+        "--fp32-cast",
+        action=Ordered,
+        choices=tuple(FP32_CASTS),
+        help="fp32 operations to run in 16 bits (default: as --fast-math says)",
+    )
 
 
 def add_cores(g: argparse._ArgumentGroup) -> None:
@@ -107,7 +117,7 @@ def add_cores(g: argparse._ArgumentGroup) -> None:
         type=int,
         default=1,
         metavar="N",
-        help="how many cores a model is split over as a pipeline: 1",
+        help="number of cores of the pipeline; must be 1",
     )
 
 
@@ -137,7 +147,7 @@ def check_framework(name: str) -> None:
     if name.upper() == "MXNET":
         raise NeuronError(
             "NIR_ARG001",
-            "--framework MXNET is not supported: MXNet was retired in 2023 and is not read here",
+            "--framework MXNET is not supported: MXNet was retired in 2023",
             help="export the model to ONNX (mxnet.onnx.export_model) and use --framework ONNX",
         )
     if name.upper() not in FRAMEWORKS:

@@ -172,7 +172,7 @@ def _check_output(output: str) -> None:
         raise NeuronError(
             "NIR_OUTPUT",
             f"cannot write '{output}': there is no folder '{parent}'",
-            help="make the folder first",
+            help="create the folder first",
         )
 
 

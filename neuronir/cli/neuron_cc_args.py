@@ -35,12 +35,12 @@ LISTED = (*FRAMEWORKS, "MXNET")
 
 NO_EFFECT = (
     *SHARED_NO_EFFECT,
-    NoEffect(("--batching_en", "--batching-en"), "batches are split where that is faster"),
-    NoEffect(("--rematerialization_en", "--rematerialization-en"), "the compiler decides itself"),
-    NoEffect(("--spill_dis", "--spill-dis"), "values are spilled only where they do not fit"),
-    NoEffect(("--sb_size", "--sb-size"), "the size of SBUF is the machine's", 1),
-    NoEffect(("--enable-replication",), "the compiler decides itself", 1),
-    NoEffect(("--extract-weights",), "weights are files of their own, with --weights", 1),
+    NoEffect(("--batching_en", "--batching-en"), "batches are split if that is faster"),
+    NoEffect(("--rematerialization_en", "--rematerialization-en"), "the compiler decides this"),
+    NoEffect(("--spill_dis", "--spill-dis"), "values are spilled only if they do not fit"),
+    NoEffect(("--sb_size", "--sb-size"), "the machine determines the size of SBUF", 1),
+    NoEffect(("--enable-replication",), "the compiler decides this", 1),
+    NoEffect(("--extract-weights",), "use --weights to keep weights in a separate file", 1),
 )
 _PIPELINE = ("compile", "SaveTemps")
 
@@ -58,7 +58,7 @@ def build_parser() -> Parser:
     compile_ = commands.add_parser("compile", help="compile a model", allow_abbrev=False)
     _add_compile(compile_)
     operators = commands.add_parser(
-        "list-operators", help="list the operators that can be compiled", allow_abbrev=False
+        "list-operators", help="list the supported operators", allow_abbrev=False
     )
     operators.add_argument("--framework", default="XLA", metavar="NAME", help=", ".join(LISTED))
     for command in (compile_, operators):
@@ -84,23 +84,31 @@ def _add_compile(p: argparse.ArgumentParser) -> None:
         "model",
         nargs="+",
         metavar="MODEL",
-        help="a frozen graph (.pb) or a SavedModel's folder, .onnx, HLO text (- reads stdin)",
+        help="frozen graph (.pb), SavedModel folder, .onnx file or HLO text (- reads stdin)",
     )
     p.add_argument("--framework", required=True, metavar="NAME", help=", ".join(FRAMEWORKS))
-    p.add_argument("--output", "-o", metavar="FILE", help=f"default: {OUTPUT}")
+    p.add_argument("--output", "-o", metavar="FILE", help=f"output file (default: {OUTPUT})")
     p.add_argument(
-        "--workdir", metavar="DIR", help=f"folder of the log ({LOG}) and of what SaveTemps keeps"
+        "--workdir", metavar="DIR", help=f"folder for the log ({LOG}) and the files of SaveTemps"
     )
     p.add_argument(
         "--pipeline",
         nargs="+",
         metavar="STEP",
-        help="compile, SaveTemps: with SaveTemps the IR after each phase is kept",
+        help="compile; SaveTemps also writes the IR after each phase",
     )
     g = p.add_argument_group("precision")
     add_neuron_cc_precision(g)
     g = p.add_argument_group("optimisation")
-    g.add_argument("--optlevel", "-O", type=int, choices=(1, 2, 3), default=2, dest="optlevel")
+    g.add_argument(
+        "--optlevel",
+        "-O",
+        type=int,
+        choices=(1, 2, 3),
+        default=2,
+        dest="optlevel",
+        help="effort of the scheduler (default: 2)",
+    )
     add_cores(g)
     g.add_argument("--dynamic-batch-size", action="store_true", help=argparse.SUPPRESS)
     add_shared(p, NO_EFFECT)
@@ -150,7 +158,7 @@ def check(args: argparse.Namespace) -> None:
             raise NeuronError(
                 "NIR_ARG002",
                 f"--pipeline {step} is not supported",
-                help="steps: " + ", ".join(_PIPELINE) + "; --compile-from goes on from a phase",
+                help="steps: " + ", ".join(_PIPELINE) + "; --compile-from starts from a phase",
             )
     if args.dynamic_batch_size:
         raise NeuronError(

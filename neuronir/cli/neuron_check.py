@@ -28,37 +28,44 @@ def build_parser() -> Parser:
     """The parser of the command line."""
     parser = Parser(
         prog="neuron-check",
-        description="Say for which targets a model can be compiled, and which operators can not.",
+        description="Report the targets that support a model, and its unsupported operators.",
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"neuron-check {__version__}")
     parser.add_argument(
-        "model", metavar="MODEL", help="HLO text, .onnx, a frozen graph, a SavedModel"
+        "model", metavar="MODEL", help="HLO text, .onnx file, frozen graph or SavedModel folder"
     )
-    parser.add_argument("--framework", metavar="NAME", help="where the file's name does not tell")
     parser.add_argument(
-        "--target", action="append", metavar="NAME", help="check this target (default: trn1, inf1)"
+        "--framework", metavar="NAME", help="format of MODEL (default: by file name)"
+    )
+    parser.add_argument(
+        "--target",
+        action="append",
+        metavar="NAME",
+        help="check this target; may be repeated (default: trn1, inf1)",
     )
     parser.add_argument(
         "--operators-only",
         action="store_true",
-        help="do not see whether the program of supported operators compiles: quick",
+        help="check the operators only, without compiling the model",
     )
-    parser.add_argument("--show-names", action="store_true", help="list the nodes, too")
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--show-names", action="store_true", help="also list the nodes")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
     group = parser.add_argument_group("accuracy")
     group.add_argument(
         "--accuracy",
         action="store_true",
-        help="compile in each precision: simulated time, and error against fp32",
+        help="print the simulated time and the error of each precision",
     )
     group.add_argument(
         "--localize",
         action="store_true",
-        help="find the first op at which the compiled numbers leave the interpreter's",
+        help="find the first op whose compiled values differ from those of the interpreter",
     )
     group.add_argument(
-        "--inputs", metavar="FILE.npz", help="for --accuracy, else inputs are random numbers"
+        "--inputs",
+        metavar="FILE.npz",
+        help="inputs for --accuracy and --localize (default: random values)",
     )
     group.add_argument(
         "--auto-cast",
@@ -66,10 +73,10 @@ def build_parser() -> Parser:
         help="precision of --localize (default: matmult)",
     )
     group.add_argument(
-        "--first", metavar="FIRST.npz", help="write what the first wrong op of --localize reads"
+        "--first", metavar="FIRST.npz", help="file for the operands of the first wrong op"
     )
     group.add_argument("--weights", metavar="FILE.npz", help="bind these inputs as constants")
-    add_bindings(parser.add_argument_group("what the model leaves open"))
+    add_bindings(parser.add_argument_group("unknown shapes"))
     return parser
 
 

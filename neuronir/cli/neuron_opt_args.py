@@ -35,21 +35,19 @@ def build_parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog="neuron-opt",
         allow_abbrev=False,
-        description="Read IR (.mlir or HLO text), run passes on it, print it. "
-        "IR goes to stdout, everything else to stderr.",
-        epilog="A pass may also be written as an option of its own: --canonicalize. "
-        "Options of mlir-opt may keep their mlir- prefix. "
-        "Exit status: 0 success, 1 error in the input, 2 wrong usage, 70 internal error.",
+        description="Read IR (MLIR or HLO text), run passes on it, and print the result. "
+        "The IR goes to stdout, everything else goes to stderr.",
+        epilog="Each pass is also an option: --canonicalize. "
+        "Options of mlir-opt are also accepted with the prefix mlir-. "
+        "Exit status: 0 success, 1 error in the input, 2 invalid usage, 70 internal error.",
     )
-    parser.add_argument(
-        "input", nargs="?", default="-", help="file to read; stdin if '-' or absent"
-    )
+    parser.add_argument("input", nargs="?", default="-", help="input file (default: stdin)")
     parser.add_argument("--version", action="store_true", help="print the versions and exit")
     _add_pipeline(parser.add_argument_group("passes"))
     _add_io(parser.add_argument_group("input and output"))
-    _add_dumps(parser.add_argument_group("looking inside"))
-    _add_checks(parser.add_argument_group("checking and failing"))
-    _add_lists(parser.add_argument_group("what there is"))
+    _add_dumps(parser.add_argument_group("printing IR and statistics"))
+    _add_checks(parser.add_argument_group("verification and reproducers"))
+    _add_lists(parser.add_argument_group("lists"))
     return parser
 
 
@@ -73,19 +71,25 @@ def _add_pipeline(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--run",
         metavar="WHERE",
-        help="after the passes, evaluate the functions that take no arguments, with their checks: "
-        "by the reference semantics, or compiled as well, with --run=TARGET or --run=TARGET:PHASE",
+        help="after the passes, evaluate functions without arguments and their checks with the "
+        "reference semantics; --run=TARGET[:PHASE] also compiles and executes them",
     )
 
 
 def _add_io(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("-o", "--output", metavar="FILE", help="write there, whole or not at all")
-    group.add_argument("-t", "--target", default="mlir", metavar="FORMAT", help="mlir, hlo, ...")
+    group.add_argument("-o", "--output", metavar="FILE", help="output file (default: stdout)")
+    group.add_argument(
+        "-t",
+        "--target",
+        default="mlir",
+        metavar="FORMAT",
+        help="output format: mlir (default), hlo, or one of a plugin",
+    )
     group.add_argument(
         "-f",
         "--frontend",
         choices=["mlir", "hlo", *FRONTENDS],
-        help="what the input is; otherwise by its extension",
+        help="input format (default: by file extension)",
     )
     add_bindings(group)
     group.add_argument(
@@ -105,31 +109,33 @@ def _add_io(group: argparse._ArgumentGroup) -> None:
         "--elide-elementsattrs-if-larger",
         type=int,
         metavar="N",
-        help="print constants of more than N elements as a placeholder",
+        help="elide constants with more than N elements",
     )
 
 
 def _add_dumps(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
-        "--print-ir-before", metavar="PASS,...", help="dump before these passes, or before all"
+        "--print-ir-before",
+        metavar="PASS,...",
+        help="dump the IR before these passes (default: all)",
     )
     group.add_argument(
-        "--print-ir-after", metavar="PASS,...", help="dump after these passes, or after all"
+        "--print-ir-after", metavar="PASS,...", help="dump the IR after these passes (default: all)"
     )
     group.add_argument(
         "--print-ir-after-change",
         action="store_true",
-        help="dump after each pass that changed the IR",
+        help="dump the IR after each pass that changed it",
     )
     group.add_argument(
-        "--print-ir-after-failure", action="store_true", help="dump when a pass fails"
+        "--print-ir-after-failure", action="store_true", help="dump the IR if a pass fails"
     )
     group.add_argument("--print-ir-tree-dir", metavar="DIR", help="write the dumps to files in DIR")
-    group.add_argument("--timing", choices=["list", "tree"], help="report the time of each pass")
-    group.add_argument("--pass-statistics", action="store_true", help="report what passes counted")
+    group.add_argument("--timing", choices=["list", "tree"], help="print the time of each pass")
     group.add_argument(
-        "--dump-pass-pipeline", action="store_true", help="print the pipeline that is run"
+        "--pass-statistics", action="store_true", help="print the statistics of the passes"
     )
+    group.add_argument("--dump-pass-pipeline", action="store_true", help="print the pipeline")
 
 
 def _add_checks(group: argparse._ArgumentGroup) -> None:
@@ -145,22 +151,24 @@ def _add_checks(group: argparse._ArgumentGroup) -> None:
         help="check messages against 'expected-error {{...}}' comments",
     )
     group.add_argument(
-        "--crash-reproducer", metavar="FILE", help="when a pass fails, write IR and pipeline there"
+        "--crash-reproducer",
+        metavar="FILE",
+        help="file for the IR and the pipeline if a pass fails",
     )
     group.add_argument(
         "--local-reproducer",
         action="store_true",
-        help="let the reproducer start right before the pass that fails",
+        help="let the reproducer start before the failing pass",
     )
     group.add_argument(
-        "--run-reproducer", action="store_true", help="run the pipeline that the input names"
+        "--run-reproducer", action="store_true", help="run the pipeline in the input, a reproducer"
     )
     group.add_argument(
         "--debug",
         "--stacktrace-on-diagnostic",
         dest="debug",
         action="store_true",
-        help="print Python's traceback with errors",
+        help="show tracebacks",
     )
 
 
@@ -168,9 +176,13 @@ def _add_lists(group: argparse._ArgumentGroup) -> None:
     for what in ("passes", "dialects", "targets", "pipelines"):
         group.add_argument(f"--list-{what}", action="store_true", help=f"list the {what} and exit")
     group.add_argument(
-        "--doc-passes", action="store_true", help="describe NeuronIR's passes as Markdown, and exit"
+        "--doc-passes",
+        action="store_true",
+        help="print the documentation of NeuronIR's passes as Markdown and exit",
     )
-    group.add_argument("--help-pass", metavar="NAME", help="describe a pass, its options, and exit")
+    group.add_argument(
+        "--help-pass", metavar="NAME", help="print the documentation of a pass and exit"
+    )
 
 
 def loaded_files(argv: Sequence[str]) -> list[str]:

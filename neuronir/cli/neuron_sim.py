@@ -65,19 +65,23 @@ def _run(args: Namespace) -> int:
     for option in ("outputs", "expect", "model", "check_races"):
         if args.timing_only and getattr(args, option):
             flag = option.replace("_", "-")
-            raise UsageError(f"--timing-only computes no numbers: --{flag} cannot go with it")
+            raise UsageError(
+                f"--timing-only computes no values: --{flag} cannot be combined with it"
+            )
     if args.timing_only and args.no_timing:
         raise UsageError("--timing-only and --no-timing leave nothing to do")
     if args.no_timing and (args.trace or args.report or args.html):
         raise UsageError("--trace, --report and --html need timing")
     if args.no_timing and (args.set or args.cores_active != 1):
-        raise UsageError("--set and --cores-active are about time: they can't go with --no-timing")
+        raise UsageError(
+            "--set and --cores-active are about time: they cannot be combined with --no-timing"
+        )
     if args.weights and not args.model:
-        raise UsageError("--weights goes with --model")
+        raise UsageError("--weights needs --model")
     if not args.expect and (args.rtol is not None or args.atol is not None):
-        raise UsageError("--rtol and --atol go with --expect")
+        raise UsageError("--rtol and --atol need --expect")
     if args.check_races and args.dma != "eager":
-        raise UsageError("--check-races covers all orders itself: it goes with --dma eager only")
+        raise UsageError("--check-races covers all orders itself: it requires --dma eager")
     if args.html is not None:
         from neuronir.targets.simulator.page.figures import require_bokeh
 
@@ -102,7 +106,7 @@ def _timed_machine(args: Namespace, machine: Machine) -> Machine:
         try:
             changes[name] = float(value)
         except ValueError:
-            raise UsageError(f"--set {text}: NAME=VALUE with a number is needed") from None
+            raise UsageError(f"--set {text}: expected NAME=VALUE with a number") from None
     try:
         return with_cores_active(with_numbers(machine, changes), args.cores_active)
     except ValueError as error:

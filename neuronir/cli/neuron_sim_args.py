@@ -9,21 +9,27 @@ from neuronir.dialects.nc.enums import Engine
 def build_parser() -> Parser:
     """The parser of all commands."""
     parser = Parser(
-        prog="neuron-sim", description="Run a NEFF on a simulated NeuronCore.", allow_abbrev=False
+        prog="neuron-sim",
+        description="Run a NEFF-style binary on a simulated NeuronCore.",
+        allow_abbrev=False,
     )
     parser.add_argument("--version", action="store_true", help="print the version and exit")
     commands = parser.add_subparsers(dest="command", metavar="<command>", parser_class=Parser)
-    run = commands.add_parser("run", help="run a binary and say how fast it is", allow_abbrev=False)
+    run = commands.add_parser("run", help="run a binary and report its timing", allow_abbrev=False)
     _add_run(run)
-    disasm = commands.add_parser("disasm", help="print each engine's stream", allow_abbrev=False)
+    disasm = commands.add_parser(
+        "disasm", help="print the instruction streams of the engines", allow_abbrev=False
+    )
     disasm.add_argument("neff", metavar="FILE")
     disasm.add_argument(
-        "--engine", metavar="NAMES", help="only these: " + ", ".join(e.name.lower() for e in Engine)
+        "--engine",
+        metavar="NAMES",
+        help="print only these engines: " + ", ".join(e.name.lower() for e in Engine),
     )
-    info = commands.add_parser("info", help="print what a binary holds", allow_abbrev=False)
+    info = commands.add_parser("info", help="print the contents of a binary", allow_abbrev=False)
     info.add_argument("neff", metavar="FILE")
     diff = commands.add_parser(
-        "diff", help="say what became faster or slower between two binaries", allow_abbrev=False
+        "diff", help="compare the timing of two binaries", allow_abbrev=False
     )
     _add_diff(diff)
     for command in (run, disasm, info, diff):
@@ -37,32 +43,40 @@ def _add_diff(p: argparse.ArgumentParser) -> None:
     p.add_argument("--html", metavar="DIFF.html", help="write a page (needs neuronir[report])")
     p.add_argument("--report", metavar="DIFF.json", help="write all differences")
     p.add_argument(
-        "--top", type=int, default=15, metavar="N", help="list N ops of each kind (default 15)"
+        "--top", type=int, default=15, metavar="N", help="list N ops of each kind (default: 15)"
     )
 
 
 def _add_run(p: argparse.ArgumentParser) -> None:
     p.add_argument("neff", metavar="FILE")
     g = p.add_argument_group("data")
-    g.add_argument("--inputs", metavar="IN.npz", help="arg0, arg1 ...; bound ones are not read")
-    g.add_argument("--outputs", metavar="OUT.npz", help="write out0, out1 ...")
-    g.add_argument("--expect", metavar="REF.npz", help="compare with out0 ... (stat0, head0 ...)")
+    g.add_argument(
+        "--inputs", metavar="IN.npz", help="inputs arg0, arg1 ...; bound arguments are ignored"
+    )
+    g.add_argument("--outputs", metavar="OUT.npz", help="write the outputs out0, out1 ...")
+    g.add_argument(
+        "--expect",
+        metavar="REF.npz",
+        help="compare the outputs with out0 ... (or stat0, head0 ...)",
+    )
     g.add_argument(
         "--rtol",
         type=float,
-        help="error over the largest |reference| that is allowed (default: what the rounding noise "
-        "on these inputs explains)",
+        help="tolerance relative to the largest |reference| (default: the rounding noise on these "
+        "inputs)",
     )
-    g.add_argument("--atol", type=float, help="absolute error that is allowed")
+    g.add_argument("--atol", type=float, help="absolute tolerance")
     g.add_argument(
         "--model",
         metavar="MODEL",
-        help="the model that was compiled: compare with the interpreter at the same roundings too",
+        help="original model: also compare with the interpreter at the same roundings",
     )
-    g.add_argument("--weights", metavar="W.npz", help="the weights that were bound to --model")
+    g.add_argument("--weights", metavar="W.npz", help="weights that were bound during the compile")
     g = p.add_argument_group("time")
-    g.add_argument("--timing-only", action="store_true", help="no numbers, only time")
-    g.add_argument("--no-timing", action="store_true", help="only numbers, no summary")
+    g.add_argument(
+        "--timing-only", action="store_true", help="simulate timing only, without values"
+    )
+    g.add_argument("--no-timing", action="store_true", help="compute values only, without timing")
     g.add_argument("--trace", metavar="TRACE.json", help="write a timeline for Perfetto")
     g.add_argument("--report", metavar="REPORT.json", help="write all figures")
     g.add_argument(
@@ -75,33 +89,35 @@ def _add_run(p: argparse.ArgumentParser) -> None:
         type=int,
         default=1,
         metavar="N",
-        help="how many cores of the chip are active, this one included: its transfers take longer "
-        "(default 1)",
+        help="number of active cores on the chip, this one included; they slow down its transfers "
+        "(default: 1)",
     )
     g.add_argument(
         "--set",
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="time the program with another number of the machine description; may be repeated",
+        help="override a parameter of the machine description; may be repeated",
     )
     g = p.add_argument_group("checks")
-    g.add_argument("--check-races", action="store_true", help="check that semaphores order all")
+    g.add_argument(
+        "--check-races", action="store_true", help="report accesses that no semaphore orders"
+    )
     g.add_argument(
         "--uninitialized",
         choices=("error", "nan", "zero"),
         default="error",
-        help="what memory that nobody wrote holds (default: an error when read)",
+        help="contents of memory that was never written (default: reading it is an error)",
     )
     g.add_argument(
         "--dma",
         choices=("eager", "on_wait"),
         default="eager",
-        help="on_wait: transfers happen as late as the semaphores allow",
+        help="when transfers take effect; on_wait: as late as the semaphores allow",
     )
     g.add_argument(
         "--order",
         choices=("forward", "reversed"),
         default="forward",
-        help="in which order engines that may all go on are run",
+        help="which engine proceeds first if several are ready",
     )

@@ -80,6 +80,6 @@ def _compile_report(args: Namespace, run: Run) -> Report:
         raise NeuronError(
             "NIR_SIM030",
             f"{args.inputs} lacks {error.args[0]}, an argument of {args.model}",
-            help="give arguments that were bound with --weights",
+            help="include the arguments that were bound with --weights",
         ) from None
     return judge_compile(module, arguments, run.outputs)

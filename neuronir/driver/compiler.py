@@ -116,7 +116,7 @@ class _Compile:
             raise NeuronError(
                 "NIR_TARGET",
                 f"the machine of target '{target.name}' is named '{target.machine.name}'",
-                help="a target's machine must bear the target's name",
+                help="the machine of a target must have the name of the target",
             )
         self.check_precision()
         register_machine(target.machine)  # passes find it by name
@@ -151,8 +151,8 @@ class _Compile:
         products = (op for op in walk(module) if op.name in ("hlo.dot", "hlo.convolution"))
         if any(is_tensor(v) and element(v) == f32 for op in products for v in op.operands):
             warning(
-                f"--auto-cast none: the tensor engine of {self.target.name} takes no fp32, so "
-                "products are computed in bf16 and added up in fp32"
+                f"--auto-cast none: the tensor engine of {self.target.name} does not support fp32; "
+                "products are computed in bf16 and accumulated in fp32"
             )
 
     def run(self) -> CompiledResult:
@@ -173,7 +173,7 @@ class _Compile:
             raise NeuronError(
                 "NIR_DRV011",
                 f"target {self.target.name} has no phase 'tiled'",
-                help="leave out --tiling, and compile from or to another phase",
+                help="remove --tiling, or compile from or to another phase",
             )
         if self.first >= middle or self.last < middle:
             return self.phases(result, last, tiled=self.first == middle)
@@ -281,7 +281,7 @@ class _Compile:
                     "NIR_DRV007",
                     f"the input has {name} = '{found.data}', not '{wanted}'",
                     location=self.chunk.name,
-                    help="--compile-from and --target must fit what the file holds",
+                    help="--compile-from and --target must match the file",
                 )
         module.attributes[MACHINE_ATTRIBUTE] = StringAttr(self.target.name)
 

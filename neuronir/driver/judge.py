@@ -57,8 +57,8 @@ def lowered_as(program: Program, path: str, weights: Mapping[str, Array]) -> Mod
         if program.metadata.get(key, "") != text:
             raise NeuronError(
                 "NIR_DRV010",
-                f"the binary was made from {what}",
-                help="give the model and the weights that it was compiled from",
+                f"the binary was compiled from {what}",
+                help="pass the model and the weights that it was compiled from",
             )
     return module
 

@@ -85,7 +85,7 @@ def _find(name: str, names: list[str]) -> int:
 
 def _check(name: str, array: Array, type_: Attribute) -> None:
     if not isinstance(type_, TensorType):
-        raise NeuronError("NIR_DRV004", f"--weights: parameter '{name}' is no array")
+        raise NeuronError("NIR_DRV004", f"--weights: parameter '{name}' is not an array")
     shape = tuple(type_.get_shape())
     if array.shape != shape:
         raise NeuronError(

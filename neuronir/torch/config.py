@@ -28,7 +28,7 @@ class PartitionerConfig:
 
     def __post_init__(self) -> None:
         if not 0 <= self.model_support_percentage_threshold <= 1:
-            raise ValueError("model_support_percentage_threshold must lie between 0 and 1")
+            raise ValueError("model_support_percentage_threshold must be between 0 and 1")
         for name in ("min_subgraph_size", "max_subgraph_count"):
             value = getattr(self, name)
             if value != -1 and value < 1:

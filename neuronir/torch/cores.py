@@ -38,7 +38,7 @@ def visible_cores() -> list[int]:
         raise NeuronError(
             "NIR_TORCH005",
             f"NEURON_RT_VISIBLE_CORES='{listed or ''}', NEURON_RT_NUM_CORES='{number or ''}' "
-            "name no cores",
+            "do not name cores",
             help="write NEURON_RT_VISIBLE_CORES=0-3 or NEURON_RT_NUM_CORES=4",
         ) from None
     return list(range(DEFAULT_CORES))

@@ -74,7 +74,7 @@ def check_tensor(tensor: Any, spec: Spec, what: str) -> None:
         raise NeuronError(
             "NIR_TORCH007",
             f"{what} is on device '{tensor.device}'",
-            help="give tensors on the CPU: the transfer to the core is part of the call",
+            help="pass tensors on the CPU: the transfer to the core is part of the call",
         )
     dtype = str(tensor.dtype).removeprefix("torch.")
     if tuple(tensor.shape) != spec.shape or dtype != spec.dtype:

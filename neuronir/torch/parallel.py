@@ -75,5 +75,5 @@ def _core_number(device: int | str) -> int:
     """The number of `nc:0`, or a number itself (ValueError)."""
     text = str(device).removeprefix("nc:")
     if not text.isdecimal():
-        raise ValueError(f"device_ids: '{device}' is no NeuronCore; write 0 or 'nc:0'")
+        raise ValueError(f"device_ids: '{device}' is not a NeuronCore; write 0 or 'nc:0'")
     return int(text)

@@ -74,7 +74,9 @@ def _check_program(program: Any, given: Mapping[str, Any]) -> None:
     if kinds != {"USER_OUTPUT"} or given["input_output_aliases"]:
         raise NeuronError("NIR_TORCH011", "a model with state cannot be partitioned")
     if not given["inline_weights_to_neff"]:
-        raise NeuronError("NIR_TORCH011", "the weights of a partitioned model lie in its NEFFs")
+        raise NeuronError(
+            "NIR_TORCH011", "the weights of a partitioned model are part of its NEFFs"
+        )
 
 
 def _decide(
@@ -214,7 +216,7 @@ class _Assembly:
         flat = []
         for value in output.args[0]:
             if isinstance(value, torch.fx.Node) and value not in texts:
-                raise NeuronError("NIR_TORCH011", "a result that is a weight cannot be given back")
+                raise NeuronError("NIR_TORCH011", "a result that is a weight cannot be returned")
             flat.append(Leaf(texts[value]) if isinstance(value, torch.fx.Node) else value)
         return result_text(pytree.tree_unflatten(flat, self.program.call_spec.out_spec))
 

@@ -71,9 +71,7 @@ def result_text(value: Any) -> str:
         return "[" + ", ".join(result_text(v) for v in value) + "]"
     if value is None or isinstance(value, (bool, int, float, str)):
         return repr(value)
-    raise NeuronError(
-        "NIR_TORCH009", f"a result of type {type(value).__name__} cannot be given back"
-    )
+    raise NeuronError("NIR_TORCH009", f"a result of type {type(value).__name__} cannot be returned")
 
 
 def _check_dict(value: Mapping[Any, Any]) -> None:
@@ -82,5 +80,5 @@ def _check_dict(value: Mapping[Any, Any]) -> None:
             raise NeuronError(
                 "NIR_TORCH009",
                 f"result '{key}' is a {type(inner).__name__}: a dictionary must hold tensors only",
-                help="give a tuple back, or the tensors by names of their own",
+                help="return a tuple, or tensors with separate names",
             )

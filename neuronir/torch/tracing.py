@@ -256,6 +256,6 @@ def _without(structure: Any, gone: set[int]) -> Any:
     simple = isinstance(structure, (tuple, list)) and all(isinstance(v, Leaf) for v in structure)
     if not simple:
         raise NeuronError(
-            "NIR_TORCH006", "input_output_aliases: the model must give a tuple of tensors back"
+            "NIR_TORCH006", "input_output_aliases: the model must return a tuple of tensors"
         )
     return tuple(v for i, v in enumerate(structure) if i not in gone)

@@ -19,7 +19,7 @@ def replace_weights(neuron_model: Any, weights: Any) -> None:
     held = [(name, place) for name, place in interface.held if place.startswith("weights.")]
     if not held:
         warnings.warn(
-            "the model holds no weights beside its NEFF: trace it with "
+            "the weights of the model are part of its NEFF: trace it with "
             "inline_weights_to_neff=False",
             stacklevel=2,
         )

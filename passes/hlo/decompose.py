@@ -109,7 +109,7 @@ class HloDecomposePass(ModulePass):
         if unknown:
             raise NeuronError(
                 "NIR_PASS_OPTION",
-                f"{self.name}: nothing to keep under the name {', '.join(unknown)}",
+                f"{self.name}: unknown names in `keep`: {', '.join(unknown)}",
                 help="opcodes with a decomposition: " + ", ".join(sorted(known)),
             )
         rules = {f"hlo.{o}": (rule,) for o, rule in known.items() if o not in self.keep}

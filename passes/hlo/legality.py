@@ -114,7 +114,7 @@ def _while(op: Operation) -> Problem:
     if "trip_count" not in op.properties:
         return Problem("NIR_DYNAMIC_WHILE", "its trip count depends on data")
     count = integer(op, "trip_count")
-    return Problem("NCC_EVRF001", f"its {count} iterations make too many ops to unroll")
+    return Problem("NCC_EVRF001", f"its {count} iterations are too many to unroll")
 
 
 def _reduce(op: Operation) -> Problem | None:
@@ -176,7 +176,7 @@ def _sort(op: Operation) -> Problem | None:
     parent = op.parent_op()
     if parent is not None and parent.name == "hlo.composite":
         return None
-    return Problem("NCC_EVRF001", "what it compares is not supported, or its rows are too long")
+    return Problem("NCC_EVRF001", "its comparator is not supported, or its rows are too long")
 
 
 CHECKS: dict[str, Check] = {

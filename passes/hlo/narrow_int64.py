@@ -89,7 +89,7 @@ class TooWide(NeuronError):
             "NCC_ESPP004",
             f"'{source_name(op)}' ({op.name}): {why}",
             location=file_line_col(op),
-            help="the machine has no 64-bit integers: cast to 32 bits, or clip what is cast",
+            help="the machine has no 64-bit integers: cast to 32 bits, or clip before the cast",
         )
 
 

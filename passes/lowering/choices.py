@@ -19,6 +19,6 @@ class Choices:
             raise NeuronError(
                 "NIR_LOW007",
                 f"lower-hlo-to-nc: layouts look at 1 op downstream or more, not {lookahead}",
-                help="such as {lookahead=1}: what the next op wants",
+                help="such as {lookahead=1}: one op downstream",
             )
         return Choices(lookahead)

@@ -190,15 +190,15 @@ def lower_op(state: Lowering, op: Operation) -> None:
     if op.name == "hlo.while" and "trip_count" in op.properties:
         raise NeuronError(
             "NCC_EVRF001",
-            f"{source_name(op)}: its {integer(op, 'trip_count')} iterations make too many ops to "
-            "unroll, and it is no loop for phase tiled",
+            f"{source_name(op)}: its {integer(op, 'trip_count')} iterations are too many to "
+            "unroll, and phase tiled cannot keep it as a loop",
         )
     rule = RULES.get(op.name)
     if rule is None:
         raise NeuronError(
             "NCC_EVRF001",
             f"{source_name(op)}: {op.name} is not supported on {state.machine.name}",
-            help="`neuronx-cc list-operators --framework XLA` lists what is",
+            help="`neuronx-cc list-operators --framework XLA` lists those that are",
         )
     for operand in op.operands:
         if isinstance(operand.type, TensorType):

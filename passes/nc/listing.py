@@ -149,7 +149,7 @@ def machine_of(module: ModuleOp) -> Machine:
     if not isinstance(name, StringAttr):
         raise NeuronError(
             "NIR_NC001",
-            "the module does not say which machine it is for",
+            "the module does not name its machine",
             help='set the module attribute nc.machine, as in {nc.machine = "trn1"}',
         )
     return get_machine(name.data)
@@ -247,7 +247,7 @@ class _Reader:
                     "NIR_NC009",
                     f"nc.func @{self.func.sym_name.data} takes a buffer: it must be the whole body "
                     "of one loop",
-                    help="nc-order writes other calls out at their place",
+                    help="nc-order inlines other calls",
                 )
             self.symbols[argument] = ARGUMENT + i
             self.bounds[ARGUMENT + i] = _ANY_ARGUMENT
@@ -299,7 +299,7 @@ class _Reader:
             return
         variable = self.kinds.get(name)
         if variable is None:
-            raise NeuronError("NIR_NC004", f"nc.address_of @{name}: there is no such nc.variable")
+            raise NeuronError("NIR_NC004", f"nc.address_of @{name}: no such nc.variable")
         self.of_variable[name] = len(self.buffers)
         address = variable.address.value.data if variable.address is not None else -1
         self.add(

@@ -161,12 +161,12 @@ class _Comparison:
                 "NIR_NC011",
                 f"{stranger.op.name} reads other values than in the order before",
                 location=location_of(stranger.op),
-                help="something that it depends on, or that overwrites what it reads, has moved",
+                help="a producer of its operands, or a write to their bytes, has moved",
             )
         raise NeuronError(
             "NIR_NC011",
             f"output @{output} does not end with the values of the order before",
-            help="two instructions that write the same bytes have changed places, or one is gone",
+            help="two instructions that write the same bytes were reordered, or one was removed",
         )
 
     def _difference(self, cuts: Mapping[int, tuple[Cut, Cut]]) -> tuple[Node | None, str] | None:

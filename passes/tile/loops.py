@@ -399,8 +399,8 @@ class Nest:
         return total
 
     def _apart(self, row: Sequence[int], extent: Callable[[int], int]) -> bool:
-        """Whether a tile is in pieces along a dimension: an axis is cut inside of one that is not
-        down to one position."""
+        """Whether a tile is not contiguous along a dimension: an axis is split inside an axis that
+        covers more than one position."""
         outer = 1
         for axis in row:
             if outer > 1 and extent(axis) < self.related.axes.size(axis):

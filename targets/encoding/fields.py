@@ -172,7 +172,7 @@ UPDATES: Codec[tuple[Update, ...]] = tuple_codec(
 
 def _write_queue(out: bytearray, value: Engine) -> None:
     if not value.is_dma:
-        raise ValueError(f"{value.name} is no DMA queue")
+        raise ValueError(f"{value.name} is not a DMA queue")
     write_uint(out, value - Engine.DMA0)
 
 

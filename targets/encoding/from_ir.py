@@ -175,7 +175,7 @@ class _Function:
         for value in op.index_values():
             if value not in self.symbols:
                 raise malformed(
-                    f"{op.name}: an index is no loop variable, function argument or register", op
+                    f"{op.name}: an index is not a loop variable, function argument or register", op
                 )
         source = self.builder.source(source_of(op))
         record = instruction_record(op, self.addresses, self.symbols, source)

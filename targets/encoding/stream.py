@@ -78,10 +78,10 @@ def encode_instruction(out: bytearray, item: Instruction, engine: Engine) -> Non
         raise NeuronError(
             "NIR_ENC003",
             f"'{item.opcode}' of {item.engine.name}{started} is in the stream of {engine.name}; "
-            f"those of {', '.join(e.name for e in spec.triggers or spec.engines)} may hold it",
+            f"those of {', '.join(e.name for e in spec.triggers or spec.engines)} can execute it",
         )
     if len(item.dst) != len(spec.dst) or len(item.src) != len(spec.src):
-        raise NeuronError("NIR_ENC001", f"'{item.opcode}' has a wrong number of operands")
+        raise NeuronError("NIR_ENC001", f"'{item.opcode}' has the wrong number of operands")
     fields = instruction_fields(spec)
     present = 0
     values: list[tuple[Field, Any]] = []

@@ -35,9 +35,9 @@ def read_archive(data: memoryview, path: str | None = None) -> dict[str, memoryv
             break
         name, size = _member(block, path)
         if name in members:
-            raise invalid(5, f"its archive holds '{name}' twice", path)
+            raise invalid(5, f"its archive contains '{name}' twice", path)
         if len(members) >= _MAX_MEMBERS:
-            raise invalid(5, f"its archive holds more than {_MAX_MEMBERS} files", path)
+            raise invalid(5, f"its archive contains more than {_MAX_MEMBERS} files", path)
         at += _BLOCK
         if size > len(data) - at:
             raise invalid(5, f"its archive ends inside '{name}'", path)
@@ -56,10 +56,10 @@ def _member(block: bytes, path: str | None) -> tuple[str, int]:
         raise invalid(5, f"its archive is malformed ({error})", path) from error
     name = info.name
     if info.type != tarfile.REGTYPE:
-        raise invalid(5, f"its archive holds '{name}', which is not a plain file", path)
+        raise invalid(5, f"its archive contains '{name}', which is not a regular file", path)
     parts = name.split("/")
     if not name.isprintable() or "\\" in name or any(p in ("", ".", "..") for p in parts):
-        raise invalid(5, f"its archive holds a file named {name!r}", path)
+        raise invalid(5, f"its archive contains a file named {name!r}", path)
     if info.size < 0:
         raise invalid(5, f"its archive says that '{name}' has {info.size} bytes", path)
     return name, info.size

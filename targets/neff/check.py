@@ -54,7 +54,9 @@ def check_program(program: Program, path: str | None = None) -> None:
                 given[callee] = min(given.get(callee, count), count)
     for name, count in needed.items():
         if count > given.get(name, count):
-            raise invalid(8, f"function '{name}' takes {count} arguments, a call gives fewer", path)
+            raise invalid(
+                8, f"function '{name}' takes {count} arguments, a call passes fewer", path
+            )
     _check_calls(program, calls, loops, path)
 
 
@@ -65,7 +67,7 @@ def check_machine(program: Program, machine: Machine, path: str | None = None) -
         raise invalid(8, f"it is for '{program.machine}', not for '{machine.name}'", path)
     for variable in program.variables:
         if variable.address + variable.size > machine.hbm_bytes:
-            raise invalid(8, f"variable '{variable.name}' lies outside the device memory", path)
+            raise invalid(8, f"variable '{variable.name}' is outside the device memory", path)
     if program.semaphores > machine.semaphores:
         raise invalid(
             8, f"it uses {program.semaphores} semaphores, there are {machine.semaphores}", path

@@ -110,7 +110,7 @@ def check_loads(program: Program, path: str | None) -> None:
         if needed:
             register = min(needed) - REGISTER
             raise invalid(
-                8, f"{engine.name} uses register r{register}, which nothing has loaded", path
+                8, f"{engine.name} uses register r{register}, which was never loaded", path
             )
 
 

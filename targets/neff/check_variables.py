@@ -19,12 +19,10 @@ def check_variables(program: Program, path: str | None) -> None:
         numbers = {v.index for v in arrays}
         gaps = kind == "output" and numbers != set(range(len(arrays)))
         if len(numbers) < len(arrays) or min(numbers, default=0) < 0 or gaps:
-            raise invalid(8, f"the numbers of the {kind}s are wrong: {sorted(numbers)}", path)
+            raise invalid(8, f"the indices of the {kind}s are wrong: {sorted(numbers)}", path)
         for variable in arrays:
             if _elements_meet(variable):
-                raise invalid(
-                    8, f"{kind} '{variable.name}' has several elements in one place", path
-                )
+                raise invalid(8, f"{kind} '{variable.name}' has overlapping elements", path)
 
 
 def _elements_meet(variable: Variable) -> bool:

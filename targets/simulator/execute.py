@@ -174,8 +174,8 @@ class Prepared:
             if started.min() != operand.full:
                 raise self._error(
                     "NIR_SIM010",
-                    "accumulates into PSUM that no matmul has started (what a matmul adds to "
-                    "after another engine wrote it is undefined)",
+                    "accumulates into PSUM that no matmul has started (accumulation into data of "
+                    "another engine is undefined)",
                     env,
                     "let the first matmul of the group overwrite: accumulate = 0",
                 )
@@ -196,7 +196,7 @@ class Prepared:
         )
         raise self._error(
             "NIR_SIM001",
-            f"reads {operand.ap.space.name} bytes that nothing has written: operand at "
+            f"reads {operand.ap.space.name} bytes that were never written: operand at "
             f"{entry.address:#x}, {where}, element {place[1:]}",
             env,
         )
@@ -211,7 +211,7 @@ class Prepared:
         numbers = row_numbers(src[1])
         inside = numbers[(numbers >= 0) & (numbers < entry.valid.shape[0])]
         if inside.size and entry.valid[inside].min() != operand.full:
-            raise self._error("NIR_SIM001", "reads table rows that nothing has written", env)
+            raise self._error("NIR_SIM001", "reads table rows that were never written", env)
 
     def _mark_rows(self, entry: Entry, src: Tiles, operand: Operand) -> None:
         if entry.valid is not None and src[1] is not None:
@@ -245,7 +245,7 @@ class RegisterLoad:
         except OutOfRange as error:
             raise self._error("NIR_SIM002", str(error), env) from None
         if not self.operand.written(entry):
-            raise self._error("NIR_SIM001", "reads a word that nothing has written", env)
+            raise self._error("NIR_SIM001", "reads a word that was never written", env)
         env[self.register] = min(max(int(entry.array.reshape(-1)[0]), self.low), self.high)
 
     def _error(self, code: str, text: str, env: Env) -> NeuronError:

@@ -104,7 +104,7 @@ def _machine_of(module: ModuleOp) -> Machine:
     name = module.attributes.get("nc.machine")
     if not isinstance(name, StringAttr):
         raise NeuronError(
-            "NIR_SIM030", "the module does not say its machine", help='set nc.machine = "trn1"'
+            "NIR_SIM030", "the module does not name its machine", help='set nc.machine = "trn1"'
         )
     return get_machine(name.data)
 
@@ -227,7 +227,7 @@ class _Order:
         if value in self._addresses:
             return Affine(self._addresses[value])
         if value not in function.symbols:
-            raise _malformed("an index is no loop variable, argument, register or constant", op)
+            raise _malformed("an index is not a loop variable, argument, register or constant", op)
         return _folded(Affine(0, ((function.symbols[value], 1),)), function.constants)
 
     def _instruction(self, op: InstructionOp, function: _Function) -> Node:

@@ -162,8 +162,8 @@ class RaceChecker:
                 self._updaters[start.unordered],
                 node,
                 env,
-                f"semaphore {start.unordered}: both may be counting it up at once, so that a wait "
-                "for it proves nothing",
+                f"semaphore {start.unordered}: both may increment it at the same time, so a "
+                "wait for it is ambiguous",
             )
         for update in instruction.updates:
             self._updaters[update.semaphore] = node
@@ -202,9 +202,7 @@ class RaceChecker:
             for ap in aps:
                 for symbol, _ in ap.address.terms:
                     if symbol >= REGISTER and symbol not in registers:
-                        text = (
-                            f"takes an address from r{symbol - REGISTER}, which nothing has loaded"
-                        )
+                        text = f"takes an address from r{symbol - REGISTER}, which was never loaded"
                         raise self._wrong("NIR_SIM006", text, node, env)
                 wide = self._widened(ap, registers)
                 hbm = ap.space == Space.HBM

@@ -267,8 +267,8 @@ def test_nothing_cast_for_inf1(folder: Path, capsys: pytest.CaptureFixture[str])
     words = ["compile", "m.hlo", "--framework", "XLA", "--target", "inf1", "-o", "out.neff"]
     assert neuronx_cc.main([*words, "--auto-cast", "none"]) == 0
     assert capsys.readouterr().err == (
-        "warning: --auto-cast none: the tensor engine of inf1 takes no fp32, so products are "
-        "computed in bf16 and added up in fp32\n"
+        "warning: --auto-cast none: the tensor engine of inf1 does not support fp32; products "
+        "are computed in bf16 and accumulated in fp32\n"
     )
     assert metadata()["precision"] == "matmult:bf16"
     assert neuronx_cc.main([*words, "--auto-cast-type", "tf32"]) == 1

@@ -143,7 +143,7 @@ def test_hlo_is_recognised_without_its_extension(
     ("content", "message"),
     [
         ("PASSES = [1/0]", "ZeroDivisionError"),
-        ("x = 1", "defines none of PASSES, DIALECTS and TARGETS"),
+        ("x = 1", "does not define PASSES, DIALECTS or TARGETS"),
         (
             "from xdsl.transforms.canonicalize import CanonicalizePass as C\nPASSES = [C]",
             "pass 'canonicalize' of",

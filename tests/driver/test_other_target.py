@@ -47,5 +47,5 @@ def test_other_target(slow: Target, tmp_path: Path) -> None:
 
 def test_the_machine_bears_the_name_of_its_target(slow: Target) -> None:
     registry.register_target(replace(slow, name="slow2"))
-    with pytest.raises(NeuronError, match="must bear the target's name"):
+    with pytest.raises(NeuronError, match="must have the name of the target"):
         compile_text(DENSE, "slow2")

@@ -94,7 +94,7 @@ def test_model_with_bound_weights(
     run = ["run", files[3], "--inputs", files[1], "--no-timing", "--model", files[0]]
     assert neuron_sim.main([*run, "--weights", weights]) == 0
     assert neuron_sim.main(run) == 1
-    assert "was made from other weights" in capfd.readouterr().err
+    assert "was compiled from other weights" in capfd.readouterr().err
     data = str(tmp_path / "d.npz")
     Path(data).write_bytes(npz_bytes({"arg0": entries["arg0"]}))
     assert neuron_sim.main([*run[:2], "--inputs", data, *run[4:], "--weights", weights]) == 1

@@ -42,7 +42,7 @@ def test_an_onnx_model(tmp_path: Path) -> None:
             one(unused=unused)
         with pytest.raises(NeuronError, match="no input 'idx'"):
             one(idx=ids)
-        with pytest.raises(NeuronError, match="given twice"):
+        with pytest.raises(NeuronError, match="passed twice"):
             one(ids, ids=ids)
         with pytest.raises(NeuronError, match="2 inputs, 3 were given"):
             one(ids, unused, unused)

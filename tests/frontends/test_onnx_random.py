@@ -93,7 +93,7 @@ def test_dropout_in_training_mode() -> None:
 
 
 def test_what_cannot_be_drawn() -> None:
-    with pytest.raises(NeuronError, match="random numbers of type i32 cannot be made"):
+    with pytest.raises(NeuronError, match="random numbers of type i32 cannot be generated"):
         drawn("RandomUniform", shape=[2], dtype=6)
     with pytest.raises(NeuronError, match="must not be above"):
         drawn("RandomUniform", shape=[2], low=2.0, high=1.0)

@@ -217,7 +217,7 @@ def test_links_and_devices(kind: bytes) -> None:
     info = tarfile.TarInfo("a")
     info.type = kind
     info.linkname = "/etc/passwd"
-    refuses(repacked([(info, b"")]), "NIR_NEFF005", "not a plain file")
+    refuses(repacked([(info, b"")]), "NIR_NEFF005", "not a regular file")
 
 
 def test_duplicate_member() -> None:

@@ -82,7 +82,7 @@ def test_semaphores_beyond_all_machines(count: int) -> None:
         ({"updates": (Update(8, 16),)}, "semaphore 8 of 8"),
         ({"waits": (Wait(9, Affine(1)),)}, "semaphore 9 of 8"),
         ({"waits": (Wait(0, Affine(1, ((REGISTER, 1),))),)}, "depends on data"),
-        ({"dst": (replace(tile(0, 64), free=((0, 64),)),)}, "in one place"),
+        ({"dst": (replace(tile(0, 64), free=((0, 64),)),)}, "overlapping elements"),
         ({"dst": (replace(tile(0, 64), address=Affine(2)),)}, "not aligned"),
         ({"src": (replace(tile(0, 64, Space.HBM), partition_stride=255),)}, "not aligned"),
         ({"src": (replace(tile(0, 64, Space.HBM), partitions=0),)}, "empty access pattern"),
@@ -125,13 +125,13 @@ def test_registers() -> None:
     check(build({Engine.DVE: [Loop(3, [load(1), use])]}))
     early: list[list[Item]] = [[use], [use, load(1)], [load(0), use], [Loop(0, [load(1)]), use]]
     for items in early:
-        refused(build({Engine.DVE: items}), "register r1, which nothing has loaded")
+        refused(build({Engine.DVE: items}), "register r1, which was never loaded")
     refused(build({Engine.POOL: [replace(use, engine=Engine.POOL)], Engine.DVE: [load(1)]}), "r1")
     whole = build({Engine.DVE: [Call("f", ()), use]})
     whole.streams["f"] = {Engine.DVE: [load(1)]}
     check(whole)
     whole.streams["main"][Engine.DVE].reverse()
-    refused(whole, "register r1, which nothing has loaded")
+    refused(whole, "register r1, which was never loaded")
     refused(build({Engine.DVE: [load(-64)]}), "no register -64")
     refused(build({Engine.DVE: [load(0, 3, 2)]}), "bounds of a register are empty")
 
@@ -151,13 +151,13 @@ def shifted(by: int) -> Variable:
     [
         ((X, shifted(1)), "'x' and 'y' share bytes"),
         ((X, shifted(32768)), "share bytes"),
-        ((replace(X, index=-1), Y), "numbers of the inputs"),
-        ((X, replace(X, name="w", address=1 << 20), Y), "numbers of the inputs"),
-        ((X, Y, replace(Y, name="z", address=1 << 20)), "numbers of the outputs"),
-        ((X, replace(Y, index=1)), "numbers of the outputs"),
-        ((X, replace(Y, strides=(0, 4))), "several elements in one place"),
-        ((X, replace(Y, strides=(128, 4))), "several elements in one place"),
-        ((X, replace(Y, strides=(256, 2))), "several elements in one place"),
+        ((replace(X, index=-1), Y), "indices of the inputs"),
+        ((X, replace(X, name="w", address=1 << 20), Y), "indices of the inputs"),
+        ((X, Y, replace(Y, name="z", address=1 << 20)), "indices of the outputs"),
+        ((X, replace(Y, index=1)), "indices of the outputs"),
+        ((X, replace(Y, strides=(0, 4))), "overlapping elements"),
+        ((X, replace(Y, strides=(128, 4))), "overlapping elements"),
+        ((X, replace(Y, strides=(256, 2))), "overlapping elements"),
     ],
 )
 def test_variables(variables: tuple[Variable, ...], text: str) -> None:

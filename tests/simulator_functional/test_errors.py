@@ -112,7 +112,7 @@ def test_psum_misuse() -> None:
     ready.updates = (Update(0),)
     crossing = matmul(tile(1024, 512, Space.PSUM), 0)
     crossing.waits = (Wait(0, Affine(1)),)
-    assert "lies in PSUM banks 0 and 1: it must be in one" in fails("NIR_SIM009", ready, crossing)
+    assert "is in PSUM banks 0 and 1: it must be in one" in fails("NIR_SIM009", ready, crossing)
     zero = memset(tile(0, 512, Space.PSUM))
     zero.updates = (Update(0),)
     added = matmul(tile(0, 512, Space.PSUM), 1)

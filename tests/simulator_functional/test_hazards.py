@@ -231,7 +231,7 @@ def test_elements_of_a_destination_lie_apart(
 ) -> None:
     count = int(np.prod([n for _, n in free]))
     dst = replace(tile(0, 1), free=free)
-    refused({engine: [copy(engine, dst, tile(1024, count))]}, "NIR_SIM006", "in one place")
+    refused({engine: [copy(engine, dst, tile(1024, count))]}, "NIR_SIM006", "overlapping elements")
 
 
 @pytest.mark.parametrize("free", [((2, 4), (3, 2)), ((5, 4), (1, 5)), ((-1, 8),), ((7, 1), (1, 3))])
@@ -247,7 +247,7 @@ def test_elements_of_a_destination_that_lie_apart(free: tuple[tuple[int, int], .
 @pytest.mark.parametrize("stride", [0, 128, 252])
 def test_rows_of_a_destination_lie_apart(stride: int) -> None:
     store = replace(STORE, dst=(replace(tile(32768, 64, Space.HBM), partition_stride=stride),))
-    refused({Engine.DMA1: [store]}, "NIR_SIM006", "in one place")
+    refused({Engine.DMA1: [store]}, "NIR_SIM006", "overlapping elements")
 
 
 @pytest.mark.parametrize("space", [Space.SBUF, Space.HBM])

@@ -108,7 +108,7 @@ def test_errors_name_the_source() -> None:
 def test_a_module_needs_main_and_a_machine() -> None:
     empty = module("")
     del empty.attributes["nc.machine"]
-    with pytest.raises(NeuronError, match="does not say its machine"):
+    with pytest.raises(NeuronError, match="does not name its machine"):
         run_module(empty, [])
     with pytest.raises(NeuronError, match=r"nc.call of @f, which does not exist"):
         run_module(module("nc.call @f()"), [])

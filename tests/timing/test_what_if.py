@@ -78,10 +78,10 @@ def test_changed_numbers_are_assumed_and_leave_the_machine_alone() -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"speed": 3}, "'speed' is no number of the machine trn1"),
+        ({"speed": 3}, "'speed' is not a parameter of the machine trn1"),
         ({"name": 3}, "'name' is no number"),
         ({"dtypes": 3}, "'dtypes' is no number"),
-        ({"pe_rows": 2.5}, "'pe_rows' of the machine trn1 is a whole number"),
+        ({"pe_rows": 2.5}, "'pe_rows' of the machine trn1 must be an integer"),
     ],
 )
 def test_only_numbers_can_be_changed(changes: dict[str, float], said: str) -> None:

@@ -118,7 +118,7 @@ def _batch_norm_grad(op: Operation) -> Bound:
 def _rng_bit_generator(op: Operation) -> Bound:
     type_ = op.results[0].type
     if not isinstance(type_, TupleType):
-        raise unsupported(op, "rng-bit-generator gives a tuple of state and bits")
+        raise unsupported(op, "rng-bit-generator returns a tuple of state and bits")
     shape, dtype = shape_and_dtype(type_.types.data[1])
     state_shape, state_type = shape_and_dtype(type_.types.data[0])
     algorithm = text(op, "algorithm")

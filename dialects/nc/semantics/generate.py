@@ -46,7 +46,7 @@ def affine_select(instruction: Instruction, warn: Warn, generation: int) -> Kern
     equal_extent(dst, src_ap, "src")
     op = alu(instruction, "op")
     if op not in _COMPARES:
-        raise SemanticError(f"affine_select compares; {op.name.lower()} is no comparison")
+        raise SemanticError(f"affine_select compares; {op.name.lower()} is not a comparison")
     holds = operator(op, Domain.SIGNED)(_affine(instruction, dst), np.int32(0)) != 0
     copy = copier(src_ap.dtype, dst.dtype)
     fill = np.empty(1, dst.dtype.numpy)

@@ -153,7 +153,7 @@ builtin.module {
 
 builtin.module {
   nc.func "main" {
-    // expected-error@+1 {{nc.alloc: f64 is no data type of a NeuronCore; there is f32, bf16}}
+    // expected-error@+1 {{nc.alloc: f64 is not a data type of a NeuronCore; supported: f32, bf16}}
     %s = nc.alloc : memref<128x8xf64, #nc.space<"sbuf">>
     nc.return
   }
@@ -191,7 +191,7 @@ builtin.module {
 builtin.module {
   nc.func "main" {
     %s = nc.alloc : memref<128x8xf32, #nc.space<"sbuf">>
-    // expected-error@+1 {{nc.dma: is not started by 'dma1' but by sp, pe, act, dve, pool}}
+    // expected-error@+1 {{nc.dma: is not triggered by 'dma1' but by sp, pe, act, dve, pool}}
     nc.dma (%s[0:128 | 8:1 | 0]) = (%s[0:128 | 8:1 | 0]) on dma0 by dma1
     nc.return
   }
@@ -202,7 +202,7 @@ builtin.module {
 builtin.module {
   nc.func "main" {
     %s = nc.alloc : memref<128x8xf32, #nc.space<"sbuf">>
-    // expected-error@+1 {{nc.memset: is no transfer, which an engine starts}}
+    // expected-error@+1 {{nc.memset: is not a transfer, so no engine can trigger it}}
     nc.memset (%s[0:128 | 8:1 | 0]) = () {value = 0.0 : f64} on dve by sp
     nc.return
   }

@@ -25,7 +25,7 @@ func.func @fit(%x: tensor<4x8xf32>) {
 // -----
 
 func.func @number(%i: index) {
-  // expected-error@+1 {{tile.index: the result is one number}}
+  // expected-error@+1 {{tile.index: the result must be a scalar}}
   %0 = tile.index %i : tensor<2xi32>
   func.return
 }
@@ -55,7 +55,7 @@ func.func @kind(%x: tensor<4x8xf32>) {
 // -----
 
 func.func @arrays(%x: tensor<4x8xf32>) {
-  // expected-error@+1 {{tile.scan: linear takes 2 arrays and what it begins with}}
+  // expected-error@+1 {{tile.scan: linear takes 2 arrays and an optional initial value}}
   %0 = tile.scan "linear" %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
   func.return
 }
@@ -63,7 +63,7 @@ func.func @arrays(%x: tensor<4x8xf32>) {
 // -----
 
 func.func @along(%x: tensor<f32>) {
-  // expected-error@+1 {{tile.scan: there is no dimension to run along}}
+  // expected-error@+1 {{tile.scan: there is no dimension to scan along}}
   %0 = tile.scan "add" %x : (tensor<f32>) -> tensor<f32>
   func.return
 }

@@ -10,7 +10,7 @@
 // CHECK:         func.return
 // KEEP:          hlo.clamp
 // KEEP:          hlo.power
-// BAD:           [NIR_PASS_OPTION] hlo-decompose: nothing to keep under the name reverse
+// BAD:           [NIR_PASS_OPTION] hlo-decompose: unknown names in `keep`: reverse
 func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   %low = hlo.constant dense<-1.0> : tensor<f32>
   %high = hlo.constant dense<1.0> : tensor<f32>

@@ -42,7 +42,7 @@ builtin.module attributes {nc.machine = "trn1", neuronir.phase = "allocated"} {
   nc.func "main" {
     %a = nc.alloc at 0 : i64 : memref<128x640xbf16, #nc.space<"sbuf">>
     %p = nc.alloc at 0 : i64 : memref<128x1024xf32, #nc.space<"psum">>
-    // expected-error@+1 {{operand 'dst' lies in PSUM banks 0 and 1: it must be in one}}
+    // expected-error@+1 {{operand 'dst' is in PSUM banks 0 and 1: it must be in one}}
     nc.matmul (%p[0:128 | 64:1 | 480]) = (%a[0:128 | 128:1 | 0], %a[0:128 | 64:1 | 0]) {accumulate = 0} on pe
     nc.return
   }
@@ -68,7 +68,7 @@ builtin.module attributes {nc.machine = "trn1"} {
   nc.func "main" {
     %a = nc.alloc : memref<128x64xf32, #nc.space<"sbuf">>
     %p = nc.alloc : memref<128x64xf32, #nc.space<"psum">>
-    // expected-error@+1 {{tensor_tensor reads two operands from PSUM; at most one may lie there}}
+    // expected-error@+1 {{tensor_tensor reads two operands from PSUM; at most one may be in PSUM}}
     nc.tensor_tensor (%a[0:128 | 64:1 | 0]) = (%p[0:128 | 64:1 | 0], %p[0:128 | 64:1 | 0]) {op = "add"} on dve
     nc.return
   }

@@ -117,7 +117,7 @@ def conditional(
         types.append(result.type)
         regions.append(inner.finish(result))
     if any(type_ != types[0] for type_ in types):
-        refuse(f"the branches give {types[0]} and {types[-1]}: they must give the same types")
+        refuse(f"the branches return {types[0]} and {types[-1]}: the types must be equal")
     taken = b.emit(
         "conditional",
         [b.reshape(selector, ()), *[argument] * len(branches)],

@@ -47,7 +47,7 @@ def key_of(name: str, seed: int | None = None) -> tuple[int, int]:
 def uniform(b: BlockBuilder, dims: Sequence[int], key: tuple[int, int]) -> SSAValue:
     """f32 numbers in [0, 1), multiples of 2^-23."""
     if any(n < 0 for n in dims):
-        refuse(f"random numbers of shape {list(dims)} cannot be made")
+        refuse(f"random numbers of shape {list(dims)} cannot be generated")
     return b.reshape(unit_interval(b, threefry(b, prod(dims), key)), dims)
 
 

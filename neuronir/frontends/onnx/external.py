@@ -54,8 +54,8 @@ class ExternalFiles:
         if root is None:
             raise NeuronError(
                 "NIR_ONNX002",
-                f"{what} lies in the file '{location}', but the model was not read from a file",
-                help="give the path of the model",
+                f"{what} is stored in '{location}', but the model was not read from a file",
+                help="pass the path of the model",
             )
         path = Path(location)
         inside = location and not path.is_absolute() and "\0" not in location
@@ -64,15 +64,17 @@ class ExternalFiles:
             if found is None or not found.is_relative_to(root) or found == root:
                 raise NeuronError(
                     "NIR_ONNX003",
-                    f"{what} lies in '{location}', which is outside of the model's folder",
-                    help="external data must lie beside the model or in folders below it",
+                    f"{what} is stored in '{location}', which is outside the model's folder",
+                    help="external data must be in the model's folder or below it",
                 )
             plain = found.is_file() or not found.exists()
         except (OSError, RuntimeError) as error:  # a name that is too long, links in a circle
-            text = f"{what} lies in '{location}', which cannot be found: {error}"
+            text = f"{what} is stored in '{location}', which cannot be found: {error}"
             raise NeuronError("NIR_ONNX002", text) from error
         if not plain:
-            raise NeuronError("NIR_ONNX002", f"{what} lies in '{location}', which is no plain file")
+            raise NeuronError(
+                "NIR_ONNX002", f"{what} is stored in '{location}', which is not a regular file"
+            )
         return found
 
     def map(self, location: str, what: str) -> Array:
@@ -81,7 +83,9 @@ class ExternalFiles:
         assert self._root is not None
         if found not in self._mapped:
             if not found.is_file():
-                raise NeuronError("NIR_ONNX002", f"{what} lies in '{location}', which is no file")
+                raise NeuronError(
+                    "NIR_ONNX002", f"{what} is stored in '{location}', which is not a file"
+                )
             try:
                 with open_below(self._root, found) as file:
                     mapped = mapped_file(file)

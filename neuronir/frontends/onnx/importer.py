@@ -208,7 +208,7 @@ class Importer:
             return value
         tensor = scope.arrays.get(name)
         if tensor is None:
-            raise NeuronError("NIR_ONNX008", f"{reader} reads '{name}', which nothing defines")
+            raise NeuronError("NIR_ONNX008", f"{reader} reads '{name}', which is not defined")
         with b.at(NameLoc(StringAttr(name), UnknownLoc())):
             value = b.constant(self._tensor(tensor, f"initializer '{name}'"))
         if SSAValue.is_valid_name(name):

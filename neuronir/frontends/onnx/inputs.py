@@ -29,7 +29,7 @@ def _declared(value: ValueInfoProto) -> list[Dim] | None:
         named = {"sequence_type": "a sequence", "optional_type": "optional", "map_type": "a map"}
         what = named.get(kind or "", "of no type")
         raise NeuronError(
-            "NIR_ONNX005", f"input '{value.name}' is {what}; only tensors can be given"
+            "NIR_ONNX005", f"input '{value.name}' is {what}; only tensors are supported"
         )
     tensor = value.type.tensor_type
     if not tensor.HasField("shape"):
@@ -75,7 +75,9 @@ def input_types(graph: onnx.GraphProto, bindings: Bindings) -> dict[str, TensorT
 
 def _element(name: str, number: int) -> Attribute:
     if number == TensorProto.STRING:
-        raise NeuronError("NIR_ONNX005", f"input '{name}' holds strings; only numbers can be given")
+        raise NeuronError(
+            "NIR_ONNX005", f"input '{name}' contains strings; only numbers are supported"
+        )
     return type_of(number)
 
 

@@ -40,7 +40,7 @@ class OnnxFile:
     def tensor(self, proto: "onnx.TensorProto", what: str) -> Array:
         """The array of a tensor, read-only; not copied where the file holds plain bytes."""
         if proto.data_type == onnx.TensorProto.STRING:
-            raise NeuronError("NCC_ESPP004", f"{what} holds strings, which are not supported")
+            raise NeuronError("NCC_ESPP004", f"{what} contains strings, which are not supported")
         if proto.data_type not in onnx.TensorProto.DataType.values() or proto.data_type == 0:
             raise NeuronError("NIR_ONNX001", f"{what} has an unknown element type")
         if any(n < 0 for n in proto.dims):
@@ -143,7 +143,7 @@ def read_onnx(path: str) -> OnnxFile:
             data = onnx.parser.parse_model(data.decode()).SerializeToString()
         except (onnx.parser.ParseError, UnicodeDecodeError) as error:
             text = " ".join(str(error).split())
-            raise NeuronError("NIR_ONNX001", f"'{name}' is no ONNX text: {text}") from error
+            raise NeuronError("NIR_ONNX001", f"'{name}' is not ONNX text: {text}") from error
     return parse_onnx(data, name, Path(path).parent)
 
 
@@ -179,10 +179,11 @@ def _all_text(message: Any) -> bool:
 def check_model(model: "onnx.ModelProto", name: str) -> None:
     """The version and the form of a model."""
     if not _all_text(model):
-        raise NeuronError("NIR_ONNX001", f"'{name}' is damaged: a name in it is no UTF-8 text")
+        raise NeuronError("NIR_ONNX001", f"'{name}' is damaged: a name in it is not UTF-8 text")
     if not model.HasField("graph") or not model.opset_import:
         raise NeuronError(
-            "NIR_ONNX001", f"'{name}' is no ONNX model, or damaged: it has no graph or no opset"
+            "NIR_ONNX001",
+            f"'{name}' is not an ONNX model, or is damaged: it has no graph or no opset",
         )
     if not model.graph.output:
         raise NeuronError("NIR_ONNX001", f"'{name}' has no outputs: there is nothing to compile")

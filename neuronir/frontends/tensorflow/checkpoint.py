@@ -32,7 +32,7 @@ class Checkpoint:
             raise NeuronError(
                 "NIR_TF006",
                 f"the checkpoint's index '{path}' cannot be read: {error.strerror}",
-                help="a SavedModel's variables lie in its folder variables/",
+                help="a SavedModel's variables must be in its folder variables/",
             ) from error
         self._entries = read_table(data)
         header = parse_binary("BundleHeaderProto", self._entries.pop(b"", b""), str(path))

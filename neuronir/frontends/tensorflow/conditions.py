@@ -72,7 +72,7 @@ class Conditions:
             taken = merged.on_true if known else merged.on_false
             return [values[node.inputs[taken]], b.constant(np.array(taken, np.int32))]
         if not isinstance(predicate, SSAValue):
-            refuse("its predicate is no tensor")
+            refuse("its predicate is not a tensor")
         ways = [values[node.inputs[i]] for i in (merged.on_true, merged.on_false)]
         index = b.select(
             b.reshape(predicate, ()), b.scalar(merged.on_true, i32), b.scalar(merged.on_false, i32)
@@ -141,7 +141,7 @@ def choose(b: BlockBuilder, predicate: SSAValue, on_true: Value, on_false: Value
     if not isinstance(on_true, SSAValue) or not isinstance(on_false, SSAValue):
         if on_true == on_false:
             return on_true
-        refuse("what comes together is no tensor")
+        refuse("a merged value is not a tensor")
     if on_true.type != on_false.type:
         refuse(f"{on_true.type} and {on_false.type} come together: they must have one shape")
     everywhere = broadcast_to(b, b.reshape(predicate, ()), shape(on_true))

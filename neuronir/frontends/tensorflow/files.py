@@ -50,8 +50,8 @@ def _graph_file(path: str) -> Path:
             return place / name
     raise NeuronError(
         "NIR_TF001",
-        f"'{path}' is no SavedModel: it has no saved_model.pb",
-        help="give a SavedModel's folder or a frozen graph (.pb, .pbtxt)",
+        f"'{path}' is not a SavedModel: it has no saved_model.pb",
+        help="pass a SavedModel folder or a frozen graph (.pb, .pbtxt)",
     )
 
 
@@ -78,8 +78,8 @@ def parse_graph(data: bytes, name: str, *, text: bool = False) -> File:
     if not graph.node:
         raise NeuronError(
             "NIR_TF001",
-            f"'{name}' is no GraphDef: it has no nodes",
-            help="give a frozen graph (.pb, .pbtxt) or a SavedModel's folder",
+            f"'{name}' is not a GraphDef: it has no nodes",
+            help="pass a frozen graph (.pb, .pbtxt) or a SavedModel folder",
         )
     return File(name, graph, _digest(data))
 
@@ -113,7 +113,7 @@ def _parse(message: str, data: bytes, text: bool, path: str) -> Any:
 def _meta_graph(saved: Any, path: str) -> Any:
     """The graph for serving; the first one, if none is marked so."""
     if not saved.meta_graphs:
-        raise NeuronError("NIR_TF001", f"'{path}' is no SavedModel: it has no graph")
+        raise NeuronError("NIR_TF001", f"'{path}' is not a SavedModel: it has no graph")
     for meta in saved.meta_graphs:
         if TAG in meta.meta_info_def.tags:
             return meta
@@ -127,7 +127,9 @@ def signature_of(file: File, wanted: str | None) -> Any:
     """
     if file.signatures is None:
         if wanted is not None:
-            raise NeuronError("NIR_TF005", f"--signature {wanted}: '{file.name}' is no SavedModel")
+            raise NeuronError(
+                "NIR_TF005", f"--signature {wanted}: '{file.name}' is not a SavedModel"
+            )
         return None
     known = sorted(n for n in file.signatures if not n.startswith("__saved_model_"))
     name = wanted

@@ -147,7 +147,7 @@ class Frames:
         def condition(b: BlockBuilder, values: Sequence[Value], fixed: Sequence[Value]) -> SSAValue:
             (found,) = inner(b, values, fixed).evaluate([loop.condition])
             if not isinstance(found, SSAValue):
-                refuse("the condition of the loop is no tensor")
+                refuse("the condition of the loop is not a tensor")
             return found
 
         def body(

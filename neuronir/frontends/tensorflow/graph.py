@@ -89,7 +89,7 @@ class Table:
                     raise NeuronError(
                         "NIR_TF002",
                         f"node '{node.name}' ({node.op}) of {self.what} takes '{name}', "
-                        "which is not there",
+                        "which does not exist",
                     )
         done: set[str] = set()
         for node in self:
@@ -164,7 +164,7 @@ def parse_ref(text: str) -> Ref:
     if not colon:
         return text, 0
     if not number.isdecimal():
-        raise NeuronError("NIR_TF002", f"'{text}' names no tensor: it must be NODE or NODE:NUMBER")
+        raise NeuronError("NIR_TF002", f"'{text}' does not name a tensor: use NODE or NODE:NUMBER")
     return name, int(number)
 
 
@@ -192,7 +192,7 @@ def _function(proto: Any, outputs_of: Mapping[str, Sequence[str]]) -> Function:
         names = outputs_of.get(ops.get(source, ""), ())
         first = names.index(output) if output in names else 0
         if not (number or "0").isdecimal():
-            raise NeuronError("NIR_TF002", f"'{text}' in function '{name}' names no tensor")
+            raise NeuronError("NIR_TF002", f"'{text}' in function '{name}' does not name a tensor")
         return source, first + int(number or 0)
 
     nodes = [Node(a, "_Arg", (), (), {}) for a in arguments]

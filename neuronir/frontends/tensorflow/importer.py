@@ -56,7 +56,9 @@ class Importer:
         tensors: list[SSAValue] = []
         for (name, _), value in zip(model.outputs, results, strict=True):
             if not isinstance(value, SSAValue):
-                raise NeuronError("NIR_TF007", f"output '{name}' is no tensor", location=model.file)
+                raise NeuronError(
+                    "NIR_TF007", f"output '{name}' is not a tensor", location=model.file
+                )
             tensors.append(value)
         return made.finish(tensors, [name for name, _ in model.outputs])
 
@@ -194,7 +196,7 @@ class Scope:
             if len(values) != len(function.arguments):
                 raise NeuronError(
                     "NIR_TF002",
-                    f"function '{name}' takes {len(function.arguments)} arguments, is given "
+                    f"function '{name}' takes {len(function.arguments)} arguments, got "
                     f"{len(values)}",
                 )
             given = {(a, 0): v for a, v in zip(function.arguments, values, strict=True)}

@@ -185,7 +185,7 @@ class Model:
         if declared is None:
             raise NeuronError(
                 "NIR_TF004",
-                f"the model does not say what type '{name}' has",
+                f"the model does not give a type for '{name}' has",
                 location=self.file,
                 help="--io-config names a type for each input",
             )
@@ -210,7 +210,9 @@ class Model:
         for name, info in self._infos(kind).items():
             if not info.name:
                 raise NeuronError(
-                    "NIR_TF005", f"'{name}' of the signature is no plain tensor", location=self.file
+                    "NIR_TF005",
+                    f"'{name}' of the signature is not a plain tensor",
+                    location=self.file,
                 )
             found[name] = self._checked(info.name)
         return found
@@ -239,7 +241,7 @@ class Model:
             raise NeuronError(
                 "NIR_TF006",
                 "the graph has variables: it is not frozen",
-                help="freeze the graph, or give the SavedModel's folder",
+                help="freeze the graph, or pass the SavedModel folder",
             )
         names = restored_names(self._file.graph)
         return Checkpoint(self._file.folder / VARIABLES), names

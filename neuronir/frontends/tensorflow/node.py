@@ -49,7 +49,7 @@ class Op:
     def __getitem__(self, index: int) -> SSAValue:
         value = self.raw(index)
         if not isinstance(value, SSAValue):
-            refuse(f"input {index} is no tensor")
+            refuse(f"input {index} is not a tensor")
         return value
 
     def __len__(self) -> int:

@@ -210,7 +210,7 @@ class Importer:
             values.append(value)
             result.results.append(self._result_name(node, result.results))
         if not values:
-            raise NeuronError("NIR_TORCH002", "the model gives no tensor")
+            raise NeuronError("NIR_TORCH002", "the model returns no tensor")
         result.module = self._made.finish(values, result.results)
 
     def _result_name(self, node: Any, taken: Sequence[str]) -> str:

@@ -63,7 +63,7 @@ def read_model(path: str) -> TorchModel:
         text = " ".join(str(error).split())[:200]
         raise NeuronError(
             "NIR_INPUT",
-            f"'{path}' is no exported PyTorch program: {text}",
+            f"'{path}' is not an exported PyTorch program: {text}",
             help="write it by torch.export.save(torch.export.export(model, args), path)",
         ) from error
     program = decomposed(program)

@@ -50,7 +50,7 @@ class Node:
         return list(found)
 
     def value(self, name: str, default: Any = None) -> Any:
-        """An argument that is no tensor; the default where it is None or not in the schema."""
+        """An argument that is not a tensor; the default where it is None or not in the schema."""
         found = self.arguments.get(name)
         if isinstance(found, SSAValue):
             # A number that the model computes in a tensor.

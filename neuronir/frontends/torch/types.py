@@ -52,7 +52,7 @@ def torch_dtype(dtype: np.dtype[Any]) -> Any:
     """The torch dtype of a numpy dtype (NCC_ESPP004)."""
     found = _TORCH.get(np.dtype(dtype))
     if found is None:
-        raise NeuronError("NCC_ESPP004", f"data type {dtype} is none of torch's")
+        raise NeuronError("NCC_ESPP004", f"data type {dtype} is not a type of torch")
     return found
 
 

@@ -51,7 +51,7 @@ def input_bounds(block: Block) -> tuple[Mapping[int, Interval], Operation | None
 
 
 def bounded(type_: Attribute, level: int, negative: bool) -> Interval | None:
-    """Numbers of a type up to 2^level, `negative` ones too; None for what is no tensor of
+    """Numbers of a type up to 2^level, `negative` ones too; None for what is not a tensor of
     numbers."""
     if not isinstance(type_, TensorType):
         return None

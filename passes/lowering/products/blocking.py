@@ -126,7 +126,7 @@ def tiles_of(text: str) -> Tiles | None:
     if len(numbers) != 3 or not all(n.isdecimal() and int(n) for n in numbers):
         raise NeuronError(
             "NIR_LOW007",
-            f"hlo-choose-blocks: tiles are three numbers, not '{text}'",
+            f"hlo-choose-blocks: tiles must be three integers, not '{text}'",
             help='such as {tiles="8x8x4"}: tiles of rows, of the contraction, of columns',
         )
     rows, depth, columns = (int(n) for n in numbers)

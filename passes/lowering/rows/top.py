@@ -75,7 +75,7 @@ def top_of_form(emitter: Emitter, form: Form, n: int, target: Form, width: int, 
     partitions = min(form.partitions, target.partitions)
     inside, step = walked([form], [atom(n, 1)]), target.stride(atom(width, 1))
     if step is None:
-        raise NeuronError("NIR_LOW003", "a row lies in pieces")
+        raise NeuronError("NIR_LOW003", "a row is not contiguous")
     rows = []
     for number in numbers_of(front):
         elements = form.at(number, partitions, [(d.strides[0], d.size) for d in inside])

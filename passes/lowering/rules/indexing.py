@@ -111,7 +111,7 @@ def _need_addresses(state: Lowering) -> None:
         raise NeuronError(
             "NCC_EVRF001",
             f"{state.machine.name} has no transfers whose addresses are computed at run time",
-            help="slices and updates at constant places, and lookups of whole rows, do without",
+            help="use constant positions for slices and updates, and look up whole rows",
         )
 
 

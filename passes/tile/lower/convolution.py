@@ -167,7 +167,9 @@ class Convolution:
                 mine = self.kernel.stride(a)
                 its = self.image.stride(atom(a.size, a.stride // kernel_unit * image_unit))
                 if mine is None or its is None:
-                    raise NeuronError("NIR_TIL008", "features lie differently in two operands")
+                    raise NeuronError(
+                        "NIR_TIL008", "two operands have different layouts of features"
+                    )
                 left = [(x + j * its, y + j * mine) for x, y in left for j in range(a.size)]
         return [
             (sum(t[0] for t in tap) + x, sum(t[1] for t in tap) + y)
@@ -189,6 +191,6 @@ def _steps(form: Form, shape: Sequence[int]) -> list[int]:
             if any(a.stride < s * n and s < a.end for a, _ in form.partition):
                 found.append(0)  # a dimension of which digits lie on partitions
                 continue
-            raise NeuronError("NIR_TIL008", "a dimension of a convolution lies in pieces")
+            raise NeuronError("NIR_TIL008", "a dimension of a convolution is not contiguous")
         found.append(whole)
     return found

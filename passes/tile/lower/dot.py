@@ -91,7 +91,7 @@ def lower_rows(state: Lower, op: Operation) -> None:
             for x in split_at(mine, edges) or (mine,)
         ]
     if any(row_form.stride(x) is None or out.stride(a) is None for a, x in renamed):
-        raise NeuronError("NIR_TIL008", "an operand of a product does not lie as it has to")
+        raise NeuronError("NIR_TIL008", "an operand of a dot does not have the required layout")
     rows = [*rows, *(a for a, _ in renamed[:-3])]
     renamed = renamed[-3:]
     for row in numbers_of(rows):
@@ -211,7 +211,7 @@ class Product:
         for whole, _ in sorted(self.form.free, key=lambda p: -p[1]):
             parts = split_at(whole, cuts)
             if parts is None:
-                raise NeuronError("NIR_TIL008", "a digit of a product lies across dimensions")
+                raise NeuronError("NIR_TIL008", "a layout digit of a dot spans several dimensions")
             out += parts
         return out
 
@@ -242,7 +242,7 @@ class Product:
                 mine, its = self.forms[s].stride(a), self.forms[v].stride(b)
                 if mine is None or its is None:
                     raise NeuronError(
-                        "NIR_TIL008", "a contraction lies differently in its operands"
+                        "NIR_TIL008", "the operands have different layouts of the contraction"
                     )
                 total = [(x + i * mine, y + i * its) for x, y in total for i in range(a.size)]
         return total
@@ -310,7 +310,7 @@ class Product:
         mine = self.side(which, a)
         stride = None if mine is None else self.forms[which].stride(mine)
         if stride is None:
-            raise NeuronError("NIR_TIL008", "an operand of a product does not lie as it has to")
+            raise NeuronError("NIR_TIL008", "an operand of a dot does not have the required layout")
         return stride, a.size
 
     def _matmuls(
@@ -329,7 +329,9 @@ class Product:
             right.locate(self.number(v, number)),
         )
         if low != low_too:
-            raise NeuronError("NIR_TIL008", "a batch lies differently in the operands of a product")
+            raise NeuronError(
+                "NIR_TIL008", "the operands of a dot have different layouts of the batch"
+            )
         moving = [self._access(v, a) for a in inner]
         for i, (x, y) in enumerate(contraction):
             a = View(

@@ -46,7 +46,7 @@ class Indices:
                 return a * b, tuple((v, k * b) for v, k in left)
             if not left:
                 return a * b, tuple((v, k * a) for v, k in right)
-        raise NeuronError("NIR_LOW008", "an index of a slice is no sum of rounds times numbers")
+        raise NeuronError("NIR_LOW008", "an index of a slice is not affine in loop variables")
 
     def places(self, op: ExtractSliceOp | InsertSliceOp) -> list[Terms]:
         """Where a slice begins along each dimension."""

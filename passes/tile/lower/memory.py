@@ -73,7 +73,7 @@ def lower_index(state: Lower, op: Operation) -> None:
     dtype = state.dtype(op.result)
     if prod(state.indices.counts[r] for r, _ in terms) > MOST_NUMBERS:
         if len(terms) != 1 or dtype not in (DType.I32, DType.U32):
-            raise NeuronError("NIR_TIL009", "the numbers of so many rounds are no table")
+            raise NeuronError("NIR_TIL009", "too many iterations for a table of loop indices")
         state.set(op.result, _counted(state, state.counters[terms[0][0]], terms[0][1], number))
         return
     table = np.full((1,), number, np.int64)
@@ -149,7 +149,7 @@ def lower_insert_slice(state: Lower, op: Operation) -> None:
     places = state.indices.places(op)
     target = slice_form(whole, shape_of(op.dest), shape_of(op.source), places)
     if target is None:
-        raise NeuronError("NIR_TIL004", "a tile of an array in HBM is in pieces")
+        raise NeuronError("NIR_TIL004", "a tile of an array in HBM is not contiguous")
     store(state, op.source, target)
     state.memory[op.result] = whole
 
@@ -199,7 +199,7 @@ def lower_for(state: Lower, op: Operation) -> None:
     for i, (init, argument) in enumerate(zip(op.iter_args, block.args[1:], strict=True)):
         if init in state.memory:
             if not assembled(init):
-                raise NeuronError("NIR_TIL009", "what a loop hands on lies in HBM")
+                raise NeuronError("NIR_TIL009", "a loop-carried value is in HBM")
             state.memory[argument] = state.memory[init]
             continue
         if assembled(init):

@@ -96,7 +96,7 @@ def part_of_whole(state: Lower, op: InsertSliceOp) -> Form:
         state.held(op.dest), shape_of(op.dest), shape_of(op.source), state.indices.places(op)
     )
     if target is None:
-        raise NeuronError("NIR_TIL004", "a tile of an array on the chip is in pieces")
+        raise NeuronError("NIR_TIL004", "a tile of an array on the chip is not contiguous")
     return target
 
 
@@ -128,7 +128,7 @@ def lower_reverse(state: Lower, op: Operation) -> None:
     turned = [d for d in ints(op, "dimensions") if shape[d] > 1]
     source = mirror(state.held(value), dim_atoms(shape, turned))
     if source is None:
-        raise NeuronError("NIR_TIL004", "what is reversed lies in pieces")
+        raise NeuronError("NIR_TIL004", "the operand of a reverse is not contiguous")
     target = state.allocate(op.results[0])
     copy(state, source, target)
     state.set(op.results[0], target)
@@ -137,7 +137,7 @@ def lower_reverse(state: Lower, op: Operation) -> None:
 def _put(state: Lower, op: Operation, index: int) -> None:
     part = piece_of(state, op, index)
     if part is None:
-        raise NeuronError("NIR_TIL004", "a piece of what is put together is in pieces itself")
+        raise NeuronError("NIR_TIL004", "a part of a concatenation is not contiguous")
     found = state.get(op.operands[index])
     if isinstance(found, Number):
         fill(state, part, found.value)
@@ -178,5 +178,5 @@ def _box(
 ) -> list[Form]:
     found = slice_form(whole, shape, sizes, [(n, ()) for n in starts])
     if found is None:
-        raise NeuronError("NIR_TIL004", "an edge of a padded value is in pieces")
+        raise NeuronError("NIR_TIL004", "an edge of a padded value is not contiguous")
     return [found]

@@ -117,7 +117,7 @@ def lower_reduce(state: Lower, op: Operation) -> None:
     alu = reducer(op, op.regions[0], dtype)
     assert initial is not None  # or it would be lowered as a whole
     if isinstance(state.get(value), Number):
-        raise NeuronError("NIR_TIL007", "a reduction of a number")
+        raise NeuronError("NIR_TIL007", "a reduction of a scalar")
     form = state.held(value)
     across = bool(kept_and_reduced(op, form.partition)[1])
     neutral = is_neutral(alu, dtype, initial)

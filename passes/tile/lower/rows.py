@@ -29,7 +29,7 @@ def lower_first_match(state: Lower, op: Operation) -> None:
     walk = plan([place, wanted, form], [a for a, _ in place.free])
     inside = plan([form], [whole])
     if walk is None or not inside or len(inside) > 3:
-        raise NeuronError("NIR_TIL007", "rows lie in pieces")
+        raise NeuronError("NIR_TIL007", "rows are not contiguous")
     dims = [(d.strides[0], d.size) for d in inside]
     partitions = min(f.partitions for f in (form, wanted, place))
     rows = [

@@ -75,7 +75,7 @@ class _Rows:
         whole = atom(shape[-1], 1)
         steps = [0 if f is None else f.stride(whole) for f in (self.out, *self.sources)]
         if None in steps:
-            raise NeuronError("NIR_TIL007", "a recurrence runs along a row that is in pieces")
+            raise NeuronError("NIR_TIL007", "a recurrence runs along a row that is not contiguous")
         return [s or 0 for s in steps]
 
     def _rest(self, shape: Sequence[int], forms: Sequence[Form]) -> list[Atom]:

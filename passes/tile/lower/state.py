@@ -126,7 +126,7 @@ class Lower:
             return self.values[value]
         number = number_of(value)
         if number is None:
-            raise NeuronError("NIR_TIL003", f"a value of shape {shape_of(value)} lies nowhere")
+            raise NeuronError("NIR_TIL003", f"a value of shape {shape_of(value)} has no location")
         return Number(number)
 
     def held(self, value: SSAValue, known: Value | None = None) -> Form:

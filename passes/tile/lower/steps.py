@@ -55,7 +55,7 @@ def steps(
     forms = [s.form for s in sources]
     dims = plan([out, *forms, *extra], [a for a, _ in out.free])
     if dims is None:
-        raise NeuronError("NIR_TIL007", "operands lie across each other's digits")
+        raise NeuronError("NIR_TIL007", "the layout digits of the operands do not match")
     cut = max((leading(dims, 1 + len(forms) + i) for i in range(len(extra))), default=0)
     limit = state.machine.max_free_sbuf
     if not scalars and not state.emitter.depth:
@@ -101,7 +101,9 @@ def _out_of_psum(
         forms = [s.form for s in sources if s is not product]
         dims = plan([out, *forms, *extra], piece.atoms)
         if dims is None:
-            raise NeuronError("NIR_TIL007", "operands lie across a product's digits")
+            raise NeuronError(
+                "NIR_TIL007", "the layout digits of the operands do not match those of a dot"
+            )
         strides = dense([d.atom for d in dims])
         cut = max((leading(dims, 1 + len(forms) + i) for i in range(len(extra))), default=0)
         for chunk in _parts(dims, piece, cut):

@@ -82,7 +82,7 @@ def lower_composite(state: Lower, op: Operation) -> None:
     func = activation_of(op, state.machine)
     operand = state.get(op.operands[0])
     if func is None or isinstance(operand, Number):
-        raise NeuronError("NIR_TIL002", "no rule lowers a composite that is no function of ACT")
+        raise NeuronError("NIR_TIL002", "no rule lowers a composite that ACT cannot compute")
     activation(state, op, operand, func)
 
 

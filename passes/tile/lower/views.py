@@ -49,12 +49,12 @@ def lower_extract_slice(state: Lower, op: Operation) -> None:
     if source in state.memory:
         form = slice_form(state.memory[source], shape, sizes, offsets)
         if form is None:
-            raise NeuronError("NIR_TIL004", "a slice of an array in HBM is in pieces")
+            raise NeuronError("NIR_TIL004", "a slice of an array in HBM is not contiguous")
         state.memory[op.result] = form
         return
     form = slice_form(state.held(source), shape, sizes, offsets)
     if form is None:
-        raise NeuronError("NIR_TIL004", "a slice of a tile is in pieces")
+        raise NeuronError("NIR_TIL004", "a slice of a tile is not contiguous")
     state.values[op.result] = Held(form, state.dtype(source))
 
 
@@ -65,7 +65,7 @@ def view_form(op: Operation, form: Form) -> Form:
         starts, steps = ints(op, "start_indices"), ints(op, "strides")
         found = slice_form(form, source, result, [(n, ()) for n in starts], steps)
         if found is None:
-            raise NeuronError("NIR_TIL004", "a slice of a tile is in pieces")
+            raise NeuronError("NIR_TIL004", "a slice of a tile is not contiguous")
         return found
     partition = form.partition or everywhere(prod(source), form.copies)
     where = see(op, Place(partition, form.free))
@@ -80,8 +80,8 @@ def slice_form(
     offsets: Sequence[Terms],
     steps: Sequence[int] | None = None,
 ) -> Form | None:
-    """The copy of a slice inside a copy of the whole; None where it is in pieces there, or moves
-    along partitions."""
+    """The copy of a slice inside a copy of the whole; None if it is not contiguous there, or
+    moves along partitions."""
     cutter = _Cutter(shape, sizes, offsets, steps or [1] * len(shape))
     groups: list[list[tuple[Atom, int]]] = [[], []]
     start, offset, moved = form.start, form.offset, list(form.indices)

@@ -94,7 +94,7 @@ def test_bindings_that_do_not_fit() -> None:
     wrong = Bindings({"q": (2, 3)})
     fails("NIR_TF004", "no tensor 'q'", "its placeholders: x", nodes=nodes, bindings=wrong)
     wrong = Bindings(outputs=["y:q"])
-    fails("NIR_TF002", "'y:q' names no tensor", nodes=nodes, bindings=wrong)
+    fails("NIR_TF002", "'y:q' does not name a tensor", nodes=nodes, bindings=wrong)
 
 
 def test_shapes_and_values_that_do_not_fit() -> None:
@@ -222,7 +222,7 @@ def test_signatures(tmp_path: Path) -> None:
     named = Bindings(LENET.shapes, signature="serve")
     assert import_tensorflow(read_file(str(folder)), named) is not None
     file = file_of(PLACEHOLDER, node("y", "Relu", "x"))
-    with pytest.raises(NeuronError, match="is no SavedModel"):
+    with pytest.raises(NeuronError, match="is not a SavedModel"):
         import_tensorflow(file, Bindings(signature="serve"))
 
 

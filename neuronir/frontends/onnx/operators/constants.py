@@ -28,7 +28,7 @@ def _constant(n: Node) -> SSAValue:
         elif n.has("value_ints"):
             array = np.asarray(n.ints("value_ints"), np.int64)
         else:
-            refuse("it holds a string, a sparse tensor, or nothing")
+            refuse("it contains a string, a sparse tensor, or no value")
     return n.b.constant(array)
 
 
@@ -74,7 +74,7 @@ def _range(n: Node) -> SSAValue:
         refuse("delta is zero")
     count = max(0, int(np.ceil((limit.astype("f8") - start.astype("f8")) / delta.astype("f8"))))
     if count > LARGEST_RANGE:
-        refuse(f"{count} numbers are too many")
+        refuse(f"{count} elements are too many")
     first, step = start.item(), delta.item()
     values = first + np.arange(count) * step
     return n.b.constant(values.astype(start.dtype))

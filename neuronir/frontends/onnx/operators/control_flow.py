@@ -114,7 +114,7 @@ def _written_out(
     """One round after the other: for shapes that change, and conditions that follow from the
     round's number."""
     if count > MOST_ROUNDS:
-        refuse(f"shapes change in each of {count} rounds; {MOST_ROUNDS} are supported")
+        refuse(f"shapes change in each of {count} iterations; at most {MOST_ROUNDS} are supported")
     b, state = n.b, list(carried)
     going = b.fill(1, tensor_type((), i1))
     rounds: list[list[SSAValue]] = []
@@ -127,7 +127,7 @@ def _written_out(
         if not bool(condition.reshape(-1)[0]):
             break
     if stacks and not rounds:
-        refuse("it runs no rounds: the shapes of its outputs are not known")
+        refuse("its trip count is 0: the shapes of its outputs are unknown")
     return [*state, *(_stack(b, [r[i] for r in rounds], 0) for i in range(stacks))]
 
 

@@ -41,7 +41,7 @@ def _batch_normalization(n: Node) -> list[SSAValue]:
     epsilon = n.number("epsilon", 1e-5)
     dims = shape(x)
     if not n.flag("spatial", True) and len(dims) > 2:
-        refuse("statistics for each place (spatial = 0) are not supported")
+        refuse("statistics for each position (spatial = 0) are not supported")
     training = n.flag("training_mode")
     if n.opset < 7:
         training = not n.flag("is_test") and any(n.wants(i) for i in range(1, 5))

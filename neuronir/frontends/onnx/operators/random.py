@@ -31,7 +31,7 @@ def _key(n: Node) -> tuple[int, int]:
 def _float_type(n: Node, default: Attribute) -> Attribute:
     type_ = n.type_attribute("dtype", default)
     if not is_float(type_):
-        refuse(f"random numbers of type {type_} cannot be made")
+        refuse(f"random numbers of type {type_} cannot be generated")
     return type_
 
 
@@ -107,7 +107,7 @@ def _dropout(n: Node) -> list[SSAValue]:
     training = bool(n.scalar(2, False)) if n.opset >= 12 else False
     if training and ratio != 0.0:
         if not 0.0 <= ratio < 1.0:
-            refuse(f"the ratio {ratio} must lie in [0, 1)")
+            refuse(f"the ratio {ratio} must be in [0, 1)")
         kept = b.compare_number(random.uniform(b, shape(x), _key(n)), ratio, "GE")
         scaled = b.binary_number("multiply", x, 1.0 / (1.0 - ratio))
         return [b.select(kept, scaled, b.fill_like(0, x)), kept]

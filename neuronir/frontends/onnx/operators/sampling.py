@@ -52,7 +52,9 @@ def _roi_align(n: Node) -> SSAValue:
     batch, channels, height, width = shape(value)
     ratio, mode = n.integer("sampling_ratio", 0), n.text("mode", "avg")
     if ratio < 1:
-        refuse("sampling_ratio = 0 takes as many samples as data says", "give a sampling_ratio")
+        refuse(
+            "with sampling_ratio = 0, the number of samples depends on data", "set sampling_ratio"
+        )
     if mode not in ("avg", "max"):
         refuse(f"mode '{mode}' is not known")
     half = n.opset >= 16 and n.text("coordinate_transformation_mode", "half_pixel") == "half_pixel"

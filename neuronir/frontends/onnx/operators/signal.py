@@ -46,7 +46,7 @@ def transform(
     """The discrete Fourier transform along an axis; the last dimension holds the parts."""
     b, dims = n.b, shape(value)
     if dims[-1] not in (1, 2) or axis == len(dims) - 1:
-        refuse(f"shape {list(dims)} is no signal of real or complex numbers")
+        refuse(f"shape {list(dims)} is not a signal of real or complex numbers")
     half = inverse and onesided
     size = length or (2 * (dims[axis] - 1) if half else dims[axis])
     if not 1 <= size <= LONGEST:

@@ -83,7 +83,7 @@ def transpose(o: Op) -> SSAValue:
     order = o.ints(1, "the permutation")
     found = tuple(axis_from(d, len(o.dims())) for d in order)
     if sorted(found) != list(range(len(o.dims()))):
-        refuse(f"{list(order)} is no permutation of {len(o.dims())} dimensions")
+        refuse(f"{list(order)} is not a permutation of {len(o.dims())} dimensions")
     return o.b.transpose(o[0], found)
 
 
@@ -218,7 +218,7 @@ def mirror_pad(o: Op) -> SSAValue:
 def _amounts(o: Op) -> tuple[list[int], list[int]]:
     amounts = o.array(1, "the padding")
     if amounts.shape != (len(o.dims()), 2) or bool((amounts.astype(np.int64) < 0).any()):
-        refuse(f"the padding must be {len(o.dims())} pairs of numbers from 0 on")
+        refuse(f"the padding must be {len(o.dims())} pairs of non-negative integers")
     return [int(n) for n in amounts[:, 0]], [int(n) for n in amounts[:, 1]]
 
 
@@ -269,7 +269,7 @@ def range_(o: Op) -> SSAValue:
         refuse("the step must not be zero")
     count = max(0, int(np.ceil((float(limit) - float(start)) / float(step))))
     if count > LARGEST_RANGE:
-        refuse(f"{count} numbers are too many")
+        refuse(f"{count} elements are too many")
     dtype: Any = start.dtype
     values = np.multiply(np.arange(count).astype(dtype), step, dtype=dtype)
     return o.b.constant(np.add(values, start, dtype=dtype))
@@ -281,6 +281,6 @@ def linspace(o: Op) -> SSAValue:
     start, stop = (_number(o, i) for i in range(2))
     count = o.integer(2, "the count")
     if not 1 <= count <= LARGEST_RANGE:
-        refuse(f"{count} numbers cannot be made")
+        refuse(f"{count} numbers cannot be generated")
     values = np.linspace(float(start), float(stop), count)
     return o.b.constant(values.astype(start.dtype))

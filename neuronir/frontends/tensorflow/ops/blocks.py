@@ -13,7 +13,7 @@ from neuronir.passes.hlo.support.values import shape
 def _pairs(o: Op, index: int, count: int, what: str) -> list[tuple[int, int]]:
     array = o.array(index, what)
     if array.shape != (count, 2) or bool((array.astype("int64") < 0).any()):
-        refuse(f"{what} must be {count} pairs of numbers from 0 on")
+        refuse(f"{what} must be {count} pairs of non-negative integers")
     return [(int(a), int(c)) for a, c in array]
 
 

@@ -70,7 +70,7 @@ def while_(o: Op) -> Sequence[Value]:
     def going_on(b: BlockBuilder, values: Sequence[Value], fixed: Sequence[Value]) -> SSAValue:
         (found,) = condition.build(b, values)
         if not isinstance(found, SSAValue):
-            refuse("its condition is no tensor")
+            refuse("its condition is not a tensor")
         return found
 
     def following(

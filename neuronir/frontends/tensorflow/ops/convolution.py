@@ -39,7 +39,7 @@ class Window:
             refuse(f"the padding '{kind}' is not known", "SAME, VALID or EXPLICIT")
         amounts = o.int_list("explicit_paddings", ())
         if len(amounts) != 2 * len(dims) or any(n < 0 for n in amounts):
-            refuse(f"explicit_paddings must be {2 * len(dims)} numbers from 0 on")
+            refuse(f"explicit_paddings must be {2 * len(dims)} non-negative integers")
         return [(amounts[2 * d], amounts[2 * d + 1]) for d in spatial]
 
 
@@ -60,7 +60,7 @@ def spatial_of(values: Sequence[int], layout: C.Layout, what: str) -> tuple[int,
     """The entries for the spatial dimensions; the others must be one."""
     rank = len(layout.spatial) + 2
     if len(values) != rank or any(n < 1 for n in values):
-        refuse(f"{what} {list(values)} must be {rank} numbers from 1 on")
+        refuse(f"{what} {list(values)} must be {rank} positive integers")
     if values[layout.first] != 1 or values[layout.second] != 1:
         refuse(f"{what} {list(values)} must be 1 for batch and features")
     return tuple(values[d] for d in layout.spatial)

@@ -124,7 +124,7 @@ def crop_and_resize(o: Op) -> SSAValue:
     """
     b, dims = o.b, o.dims()
     if o.dims(1)[1:] != (4,) or o.dims(2) != o.dims(1)[:1]:
-        refuse("it takes four numbers and the number of an image for each box")
+        refuse("it takes four coordinates and an image index for each box")
     sizes = _sizes(o, 3)
     method = o.text("method", "bilinear")
     if method not in ("bilinear", "nearest"):

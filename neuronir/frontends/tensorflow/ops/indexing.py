@@ -26,7 +26,7 @@ def gather(o: Op) -> SSAValue:
     """The slices at indices along a dimension; indices outside take the nearest."""
     value = read(o, o.raw(0))
     if not isinstance(value, SSAValue):
-        refuse("input 0 is no tensor")
+        refuse("input 0 is not a tensor")
     I.need_indices(o[1])
     axis = axis_from(o.integer(2, "the axis"), len(shape(value))) if len(o) > 2 else None
     inner = len(o.dims(1))
@@ -43,7 +43,7 @@ def gather_nd(o: Op) -> SSAValue:
     """The slices at index vectors."""
     value = read(o, o.raw(0))
     if not isinstance(value, SSAValue):
-        refuse("input 0 is no tensor")
+        refuse("input 0 is not a tensor")
     I.need_indices(o[1])
     _check_depth(o.dims(1), shape(value))
     return I.gather_nd(o.b, value, o[1])
@@ -114,7 +114,7 @@ def sorted_segments(o: Op) -> SSAValue:
 def _segments(o: Op, opcode: str, count: int) -> SSAValue:
     b, dims, numbers = o.b, o.dims(), o.dims(1)
     if count < 0 or dims[: len(numbers)] != numbers:
-        refuse(f"segment numbers of shape {list(numbers)} do not fit shape {list(dims)}")
+        refuse(f"segment indices of shape {list(numbers)} do not fit shape {list(dims)}")
     I.need_indices(o[1])
     if opcode in ("maximum", "minimum"):
         dtype = np_dtype(o.element())

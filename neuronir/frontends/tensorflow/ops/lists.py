@@ -26,7 +26,7 @@ from neuronir.passes.hlo.support.values import element, shape
 def _list(o: Op, index: int) -> TensorList:
     value = o.raw(index)
     if not isinstance(value, TensorList):
-        refuse(f"input {index} is no list of tensors")
+        refuse(f"input {index} is not a list of tensors")
     return value
 
 
@@ -54,7 +54,7 @@ def _set(o: Op, old: TensorList, index: SSAValue, item: SSAValue) -> TensorList:
 def _from(stack: SSAValue) -> TensorList:
     dims = shape(stack)
     if not dims:
-        refuse("a scalar is no list")
+        refuse("a scalar is not a list")
     return TensorList(element(stack), dims[1:], dims[0], stack)
 
 

@@ -54,7 +54,7 @@ class _Bands:
 
     def __init__(self, o: Op, ks: Sequence[int], rows: int, columns: int) -> None:
         if len(ks) not in (1, 2):
-            refuse("k must be one or two numbers")
+            refuse("k must be one or two integers")
         self.lower, self.upper = ks[0], ks[-1]
         outside = self.lower > self.upper or self.lower <= -rows or self.upper >= columns
         if outside and not (self.lower == self.upper == 0):  # of an empty matrix, too
@@ -149,7 +149,7 @@ def diag(o: Op) -> SSAValue:
         rows = columns = max(least)
     rows, columns = (least[0] if rows == -1 else rows), (least[1] if columns == -1 else columns)
     if rows < least[0] or columns < least[1]:
-        refuse(f"matrices of {rows} x {columns} do not hold diagonals of {width}")
+        refuse(f"matrices of {rows} x {columns} cannot contain diagonals of {width}")
     fill = b.reshape(o[4], ()) if len(o) > 4 else b.scalar(0, o.element())
     base = b.broadcast(fill, (*outer, rows, columns), ())
     bands = _Bands(o, ks, rows, columns)

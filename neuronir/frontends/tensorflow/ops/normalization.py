@@ -60,7 +60,7 @@ def sparse_cross_entropy(o: Op) -> Sequence[SSAValue]:
     """The same with the number of the right column instead of probabilities."""
     b, dims = o.b, o.dims()
     if len(dims) != 2 or o.dims(1) != dims[:1]:
-        refuse("it takes a matrix and a number for each of its rows")
+        refuse("it takes a matrix and one value for each row")
     one, zero = b.scalar(1, o.element()), b.scalar(0, o.element())
     labels = I.one_hot(b, o[1], dims[1], 1, one, zero)
     return _loss(b, o[0], labels)

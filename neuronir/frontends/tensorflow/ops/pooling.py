@@ -62,7 +62,7 @@ def max_pool_with_argmax(o: Op) -> list[SSAValue]:
     for n in counted:
         count *= n
     if count >= 1 << 31:
-        refuse(f"{count} places are too many to be counted")
+        refuse(f"{count} positions are too many to be counted")
     numbers = b.reshape(b.iota((count,), 0, i32), counted)
     if counted != dims:
         numbers = b.broadcast(b.reshape(numbers, dims[1:]), dims, range(1, len(dims)))

@@ -18,7 +18,7 @@ def _key(o: Op) -> tuple[int, int]:
 def _float_type(o: Op) -> Attribute:
     type_ = o.dtype("dtype")
     if not is_float(type_):
-        refuse(f"random numbers of type {type_} cannot be made")
+        refuse(f"random numbers of type {type_} cannot be generated")
     return type_
 
 

@@ -31,7 +31,7 @@ def slice_(o: Op) -> SSAValue:
     for n, at, length in zip(dims, begin, sizes, strict=True):
         if isinstance(at, SSAValue):
             if length < 0:
-                refuse("where the offset depends on data the size must be known")
+                refuse("if the offset depends on data, the size must be constant")
             starts.append(0)
             limits.append(n)
         else:

@@ -91,7 +91,7 @@ def variable(o: Op) -> Variable:
 @op("Placeholder")
 def placeholder(o: Op) -> Value:
     """A placeholder that is no input: it cannot have a value."""
-    refuse("it is no input of the model", "name it in --io-config, or choose other outputs")
+    refuse("it is not an input of the model", "name it in --io-config, or choose other outputs")
 
 
 @op("NoOp", "Assert", "_Arg", "Exit", "NextIteration", "Merge", outputs="output value_index")

@@ -131,7 +131,7 @@ def clip_by_value(o: Op) -> SSAValue:
 def _nudged(low: float, high: float, bits: int, narrow: bool) -> tuple[float, float, float]:
     """The range moved so that zero is one of the quantised values, and the step."""
     if not 2 <= bits <= 16:
-        refuse(f"num_bits must lie between 2 and 16, is {bits}")
+        refuse(f"num_bits must be between 2 and 16, is {bits}")
     first, last = (1 if narrow else 0), (1 << bits) - 1
     if not low < high:
         refuse(f"the minimum {low} must be below the maximum {high}")

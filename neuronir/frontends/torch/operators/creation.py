@@ -83,7 +83,7 @@ def _key(n: Node) -> tuple[int, int]:
 
 def _float_only(type_: Attribute) -> None:
     if not is_float(type_):
-        refuse(f"random numbers of type {type_} cannot be made")
+        refuse(f"random numbers of type {type_} cannot be generated")
 
 
 @operator("rand", "rand_like")

@@ -292,7 +292,7 @@ def _as_strided(n: Node) -> SSAValue:
 
 @operator("sym_size", "size", "numel", "sym_numel")
 def _size(n: Node) -> SSAValue:
-    refuse("a shape that is asked for must be a number")
+    refuse("a requested shape must be constant")
 
 
 @operator("triu_indices", "tril_indices")
