@@ -50,6 +50,7 @@ def place_variables(ops: Sequence[VariableOp]) -> dict[str, int]:
             found.setdefault(member, found[name] + k * pitch)
             if found[member] != found[name] + k * pitch:
                 raise NeuronError(
-                    "NIR_NC004", f"nc.variable @{name} of @{member}: the member is at another address"
+                    "NIR_NC004",
+                    f"nc.variable @{name} of @{member}: the member is at another address",
                 )
     return found
