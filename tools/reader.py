@@ -33,16 +33,16 @@ def sentences() -> Iterator[tuple[str, str]]:
 
 
 def _docstrings(path: Path) -> Iterator[tuple[str, str]]:
-    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef)
     for node in ast.walk(ast.parse(path.read_text())):
-        text = ast.get_docstring(node) if isinstance(node, kinds) else None
-        if text:
+        if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+            continue
+        if text := ast.get_docstring(node):
             line = 1 if isinstance(node, ast.Module) else node.lineno
             yield from _split(f"{path.relative_to(ROOT)}:{line}", text)
 
 
 def _split(where: str, text: str) -> Iterator[tuple[str, str]]:
-    for paragraph in re.split(r"\n\s*\n|\n(?=\s*- )", text):
+    for paragraph in re.split(r"\n\s*\n|(?:^|\n)\s*- ", text):
         if not re.match(r"\s{4}", paragraph):
             for sentence in _SENTENCE.split(" ".join(paragraph.split())):
                 if len(sentence.split()) >= _FEWEST_WORDS:

@@ -1,5 +1,4 @@
-"""What hlo, scf and tensor lack at the tiled level: changes of layout, memories, numbers of rounds,
-and recurrences."""
+"""The tile dialect: layout conversions, memories, loop indices and recurrences."""
 
 from collections.abc import Sequence
 
@@ -26,11 +25,9 @@ assert semantics  # importing it registers what the ops compute
 
 @irdl_op_definition
 class ConvertLayoutOp(NeuronOp):
-    """The same elements in another layout: a load, a store, or a change on the chip.
+    """Convert a tensor to another layout: a load, a store, or a conversion on the chip.
 
-    %k = tile.convert_layout %x : tensor<64x128xf32> to tensor<64x128xbf16, #tile.layout<...>>
-
-    What is loaded may be converted on the way, as a transfer does it.
+    A load may also convert the element type.
     """
 
     name = "tile.convert_layout"
@@ -63,10 +60,7 @@ class ConvertLayoutOp(NeuronOp):
 
 @irdl_op_definition
 class EmptyOp(NeuronOp):
-    """A tensor that loops put together of tiles, in "sbuf" or in "hbm".
-
-    %t = tile.empty "hbm" : tensor<4096x256xf32>
-    """
+    """Create a tensor without contents, in "sbuf" or "hbm", that loops fill tile by tile."""
 
     name = "tile.empty"
 
@@ -87,10 +81,7 @@ class EmptyOp(NeuronOp):
 
 @irdl_op_definition
 class IndexOp(NeuronOp):
-    """The value of an index, such as the number of a round, as a tensor of rank 0.
-
-    %t = tile.index %i : tensor<i32>
-    """
+    """Convert an index, such as a loop variable, to a tensor of rank 0."""
 
     name = "tile.index"
 
