@@ -42,7 +42,9 @@ def hand_on(state: Lower, op: Operation, product: Pieces) -> None:
     lazy = Lazy(product, (), DType.F32)
     user = result.get_user_of_unique_use()
     if user is not None and user.parent is op.parent and user.name in READERS:
-        if state.dtype(result) is DType.F32 or user.name == "hlo.convert":
+        dtype = state.dtype(result)
+        # A narrower float has to be rounded to before it is converted.
+        if dtype is DType.F32 or (user.name == "hlo.convert" and not dtype.is_float):
             state.values[result] = lazy
             return
     form = state.allocate(result)
