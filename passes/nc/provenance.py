@@ -6,8 +6,8 @@ by how many iterations.
 """
 
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import IntegerAttr, i64
-from xdsl.ir import Operation
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, i64
+from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from neuronir.dialects.nc.ops import InstructionOp
 from neuronir.dialects.support.walking import walk
@@ -22,7 +22,7 @@ def mark(root: Operation) -> None:
     number = 0
     for op in walk(root):
         if isinstance(op, InstructionOp):
-            op.attributes[_SHIFT] = _ZERO
+            op.attributes[_SHIFT] = _NONE
         elif isinstance(op, scf.ForOp):
             op.attributes[_LOOP] = IntegerAttr(number, i64)
             op.attributes.pop(_STEP, None)
@@ -47,15 +47,27 @@ def step_of(op: Operation) -> int:
     return _int(op, _STEP, 1)
 
 
-def shift_of(op: Operation) -> int:
-    """By how many iterations an instruction works ahead."""
-    return _int(op, _SHIFT, 0)
+def shifts_of(op: Operation) -> dict[int, int]:
+    """By how many iterations an instruction works ahead, by loop number."""
+    found = op.attributes.get(_SHIFT)
+    if not isinstance(found, DictionaryAttr):
+        return {}
+    return {int(k): v.value.data for k, v in found.data.items() if isinstance(v, IntegerAttr)}
 
 
-def move_ahead(op: Operation, iterations: int) -> None:
-    """Note that a marked instruction works ahead by so many iterations more."""
-    if iterations and _SHIFT in op.attributes:
-        op.attributes[_SHIFT] = IntegerAttr(shift_of(op) + iterations, i64)
+def move_ahead(op: Operation, variable: SSAValue, iterations: int) -> None:
+    """Note that a marked instruction works ahead by so many iterations more of the loop that had
+    this variable."""
+    found = op.attributes.get(_SHIFT)
+    if not iterations or not isinstance(found, DictionaryAttr) or isinstance(variable, OpResult):
+        return
+    loop = variable.owner.parent_op() if isinstance(variable.owner, Block) else None
+    if loop is None:
+        return
+    name = str(loop_number(loop))
+    known = shifts_of(op).get(loop_number(loop), 0)
+    shifts = {**found.data, name: IntegerAttr(known + iterations, i64)}
+    op.attributes[_SHIFT] = DictionaryAttr(shifts)
 
 
 def make_kernel(loop: Operation, kernel: Operation, iterations: int) -> None:
@@ -70,4 +82,4 @@ def _int(op: Operation, name: str, default: int) -> int:
     return found.value.data if isinstance(found, IntegerAttr) else default
 
 
-_ZERO = IntegerAttr(0, i64)
+_NONE = DictionaryAttr({})

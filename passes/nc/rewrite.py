@@ -74,9 +74,9 @@ def copy_with(
         attributes=dict(op.attributes),
     )
     copy.location = op.location
-    for new in indices.values():
+    for old, new in indices.items():
         if new.value is not None:
-            move_ahead(copy, new.const)
+            move_ahead(copy, old, new.const)
     return copy
 
 

@@ -16,7 +16,7 @@ from neuronir.dialects.nc.footprint import Shape, is_dense
 from neuronir.dialects.nc.instruction import REGISTER, AccessPattern, Instruction
 from neuronir.passes.nc.flow_memory import UNWRITTEN, FlowMemory, Painter, Region, Write, run, solid
 from neuronir.passes.nc.listing import LOOP, Access, Listing, Node
-from neuronir.passes.nc.provenance import shift_of
+from neuronir.passes.nc.provenance import shifts_of
 from neuronir.passes.nc.spill_writer import SPILL
 
 _ALL = 1 << 62
@@ -84,7 +84,7 @@ class _Step:
 
     node: Node
     signature: int
-    shift: int
+    shift: Mapping[int, int]  # iterations that it works ahead, by symbol
     reads: list[_Place]
     writes: list[_Place]
     registers: tuple[tuple[int, int, int], ...]  # (operand, symbol, coefficient)
@@ -190,7 +190,7 @@ class _Run:
         step = _Step(
             node,
             self._signature(record),
-            shift_of(node.op),
+            self._shifts(node),
             [self._place(a) for a in reads],
             [self._place(a) for a in writes],
             registers,
@@ -327,12 +327,19 @@ class _Run:
             self._block(body)
         self.shifted.pop(symbol, None)
 
-    def _address(self, place: _Place, shift: int) -> int:
+    def _shifts(self, node: Node) -> dict[int, int]:
+        shifts = shifts_of(node.op)
+        if not shifts:
+            return {}
+        names = {LOOP + loop: self.numbers.get(loop, -1) for loop in node.inside}
+        return {symbol: shifts[name] for symbol, name in names.items() if name in shifts}
+
+    def _address(self, place: _Place, shift: Mapping[int, int]) -> int:
         address = place.const
         for symbol, c in place.terms:
             i = self.env.get(symbol, 0)
             cut = self.shifted.get(symbol)
-            if cut is not None and i * cut[1].step + shift >= cut[1].first:
+            if cut is not None and i * cut[1].step + shift.get(symbol, 0) >= cut[1].first:
                 i += cut[1].left_out // cut[1].step
             address += c * i
         return address
@@ -398,7 +405,7 @@ class _Run:
                 return known
         return self.values.value(tuple(key))
 
-    def _number(self, place: _Place, shift: int) -> int:
+    def _number(self, place: _Place, shift: Mapping[int, int]) -> int:
         address = self._address(place, shift)
         number = place.numbers.get(address)
         if number is None:

@@ -1,0 +1,168 @@
+"""Pipelines that stay filled across rounds of the loop around them.
+
+A pipelined loop that another loop runs again and again fills and drains each time, which takes as
+long as `stages - 1` of its rounds. Where no dependence forbids it, some rounds of the outer loop
+are written out, and the epilogue of one is emitted together with the prologue of the next:
+
+    for h {                             for h by 2 {
+      load k[h]                           load k[h];          prologue(h);   kernel(h)
+      prologue(h)                 ->      load k[h + 1];
+      kernel(h)                           epilogue(h) with prologue(h + 1);  kernel(h + 1)
+      epilogue(h)                         epilogue(h + 1)
+    }                                   }
+
+Round `t` of the inner loop in round `h` of the outer one is then round `h * trips + t` of a single
+pipeline, so what the modulo schedule keeps in order within the loop is kept in order here.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import scf
+
+from neuronir.dialects.nc.enums import Space
+from neuronir.dialects.nc.structure import ROLLED, AllocOp
+from neuronir.passes.nc.carried import Analysis, Dependence
+from neuronir.passes.nc.listing import Listing, Node
+from neuronir.passes.nc.liveness import rounded
+from neuronir.passes.nc.pipeline_plan import Plan
+from neuronir.passes.nc.prefetch import PREFETCHED
+
+_LARGEST_GROUP = 2000
+"""Instructions of the rounds that are written out."""
+
+_WORTH = 0.02
+"""The share of the time that more rounds written out have to save."""
+
+
+Found = Sequence[Mapping[tuple[int, int], Dependence]]
+"""What an instruction follows, by its place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Nest:
+    """A pipelined loop, the one around it, and what that does before and after it. `rounds` of the
+    outer loop are written out; `loads` are what it does first, and can do a round ahead; `buffers`
+    are those that it allocates, of which two rounds at once use the `lasting` ones."""
+
+    outer: Node
+    loop: Node
+    loads: Sequence[Node]
+    before: Sequence[Node]
+    after: Sequence[Node]
+    rounds: int
+    buffers: Sequence[int]
+    lasting: frozenset[int]
+
+    @property
+    def fills(self) -> float:
+        """How often the pipeline is filled in a round of the outer loop."""
+        return -(-self.outer.trip_count // self.rounds) / self.outer.trip_count
+
+
+def carried_around(listing: Listing, loop: Node, places: int) -> tuple[Node, Found] | None:
+    """The loop around one, and what instructions follow in its rounds; None where there is no
+    such loop. `places` counts the instructions of the function."""
+    outer = next((n for n in listing.loops if any(m is loop for m in n.body)), None)
+    if outer is None or not isinstance(outer.op, scf.ForOp):
+        return None
+    return outer, Analysis(listing, places).run_loop(outer)
+
+
+def find_nest(listing: Listing, outer: Node, loop: Node, found: Found, plan: Plan) -> Nest | None:
+    """A pipelined loop and the one around it, if the pipeline pays and may go on across the rounds
+    of the outer one, in which instructions follow what is `found`."""
+    others = [n for n in outer.body if n is not loop]
+    if {PREFETCHED, ROLLED} & set(outer.op.attributes):
+        return None
+    if any(n.record is None or n.op.results for n in others):
+        return None
+    at = next(i for i, n in enumerate(outer.body) if n is loop)
+    before, after = outer.body[:at], outer.body[at + 1 :]
+    rounds = _rounds(outer, loop, plan, len(others))
+    if rounds < 2:
+        return None
+    buffers = [b for b in listing.buffers if b.loop == outer.loop]
+    if any(not isinstance(b.op, AllocOp) or b.space == Space.PSUM for b in buffers):
+        return None
+    if sum(rounded(b.size) for b in buffers) > plan.spare[0]:
+        return None
+    if not _allowed(found, outer, loop, plan):
+        return None
+    keys = [b.key for b in buffers]
+    loads = [n for n in before if n.record is not None and _is_load(n, found)]
+    first = {n.index for n in loads}
+    lasting = loop.touched | {a.buffer for n in loads for a in n.accesses}
+    rest = [n for n in before if n.index not in first]
+    return Nest(outer, loop, loads, rest, after, rounds, keys, lasting & frozenset(keys))
+
+
+def _rounds(outer: Node, loop: Node, plan: Plan, others: int) -> int:
+    """How many rounds of the outer loop to write out: with the least fills and drains for the code
+    that may be written; 1 where that does not pay."""
+    begin, body = plan.last_stage, len(loop.body)
+    kernels = (loop.trip_count - begin) // plan.depth
+    steps = loop.trip_count - (kernels - 1) * plan.depth
+    size = steps * body + others
+    whole = float(outer.trip_count * (loop.trip_count + begin))
+    best, least = 1, whole
+    for rounds in range(2, min(outer.trip_count, _LARGEST_GROUP // size) + 1):
+        groups, rest = divmod(outer.trip_count, rounds)
+        if (rounds * (groups > 0) + rest) * size > _LARGEST_GROUP:
+            continue
+        time = outer.trip_count * loop.trip_count + (groups + (rest > 0)) * begin
+        if time < least - _WORTH * whole:
+            best, least = rounds, float(time)
+    return best
+
+
+def _is_load(node: Node, found: Found) -> bool:
+    """Whether an instruction is a transfer that follows no other one of the outer loop."""
+    assert node.record is not None
+    return node.record.opcode == "dma" and not found[node.place]
+
+
+def _allowed(found: Found, outer: Node, loop: Node, plan: Plan) -> bool:
+    """Whether what one round of the outer loop carries to a later one comes first in the new order.
+
+    The order of a round of the outer loop among those around it: what stands before the loop comes
+    before the first step of the round, hence behind the last stage 0 of the round before; what
+    stands behind the loop comes after the prologue of the next round.
+    """
+    number = {n.place: i for i, n in enumerate(loop.body)}
+    before = {n.place for n in outer.body if n.record is not None and n.place < loop.body[0].place}
+    steps = _steps(plan)
+    return all(
+        _kept(d.before, place, number, before, steps)
+        for place in sorted([*number, *(n.place for n in outer.body if n.record is not None)])
+        for d in found[place].values()
+        if d.loop == outer.loop and d.distance
+    )
+
+
+def _steps(plan: Plan) -> list[tuple[int, float, int, int]]:
+    """The step in which an instruction of round 0 runs, and its place there."""
+    return [
+        (stage, offset, -stage, i)
+        for i, (stage, offset) in enumerate(zip(plan.stages, plan.offsets, strict=True))
+    ]
+
+
+def _kept(
+    first: int,
+    second: int,
+    number: Mapping[int, int],
+    before: set[int],
+    steps: Sequence[tuple[int, float, int, int]],
+) -> bool:
+    """Whether the instruction at `first` comes before the one at `second` of the next round."""
+    if first in before:
+        return True
+    if first not in number:  # behind the loop
+        return second not in number and second not in before
+    if second in before:
+        return steps[number[first]][0] == 0
+    if second not in number:
+        return True
+    stage, *place = steps[number[second]]
+    return (stage + 1, *place) > steps[number[first]]
