@@ -31,7 +31,7 @@ ROOMS = (80, 50, 25, 10)
 """What tiles may take of SBUF, in percent: less where the program does not fit, and to see whether
 that is faster, as more rounds overlap."""
 _FUSE = re.compile(r"\btile-fuse\b(?!\{)")
-TIGHT = 1.2
+TIGHT = 1.1
 """A time of at most so many times the least one, for which no other tiles are tried."""
 SEARCHED = 2500
 """Ops of an nc program, at most, for which other tiles are tried although some fit."""

@@ -24,6 +24,7 @@ from neuronir.passes.tile.lower.steps import Step, scalar_of, steps, view_scalar
 from neuronir.passes.tile.lower.unary import activation
 from neuronir.passes.tile.lower.values import Held, Lazy, Number, Scalar, Value
 from neuronir.passes.tile.lower.waiting import (
+    affine,
     apply_steps,
     evaluated,
     materialize,
@@ -130,6 +131,7 @@ def _tensors(
     result, out = target(state, op, over=over)
     engine = engine_for(alu, dtype, state.machine.has_pool)
     if engine is Engine.DVE and dtype is DType.F32:
+        sides = _scaled_by_act(state, op, sides, out)
         sides = small_in_psum(state, sides, out)
     waiting = next((i for i, s in enumerate(sides) if isinstance(s, Lazy) and s.steps), None)
     for step in steps(state, out, sides):
@@ -172,13 +174,12 @@ def small_in_psum(state: Lower, sides: Sequence["Held | Lazy"], out: Form) -> "l
     element each other cycle: where one is small, it is read from PSUM, and an element each cycle
     is done. Outside of loops, where a bank of PSUM may be taken for long."""
     found = list(sides)
-    if state.emitter.depth or any(isinstance(s, Lazy) for s in sides):
+    if any(isinstance(s, Lazy) for s in sides):
         return found
-    few = state.machine.psum_bank_bytes // DType.F32.size
     for i, side in enumerate(sides):
         form = side.form
         elements = prod(a.size for a, _ in form.free)
-        if elements > few or elements * SMALL_SHARE > prod(a.size for a, _ in out.free):
+        if not _is_small(state, form, out):
             continue
         view = state.psum(form.partitions, elements)
         kept = Form(
@@ -187,6 +188,30 @@ def small_in_psum(state: Lower, sides: Sequence["Held | Lazy"], out: Form) -> "l
         copy(state, form, kept)
         found[i] = Held(kept, DType.F32)
         break
+    return found
+
+
+def _is_small(state: Lower, form: Form, out: Form) -> bool:
+    """Whether an operand of a result fits in a bank of PSUM, and is read again and again."""
+    few = state.machine.psum_bank_bytes // DType.F32.size
+    elements = prod(a.size for a, _ in form.free)
+    whole = prod(a.size for a, _ in out.free)
+    return not state.emitter.depth and elements <= few and elements * SMALL_SHARE <= whole
+
+
+def _scaled_by_act(
+    state: Lower, op: Operation, sides: Sequence["Held | Lazy"], out: Form
+) -> "list[Held | Lazy]":
+    """The operands of an operation of DVE, where one with a scale or a bias that waits meets a
+    small one: ACT applies those, so that DVE can read the small one from PSUM. To do both at once
+    takes DVE two cycles an element."""
+    found = list(sides)
+    for i, side in enumerate(sides):
+        other = sides[1 - i]
+        if not isinstance(side, Lazy) or not side.steps or None in affine(side.steps):
+            continue
+        if isinstance(other, Held) and _is_small(state, other.form, out):
+            found[i] = materialize(state, op.operands[i], side)
     return found
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import prod
 
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from neuronir.dialects.nc.enums import AluOp, DType, Engine
 from neuronir.dialects.nc.ops import View
@@ -40,16 +40,23 @@ def hand_on(state: Lower, op: Operation, product: Pieces) -> None:
     """Let a product wait for its reader where that is one elementwise op, or compute it."""
     result = op.results[0]
     lazy = Lazy(product, (), DType.F32)
-    user = result.get_user_of_unique_use()
-    if user is not None and user.parent is op.parent and user.name in READERS:
-        dtype = state.dtype(result)
-        # A narrower float has to be rounded to before it is converted.
-        if dtype is DType.F32 or (user.name == "hlo.convert" and not dtype.is_float):
-            state.values[result] = lazy
-            return
+    if read_from_psum(state, result):
+        state.values[result] = lazy
+        return
     form = state.allocate(result)
     write(state, form, lazy)
     state.set(result, form)
+
+
+def read_from_psum(state: Lower, result: SSAValue) -> bool:
+    """Whether what PE computes has one reader, which takes it out of PSUM itself."""
+    user, owner = result.get_user_of_unique_use(), result.owner
+    if user is None or not isinstance(owner, Operation) or user.parent is not owner.parent:
+        return False
+    dtype = state.dtype(result)
+    # A narrower float has to be rounded to before it is converted.
+    exact = dtype is DType.F32 or (user.name == "hlo.convert" and not dtype.is_float)
+    return exact and user.name in READERS
 
 
 def _by_rows(state: Lower, op: Operation) -> bool:

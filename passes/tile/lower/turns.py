@@ -1,0 +1,234 @@
+"""Transposes: digits of the free axis and of partitions change places."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from xdsl.ir import Operation
+
+from neuronir.dialects.nc.enums import DType, Engine
+from neuronir.dialects.nc.ops import View
+from neuronir.passes.lowering.layouts.layout import Atom, Form, dense, merge, split_at
+from neuronir.passes.lowering.layouts.views import numbers_of
+from neuronir.passes.tile.layouts.conversions import Way
+from neuronir.passes.tile.layouts.maps import positions, span
+from neuronir.passes.tile.lower.dot import column_block
+from neuronir.passes.tile.lower.memory import copy
+from neuronir.passes.tile.lower.state import Lower
+from neuronir.passes.tile.lower.values import Piece
+
+MOST_COLUMNS = 4
+"""Digits of what PE transposes at once: the dimensions of an access."""
+
+
+def may_turn(form: Form, target: Form, how: Way) -> bool:
+    """Whether a copy, as it lies, is transposed as a layout says."""
+    if form.start or form.partitions != max(1, positions(form.partition)):
+        return False
+    columns = dims_of(form, [a for a, _ in target.partition])
+    most = MOST_COLUMNS if how is Way.TRANSPOSE else 2  # halves take dimensions, too
+    if columns is None or len(columns) > most:
+        return False
+    return how is not Way.BLOCKS or len(columns) <= 1
+
+
+@dataclass(frozen=True)
+class Turn:
+    """The tiles of a transpose: digits that tell where they begin, rows and columns of each, and
+    the digits that were on partitions."""
+
+    rest: list[Atom]
+    rows: int
+    wide: int
+    old: list[Atom]
+    columns: list[tuple[int, int]]  # (stride, size) in what is transposed
+
+    @property
+    def jobs(self) -> list[int]:
+        """The elements with which the tiles begin."""
+        return numbers_of(merge_in_order(self.rest))
+
+
+def _turn(form: Form, target: Form) -> Turn:
+    old, new = [a for a, _ in form.partition], [a for a, _ in target.partition]
+    cuts = {c for a in (*old, *new) for c in (a.stride, a.end)}
+    free = [b for a, _ in target.free for b in split_at(a, cuts) or (a,)]
+    rest = [b for b in free if not any(n.stride <= b.stride and b.end <= n.end for n in old)]
+    columns = dims_of(form, new)
+    assert columns is not None
+    return Turn(rest, form.partitions, span(target.partition), old, columns)
+
+
+def transpose(state: Lower, form: Form, target: Form, dtype: DType) -> None:
+    """Digits of the free axis go to partitions, and those that were there to the free axis, tile by
+    tile by PE."""
+    if dtype.size == 1:
+        if dtype.is_float:  # as whole numbers, which keep the sign of zero and NaN
+            form, target = (replace(f, dtype=DType.U8.name.lower()) for f in (form, target))
+        form, dtype = _widened(state, form), DType.BF16
+    turn = _turn(form, target)
+    rows, wide = turn.rows, turn.wide
+    per_bank = max(1, state.machine.psum_bank_bytes // dtype.size // rows)
+    for group in _runs([target], turn.jobs, per_bank):
+        psum = state.psum(wide, len(group) * rows, dtype)
+        for i, number in enumerate(group):
+            out = replace(psum, free=((1, rows),), offset=i * rows)
+            src = form.at(number, rows, turn.columns)
+            state.emitter.emit("transpose", [out], [src], {}, Engine.PE)
+        dims = dims_of(target, turn.old)
+        assert dims is not None
+        if len(group) > 1:
+            dims.insert(0, (_step(target, group), len(group)))
+        view = target.at(group[0], wide, dims)
+        state.emitter.copy(view, replace(psum, free=packed([n for _, n in dims])))
+
+
+class Transposed:
+    """A value that PE transposes tile by tile, and that is read out of PSUM."""
+
+    def __init__(self, state: Lower, op: Operation, source: Form, form: Form) -> None:
+        self.state = state
+        self.source = source
+        self.form = form
+        self.op = op
+
+    def pieces(self) -> Iterator[Piece]:
+        """Compute a bank of PSUM after the other."""
+        state, turn = self.state, _turn(self.source, self.form)
+        here = state.emitter.source
+        most = max(1, state.machine.psum_bank_bytes // DType.F32.size // turn.rows)
+        order = sorted(turn.rest, key=lambda a: -(self.form.stride(a) or 0))
+        inner, beside = column_block(order, most)
+        group = numbers_of(inner)
+        for number in numbers_of(beside):
+            psum = state.psum(turn.wide, len(group) * turn.rows)
+            state.emitter.source = self.op
+            for i, extra in enumerate(group):
+                out = replace(psum, free=((1, turn.rows),), offset=i * turn.rows)
+                tile = self.source.at(number + extra, turn.rows, turn.columns)
+                state.emitter.emit("transpose", [out], [tile], {}, Engine.PE)
+            state.emitter.source = here
+            yield Piece(psum, number, (*inner, *turn.old))
+
+
+def transpose_halves(state: Lower, form: Form, target: Form, dtype: DType) -> None:
+    """The same for what PE would spoil: 16 bits at a time, as whole numbers in fp32."""
+    halves = dtype.size // 2
+    form, target = in_halves(form, halves), in_halves(target, halves)
+    turn = _turn(form, target)
+    rows, wide = turn.rows, turn.wide
+    dims = dims_of(target, turn.old)
+    assert dims is not None
+    columns = 1
+    for _, n in turn.columns:
+        columns *= n
+    per_bank = max(1, state.machine.psum_bank_bytes // 4 // (rows * halves))
+    for group in _runs([target, form], turn.jobs, per_bank):
+        number, count = group[0], len(group)
+        buffer = state.emitter.sbuf(rows, count * halves * columns, DType.F32)
+        outer = [(_step(form, group), count)] if count > 1 else []
+        source = form.at(number, rows, [*outer, *_half(halves), *turn.columns])
+        free = packed([n for _, n in source.free])
+        state.emitter.copy(View(buffer, 0, rows, free), source)
+        psum = state.psum(wide, count * halves * rows)
+        for i in range(count * halves):
+            out = replace(psum, free=((1, rows),), offset=i * rows)
+            src = View(buffer, 0, rows, ((1, columns),), i * columns)
+            state.emitter.emit("transpose", [out], [src], {}, Engine.PE)
+        outer = [(_step(target, group), count)] if count > 1 else []
+        view = target.at(number, wide, [*outer, *_half(halves), *dims])
+        state.emitter.copy(view, replace(psum, free=packed([n for _, n in view.free])))
+
+
+def _half(halves: int) -> list[tuple[int, int]]:
+    return [(1, halves)] if halves > 1 else []
+
+
+def in_halves(form: Form, halves: int) -> Form:
+    """A copy seen as numbers of 16 bits."""
+    return replace(
+        form,
+        free=tuple((a, s * halves) for a, s in form.free),
+        offset=form.offset * halves,
+        dtype=DType.U16.name.lower(),
+        indices=tuple((v, k * halves) for v, k in form.indices),
+    )
+
+
+def transpose_blocks(state: Lower, form: Form, target: Form, dtype: DType) -> None:
+    """The same by DVE, in blocks of 32 x 32."""
+    turn = _turn(form, target)
+    for number in turn.jobs:
+        out = target.at(number, turn.wide, dims_of(target, turn.old) or ((1, 1),))
+        src = form.at(number, turn.rows, turn.columns or ((1, 1),))
+        state.converter.transpose_blocks(out, src, turn.wide, turn.rows)
+
+
+TURNS = {
+    Way.TRANSPOSE: transpose,
+    Way.HALVES: transpose_halves,
+    Way.BLOCKS: transpose_blocks,
+}
+"""How digits of the free axis and of partitions change places."""
+
+
+def _widened(state: Lower, form: Form) -> Form:
+    """A copy in bf16, which holds what has one byte exactly."""
+    buffer = state.emitter.sbuf(form.partitions, max(1, form.elements), DType.BF16)
+    wide = Form(buffer, form.partition, dense([a for a, _ in form.free]), copies=form.copies)
+    copy(state, form, wide)
+    return wide
+
+
+def dims_of(form: Form, atoms: list[Atom]) -> list[tuple[int, int]] | None:
+    """(stride, size) of digits on the free axis of a copy, cut where its own are; None where one is
+    not there."""
+    cuts = {c for a in form.atoms() for c in (a.stride, a.end)}
+    dims: list[tuple[int, int]] = []
+    for whole in atoms:
+        for a in split_at(whole, cuts) or (whole,):
+            stride = form.stride(a)
+            if stride is None:
+                return None
+            if dims and dims[-1][0] == stride * a.size:
+                dims[-1] = (stride, dims[-1][1] * a.size)
+            else:
+                dims.append((stride, a.size))
+    return dims
+
+
+def merge_in_order(atoms: list[Atom]) -> tuple[Atom, ...]:
+    """Digits outermost first, neighbours joined."""
+    return merge(sorted(atoms, key=lambda a: -a.stride))
+
+
+def _runs(forms: list[Form], jobs: list[int], most: int) -> list[list[int]]:
+    """Jobs that lie at equal distances in some copies, as many as fit in a bank."""
+    groups: list[list[int]] = []
+    for number in jobs:
+        if groups and len(groups[-1]) < most and _goes_on(forms, groups[-1], number):
+            groups[-1].append(number)
+        else:
+            groups.append([number])
+    return groups
+
+
+def _goes_on(forms: list[Form], group: list[int], number: int) -> bool:
+    if len(group) == 1:
+        return True
+    return all(
+        form.locate(number)[1] - form.locate(group[-1])[1] == _step(form, group) for form in forms
+    )
+
+
+def _step(form: Form, group: list[int]) -> int:
+    """The distance of the first two jobs of a group."""
+    return form.locate(group[1])[1] - form.locate(group[0])[1]
+
+
+def packed(sizes: list[int]) -> tuple[tuple[int, int], ...]:
+    out: list[tuple[int, int]] = []
+    stride = 1
+    for n in reversed(sizes):
+        out.insert(0, (stride, n))
+        stride *= n
+    return tuple(out) or ((1, 1),)
