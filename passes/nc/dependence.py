@@ -9,7 +9,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Sequence
 from itertools import chain
 
-from neuronir.dialects.nc.footprint import shapes_meet, shapes_overlap
+from neuronir.dialects.nc.footprint import Shape, shapes_meet, shapes_overlap
 from neuronir.passes.nc.listing import Access, Bounds, Buffer, Node
 
 Predecessors = list[dict[int, bool]]
@@ -33,14 +33,100 @@ def conflict(a: Access, b: Access, bounds: Bounds, shared: Shared | None = None)
     return shapes_meet(a.shape, address_a, b.shape, address_b, bounds, shared)
 
 
-def _covers(write: Access, entry: Access) -> bool:
-    """Whether a write at a constant address leaves nothing of `entry` in an interval of both."""
-    if write.start > entry.start or write.stop < entry.stop:
-        return False
-    if write.solid:
-        return True
-    same = entry.fixed and write.low == entry.low and write.high == entry.high
-    return same and write.shape == entry.shape
+_Box = tuple[int, int, Shape]
+"""Where an access with a fixed address lies, partitions aside."""
+
+
+def _box(access: Access) -> _Box:
+    return access.low, access.high, access.shape
+
+
+def _within(write: Access, entry: Access) -> bool:
+    """Whether a write reaches all partitions of `entry`."""
+    return write.start <= entry.start and write.stop >= entry.stop
+
+
+class _Interval:
+    """The last writes of some bytes, and the reads since, in order.
+
+    A write that is not solid takes the place of those of the same bytes alone. They are found by
+    their box; the tables for that are made when they are needed first.
+    """
+
+    __slots__ = ("writes", "reads", "_write_boxes", "_read_boxes")
+
+    def __init__(self) -> None:
+        self.writes: dict[Access, None] = {}
+        self.reads: dict[int, Access] = {}
+        self._write_boxes: dict[_Box, list[Access]] | None = None
+        self._read_boxes: dict[_Box, list[int]] | None = None
+
+    def copy(self) -> "_Interval":
+        """Another one with the same entries."""
+        out = _Interval()
+        out.writes, out.reads = dict(self.writes), dict(self.reads)
+        return out
+
+    def add_write(self, access: Access) -> None:
+        """The latest write."""
+        self.writes[access] = None
+        if self._write_boxes is not None and access.fixed:
+            self._write_boxes.setdefault(_box(access), []).append(access)
+
+    def add_read(self, key: int, access: Access) -> None:
+        """The latest read, in the place of an earlier one with its key."""
+        self.reads.pop(key, None)
+        self.reads[key] = access
+        if self._read_boxes is not None and access.fixed:
+            self._read_boxes.setdefault(_box(access), []).append(key)
+
+    def cover(self, write: Access) -> None:
+        """Drop the entries of which a write at a fixed address leaves nothing."""
+        if write.solid:
+            if self.writes:
+                self.writes = {e: None for e in self.writes if not _within(write, e)}
+                self._write_boxes = None
+            if self.reads:
+                self.reads = {k: e for k, e in self.reads.items() if not _within(write, e)}
+                self._read_boxes = None
+            return
+        box = _box(write)
+        if self.writes:
+            self._cover_writes(write, box)
+        if self.reads:
+            self._cover_reads(write, box)
+
+    def _cover_writes(self, write: Access, box: _Box) -> None:
+        if self._write_boxes is None:
+            self._write_boxes = {}
+            for entry in self.writes:
+                if entry.fixed:
+                    self._write_boxes.setdefault(_box(entry), []).append(entry)
+        alike = self._write_boxes.get(box)
+        if alike:
+            for entry in alike:
+                if _within(write, entry):
+                    self.writes.pop(entry, None)
+            self._write_boxes[box] = [e for e in alike if e in self.writes]
+
+    def _cover_reads(self, write: Access, box: _Box) -> None:
+        if self._read_boxes is None:
+            self._read_boxes = {}
+            for key, entry in self.reads.items():
+                if entry.fixed:
+                    self._read_boxes.setdefault(_box(entry), []).append(key)
+        alike = self._read_boxes.pop(box, None)
+        if alike:
+            kept = []
+            for key in dict.fromkeys(alike):
+                read = self.reads.get(key)
+                if read is None or _box(read) != box:
+                    continue  # another one has come in its place
+                if _within(write, read):
+                    del self.reads[key]
+                else:
+                    kept.append(key)
+            self._read_boxes[box] = kept
 
 
 class Memory:
@@ -50,7 +136,7 @@ class Memory:
     two nodes on one has waited for the earlier, so of its reads of the same bytes the last is kept.
     """
 
-    __slots__ = ("bounds", "starts", "writes", "reads", "streams", "shared", "_keys")
+    __slots__ = ("bounds", "starts", "intervals", "streams", "shared", "_keys")
 
     def __init__(
         self,
@@ -62,8 +148,7 @@ class Memory:
         self.streams = streams
         self.shared = shared
         self.starts: list[int] = [-(1 << 62)]
-        self.writes: list[list[Access]] = [[]]
-        self.reads: list[dict[int, Access]] = [{}]
+        self.intervals = [_Interval()]
         self._keys: dict[Hashable, int] = {}
 
     def _split(self, at: int) -> int:
@@ -71,19 +156,20 @@ class Memory:
         i = bisect_left(self.starts, at)
         if i == len(self.starts) or self.starts[i] != at:
             self.starts.insert(i, at)
-            self.writes.insert(i, list(self.writes[i - 1]))
-            self.reads.insert(i, dict(self.reads[i - 1]))
+            self.intervals.insert(i, self.intervals[i - 1].copy())
         return i
+
+    def _touched(self, access: Access) -> list[_Interval]:
+        first = bisect_right(self.starts, access.low) - 1
+        return self.intervals[first : bisect_left(self.starts, access.high)]
 
     def meet(self, access: Access, found: dict[int, bool]) -> None:
         """Add to `found` what `access` must follow."""
-        first = bisect_right(self.starts, access.low) - 1
-        last = bisect_left(self.starts, access.high)
         seen: set[Access] = set()
         data = not access.write
         bounds, shared = self.bounds, self.shared
-        for i in range(first, last):
-            for entry in self.writes[i]:
+        for interval in self._touched(access):
+            for entry in interval.writes:
                 if entry in seen or entry.node == access.node:
                     continue
                 seen.add(entry)
@@ -93,7 +179,7 @@ class Memory:
                     found[entry.node] = data
             if data:
                 continue
-            for entry in self.reads[i].values():
+            for entry in interval.reads.values():
                 if entry in seen or entry.node == access.node:
                     continue
                 seen.add(entry)
@@ -103,17 +189,16 @@ class Memory:
     def candidates(self, access: Access, least: int = -1) -> list[Access]:
         """The entries that `access` may have to follow, of nodes from `least` on; only their
         intervals are compared."""
-        first = bisect_right(self.starts, access.low) - 1
-        last = bisect_left(self.starts, access.high)
-        if last - first == 1:
-            out = list(self.writes[first])
+        touched = self._touched(access)
+        if len(touched) == 1:
+            out = list(touched[0].writes)
             if access.write:
-                out += self.reads[first].values()
+                out += touched[0].reads.values()
         else:
-            found = dict.fromkeys(chain.from_iterable(self.writes[first:last]))
+            found = dict.fromkeys(chain.from_iterable(t.writes for t in touched))
             if access.write:
-                for reads in self.reads[first:last]:
-                    found.update(dict.fromkeys(reads.values()))
+                for interval in touched:
+                    found.update(dict.fromkeys(interval.reads.values()))
             out = list(found)
         return [e for e in out if e.node >= least] if least > 0 else out
 
@@ -121,8 +206,7 @@ class Memory:
         """Remember `access` in another round of its loop: the other one does not count any more."""
         if access.write and (access.partial or not access.fixed):  # others cover themselves
             for i in range(self._split(access.low), self._split(access.high)):
-                if access in self.writes[i]:
-                    self.writes[i].remove(access)
+                self.intervals[i].writes.pop(access, None)
         self.note(access)
 
     def note(self, access: Access) -> None:
@@ -131,25 +215,19 @@ class Memory:
         last = self._split(access.high)
         if not access.write:
             key = self._key(access)
-            for reads in self.reads[first:last]:
-                reads.pop(key, None)  # to come last
-                reads[key] = access
+            for interval in self.intervals[first:last]:
+                interval.add_read(key, access)
             return
         bare = not access.partial
         covering = access.fixed and bare
-        for i in range(first, last):
-            writes, reads = self.writes[i], self.reads[i]
-            if covering and writes:
-                self.writes[i] = writes = [e for e in writes if not _covers(access, e)]
-            if covering and reads:
-                reads = {k: e for k, e in reads.items() if not _covers(access, e)}
-                self.reads[i] = reads
-            bare = bare and not writes and not reads
-            writes.append(access)
+        for interval in self.intervals[first:last]:
+            if covering:
+                interval.cover(access)
+            bare = bare and not interval.writes and not interval.reads
+            interval.add_write(access)
         if bare and last - first > 1:  # nothing but this write is left of many intervals
             del self.starts[first + 1 : last]
-            del self.writes[first + 1 : last]
-            del self.reads[first + 1 : last]
+            del self.intervals[first + 1 : last]
 
     def _key(self, access: Access) -> int:
         """A number that reads share where the later one stands for the earlier."""

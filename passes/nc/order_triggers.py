@@ -191,21 +191,27 @@ def _straight(
     if not _has_choice(segment):
         return segment
 
-    def timed(order: Sequence[Node], free: bool) -> tuple[list[float], list[Work]]:
-        nodes = [n.numbered(i) for i, n in enumerate(order)]
-        shared: Shared = {LOOP + number: (0, 0) for number in around}
-        found = dependences(nodes, listing.buffers, listing.bounds, placed=True, shared=shared)
-        works = _works(nodes, machine)
-        return _start(works, found, _chains(nodes, free), machine), works
+    nodes = [n.numbered(i) for i, n in enumerate(segment)]
+    shared: Shared = {LOOP + number: (0, 0) for number in around}
+    found = dependences(nodes, listing.buffers, listing.bounds, placed=True, shared=shared)
 
-    before = _end(*timed(segment, False))
-    start, _ = timed(segment, True)
-    order = [segment[i] for i in _by_start(start)]
+    def timed(order: Sequence[int], free: bool) -> tuple[list[float], list[Work]]:
+        at = {i: k for k, i in enumerate(order)}
+        # Orders keep all dependences, so those of one are those of the other.
+        follows = [{at[j]: data for j, data in found[i].items()} for i in order]
+        moved = [segment[i] for i in order]
+        works = _works(moved, machine)
+        return _start(works, follows, _chains(moved, free), machine), works
+
+    usual = range(len(segment))
+    before = _end(*timed(usual, False))
+    start, _ = timed(usual, True)
+    order = _by_start(start)
     saved = before - _end(*timed(order, False))
     if saved <= 0:
         return segment
     record("nc-order-triggers", "ns saved in straight-line code", round(saved))
-    return order
+    return [segment[i] for i in order]
 
 
 def _rounds(listing: Listing, loop: Node, machine: Machine) -> list[Node]:
