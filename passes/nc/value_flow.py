@@ -14,7 +14,8 @@ from itertools import product
 from neuronir.dialects.nc.enums import AluOp, Engine, Space
 from neuronir.dialects.nc.footprint import Shape, is_dense
 from neuronir.dialects.nc.instruction import REGISTER, AccessPattern, Instruction
-from neuronir.passes.nc.flow_memory import UNWRITTEN, FlowMemory, Painter, Region, Write, run, solid
+from neuronir.passes.nc.flow_memory import FlowMemory
+from neuronir.passes.nc.flow_paint import UNWRITTEN, Painter, Region, Write, run, solid
 from neuronir.passes.nc.listing import LOOP, Access, Listing, Node
 from neuronir.passes.nc.provenance import shifts_of
 from neuronir.passes.nc.spill_writer import SPILL

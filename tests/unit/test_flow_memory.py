@@ -5,14 +5,15 @@ import random
 import pytest
 
 from neuronir.dialects.nc.footprint import Shape
-from neuronir.passes.nc import flow_memory
-from neuronir.passes.nc.flow_memory import (
+from neuronir.passes.nc import flow_memory, flow_paint
+from neuronir.passes.nc.flow_memory import FlowMemory
+from neuronir.passes.nc.flow_paint import (
     UNWRITTEN,
-    FlowMemory,
     Painter,
     Region,
     Write,
     paint,
+    run,
     solid,
 )
 
@@ -109,5 +110,36 @@ def test_few_granules_are_painted_as_many(monkeypatch: pytest.MonkeyPatch) -> No
         writes = [solid(w.start, w.stop, w.low, w.high) for w in writes]
         few = paint(read, writes)
         with monkeypatch.context() as patch:
-            patch.setattr(flow_memory, "_FEW", -1)
+            patch.setattr(flow_paint, "_FEW", -1)
             assert paint(read, writes) == few
+
+
+def test_runs_are_painted_as_granules(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(7)
+    for _ in range(300):
+        read, *writes = _regions(rng, rng.randrange(1, 7), 30)
+        granules = paint(read, writes)
+        with monkeypatch.context() as patch:
+            patch.setattr(flow_paint, "_LARGEST", -1)
+            assert paint(read, writes) == granules
+
+
+def test_pieces_of_a_large_value_are_found_in_any_order() -> None:
+    """Rows of a vocabulary, which are written in columns: more bytes than are looked at one by
+    one."""
+    row, rows, columns = 50257, 64, 1024
+    read = Region(0, 1, 0, run(row * rows * 4))
+    pieces = [
+        Region(0, 1, 4 * (row * n + first), run(4 * min(columns, row - first)))
+        for n in range(rows)
+        for first in range(0, row, columns)
+    ]
+    found = []
+    for order in (pieces, pieces[::-1]):
+        memory = FlowMemory(painter := Painter())
+        for time, piece in enumerate(order):
+            memory.write(memory.number(piece), Write(time, 7 + pieces.index(piece) % 3, 0, 0))
+        parts, gap = painter.parts(read, memory.seen(memory.number(read)))
+        assert gap < 0
+        found.append([(value, painter.listed[area]) for value, _, _, area in parts])
+    assert found[0] == found[1]

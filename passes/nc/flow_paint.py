@@ -1,0 +1,421 @@
+"""What several writes still show of a read: areas of partitions and bytes.
+
+Where a read has few bytes apart from each other, they are painted one by one, else as runs of
+bytes: the areas are the same. They are relative to the read, and kept: tiles, columns and rows meet
+in the same way again and again.
+"""
+
+from array import array
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import pairwise
+from math import gcd, prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuronir.dialects.nc.footprint import Shape, shapes_overlap
+
+Area = tuple[tuple[int, int, bytes], ...]
+"""Partitions (first, one after the last, relative to those of a read) and their bytes, as first
+bytes of intervals and ones after the last, relative to the lowest of the read (int64)."""
+
+_LARGEST = 1 << 20  # granules of a shape that are painted one by one
+_MOST_PAINTED = 1 << 14  # runs of a read and its writes that are painted
+_FEW = 256  # granules of a read for which that is done without arrays
+_MOST_RUNS = 1 << 12  # of a region that is taken apart
+
+
+class Region:
+    """Partitions `start` to `stop` times the bytes of `shape` at `address`."""
+
+    __slots__ = ("start", "stop", "address", "shape", "low", "high")
+
+    def __init__(self, start: int, stop: int, address: int, shape: Shape) -> None:
+        self.start = start
+        self.stop = stop
+        self.address = address
+        self.shape = shape
+        self.low = address + shape.low
+        self.high = address + shape.high
+
+    def meets(self, other: "Region") -> bool:
+        """Whether the two have a byte of a partition in common."""
+        if self.high <= other.low or other.high <= self.low:
+            return False
+        if self.stop <= other.start or other.stop <= self.start:
+            return False
+        if not self.shape.dims and not other.shape.dims:
+            return True
+        return shapes_overlap(self.shape, other.shape, other.address - self.address)
+
+    def covers(self, other: "Region") -> bool:
+        """Whether no byte of `other` lies outside, as far as that is seen at once."""
+        if self.start > other.start or self.stop < other.stop:
+            return False
+        if not self.shape.dims:
+            return self.low <= other.low and other.high <= self.high
+        return self.address == other.address and self.shape == other.shape
+
+    def moved(self, partitions: int, size: int) -> "Region":
+        """The same region some partitions and bytes further."""
+        return Region(
+            self.start + partitions, self.stop + partitions, self.address + size, self.shape
+        )
+
+    def within(self, other: "Region") -> "list[Region] | None":
+        """The part of it that lies in a region without gaps, as regions without gaps; None where
+        that takes too many."""
+        if prod(count for _, count in self.shape.dims) > _MOST_RUNS:
+            return None
+        begins = [self.low]
+        for stride, count in self.shape.dims:
+            begins = [begin + k * stride for k in range(count) for begin in begins]
+        start, stop = max(self.start, other.start), min(self.stop, other.stop)
+        return [
+            solid(start, stop, max(low, other.low), min(low + self.shape.width, other.high))
+            for low in begins
+            if low < other.high and low + self.shape.width > other.low
+        ]
+
+
+@lru_cache(maxsize=1 << 12)
+def run(size: int) -> Shape:
+    """The shape of so many bytes side by side."""
+    return Shape(0, size, size, ())
+
+
+def solid(start: int, stop: int, low: int, high: int) -> Region:
+    """A region without gaps."""
+    return Region(start, stop, low, run(high - low))
+
+
+@dataclass(slots=True)
+class Write:
+    """A value in memory: who made it, and where its first byte lies or would lie (None where all
+    bytes are alike)."""
+
+    time: int
+    value: int
+    partition: int
+    byte: int | None
+
+
+UNWRITTEN = -1
+"""The value of bytes that nobody has written."""
+
+
+@dataclass(slots=True)
+class Painter:
+    """Numbers for contents that consist of several values; shared by the programs compared."""
+
+    contents: dict[tuple[tuple[int, ...], ...], int] = field(default_factory=dict)
+    areas: dict[Area, int] = field(default_factory=dict)
+    listed: list[Area] = field(default_factory=list)  # by number
+    unions: dict[tuple[int, ...], int] = field(default_factory=dict)
+    shapes: dict[tuple[int, Shape], int] = field(default_factory=dict)
+    known: dict[tuple[int, int], int] = field(default_factory=dict)  # by identity of the shape
+    kept: list[Shape] = field(default_factory=list)
+    painted: dict[tuple[int, ...], tuple[int, ...]] = field(default_factory=dict)
+
+    def shape(self, region: Region) -> int:
+        """A number for what a region is like, wherever it lies."""
+        extent = region.stop - region.start
+        number = self.known.get((extent, id(region.shape)))
+        if number is None:
+            key = (extent, region.shape)
+            number = self.shapes.setdefault(key, len(self.shapes))
+            self.known[(extent, id(region.shape))] = number
+            self.kept.append(region.shape)
+        return number
+
+    def parts(
+        self, read: Region, seen: list[tuple[Region, Write]]
+    ) -> tuple[tuple[tuple[int, ...], ...], int]:
+        """What a read finds, as (value, partitions, bytes that the read begins behind it, area) in
+        order, and a number for the area that nobody has written (-1: there is none); `seen` are the
+        writes that it meets, oldest first. What has come there in pieces is one part again."""
+        key = [self.shape(read)]
+        for region, _ in seen:
+            key += (
+                self.shape(region),
+                region.start - read.start,
+                region.address - read.address,
+            )
+        areas = self.painted.get(tuple(key))
+        if areas is None:
+            try:
+                found = paint(read, [region for region, _ in seen])
+            except TooLarge:  # then all writes count, in their order
+                found = [*(((i, -1, b""),) for i in range(len(seen))), ()]
+            areas = tuple(-1 if not a else self.area(a) for a in found)
+            self.painted[tuple(key)] = areas
+        parts: dict[tuple[int, int, int], list[int]] = {}
+        for (_, write), area in zip(seen, areas, strict=False):
+            if area >= 0 and write.value != UNWRITTEN:
+                byte = 0 if write.byte is None else read.address - write.byte
+                partition = 0 if write.byte is None else read.start - write.partition
+                parts.setdefault((write.value, partition, byte), []).append(area)
+        whole = sorted((*part, self._union(numbers)) for part, numbers in parts.items())
+        return tuple(whole), areas[-1]
+
+    def content(self, parts: tuple[tuple[int, ...], ...]) -> int:
+        """A number for what a read finds."""
+        return self.contents.setdefault(parts, len(self.contents))
+
+    def area(self, area: Area) -> int:
+        """A number for an area."""
+        number = self.areas.get(area)
+        if number is None:
+            number = self.areas[area] = len(self.listed)
+            self.listed.append(area)
+        return number
+
+    def fills(self, area: int, read: Region) -> bool:
+        """Whether an area is all of a read."""
+        try:
+            (all_of_it,) = paint(read, [])
+        except TooLarge:
+            return False
+        return self.listed[area] == all_of_it
+
+    def _union(self, numbers: list[int]) -> int:
+        """The number of the area of several that have no byte in common."""
+        if len(numbers) == 1:
+            return numbers[0]
+        key = tuple(sorted(numbers))
+        found = self.unions.get(key)
+        if found is None:
+            found = self.unions[key] = self.area(union([self.listed[n] for n in key]))
+        return found
+
+    def regions(self, read: Region, area: int) -> list[Region]:
+        """The bytes of an area of a read."""
+        known = self.listed[area]
+        return [
+            solid(read.start + start, read.start + stop, read.low + first, read.low + last)
+            for start, stop, runs in known
+            for first, last in np.frombuffer(runs, np.int64).reshape(2, -1).T.tolist()
+        ]
+
+
+def union(areas: list[Area]) -> Area:
+    """All bytes of areas, of which no two have one in common; those of writes that were not painted
+    (TooLarge) stay apart."""
+    if any(not runs for area in areas for _, _, runs in area):
+        return tuple(sorted(rows for area in areas for rows in area))
+    edges = sorted({edge for area in areas for rows in area for edge in rows[:2]})
+    out: list[tuple[int, int, bytes]] = []
+    for first, stop in zip(edges, edges[1:], strict=False):
+        found = [
+            np.frombuffer(runs, np.int64).reshape(2, -1)
+            for area in areas
+            for start, end, runs in area
+            if start <= first and stop <= end
+        ]
+        if not found:
+            continue
+        both = np.concatenate(found, axis=1)
+        begins, ends = both[:, both[0].argsort()]
+        kept = begins[1:] != ends[:-1]  # what begins where another run ends is one with it
+        begins, ends = begins[np.append(True, kept)], ends[np.append(kept, True)]
+        runs = begins.tobytes() + ends.tobytes()
+        if out and out[-1][1:] == (first, runs):
+            out[-1] = (out[-1][0], stop, runs)
+        else:
+            out.append((first, stop, runs))
+    return tuple(out)
+
+
+def paint(read: Region, writes: list[Region]) -> list[Area]:
+    """What each of the writes, oldest first, shows of a read; at last what none of them does.
+
+    Raises TooLarge where that has too many parts.
+    """
+    ends = {read.start, read.stop}
+    for write in writes:
+        ends |= {p for p in (write.start, write.stop) if read.start < p < read.stop}
+    edges = sorted(ends)
+    grain = _grain(read, writes)
+    shapes = [read.shape, *(write.shape for write in writes if write.shape.dims)]
+    if any(s.width // grain * prod(count for _, count in s.dims) > _LARGEST for s in shapes):
+        return _paint_runs(read, writes, edges)
+    places = _granules(read.shape, grain)
+    if len(places) <= _FEW and not any(write.shape.dims for write in writes):
+        return _paint_few(read, writes, edges, places.tolist(), grain)
+    out: list[list[tuple[int, int, bytes]]] = [[] for _ in range(len(writes) + 1)]
+    for first, stop in zip(edges, edges[1:], strict=False):
+        left = places
+        for i in reversed(range(len(writes))):
+            write = writes[i]
+            if write.start > first or write.stop < stop or not len(left):
+                continue
+            mine = _within(left, write, write.address - read.address, read.shape.low, grain)
+            if mine.any():
+                _add(out[i], first - read.start, stop - read.start, left[mine], grain)
+                left = left[~mine]
+        if len(left):
+            _add(out[-1], first - read.start, stop - read.start, left, grain)
+    return [tuple(area) for area in out]
+
+
+def _paint_runs(read: Region, writes: list[Region], edges: list[int]) -> list[Area]:
+    """The same where a read has many granules, run by run."""
+    shapes = [read.shape, *(write.shape for write in writes)]
+    if sum(prod(count for _, count in shape.dims) for shape in shapes) > _MOST_PAINTED:
+        raise TooLarge
+    out: list[list[tuple[int, int, bytes]]] = [[] for _ in range(len(writes) + 1)]
+    for first, stop in zip(edges, edges[1:], strict=False):
+        begins, ends = map(list, _intervals(read.shape))
+        for i in reversed(range(len(writes))):
+            write = writes[i]
+            if write.start > first or write.stop < stop or not begins:
+                continue
+            mine: tuple[list[int], list[int]] = ([], [])
+            for low, high in zip(*_intervals(write.shape), strict=True):
+                away = write.low - read.low
+                _take(begins, ends, low + away, high + away, mine)
+            if mine[0]:
+                runs = array("q", mine[0] + mine[1]).tobytes()
+                _join(out[i], first - read.start, stop - read.start, runs)
+        if begins:
+            runs = array("q", begins + ends).tobytes()
+            _join(out[-1], first - read.start, stop - read.start, runs)
+    return [tuple(area) for area in out]
+
+
+def _take(
+    begins: list[int], ends: list[int], low: int, high: int, out: tuple[list[int], list[int]]
+) -> None:
+    """Move what sorted runs have between two bytes to the end of other runs, which come before."""
+    i, j = bisect_right(ends, low), bisect_left(begins, high)
+    if i >= j:
+        return
+    inside = [(max(b, low), min(e, high)) for b, e in zip(begins[i:j], ends[i:j], strict=True)]
+    outside = [(b, e) for b, e in ((begins[i], low), (high, ends[j - 1])) if b < e]
+    begins[i:j], ends[i:j] = [b for b, _ in outside], [e for _, e in outside]
+    for b, e in inside:
+        if out[1] and out[1][-1] == b:
+            out[1][-1] = e
+        else:
+            out[0].append(b)
+            out[1].append(e)
+
+
+@lru_cache(maxsize=256)
+def _intervals(shape: Shape) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """First bytes of the runs of a shape, counted from its lowest one, and ones after the last."""
+    at = np.zeros(1, np.int64)
+    for stride, count in shape.dims:
+        at = (np.arange(count, dtype=np.int64)[:, None] * stride + at).reshape(-1)
+    begins: list[int] = []
+    ends: list[int] = []
+    for first in sorted(at.tolist()):
+        if ends and first <= ends[-1]:
+            ends[-1] = first + shape.width
+        else:
+            begins.append(first)
+            ends.append(first + shape.width)
+    return tuple(begins), tuple(ends)
+
+
+def _paint_few(
+    read: Region, writes: list[Region], edges: list[int], places: list[int], grain: int
+) -> list[Area]:
+    """The same where a read has few granules, in order, and writes have no gaps."""
+    spans = [
+        (
+            (write.address - read.address + write.shape.low - read.shape.low) // grain,
+            (write.address - read.address + write.shape.high - read.shape.low) // grain,
+        )
+        for write in writes
+    ]
+    out: list[list[tuple[int, int, bytes]]] = [[] for _ in range(len(writes) + 1)]
+    for first, stop in zip(edges, edges[1:], strict=False):
+        left = places
+        for i in reversed(range(len(writes))):
+            if writes[i].start > first or writes[i].stop < stop:
+                continue
+            low = bisect_left(left, spans[i][0])
+            high = bisect_left(left, spans[i][1], low)
+            if high > low:
+                runs = _runs(left[low:high], grain)
+                _join(out[i], first - read.start, stop - read.start, runs)
+                left = left[:low] + left[high:]
+                if not left:
+                    break
+        if left:
+            _join(out[-1], first - read.start, stop - read.start, _runs(left, grain))
+    return [tuple(area) for area in out]
+
+
+def _runs(places: list[int], grain: int) -> bytes:
+    """First bytes of the intervals that granules form, and ones after the last."""
+    begins, ends = [places[0] * grain], []
+    for before, after in pairwise(places):
+        if after != before + 1:
+            ends.append((before + 1) * grain)
+            begins.append(after * grain)
+    ends.append((places[-1] + 1) * grain)
+    return array("q", begins + ends).tobytes()
+
+
+def _grain(read: Region, writes: list[Region]) -> int:
+    """Bytes that are always together: every edge is a multiple of them away from the read's."""
+    grain = 0
+    for region in (read, *writes):
+        shape = region.shape
+        grain = gcd(grain, shape.width, *(stride for stride, _ in shape.dims))
+        grain = gcd(grain, region.low - read.low)
+    return grain
+
+
+@lru_cache(maxsize=256)
+def _granules(shape: Shape, grain: int) -> NDArray[np.int64]:
+    """The bytes of a shape in grains, counted from its lowest one."""
+    at = np.arange(shape.width // grain, dtype=np.int64)
+    reach, apart = shape.width, True
+    for stride, count in shape.dims:
+        at = (np.arange(count, dtype=np.int64)[:, None] * (stride // grain) + at).reshape(-1)
+        apart = apart and stride >= reach
+        reach += stride * (count - 1)
+    return at if apart else np.array(sorted(set(at.tolist())), dtype=np.int64)
+
+
+class TooLarge(Exception):
+    """A read has too many bytes apart from each other to be painted."""
+
+
+def _within(
+    places: NDArray[np.int64], write: Region, distance: int, low: int, grain: int
+) -> NDArray[np.bool_]:
+    """Which of the grains of a read belong to a write `distance` bytes behind it."""
+    first = (distance + write.shape.low - low) // grain
+    last = (distance + write.shape.high - low) // grain
+    inside = (places >= first) & (places < last)
+    if write.shape.dims and inside.any():
+        inside &= np.isin(places, _granules(write.shape, grain) + first)
+    return inside
+
+
+def _add(
+    area: list[tuple[int, int, bytes]],
+    start: int,
+    stop: int,
+    places: NDArray[np.int64],
+    grain: int,
+) -> None:
+    """Add the bytes of some partitions to an area."""
+    breaks = np.flatnonzero(np.diff(places) != 1)
+    begins = places[np.concatenate(([0], breaks + 1))] * grain
+    ends = (places[np.concatenate((breaks, [len(places) - 1]))] + 1) * grain
+    _join(area, start, stop, begins.tobytes() + ends.tobytes())
+
+
+def _join(area: list[tuple[int, int, bytes]], start: int, stop: int, runs: bytes) -> None:
+    """Add the bytes of some partitions to an area, joined with those before where alike."""
+    if area and area[-1][1] == start and area[-1][2] == runs:
+        area[-1] = (area[-1][0], stop, runs)
+    else:
+        area.append((start, stop, runs))
