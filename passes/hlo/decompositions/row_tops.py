@@ -36,6 +36,9 @@ _EIGHTH, _PREPARED, _LATENCY = 0.6, 20, 25_000
 elements of a partition (about as many ns), besides."""
 _ROWS = 128
 """Partitions: with fewer rows they are cut."""
+_COMPARED, _GATHERED = 3, 20
+"""Time to compare a place with one other, on all partitions at once, and to gather one element,
+in ns."""
 _PLACES = 2**21
 """Places in a word: with three bits of what stands there it is exact in f32."""
 _SIGN, _QUIET_NAN = -(2**31), 0x7FC00000
@@ -105,6 +108,19 @@ def _of_floats(x: SSAValue, k: int, e: Emitter) -> tuple[SSAValue, SSAValue]:
     return e.bitcast(bits, f32), e.select(number, places, e.convert(place, f32))
 
 
+def _taken(numbers: SSAValue, places: SSAValue, e: Emitter) -> SSAValue:
+    """The elements of each row, finite f32 numbers, that the places name: by comparing each place
+    with all, where that takes less than a gather."""
+    *front, k = shape(places)
+    n, rows = shape(numbers)[-1], prod(front)
+    if _COMPARED * -(-rows // _ROWS) * n >= _GATHERED * rows:
+        return sorting.taken(numbers, places, e)
+    wide, last = [*front, k, n], len(front) + 1
+    hits = e.compare(e.broadcast(places, wide, range(last)), e.iota(wide, last, f32), "EQ")
+    spread = e.broadcast(numbers, wide, [*range(last - 1), last])
+    return e.reduce(e.select(hits, spread, e.fill_like(0, spread)), 0, [last], "add")
+
+
 def _finite(x: SSAValue, e: Emitter) -> SSAValue:
     return e.binary("and", e.compare_number(x, _INF, "LT"), e.compare_number(x, -_INF, "GT"))
 
@@ -144,7 +160,7 @@ def _aligned(words: SSAValue, values: SSAValue, number: SSAValue, e: Emitter) ->
         e.binary("multiply", end, count(below)),
     )
     place = e.binary("subtract", e.iota(dims, last, f32), skipped)
-    return sorting.taken(words, e.binary_number("maximum", place, 0), e)
+    return _taken(words, e.binary_number("maximum", place, 0), e)
 
 
 def _pieces(dims: Sequence[int], k: int) -> int:
@@ -188,7 +204,7 @@ def _best(x: SSAValue, k: int, e: Emitter) -> tuple[SSAValue, SSAValue]:
     places = e.binary("add", places, e.binary_number("multiply", begin, length))
     row = [*front, count * k]
     values, order = _halves(top_rows(e.reshape(values, row), k, e), k, e)
-    return values, sorting.taken(e.reshape(places, row), order, e)
+    return values, _taken(e.reshape(places, row), order, e)
 
 
 def _halves(both: SSAValue, k: int, e: Emitter) -> tuple[SSAValue, SSAValue]:
