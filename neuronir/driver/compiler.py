@@ -1,7 +1,7 @@
 """Run the phases of a compile one after the other, with checks at their borders."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, f32
@@ -197,9 +197,11 @@ class _Compile:
         tiled: bool,
         pipelines: Mapping[str, str] | None = None,
         final: bool = True,
+        load: Callable[[], ModuleOp] | None = None,
     ) -> CompiledResult:
         """Go on to a phase, with or without phase `tiled`; `pipelines` in place of the usual ones.
-        What is not `final` is not dumped."""
+        What is not `final` is not dumped. `load` makes the module of `result` anew, for a
+        reproducer; without it that is the input."""
         module = result.module
         done: list[tuple[str, list[ModulePass]]] = []
         for phase in phases_between(result.phase, last, tiled=tiled):
@@ -215,7 +217,7 @@ class _Compile:
                             text = fastest_order(module, orders, self.ordered, machine)
                     passes = parse_pipeline(text, self.registry.passes, self.registry.pipelines)
                     done.append((text, passes))
-                    self.passes(phase, module, done, step)
+                    self.passes(phase, module, done, step, load or self.load)
                     self.after(phase, module, text, dump=final)
             result.phase = phase
             result.tiled |= phase == "tiled"
@@ -228,7 +230,14 @@ class _Compile:
 
         def compiled(tiled: bool, pipelines: Mapping[str, str] | None = None) -> CompiledResult:
             copy = self.result(clone(result.module), result.phase)
-            return self.phases(copy, "binary", tiled=tiled, pipelines=pipelines, final=final)
+            return self.phases(
+                copy,
+                "binary",
+                tiled=tiled,
+                pipelines=pipelines,
+                final=final,
+                load=lambda: clone(result.module),
+            )
 
         machine = self.target.machine
         tiling = self.pipeline("tiled", tiled=True)
@@ -319,8 +328,10 @@ class _Compile:
         module: ModuleOp,
         done: Sequence[tuple[str, Sequence[ModulePass]]],
         timer: Timer,
+        load: Callable[[], ModuleOp],
     ) -> None:
-        """Run the last passes of `done` and verify; a fault of ours leaves a reproducer."""
+        """Run the last passes of `done` and verify; a fault of ours leaves a reproducer, from the
+        module that `load` makes."""
         ctx = self.registry.context()
         dumper = Dumper(DumpOptions(), ctx)
         runner = PassRunner(ctx, dumper, timer, verify_each=False, borders=self.borders)
@@ -333,7 +344,7 @@ class _Compile:
         except RunFailure as failure:
             if failure.internal and self.options.reproducers:
                 pipelines = [text for text, _ in done]
-                write_reproducer(failure, self.load, pipelines, self.registry, self.chunk.name)
+                write_reproducer(failure, load, pipelines, self.registry, self.chunk.name)
             raise
 
     def verify(self, phase: str, module: ModuleOp) -> None:

@@ -40,6 +40,8 @@ DECLARED = ("NIR_TIL", "NIR_LOW", "NCC_")
 """Codes of reasons for which a way does not compile a program."""
 LARGEST = 3000
 """Ops of a program that is tried: larger ones take too long."""
+FAR, LARGEST_FAR = 20.0, 6000
+"""How many times its least time a program takes for which twice as many ops are tried."""
 
 Compile = Callable[[bool, Mapping[str, str] | None], "CompiledResult"]
 """Compiles with or without phase `tiled`, with other pipelines by phase."""
@@ -88,7 +90,9 @@ def choose_middle(
         refused = failure
     else:
         time = _time(direct.result, machine)
-        if time <= near_ns(module, machine) or sum(1 for _ in walk(module)) > LARGEST:
+        far = time > near_ns(module, machine, FAR)
+        most = LARGEST_FAR if far else LARGEST
+        if time <= near_ns(module, machine) or sum(1 for _ in walk(module)) > most:
             return direct
     try:
         with handling(lambda _: None), statistics.unrecorded():

@@ -1,10 +1,12 @@
 """The choice between the two ways from hlo to nc."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from neuronir.diagnostics.diagnostic import Diagnostic
 from neuronir.dialects.nc.machine import get_machine
@@ -13,6 +15,7 @@ from neuronir.driver import CompiledResult, CompileOptions, compile_text, middle
 from neuronir.driver.middle import choose_middle, through_tiles
 from neuronir.driver.options import TILINGS
 from neuronir.driver.pass_runner import RunFailure
+from neuronir.passes.tile.lower_tile_to_nc import LowerTileToNc
 from neuronir.targets.simulator.functional import run
 from neuronir.targets.simulator.timing import simulate_timing
 from tests.driver.models import DENSE
@@ -159,3 +162,34 @@ def test_an_internal_error_is_none_to_fall_back_from(way: str) -> None:
     with pytest.raises(RunFailure) as raised:
         choose_middle(module, get_machine("trn1"), Compiles({way: wrong}))
     assert raised.value is wrong
+
+
+def test_larger_programs_are_tried_where_they_are_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = compile_text(TURN, "trn1", replace(EXACT, compile_to="hlo")).module
+    machine = get_machine("trn1")
+    monkeypatch.setattr(middle, "LARGEST", 1)
+    for times, tried in ((10.0, False), (1.1 * middle.FAR, True)):
+        ways = Compiles({"80": failure("NIR_TIL001")})
+        time = times * middle.least_ns(module, machine)
+        monkeypatch.setattr(middle, "_time", lambda result, machine, time=time: time)
+        choose_middle(module, machine, ways)
+        assert ways.asked == (["direct", "80"] if tried else ["direct"])
+
+
+def test_a_reproducer_begins_where_tiles_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The passes that made the module in front of the failure are those from `hlo` on."""
+    loaded: list[str] = []
+
+    def noted(failure: RunFailure, load: Callable[[], ModuleOp], *rest: object) -> None:
+        phase = load().attributes["neuronir.phase"]
+        assert isinstance(phase, StringAttr)
+        loaded.append(phase.data)
+
+    def broken(self: LowerTileToNc, ctx: Context, op: ModuleOp) -> None:
+        raise ValueError
+
+    monkeypatch.setattr("neuronir.driver.compiler.write_reproducer", noted)
+    monkeypatch.setattr(LowerTileToNc, "apply", broken)
+    with pytest.raises(RunFailure):
+        compiled(TURN, "always")
+    assert loaded == ["hlo"]
