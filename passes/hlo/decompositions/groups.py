@@ -10,6 +10,7 @@ from neuronir.dialects.hlo.attributes import i64_attr
 from neuronir.dialects.hlo.constants import constant_array
 from neuronir.dialects.hlo.flops import FLOPS, note_flops
 from neuronir.passes.hlo.decompositions.crops import cropped
+from neuronir.passes.hlo.decompositions.depthwise_gradients import depthwise_gradient
 from neuronir.passes.hlo.decompositions.operands import of_one_type
 from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.values import (
@@ -42,6 +43,9 @@ def convolution(op: Operation, e: Emitter) -> SSAValue | None:
     groups = integer(op, "feature_group_count", 1)
     if groups == 1:
         return None
+    gradient = depthwise_gradient(op, e)
+    if gradient is not None:
+        return gradient
     filter_shape = shape(op.operands[1])
     ins = filter_shape[integer(op, "kernel_input_feature_dim")]
     outs = filter_shape[integer(op, "kernel_output_feature_dim")] // groups

@@ -1,0 +1,96 @@
+"""Depthwise convolutions of which the kernel is as large as the image: gradients with respect to
+the kernel of another one."""
+
+from itertools import product
+from math import prod
+
+from xdsl.dialects.builtin import f32
+from xdsl.ir import Operation, SSAValue
+
+from neuronir.dialects.support.dtypes import is_float
+from neuronir.passes.hlo.support.build import Emitter
+from neuronir.passes.hlo.support.values import element, integer, ints, shape
+
+_MANY_TAPS = 64
+"""Taps of a kernel from which on it is taken for an image."""
+_MOST_PLACES = 128
+"""Positions of the result, each a product and a sum over all taps."""
+
+
+def depthwise_gradient(op: Operation, e: Emitter) -> SSAValue | None:
+    """One elementwise product and one sum for each position of the result, accumulated in f32; None
+    for other convolutions.
+
+    Written tap by tap, as the convolutions of a network are, a gradient for images of 28 x 28 has
+    784 taps, though its result has 3 x 3 positions.
+    """
+    x, kernel = op.operands
+    groups, out = integer(op, "feature_group_count", 1), shape(op.results[0])
+    k_in, k_out = integer(op, "kernel_input_feature_dim"), integer(op, "kernel_output_feature_dim")
+    k_spatial, o_spatial = ints(op, "kernel_spatial_dims"), ints(op, "output_spatial_dims")
+    taps = [shape(kernel)[d] for d in k_spatial]
+    places = [out[d] for d in o_spatial]
+    if groups == 1 or shape(kernel)[k_out] != groups or not is_float(element(op.results[0])):
+        return None
+    if prod(taps) <= _MANY_TAPS or prod(places) > _MOST_PLACES:
+        return None
+    if any(n != 1 for n in ints(op, "lhs_dilation")) or any(ints(op, "window_reversal")):
+        return None
+    batch, feature = integer(op, "input_batch_dim"), integer(op, "input_feature_dim")
+    spatial = [d + (d > feature) for d in ints(op, "input_spatial_dims")]
+    image = _image(op, e, groups)
+    own = [feature, feature + 1, *spatial]  # group, feature of it, taps
+    order = sorted(range(len(own)), key=lambda i: own[i])
+    turned = e.transpose(e.convert(kernel, f32), [[k_out, k_in, *k_spatial][i] for i in order])
+    rows = batch + (batch > feature)
+    found: list[SSAValue] = []
+    for place in product(*(range(n) for n in places)):
+        part = _part(op, e, image, spatial, place, taps)
+        spread = e.broadcast(turned, shape(part), [own[i] for i in order])
+        total = e.reduce(e.binary("multiply", part, spread), 0, sorted(own[1:]), "add")
+        found.append(_placed(op, e, total, rows < feature))
+    for d, width in reversed(list(zip(o_spatial, places, strict=True))):
+        found = [e.concatenate(found[i : i + width], d) for i in range(0, len(found), width)]
+    return e.convert(found[0], element(op.results[0]))
+
+
+def _image(op: Operation, e: Emitter, groups: int) -> SSAValue:
+    """The image in f32 with its padding, its features cut into groups."""
+    x, feature = op.operands[0], integer(op, "input_feature_dim")
+    padding = ints(op, "padding")
+    low, high = [0] * len(shape(x)), [0] * len(shape(x))
+    for i, d in enumerate(ints(op, "input_spatial_dims")):
+        low[d], high[d] = padding[2 * i : 2 * i + 2]
+    image = e.convert(x, f32)
+    image = e.pad(image, e.scalar(0, f32), low, high)
+    dims = shape(image)
+    cut = (*dims[:feature], groups, dims[feature] // groups, *dims[feature + 1 :])
+    return e.reshape(image, cut)
+
+
+def _part(
+    op: Operation,
+    e: Emitter,
+    image: SSAValue,
+    spatial: list[int],
+    place: tuple[int, ...],
+    taps: list[int],
+) -> SSAValue:
+    """What the kernel meets of the image at a position of the result."""
+    strides, dilation = ints(op, "window_strides"), ints(op, "rhs_dilation")
+    starts, limits = [0] * len(shape(image)), list(shape(image))
+    steps = [1] * len(limits)
+    for i, d in enumerate(spatial):
+        starts[d], steps[d] = place[i] * strides[i], dilation[i]
+        limits[d] = starts[d] + (taps[i] - 1) * steps[d] + 1
+    return e.slice(image, starts, limits, steps)
+
+
+def _placed(op: Operation, e: Emitter, total: SSAValue, batch_first: bool) -> SSAValue:
+    """A value for each batch and group as one position of the result."""
+    first = integer(op, "output_batch_dim") < integer(op, "output_feature_dim")
+    if first != batch_first:
+        total = e.transpose(total, [1, 0])
+    o_spatial = ints(op, "output_spatial_dims")
+    sizes = [1 if d in o_spatial else n for d, n in enumerate(shape(op.results[0]))]
+    return e.reshape(total, sizes)
