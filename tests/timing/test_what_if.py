@@ -79,8 +79,8 @@ def test_changed_numbers_are_assumed_and_leave_the_machine_alone() -> None:
     ("changes", "said"),
     [
         ({"speed": 3}, "'speed' is not a parameter of the machine trn1"),
-        ({"name": 3}, "'name' is no number"),
-        ({"dtypes": 3}, "'dtypes' is no number"),
+        ({"name": 3}, "'name' is not a parameter"),
+        ({"dtypes": 3}, "'dtypes' is not a parameter"),
         ({"pe_rows": 2.5}, "'pe_rows' of the machine trn1 must be an integer"),
     ],
 )
