@@ -67,8 +67,7 @@ def _far_uses(
     recent: OrderedDict[int, int] = OrderedDict()  # by last use: bytes
     found: dict[int, list[int]] = {}
     for place, node in enumerate(nodes):
-        for access in node.accesses:
-            key = access.buffer
+        for key in dict.fromkeys(access.buffer for access in node.accesses):
             if key not in streams or written[key] == place:
                 continue
             if key in recent:
