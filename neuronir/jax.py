@@ -12,7 +12,7 @@ layer.report(x, w)       # what a run takes
 
 from collections.abc import Callable
 from functools import update_wrapper
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,8 @@ class Jitted:
     The results have the function's structure, as numpy arrays. NeuronError says what cannot be
     compiled.
     """
+
+    __name__: str  # the function's, by update_wrapper
 
     def __init__(self, function: Callable[..., Any], target: str, options: dict[str, Any]) -> None:
         self._function = function
@@ -62,7 +64,17 @@ class Jitted:
         return self._compiled(args, kwargs)[0].report()
 
 
-def jit(function: Callable[..., Any] | None = None, *, target: str = "trn1", **options: Any) -> Any:
+@overload
+def jit(function: Callable[..., Any], *, target: str = "trn1", **options: Any) -> Jitted: ...
+
+
+@overload
+def jit(*, target: str = "trn1", **options: Any) -> Callable[[Callable[..., Any]], Jitted]: ...
+
+
+def jit(
+    function: Callable[..., Any] | None = None, *, target: str = "trn1", **options: Any
+) -> Jitted | Callable[[Callable[..., Any]], Jitted]:
     """A function that runs on a simulated core, like jax.jit; also as a decorator with options,
     which are those of `neuronir.compile` (`auto_cast`, `optlevel` ...)."""
     if function is None:

@@ -37,6 +37,19 @@ SHARED_NO_EFFECT = (
 )
 
 
+def add_optlevel(g: argparse._ArgumentGroup) -> None:
+    """The option for the effort of the scheduler."""
+    g.add_argument(
+        "--optlevel",
+        "-O",
+        type=int,
+        choices=(1, 2, 3),
+        default=2,
+        dest="optlevel",
+        help="effort of the scheduler (default: 2)",
+    )
+
+
 def add_shared(p: argparse.ArgumentParser, no_effect: Sequence[NoEffect]) -> None:
     """NeuronIR's own options and those without effect."""
     g = p.add_argument_group("NeuronIR options")

@@ -16,6 +16,7 @@ from neuronir.cli.cc_args import (
     NoEffect,
     add_cores,
     add_neuron_cc_precision,
+    add_optlevel,
     add_shared,
     check_cores,
     check_framework,
@@ -100,15 +101,7 @@ def _add_compile(p: argparse.ArgumentParser) -> None:
     g = p.add_argument_group("precision")
     add_neuron_cc_precision(g)
     g = p.add_argument_group("optimisation")
-    g.add_argument(
-        "--optlevel",
-        "-O",
-        type=int,
-        choices=(1, 2, 3),
-        default=2,
-        dest="optlevel",
-        help="effort of the scheduler (default: 2)",
-    )
+    add_optlevel(g)
     add_cores(g)
     g.add_argument("--dynamic-batch-size", action="store_true", help=argparse.SUPPRESS)
     add_shared(p, NO_EFFECT)

@@ -15,6 +15,7 @@ from neuronir.cli.cc_args import (
     Ordered,
     add_cores,
     add_neuron_cc_precision,
+    add_optlevel,
     add_shared,
     check_cores,
     check_framework,
@@ -101,15 +102,7 @@ def _add_compile(p: argparse.ArgumentParser) -> None:
         help="disabled: compute 64-bit integers in 32 bits, with checked bounds on the inputs",
     )
     g = p.add_argument_group("optimisation")
-    g.add_argument(
-        "--optlevel",
-        "-O",
-        type=int,
-        choices=(1, 2, 3),
-        default=2,
-        dest="optlevel",
-        help="effort of the scheduler (default: 2)",
-    )
+    add_optlevel(g)
     g.add_argument("--enable-experimental-O1", action="store_true", help=argparse.SUPPRESS)
     g.add_argument("--model-type", choices=MODEL_TYPES, default="generic", help="no effect")
     g.add_argument(

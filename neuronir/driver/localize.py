@@ -12,7 +12,7 @@ from enum import Enum
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp, StringAttr
-from xdsl.ir import Operation
+from xdsl.ir import BlockArgument, Operation, OpResult
 
 from neuronir.dialects.hlo.interpreter import interpret
 from neuronir.dialects.support.compare import OutputReport, Report
@@ -303,11 +303,11 @@ def first_inputs(finding: Finding) -> dict[str, Array]:
     results = iter(found)
     arrays: dict[str, Array] = {}
     for i, operand in enumerate(operands):
-        if isinstance(operand.owner, Operation):
+        if isinstance(operand, OpResult):
             given = [next(results) for _ in operand.owner.results]
-            arrays[f"arg{i}"] = given[operand.index]  # type: ignore[attr-defined]
-        else:
-            arrays[f"arg{i}"] = arguments[operand.index]  # type: ignore[attr-defined]
+            arrays[f"arg{i}"] = given[operand.index]
+        elif isinstance(operand, BlockArgument):
+            arrays[f"arg{i}"] = arguments[operand.index]
     arrays |= {f"out{i}": array for i, array in enumerate(results)}
     arrays |= {f"simulated{i}": array for i, array in enumerate(finding.first.simulated)}
     return arrays

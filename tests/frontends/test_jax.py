@@ -42,7 +42,7 @@ def test_large_constants_are_part_of_it() -> None:
 
 
 def test_a_decorator_with_options() -> None:
-    @neuronir.jax.jit(target="trn1", optlevel=1)  # type: ignore[untyped-decorator]
+    @neuronir.jax.jit(target="trn1", optlevel=1)
     def double(x: Any) -> Any:
         return x * 2
 
