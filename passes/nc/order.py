@@ -41,7 +41,8 @@ from neuronir.passes.nc.liveness import (
     stream_buffers,
     usable_sbuf,
 )
-from neuronir.passes.nc.pipeline import PIPELINED, pipeline_loops
+from neuronir.passes.nc.pipeline import pipeline_loops
+from neuronir.passes.nc.pipeline_emit import PIPELINED
 from neuronir.passes.nc.prefetch import PREFETCHED, has_stream, prefetch_loop
 from neuronir.passes.nc.psum import PsumDemand
 from neuronir.passes.nc.reload import reload_streams

@@ -20,15 +20,13 @@ from neuronir.dialects.support.walking import walk, walk_in
 from neuronir.passes.nc.carried import Analysis
 from neuronir.passes.nc.listing import Listing, Node, list_function
 from neuronir.passes.nc.modulo import Edge, load
-from neuronir.passes.nc.pipeline_emit import PIPELINED, emit_loop, emit_nest
+from neuronir.passes.nc.pipeline_emit import emit_loop, emit_nest
 from neuronir.passes.nc.pipeline_nest import Nest, carried_around, find_nest
 from neuronir.passes.nc.pipeline_plan import Plan, plan_loop
 from neuronir.passes.nc.prefetch import PREFETCHED
 from neuronir.passes.nc.schedule import work_of
 from neuronir.passes.nc.steady import report_steady
 from neuronir.passes.statistics import record
-
-__all__ = ["PIPELINED", "pipeline_loops"]
 
 _LONGEST_BODY = 500
 

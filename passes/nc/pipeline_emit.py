@@ -86,7 +86,7 @@ class _Emitter:
         body = Block(arg_types=[IndexType()])
         for q in range(begin, begin + depth):
             body.add_ops(self.step(q, now, loop=body.args[0]))
-        made, bounds = make_loop(body, self.kernels)
+        made, bounds = _make_loop(body, self.kernels)
         made.attributes[PIPELINED] = UnitAttr()
         make_kernel(self.op, made, depth)
         made.location = self.op.location
@@ -109,7 +109,7 @@ class _Emitter:
         return [op for q in range(self.trips, last) for op in self.step(q, now)]
 
 
-def make_loop(body: Block, trips: int) -> tuple[scf.ForOp, list[Operation]]:
+def _make_loop(body: Block, trips: int) -> tuple[scf.ForOp, list[Operation]]:
     """A loop of so many rounds, and the constants of its bounds."""
     body.add_op(scf.YieldOp())
     bounds = [arith.ConstantOp(IntegerAttr(n, IndexType())) for n in (0, trips, 1)]
@@ -137,7 +137,7 @@ def emit_nest(listing: Listing, nest: Nest, plan: Plan) -> None:
         body = Block(arg_types=[IndexType()])
         indices = [Linear(body.args[0], nest.rounds, n) for n in range(nest.rounds)]
         body.add_ops(_group(listing, nest, plan, [{variable: i} for i in indices]))
-        made, bounds = make_loop(body, groups)
+        made, bounds = _make_loop(body, groups)
         make_kernel(outer, made, nest.rounds)
         made.location = outer.location
         ops += [*bounds, made]

@@ -4,13 +4,14 @@ the kernel of another one."""
 from itertools import product
 from math import prod
 
-from xdsl.dialects.builtin import f32
+from xdsl.dialects.builtin import bf16, f16, f32
 from xdsl.ir import Operation, SSAValue
 
-from neuronir.dialects.support.dtypes import is_float
 from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.values import element, integer, ints, shape
 
+_SUMMED = (f32, bf16, f16)
+"""Element types of which f32 holds all values."""
 _MANY_TAPS = 64
 """Taps of a kernel from which on it is taken for an image."""
 _MOST_PLACES = 128
@@ -30,7 +31,7 @@ def depthwise_gradient(op: Operation, e: Emitter) -> SSAValue | None:
     k_spatial, o_spatial = ints(op, "kernel_spatial_dims"), ints(op, "output_spatial_dims")
     taps = [shape(kernel)[d] for d in k_spatial]
     places = [out[d] for d in o_spatial]
-    if groups == 1 or shape(kernel)[k_out] != groups or not is_float(element(op.results[0])):
+    if groups == 1 or shape(kernel)[k_out] != groups or element(op.results[0]) not in _SUMMED:
         return None
     if prod(taps) <= _MANY_TAPS or prod(places) > _MOST_PLACES:
         return None
