@@ -5,6 +5,8 @@ the layout of the public Neuron cache (docs/features.md M01). `<model>` is the d
 files, `<how>` that of the options and of the compiler itself: its source, and the versions of what
 it is built on. Nothing here imports the compiler, so that a hit answers at once.
 
+The folder is one on this computer (`Cache`), or a URL that fsspec opens (`cache_remote`).
+
 Files are hashed whole each time: no size or time of a file says that it is what it was.
 """
 
@@ -15,13 +17,24 @@ import platform
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any, Protocol
 
-from neuronir.cache_entry import Damaged, Hit, read_entry, write_about
+from neuronir.cache_entry import (
+    About,
+    Damaged,
+    Failed,
+    Found,
+    Hit,
+    Messages,
+    read_about,
+    read_entry,
+    write_about,
+)
 from neuronir.dialects.support.inputs import Changed, Readings, digest_of_file, open_input
 from neuronir.dialects.support.parts import lock, sweep
 from neuronir.version import __version__
@@ -30,7 +43,7 @@ FOLDER_VARIABLE = "NEURON_COMPILE_CACHE_URL"
 """The environment variable with the cache's folder; empty for no cache."""
 
 LIMIT_BYTES = 8 << 30
-"""Above this size in all, the entries that were used the longest ago go."""
+"""The largest size of a cache by default; beyond it the least recently used entries go."""
 
 _BUILT_ON = ("xdsl", "numpy", "ml_dtypes", "lark")
 _PART = ".part-"  # of an entry that is being written
@@ -54,6 +67,70 @@ class Key:
                 raise Changed(f"'{path}' is not what it was when the compile began")
 
 
+class Store(Protocol):
+    """A place that holds entries by name (`neuronxcc-<version>/MODULE_...`)."""
+
+    def key(self, files: Mapping[str, str], options: Mapping[str, str]) -> Key:
+        """The key for these input files, by what each is for, and options."""
+
+    def get(self, entry: Path) -> Found | None:
+        """The contents of an entry, which is marked as used; None where there is none."""
+
+    def part(self, entry: Path) -> AbstractContextManager[Path]:
+        """A folder in which to write MODEL of an entry, for `put`; it is gone afterwards."""
+
+    def put(
+        self,
+        part: Path,
+        entry: Path,
+        messages: Messages,
+        *,
+        failure: Mapping[str, Any] | None = None,
+        label: Mapping[str, str] | None = None,
+    ) -> None:
+        """Keep a part as an entry; OSError where that fails."""
+
+    def entries(self) -> Sequence["Entry"]:
+        """All entries, the least recently used first."""
+
+    def look(self, entry: Path) -> Found | None:
+        """As `get`, without a mark."""
+
+    def about(self, entry: Path) -> About | Damaged | None:
+        """The description of an entry; its model is not read."""
+
+    def remove(self, entry: Path) -> None:
+        """Remove an entry; OSError where that fails."""
+
+
+@dataclass(frozen=True, order=True)
+class Entry:
+    """An entry of a store: when it was last used (seconds since 1970; in a remote store, when it
+    was written), its path and its size in bytes."""
+
+    used: float
+    path: Path
+    size: int = field(compare=False)
+
+
+def trim(store: Store, limit: int, keep: Path | None = None, *, dry: bool = False) -> list[Entry]:
+    """Remove the least recently used entries until the rest is within `limit` bytes; those that
+    were removed. `keep` stays. With `dry`, nothing is removed."""
+    entries = store.entries()
+    total = sum(entry.size for entry in entries)
+    removed = []
+    for entry in entries:
+        if total <= limit:
+            break
+        if entry.path != keep:
+            with suppress(OSError):  # another process may remove it at the same time
+                if not dry:
+                    store.remove(entry.path)
+                removed.append(entry)
+            total -= entry.size
+    return removed
+
+
 @dataclass(frozen=True)
 class Cache:
     """The cache in a folder, which is made when the first entry is put into it."""
@@ -66,19 +143,19 @@ class Cache:
 
         Raises OSError where a file cannot be read or is not a regular file.
         """
-        digests = {}
-        for use, name in files.items():
-            with open_input(name, plain=True) as file:
-                digests[use] = os.path.realpath(name), digest_of_file(file.fileno())
-        model = _digest([f"{use}={digest}" for use, (_, digest) in sorted(digests.items())])
-        how = _digest([f"{key}={value}" for key, value in sorted(options.items())] + [compiler()])
-        name = f"MODULE_{model[:_DIGITS]}+{how[:_DIGITS]}"
-        entry = self.folder / f"neuronxcc-{__version__}" / name
-        return Key(entry, dict(digests.values()))
+        return key_of(self.folder, files, options)
 
-    def get(self, entry: Path) -> Hit | Damaged | None:
-        """What the entry holds; None where there is none."""
+    def get(self, entry: Path) -> Found | None:
+        """The contents of an entry, which is marked as used; None where there is none."""
         return read_entry(entry)
+
+    def look(self, entry: Path) -> Found | None:
+        """As `get`, without a mark."""
+        return read_entry(entry, touch=False)
+
+    def about(self, entry: Path) -> About | Damaged | None:
+        """The description of an entry; its model is not read."""
+        return read_about(entry)
 
     @contextmanager
     def part(self, entry: Path) -> Iterator[Path]:
@@ -92,18 +169,29 @@ class Cache:
             shutil.rmtree(part, ignore_errors=True)
             os.close(descriptor)
 
-    def put(self, part: Path, entry: Path, messages: Sequence[tuple[int, str]]) -> None:
-        """Keep the MODEL in a part as an entry, whole or not at all; OSError where that fails.
+    def put(
+        self,
+        part: Path,
+        entry: Path,
+        messages: Messages,
+        *,
+        failure: Mapping[str, Any] | None = None,
+        label: Mapping[str, str] | None = None,
+    ) -> None:
+        """Keep a part as an entry, whole or not at all; OSError where that fails.
 
-        An entry that another process put there meanwhile stays: it was made from the same.
+        The part holds MODEL, or nothing if the compile failed with `failure`. An entry that another
+        process put there meanwhile stays: it was made from the same. A failure never replaces a
+        model.
         """
-        write_about(part, entry, messages)
-        self._take_name(part, entry)
-        self._trim(entry)
+        write_about(part, entry.name, messages, failure=failure, label=label)
+        self._take_name(part, entry, (Hit, Failed) if failure is not None else (Hit,))
+        self._sweep()
+        trim(self, self.limit, keep=entry)
 
-    def _take_name(self, part: Path, entry: Path) -> None:
-        """Give a whole entry its name, unless that is a whole entry already. A folder that is there
-        does not let it go: one that is not whole is first put aside, all at once."""
+    def _take_name(self, part: Path, entry: Path, stays: tuple[type[Found], ...]) -> None:
+        """Give a whole entry its name, unless an entry of one of the types `stays` has it. A folder
+        that is there does not let it go: it is first put aside, all at once."""
         for _ in range(_TRIES):
             try:
                 part.rename(entry)
@@ -112,29 +200,46 @@ class Cache:
                     raise
             else:
                 return
-            if isinstance(self.get(entry), Hit):
+            if isinstance(self.get(entry), stays):
                 return
-            aside = Path(tempfile.mkdtemp(prefix=_PART, dir=entry.parent))
             with suppress(FileNotFoundError):  # another process was faster
-                entry.rename(aside / entry.name)
-            shutil.rmtree(aside, ignore_errors=True)
+                self.remove(entry)
 
-    def _trim(self, newest: Path) -> None:
-        """Remove the entries that were used the longest ago until the rest is within the limit, and
-        the parts that killed processes left."""
-        sweep(map(str, self.folder.glob(f"neuronxcc-*/{_PART}*")), shutil.rmtree)
-        entries = []
+    def entries(self) -> list[Entry]:
+        """All entries, the least recently used first."""
+        found = []
         for path in self.folder.glob("neuronxcc-*/MODULE_*"):
             with suppress(OSError):  # another process may remove it at the same time
-                size = sum(file.lstat().st_size for file in path.iterdir())
-                entries.append((path.stat().st_mtime_ns, path.name, path, size))
-        total = sum(size for *_, size in entries)
-        for _, _, path, size in sorted(entries):
-            if total <= self.limit:
-                break
-            if path != newest:
-                shutil.rmtree(path, ignore_errors=True)
-                total -= size
+                size = sum(file.lstat().st_size for file in path.iterdir()) if path.is_dir() else 0
+                found.append(Entry(path.lstat().st_mtime_ns / 1e9, path, size))
+        return sorted(found)
+
+    def remove(self, entry: Path) -> None:
+        """Remove an entry, all at once: who reads it meanwhile finds all of it, or none.
+
+        Raises FileNotFoundError where there is none, OSError where it cannot be removed.
+        """
+        aside = Path(tempfile.mkdtemp(prefix=_PART, dir=entry.parent))
+        try:
+            entry.rename(aside / entry.name)
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
+
+    def _sweep(self) -> None:
+        """Remove the parts that killed processes left."""
+        sweep(map(str, self.folder.glob(f"neuronxcc-*/{_PART}*")), shutil.rmtree)
+
+
+def key_of(folder: Path, files: Mapping[str, str], options: Mapping[str, str]) -> Key:
+    """The key in `folder` for these input files, by what each is for, and options."""
+    digests = {}
+    for use, name in files.items():
+        with open_input(name, plain=True) as file:
+            digests[use] = os.path.realpath(name), digest_of_file(file.fileno())
+    model = _digest([f"{use}={digest}" for use, (_, digest) in sorted(digests.items())])
+    how = _digest([f"{key}={value}" for key, value in sorted(options.items())] + [compiler()])
+    name = f"MODULE_{model[:_DIGITS]}+{how[:_DIGITS]}"
+    return Key(folder / f"neuronxcc-{__version__}" / name, dict(digests.values()))
 
 
 def _locked_folder(parent: Path) -> tuple[int, Path]:
@@ -146,20 +251,6 @@ def _locked_folder(parent: Path) -> tuple[int, Path]:
             if lock(descriptor, part):
                 return descriptor, part
             os.close(descriptor)
-
-
-def find_cache(folder: str | None) -> Cache | None:
-    """The cache in `folder`, else where the environment says, else the user's own.
-
-    None where the environment says that there is none, or no folder of the user is known.
-    """
-    folder = os.environ.get(FOLDER_VARIABLE) if folder is None else folder
-    if folder is None:
-        with suppress(RuntimeError):
-            base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-            return Cache(Path(base) / "neuronir")
-        return None
-    return Cache(Path(folder)) if folder else None
 
 
 @cache

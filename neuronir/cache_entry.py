@@ -1,9 +1,12 @@
-"""One entry of the cache on the disk: written by its owner, and trusted only as far as it fits.
+"""One entry of the cache: written by its owner, and trusted only as far as it fits its digests.
 
-`model.neff` is the compiled model, `entry.json` tells of it: the entry's name, the digest of the
-model, the messages of the compile, and the digest of all that. A file is opened without following
-links and without waiting, and must be a plain one that only its owner can write: whoever else could
-would choose what a user runs, and what the user's terminal is told.
+`model.neff` is the compiled model, `entry.json` describes it: the entry's name, the digest of the
+model, the messages of the compile, what was compiled, and the digest of all that. The entry of a
+compile that failed has its diagnostic in `entry.json` and no model.
+
+A file on the disk is opened without following links and without waiting, and must be a plain one
+that only its owner can write: whoever else could would choose what a user runs, and what the user's
+terminal is told.
 """
 
 import errno
@@ -11,24 +14,46 @@ import hashlib
 import json
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 MODEL = "model.neff"
 ABOUT = "entry.json"
-_LARGEST_ABOUT = 64 << 20
+LARGEST_ABOUT = 64 << 20
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+
+Messages = Sequence[tuple[int, str]]
+"""The messages of a compile as (level, text)."""
+
+
+@dataclass(frozen=True)
+class About:
+    """The description of an entry: `sha256` is None where the compile failed with `failure`, a
+    diagnostic as JSON; `label` says what was compiled, for people."""
+
+    messages: Messages
+    sha256: str | None = None
+    failure: Mapping[str, Any] | None = None
+    label: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Hit:
-    """A compiled model: its bytes, and the messages of its compile as (level, text)."""
+    """A compiled model: its bytes, and the messages of its compile."""
 
     data: bytes
-    messages: Sequence[tuple[int, str]]
+    messages: Messages
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A compile that failed: its diagnostic as JSON, and the messages before that."""
+
+    failure: Mapping[str, Any]
+    messages: Messages
 
 
 @dataclass(frozen=True)
@@ -38,44 +63,99 @@ class Damaged:
     why: str
 
 
-def read_entry(entry: Path) -> Hit | Damaged | None:
-    """What an entry holds, which is marked as used now; None where there is none."""
+Found = Hit | Failed | Damaged
+
+
+def read_entry(entry: Path, *, touch: bool = True) -> Found | None:
+    """The contents of an entry, which is marked as used now unless `touch` is False; None where
+    there is none."""
     try:
         with _folder(entry) as folder:
-            about = json.loads(_read(folder, ABOUT, _LARGEST_ABOUT))
-            own = about.pop("own")
-            if own != digest_of_about(about) or about["name"] != entry.name:
-                return Damaged(f"'{ABOUT}' does not fit its digest or its name")
-            messages = [(int(level), str(text)) for level, text in about["messages"]]
-            data = _read(folder, MODEL)
-            if about["sha256"] != hashlib.sha256(data).hexdigest():
-                return Damaged(f"'{MODEL}' does not fit its digest")
-            os.utime(folder)
+            about = about_of(_read(folder, ABOUT, LARGEST_ABOUT), entry.name)
+            found = (
+                about
+                if isinstance(about, Damaged)
+                else found_of(about, lambda: _read(folder, MODEL))
+            )
+            if touch and not isinstance(found, Damaged):
+                os.utime(folder)
+            return found
     except FileNotFoundError as error:
-        if error.filename == os.fspath(entry):
+        # Another process may remove an entry while it is read: then there is none.
+        if error.filename == os.fspath(entry) or not entry.exists():
             return None
         return Damaged(f"'{error.filename}' is missing")
     except OSError as error:
         return Damaged(error.strerror or str(error))
+    except MemoryError:
+        return Damaged("it does not fit into memory")
+
+
+def read_about(entry: Path) -> About | Damaged | None:
+    """The description of an entry, whose model is not read; None where there is no entry."""
+    try:
+        with _folder(entry) as folder:
+            return about_of(_read(folder, ABOUT, LARGEST_ABOUT), entry.name)
+    except FileNotFoundError as error:
+        if error.filename == os.fspath(entry) or not entry.exists():
+            return None
+        return Damaged(f"'{error.filename}' is missing")
+    except OSError as error:
+        return Damaged(error.strerror or str(error))
+
+
+def about_of(text: bytes, name: str) -> About | Damaged:
+    """The description in ABOUT of the entry `name`."""
+    try:
+        about = json.loads(text)
+        own = about.pop("own")
+        if own != digest_of_about(about) or about["name"] != name:
+            return Damaged(f"'{ABOUT}' does not fit its digest or its name")
+        messages = [(int(level), str(text)) for level, text in about["messages"]]
+        label = {str(key): str(value) for key, value in about.get("label", {}).items()}
+        failure = about.get("failure")
+        if failure is not None:
+            return About(messages, failure=dict(failure), label=label)
+        return About(messages, str(about["sha256"]), label=label)
     # What json raises, and what an object of another form does.
     except (ValueError, RecursionError, OverflowError, KeyError, TypeError, AttributeError):
         return Damaged(f"'{ABOUT}' is damaged")
     except MemoryError:
         return Damaged("it does not fit into memory")
-    return Hit(data, messages)
 
 
-def write_about(part: Path, entry: Path, messages: Sequence[tuple[int, str]]) -> None:
-    """Complete a folder that holds MODEL and is to become an entry; OSError where that fails."""
+def found_of(about: About, read: Callable[[], bytes]) -> Found:
+    """An entry with its model, which `read` reads, if it fits its digest."""
+    if about.failure is not None:
+        return Failed(about.failure, about.messages)
+    data = read()
+    if about.sha256 != hashlib.sha256(data).hexdigest():
+        return Damaged(f"'{MODEL}' does not fit its digest")
+    return Hit(data, about.messages)
+
+
+def write_about(
+    part: Path,
+    name: str,
+    messages: Messages,
+    *,
+    failure: Mapping[str, Any] | None = None,
+    label: Mapping[str, str] | None = None,
+) -> None:
+    """Complete a folder that is to become the entry `name`; OSError where that fails.
+
+    The folder holds MODEL, or nothing if the compile failed with `failure`.
+    """
     part.chmod(0o700)
-    (part / MODEL).chmod(0o600)
-    with (part / MODEL).open("rb") as stream:
-        digest = hashlib.file_digest(stream, "sha256").hexdigest()
-    about: dict[str, Any] = {
-        "name": entry.name,
-        "sha256": digest,
-        "messages": [list(m) for m in messages],
-    }
+    about: dict[str, Any] = {"name": name, "messages": [list(m) for m in messages]}
+    if failure is not None:
+        about["failure"] = dict(failure)
+    else:
+        (part / MODEL).chmod(0o600)
+        with (part / MODEL).open("rb") as stream:
+            about["sha256"] = hashlib.file_digest(stream, "sha256").hexdigest()
+    if label:
+        about["label"] = dict(label)
     about["own"] = digest_of_about(about)
     (part / ABOUT).write_text(json.dumps(about))
     (part / ABOUT).chmod(0o600)

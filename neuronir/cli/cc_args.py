@@ -33,7 +33,6 @@ SHARED_NO_EFFECT = (
     NoEffect(("--enable-fast-loading-neuron-binaries",), "binaries are not compressed"),
     NoEffect(("--enable-saturate-infinity",), "transposes keep infinities exactly"),
     NoEffect(("--static-weights",), "weights are put on the chip where they fit"),
-    NoEffect(("--retry_failed_compilation", "--retry-failed-compilation"), "a result is final"),
 )
 
 
@@ -62,9 +61,17 @@ def add_shared(p: argparse.ArgumentParser, no_effect: Sequence[NoEffect]) -> Non
     )
     g.add_argument("--dump-phases-to", metavar="DIR", help="write the IR after each phase")
     g.add_argument(
-        "--cache-dir", "--cache_dir", metavar="DIR", help="folder of the persistent cache"
+        "--cache-dir", "--cache_dir", metavar="DIR", help="folder or URL of the persistent cache"
     )
-    g.add_argument("--no-cache", action="store_true", help="compile without the cache")
+    g.add_argument(
+        "--no-cache", "--no_cache", action="store_true", help="compile without the cache"
+    )
+    g.add_argument(
+        "--retry-failed-compilation",
+        "--retry_failed_compilation",
+        action="store_true",
+        help="compile again if the cache has a failed compile of the model",
+    )
     g.add_argument(
         "--compile-to", metavar="PHASE", default=PHASES[-1], help="last phase: " + ", ".join(PHASES)
     )

@@ -1,4 +1,4 @@
-"""Answer a compile from the cache, or keep what was compiled there."""
+"""Answer a compile from the cache, or keep its result there: a binary, or why it failed."""
 
 from argparse import Namespace
 from contextlib import suppress
@@ -6,9 +6,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from neuronir.cache import Cache, Key, find_cache
-from neuronir.cache_entry import MODEL, Damaged, Hit
-from neuronir.cli.cc_messages import Messages
+from neuronir.cache import Key, Store
+from neuronir.cache_entry import MODEL, Damaged, Failed, Hit
+from neuronir.cache_place import find_cache
+from neuronir.cli.cc_messages import Messages, sources_of
+from neuronir.cli.program import OK, USER_ERROR
+from neuronir.diagnostics.diagnostic import Diagnostic
+from neuronir.diagnostics.stored import from_json, to_json
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.inputs import Changed, Readings
 from neuronir.dialects.support.output import atomic_write
@@ -30,6 +34,9 @@ _OF_RESULT = (
 """The options that decide what comes out, and so belong to the key in the cache; beside them what
 --input-shape, --io-config and --signature bind."""
 
+_LABEL = ("target", "framework", "optlevel", "program")
+"""The options that neuron-cache shows."""
+
 _PIECE = 1 << 20
 
 
@@ -37,24 +44,63 @@ _PIECE = 1 << 20
 class Keeper:
     """The place of one compile in the cache, and the files that it reads."""
 
-    cache: Cache
+    cache: Store
     key: Key
+    model: str
+    label: dict[str, str]
     messages: Messages
+    retry: bool = False
     readings: Readings = field(default_factory=Readings)
 
-    def answer(self, output: str) -> bool:
-        """Write the kept result; False where there is none, or none that can be trusted."""
+    def answer(self, output: str) -> int | None:
+        """Write the kept binary, or show the kept error; the exit status. None where there is no
+        entry, or none that can be trusted."""
         found = self.cache.get(self.key.entry)
+        if isinstance(found, Failed):
+            return None if self.retry else self._fail_again(found)
         if isinstance(found, Damaged):
-            name, why = self.key.entry.name, printable(found.why)
-            self.messages.say("warning", f"the cache's entry {name} is not used: {why}")
+            self._refuse(found.why)
         if not isinstance(found, Hit):
-            return False
+            return None
         for level, text in found.messages:
             self.messages.show(level, printable(text))
         atomic_write(output, found.data)
         self.messages.say("info", f"Using a cached neff: {self.key.entry.name}")
-        return True
+        return OK
+
+    def _refuse(self, why: str) -> None:
+        name = self.key.entry.name
+        self.messages.say("warning", f"the cache's entry {name} is not used: {printable(why)}")
+
+    def _fail_again(self, found: Failed) -> int | None:
+        """Show the error of an earlier compile."""
+        name = printable(self.model)
+        try:
+            diagnostic = from_json(found.failure, name)
+        except ValueError as error:
+            self._refuse(str(error))
+            return None
+        for level, text in found.messages:
+            self.messages.show(level, printable(text))
+        self.messages.fail(diagnostic, sources_of(self.model, name), name)
+        self.messages.say(
+            "warning",
+            f"Got a cached failed neff at {printable(str(self.key.entry))}. Will skip compilation, "
+            "please set --retry_failed_compilation for recompilation.",
+        )
+        return USER_ERROR
+
+    def failed(self, diagnostic: Diagnostic) -> None:
+        """Keep that the compile failed, with an error that the model alone causes."""
+        try:
+            with self.cache.part(self.key.entry) as part:
+                self.key.check(self.readings)
+                failure = to_json(diagnostic, printable(self.model))
+                self.cache.put(
+                    part, self.key.entry, self.messages.heard, failure=failure, label=self.label
+                )
+        except (OSError, Changed) as error:
+            self.messages.say("info", f"the failure was not kept in the cache: {error}")
 
     def write(self, result: "CompiledResult", output: str) -> None:
         """Write a result, and keep it; that it cannot be kept is only said.
@@ -70,7 +116,7 @@ class Keeper:
                     atomic_write(output, iter(lambda: made.read(_PIECE), b""))
                 written = True
                 self.key.check(self.readings)
-                self.cache.put(part, self.key.entry, self.messages.heard)
+                self.cache.put(part, self.key.entry, self.messages.heard, label=self.label)
         except (OSError, NeuronError, Changed) as error:
             if not written:
                 result.write(output)  # an error that is not the cache's comes again
@@ -95,7 +141,14 @@ def keeper_of(args: Namespace, messages: Messages) -> Keeper | None:
     with suppress(OSError):
         options = {name: str(getattr(args, name)) for name in _OF_RESULT}
         options["bindings"] = repr(args.bindings)
-        return Keeper(cache, cache.key(_files(args), options), messages)
+        options["program"] = messages.program
+        label = {"model": Path(args.model[0]).name}
+        label |= {name: options[name] for name in _LABEL}
+        label["auto-cast"] = f"{args.precision.auto_cast} to {args.precision.auto_cast_type}"
+        key = cache.key(_files(args), options)
+        return Keeper(
+            cache, key, args.model[0], label, messages, retry=args.retry_failed_compilation
+        )
     return None
 
 

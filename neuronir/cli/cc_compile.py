@@ -14,16 +14,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from neuronir.cli.bindings_args import bindings_of
-from neuronir.cli.cc_cached import keeper_of
-from neuronir.cli.cc_messages import Messages
+from neuronir.cli.cc_cached import Keeper, keeper_of
+from neuronir.cli.cc_messages import Messages, sources_of
 from neuronir.cli.program import INTERNAL, OK, USER_ERROR
+from neuronir.diagnostics.diagnostic import Diagnostic
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.inputs import listening
 from neuronir.dialects.support.printable import printable
+from neuronir.driver.phases import PHASES
 
 if TYPE_CHECKING:
     from neuronir.dialects.support.npz import Array
-    from neuronir.driver import CompiledResult
+    from neuronir.driver.pass_runner import RunFailure
 
 STATUS = "Compiler status PASS"
 
@@ -73,39 +75,35 @@ def _cached(args: Namespace, messages: Messages) -> int:
     """The result from the cache, or from a compile whose result is then kept there."""
     keeper = keeper_of(args, messages)
     if keeper is None:
-        return _compile(args, messages, _write)
-    if keeper.answer(args.output):
-        messages.say("info", STATUS)
-        return OK
+        return _compile(args, messages, None)
+    status = keeper.answer(args.output)
+    if status is not None:
+        if status == OK:
+            messages.say("info", STATUS)
+        else:
+            _log_failure(args, messages)
+        return status
     with listening(keeper.readings):
-        return _compile(args, messages, keeper.write)
+        return _compile(args, messages, keeper)
 
 
-def _write(result: "CompiledResult", output: str) -> None:
-    result.write(output)
-
-
-Write = Callable[["CompiledResult", str], None]
-"""Writes a result into the file of a name."""
-
-
-def _compile(args: Namespace, messages: Messages, write: Write) -> int:
+def _compile(args: Namespace, messages: Messages, keeper: Keeper | None) -> int:
     """Compile, write the result and say what was asked for; the exit status."""
     if not args.weights:
-        return _compile_with(dict, args, messages, write)
+        return _compile_with(dict, args, messages, keeper)
     import neuronir.dialects.support.npz  # noqa: F401  (numpy's modules are cyclic: by one thread)
 
     with ThreadPoolExecutor(1) as pool:  # the weights are read while the compiler is imported
         # In this context: who listens to what is read hears of the weights, too.
         weights = pool.submit(copy_context().run, load_weights, args.weights)
-        return _compile_with(weights.result, args, messages, write)
+        return _compile_with(weights.result, args, messages, keeper)
 
 
 def _compile_with(
     weights: Callable[[], "dict[str, Array]"],
     args: Namespace,
     messages: Messages,
-    write: Write,
+    keeper: Keeper | None,
 ) -> int:
     """Compile with the weights that a function gives."""
     from neuronir.driver import CompileOptions, compile_file
@@ -130,15 +128,23 @@ def _compile_with(
     )
     statistics.reset(gains=args.pass_statistics)
     try:
-        with messages.listening():
-            result = compile_file(args.model[0], args.target, options)
-        messages.compiled(result)
-        write(result, args.output)
+        try:
+            with messages.listening():
+                result = compile_file(args.model[0], args.target, options)
+            messages.compiled(result)
+        except (RunFailure, NeuronError) as failure:
+            if keeper is not None:
+                _remember(failure, messages, keeper)
+            raise
+        if keeper is None:
+            result.write(args.output)
+        else:
+            keeper.write(result, args.output)
     except RunFailure as failure:
         if args.debug:
             traceback.print_exc()
         name = printable(args.model[0])
-        messages.fail(failure.diagnostic, _sources(args.model[0], name), name)
+        messages.fail(failure.diagnostic, sources_of(args.model[0], name), name)
         if failure.internal:
             messages.fault(failure)
         _log_failure(args, messages)
@@ -151,12 +157,18 @@ def _compile_with(
     return OK
 
 
-def _sources(path: str, name: str) -> dict[str, str]:
-    """The text of the model, to point into; none where it cannot be read again (stdin)."""
-    try:
-        return {name: Path(path).read_text()}
-    except (OSError, UnicodeDecodeError):
-        return {}
+def _remember(failure: "RunFailure | NeuronError", messages: Messages, keeper: Keeper) -> None:
+    """Keep a failure whose cause is the model and not this computer.
+
+    Frontends fail quickly, and also where a package is missing: those failures are not kept.
+    """
+    if isinstance(failure, NeuronError):
+        diagnostic, internal = Diagnostic.from_error(failure), False
+    else:
+        diagnostic, internal = failure.diagnostic, failure.internal
+    of_computer = diagnostic.text.startswith(("[NIR_MEMORY]", "[NIR_DEPTH]", "[NIR_OUTPUT]"))
+    if messages.phases[-1:] not in ([], [PHASES[0]]) and not internal and not of_computer:
+        keeper.failed(diagnostic)
 
 
 def _log_failure(args: Namespace, messages: Messages) -> None:

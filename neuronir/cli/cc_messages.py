@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from neuronir.cli.cc_args import LEVELS
@@ -28,16 +29,20 @@ _LEVEL_OF = {"note": 30, "remark": 20, "warning": 30, "error": 40}
 class Messages:
     """Messages of one run: shown from `level` on, all of them kept for the log.
 
-    `heard` are those of the passes, each with its level.
+    `heard` are those of the passes, each with its level; `phases` are those that began. `program`
+    is the command, whose own checks are part of a result.
     """
 
     level: int = LEVELS["warning"]
     lines: list[str] = field(default_factory=list)
     heard: list[tuple[int, str]] = field(default_factory=list)
+    phases: list[str] = field(default_factory=list)
+    program: str = "neuronx-cc"
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
         """Show that a phase is running, on a terminal."""
+        self.phases.append(name)
         self.say("info", f"Running {name}")
         start = time.perf_counter()
         if sys.stderr.isatty() and self.level < LEVELS["error"]:
@@ -85,6 +90,15 @@ class Messages:
         if path is not None:
             text = "".join(f"{line}\n" for line in self.lines)
             atomic_write(path, text.encode(errors="backslashreplace"))  # as stderr does
+
+
+def sources_of(path: str, name: str) -> dict[str, str]:
+    """The text of the model, to point into, under a name; none where it cannot be read again
+    (stdin)."""
+    try:
+        return {name: Path(path).read_text()}
+    except (OSError, UnicodeDecodeError):
+        return {}
 
 
 def fault_block(error: Exception, words: Sequence[str], versions: str) -> str:

@@ -40,6 +40,7 @@ _UNKNOWN = "NCC_EUOC002"
 class _Messages(Messages):
     """With the texts that neuron-cc is known for."""
 
+    program: str = PROGRAM
     words: list[str] = field(default_factory=list)
 
     def fail(self, diagnostic: Diagnostic, source: dict[str, str], name: str | None) -> None:

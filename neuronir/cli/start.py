@@ -17,6 +17,11 @@ _INTERRUPTED = 128 + signal.SIGINT
 _ENDING = ("SIGTERM", "SIGHUP")
 
 
+def neuron_cache() -> int:
+    """Start neuron-cache."""
+    return _start("neuron_cache")
+
+
 def neuron_cc() -> int:
     """Start neuron-cc."""
     return _start("neuron_cc")

@@ -76,6 +76,24 @@ CODES: dict[str, tuple[str, str]] = {
         "--io-config or --input-shape is malformed or contradictory",
         "use NAME=1x128, or the JSON form in the message",
     ),
+    "NIR_CACHE001": ("a size is malformed", "write bytes, or a number with K, M, G or T"),
+    "NIR_CACHE002": (
+        "the URL of a cache cannot be opened",
+        "install neuronir[remote] and the package of the URL, or correct the URL",
+    ),
+    "NIR_CACHE003": ("there is no cache to work on", "name its folder or URL with --cache-dir"),
+    "NIR_CACHE004": (
+        "no entry of the cache, or more than one, begins with a name",
+        "use a name that neuron-cache list prints",
+    ),
+    "NIR_CACHE005": (
+        "entries of the cache are damaged",
+        "remove them with neuron-cache verify --remove",
+    ),
+    "NIR_CACHE006": (
+        "the cache cannot be read or changed",
+        "check its folder or URL, and the permissions",
+    ),
     "NIR_CMP001": (
         "the precision of a comparison is unknown",
         "use a precision that the message names",

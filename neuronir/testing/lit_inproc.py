@@ -28,6 +28,7 @@ _PROGRAMS = {
     "neuron-opt": "neuronir.cli.neuron_opt",
     "neuron-cc": "neuronir.cli.neuron_cc",
     "neuronx-cc": "neuronir.cli.neuronx_cc",
+    "neuron-cache": "neuronir.cli.neuron_cache",
     "neuron-check": "neuronir.cli.neuron_check",
     "neuron-sim": "neuronir.cli.neuron_sim",
 }

@@ -11,6 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = {
     "neuron-opt": "neuron_opt",
+    "neuron-cache": "neuron_cache",
     "neuron-cc": "neuron_cc",
     "neuron-check": "neuron_check",
     "neuronx-cc": "neuronx_cc",

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from neuronir import cache as cache_module
-from neuronir.cache import Cache, find_cache
+from neuronir.cache import Cache
 from neuronir.cache_entry import Hit
+from neuronir.cache_place import find_cache
 from neuronir.cli import neuronx_cc
 from neuronir.dialects.support.npz import npz_bytes
 from tests.driver.models import write_model
@@ -116,7 +117,7 @@ def test_broken_entry_is_replaced(
     assert hits(capsys) == 1
 
 
-def test_failure_is_not_kept(tmp_path: Path) -> None:
+def test_failure_of_a_frontend_is_not_kept(tmp_path: Path) -> None:
     bad = tmp_path / "bad.hlo"
     bad.write_text("HloModule m\n")
     arguments = ["compile", str(bad), *BASE, "--cache-dir", str(tmp_path / "cache")]

@@ -4,10 +4,11 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -112,9 +113,9 @@ def test_file_that_is_replaced_and_comes_back(
 def test_output_that_another_process_replaces(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put = Cache.put
 
-    def replace(cache: Cache, part: Path, entry: Path, messages: Sequence[tuple[int, str]]) -> None:
+    def replace(cache: Cache, part: Path, entry: Path, *rest: Any, **named: Any) -> None:
         (model.parent / "out.neff").write_bytes(b"of another process")
-        put(cache, part, entry, messages)
+        put(cache, part, entry, *rest, **named)
 
     with monkeypatch.context() as patch:
         patch.setattr(Cache, "put", replace)

@@ -32,6 +32,8 @@ LAYERS = (
         "neuronir.accuracy",
         "neuronir.cache",
         "neuronir.cache_entry",
+        "neuronir.cache_place",
+        "neuronir.cache_remote",
     ),
     ("neuronir.cli",),
     ("neuronir.torch", "neuronir.testing"),

@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Iterator
 
 from neuronir.cli import (
+    neuron_cache,
     neuron_cc_args,
     neuron_check,
     neuron_opt_args,
@@ -15,6 +16,7 @@ _PARSERS = {
     "neuronx-cc": neuronx_cc_args.build_parser,
     "neuron-cc": neuron_cc_args.build_parser,
     "neuron-check": neuron_check.build_parser,
+    "neuron-cache": neuron_cache.build_parser,
     "neuron-sim": neuron_sim_args.build_parser,
     "neuron-opt": neuron_opt_args.build_parser,
 }

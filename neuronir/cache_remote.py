@@ -1,0 +1,182 @@
+"""The cache in a place that fsspec opens by its URL: `s3://bucket/folder`, `gs://...`, `memory://`.
+
+An entry has the same two objects as one in a folder. `entry.json` is written last, so an entry
+without it does not exist yet; the digests in it refuse a model that was cut or replaced. Whoever
+may write to the place decides what its users run: an object has no owner that could be checked.
+"""
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from neuronir.cache import Entry, Key, key_of
+from neuronir.cache_entry import (
+    ABOUT,
+    LARGEST_ABOUT,
+    MODEL,
+    About,
+    Damaged,
+    Failed,
+    Found,
+    Hit,
+    Messages,
+    about_of,
+    found_of,
+    write_about,
+)
+from neuronir.dialects.support.errors import NeuronError
+
+_ROOT = Path()
+
+
+@dataclass(frozen=True)
+class RemoteCache:
+    """The cache below `root` of an fsspec file system. The paths of entries are relative to it."""
+
+    files: Any
+    root: str
+    url: str
+
+    @staticmethod
+    def at(url: str) -> "RemoteCache":
+        """The cache at a URL; NIR_CACHE002 if fsspec or the package of the URL is missing."""
+        try:
+            import fsspec
+        except ImportError as error:
+            raise NeuronError(
+                "NIR_CACHE002",
+                f"the cache '{url}' needs fsspec, which is not installed",
+                help="pip install 'neuronir[remote]'",
+            ) from error
+        try:
+            files, root = fsspec.core.url_to_fs(url)
+        # A file system's own package may raise anything when it is set up.
+        except Exception as error:
+            why = " ".join(str(error).split()) or type(error).__name__
+            raise NeuronError(
+                "NIR_CACHE002",
+                f"the cache '{url}' cannot be opened: {why}",
+                help="check the URL; s3:// needs s3fs, gs:// gcsfs, abfs:// adlfs",
+            ) from error
+        return RemoteCache(files, root.rstrip("/"), url)
+
+    def key(self, files: Mapping[str, str], options: Mapping[str, str]) -> Key:
+        """The key for these input files, by what each is for, and options.
+
+        Raises OSError where a file cannot be read or is not a regular file.
+        """
+        return key_of(_ROOT, files, options)
+
+    def get(self, entry: Path) -> Found | None:
+        """The contents of an entry; None where there is none. Its use is not marked: object stores
+        cannot do so without writing it again."""
+        about = self.about(entry)
+        if not isinstance(about, About):
+            return about
+        try:
+            with _own_errors():
+                return found_of(about, lambda: bytes(self.files.cat_file(self._at(entry, MODEL))))
+        except OSError as error:
+            return Damaged(str(error))
+        except MemoryError:
+            return Damaged("it does not fit into memory")
+
+    look = get
+
+    def about(self, entry: Path) -> About | Damaged | None:
+        """The description of an entry; its model is not read."""
+        try:
+            with _own_errors(), self.files.open(self._at(entry, ABOUT), "rb") as stream:
+                text = stream.read(LARGEST_ABOUT + 1)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            return Damaged(str(error))
+        if len(text) > LARGEST_ABOUT:
+            return Damaged(f"'{ABOUT}' is too large")
+        return about_of(text, entry.name)
+
+    @contextmanager
+    def part(self, entry: Path) -> Iterator[Path]:
+        """A folder on this computer in which to write MODEL of an entry, for `put`."""
+        with tempfile.TemporaryDirectory(prefix="neuronir-", ignore_cleanup_errors=True) as name:
+            yield Path(name)
+
+    def put(
+        self,
+        part: Path,
+        entry: Path,
+        messages: Messages,
+        *,
+        failure: Mapping[str, Any] | None = None,
+        label: Mapping[str, str] | None = None,
+    ) -> None:
+        """Upload a part as an entry; OSError where that fails. A failure replaces no model."""
+        stays = (Hit, Failed) if failure is not None else (Hit,)
+        if isinstance(self.get(entry), stays):
+            return
+        write_about(part, entry.name, messages, failure=failure, label=label)
+        with _own_errors():
+            for name in (MODEL, ABOUT):  # the description last: it makes the entry
+                if (part / name).exists():
+                    self.files.put_file(os.fspath(part / name), self._at(entry, name))
+
+    def entries(self) -> list[Entry]:
+        """All entries, the oldest first; OSError if they cannot be listed."""
+        sizes: dict[Path, int] = {}
+        times: dict[Path, float] = {}
+        with _own_errors():
+            self.files.invalidate_cache()
+            found = self.files.glob(f"{self.root}/neuronxcc-*/MODULE_*/*", detail=True)
+        for name, info in found.items():
+            version, entry, file = name.rsplit("/", 3)[1:]
+            path = _ROOT / version / entry
+            sizes[path] = sizes.get(path, 0) + int(info.get("size") or 0)
+            if file == ABOUT:
+                times[path] = _time_of(info)
+        return sorted(Entry(times.get(path, 0.0), path, size) for path, size in sizes.items())
+
+    def remove(self, entry: Path) -> None:
+        """Remove an entry, its description first: without it there is none.
+
+        Raises FileNotFoundError where there is none, OSError where it cannot be removed.
+        """
+        with _own_errors():
+            found = [self._at(entry, name) for name in (ABOUT, MODEL)]
+            found = [name for name in found if self.files.exists(name)]
+            if not found:
+                raise FileNotFoundError(2, "there is no such entry", entry.name)
+            for name in found:
+                self.files.rm_file(name)
+
+    def _at(self, entry: Path, file: str) -> str:
+        return f"{self.root}/{entry.as_posix()}/{file}"
+
+
+def _time_of(info: Mapping[str, Any]) -> float:
+    """When an object was written, as its file system says; 0 where it does not."""
+    for key in ("LastModified", "last_modified", "mtime", "updated", "created"):
+        value = info.get(key)
+        if isinstance(value, datetime):
+            return float(value.timestamp())
+        if isinstance(value, int | float):
+            return float(value)
+    return 0.0
+
+
+@contextmanager
+def _own_errors() -> Iterator[None]:
+    """Errors of a file system's own package as OSError."""
+    try:
+        yield
+    except (OSError, MemoryError):
+        raise
+    # There is no common class: each package lets through those of its client.
+    except Exception as error:
+        why = " ".join(str(error).split())
+        raise OSError(f"{type(error).__name__}: {why}") from error
