@@ -23,6 +23,8 @@ class Message:
     severity: Severity
     text: str
     location: SourceLocation | str | None = None
+    fault: bool = False
+    """Whether it is about a fault of the compiler, which `trying` passes on."""
 
     def render(self) -> str:
         """The message on one line, as `place: severity: text`."""
@@ -63,3 +65,21 @@ def handling(handler: Handler) -> Iterator[None]:
         yield
     finally:
         _handler.reset(token)
+
+
+def fault(text: str, *, location: SourceLocation | str | None = None) -> None:
+    """Emit a warning about a fault of the compiler that the result does not depend on."""
+    _handler.get()(Message("warning", text, location, fault=True))
+
+
+@contextmanager
+def trying() -> Iterator[None]:
+    """Drop the messages of this block, whose result may not be used, except faults."""
+    outer = _handler.get()
+
+    def receive(message: Message) -> None:
+        if message.fault:
+            outer(message)
+
+    with handling(receive):
+        yield

@@ -2,6 +2,10 @@
 
 The way from `hlo` to nc at once comes first. Phase `tiled` is tried where that way refuses the
 program, or where its time is far from the least time that the program can take.
+
+A way that is only tried cannot end a compile that another way does: where it fails by a fault of
+the compiler, a warning says so, with a reproducer, and the result of the other way stands. Where
+no way compiles the program, the fault ends the compile, whatever another way was refused for.
 """
 
 import re
@@ -12,8 +16,11 @@ from math import inf, prod
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
 
+from neuronir._xdsl import one_line
+from neuronir.diagnostics.diagnostic import Diagnostic
 from neuronir.dialects.nc.machine import Machine
-from neuronir.dialects.support.diagnostics import handling, remark
+from neuronir.dialects.support.diagnostics import fault, remark, trying
+from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.shapes import extents
 from neuronir.dialects.support.walking import walk, walk_in
 from neuronir.driver.pass_runner import RunFailure
@@ -95,13 +102,15 @@ def choose_middle(
         if time <= near_ns(module, machine) or sum(1 for _ in walk(module)) > most:
             return direct
     try:
-        with handling(lambda _: None), statistics.unrecorded():
+        with trying(), statistics.unrecorded():
             other, tiled = through_tiles(module, machine, compiled, tiling)
-    except RunFailure as failure:
-        if failure.internal or not any(code in failure.diagnostic.text for code in DECLARED):
-            raise
+    except Exception as error:
+        why = as_failure(error)
         if refused is not None:
-            raise refused from failure
+            if not _declared(why):
+                raise
+            raise refused from error
+        _tell(why, "compiled without phase tiled")
         return direct
     if time <= other:
         return direct
@@ -135,11 +144,12 @@ def through_tiles(
         pipelines = {"tiled": text}
         try:
             result = compiled(True, None if usual else pipelines)
-        except RunFailure as failure:
-            if failure.internal:
+        except Exception as error:
+            failed = as_failure(error)
+            if best is None and not _declared(failed):
                 raise
-            failed = failure
-            if TOO_LARGE not in failure.diagnostic.text:
+            _tell(failed, f"not compiled with tile-fuse{{room={room}}}")
+            if TOO_LARGE not in failed.diagnostic.text:
                 break
             continue
         time = _time(result, machine)
@@ -154,6 +164,27 @@ def through_tiles(
         return best
     assert failed is not None
     raise failed
+
+
+def as_failure(error: Exception) -> RunFailure:
+    """What a way failed by, as the failure of a pass."""
+    if isinstance(error, RunFailure):
+        return error
+    if isinstance(error, NeuronError):
+        return RunFailure(Diagnostic.from_error(error))
+    text = f"internal error: {type(error).__name__}: {one_line(str(error))}"
+    return RunFailure(Diagnostic("error", text), internal=True)
+
+
+def _declared(failure: RunFailure) -> bool:
+    """Whether a way does not take the program for a reason that the compiler knows of."""
+    return not failure.internal and any(code in failure.diagnostic.text for code in DECLARED)
+
+
+def _tell(failure: RunFailure, instead: str) -> None:
+    """Say that a way failed by a fault of the compiler, and what is done `instead`."""
+    if not _declared(failure):
+        fault(f"{failure.diagnostic.text}; {instead}", location=failure.diagnostic.location)
 
 
 def _time(result: "CompiledResult", machine: Machine) -> float:

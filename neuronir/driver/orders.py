@@ -8,7 +8,7 @@ from neuronir.dialects.nc.instruction import Program
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.ops import InstructionOp
 from neuronir.dialects.support.cloning import clone
-from neuronir.dialects.support.diagnostics import handling, remark
+from neuronir.dialects.support.diagnostics import fault, remark, trying
 from neuronir.dialects.support.walking import walk
 from neuronir.driver.pass_runner import RunFailure
 from neuronir.passes import statistics
@@ -28,6 +28,7 @@ def fastest_order(
 
     Each one is tried on a copy of `module`, which `compile_order` takes to a program; one that
     fails is no candidate, the first one stands where all do and where the module is too large.
+    An order that fails by a fault of the compiler is told in a warning.
     """
     if len(pipelines) == 1:
         return pipelines[0]
@@ -36,11 +37,14 @@ def fastest_order(
         remark(f"one order is tried, not {len(pipelines)}: the program has {size} instructions")
         return pipelines[0]
     best, least = pipelines[0], float("inf")
-    with handling(lambda _: None), statistics.unrecorded():
+    with trying(), statistics.unrecorded():
         for pipeline in pipelines:
             try:
                 program = compile_order(clone(module), pipeline)
-            except RunFailure:  # the error is shown where every order has it
+            except RunFailure as failure:  # a refusal is shown where every order has it
+                if failure.internal:
+                    found = failure.diagnostic
+                    fault(f"{found.text}; not ordered by {pipeline}", location=found.location)
                 continue
             time = simulate_timing(program, machine).total_ns
             if time < least:

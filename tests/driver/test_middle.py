@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,9 +11,10 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from neuronir.diagnostics.diagnostic import Diagnostic
 from neuronir.dialects.nc.machine import get_machine
+from neuronir.dialects.support.diagnostics import Message, handling
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.driver import CompiledResult, CompileOptions, compile_text, middle
-from neuronir.driver.middle import choose_middle, through_tiles
+from neuronir.driver.middle import as_failure, choose_middle, through_tiles
 from neuronir.driver.options import TILINGS
 from neuronir.driver.pass_runner import RunFailure
 from neuronir.passes.tile.lower_tile_to_nc import LowerTileToNc
@@ -155,13 +157,61 @@ def test_the_direct_way_stays_where_tiles_are_refused() -> None:
     assert not chosen.tiled
 
 
-@pytest.mark.parametrize("way", ["direct", "80"])
-def test_an_internal_error_is_none_to_fall_back_from(way: str) -> None:
+@pytest.mark.parametrize("refused", ["", "direct"])
+def test_an_internal_error_is_none_to_fall_back_from(refused: str) -> None:
+    """Neither one of the way without tiles, nor one of tiles where that way is refused."""
     module = compile_text(TURN, "trn1", replace(EXACT, compile_to="hlo")).module
     wrong = failure("NIR_NC010", internal=True)
+    failures: dict[object, RunFailure] = {"direct": wrong, "80": wrong}
+    if refused:
+        failures[refused] = failure("NCC_EOOM002")
     with pytest.raises(RunFailure) as raised:
-        choose_middle(module, get_machine("trn1"), Compiles({way: wrong}))
+        choose_middle(module, get_machine("trn1"), Compiles(failures))
     assert raised.value is wrong
+
+
+def fails(error: Exception) -> Compiles:
+    """Compiles without phase `tiled`, which raises."""
+
+    class Raises(Compiles):
+        def __call__(self, tiled: bool, pipelines: Mapping[str, str] | None = None) -> Any:
+            if tiled:
+                raise error
+            return super().__call__(tiled, pipelines)
+
+    return Raises({})
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        failure("NIR_NC010", internal=True),
+        RunFailure(Diagnostic("error", "no reason is declared")),
+        KeyError("encoder"),
+    ],
+)
+def test_a_fault_of_tiles_is_told_and_the_other_way_stands(error: Exception) -> None:
+    module = compile_text(TURN, "trn1", replace(EXACT, compile_to="hlo")).module
+    said: list[Message] = []
+    with handling(said.append):
+        chosen = choose_middle(module, get_machine("trn1"), fails(error))
+    assert not chosen.tiled
+    (told,) = [message for message in said if message.fault]
+    assert told.severity == "warning" and told.text.endswith("compiled without phase tiled")
+    assert as_failure(error).diagnostic.text in told.text
+
+
+def test_a_fault_of_other_tiles_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = compile_text(TURN, "trn1", replace(EXACT, compile_to="hlo")).module
+    monkeypatch.setattr(middle, "_time", lambda result, machine: 4e6)
+    ways = Compiles({"50": failure("NIR_NC010", internal=True)})
+    said: list[Message] = []
+    with handling(said.append):
+        _, chosen = through_tiles(module, get_machine("trn1"), ways)
+    assert chosen.tiled and ways.asked == ["80", "50"]
+    assert [m.text for m in said if m.fault] == [
+        "[NIR_NC010] no; not compiled with tile-fuse{room=50}"
+    ]
 
 
 def test_larger_programs_are_tried_where_they_are_far(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,13 +3,17 @@
 from pathlib import Path
 
 import pytest
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
 
 from neuronir.dialects.support.diagnostics import Message, handling
-from neuronir.driver import CompileOptions, compile_file, orders
+from neuronir.driver import CompileOptions, compile_file, compile_text, orders
 from neuronir.driver.phases import orders_of
 from neuronir.passes import statistics
+from neuronir.passes.nc.order import NcOrder
 from neuronir.targets.registry import get_target
 from neuronir.targets.simulator.timing import simulate_timing
+from tests.driver.models import DENSE
 
 MODEL = Path(__file__).parents[2] / "examples" / "bert_tiny.hlo"
 
@@ -56,3 +60,21 @@ def test_a_target_with_its_own_order_has_one() -> None:
     """Levels 1 and 2 try one order each; only the default pipeline has several."""
     target = get_target("trn1")
     assert [len(orders_of(target, level)) for level in (1, 2, 3)] == [1, 1, 3]
+
+
+def test_a_fault_of_one_order_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others are tried, and the user knows that one is missing."""
+    order, called = NcOrder.apply, [0]
+
+    def apply(self: NcOrder, ctx: Context, op: ModuleOp) -> None:
+        called[0] += 1
+        if called[0] == 2:
+            raise ValueError("planted")
+        order(self, ctx, op)
+
+    monkeypatch.setattr(NcOrder, "apply", apply)
+    said: list[Message] = []
+    with handling(said.append):
+        compile_text(DENSE, "trn1", CompileOptions(optlevel=3, reproducers=False))
+    (told,) = [message.text for message in said if message.fault]
+    assert "in pass 'nc-order': ValueError: planted; not ordered by nc-order{" in told

@@ -11,8 +11,10 @@ from dataclasses import dataclass
 import ml_dtypes
 import numpy as np
 
+from neuronir.diagnostics.diagnostic import Diagnostic
 from neuronir.dialects.hlo.interpreter_bounds import bounds
 from neuronir.dialects.hlo.interpreter_noise import noise
+from neuronir.dialects.support.diagnostics import Message, handling
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.driver.compiler import compile_text
 from neuronir.driver.options import CompileOptions
@@ -116,8 +118,11 @@ def execute(program: Program, configuration: Configuration) -> list[Array]:
         tiling=configuration.tiling,
         weights=program.weights(),
     )
-    with _quiet():
+    faults: list[Message] = []
+    with _quiet(), handling(lambda message: faults.append(message) if message.fault else None):
         compiled = compile_text(program.text(), configuration.target, options, name="second.hlo")
+    if faults:  # the program stands, and yet the compiler has failed
+        raise RunFailure(Diagnostic("error", faults[0].text), internal=True)
     assert compiled.program is not None
     args = program.arguments()
     inputs = sorted(
