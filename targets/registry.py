@@ -11,6 +11,8 @@ from typing import Any, Protocol, runtime_checkable
 
 from neuronir.dialects.nc.machine import Machine, register_machine
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.passes.hlo.legality import Legality, legality_of, register_legality
+from neuronir.targets.encoding.encoding import Encoding
 
 GROUP = "neuronir.targets"
 
@@ -25,7 +27,7 @@ class TargetLike(Protocol):
     """What every target has; programs may ask for more where they need it.
 
     `machine` is the machine description, `pipelines` maps a name to a pass string that
-    `neuron-opt -p` takes.
+    `neuron-opt -p` takes. A target may also have a `legality` and an `encoding` (`Target`).
     """
 
     @property
@@ -61,6 +63,20 @@ def is_ours(name: str) -> bool:
     return name in _OURS and name not in _extra
 
 
+def legality_for(target: TargetLike) -> Legality:
+    """What a target can compile: its own table, else the one that follows from its machine."""
+    own = getattr(target, "legality", None)
+    return own if isinstance(own, Legality) else legality_of(target.machine)
+
+
+def installed_encoding(target: str, format_: str) -> Encoding | None:
+    """The encoding of files of this format that a target has, None where none is known."""
+    if target not in list_targets():
+        return None
+    own = getattr(get_target(target), "encoding", None)
+    return own if isinstance(own, Encoding) and own.format == format_ else None
+
+
 def register_target(target: TargetLike) -> None:
     """Add a target for this process only (`neuron-opt --load FILE.py`, tests)."""
     if target.name in list_targets():
@@ -68,6 +84,7 @@ def register_target(target: TargetLike) -> None:
     _extra[target.name] = target
     if isinstance(target.machine, Machine):
         register_machine(target.machine)
+        register_legality(legality_for(target))
 
 
 def list_targets() -> list[str]:

@@ -1,33 +1,26 @@
-"""What a target is: a machine, its pipelines and what its encoder needs to know."""
+"""What a target is: a machine, what it can compile, its pipelines and its encoding."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from neuronir.dialects.nc.machine import Machine
-
-
-@dataclass(frozen=True)
-class EncoderOptions:
-    """How programs of a target are encoded.
-
-    `unroll_loops`: loops and calls are written out, for machines without control flow.
-    `encoding` names the instruction encoding, and `version` its version.
-    """
-
-    encoding: str = "neuronir"
-    version: int = 1
-    unroll_loops: bool = False
+from neuronir.passes.hlo.legality import Legality
+from neuronir.targets.encoding.encoding import Encoding
 
 
 @dataclass(frozen=True)
 class Target:
     """A compile target, found by name through the entry points `neuronir.targets`.
 
-    `pipelines` maps a name ("default", ...) to a pass string that `neuron-opt -p` takes.
+    `pipelines` maps a phase ("hlo", "virtual", ...) or another name to a pass string that
+    `neuron-opt -p` takes; phases without one have the passes that all targets share. `legality` is
+    the table of what can be compiled, and `encoding` the encoding of the instructions; without
+    them both follow from the machine (`legality_of`, `encoding_for`).
     """
 
     name: str
     machine: Machine
     description: str
     pipelines: Mapping[str, str] = field(default_factory=dict)
-    encoder: EncoderOptions = EncoderOptions()
+    legality: Legality | None = None
+    encoding: Encoding | None = None

@@ -11,6 +11,8 @@ from importlib.metadata import entry_points
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.identity import by_identity
 
+_COMPUTE = frozenset({"PE", "ACT", "DVE", "POOL"})
+
 
 @dataclass(frozen=True)
 class Machine:
@@ -101,7 +103,7 @@ class Machine:
     activations: frozenset[str]
     gather_in_dma: bool
     dma_casts: bool
-    has_pool: bool
+    engines: frozenset[str]  # Engine names of the compute engines: of PE, ACT, DVE, POOL
     peak_flops_bf16: float
     peak_flops_fp32: float
     provenance: Mapping[str, str]
@@ -115,8 +117,15 @@ class Machine:
         for key, text in self.provenance.items():
             if text.split(":")[0] not in ("public", "inferred", "assumed", "fitted"):
                 raise ValueError(f"{self.name}.{key}: provenance must begin with its class")
+        if unknown := self.engines - _COMPUTE:
+            raise ValueError(f"{self.name}: there is no engine {', '.join(sorted(unknown))}")
         if self.psum_partition_bytes % self.psum_bank_bytes:
             raise ValueError(f"{self.name}: PSUM is not a whole number of banks")
+
+    @property
+    def has_pool(self) -> bool:
+        """Whether there is a GpSimd engine."""
+        return "POOL" in self.engines
 
     @property
     def psum_banks(self) -> int:
@@ -204,17 +213,21 @@ def register_machine(machine: Machine) -> None:
     _MACHINES[machine.name] = machine
 
 
+def installed_target(name: str) -> object | None:
+    """What the entry point `neuronir.targets` of that name loads; None where there is none."""
+    entries = (entry for entry in entry_points(group="neuronir.targets") if entry.name == name)
+    return next((entry.load() for entry in entries), None)
+
+
 def get_machine(name: str) -> Machine:
     """The machine of that name; loads the targets' entry points when it is not known yet.
 
     Raises NeuronError NIR_TGT001 where there is none.
     """
     if name not in _MACHINES:
-        for entry in entry_points(group="neuronir.targets"):
-            if entry.name == name:
-                machine = getattr(entry.load(), "machine", None)
-                if isinstance(machine, Machine) and name not in _MACHINES:
-                    register_machine(machine)
+        machine = getattr(installed_target(name), "machine", None)
+        if isinstance(machine, Machine) and name not in _MACHINES:
+            register_machine(machine)
     if name not in _MACHINES:
         known = sorted(set(_MACHINES) | {e.name for e in entry_points(group="neuronir.targets")})
         raise NeuronError(

@@ -44,8 +44,8 @@ def violations(i: Instruction, m: Machine) -> Iterator[str]:
         yield f"{i.engine.name.lower()} cannot run {i.opcode}; {allowed} can"
     if i.opcode in ("barrier", "register_load"):
         return
-    if i.engine == Engine.POOL and not m.has_pool:
-        yield f"{m.name} has no pool engine"
+    if _lacks(m, i.engine):
+        yield f"{m.name} has no {i.engine.name.lower()} engine"
     if i.engine.is_dma and i.engine - Engine.DMA0 >= m.dma_queues:
         yield f"queue {i.engine.name.lower()} is beyond the {m.dma_queues} DMA queues of {m.name}"
     for role, ap, write in _operands(i):
@@ -56,6 +56,11 @@ def violations(i: Instruction, m: Machine) -> Iterator[str]:
         yield from _tensor_engine(i, m)
     else:
         yield from _vector(i, m)
+
+
+def _lacks(m: Machine, engine: Engine) -> bool:
+    """Whether an engine is one that computes, and `m` is without it."""
+    return engine < Engine.SP and engine.name not in m.engines
 
 
 def _operands(i: Instruction) -> Iterator[tuple[str, AccessPattern, bool]]:
@@ -107,8 +112,8 @@ def _transfer(i: Instruction, m: Machine) -> Iterator[str]:
     if i.trigger not in triggers:
         allowed = ", ".join(e.name.lower() for e in triggers)
         yield f"{i.trigger.name.lower()} cannot start {i.opcode}; {allowed} can"
-    elif i.trigger == Engine.POOL and not m.has_pool:
-        yield f"{m.name} has no pool engine to start a transfer"
+    elif _lacks(m, i.trigger):
+        yield f"{m.name} has no {i.trigger.name.lower()} engine to start a transfer"
     dst, src = i.dst[0], i.src[0]
     if dst is None or src is None:
         return

@@ -18,13 +18,12 @@ from neuronir.driver.options import CompileOptions
 from neuronir.driver.pass_runner import RunFailure
 from neuronir.driver.phases import pipeline_of
 from neuronir.frontends.models import kind_of_framework
-from neuronir.passes.hlo.legality import legality
 from neuronir.passes.hlo.narrow_int64 import TooWide
 from neuronir.passes.hlo.support.walk import entry
 from neuronir.passes.hlo.verify_supported import find_problems, program_ops
 from neuronir.pipeline import parse_pipeline
 from neuronir.registry import Registry
-from neuronir.targets.registry import get_target
+from neuronir.targets.registry import get_target, legality_for
 
 _DECIDE_NOTHING = frozenset(
     (
@@ -180,5 +179,5 @@ def _problems(
         own = clone(module) if target != targets[-1] else module
         for one in passes[target][len(shared) :]:
             one.apply(ctx, own)
-        for op, problem in find_problems(own, legality(target)):
+        for op, problem in find_problems(own, legality_for(get_target(target))):
             yield target, op, f"[{problem.code}] {problem.reason}"

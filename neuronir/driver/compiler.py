@@ -39,6 +39,7 @@ from neuronir.driver.timer import Timer
 from neuronir.driver.weights import bind_weights, entry_function
 from neuronir.frontends.graph.module import INPUT_NAMES, OUTPUT_NAMES
 from neuronir.frontends.models import Model, kind_of_framework, named_values
+from neuronir.passes.hlo.legality import register_legality
 from neuronir.passes.hlo.narrow_int64 import INPUT_RANGES, WIDE_INPUTS, WIDE_OUTPUTS
 from neuronir.passes.hlo.support.values import element, is_tensor
 from neuronir.passes.nc.borders import Borders
@@ -46,7 +47,7 @@ from neuronir.pipeline import parse_pipeline
 from neuronir.registry import Registry
 from neuronir.targets.encoding.encoding import check_registers
 from neuronir.targets.encoding.from_ir import program_from_module
-from neuronir.targets.registry import TargetLike, get_target
+from neuronir.targets.registry import TargetLike, get_target, legality_for
 from neuronir.version import __version__
 
 PHASE_ATTRIBUTE = "neuronir.phase"
@@ -119,7 +120,8 @@ class _Compile:
                 help="the machine of a target must have the name of the target",
             )
         self.check_precision()
-        register_machine(target.machine)  # passes find it by name
+        register_machine(target.machine)  # passes find both by name
+        register_legality(legality_for(target))
         self.registry = Registry.discover()
         self.timer = Timer()
         self.borders = Borders()

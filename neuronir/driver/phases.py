@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.driver.precision import EXACT, multiplies_fp32, without_fp32
 from neuronir.passes.pipelines import to_target
-from neuronir.targets.registry import TargetLike
+from neuronir.targets.registry import TargetLike, legality_for
 
 PHASES = ("parsed", "hlo", "tiled", "virtual", "ordered", "allocated", "synchronised", "binary")
 """The phases in order; `tiled` is left out where a program goes from hlo to nc at once."""
@@ -64,14 +64,15 @@ def pipeline_of(
     text = target.pipelines.get(phase)
     if phase == "hlo":
         if text is None:
+            table = legality_for(target)
             text = to_target(
                 target.name,
                 auto_cast=cast,
                 cast_type=cast_type,
                 relayout=relayout,
-                gathers=target.machine.gather_in_dma,
-                integers=target.machine.has_pool,
-                scans=target.machine.generation >= 2,
+                gathers=table.addresses,
+                integers=table.integers,
+                scans=table.scans,
             )
         else:
             text = _with_precision(text, cast, cast_type, relayout)

@@ -10,7 +10,7 @@ from neuronir.dialects.support.output import atomic_write
 from neuronir.driver.dumps import ir_text
 from neuronir.driver.timer import Timer
 from neuronir.registry import Registry
-from neuronir.targets.encoding.encoding import Encoding
+from neuronir.targets.encoding.encoding import Encoding, encoding_for
 from neuronir.targets.neff.writer import write_neff
 from neuronir.targets.registry import TargetLike
 from neuronir.version import __version__
@@ -45,7 +45,6 @@ class CompiledResult:
 
 
 def encoding_of(target: TargetLike) -> Encoding:
-    """The instruction encoding of a target: its own `encoder` options, else by its machine."""
-    encoder = getattr(target, "encoder", None)
-    unroll = getattr(encoder, "unroll_loops", not target.machine.has_control_flow)
-    return Encoding(target.name, control_flow=not unroll)
+    """The instruction encoding of a target: its own, else the one that its machine has."""
+    own = getattr(target, "encoding", None)
+    return own if isinstance(own, Encoding) else encoding_for(target.machine)

@@ -1,4 +1,4 @@
-"""What a target can compile: opcodes, element types and forms, as tables that targets register."""
+"""What a target can compile: opcodes, element types and forms, as a table of the target."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 from xdsl.dialects.builtin import ComplexType, TensorType, TupleType
 from xdsl.ir import Attribute, Operation
 
+from neuronir.dialects.nc.data_types import element_type_of
+from neuronir.dialects.nc.enums import DType
+from neuronir.dialects.nc.machine import Machine, get_machine, installed_target
 from neuronir.dialects.support.dtypes import byte_size, hlo_name, is_float, is_integer
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.hlo.counted_loop import counted_loop
@@ -37,6 +40,8 @@ class Legality:
     """Whether loops of a known number of rounds stay loops; otherwise all are unrolled."""
     integers: bool = True
     """Whether an engine computes 32-bit integers; otherwise all arithmetic is in fp32."""
+    scans: bool = True
+    """Whether an engine computes recurrences along a row; otherwise their loops are unrolled."""
     _judged: dict[int, tuple[Attribute, Problem | None]] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )
@@ -203,21 +208,35 @@ _OTHERS = (
     "reverse scatter slice transpose tuple while"
 )
 
-TRN1 = Legality(
-    "trn1",
-    frozenset((_ELEMENTWISE + " " + _OTHERS + " sort topk").split()),
-    frozenset("pred s8 s16 s32 s64 u8 u16 u32 f16 bf16 f32 f8e4m3 f8e5m2 f8e3m4".split()),
-)
-INF1 = Legality(
-    "inf1",
-    frozenset((_ELEMENTWISE + " " + _OTHERS).split()) - {"remainder"},
-    frozenset("pred s8 s16 s32 s64 u8 u16 u32 f16 bf16 f32".split()),
-    addresses=False,
-    loops=False,
-    integers=False,
-)
+_ROWS = frozenset({"sort", "topk"})
+"""Rows are sorted by engines that compute integers and addresses."""
+_WHOLE_NUMBERS = frozenset({"remainder"})
 
-_TABLES: dict[str, Legality] = {table.target: table for table in (TRN1, INF1)}
+
+def legality_of(machine: Machine) -> Legality:
+    """The table that follows from a machine description: the rules of lower-hlo-to-nc, as far as
+    the engines, the transfers and the data types of the machine allow them."""
+    opcodes = frozenset((_ELEMENTWISE + " " + _OTHERS).split())
+    if not machine.has_pool:
+        opcodes -= _WHOLE_NUMBERS
+    elif machine.gather_in_dma:
+        opcodes |= _ROWS
+    held = {hlo_name(element_type_of(DType[name])) for name in machine.dtypes - _NO_ARRAYS}
+    return Legality(
+        machine.name,
+        opcodes,
+        frozenset(held | {"pred", "s64"}),
+        addresses=machine.gather_in_dma,
+        loops=machine.has_control_flow,
+        integers=machine.has_pool,
+        scans=machine.generation >= 2,
+    )
+
+
+_NO_ARRAYS = frozenset({"TF32", "F32R", "BOOL"})
+"""Types of operands only; booleans are `pred`."""
+
+_TABLES: dict[str, Legality] = {}
 
 
 def register_legality(table: Legality) -> None:
@@ -226,12 +245,7 @@ def register_legality(table: Legality) -> None:
 
 
 def legality(target: str) -> Legality:
-    """The table of a target."""
-    table = _TABLES.get(target)
-    if table is None:
-        raise NeuronError(
-            "NIR_PASS_OPTION",
-            f"hlo-verify-supported: no legality table for target '{target}'",
-            help="known targets: " + ", ".join(sorted(_TABLES)),
-        )
-    return table
+    """The table of a target: the one that is registered, else `legality` of the installed target of
+    that name, else what follows from its machine. NIR_TGT001 where there is no such target."""
+    table = _TABLES.get(target) or getattr(installed_target(target), "legality", None)
+    return table if isinstance(table, Legality) else legality_of(get_machine(target))

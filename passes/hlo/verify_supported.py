@@ -8,10 +8,11 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
+from neuronir.dialects.nc.machine import get_machine
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.location import file_line_col, framework_name, source_name
 from neuronir.dialects.support.walking import ops_of
-from neuronir.passes.hlo.legality import Legality, Problem, legality
+from neuronir.passes.hlo.legality import Legality, Problem, legality, legality_of
 from neuronir.passes.hlo.ranges.fp32 import inexact, integer_ranges
 from neuronir.passes.hlo.support.walk import functions
 from neuronir.passes.statistics import record
@@ -57,6 +58,13 @@ def find_problems(module: ModuleOp, table: Legality) -> list[tuple[Operation, Pr
     return found
 
 
+def _help(table: Legality) -> str:
+    """Where the supported operators are listed, or which they are where a target has fewer."""
+    if table.opcodes >= legality_of(get_machine(table.target)).opcodes:
+        return "neuronx-cc list-operators --framework XLA prints the supported operators"
+    return f"{table.target} supports {', '.join(sorted(table.opcodes))}"
+
+
 _INEXACT = (
     "{} computes integers in fp32, which is exact up to 2^24, and its operands or results may be "
     "larger"
@@ -89,5 +97,5 @@ class HloVerifySupportedPass(ModulePass):
             problem.code,
             f"{len(problems)} {noun} not supported by {self.target}:\n" + "\n".join(lines),
             location=file_line_col(first),
-            help="neuronx-cc list-operators --framework XLA prints the supported operators",
+            help=_help(table),
         )

@@ -39,10 +39,13 @@ def choose_triggers(block: Block, machine: Machine, queues: QueueAllotter) -> No
             moved_ns += spent.dma_load_ns / machine.dma_engines
             if done.engine in LOADS and done.stream is Engine.SP:
                 arrays.setdefault(_array(op), []).append(op)
+    helpers = [
+        e for e, queue in _HELPERS.items() if e.name in machine.engines and _there(queue, machine)
+    ]
     bound = max(moved_ns, *(time for engine, time in busy.items() if engine is not Engine.SP))
-    for loads in sorted(arrays.values(), key=len, reverse=True):
+    for loads in sorted(arrays.values(), key=len, reverse=True) if helpers else ():
         time = len(loads) * machine.dma_trigger_ns
-        helper = min(_HELPERS, key=lambda e: (busy[e], e))
+        helper = min(helpers, key=lambda e: (busy[e], e))
         queue = _HELPERS[helper]
         if busy[Engine.SP] <= bound or queues.owners.setdefault(queue, helper) is not helper:
             break
@@ -54,6 +57,11 @@ def choose_triggers(block: Block, machine: Machine, queues: QueueAllotter) -> No
         busy[Engine.SP] -= time
         bound = max(bound, busy[helper])
         record("nc-order", f"loads that {helper.name} starts", len(loads))
+
+
+def _there(queue: Engine, machine: Machine) -> bool:
+    """Whether a machine has a DMA queue."""
+    return queue - Engine.DMA0 < machine.dma_queues
 
 
 def _array(op: InstructionOp) -> SSAValue | str:

@@ -12,16 +12,22 @@ from neuronir.targets.encoding.flatten import flatten
 from neuronir.targets.encoding.stream import decode_engine, encode_engine
 
 MAX_INSTRUCTIONS = 5_000_000
+SHARED = "neuronir"
+"""The format of instruction files that all targets can use (docs/neff.md)."""
 
 
 @dataclass(frozen=True)
 class Encoding:
-    """An instruction encoding: its name, and whether streams may hold loops, calls, registers."""
+    """An instruction encoding: its name, and whether streams may hold loops, calls, registers.
+
+    A target with files of its own overrides `encode` and `decode`, and gives them a `format`.
+    """
 
     name: str
     control_flow: bool
     max_instructions: int = MAX_INSTRUCTIONS
     version: int = ENCODING_VERSION
+    format: str = SHARED
 
     def legalise(self, program: Program) -> Program:
         """`program` in a form that the machine can run: unrolled where there is no control flow.
@@ -56,6 +62,12 @@ class Encoding:
             )
             for engine in engines
         }
+
+    def decode(
+        self, files: dict[Engine, bytes], functions: list[str]
+    ) -> dict[str, dict[Engine, list[Item]]]:
+        """The streams that `encode` wrote, by function; DecodeError where a file is malformed."""
+        return decode_streams(files, functions)
 
 
 def decode_streams(

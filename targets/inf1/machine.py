@@ -106,7 +106,7 @@ PROVENANCE: dict[str, str] = {
     "activations": _V2,
     "gather_in_dma": "inferred: software descriptors are made by GpSimd, which v1 lacks",
     "dma_casts": "public: aws-neuron-sdk work-with-neff-files (no DMA compute on Inf1)",
-    "has_pool": "public: aws-neuron-sdk neuron-core-v1 (three engines)",
+    "engines": "public: aws-neuron-sdk neuron-core-v1 (three engines)",
     "peak_flops_bf16": "inferred: 128 x 64 x 2 x 1.0 GHz; published as 16e12",
     "peak_flops_fp32": "public: aws-neuron-sdk mixed-precision (no fp32 matmul on v1)",
 }
@@ -191,7 +191,7 @@ INF1 = Machine(
     activations=ACTIVATIONS,
     gather_in_dma=False,
     dma_casts=False,
-    has_pool=False,
+    engines=frozenset({"PE", "ACT", "DVE"}),
     peak_flops_bf16=2.0 * 128 * 64 * 1.0e9,
     peak_flops_fp32=0.0,
     provenance=PROVENANCE,

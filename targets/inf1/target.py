@@ -1,12 +1,15 @@
-"""The Inf1 target."""
+"""The Inf1 target.
+
+NeuronCore-v1's sequencers run straight-line streams (assumed: no public source shows loops or
+registers), so its encoding has no control flow: loops and calls are unrolled, and addresses in
+registers are refused. That follows from the machine description.
+"""
 
 from neuronir.targets.inf1.machine import INF1
-from neuronir.targets.target import EncoderOptions, Target
+from neuronir.targets.target import Target
 
 TARGET = Target(
     name="inf1",
     machine=INF1,
     description="NeuronCore-v1 of Inferentia (Inf1), one core; most of its geometry is assumed",
-    pipelines={},
-    encoder=EncoderOptions(unroll_loops=True),
 )

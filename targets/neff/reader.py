@@ -2,14 +2,15 @@
 
 import mmap
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import BinaryIO
 
 from neuronir.dialects.nc.enums import Engine
-from neuronir.dialects.nc.instruction import Program
+from neuronir.dialects.nc.instruction import Item, Program
 from neuronir.dialects.support.output import Buffer, input_error
 from neuronir.targets.encoding.codec import DecodeError
-from neuronir.targets.encoding.encoding import decode_streams
+from neuronir.targets.encoding.encoding import SHARED, decode_streams
 from neuronir.targets.neff.archive import read_archive
 from neuronir.targets.neff.check import check_program
 from neuronir.targets.neff.header import HEADER_SIZE, Header, invalid, unpack_header
@@ -19,6 +20,10 @@ from neuronir.targets.neff.schema import (
     variable_from,
 )
 from neuronir.targets.neff.writer import FORMAT, FORMAT_VERSION, SUBGRAPH
+from neuronir.targets.registry import installed_encoding
+
+Decoder = Callable[[dict[Engine, bytes], list[str]], dict[str, dict[Engine, list[Item]]]]
+"""Instruction files and the names of functions to their streams."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +98,19 @@ def _member(members: dict[str, memoryview], name: str, path: str | None) -> byte
     return bytes(members[name])
 
 
+def _decoder(top: Record, path: str | None) -> Decoder:
+    """What reads the instruction files: of a format that is not ours, the target's encoding."""
+    format_ = top.record("encoding").value.get("format", SHARED)
+    if format_ == SHARED:
+        return decode_streams
+    machine = top.text("machine")
+    encoding = installed_encoding(machine, str(format_))
+    if encoding is None:
+        reason = f"its instructions are in the format '{format_}', which no installed target has"
+        raise invalid(7, f"{reason}; install the package of target '{machine}'", path)
+    return encoding.decode
+
+
 def _program(
     top: Record, definition: Record, members: dict[str, memoryview], path: str | None
 ) -> Program:
@@ -110,7 +128,7 @@ def _program(
         if name in members:
             files[engine] = bytes(members[name])
     try:
-        streams = decode_streams(files, functions)
+        streams = _decoder(top, path)(files, functions)
     except DecodeError as error:
         raise invalid(7, str(error), path) from error
     return Program(

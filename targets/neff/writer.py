@@ -18,7 +18,7 @@ from neuronir.dialects.support.output import (
     atomic_write,
     buffers_of,
 )
-from neuronir.targets.encoding.encoding import Encoding
+from neuronir.targets.encoding.encoding import SHARED, Encoding
 from neuronir.targets.neff.archive import write_archive
 from neuronir.targets.neff.header import BUILD_PREFIX, HEADER_SIZE, Header, header_name
 from neuronir.targets.neff.schema import (
@@ -81,6 +81,7 @@ def _pieces(
                 "name": encoding.name,
                 "version": encoding.version,
                 "control_flow": encoding.control_flow,
+                **({} if encoding.format == SHARED else {"format": encoding.format}),
             },
             "entry": program.entry,
             "functions": list(program.streams),

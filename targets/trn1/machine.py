@@ -124,7 +124,7 @@ PROVENANCE: dict[str, str] = {
     "activations": "public: aws-neuron-sdk nki.api.shared",
     "gather_in_dma": "public: aws-neuron-sdk nki-dge (software descriptors on v2)",
     "dma_casts": "public: aws-neuron-sdk work-with-neff-files",
-    "has_pool": _ARCH,
+    "engines": _ARCH,
     "peak_flops_bf16": "inferred: 128 x 128 x 2 x 2.8 GHz; published as 92e12",
     "peak_flops_fp32": "inferred: a quarter of bf16; published as 23e12",
 }
@@ -212,7 +212,7 @@ TRN1 = Machine(
     activations=ACTIVATIONS,
     gather_in_dma=True,
     dma_casts=True,
-    has_pool=True,
+    engines=frozenset({"PE", "ACT", "DVE", "POOL"}),
     peak_flops_bf16=2.0 * 128 * 128 * 2.8e9,
     peak_flops_fp32=0.5 * 128 * 128 * 2.8e9,
     provenance=PROVENANCE,

@@ -35,7 +35,7 @@ def test_the_plugin_is_listed(plugin: tuple[Path, dict[str, str]]) -> None:
 
     assert "outoftree:\n  toy-lower-scale  Replace toy.scale" in ask("--list-passes")
     assert "outoftree:\n  toy\n" in ask("--list-dialects")
-    assert "@toy1:hlo = toy-lower-scale,hlo-inline," in ask("--list-pipelines")
+    assert "@slow1:hlo = toy-lower-scale,hlo-inline," in ask("--list-pipelines")
 
 
 def test_stock_xdsl_opt_runs_the_pass(plugin: tuple[Path, dict[str, str]]) -> None:
@@ -66,8 +66,8 @@ def test_the_whole_compiler_takes_the_target(plugin: tuple[Path, dict[str, str]]
         return subprocess.check_output(command, env=environment, text=True, timeout=120)
 
     model = str(examples / "bert_tiny.hlo")
-    options = ["--framework", "XLA", "--target", "toy1", "--output", str(binary)]
+    options = ["--framework", "XLA", "--target", "slow1", "--output", str(binary)]
     run("neuronx_cc", "compile", model, *options)
     files = ["--inputs", str(examples / "bert_tiny_inputs.npz"), "--outputs", str(outputs)]
     expected = ["--expect", str(examples / "bert_tiny_expected.npz")]
-    assert "toy1" in run("neuron_sim", "run", str(binary), *files, *expected)
+    assert "slow1" in run("neuron_sim", "run", str(binary), *files, *expected)

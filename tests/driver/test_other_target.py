@@ -1,5 +1,6 @@
 """A target of another package compiles and runs like ours."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,11 +10,13 @@ import pytest
 from neuronir.cli import neuron_sim
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.driver import CompileOptions, compile_file, compile_text
+from neuronir.driver.pass_runner import RunFailure
 from neuronir.passes.pipelines import PIPELINES
 from neuronir.targets import registry
+from neuronir.targets.encoding.encoding import Encoding
 from neuronir.targets.neff.reader import read_neff
 from neuronir.targets.simulator.functional import run
-from neuronir.targets.target import EncoderOptions, Target
+from neuronir.targets.target import Target
 from neuronir.targets.trn1 import TARGET as TRN1
 from tests.driver.models import DENSE, dense_arguments, dense_result, write_model
 
@@ -26,7 +29,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Target:
         machine=replace(TRN1.machine, name="slow1", pe_ghz=0.1),
         description="a test",
         pipelines={"hlo": f"{PIPELINES['hlo-simplify']},hlo-auto-cast"},
-        encoder=EncoderOptions(unroll_loops=True),
+        encoding=Encoding("slow1", control_flow=False),
     )
     monkeypatch.setattr(registry, "_extra", {})
     registry.register_target(target)
@@ -49,3 +52,57 @@ def test_the_machine_bears_the_name_of_its_target(slow: Target) -> None:
     registry.register_target(replace(slow, name="slow2"))
     with pytest.raises(NeuronError, match="must have the name of the target"):
         compile_text(DENSE, "slow2")
+
+
+@pytest.fixture
+def numbers(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Target]:
+    """Makes targets that are trn1 with other numbers, and nothing else."""
+    monkeypatch.setattr(registry, "_extra", {})
+
+    def make(name: str, **changes: float) -> Target:
+        machine = replace(TRN1.machine, name=name, **changes)  # type: ignore[arg-type]
+        registry._extra.pop(name, None)
+        registry.register_target(target := Target(name, machine, "a test"))
+        return target
+
+    return make
+
+
+def test_a_target_of_other_numbers_needs_no_more(numbers: Callable[..., Target]) -> None:
+    """The pipelines, legality and encoding that it has follow from its machine."""
+    target = numbers("half1", pe_ghz=TRN1.machine.pe_ghz / 2)
+    table = registry.legality_for(target)
+    assert table == replace(registry.legality_for(TRN1), target="half1")
+    program = compile_text(DENSE, "half1").program
+    assert program is not None and program.machine == "half1"
+    (output,) = run(program, dense_arguments(), target.machine).outputs
+    assert np.abs(output - dense_result()).max() < 0.1
+    with pytest.raises(RunFailure, match="data type f64 is not supported"):
+        compile_text(DENSE.replace("f32", "f64"), "half1", CompileOptions(compile_to="hlo"))
+
+
+def test_what_is_remembered_depends_on_numbers_and_not_on_names(
+    numbers: Callable[..., Target],
+) -> None:
+    """The same numbers by another name give the same program, other numbers by the same name
+    what they give by a new one: also where a search has seen the name before."""
+    product = """HloModule m
+ENTRY e {
+  x = bf16[2048,2048] parameter(0)
+  w = bf16[2048,2048] parameter(1)
+  ROOT y = bf16[2048,2048] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+}
+"""
+
+    def streams(name: str) -> object:
+        program = compile_text(product, name, CompileOptions(tiling="never")).program
+        assert program is not None
+        return program.streams
+
+    small = {"sbuf_usable_partition_bytes": 32 * 1024}
+    numbers("same1")
+    first = streams("trn1")
+    assert streams("same1") == first
+    numbers("same1", **small)
+    numbers("other1", **small)
+    assert streams("same1") == streams("other1") != first

@@ -26,7 +26,7 @@ from neuronir.dialects.support.errors import NeuronError
 from neuronir.frontends.onnx.graphs import subgraphs
 from neuronir.frontends.onnx.node import type_of
 from neuronir.frontends.onnx.unsupported import NOT_SUPPORTED, operators_used
-from neuronir.passes.hlo.legality import TRN1
+from neuronir.passes.hlo.legality import legality
 
 Array = NDArray[Any]
 RANDOM = frozenset(("Bernoulli", "Multinomial", "RandomNormalLike", "RandomUniformLike"))
@@ -109,7 +109,7 @@ def _held(number: int) -> bool:
     except NeuronError:
         return False
     wide = isinstance(type_, IntegerType) and type_.width.data == 64
-    return wide or hlo_name(type_) in TRN1.element_types
+    return wide or hlo_name(type_) in legality("trn1").element_types
 
 
 def _types(model: onnx.ModelProto) -> set[int]:

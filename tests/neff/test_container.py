@@ -14,13 +14,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuronir.dialects.nc.instruction import Affine, Call, Program, Variable
+from neuronir.dialects.nc.machine import get_machine
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.output import Stream
-from neuronir.targets.inf1.encoding import ENCODING as INF1
+from neuronir.targets.encoding.encoding import encoding_for
 from neuronir.targets.neff.header import Header, header_name
 from neuronir.targets.neff.reader import load_neff, parse_neff, read_neff
 from neuronir.targets.neff.writer import neff_header, neff_pieces, write_neff
 from tests.neff.programs import copy_program, programs
+
+INF1 = encoding_for(get_machine("inf1"))
 
 
 def as_bytes(program: Program) -> bytes:

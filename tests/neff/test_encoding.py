@@ -15,14 +15,16 @@ from neuronir.dialects.nc.instruction import (
     Loop,
     Program,
 )
+from neuronir.dialects.nc.machine import get_machine
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.targets.encoding.codec import DecodeError
 from neuronir.targets.encoding.disassembler import disassemble
-from neuronir.targets.encoding.encoding import decode_streams
+from neuronir.targets.encoding.encoding import decode_streams, encoding_for
 from neuronir.targets.encoding.stream import decode_engine
-from neuronir.targets.inf1.encoding import ENCODING as INF1
-from neuronir.targets.trn1.encoding import ENCODING as TRN1
 from tests.neff.programs import copy_program, programs
+
+TRN1 = encoding_for(get_machine("trn1"))
+INF1 = encoding_for(get_machine("inf1"))
 
 
 @given(programs())

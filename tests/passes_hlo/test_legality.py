@@ -4,9 +4,10 @@ import pytest
 
 from neuronir.driver import CompileOptions, compile_text
 from neuronir.driver.pass_runner import RunFailure
-from neuronir.passes.hlo.legality import CHECKS, INF1, TRN1, Legality
+from neuronir.passes.hlo.legality import CHECKS, Legality, legality
 from neuronir.passes.lowering.function import RULES
 
+TABLES = [legality("trn1"), legality("inf1")]
 NO_RULE = {"constant", "tuple", "get_tuple_element", "return"}
 """What holds a program together, and needs no instruction."""
 REFUSED = {"while", "custom_call"}
@@ -15,7 +16,9 @@ MEANT = {"sort", "topk"}
 """What stays as the meaning of a composite of rows, which has a rule, and nowhere else."""
 
 
-@pytest.mark.parametrize("table", [TRN1, INF1], ids=lambda table: table.target)
+@pytest.mark.parametrize(
+    "table", [legality("trn1"), legality("inf1")], ids=lambda table: table.target
+)
 def test_legal_opcodes_have_a_rule(table: Legality) -> None:
     judged = table.opcodes - NO_RULE - REFUSED - MEANT
     assert {name for name in judged if f"hlo.{name}" not in RULES} == set()

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from neuronir.dialects.nc.machine import get_machine
+from neuronir.driver.result import encoding_of
 from neuronir.targets.machine_doc import machine_markdown
 from neuronir.targets.registry import get_target
 from neuronir.targets.target import Target
@@ -21,4 +22,4 @@ def test_targets_are_found_by_name(name: str) -> None:
     target = get_target(name)
     assert isinstance(target, Target)
     assert target.machine is get_machine(name)
-    assert target.encoder.unroll_loops == (not target.machine.has_control_flow)
+    assert encoding_of(target).control_flow == target.machine.has_control_flow

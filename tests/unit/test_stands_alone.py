@@ -86,7 +86,7 @@ def test_the_check_of_paths_sees_them(line: str, leaves: bool) -> None:
 def test_cited_files_exist() -> None:
     """A file that a comment, a docstring or a page names by its path is there: from the root, or
     in the tutorial from the root of its example."""
-    roots = (ROOT, ROOT / "examples" / "outoftree")
+    roots = (ROOT, ROOT / "examples" / "outoftree", ROOT / "examples" / "toy_target")
     wrong = [
         f"{path.relative_to(ROOT)} cites {name}"
         for path in _files()

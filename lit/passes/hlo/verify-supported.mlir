@@ -7,7 +7,7 @@
 // CHECK: [NCC_ESPP004] hlo.negate {{.*}}data type f64 is not supported
 // CHECK: [NCC_EMOD025] hlo.sine {{.*}}its shape is dynamic
 // CHECK: list-operators
-// TARGET: no legality table for target 'toaster'
+// TARGET: [NIR_TGT001] unknown target 'toaster'
 func.func @main(%x: tensor<4x4xf32>, %y: tensor<4xf64>, %z: tensor<?xf32>) -> tensor<4x4xf32> {
   %0 = hlo.cholesky %x lower = true : tensor<4x4xf32>
   %1 = hlo.negate %y : tensor<4xf64>

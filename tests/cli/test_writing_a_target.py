@@ -1,0 +1,65 @@
+"""docs/writing-a-target.md, walked through with the plugin installed beside NeuronIR."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.targets.neff.reader import read_neff
+from tests.cli.markdown import run_page
+from tests.cli.plugins import ROOT, install
+from tests.oracle import run_xla
+
+EXAMPLE = ROOT / "examples" / "toy_target"
+MODEL = ROOT / "tests" / "corpus" / "hlo" / "core" / "mlp.hlo"
+SHAPES = [(512,), (784, 512), (256,), (512, 256), (10,), (256, 10), (32, 784)]
+
+
+@pytest.fixture(scope="module")
+def plugin(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
+    """A copy of the example, and the environment in which it is installed, without a network."""
+    return install(EXAMPLE, tmp_path_factory.mktemp("plugin"))
+
+
+def test_the_page_is_true(plugin: tuple[Path, dict[str, str]]) -> None:
+    """Every command gives what the page shows, every excerpt is in the example."""
+    folder, environment = plugin
+    page = ROOT / "docs" / "writing-a-target.md"
+    assert run_page(page, EXAMPLE, folder, environment) >= 7
+
+
+def _run(environment: dict[str, str], program: str, *arguments: str) -> str:
+    command = [sys.executable, "-m", f"neuronir.cli.{program}", *arguments]
+    return subprocess.check_output(command, env=environment, text=True, timeout=120)
+
+
+def test_three_layers_that_do_not_fit_the_scratchpad_agree_with_xla(
+    plugin: tuple[Path, dict[str, str]],
+) -> None:
+    folder, environment = plugin
+    rng = np.random.default_rng(3)
+    arguments = [rng.standard_normal(s, np.float32) for s in SHAPES]
+    np.savez(folder / "in.npz", **{f"arg{i}": a for i, a in enumerate(arguments)})  # type: ignore[arg-type]
+    binary, outputs = str(folder / "mlp3.neff"), str(folder / "out.npz")
+    options = ["--framework", "XLA", "--target", "toy1", "--output", binary]
+    _run(environment, "neuronx_cc", "compile", str(MODEL), *options)
+    files = ["--inputs", str(folder / "in.npz"), "--outputs", outputs]
+    assert "toy1" in _run(environment, "neuron_sim", "run", binary, "--check-races", *files)
+    (expected,) = run_xla(MODEL.read_text(), arguments)
+    got = np.load(outputs)["out0"]
+    assert np.abs(got - expected).max() < 1e-2 * np.abs(expected).max()
+
+
+def test_its_files_are_refused_by_name_without_the_package(
+    plugin: tuple[Path, dict[str, str]],
+) -> None:
+    folder, environment = plugin
+    binary = str(folder / "other.neff")
+    options = ["--framework", "XLA", "--target", "toy1", "--output", binary]
+    _run(environment, "neuronx_cc", "compile", str(MODEL), *options)
+    with pytest.raises(NeuronError, match="install the package of target 'toy1'") as error:
+        read_neff(binary)
+    assert error.value.code == "NIR_NEFF007"
