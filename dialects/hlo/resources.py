@@ -125,6 +125,19 @@ def _hold(key: str, array: Array | LazyArray) -> None:
     _KEYS[id(array)] = key
 
 
+def hold(key: str, array: Array) -> None:
+    """Hold a read-only array under the key that another process has given it; ValueError where its
+    content does not have the hash that the key says."""
+    base = key_of(array)
+    if key.partition("_")[0] != base:
+        raise ValueError(f"the content of resource {key} has the hash {base}")
+    held = _STORE.get(key)
+    if held is None:
+        _hold(key, array)
+    elif not _equal(held, array):
+        raise ValueError(f"there is another constant {key}, with the same hash")
+
+
 def _free_or_same(key: str, array: Array | LazyArray) -> str:
     """The key, with a number where other arrays of the store have it."""
     number = 0
@@ -325,15 +338,7 @@ class HloResources(OpAsmDialectInterface):
         """Take one resource of a file; its content must have the hash that its key says."""
         if not val.startswith("0x"):
             raise ValueError(f"a resource is a hex string, got {val[:20]!r}")
-        array = _from_blob(val)
-        base = key_of(array)
-        if key.partition("_")[0] != base:
-            raise ValueError(f"the content of resource {key} has the hash {base}")
-        held = _STORE.get(key)
-        if held is None:
-            _hold(key, array)
-        elif not _equal(held, array):
-            raise ValueError(f"there is another constant {key}, with the same hash")
+        hold(key, _from_blob(val))
 
     def lookup(self, key: str) -> str | None:
         """The text of a resource, if it is held."""

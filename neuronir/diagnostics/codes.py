@@ -136,6 +136,7 @@ CODES: dict[str, tuple[str, str]] = {
         "pass the original model and weights",
     ),
     "NIR_DRV011": ("the target has no phase `tiled`", "remove --tiling, or use another phase"),
+    "NIR_DRV012": ("the process of a compile failed", "see the message"),
     "NIR_DYNAMIC_WHILE": (
         "the trip count of a loop depends on data",
         "use a loop with a constant trip count",

@@ -26,6 +26,7 @@ from neuronir.cli.program import UsageError
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.driver import CompileOptions
 from neuronir.driver.compiler import compile_model
+from neuronir.driver.elsewhere import Job, compile_jobs
 from neuronir.driver.pass_runner import RunFailure
 from neuronir.frontends.bindings import Bindings
 from neuronir.frontends.models import Use
@@ -35,10 +36,13 @@ from neuronir.frontends.torch.model import digest_of_program
 from neuronir.frontends.torch.unsupported import operators_used
 from neuronir.targets.neff.writer import neff_pieces
 from neuronir.torch.interface import Spec
+from neuronir.torch.loaded import executable_of
 from neuronir.version import __version__
 
 Arguments = str | Sequence[str] | None
 """What `compiler_args` may be."""
+NAME = "main"
+"""What a program calls its model."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +98,7 @@ def parse_arguments(given: Arguments, *, need_target: bool = False) -> Namespace
     except UsageError as error:
         raise NeuronError("NIR_ARG003", f"compiler_args: {error}") from error
     parsed.target = ALIASES.get(parsed.target, parsed.target)
+    parsed.remarks = remarks(parsed)
     return parsed
 
 
@@ -108,11 +113,11 @@ def compiled(
     *,
     kept: Collection[str] = (),
     workdir: str | None = None,
-    name: str = "main",
+    timeout: float | None = None,
 ) -> Compiled:
     """Compile an exported program; `kept` parameters and buffers stay inputs. NeuronError."""
-    imported = import_torch(program, name=name, kept=kept)
-    return compiled_import(program, imported, arguments, workdir=workdir, name=name)
+    imported = import_torch(program, kept=kept)
+    return compiled_import(program, imported, arguments, workdir=workdir, timeout=timeout)
 
 
 def compiled_import(
@@ -121,24 +126,15 @@ def compiled_import(
     arguments: Namespace,
     *,
     workdir: str | None = None,
-    name: str = "main",
+    timeout: float | None = None,
 ) -> Compiled:
-    """Compile what has been imported of a program. NeuronError."""
-    folder = None if workdir is None else Path(workdir)
-    if folder is not None:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "graph.txt").write_text(str(program))
-    options = CompileOptions(
-        auto_cast=arguments.precision.auto_cast,
-        auto_cast_type=arguments.precision.auto_cast_type,
-        relayout=arguments.precision.relayout,
-        optlevel=1 if arguments.enable_experimental_O1 else arguments.optlevel,
-        tiling=arguments.tiling,
-        dump_phases_to=None if folder is None else str(folder / "phases"),
-    )
-    for line in remarks(arguments):
-        warnings.warn(line, stacklevel=4)
-    model = Prepared(program, imported, name, digest_of_program(program))
+    """Compile what has been imported of a program; with a `timeout` (seconds) in another process.
+    NeuronError, subprocess.TimeoutExpired."""
+    if timeout is not None:
+        unit = (program, imported, workdir)
+        return compiled_units([unit], arguments, workers=1, timeout=timeout)[0]
+    options = _prepare(program, arguments, workdir)
+    model = Prepared(program, imported, NAME, digest_of_program(program))
     try:
         result = compile_model(model, arguments.target, options)
     except RunFailure as failure:
@@ -146,10 +142,58 @@ def compiled_import(
     assert result.program is not None
     executable = Executable(result.program, result.encoding)
     neff = b"".join(neff_pieces(result.program, __version__, result.encoding))
+    return _finished(Compiled(program, imported, executable, neff, arguments.target), workdir)
+
+
+def compiled_units(
+    units: Sequence[tuple[Any, Imported, str | None]],
+    arguments: Namespace,
+    *,
+    workers: int,
+    timeout: float | None = None,
+) -> list[Compiled]:
+    """Compile (program, what was imported of it, workdir) in other processes, `workers` at a time.
+    NeuronError, subprocess.TimeoutExpired."""
+    jobs = []
+    for program, imported, workdir in units:
+        options = _prepare(program, arguments, workdir)
+        inputs = [*imported.inputs, *imported.held]
+        digest = digest_of_program(program)
+        jobs.append(Job(imported.module, NAME, digest, inputs, arguments.target, options))
+    made = []
+    neffs = compile_jobs(jobs, workers=workers, timeout=timeout)
+    for neff, (program, imported, workdir) in zip(neffs, units, strict=True):
+        executable = executable_of(neff, NAME)
+        found = Compiled(program, imported, executable, neff, arguments.target)
+        made.append(_finished(found, workdir))
+    return made
+
+
+def _prepare(program: Any, arguments: Namespace, workdir: str | None) -> CompileOptions:
+    """The options of a compile; the folder is made, and gets the exported graph."""
+    folder = None if workdir is None else Path(workdir)
     if folder is not None:
-        (folder / "graph.neff").write_bytes(neff)
-        (folder / "report.json").write_text(json.dumps(executable.report(), indent=1) + "\n")
-    return Compiled(program, imported, executable, neff, arguments.target)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "graph.txt").write_text(str(program))
+    for line in arguments.remarks:
+        warnings.warn(line, stacklevel=5)
+    return CompileOptions(
+        auto_cast=arguments.precision.auto_cast,
+        auto_cast_type=arguments.precision.auto_cast_type,
+        relayout=arguments.precision.relayout,
+        optlevel=1 if getattr(arguments, "enable_experimental_O1", False) else arguments.optlevel,
+        tiling=arguments.tiling,
+        dump_phases_to=None if folder is None else str(folder / "phases"),
+    )
+
+
+def _finished(made: Compiled, workdir: str | None) -> Compiled:
+    """Write what the folder keeps."""
+    if workdir is not None:
+        (Path(workdir) / "graph.neff").write_bytes(made.neff)
+        report = json.dumps(made.executable.report(), indent=1) + "\n"
+        (Path(workdir) / "report.json").write_text(report)
+    return made
 
 
 def spec_of(name: str, tensor: Any) -> Spec:

@@ -1,5 +1,6 @@
 """The TorchScript module that a trace is: it holds the NEFF, the weights beside it, the state."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Dict, List, Tuple  # noqa: UP035  (TorchScript reads these names)
 
@@ -83,9 +84,16 @@ def scripted(traced: Traced, source: str) -> Any:
     """The ScriptModule of a traced model with these methods."""
     # Modules of one class and structure share their methods, and each trace has its own.
     traced.__class__ = type("Traced", (Traced,), {})
-    module = torch.jit.script(traced)
-    module.define(source)
-    return module.eval()
+    return script(traced, source)
+
+
+def script(module: nn.Module, source: str) -> Any:
+    """The ScriptModule of a module, with methods from their source."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # torch 2.14 deprecates TorchScript
+        made = torch.jit.script(module)
+    made.define(source)
+    return made.eval()
 
 
 __all__ = ["Dict", "Neuron", "Tensors", "Traced", "scripted"]

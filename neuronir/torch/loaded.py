@@ -22,15 +22,19 @@ RUNS: Counter[int] = Counter()
 """How many runs each core has seen."""
 
 
+def executable_of(neff: bytes | memoryview, name: str) -> Executable:
+    """The program of a NEFF; NeuronError where it cannot be read, and messages call it `name`."""
+    found = parse_neff(neff, name)
+    check_machine(found.program, get_target(found.program.machine).machine, name)
+    return Executable(found.program, Encoding(found.encoding, control_flow=found.control_flow))
+
+
 class Loaded:
     """A model on its cores."""
 
     def __init__(self, neff: Any) -> None:
         raw = neff.detach().cpu().contiguous().numpy().data
-        found = parse_neff(memoryview(raw).cast("B"), "the traced model")
-        check_machine(found.program, get_target(found.program.machine).machine, "the traced model")
-        encoding = Encoding(found.encoding, control_flow=found.control_flow)
-        self.executable = Executable(found.program, encoding)
+        self.executable = executable_of(memoryview(raw).cast("B"), "the traced model")
         self._turn = count()
 
     def core(self, first: int, number: int) -> int:

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from neuronir.dialects.support.errors import NeuronError
 from neuronir.torch.batching import in_chunks
 from neuronir.torch.cores import next_core
 from neuronir.torch.interface import parse_interface
@@ -16,6 +17,7 @@ SCHEMAS = (
     "-> Tensor[]",
     "load(Tensor neff, str interface, bool lazy, bool background) -> int[]",
     "report(Tensor neff) -> str",
+    "halved(Tensor input, str name) -> Tensor",
 )
 _LIBRARY: list[Any] = []
 _background = ThreadPoolExecutor(1)
@@ -32,6 +34,7 @@ def register() -> None:
     library.impl("forward", _shapes, "Meta")
     library.impl("load", _load, "CompositeExplicitAutograd")
     library.impl("report", _report, "CompositeExplicitAutograd")
+    library.impl("halved", _halved, "CompositeExplicitAutograd")
     _LIBRARY.append(library)
 
 
@@ -74,3 +77,14 @@ def _report(neff: Any) -> str:
     from neuronir.targets.simulator.summary import summary_text
 
     return str(summary_text(loaded(neff).executable.report()))
+
+
+def _halved(tensor: Any, name: str) -> Any:
+    """A float32 tensor in float16; NIR_TORCH007 for other types."""
+    if tensor.dtype not in (torch.float32, torch.float16):
+        raise NeuronError(
+            "NIR_TORCH007",
+            f"input {name} must be float32 or float16, is "
+            + str(tensor.dtype).removeprefix("torch."),
+        )
+    return tensor.to(torch.float16) if tensor.dtype == torch.float32 else tensor.clone()

@@ -22,9 +22,9 @@ from neuronir.torch.compiling import (
 )
 from neuronir.torch.config import PartitionerConfig
 from neuronir.torch.cores import next_core
-from neuronir.torch.holder import Neuron
+from neuronir.torch.holder import Neuron, script
 from neuronir.torch.interface import Interface
-from neuronir.torch.structure import Leaf, leaves, result_text, type_text
+from neuronir.torch.structure import Leaf, cast_leaves, leaves, result_text, type_text
 from neuronir.torch.support import Failure, kind_of, support
 
 LOGGER = logging.getLogger("Neuron")
@@ -65,18 +65,47 @@ def partitioned(
     _decide(found, config, frozenset(asked.get("additional_ignored_ops", ())))
     parts = parts_of(program, found)
     _check_parts(parts, config)
-    return _Assembly(program, examples, parts).module(arguments, workdir)
+    made = {
+        i: neuron_part(program, part, arguments, part_folder(workdir, i))
+        for i, part in enumerate(parts)
+        if part.on_core
+    }
+    return Assembly(program, examples, parts, made).module()
+
+
+def part_folder(workdir: str | None, index: int) -> str | None:
+    """The folder of a part in that of a model."""
+    return None if workdir is None else str(Path(workdir) / f"part{index}")
+
+
+def neuron_part(
+    program: Any, part: Part, arguments: Any, folder: str | None, timeout: float | None = None
+) -> Neuron:
+    """Compile a part. NeuronError; subprocess.TimeoutExpired after `timeout` seconds."""
+    imported = PartImporter(program, "main").part(part.nodes, part.inputs, part.outputs)
+    made = compiled_import(program, imported, arguments, workdir=folder, timeout=timeout)
+    interface = Interface(
+        tuple(spec_of(n.name, n.meta["val"]) for n in part.inputs),
+        tuple(spec_of(n.name, n.meta["val"]) for n in part.outputs),
+        (),
+        made.target,
+    )
+    return Neuron(bytes_tensor(made.neff), interface.text(), *next_core())
 
 
 def _check_program(program: Any, given: Mapping[str, Any]) -> None:
     """NIR_TORCH011 for what does not go with partitioning."""
-    kinds = {s.kind.name for s in program.graph_signature.output_specs}
-    if kinds != {"USER_OUTPUT"} or given["input_output_aliases"]:
+    if has_state(program) or given["input_output_aliases"]:
         raise NeuronError("NIR_TORCH011", "a model with state cannot be partitioned")
     if not given["inline_weights_to_neff"]:
         raise NeuronError(
             "NIR_TORCH011", "the weights of a partitioned model are part of its NEFFs"
         )
+
+
+def has_state(program: Any) -> bool:
+    """Whether a call of the model changes its buffers or inputs."""
+    return {s.kind.name for s in program.graph_signature.output_specs} != {"USER_OUTPUT"}
 
 
 def _decide(
@@ -160,33 +189,42 @@ class Partitioned(nn.Module):  # type: ignore[misc]
             setattr(self, f"part{i}", part)
 
 
-class _Assembly:
-    """Puts the parts together."""
+class Assembly:
+    """Puts parts together; `made` are the compiled ones by their number, `accepts` as in
+    `Trace`."""
 
-    def __init__(self, program: Any, examples: Sequence[Any], parts: Sequence[Part]) -> None:
+    def __init__(
+        self,
+        program: Any,
+        examples: Sequence[Any],
+        parts: Sequence[Part],
+        made: Mapping[int, Neuron],
+        accepts: Sequence[Any] | None = None,
+    ) -> None:
+        self.accepts = examples if accepts is None else accepts
         self.program = program
         self.examples = examples
         self.parts = parts
+        self.made = made
         flat = [t for value in examples for _, t in leaves(value, "x")]
         nodes = {n.name: n for n in program.graph.nodes}
         names = program.graph_signature.user_inputs
         self.values = {nodes[name]: t for name, t in zip(names, flat, strict=True)}
 
-    def module(self, arguments: Any, workdir: str | None) -> Any:
+    def module(self) -> Any:
         """The ScriptModule."""
-        made: list[Any] = []
+        modules: list[Any] = []
         texts = self._arguments()
         lines = []
         for i, part in enumerate(self.parts):
             given = ", ".join(texts[n] for n in part.inputs)
             host = self._host(part)
             if part.on_core:
-                folder = None if workdir is None else str(Path(workdir) / f"part{i}")
-                made.append(self._neuron(part, arguments, folder))
+                modules.append(self.made[i])
                 lines.append(f"    given{i}: List[Tensor] = [{given}]\n")
                 lines.append(f"    r{i} = self.part{i}.forward(given{i})\n")
             else:
-                made.append(host)
+                modules.append(host)
                 lines.append(f"    r{i} = self.part{i}({given})\n")
             single = not part.on_core and len(part.outputs) == 1
             for k, node in enumerate(part.outputs):
@@ -201,14 +239,13 @@ class _Assembly:
             f"def forward(self{head}):\n{''.join(lines)}    return {self._result(texts)}\n"
             f"def report(self) -> str:\n    return {reports}\n"
         )
-        whole = Partitioned(made)
+        whole = Partitioned(modules)
         whole.__class__ = type("Partitioned", (Partitioned,), {})
-        module = torch.jit.script(whole)
-        module.define(source)
-        return module.eval()
+        return script(whole, source)
 
     def _arguments(self) -> dict[Any, str]:
-        texts = [t for i, v in enumerate(self.examples) for t, _ in leaves(v, f"x{i}")]
+        both = zip(self.examples, self.accepts, strict=True)
+        texts = [t for i, (v, a) in enumerate(both) for t, _ in cast_leaves(v, a, f"x{i}")]
         return dict(zip(self.values, texts, strict=True))
 
     def _result(self, texts: Mapping[Any, str]) -> str:
@@ -219,18 +256,6 @@ class _Assembly:
                 raise NeuronError("NIR_TORCH011", "a result that is a weight cannot be returned")
             flat.append(Leaf(texts[value]) if isinstance(value, torch.fx.Node) else value)
         return result_text(pytree.tree_unflatten(flat, self.program.call_spec.out_spec))
-
-    def _neuron(self, part: Part, arguments: Any, folder: str | None) -> Neuron:
-        importer = PartImporter(self.program, "main")
-        imported = importer.part(part.nodes, part.inputs, part.outputs)
-        made = compiled_import(self.program, imported, arguments, workdir=folder)
-        interface = Interface(
-            tuple(spec_of(n.name, n.meta["val"]) for n in part.inputs),
-            tuple(spec_of(n.name, n.meta["val"]) for n in part.outputs),
-            (),
-            made.target,
-        )
-        return Neuron(bytes_tensor(made.neff), interface.text(), *next_core())
 
     def _host(self, part: Part) -> Any:
         """The part in torch, traced on the examples' values; its own are kept for what follows."""

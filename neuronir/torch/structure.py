@@ -47,6 +47,15 @@ def leaves(value: Any, text: str) -> list[tuple[str, Any]]:
     return found
 
 
+def cast_leaves(value: Any, accepted: Any, text: str) -> list[tuple[str, Any]]:
+    """As `leaves`; where `accepted`, a value of the same structure, has another type of float, the
+    expression takes both types."""
+    return [
+        (own if t.dtype == other.dtype else f"torch.ops.neuron.halved({own}, {own!r})", t)
+        for (own, t), (_, other) in zip(leaves(value, text), leaves(accepted, text), strict=True)
+    ]
+
+
 class Leaf:
     """Stands for a result: the expression that gives it."""
 

@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 from argparse import Namespace
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,18 +47,19 @@ def support(
     workers: int = 4,
     workdir: str | None = None,
     unsupported: Collection[str] = (),
+    wanted: Callable[[Any], bool] = lambda node: True,
 ) -> Mapping[Any, Failure | None]:
     """Each operator node of an exported program: None, or why the compiler does not take it.
 
     Operators of the same types and arguments are asked once, in `workers` processes. The kinds in
-    `unsupported` are not asked.
+    `unsupported` are not asked, nor those that are not `wanted`.
     """
     asked = AskingImporter(program, "operators").asked()
     found: dict[Any, Failure | None] = {}
     waiting: dict[str, list[Any]] = {}
     context = Registry.discover().context()
     for node, answer in asked.items():
-        if kind_of(node) in unsupported:
+        if kind_of(node) in unsupported or not wanted(node):
             found[node] = Failure(LOWERING, "it is to run on the host")
         elif answer.why is not None:
             found[node] = Failure(LOWERING, answer.why.message)

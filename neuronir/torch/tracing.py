@@ -23,7 +23,7 @@ from neuronir.torch.cores import next_core
 from neuronir.torch.holder import Neuron, Traced, scripted
 from neuronir.torch.interface import Interface
 from neuronir.torch.partitioning import partitioned
-from neuronir.torch.structure import Leaf, leaves, result_text, type_text
+from neuronir.torch.structure import Leaf, cast_leaves, leaves, result_text, type_text
 
 
 def trace(
@@ -62,7 +62,7 @@ def trace(
         return partitioned(func, examples, given["partitioner_config"], given)
     aliases = dict(given["input_output_aliases"] or {})
     inline = bool(given["inline_weights_to_neff"])
-    return _Trace(func, examples, aliases, inline).compiled(arguments, given["compiler_workdir"])
+    return Trace(func, examples, aliases, inline).compiled(arguments, given["compiler_workdir"])
 
 
 def examples_of(example_inputs: Any) -> tuple[Any, ...]:
@@ -115,13 +115,20 @@ class _Result:
     target: str | None = None
 
 
-class _Trace:
-    """One trace."""
+class Trace:
+    """One trace. Where `accepts` has float32 and `examples` float16, the module takes both."""
 
     def __init__(
-        self, func: Any, examples: tuple[Any, ...], aliases: Mapping[Any, int], inline: bool
+        self,
+        func: Any,
+        examples: tuple[Any, ...],
+        aliases: Mapping[Any, int],
+        inline: bool,
+        *,
+        accepts: Sequence[Any] | None = None,
     ) -> None:
         self.func = func
+        self.accepts = examples if accepts is None else tuple(accepts)
         self.examples = examples
         self.inline = inline
         self.program = exported(func, examples)
@@ -147,15 +154,18 @@ class _Trace:
             found[names[id(tensor)]] = int(index)
         return found
 
-    def compiled(self, arguments: Any, workdir: str | None) -> Any:
-        """Compile, and put together what is given back."""
-        kept = set(self.aliases)
-        if not self.inline:
-            kept |= set(self.program.state_dict)
-        made = compiled(self.program, arguments, kept=kept, workdir=workdir)
-        return self._module(made)
+    @property
+    def kept(self) -> set[str]:
+        """Parameters and buffers that are inputs of the program."""
+        return set(self.aliases) | (set() if self.inline else set(self.program.state_dict))
 
-    def _module(self, made: Compiled) -> Any:
+    def compiled(self, arguments: Any, workdir: str | None, timeout: float | None = None) -> Any:
+        """Compile, and put together what is given back."""
+        made = compiled(self.program, arguments, kept=self.kept, workdir=workdir, timeout=timeout)
+        return self.module(made)
+
+    def module(self, made: Compiled) -> Any:
+        """The ScriptModule of a compiled program."""
         imported = made.imported
         head, given = self._arguments()
         states = set(imported.mutated) | set(self.aliases)
@@ -199,7 +209,7 @@ class _Trace:
         head = ""
         texts: dict[str, str] = {}
         for i, value in enumerate(self.examples):
-            parts = leaves(value, f"x{i}")
+            parts = cast_leaves(value, self.accepts[i], f"x{i}")
             own = [next(names) for _ in parts]
             if len(own) == 1 and isinstance(value, torch.Tensor) and own[0] in self.aliases:
                 continue

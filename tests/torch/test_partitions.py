@@ -66,6 +66,13 @@ def test_an_operator_that_the_compiler_refuses() -> None:
     assert found["unsupported_operators"][0]["failureAt"] == "neuronx-cc"
 
 
+def test_checks_of_types_are_no_operators() -> None:
+    """A conversion is exported with a check of the type that it converts from."""
+    found = torch_neuronx.analyze(lambda x: x.to(torch.float16).to(torch.float32), torch.ones(3))
+    assert found["support_percentage"] == "100.00%"
+    assert sum(found["supported_operators"]["aten"].values()) == 2
+
+
 def test_parts_of_the_host(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, logger="Neuron"):
         traced = trace()

@@ -126,7 +126,7 @@ def test_weights_beside_the_neff() -> None:
 
 
 def test_replacing_weights_of_a_model_without_any_warns(traced: Any) -> None:
-    with pytest.warns(UserWarning, match="no weights"):
+    with pytest.warns(UserWarning, match="part of its NEFF"):
         torch_neuronx.replace_weights(traced, Mlp())
 
 

@@ -16,6 +16,10 @@ from neuronir.frontends.torch.unsupported import nodes_of, operator_name
 assert ALL  # Importing them registers every operator.
 
 
+CHECKS = ("aten._assert_tensor_metadata.default", "aten._assert_async.msg")
+"""Operators that compute nothing."""
+
+
 class Wrapped(nn.Module):  # type: ignore[misc]
     """A function as a module, as export takes modules only."""
 
@@ -42,6 +46,7 @@ def export(model: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None = N
         logging.getLogger("torch").setLevel(logging.CRITICAL)
         try:
             program = torch.export.export(module, tuple(args), dict(kwargs or {}), strict=False)
+            program = without_checks(program)
             return program if _plain(program) else decomposed(program)
         except NeuronError:
             raise
@@ -63,7 +68,17 @@ def decomposed(program: Any) -> Any:
         del table[packet]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return program.run_decompositions(table)
+        return without_checks(program.run_decompositions(table))
+
+
+def without_checks(program: Any) -> Any:
+    """Remove the checks of an exported program, which hold because shapes and types are static."""
+    graph = program.graph_module.graph
+    for node in reversed(list(graph.nodes)):
+        if node.op == "call_function" and operator_name(node) in CHECKS:
+            graph.erase_node(node)
+    program.graph_module.recompile()
+    return program
 
 
 def _kept(overload: Any) -> bool:

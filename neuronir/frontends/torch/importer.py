@@ -22,9 +22,6 @@ from neuronir.frontends.torch.types import array_of, type_of
 from neuronir.frontends.torch.unsupported import check_supported, operator_name
 from neuronir.passes.hlo.support.values import element, shape
 
-_IGNORED = ("aten._assert_tensor_metadata.default", "aten._assert_async.msg")
-"""Checks that hold, as the shapes are static."""
-
 
 @dataclass
 class Imported:
@@ -140,8 +137,6 @@ class Importer:
             self._values[node] = self._values[node.args[0]][node.args[1]]
             return
         name = operator_name(node)
-        if name in _IGNORED:
-            return
         b = self._made.builder
         with b.at(location_of(node), metadata_of(node, name)), _Naming(node, name):
             self._values[node] = self._results(node, name, b)

@@ -1,0 +1,251 @@
+"""`neuronir.torch_neuron`: models on Inf1, with the rest on the host, against torch itself."""
+
+import json
+import logging
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch import nn  # noqa: E402
+
+import neuronir.torch_neuron as torch_neuron  # noqa: E402
+from neuronir.dialects.support.errors import NeuronError  # noqa: E402
+from tests.torch.models import examples  # noqa: E402
+
+BF16 = 4e-2
+"""The tensor engine of Inf1 multiplies in bf16."""
+
+
+def close(found: Any, expected: Any, tolerance: float = BF16) -> None:
+    torch.testing.assert_close(found, expected, rtol=tolerance, atol=tolerance)
+
+
+class Mixed(nn.Module):  # type: ignore[misc]
+    """Six operators: two before one that is not supported, one between, two after another."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.first, self.last = nn.Linear(8, 8), nn.Linear(8, 4)
+
+    def forward(self, x: Any) -> Any:
+        y = torch.special.i0(torch.tanh(self.first(x)))
+        y = torch.special.i0(y * 0.1)
+        return {"y": torch.relu(self.last(y)) + 1}
+
+
+def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.message for record in caplog.records if record.name == "Neuron"]
+
+
+def test_functions_and_methods(tmp_path: Path) -> None:
+    x, y = torch.rand(3), torch.rand(3)
+    traced = torch_neuron.trace(lambda x, y: 2 * x + y, (x, y))
+    torch.jit.save(traced, tmp_path / "foo.pt")
+    close(torch.jit.load(tmp_path / "foo.pt")(x, y), 2 * x + y)
+    assert traced.report().startswith("inf1:")
+    model, (image,) = examples()["mlp"]
+    close(torch.neuron.trace(model.forward, [image], strict=False)(image), model(image))
+
+
+def test_a_model_as_a_whole(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
+    model, (image,) = examples()["cnn"]
+    with caplog.at_level(logging.INFO, logger="Neuron"):
+        traced = torch_neuron.trace(
+            model, image, compiler_workdir=str(tmp_path), compiler_args=["-O2"]
+        )
+    close(traced(image), model(image).detach())
+    assert torch_neuron.report(traced)["machine"] == "inf1"
+    told = lines(caplog)
+    assert "The neuron partitioner created 1 sub-graphs" in told
+    assert " => aten::convolution: 2" in told
+    assert any("percent fused = 100.0%" in line for line in told)
+    assert {"graph.neff", "report.json"} <= {p.name for p in tmp_path.iterdir()}
+
+
+def test_parts_of_the_host(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
+    model, x = Mixed().eval(), torch.randn(2, 8)
+    with caplog.at_level(logging.INFO, logger="Neuron"):
+        traced = torch_neuron.trace(model, x, compiler_workdir=str(tmp_path))
+    told = lines(caplog)
+    assert any("2 ops of 1 different types" in line and "aten::i0" in line for line in told)
+    # The multiplication alone is smaller than minimum_segment_size.
+    assert any("before = 8, fused = 5, percent fused = 62.5%" in line for line in told)
+    assert "The neuron partitioner created 2 sub-graphs" in told
+    assert " => aten::i0: 2 [not supported]" in told
+    assert " => aten::mul: 1 [supported]" in told
+    torch.jit.save(traced, tmp_path / "model.pt")
+    for one in (traced, torch.jit.load(tmp_path / "model.pt")):
+        close(one(x)["y"], model(x)["y"].detach())
+        assert one.report().count("inf1:") == 2
+    assert len(list(tmp_path.glob("part*/graph.neff"))) == 2
+
+
+def test_thresholds(caplog: pytest.LogCaptureFixture) -> None:
+    model, x = Mixed().eval(), torch.randn(2, 8)
+    for options, parts in (
+        ({"minimum_segment_size": 1}, 3),
+        ({"minimum_segment_size": 3}, 1),
+        ({"single_fusion_ratio_threshold": 0.3}, 1),  # the largest part has 3 of 8
+        ({"single_fusion_ratio_threshold": 0.4}, 2),
+        ({"single_fusion_ratio_threshold": 1.0}, 2),
+    ):
+        traced = torch_neuron.trace(model, x, **options)
+        assert traced.report().count("inf1:") == parts, options
+        close(traced(x)["y"], model(x)["y"].detach())
+    with caplog.at_level(logging.INFO, logger="Neuron"):
+        traced = torch_neuron.trace(model, x, minimum_segment_size=4)
+    assert "No operator is placed on Neuron runtime; returning a CPU trace" in lines(caplog)
+    close(traced(x)["y"], model(x)["y"].detach(), 1e-6)
+
+
+def test_the_user_chooses() -> None:
+    class Layer(nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.conv = nn.Conv2d(1, 1, 3)
+
+        def forward(self, x: Any) -> Any:
+            return self.conv(x) + 1
+
+    class Model(nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = Layer()
+
+        def forward(self, x: Any) -> Any:
+            return self.layer(x) * 100
+
+    seen = []
+
+    def chosen(node: Any) -> bool:
+        seen.append(node.name)
+        return "Layer" in node.name
+
+    model, x = Model().eval(), torch.rand(1, 1, 3, 3)
+    traced = torch_neuron.trace(model, x, subgraph_builder_function=chosen)
+    close(traced(x), model(x).detach(), 1.0)
+    assert seen == [
+        "Model/Layer[layer]/Conv2d[conv]/aten::convolution",
+        "Model/Layer[layer]/aten::add",
+        "Model/aten::mul",
+    ]
+    assert hasattr(traced, "part1")  # the multiplication
+
+
+def test_without_fallback() -> None:
+    with pytest.raises(AttributeError, match="aten::i0"):
+        torch_neuron.trace(Mixed(), torch.ones(2, 8), fallback=False)
+    model, (x,) = examples()["mlp"]
+    close(torch_neuron.trace(model, x, fallback=False)(x), model(x))
+
+
+def test_what_does_not_compile_runs_on_the_host(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Operators that compile alone may not compile together."""
+    from neuronir.torch.partitioning import neuron_part as real
+
+    def fails_at_first(program: Any, part: Any, *rest: Any) -> Any:
+        if any(n.name == "tanh" for n in part.nodes) or fails_at_first.always:  # type: ignore[attr-defined]
+            raise NeuronError("NCC_X", "it does not fit")
+        return real(program, part, *rest)
+
+    fails_at_first.always = False  # type: ignore[attr-defined]
+    monkeypatch.setattr("neuronir.torch_neuron.tracing.neuron_part", fails_at_first)
+    model, x = Mixed().eval(), torch.randn(2, 8)
+    with caplog.at_level(logging.INFO, logger="Neuron"):
+        traced = torch_neuron.trace(model, x)
+    close(traced(x)["y"], model(x)["y"].detach())
+    assert any("falling back to native" in line and "not fit" in line for line in lines(caplog))
+    assert any("compiled 1 sub-graphs, Total fused subgraphs = 2" in li for li in lines(caplog))
+    fails_at_first.always = True  # type: ignore[attr-defined]
+    with pytest.raises(RuntimeError, match="No operations were successfully partitioned"):
+        torch_neuron.trace(model, x)
+
+
+def test_batches_weights_and_halves() -> None:
+    model, (x,) = examples()["mlp"]
+    more = torch.randn(7, 16)
+    close(torch_neuron.trace(model, x, dynamic_batch_size=True)(more), model(more).detach())
+    traced = torch_neuron.trace(model, x, separate_weights=True)
+    close(traced(x), model(x).detach())
+    assert sum(w.numel() for w in traced.weights.parameters()) == sum(
+        w.numel() for w in model.parameters()
+    )
+    half = [torch_neuron.Optimization.FLOAT32_TO_FLOAT16]
+    traced = torch_neuron.trace(model, x, optimizations=half)
+    for given in (x, x.half()):
+        found = traced(given)
+        assert found.dtype == torch.float16
+        close(found.float(), model(x).detach())
+    assert '"float16"' in traced.neuron.interface
+    with pytest.raises(RuntimeError, match="NIR_TORCH007.*must be float32 or float16, is float64"):
+        traced(x.double())
+    mixed, z = Mixed().eval(), torch.randn(2, 8)
+    found = torch_neuron.trace(mixed, z, optimizations=half)(z)["y"]
+    close(found.float(), mixed(z)["y"].detach())
+    parallel = torch.neuron.DataParallel(torch_neuron.trace(model, x))
+    close(parallel(more), model(more).detach())
+
+
+def test_another_process_with_a_time_limit(tmp_path: Path) -> None:
+    """The process gives the same bytes as a compile in this one."""
+    model, (x,) = examples()["mlp"]
+    one = torch_neuron.trace(model, x)
+    other = torch_neuron.trace(model, x, compiler_timeout=300, compiler_workdir=str(tmp_path))
+    assert bytes(one.neuron.neff.numpy().data) == bytes(other.neuron.neff.numpy().data)
+    assert json.loads((tmp_path / "report.json").read_text())["machine"] == "inf1"
+    assert (tmp_path / "phases" / "1-hlo.mlir").exists()
+    with pytest.raises(subprocess.TimeoutExpired):
+        torch_neuron.trace(model, x, compiler_timeout=0.01)
+
+
+def test_analysis(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, logger="Neuron"):
+        found = torch_neuron.analyze_model(Mixed(), example_inputs=[torch.ones(2, 8)])
+    assert found["percent"] == 75.0
+    assert found["unsupported"] == {"aten::i0": 2}
+    assert found["supported"]["aten::linear"] == 2
+    told = lines(caplog)
+    start = told.index("The following operations are not supported in torch-neuron for this model:")
+    assert told[start + 1 :] == [
+        "aten::i0",
+        "75.00% of arithmetic operations (6 of 8) are supported",
+    ]
+    names = torch_neuron.get_supported_operations()
+    assert names == sorted(set(names)) and {"aten::relu", "aten::max"} <= set(names)
+
+
+def test_arguments_that_make_no_sense() -> None:
+    model, (x,) = examples()["mlp"]
+    for options, error, text in (
+        ({"minimum_segment_size": 0}, ValueError, "at least 1, is 0"),
+        ({"single_fusion_ratio_threshold": 2}, ValueError, "between 0 and 1"),
+        ({"compiler_timeout": 0}, ValueError, "positive"),
+        ({"optimizations": ["half"]}, TypeError, "'half' is not an Optimization"),
+        ({"no_such_option": 1}, TypeError, "no_such_option"),
+        ({"compiler_args": "--no-such-option"}, NeuronError, "compiler_args"),
+        ({"compiler_args": "--target trn1"}, NeuronError, "compiler_args"),
+    ):
+        with pytest.raises(error, match=text):
+            torch_neuron.trace(model, x, **options)
+    whole: tuple[dict[str, Any], ...] = ({"dynamic_batch_size": True}, {"separate_weights": True})
+    for options in whole:
+        with pytest.raises(ValueError, match="on the core as a whole"):
+            torch_neuron.trace(Mixed(), torch.ones(2, 8), **options)
+
+
+def test_packed_sequences_are_refused() -> None:
+    from torch.nn.utils import rnn
+
+    lstm, lengths = nn.LSTM(3, 4), torch.tensor([5, 2])
+    with pytest.raises(NeuronError, match="shapes and branches must not depend on data"):
+        torch_neuron.trace(
+            lambda x: rnn.pad_packed_sequence(lstm(rnn.pack_padded_sequence(x, lengths))[0])[0],
+            torch.ones(5, 2, 3),
+        )
