@@ -186,7 +186,7 @@ class Cache:
         """
         write_about(part, entry.name, messages, failure=failure, label=label)
         self._take_name(part, entry, (Hit, Failed) if failure is not None else (Hit,))
-        self._sweep()
+        self.sweep()
         trim(self, self.limit, keep=entry)
 
     def _take_name(self, part: Path, entry: Path, stays: tuple[type[Found], ...]) -> None:
@@ -225,9 +225,11 @@ class Cache:
         finally:
             shutil.rmtree(aside, ignore_errors=True)
 
-    def _sweep(self) -> None:
-        """Remove the parts that killed processes left."""
-        sweep(map(str, self.folder.glob(f"neuronxcc-*/{_PART}*")), shutil.rmtree)
+    def sweep(self) -> int:
+        """Remove the parts that killed processes left; how many there were."""
+        parts = [str(part) for part in self.folder.glob(f"neuronxcc-*/{_PART}*")]
+        sweep(parts, shutil.rmtree)
+        return sum(not os.path.exists(part) for part in parts)
 
 
 def key_of(folder: Path, files: Mapping[str, str], options: Mapping[str, str]) -> Key:

@@ -104,6 +104,12 @@ def read_about(entry: Path) -> About | Damaged | None:
         return Damaged(error.strerror or str(error))
 
 
+def read_owned(folder: Path, name: str) -> bytes:
+    """The bytes of a file that only this user can write, in such a folder; OSError otherwise."""
+    with _folder(folder) as descriptor:
+        return _read(descriptor, name, LARGEST_ABOUT)
+
+
 def about_of(text: bytes, name: str) -> About | Damaged:
     """The description in ABOUT of the entry `name`."""
     try:

@@ -1,13 +1,15 @@
 """Answer a compile from the cache, or keep its result there: a binary, or why it failed."""
 
 from argparse import Namespace
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from neuronir.cache import Key, Store
 from neuronir.cache_entry import MODEL, Damaged, Failed, Hit
+from neuronir.cache_graphs import collect
 from neuronir.cache_place import find_cache
 from neuronir.cli.cc_messages import Messages, sources_of
 from neuronir.cli.program import OK, USER_ERROR
@@ -15,7 +17,7 @@ from neuronir.diagnostics.diagnostic import Diagnostic
 from neuronir.diagnostics.stored import from_json, to_json
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.inputs import Changed, Readings
-from neuronir.dialects.support.output import atomic_write
+from neuronir.dialects.support.output import atomic_write, output_error
 from neuronir.dialects.support.printable import printable
 from neuronir.driver.phases import PHASES
 from neuronir.targets.registry import is_ours
@@ -49,6 +51,7 @@ class Keeper:
     model: str
     label: dict[str, str]
     messages: Messages
+    files: Sequence[str] = ()
     retry: bool = False
     readings: Readings = field(default_factory=Readings)
 
@@ -62,6 +65,7 @@ class Keeper:
             self._refuse(found.why)
         if not isinstance(found, Hit):
             return None
+        self.messages.cached = True
         for level, text in found.messages:
             self.messages.show(level, printable(text))
         atomic_write(output, found.data)
@@ -80,6 +84,7 @@ class Keeper:
         except ValueError as error:
             self._refuse(str(error))
             return None
+        self.messages.cached = True
         for level, text in found.messages:
             self.messages.show(level, printable(text))
         self.messages.fail(diagnostic, sources_of(self.model, name), name)
@@ -89,6 +94,19 @@ class Keeper:
             "please set --retry_failed_compilation for recompilation.",
         )
         return USER_ERROR
+
+    def collect(self, given: Mapping[str, Any]) -> None:
+        """Keep the model for a later compile with the options `given`."""
+        program = self.messages.program
+        try:
+            folder = collect(self.cache, self.key, program, given, self.files)
+        except OSError as error:
+            raise output_error(self.key.entry, error) from error
+        self.messages.say(
+            "warning",
+            f"Extracting graphs ({printable(str(folder))}) for ahead-of-time parallel compilation. "
+            "No compilation was done.",
+        )
 
     def failed(self, diagnostic: Diagnostic) -> None:
         """Keep that the compile failed, with an error that the model alone causes."""
@@ -147,7 +165,13 @@ def keeper_of(args: Namespace, messages: Messages) -> Keeper | None:
         label["auto-cast"] = f"{args.precision.auto_cast} to {args.precision.auto_cast_type}"
         key = cache.key(_files(args), options)
         return Keeper(
-            cache, key, args.model[0], label, messages, retry=args.retry_failed_compilation
+            cache,
+            key,
+            args.model[0],
+            label,
+            messages,
+            list(_model_files(args.model[0], args.framework.upper()).values()),
+            retry=args.retry_failed_compilation,
         )
     return None
 

@@ -13,6 +13,7 @@ from contextvars import copy_context
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from neuronir.cache_graphs import collecting
 from neuronir.cli.bindings_args import bindings_of
 from neuronir.cli.cc_cached import Keeper, keeper_of
 from neuronir.cli.cc_messages import Messages, sources_of
@@ -83,6 +84,9 @@ def _cached(args: Namespace, messages: Messages) -> int:
         else:
             _log_failure(args, messages)
         return status
+    if collecting():
+        keeper.collect(args.given)
+        return OK
     with listening(keeper.readings):
         return _compile(args, messages, keeper)
 

@@ -30,13 +30,14 @@ class Messages:
     """Messages of one run: shown from `level` on, all of them kept for the log.
 
     `heard` are those of the passes, each with its level; `phases` are those that began. `program`
-    is the command, whose own checks are part of a result.
+    is the command, whose own checks are part of a result. `cached` is set where the cache answers.
     """
 
     level: int = LEVELS["warning"]
     lines: list[str] = field(default_factory=list)
     heard: list[tuple[int, str]] = field(default_factory=list)
     phases: list[str] = field(default_factory=list)
+    cached: bool = False
     program: str = "neuronx-cc"
 
     @contextmanager

@@ -3,10 +3,11 @@
 import os
 import platform
 import sys
-from collections.abc import Sequence
+from argparse import Namespace
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import metadata
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from neuronir.cli.cc_args import LEVELS, check_framework, with_flags
 from neuronir.cli.cc_compile import compile_model
@@ -72,13 +73,30 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run neuron-cc; returns the exit status."""
     messages = _Messages()
 
-    def show(error: NeuronError) -> int:
-        messages.fail(Diagnostic.from_error(error), {}, None)
-        return USER_ERROR
-
     def body(words: list[str]) -> int:
         messages.words = words
         return _main(words, messages)
+
+    return _guarded(body, messages, argv)
+
+
+def compile_request(given: Mapping[str, Any], messages: Messages) -> int:
+    """Compile one model as the options say (`vars` of what the parser gives); the exit status,
+    whatever happens."""
+    return _guarded(lambda words: compile_args(Namespace(**given), messages), messages, [])
+
+
+def messages_of() -> Messages:
+    """The messages of a compile with this program."""
+    return _Messages()
+
+
+def _guarded(
+    body: Callable[[list[str]], int], messages: Messages, argv: Sequence[str] | None
+) -> int:
+    def show(error: NeuronError) -> int:
+        messages.fail(Diagnostic.from_error(error), {}, None)
+        return USER_ERROR
 
     return guarded(
         PROGRAM,
@@ -101,6 +119,13 @@ def _main(words: list[str], messages: Messages) -> int:
         return _list_operators(args.framework, messages)
     if args.command is None:
         raise UsageError("a command is missing: compile or list-operators")
+    return compile_args(args, messages)
+
+
+def compile_args(args: Namespace, messages: Messages) -> int:
+    """Compile a model as the options say; the exit status."""
+    args.given = dict(vars(args))  # for a cache that collects models
+    messages.level = level_of(args.verbose)
     check(args)
     for line in remarks(args):
         messages.say("warning", line)

@@ -5,40 +5,18 @@ import sys
 from collections.abc import Sequence
 
 from neuronir.cli.cc_args import check_framework, with_flags
-from neuronir.cli.cc_compile import compile_model
 from neuronir.cli.cc_messages import Messages
-from neuronir.cli.neuronx_cc_args import (
-    ALIASES,
-    build_parser,
-    check,
-    level_of,
-    normalise,
-    precision,
-    remarks,
-)
-from neuronir.cli.program import OK, USER_ERROR, UsageError, guarded
-from neuronir.diagnostics.diagnostic import Diagnostic
-from neuronir.dialects.support.errors import NeuronError
+from neuronir.cli.neuronx_cc_args import build_parser, normalise
+from neuronir.cli.neuronx_cc_compile import compile_args, guard
+from neuronir.cli.program import OK, UsageError
 from neuronir.dialects.support.output import write_stdout
-from neuronir.driver.phases import PHASES
 from neuronir.version import __version__
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run neuronx-cc; returns the exit status."""
     messages = Messages()
-
-    def show(error: NeuronError) -> int:
-        messages.fail(Diagnostic.from_error(error), {}, None)
-        return USER_ERROR
-
-    return guarded(
-        "neuronx-cc",
-        lambda words: _main(words, messages),
-        argv,
-        on_error=show,
-        interrupted="interrupted, nothing was written",
-    )
+    return guard(lambda words: _main(words, messages), messages, argv)
 
 
 def _main(words: list[str], messages: Messages) -> int:
@@ -55,18 +33,11 @@ def _main(words: list[str], messages: Messages) -> int:
         return OK
     if args.command is None:
         raise UsageError("a command is missing: compile or list-operators")
-    messages.level = level_of(args.verbose)
-    check(args)
-    for line in remarks(args):
-        messages.say("warning", line)
-    target = ALIASES.get(args.target, args.target)
-    if target != args.target:
-        messages.say("info", f"{args.target} has the core of {target}, which is compiled for")
-    args.target = target
-    args.optlevel = 1 if args.enable_experimental_O1 else args.optlevel
-    args.precision = precision(args)
-    args.output = args.output or ("file.neff" if args.compile_to == PHASES[-1] else "file.mlir")
-    return compile_model(args, messages)
+    if len(args.model) > 1:
+        from neuronir.cli.cc_many import compile_many
+
+        return compile_many(args, messages)
+    return compile_args(args, messages)
 
 
 def version_text() -> str:

@@ -16,6 +16,7 @@ from neuronir.cli.cc_args import (
     add_cores,
     add_neuron_cc_precision,
     add_optlevel,
+    add_pool,
     add_shared,
     check_cores,
     check_framework,
@@ -37,7 +38,6 @@ NO_EFFECT = (
     NoEffect(
         ("--implicit-integer-downcast",), "integers are never converted to floats implicitly", 1
     ),
-    NoEffect(("--num-parallel-jobs",), "the compiler runs in one process", 1),
     NoEffect(("--tensorizer-options",), "an internal option of AWS's compiler", 1),
     NoEffect(("--internal-hlo2tensorizer-options",), "an internal option of AWS's compiler", 1),
     NoEffect(("--internal-max-instruction-limit",), "an internal option of AWS's compiler", 1),
@@ -45,6 +45,8 @@ NO_EFFECT = (
     NoEffect(("--experimental-unsafe-fp8e4m3fn-as-fp8e4m3",), "fp8 types are not renamed", 0),
     NoEffect(("--pipeline",), "use --dump-phases-to and --compile-to", "+"),
 )
+MANY = ("jobs", "retries", "memory_limit", "scheduler", "summary")
+"""Options about several models."""
 MEANINGLESS = {"distribution_strategy": ("llm-training", "nemo")}
 
 
@@ -118,7 +120,13 @@ def _add_compile(p: argparse.ArgumentParser) -> None:
     add_cores(g)
     g = p.add_argument_group("messages")
     g.add_argument("--verbose", "-v", metavar="LEVEL", default="warning", help=", ".join(LEVELS))
+    _add_many(p.add_argument_group("several models"))
     add_shared(p, NO_EFFECT)
+
+
+def _add_many(g: argparse._ArgumentGroup) -> None:
+    add_pool(g)
+    g.add_argument("--summary", metavar="FILE.json", help="write status and time of each model")
 
 
 _TAKES_DASHES = frozenset(("--tensorizer-options", "--internal-hlo2tensorizer-options"))
@@ -153,6 +161,10 @@ def level_of(text: str) -> int:
 def remarks(args: argparse.Namespace) -> list[str]:
     """One line for each option that was given and has no effect."""
     lines = no_effect_remarks(args, NO_EFFECT)
+    for name in MANY:
+        if getattr(args, name) is not None:
+            flag = name.replace("_", "-")
+            lines.append(f"option --{flag} has no effect here: it is about several models")
     if args.model_type != "generic":
         lines.append(
             f"option --model-type {args.model_type} has no effect here: what a model holds is "
@@ -173,8 +185,6 @@ ALIASES = {"inf2": "trn1", "trn1n": "trn1"}
 def check(args: argparse.Namespace) -> None:
     """Refuse by name what cannot be done here."""
     check_framework(args.framework)
-    if len(args.model) > 1:
-        raise UsageError(f"one model is compiled at a time, {len(args.model)} were given")
     if args.lnc != 1:
         raise NeuronError(
             "NCC_EARG001",

@@ -37,6 +37,11 @@ def neuron_opt() -> int:
     return _start("neuron_opt")
 
 
+def neuron_parallel_compile() -> int:
+    """Start neuron_parallel_compile."""
+    return _start("neuron_parallel_compile", "neuron_parallel_compile")
+
+
 def neuron_sim() -> int:
     """Start neuron-sim."""
     return _start("neuron_sim")
@@ -47,14 +52,14 @@ def neuronx_cc() -> int:
     return _start("neuronx_cc")
 
 
-def _start(module: str) -> int:
+def _start(module: str, program: str | None = None) -> int:
     """Run the main function of a program.
 
     Ctrl-C is an answer, not an error: while the imports run nothing is there to be tidied up, and
     the process ends at once. A request to end (kill, a terminal that closes) unwinds the program as
     Ctrl-C does, so that no half-written file stays.
     """
-    program = module.replace("_", "-")
+    program = program or module.replace("_", "-")
     heeded = signal.getsignal(signal.SIGINT) == signal.default_int_handler  # not with nohup, or &
     handled: list[int] = []
     try:

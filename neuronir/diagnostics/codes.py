@@ -242,6 +242,23 @@ CODES: dict[str, tuple[str, str]] = {
         "an attribute that assigns layouts or blocks does not fit its op",
         "let the pass choose the attribute",
     ),
+    "NIR_MANY001": (
+        "several workers need Dask, which is not installed",
+        "pip install 'neuronir[parallel]', or use --jobs 1",
+    ),
+    "NIR_MANY002": (
+        "there is no Dask scheduler at an address",
+        "start one with `dask scheduler`, and workers with `dask worker ADDRESS`",
+    ),
+    "NIR_MANY003": (
+        "two models have the same output file",
+        "rename a model, or compile them apart",
+    ),
+    "NIR_MANY004": (
+        "a command that runs models ended with an error",
+        "see its messages; NEURON_IGNORE_TRAINING_SCRIPT_ERROR_AND_COMPILE=1 goes on",
+    ),
+    "NIR_MANY005": ("models cannot be collected in this cache", "use a cache in a folder"),
     "NIR_MEMORY": (
         "there is not enough memory",
         "give the process more memory, or use smaller arrays",

@@ -31,6 +31,7 @@ _PROGRAMS = {
     "neuron-cache": "neuronir.cli.neuron_cache",
     "neuron-check": "neuronir.cli.neuron_check",
     "neuron-sim": "neuronir.cli.neuron_sim",
+    "neuron_parallel_compile": "neuronir.cli.neuron_parallel_compile",
 }
 
 

@@ -42,6 +42,10 @@ OF_THE_DAY = {
     },
     "many-compiles.md": {
         "not neuronx-cc compile large.hlo": "[NCC_EOOM002] SBUF is too small",
+        "not neuronx-cc compile mlp.hlo wide.hlo": "2 compiled, 1 from the cache, 1 failed, 0 lost",
+        "neuron_parallel_compile --cache-dir graphs sh": "Total graphs:",
+        "neuron_parallel_compile --command analyze": "3 of 3 models supported",
+        "neuron_parallel_compile --cache-dir graphs --command clean": "3 entries and 0 collected",
         "neuron-cache list": "2 entries",
         "neuron-cache show": "state: failed",
         "neuron-cache verify": "2 checked, 0 damaged",
@@ -55,6 +59,7 @@ OF_THE_DAY = {
 @pytest.mark.parametrize("page", OF_THE_DAY)
 def test_page_of_the_day(page: str, tmp_path: Path) -> None:
     pytest.importorskip("bokeh")
+    pytest.importorskip("distributed")
     programs = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     environment = dict(os.environ, PYTHONPATH=str(ROOT), PATH=programs)
     wanted = OF_THE_DAY[page]

@@ -1,0 +1,122 @@
+"""Models that wait in the cache for their compile: neuron_parallel_compile collects them.
+
+A graph is `<folder>/neuronxcc-<version>/GRAPH_<model>+<how>/`, beside the entry that its compile
+makes. It has copies of the files of the model in `files/`, and the options in `graph.json`. As with
+entries, only its owner may be able to write it: the options of a compile come from there.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from neuronir.cache import Cache, Key, Store
+from neuronir.cache_entry import read_owned
+from neuronir.dialects.support.errors import NeuronError
+
+COLLECT = "NEURON_EXTRACT_GRAPHS_ONLY"
+"""The environment variable that lets compiles keep their models in place of compiling them."""
+
+_GRAPH, _MODULE = "GRAPH_", "MODULE_"
+_FILES, _ABOUT = "files", "graph.json"
+_DIGITS = 8
+_PATHS = ("weights", "io_config")
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A model that waits: its folder, the program that compiles it, and its options, whose paths
+    are those of the copies."""
+
+    folder: Path
+    program: str
+    given: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """A name for people, and for this graph alone: the model's, and digits of its key."""
+        model, _, how = self.folder.name.removeprefix(_GRAPH).partition("+")
+        return f"{Path(self.given['model'][0]).name} ({model[:_DIGITS]}+{how[:_DIGITS]})"
+
+    @property
+    def entry(self) -> Path:
+        """The entry that the compile makes."""
+        return self.folder.with_name(_MODULE + self.folder.name.removeprefix(_GRAPH))
+
+
+def collecting() -> bool:
+    """Whether compiles are to keep their models."""
+    return os.environ.get(COLLECT) == "1"
+
+
+def collect(
+    store: Store, key: Key, program: str, given: Mapping[str, Any], files: Sequence[str]
+) -> Path:
+    """Keep a model that consists of `files`; the folder of the graph.
+
+    `given` are the options by their names in the parser of `program`. Raises OSError where a file
+    cannot be copied, NIR_MANY005 where the cache is not in a folder.
+    """
+    if not isinstance(store, Cache):
+        raise NeuronError(
+            "NIR_MANY005",
+            "models cannot be collected in a cache at a URL",
+            help="collect them in a folder (NEURON_COMPILE_CACHE_URL)",
+        )
+    graph = key.entry.with_name(_GRAPH + key.entry.name.removeprefix(_MODULE))
+    changed = dict(given)
+    with store.part(graph) as part:
+        copies = part / _FILES
+        model = Path(os.path.abspath(given["model"][0]))
+        for file in files:
+            _copy(file, model.parent, copies / "model")
+        changed["model"] = [f"{_FILES}/model/{model.name}"]
+        for name in _PATHS:
+            if given.get(name) and Path(given[name]).is_file():
+                (copies / name).mkdir(parents=True)
+                shutil.copyfile(given[name], copies / name / Path(given[name]).name)
+                changed[name] = f"{_FILES}/{name}/{Path(given[name]).name}"
+        about = {"program": program, "given": changed}
+        (part / _ABOUT).write_text(json.dumps(about))
+        (part / _ABOUT).chmod(0o600)
+        part.chmod(0o700)
+        with suppress(FileNotFoundError):
+            shutil.rmtree(graph)  # of the same model; perhaps not whole
+        with suppress(OSError):  # another process was faster, with the same
+            part.rename(graph)
+    return graph
+
+
+def _copy(file: str, root: Path, folder: Path) -> None:
+    """Copy a file that lies below `root` to the same place below `folder`."""
+    found = Path(os.path.abspath(file))
+    if not found.is_relative_to(root):
+        root = Path(os.path.realpath(root))  # frontends resolve links
+    target = folder / found.relative_to(root)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(file, target)
+
+
+def graphs(store: Cache) -> list[Graph]:
+    """The models that wait, by name; those that others could have changed are left out."""
+    found = []
+    for folder in sorted(store.folder.glob(f"neuronxcc-*/{_GRAPH}*")):
+        # A graph that somebody else wrote, or that is damaged, is not compiled.
+        with suppress(OSError, ValueError, KeyError, TypeError, IndexError):
+            about = json.loads(read_owned(folder, _ABOUT))
+            given = dict(about["given"])
+            given["model"] = [os.fspath(folder / given["model"][0])]
+            for name in _PATHS:
+                if str(given.get(name)).startswith(f"{_FILES}/{name}/"):
+                    given[name] = os.fspath(folder / given[name])
+            found.append(Graph(folder, str(about["program"]), given))
+    return found
+
+
+def remove(graph: Graph) -> None:
+    """Remove a model that waits."""
+    shutil.rmtree(graph.folder, ignore_errors=True)

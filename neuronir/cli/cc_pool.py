@@ -1,0 +1,116 @@
+"""The workers that a command line asks for, and the progress of their jobs."""
+
+import os
+import sys
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from neuronir.cache_place import size_of
+from neuronir.cli.program import UsageError
+from neuronir.dialects.support.printable import printable
+from neuronir.many.jobs import Job, Outcome, Pool
+
+RETRIES = 1
+
+
+@contextmanager
+def pool_of(args: Namespace, jobs: int) -> Iterator[Pool]:
+    """The workers for `jobs` jobs, as the options of `cc_args.add_pool` say."""
+    memory = None if args.memory_limit is None else size_of(args.memory_limit, "--memory-limit")
+    if args.jobs is not None and args.jobs < 1:
+        raise UsageError("--jobs: at least 1")
+    if args.retries is not None and args.retries < 0:
+        raise UsageError("--retries: at least 0")
+    if args.scheduler and args.jobs is not None:
+        raise UsageError("--scheduler and --jobs exclude each other: a cluster has its own workers")
+    if args.scheduler:
+        from neuronir.many.dask_pool import remote_pool
+
+        with remote_pool(args.scheduler, memory) as pool:
+            yield pool
+        return
+    workers = min(args.jobs or len(os.sched_getaffinity(0)), jobs)
+    if workers == 1:
+        from neuronir.many.serial import SerialPool
+
+        yield SerialPool(memory)
+        return
+    from neuronir.many.dask_pool import local_pool
+
+    with local_pool(workers, memory) as pool:
+        yield pool
+
+
+@dataclass
+class Progress:
+    """Tell of jobs: a bar on a terminal, and one line for each job that ended.
+
+    `describe` says in a few words what a value is; `verbs` are the words for one that is running.
+    """
+
+    total: int
+    describe: Any
+    running: list[str] = field(default_factory=list)
+    done: int = 0
+    _bar: Any = None
+    _task: Any = None
+
+    @contextmanager
+    def shown(self) -> Iterator["Progress"]:
+        """Show the bar inside this block, if stderr is a terminal."""
+        if not sys.stderr.isatty():
+            yield self
+            return
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import Progress as Bar
+
+        columns = (
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("{task.description}", markup=False),
+        )
+        with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+            self._bar, self._task = bar, bar.add_task("", total=self.total)
+            yield self
+        self._bar = None
+
+    def began(self, job: Job) -> None:
+        """A worker has begun a job."""
+        self.running.append(job.name)
+        self._refresh()
+
+    def again(self, job: Job, why: str) -> None:
+        """A job is lost, and will be tried again."""
+        self._stopped(job)
+        self._print(f"again: {printable(job.name)}: {printable(why)}")
+
+    def ended(self, outcome: Outcome) -> None:
+        """A job is done, or lost for good."""
+        self._stopped(outcome.job)
+        self.done += 1
+        if outcome.lost is None:
+            text = self.describe(outcome)
+        else:
+            text = f"lost: {printable(outcome.lost)}"
+        name = printable(outcome.job.name)
+        self._print(f"[{self.done}/{self.total}] {name}: {text}")
+        self._refresh()
+
+    def _stopped(self, job: Job) -> None:
+        if job.name in self.running:
+            self.running.remove(job.name)
+
+    def _refresh(self) -> None:
+        if self._bar is not None:
+            self._bar.update(self._task, completed=self.done, description=", ".join(self.running))
+
+    def _print(self, line: str) -> None:
+        if self._bar is not None:
+            self._bar.console.print(line, markup=False, highlight=False, soft_wrap=True)
+        else:
+            print(line, flush=True)

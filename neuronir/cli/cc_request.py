@@ -1,0 +1,69 @@
+"""One compile among many, in a worker: its options go in, what it said comes out."""
+
+import io
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass, field
+from typing import Any
+
+from neuronir.cache import compiler
+from neuronir.cache_graphs import COLLECT
+from neuronir.cli.cc_args import FLAGS
+from neuronir.cli.cc_messages import Messages
+from neuronir.many.limits import peak_bytes, reset_peak
+
+
+@dataclass(frozen=True)
+class Request:
+    """A compile: `program` is `neuronx-cc` or `neuron-cc`, `given` the options by their names in
+    the program's parser. Paths are absolute. `compiler` is the digest of the compiler."""
+
+    program: str
+    given: Mapping[str, Any]
+    compiler: str = field(default_factory=compiler)
+
+    def check(self) -> None:
+        """RuntimeError if this process has another compiler than the one that asks."""
+        if self.compiler != compiler():
+            raise RuntimeError("the worker has another version of NeuronIR or of its dependencies")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What became of a compile: its exit status, what it printed, its wall time and the largest
+    resident size of the process (bytes). `cached`: the answer came from the cache."""
+
+    status: int
+    text: str
+    cached: bool
+    seconds: float
+    peak_bytes: int
+
+
+@contextmanager
+def _without(*names: str) -> Iterator[None]:
+    """Hide environment variables, whose meaning is part of a request already."""
+    kept = {name: os.environ.pop(name) for name in names if name in os.environ}
+    try:
+        yield
+    finally:
+        os.environ.update(kept)
+
+
+def compile_one(request: Request) -> Answer:
+    """Compile a model; whatever is wrong with it is an exit status."""
+    request.check()
+    from neuronir.cli import neuron_cc, neuronx_cc_compile
+
+    old = request.program == neuron_cc.PROGRAM
+    messages = neuron_cc.messages_of() if old else Messages()
+    compiling = neuron_cc.compile_request if old else neuronx_cc_compile.compile_request
+    said = io.StringIO()
+    reset_peak()
+    start = time.perf_counter()
+    with _without(FLAGS, COLLECT), redirect_stdout(said), redirect_stderr(said):
+        status = compiling(dict(request.given), messages)
+    seconds = time.perf_counter() - start
+    return Answer(status, said.getvalue(), messages.cached, seconds, peak_bytes())

@@ -1,0 +1,46 @@
+"""Run jobs one after the other in this process, without Dask."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from neuronir.many.jobs import Job, Listener, Outcome
+from neuronir.many.limits import limited
+
+
+@dataclass(frozen=True)
+class SerialPool:
+    """This process: a job that ends it ends them all. `memory` limits it (bytes)."""
+
+    memory: int | None = None
+
+    def run(
+        self,
+        jobs: Sequence[Job],
+        do: Callable[[Any], Any],
+        *,
+        retries: int,
+        listener: Listener,
+    ) -> list[Outcome]:
+        """Run all jobs in their order; `retries` more times where `do` raises."""
+        return [self._one(job, do, retries, listener) for job in jobs]
+
+    def _one(self, job: Job, do: Callable[[Any], Any], retries: int, listener: Listener) -> Outcome:
+        for attempt in range(retries + 1):
+            listener.began(job)
+            start = time.perf_counter()
+            value, lost = None, None
+            try:
+                with limited(self.memory):
+                    value = do(job.payload)
+            # As in a worker: one job must not end the others.
+            except Exception as error:
+                lost = f"{type(error).__name__}: {error}"
+            seconds = time.perf_counter() - start
+            outcome = Outcome(job, value, lost, attempt, seconds, "this process")
+            if lost is None or attempt == retries:
+                break
+            listener.again(job, lost)
+        listener.ended(outcome)
+        return outcome

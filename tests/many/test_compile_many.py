@@ -1,0 +1,272 @@
+"""`neuronx-cc compile` of several models, and neuron_parallel_compile."""
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from neuronir.cache import FOLDER_VARIABLE
+from neuronir.cli import cc_many, neuron_parallel_compile, neuronx_cc
+from neuronir.cli.cc_request import Answer, Request, compile_one
+from neuronir.cli.neuron_parallel_check import Checked
+from neuronir.cli.neuronx_cc_args import build_parser
+from neuronir.many.dask_pool import DaskPool
+from neuronir.many.jobs import Job, Outcome
+from neuronir.many.serial import SerialPool
+from tests.many.test_pools import Heard
+
+LARGE = Path(__file__).resolve().parents[2] / "lit" / "driver" / "Inputs" / "large.hlo"
+SOURCE = """HloModule m
+
+ENTRY e {
+  x = f32[%d,32]{1,0} parameter(0)
+  ROOT y = f32[%d,32]{1,0} tanh(x)
+}
+"""
+OPTIONS = ["--framework", "XLA", "--target", "trn1"]
+
+
+@pytest.fixture
+def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Four models that compile, in the working directory."""
+    monkeypatch.chdir(tmp_path)
+    for rows in range(1, 5):
+        (tmp_path / f"m{rows}.hlo").write_text(SOURCE % (rows, rows))
+    return [f"m{rows}.hlo" for rows in range(1, 5)]
+
+
+def alone(model: str, *options: str) -> bytes:
+    """The binary of a model that is compiled alone."""
+    assert neuronx_cc.main(["compile", model, *OPTIONS, *options, "-o", "alone.neff"]) == 0
+    return Path("alone.neff").read_bytes()
+
+
+def test_several_models(models: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["compile", *models, str(LARGE), *OPTIONS, "--jobs", "1", "--output", "out"]
+    words += ["--cache-dir", "cache", "--summary", "s.json", "--tiling", "never"]
+    assert neuronx_cc.main(words) == 1
+    said = capsys.readouterr()
+    assert "[1/5] m1.hlo: compiled (" in said.out and "4 compiled, 0 from the cache" in said.out
+    assert f"{LARGE}:12:3: error: [NCC_EOOM002]" in said.err
+    found = json.loads(Path("s.json").read_text())
+    assert found["compilation_summary"] == {"true": 4, "false": 1}
+    assert found["compilation_report"]["m1.hlo"]["status"] is True
+    bad = found["compilation_report"][str(LARGE)]
+    assert bad["status"] is False and bad["exit_status"] == 1
+    assert "NCC_EOOM002" in bad["messages"][0]
+    assert sorted(os.listdir("out")) == [f"m{n}.neff" for n in range(1, 5)]
+    assert Path("out/m2.neff").read_bytes() == alone("m2.hlo", "--tiling", "never")
+    assert neuronx_cc.main(words) == 1
+    assert "0 compiled, 4 from the cache, 1 failed" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "words, status, said",
+    [
+        (["--logfile", "log"], 2, "--logfile goes with one model"),
+        (["--timing"], 2, "--timing goes with one model"),
+        (["-"], 2, "stdin (-) goes with one model"),
+        (["sub/m1.hlo"], 1, "[NIR_MANY003]"),
+        (["--jobs", "0"], 2, "--jobs: at least 1"),
+        (["--retries", "-1"], 2, "--retries: at least 0"),
+        (["--memory-limit", "much"], 1, "[NIR_CACHE001] --memory-limit"),
+        (["--scheduler", "tcp://127.0.0.1:1", "--jobs", "2"], 2, "exclude each other"),
+    ],
+)
+def test_options_are_checked(
+    words: list[str],
+    status: int,
+    said: str,
+    models: list[str],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert neuronx_cc.main(["compile", *models, *words, *OPTIONS]) == status
+    assert said in capsys.readouterr().err
+    assert neuronx_cc.main(["compile", models[0], *OPTIONS, "--jobs", "2"]) == 0
+    assert "--jobs has no effect here" in capsys.readouterr().err
+
+
+def request(model: str, output: str) -> Request:
+    given = vars(build_parser().parse_args(["compile", model, *OPTIONS, "-o", output]))
+    return Request("neuronx-cc", given)
+
+
+def test_killed_worker_loses_its_own_model(
+    local: DaskPool, models: list[str], tmp_path: Path
+) -> None:
+    """With a second attempt nothing is lost, and what is written is whole."""
+    jobs = [Job(m, request(str(tmp_path / m), str(tmp_path / f"{m}.neff"))) for m in models]
+
+    class Killing(Heard):
+        def ended(self, outcome: Outcome) -> None:
+            super().ended(outcome)
+            if len(self.over) == 1:
+                (pids,) = (client.run(os.getpid) for client in local.clients)
+                os.kill(next(iter(pids.values())), signal.SIGKILL)
+
+    heard = Killing()
+    outcomes = local.run(jobs, compile_one, retries=1, listener=heard)
+    assert [outcome.value.status for outcome in outcomes] == [0] * 4
+    assert sum(outcome.retries for outcome in outcomes) == len(heard.lost) <= 1
+    for model in models:
+        assert (tmp_path / f"{model}.neff").read_bytes() == alone(model)
+
+
+def test_status_of_a_run() -> None:
+    def answered(status: int) -> Outcome:
+        request = Request("neuronx-cc", {"model": ["m"]})
+        answer = Answer(status, "", False, 1.0, 0)
+        return Outcome(Job("m", request), answer, None, 0, 1.0, "w")
+
+    gone = Outcome(Job("m", None), None, "its worker ended", 1, 2.0, "w")
+    cases: dict[int, list[Outcome]] = {
+        0: [answered(0)],
+        1: [answered(0), answered(1)],
+        70: [answered(1), gone],
+    }
+    for status, outcomes in cases.items():
+        assert cc_many.ManyRun(outcomes, 0.0, 1.0).status == status
+    summary = cc_many.ManyRun([gone], 0.0, 1.0).summary()
+    assert summary["compilation_report"]["m"]["error"] == "its worker ended"
+
+
+def test_worker_with_another_compiler(models: list[str]) -> None:
+    job = Job("m", Request("neuronx-cc", request(models[0], "x.neff").given, "another"))
+    (outcome,) = SerialPool().run([job], compile_one, retries=0, listener=Heard())
+    assert outcome.lost is not None and "another version of NeuronIR" in outcome.lost
+
+
+# --- neuron_parallel_compile
+
+
+@pytest.fixture
+def parallel(models: list[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
+    """neuron_parallel_compile with one worker and a cache in `cache`, of a script's compiles."""
+    monkeypatch.setenv(FOLDER_VARIABLE, "cache")
+    start = "from neuronir.cli.neuronx_cc import main; import sys; "
+    lines = [
+        f"main({['compile', model, *OPTIONS, *more, '-o', 'out.neff']!r})"
+        for model, more in (("m1.hlo", []), ("m1.hlo", ["-O1"]), ("m2.hlo", []), ("m1.hlo", []))
+    ]
+    Path("script.py").write_text(start + "; ".join(lines) + "; sys.exit(int(sys.argv[1]))")
+
+    def run(*words: str, status: int = 0) -> int:
+        script = [sys.executable, "script.py", str(status)]
+        return neuron_parallel_compile.main(["--jobs", "1", *words, *script])
+
+    return run
+
+
+def test_collect_then_compile(
+    parallel: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert parallel("--command", "collect") == 0
+    assert "Collected graphs: 3\n" in capsys.readouterr().out  # two compiles are the same
+    assert not Path("out.neff").exists()
+    for model in ("m1.hlo", "m2.hlo"):
+        Path(model).rename(f"moved-{model}")  # the graphs have copies
+    assert neuron_parallel_compile.main(["--jobs", "1", "--command", "compile"]) == 0
+    said = capsys.readouterr().out
+    assert "Total graphs: 3\nTotal successful compilations: 3\n" in said
+    assert neuron_parallel_compile.main(["--command", "compile"]) == 0
+    assert capsys.readouterr().out == "Total graphs: 0\n"
+    words = ["compile", "moved-m1.hlo", *OPTIONS, "-v", "info", "-o", "out.neff"]
+    assert neuronx_cc.main(words) == 0
+    assert "Using a cached neff" in capsys.readouterr().out
+
+
+def test_both_at_once_and_again(
+    parallel: Callable[..., int], capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert parallel("--summary", "s.json") == 0
+    assert capfd.readouterr().err.count("No compilation was done.") == 4
+    assert json.loads(Path("s.json").read_text())["compilation_summary"] == {"true": 3}
+    assert parallel() == 0
+    said = capfd.readouterr()
+    assert "Collected graphs: 0" in said.out and "No compilation was done" not in said.err
+
+
+def test_command_that_fails(
+    parallel: Callable[..., int],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert parallel(status=3) == 1
+    assert "[NIR_MANY004]" in capsys.readouterr().err
+    monkeypatch.setenv(neuron_parallel_compile.IGNORE_VARIABLE, "1")
+    assert parallel(status=3) == 0
+    said = capsys.readouterr()
+    assert "Total successful compilations: 3" in said.out and "ended with status 3" in said.err
+    assert neuron_parallel_compile.main(["no-such-command"]) == 1
+    assert "cannot run 'no-such-command'" in capsys.readouterr().err
+
+
+def test_failed_graph_waits_and_is_retried(
+    models: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("NEURON_CC_FLAGS", "--cache_dir=cache --tiling never")
+    monkeypatch.setenv("NEURON_EXTRACT_GRAPHS_ONLY", "1")
+    assert neuronx_cc.main(["compile", str(LARGE), models[0], *OPTIONS]) == 0
+    words = ["--jobs", "1", "--command", "compile"]
+    assert neuron_parallel_compile.main(words) == 1
+    assert "Total failed compilations: 1" in capsys.readouterr().out
+    assert neuron_parallel_compile.main(words) == 1
+    said = capsys.readouterr()
+    assert "from the cache" in said.out and "Got a cached failed neff" in said.err
+    monkeypatch.setenv("NEURON_CC_FLAGS", "--cache_dir=cache --retry_failed_compilation")
+    assert neuron_parallel_compile.main(words) == 1
+    assert "Got a cached failed neff" not in capsys.readouterr().err
+    assert neuron_parallel_compile.main(["--command", "clean"]) == 0
+    assert capsys.readouterr().out == "2 entries and 1 collected graphs removed\n"
+    assert neuron_parallel_compile.main(["--command", "clear-locks"]) == 0
+
+
+def test_analyze(parallel: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--command", "analyze", "--analyze-output", "result"]
+    assert parallel(*words) == 0
+    assert "3 of 3 models supported: result/result.json\n" in capsys.readouterr().out
+    models: dict[str, Any] = json.loads(Path("result/result.json").read_text())["models"]
+    (tanh,) = next(iter(models.values()))["operators"]
+    assert tanh["operator"] == "tanh" and tanh["supported"] and "nodes" in tanh
+    checked = Outcome(Job("m", None), Checked([tanh], None), None, 0, 1.0, "w")
+    short = neuron_parallel_compile._described(checked, 1)
+    assert short["supported"] and "nodes" not in short["operators"][0]
+    assert not Path("cache").exists()
+
+
+def test_usage(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert neuron_parallel_compile.main([]) == 2
+    assert neuron_parallel_compile.main(["--command", "clean"]) == 1
+    assert "[NIR_MANY005]" in capsys.readouterr().err  # tests run without a cache
+    monkeypatch.setenv(FOLDER_VARIABLE, "memory://bucket")
+    assert neuron_parallel_compile.main(["true"]) == 1
+    assert "[NIR_MANY005]" in capsys.readouterr().err
+
+
+def test_model_with_external_data_is_collected_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    onnx = pytest.importorskip("onnx")
+    from tests.driver.test_cache_trust import in_a_node
+
+    monkeypatch.chdir(tmp_path)
+    Path("sub").mkdir()
+    Path("sub/m.onnx").write_bytes(in_a_node().SerializeToString())
+    Path("sub/w.bin").write_bytes(bytes(16))
+    Path("io.json").write_text(json.dumps({"inputs": {"x": [[4], "float32"]}}))
+    words = ["compile", "sub/m.onnx", "--framework", "ONNX", "--target", "trn1"]
+    words += ["--io-config", "io.json", "--cache_dir", "cache"]
+    monkeypatch.setenv("NEURON_EXTRACT_GRAPHS_ONLY", "1")
+    assert neuronx_cc.main(words) == 0 and onnx
+    (graph,) = Path("cache").glob("neuronxcc-*/GRAPH_*")
+    found = sorted(str(p.relative_to(graph)) for p in graph.rglob("*") if p.is_file())
+    files = ["files/io_config/io.json", "files/model/m.onnx", "files/model/w.bin"]
+    assert found == [*files, "graph.json"]
+    Path("sub").rename("elsewhere")
+    words = ["--jobs", "1", "--cache-dir", "cache", "--command", "compile"]
+    assert neuron_parallel_compile.main(words) == 0
