@@ -1,4 +1,4 @@
-"""Attributes and types of the hlo dialect, and short ways to build index lists."""
+"""Define the attributes and types of the hlo dialect, and helpers that build index lists."""
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -27,14 +27,17 @@ I64_ARRAY = DenseArrayBase.constr(i64)
 
 @irdl_attr_definition
 class TokenType(ParametrizedAttribute, TypeAttribute):
-    """Orders operations with side effects: HLO's `token[]`."""
+    """A token that orders ops with side effects: HLO's `token[]`."""
 
     name = "hlo.token"
 
 
 @irdl_attr_definition
 class HloResourceAttr(ParametrizedAttribute):
-    """A large constant held beside the module: `#hlo.resource<"key">`, key = hash of content."""
+    """A large constant stored outside the module: `#hlo.resource<"key">`.
+
+    The key is the hash of the content.
+    """
 
     name = "hlo.resource"
 
@@ -47,7 +50,7 @@ class HloResourceAttr(ParametrizedAttribute):
             return [StringAttr(parser.parse_str_literal())]
 
     def print_parameters(self, printer: Printer) -> None:
-        """Print `<"key">` and remember that the text refers to the resource."""
+        """Print `<"key">` and record that the text refers to the resource."""
         with printer.in_angle_brackets():
             printer.print_string('"')
             printer.print_resource_handle("hlo", self.key.data)
@@ -60,7 +63,7 @@ def _array_of(values: tuple[int, ...]) -> I64Array:
 
 
 def i64_array(values: Iterable[int]) -> I64Array:
-    """`array<i64: values>`; equal lists share one attribute."""
+    """Return `array<i64: values>`; equal lists share one attribute."""
     return _array_of(tuple(int(v) for v in values))
 
 
@@ -70,30 +73,30 @@ def _values_of(data: bytes) -> tuple[int, ...]:
 
 
 def ints(attr: Attribute) -> tuple[int, ...]:
-    """The values of an `array<i64: ...>`."""
+    """Return the values of an `array<i64: ...>`."""
     assert isinstance(attr, DenseArrayBase)
     return _values_of(attr.data.data)
 
 
 @lru_cache(maxsize=1 << 12)
 def i64_attr(value: int) -> IntegerAttr[IntegerType]:
-    """`value : i64`; equal values share one attribute."""
+    """Return `value : i64`; equal values share one attribute."""
     return IntegerAttr(value, i64)
 
 
 @lru_cache(maxsize=1 << 12)
 def string_attr(value: str) -> StringAttr:
-    """A string attribute; equal strings share one attribute."""
+    """Return a string attribute; equal strings share one attribute."""
     return StringAttr(value)
 
 
 def tensor_type(shape: Sequence[int], element: Attribute) -> TensorType[Attribute]:
-    """`tensor<shape x element>`; equal types share one attribute."""
+    """Return `tensor<shape x element>`; equal types share one attribute."""
     return _tensor_of(tuple(shape), element)
 
 
 def tuple_type(types: Iterable[Attribute]) -> TupleType:
-    """`tuple<types...>`."""
+    """Return `tuple<types...>`."""
     return TupleType(ArrayAttr(tuple(types)))  # type: ignore[arg-type]
 
 

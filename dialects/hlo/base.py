@@ -1,11 +1,11 @@
-"""What all hlo operations share: one compact assembly form.
+"""Define the base class of hlo ops, with their compact assembly form.
 
     %r = hlo.dot %a, %b lhs_contracting_dims = [1], rhs_contracting_dims = [0] {metadata = ...}
            : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
 
-Operands, then properties by name (index lists as `[...]`, defaults left out), then discardable
-attributes, then regions in parentheses, then the type: one type when all operands and results
-have it, else a function type.
+The form lists the operands, the properties by name (index lists as `[...]`, defaults omitted), the
+discardable attributes, and the regions in parentheses. It ends with the type: a single type if all
+operands and results share it, otherwise a function type.
 """
 
 import abc
@@ -32,7 +32,7 @@ from neuronir.dialects.support.ops import NeuronOp
 _BARE_WORD = re.compile(r"[A-Za-z_]\w*")
 
 
-# How the value of a property is written.
+# How a property value is printed.
 _INDICES, _WORD, _INTEGER, _ANY = range(4)
 _KIND_OF_BASE: dict[type[Attribute], int] = {
     DenseArrayBase: _INDICES,
@@ -43,7 +43,7 @@ _KIND_OF_BASE: dict[type[Attribute], int] = {
 
 @cache
 def _kinds(op_type: type[IRDLOperation]) -> dict[str, int]:
-    """How each property of an op is written."""
+    """Return, for each property of an op, how its value is printed."""
     kinds: dict[str, int] = {}
     for name, definition in op_type.get_irdl_definition().properties.items():
         bases = definition.constr.get_bases() or set()
@@ -88,7 +88,7 @@ def _parse_value(parser: Parser, kind: int) -> Attribute:
 
 
 class HloOp(NeuronOp, abc.ABC):
-    """Base of all hlo operations."""
+    """The base class of all hlo ops."""
 
     JUDGED_BY_TYPES: ClassVar[bool] = True
     """Whether types and properties decide if an op without regions is right."""
@@ -101,7 +101,7 @@ class HloOp(NeuronOp, abc.ABC):
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
-        """Parse the form described at the top of this module."""
+        """Parse the form described in the docstring of this module."""
         unresolved = []
         while (operand := parser.parse_optional_unresolved_operand()) is not None:
             unresolved.append(operand)
@@ -147,7 +147,7 @@ class HloOp(NeuronOp, abc.ABC):
         return properties
 
     def print(self, printer: Printer) -> None:
-        """Print the form described at the top of this module."""
+        """Print the form described in the docstring of this module."""
         separator = " "
         for operand in self.operands:
             printer.print_string(separator)

@@ -1,6 +1,7 @@
-"""Operations between devices and with the host, and asynchronous pairs of start and done.
+"""Define collectives, communication with the host, and asynchronous pairs of start and done.
 
-replica_groups is an array of index lists, one a group; source_target_pairs one of [source, target].
+`replica_groups` is an array of index lists, one for each group. `source_target_pairs` is an array
+of [source, target].
 """
 
 import abc
@@ -32,7 +33,7 @@ EMPTY: ArrayAttr[I64Array] = ArrayAttr(())
 
 
 class CollectiveOp(HloOp, abc.ABC):
-    """An exchange between the replicas of each group; no group means all replicas."""
+    """An exchange within each group of replicas; an empty list means one group of all replicas."""
 
     args = var_operand_def()
     replica_groups = prop_def(ArrayAttr[I64Array], EMPTY)
@@ -44,7 +45,9 @@ class CollectiveOp(HloOp, abc.ABC):
 
 @irdl_op_definition
 class AllReduceOp(CollectiveOp):
-    """Fold the operands of all replicas of a group by the region; each gets the result."""
+    """Reduce the operands of all replicas of a group with the region; each replica gets the
+    result.
+    """
 
     name = "hlo.all_reduce"
 
@@ -54,7 +57,7 @@ class AllReduceOp(CollectiveOp):
 
 @irdl_op_definition
 class AllReduceStartOp(CollectiveOp):
-    """Begin an all_reduce."""
+    """Start an all_reduce."""
 
     name = "hlo.all_reduce_start"
 
@@ -64,7 +67,7 @@ class AllReduceStartOp(CollectiveOp):
 
 @irdl_op_definition
 class ReduceScatterOp(CollectiveOp):
-    """Fold as all_reduce does; each replica gets its block along the dimension."""
+    """Reduce like all_reduce, and give each replica its block along the dimension."""
 
     name = "hlo.reduce_scatter"
 
@@ -75,7 +78,7 @@ class ReduceScatterOp(CollectiveOp):
 
 @irdl_op_definition
 class AllGatherOp(CollectiveOp):
-    """The operands of all replicas of a group one after the other along the dimension."""
+    """Concatenate the operands of all replicas of a group along the dimension."""
 
     name = "hlo.all_gather"
 
@@ -84,7 +87,7 @@ class AllGatherOp(CollectiveOp):
 
 @irdl_op_definition
 class AllGatherStartOp(CollectiveOp):
-    """Begin an all_gather."""
+    """Start an all_gather."""
 
     name = "hlo.all_gather_start"
 
@@ -93,7 +96,7 @@ class AllGatherStartOp(CollectiveOp):
 
 @irdl_op_definition
 class AllToAllOp(CollectiveOp):
-    """Replica i sends its block j to replica j; without a dimension, the blocks are operands."""
+    """Send block j of each replica to replica j; without a dimension, each operand is a block."""
 
     name = "hlo.all_to_all"
 
@@ -102,13 +105,13 @@ class AllToAllOp(CollectiveOp):
 
 @irdl_op_definition
 class CollectiveBroadcastOp(CollectiveOp):
-    """The first replica of each group sends its operand to the others."""
+    """Send the operand of the first replica of each group to the other replicas."""
 
     name = "hlo.collective_broadcast"
 
 
 class PermuteOp(HloOp, abc.ABC):
-    """Replicas send to replicas by pairs; a replica that nobody sends to gets zeros."""
+    """Send operands between pairs of replicas; a replica without a source gets zeros."""
 
     args = var_operand_def()
     source_target_pairs = prop_def(ArrayAttr[I64Array])
@@ -118,20 +121,20 @@ class PermuteOp(HloOp, abc.ABC):
 
 @irdl_op_definition
 class CollectivePermuteOp(PermuteOp):
-    """Send along the pairs."""
+    """Send the operand along the source-target pairs."""
 
     name = "hlo.collective_permute"
 
 
 @irdl_op_definition
 class CollectivePermuteStartOp(PermuteOp):
-    """Begin a collective_permute."""
+    """Start a collective_permute."""
 
     name = "hlo.collective_permute_start"
 
 
 class IdOp(HloOp, abc.ABC):
-    """A number of the running program, as u32[]."""
+    """An id of the running program, as u32[]."""
 
     result = result_def()
     traits = traits_def(Pure())
@@ -139,20 +142,20 @@ class IdOp(HloOp, abc.ABC):
 
 @irdl_op_definition
 class PartitionIdOp(IdOp):
-    """The number of this partition."""
+    """Return the id of this partition."""
 
     name = "hlo.partition_id"
 
 
 @irdl_op_definition
 class ReplicaIdOp(IdOp):
-    """The number of this replica."""
+    """Return the id of this replica."""
 
     name = "hlo.replica_id"
 
 
 class ChannelOp(HloOp, abc.ABC):
-    """Traffic over a channel or with the host."""
+    """A transfer over a channel or to or from the host."""
 
     args = var_operand_def()
     channel_id = opt_prop_def(IntegerAttr[IntegerType])
@@ -162,35 +165,35 @@ class ChannelOp(HloOp, abc.ABC):
 
 @irdl_op_definition
 class SendOp(ChannelOp):
-    """Begin to send (value, token)."""
+    """Start to send (value, token)."""
 
     name = "hlo.send"
 
 
 @irdl_op_definition
 class SendDoneOp(ChannelOp):
-    """Wait for a send."""
+    """Wait for a send to complete."""
 
     name = "hlo.send_done"
 
 
 @irdl_op_definition
 class RecvOp(ChannelOp):
-    """Begin to receive."""
+    """Start to receive a value."""
 
     name = "hlo.recv"
 
 
 @irdl_op_definition
 class RecvDoneOp(ChannelOp):
-    """Wait for what is received."""
+    """Wait for a received value."""
 
     name = "hlo.recv_done"
 
 
 @irdl_op_definition
 class InfeedOp(HloOp):
-    """Take values from the host: the tuple (values, token)."""
+    """Read values from the host and return the tuple (values, token)."""
 
     name = "hlo.infeed"
 
@@ -201,7 +204,7 @@ class InfeedOp(HloOp):
 
 @irdl_op_definition
 class OutfeedOp(HloOp):
-    """Give a value to the host."""
+    """Write a value to the host."""
 
     name = "hlo.outfeed"
 
@@ -212,7 +215,7 @@ class OutfeedOp(HloOp):
 
 
 class DoneOp(HloOp, abc.ABC):
-    """The value of what a start op began."""
+    """Return the value of the matching start op."""
 
     args = var_operand_def()
     result = result_def()
@@ -220,42 +223,42 @@ class DoneOp(HloOp, abc.ABC):
 
 @irdl_op_definition
 class AllReduceDoneOp(DoneOp):
-    """Wait for an all_reduce."""
+    """Wait for an all_reduce to complete."""
 
     name = "hlo.all_reduce_done"
 
 
 @irdl_op_definition
 class AllGatherDoneOp(DoneOp):
-    """Wait for an all_gather."""
+    """Wait for an all_gather to complete."""
 
     name = "hlo.all_gather_done"
 
 
 @irdl_op_definition
 class CollectivePermuteDoneOp(DoneOp):
-    """Wait for a collective_permute."""
+    """Wait for a collective_permute to complete."""
 
     name = "hlo.collective_permute_done"
 
 
 @irdl_op_definition
 class CopyStartOp(DoneOp):
-    """Begin a copy: the tuple (destination, source, context)."""
+    """Start a copy and return the tuple (destination, source, context)."""
 
     name = "hlo.copy_start"
 
 
 @irdl_op_definition
 class CopyDoneOp(DoneOp):
-    """Wait for a copy."""
+    """Wait for a copy to complete."""
 
     name = "hlo.copy_done"
 
 
 @irdl_op_definition
 class AsyncStartOp(HloOp):
-    """Begin a call of a function: the tuple (operands, result, context...)."""
+    """Start a call of a function and return the tuple (operands, result, context...)."""
 
     name = "hlo.async_start"
 
@@ -266,7 +269,7 @@ class AsyncStartOp(HloOp):
 
 @irdl_op_definition
 class AsyncUpdateOp(HloOp):
-    """An asynchronous call on its way."""
+    """Continue an asynchronous call."""
 
     name = "hlo.async_update"
 
@@ -277,7 +280,7 @@ class AsyncUpdateOp(HloOp):
 
 @irdl_op_definition
 class AsyncDoneOp(HloOp):
-    """The value of an asynchronous call."""
+    """Wait for an asynchronous call and return its value."""
 
     name = "hlo.async_done"
 

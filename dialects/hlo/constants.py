@@ -1,4 +1,4 @@
-"""Constants: small ones inside the module, large ones in the resource store beside it."""
+"""Define constants: small ones inside the module, large ones in the resource store."""
 
 from typing import Self
 
@@ -28,11 +28,11 @@ INLINE_LIMIT = 32
 
 
 class _FoldsToValue(HasFolder):
-    """Lets xDSL's folding see the value."""
+    """The interface that lets xDSL's folder see the value."""
 
     @classmethod
     def fold(cls, op: Operation) -> tuple[Attribute]:
-        """The attribute that holds the value."""
+        """Return the attribute that holds the value."""
         return (op.properties["value"],)
 
 
@@ -65,7 +65,8 @@ class ConstantOp(HloOp):
         value = self.value
         printer.print_string(" ")
         if isinstance(value, DenseIntOrFPElementsAttr):
-            # xDSL prints NaN and infinities of a list as integers that it reads back as numbers.
+            # xDSL prints NaN and infinities in a list as integers, which it would parse as integer
+            # values.
             if _has_nonfinite(value):
                 printer.print_string(f'dense<"0x{value.data.data.hex().upper()}"> : ')
                 printer.print_attribute(value.type)
@@ -81,7 +82,7 @@ class ConstantOp(HloOp):
 
 @irdl_op_definition
 class IotaOp(HloOp):
-    """Each element is its own index along iota_dimension."""
+    """Fill a tensor with each element's own index along iota_dimension."""
 
     name = "hlo.iota"
 
@@ -95,15 +96,15 @@ def _has_nonfinite(value: DenseIntOrFPElementsAttr) -> bool:
     if not (is_float(element) or is_complex(element)):
         return False
     array = dense_to_array(value)
-    if array.dtype.isbuiltin != 1:  # bf16 and fp8, which float32 holds exactly
+    if array.dtype.isbuiltin != 1:  # types that float32 represents exactly
         array = array.astype(np.float32)
     return not bool(np.isfinite(array).all())
 
 
 def dense_to_array(value: DenseIntOrFPElementsAttr) -> Array:
-    """The elements of a dense attribute, read-only, in its shape."""
+    """Return the elements of a dense attribute as a read-only array of its shape."""
     known: Array | None = value.__dict__.get("_array")
-    if known is None:  # made once: passes ask again and again for the same numbers
+    if known is None:  # Cached: passes ask for the same values repeatedly.
         known = value.__dict__["_array"] = _elements(value)
     return known
 
@@ -113,7 +114,7 @@ def _elements(value: DenseIntOrFPElementsAttr) -> Array:
     dtype = np_dtype(element)
     data = value.data.data
     if isinstance(element, IntegerType) and element.width.data < 8:
-        # xDSL stores these as one signed byte each, and true as -1.
+        # xDSL stores each value as one signed byte, with true as -1.
         narrow = np.frombuffer(data, dtype=np.int8)
         array = narrow != 0 if element.width.data == 1 else narrow.astype(dtype)
         array.flags.writeable = False
@@ -124,7 +125,7 @@ def _elements(value: DenseIntOrFPElementsAttr) -> Array:
 def array_to_dense(
     array: Array, type: TensorType[Attribute] | None = None
 ) -> DenseIntOrFPElementsAttr:
-    """A dense attribute of an array's elements."""
+    """Return a dense attribute with the elements of an array."""
     if type is None:
         type = tensor_type(array.shape, element_type(array.dtype))
     element = type.element_type
@@ -139,9 +140,10 @@ def array_to_dense(
 def constant_value(
     array: Array | LazyArray, type: TensorType[Attribute] | None = None, *, owned: bool = False
 ) -> Attribute:
-    """The value attribute for an array: dense up to `INLINE_LIMIT` elements, else a resource.
+    """Return the value attribute for an array: dense up to `INLINE_LIMIT` elements, else a
+    resource.
 
-    An `owned` array is given up by the caller: it need not be copied.
+    Pass `owned` if the caller gives up the array: it is then not copied.
     """
     if array.size <= INLINE_LIMIT:
         return array_to_dense(np.asarray(array), type)
@@ -149,23 +151,23 @@ def constant_value(
 
 
 def _value_attribute(value: Operation | Attribute) -> Attribute:
-    # isinstance is slow where it is not asked of the class itself, as of constants here
+    # An exact class check first: isinstance is slow, and this function is hot.
     if type(value) is ConstantOp or isinstance(value, Operation):
         return value.properties["value"]
     return value
 
 
 def constant_array(value: Operation | Attribute, type: Attribute | None = None) -> Array:
-    """The read-only array of a `hlo.constant` or of its value attribute."""
+    """Return the read-only array of a `hlo.constant` or of its value attribute."""
     attr = _value_attribute(value)
-    if isinstance(attr, DenseIntOrFPElementsAttr):  # as most are, and it is quick to say so
+    if isinstance(attr, DenseIntOrFPElementsAttr):  # the common case, and cheap to check
         return dense_to_array(attr)
     assert isinstance(attr, HloResourceAttr)
     return lookup(attr)
 
 
 def lazy_constant(value: Operation | Attribute) -> Array | LazyArray:
-    """The read-only array, which may be lazy, of a `hlo.constant` or of its value attribute."""
+    """Return the read-only, possibly lazy array of a `hlo.constant` or of its value attribute."""
     attr = _value_attribute(value)
     return lookup_lazy(attr) if isinstance(attr, HloResourceAttr) else constant_array(attr)
 
@@ -173,7 +175,7 @@ def lazy_constant(value: Operation | Attribute) -> Array | LazyArray:
 def constant_op(
     array: Array | LazyArray, location_from: Operation | None = None, *, owned: bool = False
 ) -> ConstantOp:
-    """A constant with an array's shape, dtype and elements; see `constant_value`."""
+    """Create a constant with an array's shape, dtype and elements; see `constant_value`."""
     type = tensor_type(array.shape, element_type(array.dtype))
     value = constant_value(array, type, owned=owned)
     op = ConstantOp.create(result_types=[type], properties={"value": value})

@@ -1,4 +1,4 @@
-"""Tuples, calls, loops, branches, fusions, and what binds them together."""
+"""Define tuples, calls, loops, branches and fusions."""
 
 from typing import Self
 
@@ -29,7 +29,7 @@ from neuronir.dialects.hlo.base import HloOp
 
 @irdl_op_definition
 class ReturnOp(HloOp):
-    """Ends a region of an hlo op with its root value."""
+    """Terminate a region of an hlo op and return its root value."""
 
     name = "hlo.return"
 
@@ -56,7 +56,7 @@ class ReturnOp(HloOp):
 
 @irdl_op_definition
 class TupleOp(HloOp):
-    """A tuple of the inputs."""
+    """Combine the inputs into a tuple."""
 
     name = "hlo.tuple"
 
@@ -67,7 +67,7 @@ class TupleOp(HloOp):
 
 @irdl_op_definition
 class GetTupleElementOp(HloOp):
-    """One element of a tuple."""
+    """Extract one element of a tuple."""
 
     name = "hlo.get_tuple_element"
 
@@ -79,7 +79,7 @@ class GetTupleElementOp(HloOp):
 
 @irdl_op_definition
 class CallOp(HloOp):
-    """Apply a func.func of the module."""
+    """Call a func.func of the module."""
 
     name = "hlo.call"
 
@@ -90,7 +90,7 @@ class CallOp(HloOp):
 
 @irdl_op_definition
 class WhileOp(HloOp):
-    """Apply body to the value, beginning with init, as long as cond holds for it."""
+    """Run body on the value, starting from init, while cond returns true."""
 
     name = "hlo.while"
 
@@ -104,10 +104,10 @@ class WhileOp(HloOp):
 
 @irdl_op_definition
 class ConditionalOp(HloOp):
-    """Apply one branch to its operand.
+    """Run one branch on its operand.
 
-    A pred chooses branch 0 when true and 1 when false; an s32 index chooses by number, and any
-    index out of range chooses the last branch.
+    A pred selects branch 0 if true and branch 1 if false. An s32 index selects the branch with that
+    index; an index out of range selects the last branch.
     """
 
     name = "hlo.conditional"
@@ -121,7 +121,7 @@ class ConditionalOp(HloOp):
 
 @irdl_op_definition
 class FusionOp(HloOp):
-    """A computation that XLA chose to emit as one kernel; it means its region."""
+    """Run a region that XLA decided to emit as one kernel."""
 
     name = "hlo.fusion"
 
@@ -134,7 +134,7 @@ class FusionOp(HloOp):
 
 @irdl_op_definition
 class CompositeOp(HloOp):
-    """A named function found in the graph; the region, on the inputs, keeps its exact meaning."""
+    """Name a function that was recognised in the graph; the region keeps its exact semantics."""
 
     name = "hlo.composite"
 
@@ -148,7 +148,7 @@ class CompositeOp(HloOp):
 
 @irdl_op_definition
 class CustomCallOp(HloOp):
-    """Apply a function outside HLO, known by name."""
+    """Call a function outside HLO by name."""
 
     name = "hlo.custom_call"
 
@@ -160,7 +160,7 @@ class CustomCallOp(HloOp):
 
 @irdl_op_definition
 class OptimizationBarrierOp(HloOp):
-    """The operand; nothing moves across."""
+    """Return the operand; no op may move across the barrier."""
 
     name = "hlo.optimization_barrier"
 
@@ -170,7 +170,7 @@ class OptimizationBarrierOp(HloOp):
 
 @irdl_op_definition
 class AfterAllOp(HloOp):
-    """A token that comes after the given tokens."""
+    """Create a token that is available after the given tokens."""
 
     name = "hlo.after_all"
 
@@ -181,7 +181,7 @@ class AfterAllOp(HloOp):
 
 @irdl_op_definition
 class AddDependencyOp(HloOp):
-    """The operand, available only after the token."""
+    """Return the operand, available only after the token."""
 
     name = "hlo.add_dependency"
 
@@ -192,7 +192,7 @@ class AddDependencyOp(HloOp):
 
 @irdl_op_definition
 class DomainOp(HloOp):
-    """The operand, crossing from one sharding domain to another."""
+    """Return the operand in another sharding domain."""
 
     name = "hlo.domain"
 

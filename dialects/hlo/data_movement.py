@@ -1,4 +1,4 @@
-"""Operations that move, repeat or drop elements and compute nothing."""
+"""Define ops that move, repeat or drop elements without computing."""
 
 from xdsl.dialects.builtin import BoolAttr, IntegerAttr, IntegerType
 from xdsl.irdl import SameVariadicOperandSize as SameSize
@@ -30,7 +30,7 @@ class MovementOp(HloOp):
 
 @irdl_op_definition
 class BroadcastOp(MovementOp):
-    """Operand dimension i becomes result dimension dimensions[i]; the others repeat it."""
+    """Map operand dimension i to result dimension dimensions[i], and repeat along the others."""
 
     name = "hlo.broadcast"
 
@@ -39,21 +39,21 @@ class BroadcastOp(MovementOp):
 
 @irdl_op_definition
 class ReshapeOp(MovementOp):
-    """The same elements in row-major order under another shape."""
+    """Change the shape and keep the elements in row-major order."""
 
     name = "hlo.reshape"
 
 
 @irdl_op_definition
 class BitcastOp(MovementOp):
-    """The same bytes under another shape, layout or element type (optimised HLO only)."""
+    """Reinterpret the bytes with another shape, layout or element type (optimised HLO only)."""
 
     name = "hlo.bitcast"
 
 
 @irdl_op_definition
 class TransposeOp(MovementOp):
-    """Result dimension i is operand dimension permutation[i]."""
+    """Permute the dimensions: result dimension i is operand dimension permutation[i]."""
 
     name = "hlo.transpose"
 
@@ -62,7 +62,7 @@ class TransposeOp(MovementOp):
 
 @irdl_op_definition
 class SliceOp(MovementOp):
-    """Per dimension, the elements start, start + stride, ... below limit."""
+    """Take the elements start, start + stride, ... below limit of each dimension."""
 
     name = "hlo.slice"
 
@@ -73,7 +73,7 @@ class SliceOp(MovementOp):
 
 @irdl_op_definition
 class PadOp(HloOp):
-    """Put padding_value at both edges (negative: drop elements) and between elements."""
+    """Add padding_value at both edges (a negative amount drops elements) and between elements."""
 
     name = "hlo.pad"
 
@@ -88,7 +88,7 @@ class PadOp(HloOp):
 
 @irdl_op_definition
 class ConcatenateOp(HloOp):
-    """The inputs one after the other along a dimension."""
+    """Concatenate the inputs along a dimension."""
 
     name = "hlo.concatenate"
 
@@ -100,7 +100,7 @@ class ConcatenateOp(HloOp):
 
 @irdl_op_definition
 class ReverseOp(MovementOp):
-    """The elements in opposite order along the given dimensions."""
+    """Reverse the order of the elements along the given dimensions."""
 
     name = "hlo.reverse"
 
@@ -109,7 +109,7 @@ class ReverseOp(MovementOp):
 
 @irdl_op_definition
 class DynamicSliceOp(HloOp):
-    """A block of static size at an offset known at run time, moved to lie inside the operand."""
+    """Take a block of static size at a runtime offset, which is clamped so that the block fits."""
 
     name = "hlo.dynamic_slice"
 
@@ -122,7 +122,7 @@ class DynamicSliceOp(HloOp):
 
 @irdl_op_definition
 class DynamicUpdateSliceOp(HloOp):
-    """The operand with a block at an offset known at run time replaced by update."""
+    """Replace a block of the operand at a runtime offset with update."""
 
     name = "hlo.dynamic_update_slice"
 
@@ -135,7 +135,7 @@ class DynamicUpdateSliceOp(HloOp):
 
 @irdl_op_definition
 class GatherOp(HloOp):
-    """Blocks of the operand at offsets given by start_indices."""
+    """Take blocks of the operand at the offsets in start_indices."""
 
     name = "hlo.gather"
 
@@ -155,9 +155,10 @@ class GatherOp(HloOp):
 
 @irdl_op_definition
 class ScatterOp(HloOp):
-    """The inputs with blocks of updates combined in, by the region, at offsets given by indices.
+    """Combine blocks of updates into the inputs, with the region, at the offsets in indices.
 
-    The region takes (input element..., update element...) as scalars. Several inputs give a tuple.
+    The region takes (input element..., update element...) as scalars. With several inputs the
+    result is a tuple.
     """
 
     name = "hlo.scatter"
@@ -181,7 +182,7 @@ class ScatterOp(HloOp):
 
 @irdl_op_definition
 class GetDimensionSizeOp(MovementOp):
-    """The size of one dimension, as s32[]."""
+    """Return the size of one dimension as s32[]."""
 
     name = "hlo.get_dimension_size"
 

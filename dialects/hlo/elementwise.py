@@ -1,4 +1,4 @@
-"""Elementwise operations of two and three operands; those of one are in unary.py."""
+"""Define elementwise ops with two and three operands; `unary.py` defines those with one."""
 
 import abc
 
@@ -18,7 +18,7 @@ from neuronir.dialects.hlo.unary import UNARY_OPS
 
 
 class BinaryOp(HloOp, abc.ABC):
-    """Two operands and a result of the same shape."""
+    """An op with two operands and a result of the same shape."""
 
     lhs = operand_def()
     rhs = operand_def()
@@ -28,112 +28,112 @@ class BinaryOp(HloOp, abc.ABC):
 
 @irdl_op_definition
 class AddOp(BinaryOp):
-    """Sum; of pred, logical or."""
+    """Add; for pred, logical or."""
 
     name = "hlo.add"
 
 
 @irdl_op_definition
 class AndOp(BinaryOp):
-    """Bitwise and; of pred, logical and."""
+    """Bitwise and; for pred, logical and."""
 
     name = "hlo.and"
 
 
 @irdl_op_definition
 class Atan2Op(BinaryOp):
-    """Angle of the point (rhs, lhs)."""
+    """Return the angle of the point (rhs, lhs)."""
 
     name = "hlo.atan2"
 
 
 @irdl_op_definition
 class ComplexOp(BinaryOp):
-    """A complex tensor of real part lhs and imaginary part rhs."""
+    """Build a complex tensor from the real part lhs and the imaginary part rhs."""
 
     name = "hlo.complex"
 
 
 @irdl_op_definition
 class DivideOp(BinaryOp):
-    """Quotient; of integers, rounded towards zero."""
+    """Divide; integer quotients round towards zero."""
 
     name = "hlo.divide"
 
 
 @irdl_op_definition
 class MaximumOp(BinaryOp):
-    """The larger; NaN if either is NaN."""
+    """Return the larger operand; NaN if either is NaN."""
 
     name = "hlo.maximum"
 
 
 @irdl_op_definition
 class MinimumOp(BinaryOp):
-    """The smaller; NaN if either is NaN."""
+    """Return the smaller operand; NaN if either is NaN."""
 
     name = "hlo.minimum"
 
 
 @irdl_op_definition
 class MultiplyOp(BinaryOp):
-    """Product; of pred, logical and."""
+    """Multiply; for pred, logical and."""
 
     name = "hlo.multiply"
 
 
 @irdl_op_definition
 class OrOp(BinaryOp):
-    """Bitwise or; of pred, logical or."""
+    """Bitwise or; for pred, logical or."""
 
     name = "hlo.or"
 
 
 @irdl_op_definition
 class PowerOp(BinaryOp):
-    """lhs to the power of rhs."""
+    """Raise lhs to the power of rhs."""
 
     name = "hlo.power"
 
 
 @irdl_op_definition
 class RemainderOp(BinaryOp):
-    """Remainder of the division, with the sign of lhs."""
+    """Return the remainder of the division, with the sign of lhs."""
 
     name = "hlo.remainder"
 
 
 @irdl_op_definition
 class ShiftLeftOp(BinaryOp):
-    """lhs * 2**rhs, bits shifted out are lost."""
+    """Shift lhs left by rhs bits; bits shifted out are lost."""
 
     name = "hlo.shift_left"
 
 
 @irdl_op_definition
 class ShiftRightArithmeticOp(BinaryOp):
-    """Shift right, copies of the sign bit come in."""
+    """Shift lhs right by rhs bits, filling with the sign bit."""
 
     name = "hlo.shift_right_arithmetic"
 
 
 @irdl_op_definition
 class ShiftRightLogicalOp(BinaryOp):
-    """Shift right, zeros come in."""
+    """Shift lhs right by rhs bits, filling with zeros."""
 
     name = "hlo.shift_right_logical"
 
 
 @irdl_op_definition
 class StochasticConvertOp(BinaryOp):
-    """Convert lhs, rounding by the random bits rhs."""
+    """Convert lhs, rounding stochastically with the random bits rhs."""
 
     name = "hlo.stochastic_convert"
 
 
 @irdl_op_definition
 class SubtractOp(BinaryOp):
-    """Difference; integers wrap."""
+    """Subtract; integers wrap."""
 
     name = "hlo.subtract"
 
@@ -147,8 +147,11 @@ class XorOp(BinaryOp):
 
 @irdl_op_definition
 class CompareOp(BinaryOp):
-    """Compare: direction is one of EQ NE LT LE GT GE; compare_type one of FLOAT TOTALORDER
-    SIGNED UNSIGNED where the text says it. The result is pred."""
+    """Compare lhs with rhs; the result is pred.
+
+    `direction` is EQ, NE, LT, LE, GT or GE. `compare_type`, if present, is FLOAT, TOTALORDER,
+    SIGNED or UNSIGNED.
+    """
 
     name = "hlo.compare"
 
@@ -158,7 +161,7 @@ class CompareOp(BinaryOp):
 
 @irdl_op_definition
 class SelectOp(HloOp):
-    """on_true where pred holds, else on_false; a scalar pred chooses one of them whole."""
+    """Select on_true where pred holds, else on_false; a scalar pred selects a whole operand."""
 
     name = "hlo.select"
 
@@ -171,7 +174,7 @@ class SelectOp(HloOp):
 
 @irdl_op_definition
 class ClampOp(HloOp):
-    """min(max(operand, min), max); the bounds have the operand's shape or are scalars."""
+    """Compute min(max(operand, min), max); the bounds have the operand's shape or are scalars."""
 
     name = "hlo.clamp"
 

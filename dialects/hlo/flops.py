@@ -1,4 +1,4 @@
-"""The arithmetic that a dot or a convolution stands for, whatever is executed for it."""
+"""Count the FLOPs that a dot or a convolution represents, however it is executed."""
 
 import math
 from functools import lru_cache
@@ -16,7 +16,7 @@ _PRODUCTS = ("hlo.dot", "hlo.convolution")
 
 
 def products_of(op: Operation) -> int:
-    """How many products are summed for each element of a dot or convolution."""
+    """Return the number of products summed for each element of a dot or convolution."""
     shape, _ = shape_and_dtype(op.operands[1].type)
     if op.name == "hlo.dot":
         return math.prod(shape[i] for i in index_list(op, "rhs_contracting_dims"))
@@ -24,7 +24,7 @@ def products_of(op: Operation) -> int:
 
 
 def useful_flops(op: Operation) -> int:
-    """A multiplication and an addition for each product; 0 for other operations."""
+    """Return two FLOPs, a multiplication and an addition, for each product; 0 for other ops."""
     if op.name not in _PRODUCTS:
         return 0
     return 2 * math.prod(shape_and_dtype(op.results[0].type)[0]) * products_of(op)
@@ -36,8 +36,11 @@ def _count(flops: int) -> IntegerAttr:
 
 
 def note_flops(root: Operation) -> None:
-    """Note the FLOPs of each dot and convolution among an op and those inside of it, before it is
-    cut into tiles or padded with zeros; what is noted stays."""
+    """Record the FLOPs of each dot and convolution in `op`, including its regions.
+
+    Call this before a pass splits the ops into tiles or pads them with zeros. Recorded values are
+    kept.
+    """
     if FLOPS not in root.attributes and (flops := useful_flops(root)):
         root.attributes[FLOPS] = _count(flops)
     for region in root.regions:

@@ -1,4 +1,4 @@
-"""The reference interpreter: runs an hlo module on numpy arrays."""
+"""Run an hlo module on numpy arrays: the reference interpreter."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,11 +18,11 @@ from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.npz import check_arguments
 
 Array = NDArray[Any]
-assert BINDERS  # Importing them registers every op.
+assert BINDERS  # Importing these modules registers every op.
 
 
 def entry_function(module: ModuleOp, entry: str = "main") -> FuncOp:
-    """The function named `entry`."""
+    """Return the function named `entry`."""
     function = SymbolTable.lookup_symbol(module, entry)
     if not isinstance(function, FuncOp):
         names = [op.sym_name.data for op in module.ops if isinstance(op, FuncOp)]
@@ -37,7 +37,7 @@ def entry_function(module: ModuleOp, entry: str = "main") -> FuncOp:
 def entry_signature(
     module: ModuleOp, entry: str = "main"
 ) -> list[tuple[tuple[int, ...], np.dtype[Any]]]:
-    """The shape and numpy type of each argument of the entry function."""
+    """Return the shape and numpy type of each argument of the entry function."""
     types = entry_function(module, entry).function_type.inputs.data
     for i, type_ in enumerate(types):
         if not isinstance(type_, TensorType):
@@ -50,7 +50,7 @@ def entry_signature(
 
 
 def interpret(module: ModuleOp, args: Sequence[Array], entry: str = "main") -> list[Array]:
-    """Runs the entry function on `args`; gives the flat leaves of its root, depth first.
+    """Run the entry function on `args` and return the flat leaves of its root, depth first.
 
     Arguments must have exactly the declared shapes and types. They are never written to.
     """

@@ -1,8 +1,9 @@
-"""How far two correct executions of a program may differ, from the program itself.
+"""Bound how far two correct executions of a program may differ, from the program alone.
 
-Each operation adds an independent rounding error; along a chain the variances add. A value carries
-the largest variance over all chains that lead to it, relative to its magnitude: conditioning (sums
-that cancel) is not seen here but by `interpreter_noise`. docs/numerics.md has the derivation.
+Each operation adds an independent rounding error; along a chain the variances add. Each value
+carries the largest variance over all chains that lead to it, relative to its magnitude. This bound
+ignores conditioning (sums that cancel), which `interpreter_noise` covers. docs/numerics.md has the
+derivation.
 """
 
 import math
@@ -28,7 +29,7 @@ TRIGONOMETRIC_RANGE = 2.0**20
 """The magnitude of arguments up to which sine, cosine and tan are held to be right: beyond it they
 may be those of any angle (docs/numerics.md)."""
 
-# Library functions are right to about this many units in the last place on both sides.
+# Both sides are assumed to compute library functions within this many units in the last place.
 _FUNCTION_ULPS = 4.0
 _FUNCTIONS = frozenset(
     f"hlo.{name}"
@@ -40,16 +41,17 @@ _FUNCTIONS = frozenset(
 )
 _ARITHMETIC = frozenset(f"hlo.{name}" for name in "add subtract multiply divide remainder".split())
 _SUMS = frozenset(("hlo.reduce", "hlo.reduce_window", "hlo.scatter", "hlo.select_and_scatter"))
-# A loop whose trip count is not known is taken to run so often.
+# The trip count assumed for a loop whose trip count is unknown.
 ASSUMED_TRIPS = 100
 
 
 def bounds(module: ModuleOp, precision: str = "fp32", entry: str = "main") -> list[float]:
-    """For each flat output, the error over the largest |output| that rounding explains.
+    """Return, for each flat output, the error relative to the largest |output| that rounding
+    explains.
 
-    `precision` is the type that dots and convolutions round their operands to.
+    `precision` is the type to which dots and convolutions round their operands.
     """
-    default_tolerance(precision)  # Refuses an unknown precision.
+    default_tolerance(precision)  # raises an error for an unknown precision
     block = entry_function(module, entry).body.block
     analysis = _Analysis(0.0 if precision == "fp32" else UNIT_ROUNDOFF[precision])
     analysis.run(block, [0.0] * len(block.args))
@@ -66,7 +68,7 @@ def _leaf_count(type_: Attribute) -> int:
 
 
 def _roundoff(type_: Attribute) -> float:
-    """Unit roundoff of a float (or complex) tensor type; 0 for others."""
+    """Return the unit roundoff of a float or complex tensor type; 0 for other types."""
     if isinstance(type_, TupleType):
         return max((_roundoff(part) for part in type_.types.data), default=0.0)
     if not isinstance(type_, TensorType):
@@ -78,14 +80,14 @@ def _roundoff(type_: Attribute) -> float:
 
 
 class _Analysis:
-    """Variances of the values of blocks, in the order of execution."""
+    """Compute the variances of the values of blocks, in execution order."""
 
     def __init__(self, operand_roundoff: float) -> None:
         self._operand_roundoff = operand_roundoff
         self._variance: dict[SSAValue, float] = {}
 
     def run(self, block: Block, arguments: Sequence[float]) -> float:
-        """The largest variance that the block returns."""
+        """Return the largest variance among the values that the block returns."""
         self._variance.update(zip(block.args, arguments, strict=True))
         for op in block.ops:
             if not op.results:
@@ -96,7 +98,9 @@ class _Analysis:
         return 0.0
 
     def leaves(self, value: SSAValue) -> list[float]:
-        """The variance of each leaf of a value; one for all where it is no explicit tuple."""
+        """Return the variance of each leaf of a value, or one variance if it is no explicit
+        tuple.
+        """
         if isinstance(value, OpResult) and value.op.name == "hlo.tuple":
             return [v for operand in value.op.operands for v in self.leaves(operand)]
         return [self._variance[value]] * _leaf_count(value.type)
@@ -115,12 +119,12 @@ class _Analysis:
         return max(inputs, default=0.0) + self._own(op)
 
     def _own(self, op: Operation) -> float:
-        """The variance that one operation adds."""
+        """Return the variance that one op adds."""
         unit = _roundoff(op.results[0].type)
         if unit == 0.0:
             return 0.0
         sums = min(unit, UNIT_ROUNDOFF["fp32"])
-        # Both executions round the result; a convert rounds when it narrows.
+        # Both executions round the result; a convert rounds only if it narrows the type.
         own = 2.0 * unit**2 / 3.0
         if op.name in ("hlo.dot", "hlo.convolution"):
             return own + dot_variance(self._operand_roundoff, float(products_of(op)), sums)
@@ -133,7 +137,7 @@ class _Analysis:
 
 
 def _combined(op: Operation) -> int:
-    """How many elements a reduction combines into one, at most."""
+    """Return the largest number of elements that a reduction combines into one."""
     if op.name == "hlo.reduce":
         shape, _ = shape_and_dtype(op.operands[0].type)
         return math.prod(shape[i] for i in index_list(op, "dimensions"))

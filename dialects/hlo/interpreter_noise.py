@@ -1,9 +1,9 @@
-"""How much rounding errors matter on given inputs, by running a program with its results perturbed.
+"""Measure how rounding errors affect a program by running it with perturbed results.
 
-Every floating result is multiplied by 1 + u x, x uniform in [-1, 1] and u its unit roundoff; so is
-each operand of a product, with the roundoff of the type that it is cast to. What comes out differs
-by about as much as two correct executions do, also where sums cancel, which no analysis that
-ignores the values can see.
+Every floating-point result is multiplied by 1 + u x, where x is uniform in [-1, 1] and u is the
+unit roundoff. The operands of a product are perturbed too, with the roundoff of the type to which
+they are cast. The outputs then differ by about as much as those of two correct executions, even
+where sums cancel. An analysis that ignores the values cannot see this.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from neuronir.dialects.support.compare import UNIT_ROUNDOFF, default_tolerance
 
 Array = NDArray[Any]
 
-# Ops that give their operands' values on exactly, or that are not rounded.
+# Ops that return operand values exactly, or whose results are not rounded.
 _EXACT = frozenset(
     f"hlo.{name}"
     for name in (
@@ -35,16 +35,16 @@ _EXACT = frozenset(
         "select slice sort topk transpose tuple while rng rng_bit_generator add_dependency"
     ).split()
 )
-# Combiners that give one of their operands.
+# Combiners that return one of their operands.
 _CHOICES = frozenset(("maximum", "minimum", "second"))
 _REDUCTIONS = frozenset(("hlo.reduce", "hlo.reduce_window", "hlo.scatter"))
-# Finite numbers from here on (1e30, the largest f32 ...) stand for infinity.
+# Finite values from here on (1e30, the largest f32, ...) represent infinity.
 _MASK = 2.0**64
 _ANGLES = frozenset(("hlo.sine", "hlo.cosine", "hlo.tan"))
 _PRODUCTS = frozenset(("hlo.dot", "hlo.convolution"))
-# The largest deviation of a few runs, times this, covers the runs that were not made.
+# The largest deviation of a few runs, times this factor, covers the runs that were not made.
 SAFETY = 8.0
-# Two orders of a sum of K terms differ by about sqrt(K) roundoffs: K of 256.
+# Two summation orders of K terms differ by about sqrt(K) roundoffs; K is assumed to be 256.
 _REORDERED = 16.0
 
 
@@ -57,11 +57,11 @@ def noise(
     seed: int = 0,
     entry: str = "main",
 ) -> list[float]:
-    """For each flat output, an absolute bound on what rounding can change on these inputs.
+    """Return, for each flat output, an absolute bound on the change that rounding can cause.
 
-    Infinite where a perturbed run gave NaN or an infinity in place of a number.
+    The bound is infinite if a perturbed run returned NaN or infinity instead of a finite value.
     """
-    default_tolerance(precision)  # Refuses an unknown precision.
+    default_tolerance(precision)  # raises an error for an unknown precision
     plain = interpret(module, args, entry)
     worst = [0.0] * len(plain)
     for run in range(runs):
@@ -76,11 +76,11 @@ def noise(
 def reordered(
     module: ModuleOp, args: Sequence[Array], *, runs: int = 4, entry: str = "main"
 ) -> list[list[Array]]:
-    """The outputs of runs whose fp32 results are off as those of another order of sums are.
+    """Return the outputs of runs whose fp32 results differ like those of another summation order.
 
-    Conversions to a narrow type round what is so perturbed, as another execution of the same
-    module does: most results keep their bits, some move by a step. Arithmetic that is declared in a
-    narrow type is perturbed by that type's roundoff: a compiler may compute it in fp32.
+    Conversions to a narrow type round the perturbed values, as another execution of the same module
+    would: most results keep their bits, and some move by one step. Arithmetic declared in a narrow
+    type is perturbed by the roundoff of that type, because a compiler may compute it in fp32.
     """
     found = []
     for run in range(runs):
@@ -102,8 +102,10 @@ def _deviation(result: Array, exact: Array) -> float:
 
 
 def _whole(value: Array) -> NDArray[np.bool_]:
-    """Where the numbers are small and whole: counts and flags, computed without error. A real
-    number that is not meant as one is whole once in 2**12 times (f32)."""
+    """Return where the values are small and whole: counts and flags, computed without error.
+
+    A real value is whole by chance about once in 2**12 times (f32).
+    """
     wide = widen(value)
     most = 2.0 ** (int(ml_dtypes.finfo(value.dtype).nmant) // 2)
     found: NDArray[np.bool_] = (np.abs(wide) < most) & (wide == np.round(wide))
@@ -111,19 +113,25 @@ def _whole(value: Array) -> NDArray[np.bool_]:
 
 
 class _Perturbation:
-    """Changes each rounded result by up to its roundoff, and operands of products by that of the
-    type they are cast to: all results that read an operand see the same change."""
+    """Perturb each rounded result by up to its roundoff, and the operands of products.
+
+    Operands are perturbed by the roundoff of the type to which they are cast. All users of an
+    operand see the same perturbed value.
+    """
 
     def __init__(self, rng: np.random.Generator, precision: str, times: float = 1.0) -> None:
         self._rng = rng
-        self._times = times  # fp32 roundoffs that a result may be off
+        self._times = times  # error of a result, in fp32 roundoffs
         self._cast = UNIT_ROUNDOFF[precision]
         self._exact_whole = precision == "fp32"
 
     def operand(self, op: Operation, value: Value) -> Value:
-        """What a product reads: operands that are cast, or in fp32 the rounding of what is added
-        up, which matters where that cancels; products of small whole numbers are exact. What sine,
-        cosine and tan read: any angle in place of one beyond their range."""
+        """Perturb the operands of a product, or of sine, cosine and tangent.
+
+        A product reads operands that are cast. In fp32, the perturbation models the rounding of the
+        sum, which matters if the terms cancel; products of small whole values are exact. Sine,
+        cosine and tangent return the value of some angle if the operand exceeds their range.
+        """
         if isinstance(value, tuple):
             return value
         if op.name in _ANGLES and is_float(value.dtype):
@@ -151,7 +159,7 @@ class _Perturbation:
         if value.dtype not in NARROW_FLOATS:
             unit *= self._times
         if op.name in _PRODUCTS:
-            # Relative to the largest element: a small one may be a sum that cancels.
+            # Relative to the largest element: a small element may be a sum that cancels.
             size = float(np.max(np.abs(widen(value)), initial=0.0))
             changed: Array = widen(value) + self._uniform(value.shape) * np.float32(
                 unit * 2.0 * size
@@ -160,13 +168,13 @@ class _Perturbation:
             changed = widen(value) * (np.float32(1.0) + self._uniform(value.shape) * unit)
         rounded = np.asarray(changed).astype(value.dtype)
         wide = widen(value)
-        # Huge numbers are masks: they absorb what is added, to the same number in any order.
+        # Huge values are masks: they absorb what is added, to the same value in any order.
         limit = min(_MASK, float(ml_dtypes.finfo(value.dtype).max) / 4.0)
         kept = ~(np.abs(wide) < limit)
         return np.where(kept | _whole(value), value, rounded)
 
     def but_conversions(self, op: Operation, value: Value) -> Value:
-        """As a call, but conversions give exactly what they are given, rounded."""
+        """Evaluate a call, where conversions return exactly the rounded operand."""
         return value if op.name == "hlo.convert" else self(op, value)
 
     def _uniform(self, shape: tuple[int, ...]) -> Array:

@@ -1,4 +1,4 @@
-"""Linear algebra: dot, convolution, and the dense solvers."""
+"""Define dot, convolution and the dense solvers."""
 
 from xdsl.dialects.builtin import ArrayAttr, BoolAttr, IntegerAttr, IntegerType, StringAttr
 from xdsl.irdl import (
@@ -19,9 +19,10 @@ NONE = i64_array(())
 
 @irdl_op_definition
 class DotOp(HloOp):
-    """Sum of products over the contracting dimensions, for each index of the batch dimensions.
+    """Sum products over the contracting dimensions, for each index of the batch dimensions.
 
-    Result dimensions: batch, then the free ones of lhs, then the free ones of rhs.
+    The result dimensions are the batch dimensions, then the free dimensions of lhs, then those of
+    rhs.
     """
 
     name = "hlo.dot"
@@ -40,7 +41,9 @@ class DotOp(HloOp):
 
 @irdl_op_definition
 class ConvolutionOp(HloOp):
-    """Convolution of lhs (input) with rhs (kernel); padding holds a low, high pair a dimension."""
+    """Convolve lhs (input) with rhs (kernel); padding holds a (low, high) pair for each
+    dimension.
+    """
 
     name = "hlo.convolution"
 
@@ -69,7 +72,7 @@ class ConvolutionOp(HloOp):
 
 @irdl_op_definition
 class CholeskyOp(HloOp):
-    """Triangular factor of a symmetric positive definite matrix, batched in front."""
+    """Return the triangular factor of each symmetric positive definite matrix in a batch."""
 
     name = "hlo.cholesky"
 
@@ -83,7 +86,7 @@ class CholeskyOp(HloOp):
 class TriangularSolveOp(HloOp):
     """Solve op(a) x = b, or x op(a) = b, for triangular a.
 
-    transpose_a is NO_TRANSPOSE, TRANSPOSE or ADJOINT.
+    `transpose_a` is NO_TRANSPOSE, TRANSPOSE or ADJOINT.
     """
 
     name = "hlo.triangular_solve"
@@ -100,7 +103,9 @@ class TriangularSolveOp(HloOp):
 
 @irdl_op_definition
 class FftOp(HloOp):
-    """Fourier transform of the last dimensions; fft_type is FFT, IFFT, RFFT or IRFFT."""
+    """Compute the Fourier transform of the last dimensions; fft_type is FFT, IFFT, RFFT or
+    IRFFT.
+    """
 
     name = "hlo.fft"
 

@@ -1,4 +1,4 @@
-"""Batch normalisation as single operations."""
+"""Define batch normalisation ops."""
 
 import abc
 
@@ -10,7 +10,9 @@ from neuronir.dialects.hlo.base import HloOp
 
 
 class BatchNormOp(HloOp, abc.ABC):
-    """Normalisation over all dimensions but feature_index; epsilon is added to the variance."""
+    """A normalisation over all dimensions except feature_index; epsilon is added to the
+    variance.
+    """
 
     operand = operand_def()
     scale = operand_def()
@@ -22,7 +24,7 @@ class BatchNormOp(HloOp, abc.ABC):
 
 @irdl_op_definition
 class BatchNormTrainingOp(BatchNormOp):
-    """The tuple (normalised operand, batch mean, batch variance)."""
+    """Return the tuple (normalised operand, batch mean, batch variance)."""
 
     name = "hlo.batch_norm_training"
 
@@ -33,7 +35,7 @@ class BatchNormTrainingOp(BatchNormOp):
 
 @irdl_op_definition
 class BatchNormInferenceOp(BatchNormOp):
-    """The operand normalised by a known mean and variance."""
+    """Normalise the operand with a given mean and variance."""
 
     name = "hlo.batch_norm_inference"
 
@@ -46,7 +48,7 @@ class BatchNormInferenceOp(BatchNormOp):
 
 @irdl_op_definition
 class BatchNormGradOp(BatchNormOp):
-    """The tuple of gradients of (operand, scale, offset)."""
+    """Return the tuple of gradients of (operand, scale, offset)."""
 
     name = "hlo.batch_norm_grad"
 

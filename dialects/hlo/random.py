@@ -1,4 +1,4 @@
-"""Random numbers."""
+"""Define random number generators."""
 
 from xdsl.dialects.builtin import IntegerAttr, IntegerType, StringAttr
 from xdsl.irdl import (
@@ -16,7 +16,7 @@ from neuronir.dialects.hlo.base import HloOp
 
 @irdl_op_definition
 class RngOp(HloOp):
-    """Random elements; rng_uniform in [a, b) or rng_normal with mean a and deviation b."""
+    """Draw random elements: rng_uniform in [a, b), or rng_normal with mean a and deviation b."""
 
     name = "hlo.rng"
 
@@ -27,7 +27,10 @@ class RngOp(HloOp):
 
 @irdl_op_definition
 class RngBitGeneratorOp(HloOp):
-    """Random bits from a state, by rng_default, rng_three_fry or rng_philox: (state, bits)."""
+    """Generate random bits from a state and return the tuple (state, bits).
+
+    The algorithm is rng_default, rng_three_fry or rng_philox.
+    """
 
     name = "hlo.rng_bit_generator"
 
@@ -39,7 +42,7 @@ class RngBitGeneratorOp(HloOp):
 
 @irdl_op_definition
 class RngGetAndUpdateStateOp(HloOp):
-    """The state of the module's generator, which then grows by delta."""
+    """Return the state of the module's generator and advance it by delta."""
 
     name = "hlo.rng_get_and_update_state"
 

@@ -1,4 +1,4 @@
-"""Operations that apply a small computation, held as a region of scalars, over dimensions."""
+"""Define ops that apply a region of scalars over dimensions."""
 
 from xdsl.dialects.builtin import BoolAttr, IntegerAttr, IntegerType
 from xdsl.irdl import (
@@ -19,10 +19,10 @@ from neuronir.dialects.hlo.base import HloOp
 
 @irdl_op_definition
 class ReduceOp(HloOp):
-    """Fold the given dimensions with the region, in any order, beginning at init_values.
+    """Reduce the given dimensions with the region, in any order, starting from init_values.
 
-    The region takes (accumulator..., element...) and returns the new accumulator, a tuple if there
-    are several inputs; the result is then a tuple, too.
+    The region takes (accumulator..., element...) and returns the new accumulator. With several
+    inputs, the accumulator and the result are tuples.
     """
 
     name = "hlo.reduce"
@@ -38,7 +38,9 @@ class ReduceOp(HloOp):
 
 @irdl_op_definition
 class ReduceWindowOp(HloOp):
-    """Fold each position of a sliding window; padding holds a low, high pair a dimension."""
+    """Reduce each position of a sliding window; padding holds a (low, high) pair for each
+    dimension.
+    """
 
     name = "hlo.reduce_window"
 
@@ -57,7 +59,9 @@ class ReduceWindowOp(HloOp):
 
 @irdl_op_definition
 class SelectAndScatterOp(HloOp):
-    """Send each source element to the place in its window that select chooses; scatter adds up."""
+    """Scatter each source element to the element of its window that select picks; scatter
+    combines.
+    """
 
     name = "hlo.select_and_scatter"
 
@@ -75,7 +79,7 @@ class SelectAndScatterOp(HloOp):
 
 @irdl_op_definition
 class SortOp(HloOp):
-    """Sort all inputs together along a dimension; the comparator is (lhs0, rhs0, lhs1, ...)."""
+    """Sort all inputs together along a dimension; the comparator takes (lhs0, rhs0, lhs1, ...)."""
 
     name = "hlo.sort"
 
@@ -89,7 +93,7 @@ class SortOp(HloOp):
 
 @irdl_op_definition
 class MapOp(HloOp):
-    """Apply a region of scalars to the inputs' elements at each place."""
+    """Apply a region of scalars elementwise to the inputs."""
 
     name = "hlo.map"
 
@@ -102,7 +106,9 @@ class MapOp(HloOp):
 
 @irdl_op_definition
 class TopkOp(HloOp):
-    """The k largest (or smallest) values along the last dimension and their indices, as a tuple."""
+    """Return the k largest (or smallest) values of the last dimension and their indices, as a
+    tuple.
+    """
 
     name = "hlo.topk"
 

@@ -1,10 +1,11 @@
-"""Large constants: numpy arrays held beside the module, interned by content.
+"""Store large constants as numpy arrays outside the module, interned by content.
 
-A module refers to an array by the hash of its dtype, shape and bytes, so equal weights are held
-once, the reference is stable between processes, and comparing two constants never looks at bytes.
-Of a large array a sample is hashed, 8 KiB of it; an array whose sample is like that of another
-one is compared with it, and where it differs its key gets a number. Large arrays may be
-lazy (lazy.py): they have the key of what they stand for, and are made when somebody reads them.
+A module refers to an array by the hash of its dtype, shape and bytes. Equal weights are therefore
+stored once, references are stable between processes, and constants are compared without reading
+their bytes. For a large array, only a sample of 8 KiB is hashed. If two samples are equal, the
+arrays are compared, and a number is appended to the key of an array that differs. Large arrays may
+be lazy (`lazy.py`): they have the key of the array that they represent, and are evaluated on the
+first read.
 """
 
 import hashlib
@@ -26,11 +27,11 @@ from neuronir.dialects.support.recipe import Places
 KEY_LENGTH = 32
 """Hexadecimal digits of SHA-256 in a key, after a letter: 128 bits."""
 
-# Bytes from which on a sample is hashed: _TAKEN bytes at _SAMPLES places and at the end.
+# From this size, only a sample is hashed: _TAKEN bytes at _SAMPLES positions and at the end.
 _LARGE = 1 << 20
 _SAMPLES = 128
 _TAKEN = 64
-_PIECE = 1 << 16  # elements that are looked at together: what a cache holds
+_PIECE = 1 << 16  # elements processed together, so that they fit in a cache
 
 Array = npt.NDArray[np.generic]
 
@@ -42,18 +43,20 @@ _HELD: list[LazyArray] = []
 _FINITE: dict[int, bool] = {}
 _LARGEST: dict[int, float] = {}
 _LEAST: dict[int, float] = {}
-_SIZE = np.uint32(0x7FFFFFFF)  # the bits of a number without its sign
+_SIZE = np.uint32(0x7FFFFFFF)  # the bits of a value without its sign
 _ONE = np.uint32(1)
 
 
 def is_large(nbytes: int) -> bool:
-    """Whether an array of so many bytes may be lazy."""
+    """Return whether an array of this many bytes may be lazy."""
     return nbytes >= _LARGE
 
 
 def key_of(array: Array | LazyArray) -> str:
-    """The hash of type, shape and numbers, or of a sample of them where the array is large, as an
-    MLIR identifier."""
+    """Return the hash of the type, shape and values, as an MLIR identifier.
+
+    For a large array, a sample of the values is hashed.
+    """
     known = _KEYS.get(id(array))
     if known is not None:
         return known.partition("_")[0]
@@ -69,20 +72,20 @@ def key_of(array: Array | LazyArray) -> str:
 
 
 def _sample(array: LazyArray) -> Array:
-    """The numbers of a large array whose bytes go into its key."""
+    """Return the elements of a large array whose bytes go into its key."""
     assert array.whole is not None and is_large(array.nbytes)
     return array.whole.sample(_places(array.size, array.itemsize))
 
 
 @lru_cache(64)
 def _header(dtype: np.dtype[np.generic], shape: tuple[int, ...]) -> bytes:
-    """What the hash of an array of this type and shape begins with."""
+    """Return the header that is hashed before the values of an array of this type and shape."""
     return f"{hlo_name(element_type(dtype))}{list(shape)}".encode()
 
 
 @lru_cache(64)
 def _places(size: int, width: int) -> Places:
-    """Where the sample of a large array is taken, which has so many numbers of so many bytes."""
+    """Return the sample positions of a large array, given its number of elements and their size."""
     step = size * width // _SAMPLES // _TAKEN * _TAKEN
     starts = np.append(np.arange(_SAMPLES) * step, size * width - _TAKEN) // width
     return Places((starts[:, None] + np.arange(_TAKEN // width)).reshape(-1))
@@ -91,9 +94,8 @@ def _places(size: int, width: int) -> Places:
 def intern(array: Array | LazyArray, *, owned: bool = False) -> HloResourceAttr:
     """Hold an array for the life of the process; equal arrays get the same attribute.
 
-    The array is copied only when it is not contiguous, or when somebody else could write to it:
-    not where it is `owned`, which says that the caller gives it up. A lazy one is held as it is if
-    it is large, whole, and no copy of another one.
+    The array is copied if it is not contiguous, or if the caller could still write to it (not
+    `owned`). A lazy array is held unevaluated if it is large, whole, and not a copy of another one.
     """
     key = _KEYS.get(id(array))
     if isinstance(array, LazyArray) and not _may_be_held(array):
@@ -139,7 +141,7 @@ def hold(key: str, array: Array) -> None:
 
 
 def _free_or_same(key: str, array: Array | LazyArray) -> str:
-    """The key, with a number where other arrays of the store have it."""
+    """Return the key, with a number appended if other arrays of the store have it."""
     number = 0
     found = key
     while (held := _STORE.get(found)) is not None and not _equal(held, array):
@@ -149,8 +151,8 @@ def _free_or_same(key: str, array: Array | LazyArray) -> str:
 
 
 def _equal(held: Array | LazyArray, array: Array | LazyArray) -> bool:
-    """Whether two arrays with the same hash hold the same bytes."""
-    if not is_large(held.nbytes):  # all of it was hashed
+    """Return whether two arrays with the same hash hold the same bytes."""
+    if not is_large(held.nbytes):  # the whole array was hashed
         return True
     if isinstance(held, LazyArray) and isinstance(array, LazyArray):
         if held.whole and array.whole and held.whole.same(array.whole):
@@ -162,11 +164,11 @@ def _equal(held: Array | LazyArray, array: Array | LazyArray) -> bool:
 
 
 def all_finite(array: Array | LazyArray) -> bool:
-    """Whether an array of floats holds neither infinities nor NaN; found once for held ones."""
+    """Return whether an array of floats has no infinities or NaNs; cached for stored arrays."""
     found = _FINITE.get(id(array))
     if found is None:
         if isinstance(array, LazyArray):
-            # one more rounding is less than a thousandth more, of bf16 an 256th
+            # One more rounding changes less than 1/1000; for bf16, 1/256.
             found = largest(array) < 0.99 * float(ml_dtypes.finfo(array.dtype).max)
             found = found or _finite(np.asarray(array))
         else:
@@ -177,23 +179,27 @@ def all_finite(array: Array | LazyArray) -> bool:
 
 
 def largest(array: Array | LazyArray) -> float:
-    """The largest magnitude of an array of floats, infinity where there is one, or NaN; found once
-    for held ones. Of a lazy array it is a bound that takes no rounding into account."""
+    """Return the largest magnitude of an array of floats; infinity if it has an infinity or NaN.
+
+    The result is cached for stored arrays. For a lazy array it is a bound that ignores rounding.
+    """
     if isinstance(array, LazyArray):
         return _bound(array, largest)
     known = _LARGEST.get(id(array))
     if known is None:
         flat = array.reshape(-1)
         ends = [(float(p.min()), float(p.max())) for p in _pieces(flat)]
-        known = float(np.max(np.abs(ends)))  # of numpy, which keeps NaN
+        known = float(np.max(np.abs(ends)))  # of numpy, which propagates NaN
         if id(array) in _KEYS:
             _LARGEST[id(array)] = known
     return known
 
 
 class Magnitudes:
-    """The largest magnitude of fp32 numbers, and the least of those that are not zero (unless
-    `least` is False), of pieces that are seen one after the other."""
+    """Collect the largest magnitude of fp32 values over several pieces of an array.
+
+    Unless `least` is False, also collect the smallest magnitude that is not zero.
+    """
 
     def __init__(self, *, least: bool = True) -> None:
         self._low = int(_SIZE)
@@ -201,25 +207,26 @@ class Magnitudes:
         self._least = least
 
     def see(self, piece: Array) -> None:
-        """Take in the numbers of a contiguous piece."""
+        """Add the values of a contiguous piece."""
         if not piece.size:
             return
-        # The bits of floats of one sign have the order of their magnitudes. Where there are both
-        # signs, the largest of signed and of unsigned integers have different ones, and so have the
-        # smallest.
+        # Floats of one sign have the order of their bits. With both signs, signed and unsigned
+        # comparison give different maxima and minima, so both are needed.
         ordered = [piece.reshape(-1).view(kind) for kind in (np.int32, np.uint32)]
         self._high = max(self._high, *(int(np.maximum.reduce(x)) & int(_SIZE) for x in ordered))
         if not self._least:
             return
         smallest = min(int(np.minimum.reduce(x)) & int(_SIZE) for x in ordered)
-        if smallest == 0:  # of those that are not: zero becomes the largest
+        if smallest == 0:  # so that zero is never the smallest
             sizes = np.bitwise_and(ordered[1], _SIZE)
             smallest = int(np.minimum.reduce(np.subtract(sizes, _ONE, out=sizes))) + 1
         self._low = min(self._low, smallest)
 
     def found(self, array: Array) -> float:
-        """The least, infinity where all are zero or it was not looked for; what was looked for is
-        kept for an array that is held, whose numbers were seen."""
+        """Return the smallest magnitude; infinity if all values are zero or `least` was False.
+
+        The results are cached for a stored array.
+        """
         low = np.inf if self._low == _SIZE else _number(self._low)
         if id(array) in _KEYS:
             _LARGEST[id(array)] = _number(self._high)
@@ -229,8 +236,10 @@ class Magnitudes:
 
 
 def least(array: Array | LazyArray) -> float:
-    """The least magnitude of the numbers of an fp32 array that are not zero, as `largest`; infinity
-    where all are."""
+    """Return the smallest nonzero magnitude of an fp32 array, in the form of `largest`.
+
+    The result is infinity if all values are zero.
+    """
     if isinstance(array, LazyArray):
         return _bound(array, least)
     known = _LEAST.get(id(array))
@@ -247,8 +256,11 @@ def _number(bits: int) -> float:
 
 
 def _bound(array: LazyArray, bound: Callable[[Array | LazyArray], float]) -> float:
-    """The bound of an array after its steps: of products that of the factors, multiplied; of
-    differences the largest add up, and the least may be anything."""
+    """Return a bound of a lazy array after its steps.
+
+    Bounds of products are multiplied. For differences, the upper bounds are added, and nothing is
+    known about the lower bound.
+    """
     recipe = array.recipe
     if recipe is None:
         return bound(np.asarray(array))
@@ -270,14 +282,14 @@ def _finite(array: Array) -> bool:
         return bool(np.isfinite(array).all())
     if array.dtype != ml_dtypes.bfloat16:
         return all(bool(np.isfinite(piece).all()) for piece in _pieces(array.reshape(-1)))
-    # ml_dtypes looks at numbers one by one; here an exponent of ones is what is not finite.
+    # ml_dtypes tests values one by one; here an exponent of all ones marks a value as not finite.
     bits = array.reshape(-1).view(np.uint16)
     pieces = (bits[i : i + _PIECE] for i in range(0, bits.size, _PIECE))
     return all(int((piece & 0x7FFF).max()) < 0x7F80 for piece in pieces)
 
 
 def lookup(attr: HloResourceAttr) -> Array:
-    """The array that a resource attribute stands for; read-only. A lazy one is made for good."""
+    """Return the read-only array of a resource attribute; a lazy array is evaluated and kept."""
     array = lookup_lazy(attr)
     return _made(attr.key.data, array) if isinstance(array, LazyArray) else array
 
@@ -290,7 +302,7 @@ def _made(key: str, array: LazyArray) -> Array:
 
 
 def lookup_lazy(attr: HloResourceAttr) -> Array | LazyArray:
-    """The array that a resource attribute stands for, lazy if it is; read-only."""
+    """Return the read-only, possibly lazy array of a resource attribute."""
     array = _STORE.get(attr.key.data)
     if array is None:
         raise NeuronError(
@@ -302,14 +314,14 @@ def lookup_lazy(attr: HloResourceAttr) -> Array | LazyArray:
 
 
 def _to_blob(array: Array) -> str:
-    """Text of an array: hex of a header line `f32[2,3]` and a newline, then the bytes."""
+    """Return the text of an array: hex of the header `f32[2,3]`, a newline, and the bytes."""
     dims = ",".join(str(d) for d in array.shape)
     header = f"{hlo_name(element_type(array.dtype))}[{dims}]\n".encode()
     return "0x" + (header + array.tobytes()).hex()
 
 
 def _from_blob(blob: str) -> Array:
-    """The inverse of `_to_blob`; ValueError says what is wrong."""
+    """Invert `_to_blob`; the message of ValueError says what is wrong."""
     raw = bytes.fromhex(blob[2:])
     header, newline, data = raw.partition(b"\n")
     text = header.decode("ascii", errors="replace")
@@ -328,23 +340,23 @@ def _from_blob(blob: str) -> Array:
 
 
 class HloResources(OpAsmDialectInterface):
-    """Carries resources through MLIR text, in the `dialect_resources` section of the file."""
+    """Reads and writes resources in the `dialect_resources` section of MLIR text."""
 
     def declare_resource(self, key: str) -> str:
-        """A key is the hash of its content: it never needs another name."""
+        """A key is the hash of its content, so it is never renamed."""
         return key
 
     def parse_resource(self, key: str, val: str) -> None:
-        """Take one resource of a file; its content must have the hash that its key says."""
+        """Store one resource of a file, whose content must have the hash in its key."""
         if not val.startswith("0x"):
             raise ValueError(f"a resource is a hex string, got {val[:20]!r}")
         hold(key, _from_blob(val))
 
     def lookup(self, key: str) -> str | None:
-        """The text of a resource, if it is held."""
+        """Return the text of a resource, if the store has it."""
         array = _STORE.get(key)
         return None if array is None else _to_blob(np.asarray(array))
 
     def build_resources(self, keys: Iterable[str]) -> dict[str, str]:
-        """The text of each resource that a printed module refers to."""
+        """Return the text of each resource to which a printed module refers."""
         return {key: _to_blob(np.asarray(_STORE[key])) for key in keys if key in _STORE}

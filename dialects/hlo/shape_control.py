@@ -1,4 +1,4 @@
-"""Type rules of tuples, calls, loops, branches, fusions and collectives."""
+"""Infer the types of tuples, calls, loops, branches, fusions and collectives."""
 
 from xdsl.dialects.builtin import IntegerType, Signedness, SymbolRefAttr, TensorType, TupleType, i32
 from xdsl.dialects.func import FuncOp
@@ -79,7 +79,7 @@ def _conditional(op: Operation) -> None:
 
 
 def _region_of_operands(op: Operation) -> None:
-    """A fusion or composite means its region, applied to its operands."""
+    """A fusion or composite has the type of its region, applied to its operands."""
     types = [value.type for value in op.operands]
     need_region("C1", "the region", op.regions[0].blocks.first, types, op.results[0].type)
 
@@ -108,7 +108,7 @@ def _leaves(type: Attribute) -> list[Attribute]:
 
 
 def _scaled(op: Operation) -> None:
-    """all_gather and reduce_scatter change one dimension by a whole factor."""
+    """all_gather and reduce_scatter scale one dimension by an integer factor."""
     dimension = index(op.properties, "dimension")
     results = _leaves(op.results[0].type)
     if len(results) != len(op.operands):

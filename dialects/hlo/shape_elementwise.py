@@ -1,4 +1,4 @@
-"""Shape and dtype rules of elementwise ops, constants and iota."""
+"""Infer the shapes and dtypes of elementwise ops, constants and iota."""
 
 from collections.abc import Callable
 

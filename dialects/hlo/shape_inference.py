@@ -1,4 +1,4 @@
-"""Result types of hlo ops from their operands, and the verifier built on them."""
+"""Infer the result types of hlo ops from their operands, and verify ops with the same rules."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -28,22 +28,22 @@ _CHECK: dict[str, Check] = {
     **shape_reduction.CHECK,
     **shape_control.CHECK,
 }
-# Their result may accumulate in another element type than the operands have.
+# The result may have an element type other than that of the operands (accumulation).
 _ANY_ELEMENT = frozenset(("hlo.dot", "hlo.convolution"))
 
 
 def can_infer(op_name: str) -> bool:
-    """Whether the operands and properties of an op determine its result type."""
+    """Return whether the operands and properties of an op determine its result type."""
     return op_name in _INFER
 
 
 def infer_result_type(
     op_name: str, operand_types: Sequence[Attribute], properties: Mapping[str, Attribute]
 ) -> Attribute:
-    """The result type of an op such as `hlo.dot`; the element type is that of the lhs.
+    """Return the result type of an op such as `hlo.dot`; the element type is that of the lhs.
 
-    VerifyException says which rule the operands or properties break. KeyError if the op's result
-    type is not determined by them (`can_infer`).
+    Raises VerifyException with the violated rule, and KeyError if the operands and properties do
+    not determine the result type (see `can_infer`).
     """
     infer = _INFER[op_name]
     try:
@@ -53,7 +53,7 @@ def infer_result_type(
 
 
 def verifier_of(op_name: str) -> Callable[[Operation], None] | None:
-    """The verifier of an op, None if every op of that name is right."""
+    """Return the verifier of an op, or None if the op has no rules."""
     infer, check = _INFER.get(op_name), _CHECK.get(op_name)
     if infer is None and check is None:
         return None
@@ -82,7 +82,7 @@ def _compare(expected: Attribute, result: Attribute, any_element: bool) -> None:
             "R1",
             f"result shape must be {list(expected.get_shape())}, is {list(result.get_shape())}",
         )
-    # xDSL makes TupleType of any sequence, and a list is not equal to a tuple.
+    # xDSL builds TupleType from any sequence, and a list does not equal a tuple.
     if isinstance(expected, TupleType) and isinstance(result, TupleType):
         if [*expected.types] == [*result.types]:
             return

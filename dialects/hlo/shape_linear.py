@@ -1,4 +1,4 @@
-"""Shape rules of dot, convolution, the solvers, and Fourier transforms."""
+"""Infer the shapes of dot, convolution, the solvers and Fourier transforms."""
 
 from xdsl.dialects.builtin import ComplexType, StringAttr
 from xdsl.ir import Attribute

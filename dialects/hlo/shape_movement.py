@@ -1,4 +1,4 @@
-"""Shape rules of ops that move elements."""
+"""Infer the shapes of ops that move elements."""
 
 from math import prod
 

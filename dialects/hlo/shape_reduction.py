@@ -1,4 +1,4 @@
-"""Shape rules of ops with a reducer, a comparator or a map, and of top-k and batch norms."""
+"""Infer the shapes of reductions, sort, map, top-k and batch normalisation."""
 
 from xdsl.dialects.builtin import i32
 from xdsl.ir import Attribute, Operation
@@ -25,7 +25,7 @@ from neuronir.dialects.support.dtypes import is_float
 
 
 def _inputs(types: Types) -> tuple[Types, Types, tuple[int, ...]]:
-    """Inputs, initial values and the one shape of the inputs of a reduction."""
+    """Return the inputs, the initial values and the common shape of the inputs of a reduction."""
     count = len(types) // 2
     if not count:
         raise Violation("C1", "there must be at least one input and one initial value")

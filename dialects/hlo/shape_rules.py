@@ -1,4 +1,4 @@
-"""What the shape rules of all families are made of."""
+"""Provide building blocks for shape rules."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -17,7 +17,7 @@ Check = Callable[[Operation], None]
 
 
 class Violation(Exception):
-    """A rule that does not hold: its id within the op (C1, C2 ...) and what breaks it."""
+    """A violated rule: its id within the op (C1, C2, ...) and the reason."""
 
     def __init__(self, rule: str, message: str) -> None:
         self.rule = rule
@@ -26,36 +26,36 @@ class Violation(Exception):
 
 
 def tensor(type: Attribute, what: str) -> TensorType[Attribute]:
-    """The type as a tensor type of static shape."""
+    """Check that the type is a tensor type of static shape, and return it."""
     if not isinstance(type, TensorType):
         raise Violation("C0", f"{what} must be a tensor, is {type}")
     return type
 
 
 def dims_of(type: Attribute, what: str) -> tuple[int, ...]:
-    """The dimensions of a tensor type."""
+    """Return the dimensions of a tensor type."""
     return tensor(type, what).get_shape()
 
 
 def element_of(type: Attribute) -> Attribute:
-    """The element type of a tensor type."""
+    """Return the element type of a tensor type."""
     return tensor(type, "operand").element_type
 
 
 def scalar_of(type: Attribute) -> Attribute:
-    """The rank 0 tensor of the same element type."""
+    """Return the tensor type of rank 0 with the same element type."""
     return tensor_type((), element_of(type))
 
 
 def index(properties: Properties, name: str) -> int:
-    """The value of an integer property."""
+    """Return the value of an integer property."""
     value = properties[name]
     assert isinstance(value, IntegerAttr)
     return value.value.data
 
 
 def need_distinct(rule: str, what: str, dims: Sequence[int], rank: int) -> None:
-    """Dimension numbers must differ and lie in [0, rank)."""
+    """Check that dimension numbers are distinct and in [0, rank)."""
     if len(set(dims)) != len(dims) or any(not 0 <= d < rank for d in dims):
         raise Violation(
             rule, f"{what} {list(dims)} must be distinct dimensions below the rank {rank}"
@@ -63,18 +63,20 @@ def need_distinct(rule: str, what: str, dims: Sequence[int], rank: int) -> None:
 
 
 def need_length(rule: str, what: str, values: Sequence[int], length: int) -> None:
-    """A list must have one entry for each of something."""
+    """Check that a list has the required number of entries."""
     if len(values) != length:
         raise Violation(rule, f"{what} {list(values)} must have {length} entries")
 
 
 def packed(types: Types) -> Attribute:
-    """One type as itself, several as a tuple: the result of an op of several inputs."""
+    """Return the result type of an op with several inputs: the type itself if single, else a
+    tuple.
+    """
     return types[0] if len(types) == 1 else tuple_type(types)
 
 
 def bare(type_: Attribute) -> Attribute:
-    """A type without the encoding that says where a tensor lies, which no shape rule is about."""
+    """Return a type without its encoding, which shape rules ignore."""
     if isinstance(type_, TensorType) and not isinstance(type_.encoding, NoneAttr):
         return TensorType(type_.element_type, type_.shape)
     return type_
@@ -83,7 +85,7 @@ def bare(type_: Attribute) -> Attribute:
 def need_region(
     rule: str, what: str, block: Block | None, arguments: Types, result: Attribute
 ) -> None:
-    """A region must take these arguments and return this type."""
+    """Check that a region takes these arguments and returns this type."""
     if block is None:
         raise Violation(rule, f"{what} must have a block")
     found = [a.type for a in block.args]
@@ -97,7 +99,7 @@ def need_region(
 
 
 def need_returns(rule: str, what: str, block: Block | None, arguments: Types) -> None:
-    """A region on scalars must take these element types; what it returns is its own affair."""
+    """Check that a region of scalars takes these element types; its result may have any type."""
     found = [] if block is None else [a.type for a in block.args]
     if found != list(arguments):
         raise Violation(rule, f"{what} takes ({_list(found)}), must take ({_list(arguments)})")
@@ -116,7 +118,7 @@ def window_sizes(
     base_dilation: Sequence[int],
     window_dilation: Sequence[int],
 ) -> list[int]:
-    """How many positions a window has along each dimension."""
+    """Return the number of positions of a window along each dimension."""
     rank = len(dims)
     for what, values, length in (
         ("window dimensions", size, rank),
@@ -144,7 +146,7 @@ def window_sizes(
 
 
 def get_ints(properties: Properties, name: str) -> tuple[int, ...]:
-    """The values of an index list property."""
+    """Return the values of an index list property."""
     return ints(properties[name])
 
 

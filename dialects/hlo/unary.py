@@ -1,4 +1,4 @@
-"""Elementwise operations of one operand."""
+"""Define elementwise ops with one operand."""
 
 import abc
 
@@ -10,7 +10,7 @@ from neuronir.dialects.hlo.base import HloOp
 
 
 class UnaryOp(HloOp, abc.ABC):
-    """One operand and a result of the same shape."""
+    """An op with one operand and a result of the same shape."""
 
     operand = operand_def()
     result = result_def()
@@ -19,42 +19,42 @@ class UnaryOp(HloOp, abc.ABC):
 
 @irdl_op_definition
 class AbsOp(UnaryOp):
-    """Absolute value; of a complex tensor, its real magnitude."""
+    """Return the absolute value; for a complex tensor, its real magnitude."""
 
     name = "hlo.abs"
 
 
 @irdl_op_definition
 class AcosOp(UnaryOp):
-    """Inverse cosine."""
+    """Compute the inverse cosine."""
 
     name = "hlo.acos"
 
 
 @irdl_op_definition
 class AcoshOp(UnaryOp):
-    """Inverse hyperbolic cosine."""
+    """Compute the inverse hyperbolic cosine."""
 
     name = "hlo.acosh"
 
 
 @irdl_op_definition
 class AsinOp(UnaryOp):
-    """Inverse sine."""
+    """Compute the inverse sine."""
 
     name = "hlo.asin"
 
 
 @irdl_op_definition
 class AsinhOp(UnaryOp):
-    """Inverse hyperbolic sine."""
+    """Compute the inverse hyperbolic sine."""
 
     name = "hlo.asinh"
 
 
 @irdl_op_definition
 class AtanhOp(UnaryOp):
-    """Inverse hyperbolic tangent."""
+    """Compute the inverse hyperbolic tangent."""
 
     name = "hlo.atanh"
 
@@ -68,7 +68,7 @@ class BitcastConvertOp(UnaryOp):
 
 @irdl_op_definition
 class CbrtOp(UnaryOp):
-    """Cube root."""
+    """Compute the cube root."""
 
     name = "hlo.cbrt"
 
@@ -89,49 +89,49 @@ class ConvertOp(UnaryOp):
 
 @irdl_op_definition
 class CopyOp(UnaryOp):
-    """The operand itself, perhaps in another layout."""
+    """Return the operand, possibly in another layout."""
 
     name = "hlo.copy"
 
 
 @irdl_op_definition
 class CoshOp(UnaryOp):
-    """Hyperbolic cosine."""
+    """Compute the hyperbolic cosine."""
 
     name = "hlo.cosh"
 
 
 @irdl_op_definition
 class CosineOp(UnaryOp):
-    """Cosine of an angle in radians."""
+    """Compute the cosine of an angle in radians."""
 
     name = "hlo.cosine"
 
 
 @irdl_op_definition
 class CountLeadingZerosOp(UnaryOp):
-    """Number of zero bits above the highest one bit."""
+    """Count the zero bits above the highest set bit."""
 
     name = "hlo.count_leading_zeros"
 
 
 @irdl_op_definition
 class ErfOp(UnaryOp):
-    """Error function."""
+    """Compute the error function."""
 
     name = "hlo.erf"
 
 
 @irdl_op_definition
 class ExponentialOp(UnaryOp):
-    """e to the power of each element."""
+    """Raise e to the power of each element."""
 
     name = "hlo.exponential"
 
 
 @irdl_op_definition
 class ExponentialMinusOneOp(UnaryOp):
-    """exp(x) - 1, exact near zero."""
+    """Compute exp(x) - 1 accurately near zero."""
 
     name = "hlo.exponential_minus_one"
 
@@ -145,133 +145,133 @@ class FloorOp(UnaryOp):
 
 @irdl_op_definition
 class ImagOp(UnaryOp):
-    """Imaginary part of a complex tensor."""
+    """Return the imaginary part of a complex tensor."""
 
     name = "hlo.imag"
 
 
 @irdl_op_definition
 class IsFiniteOp(UnaryOp):
-    """Whether each element is neither infinite nor NaN, as pred."""
+    """Return whether each element is finite (neither infinite nor NaN), as pred."""
 
     name = "hlo.is_finite"
 
 
 @irdl_op_definition
 class LogOp(UnaryOp):
-    """Natural logarithm."""
+    """Compute the natural logarithm."""
 
     name = "hlo.log"
 
 
 @irdl_op_definition
 class LogPlusOneOp(UnaryOp):
-    """log(1 + x), exact near zero."""
+    """Compute log(1 + x) accurately near zero."""
 
     name = "hlo.log_plus_one"
 
 
 @irdl_op_definition
 class LogisticOp(UnaryOp):
-    """1 / (1 + exp(-x))."""
+    """Compute 1 / (1 + exp(-x))."""
 
     name = "hlo.logistic"
 
 
 @irdl_op_definition
 class NegateOp(UnaryOp):
-    """Minus each element; integers wrap."""
+    """Negate each element; integers wrap."""
 
     name = "hlo.negate"
 
 
 @irdl_op_definition
 class NotOp(UnaryOp):
-    """Bitwise complement; of pred, logical not."""
+    """Bitwise complement; for pred, logical not."""
 
     name = "hlo.not"
 
 
 @irdl_op_definition
 class PopcntOp(UnaryOp):
-    """Number of one bits."""
+    """Count the set bits."""
 
     name = "hlo.popcnt"
 
 
 @irdl_op_definition
 class RealOp(UnaryOp):
-    """Real part of a complex tensor."""
+    """Return the real part of a complex tensor."""
 
     name = "hlo.real"
 
 
 @irdl_op_definition
 class RoundNearestAfzOp(UnaryOp):
-    """Round to the nearest integer, halves away from zero."""
+    """Round to the nearest integer, with halves away from zero."""
 
     name = "hlo.round_nearest_afz"
 
 
 @irdl_op_definition
 class RoundNearestEvenOp(UnaryOp):
-    """Round to the nearest integer, halves to even."""
+    """Round to the nearest integer, with halves to even."""
 
     name = "hlo.round_nearest_even"
 
 
 @irdl_op_definition
 class RsqrtOp(UnaryOp):
-    """1 / sqrt(x)."""
+    """Compute 1 / sqrt(x)."""
 
     name = "hlo.rsqrt"
 
 
 @irdl_op_definition
 class SignOp(UnaryOp):
-    """-1, 0 or 1; NaN stays NaN."""
+    """Return -1, 0 or 1; NaN stays NaN."""
 
     name = "hlo.sign"
 
 
 @irdl_op_definition
 class SineOp(UnaryOp):
-    """Sine of an angle in radians."""
+    """Compute the sine of an angle in radians."""
 
     name = "hlo.sine"
 
 
 @irdl_op_definition
 class SinhOp(UnaryOp):
-    """Hyperbolic sine."""
+    """Compute the hyperbolic sine."""
 
     name = "hlo.sinh"
 
 
 @irdl_op_definition
 class SqrtOp(UnaryOp):
-    """Square root."""
+    """Compute the square root."""
 
     name = "hlo.sqrt"
 
 
 @irdl_op_definition
 class TanOp(UnaryOp):
-    """Tangent of an angle in radians."""
+    """Compute the tangent of an angle in radians."""
 
     name = "hlo.tan"
 
 
 @irdl_op_definition
 class TanhOp(UnaryOp):
-    """Hyperbolic tangent."""
+    """Compute the hyperbolic tangent."""
 
     name = "hlo.tanh"
 
 
 @irdl_op_definition
 class ReducePrecisionOp(UnaryOp):
-    """Round to a float format of fewer exponent and mantissa bits, kept in the same type."""
+    """Round to a float format with fewer exponent and mantissa bits, and keep the element type."""
 
     name = "hlo.reduce_precision"
 

@@ -1,1 +1,1 @@
-"""The NeuronCore dialect: memory, instructions and their meaning."""
+"""The NeuronCore dialect: memory, instructions and their semantics."""

@@ -1,4 +1,4 @@
-"""Scalar engine (ACT) instructions."""
+"""Define the instructions of the scalar engine (ACT)."""
 
 from xdsl.irdl import irdl_op_definition
 
@@ -7,6 +7,6 @@ from neuronir.dialects.nc.ops import InstructionOp
 
 @irdl_op_definition
 class ActivationOp(InstructionOp):
-    """`activation` of the opcode table."""
+    """Apply a function to `scale * src + bias`, and optionally sum the results."""
 
     name = "nc.activation"

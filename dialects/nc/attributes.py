@@ -1,4 +1,4 @@
-"""Attributes of the nc dialect: memory spaces, access patterns, waits and updates."""
+"""Define the attributes of the nc dialect: memory spaces, access patterns, waits and updates."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class SpaceAttr(ParametrizedAttribute):
 
     @property
     def value(self) -> Space:
-        """The memory it names."""
+        """Return the memory that the space names."""
         return _SPACES[self.space.data]
 
 
@@ -34,11 +34,12 @@ HBM = SpaceAttr(StringAttr("hbm"))
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """An access pattern relative to a buffer; units are elements of the access's type.
+    """An access pattern relative to a buffer, in elements of the type of the access.
 
-    `terms` are (number of the op's index operand, coefficient); `dtype` names another element type
-    than the buffer's (offset, strides and sizes then count elements of that type).
-    `partition_stride` is for HBM: elements between the rows of consecutive partitions.
+    `terms` are pairs of (number of an index operand of the op, coefficient). `dtype`, if present,
+    overrides the element type of the buffer; offset, strides and sizes then count elements of that
+    type. `partition_stride` is the distance in elements between the rows of consecutive partitions
+    (HBM only).
     """
 
     start: int
@@ -51,7 +52,7 @@ class Pattern:
 
     @property
     def elements(self) -> int:
-        """Elements per partition."""
+        """Return the number of elements per partition."""
         n = 1
         for _, size in self.free:
             n *= size
@@ -60,7 +61,7 @@ class Pattern:
 
 @irdl_attr_definition
 class PatternAttr(Data[Pattern]):
-    """An access pattern as an attribute, spelled as `print_pattern` does."""
+    """Build an access pattern attribute; the arguments follow the form of `print_pattern`."""
 
     name = "nc.ap"
 
@@ -85,7 +86,7 @@ class WaitSpec:
 
 @irdl_attr_definition
 class WaitAttr(Data[WaitSpec]):
-    """A wait as an attribute, spelled as `print_wait` does."""
+    """Build a wait attribute; the arguments follow the form of `print_wait`."""
 
     name = "nc.wait"
 
@@ -107,7 +108,7 @@ class UpdateSpec:
 
 @irdl_attr_definition
 class UpdateAttr(Data[UpdateSpec]):
-    """An update: `#nc.update<semaphore, amount>`."""
+    """Build an update: `#nc.update<semaphore, amount>`."""
 
     name = "nc.update"
 
@@ -123,7 +124,8 @@ class UpdateAttr(Data[UpdateSpec]):
 
 
 def print_pattern(printer: Printer, pattern: Pattern, indices: Sequence[SSAValue] | None) -> None:
-    """`start:partitions[*stride] | size:stride, ... | offset [+ coefficient * index] [as dtype]`.
+    """Print `start:partitions[*stride] | size:stride, ... | offset [+ coefficient * index] [as
+    dtype]`.
 
     Without `indices` the index operands are printed by number: `operand 0`.
     """
@@ -138,7 +140,7 @@ def print_pattern(printer: Printer, pattern: Pattern, indices: Sequence[SSAValue
 
 
 def print_wait(printer: Printer, wait: WaitSpec, indices: Sequence[SSAValue] | None) -> None:
-    """`<semaphore, const [+ coefficient * index]>`; without `indices` as in `print_pattern`."""
+    """Print `<semaphore, const [+ coefficient * index]>`; `indices` works as in `print_pattern`."""
     printer.print_string(f"<{wait.semaphore}, {wait.const}")
     _print_terms(printer, wait.terms, indices)
     printer.print_string(">")
@@ -156,7 +158,7 @@ def _print_terms(
 
 
 def parse_pattern(parser: AttrParser, indices: list[SSAValue] | None) -> Pattern:
-    """Parse what `print_pattern` prints; SSA index values are collected into `indices`."""
+    """Parse the form of `print_pattern`; SSA index values are appended to `indices`."""
     start = parser.parse_integer()
     parser.parse_punctuation(":")
     partitions = parser.parse_integer()
@@ -182,7 +184,7 @@ def parse_pattern(parser: AttrParser, indices: list[SSAValue] | None) -> Pattern
 
 
 def parse_wait(parser: AttrParser, indices: list[SSAValue] | None) -> WaitSpec:
-    """Parse what `print_wait` prints; SSA index values are collected into `indices`."""
+    """Parse the form of `print_wait`; SSA index values are appended to `indices`."""
     with parser.in_angle_brackets():
         semaphore = parser.parse_integer()
         parser.parse_punctuation(",")
@@ -205,7 +207,7 @@ def _parse_terms(parser: AttrParser, indices: list[SSAValue] | None) -> tuple[tu
 
 
 def parse_defined(parser: Parser) -> SSAValue:
-    """An operand whose type is not written with it: a value that is defined already."""
+    """Parse an operand without a type: a value that is already defined."""
     operand = parser.parse_unresolved_operand()
     values = parser.ssa_values.get(operand.operand_name, ())
     if operand.index >= len(values):
@@ -214,7 +216,7 @@ def parse_defined(parser: Parser) -> SSAValue:
 
 
 def number_of(values: list[SSAValue], value: SSAValue) -> int:
-    """The place of `value` in `values`, where it is put if it is not there."""
+    """Return the position of `value` in `values`, appending it if it is absent."""
     for i, other in enumerate(values):
         if other is value:
             return i

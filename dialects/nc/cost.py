@@ -1,8 +1,9 @@
-"""What an instruction costs: the one source of costs for the compiler and for the simulator.
+"""Compute the cost of an instruction, for the compiler and the simulator alike.
 
-Formulas are those of the public instruction documentation; every number comes from the machine.
-A cost depends on the shape of an instruction (opcode, patterns, types, functions), never on its
-addresses, waits or place. DMA transfers are in dma_cost.py.
+The formulas are those of the public instruction documentation, and every constant comes from the
+machine description. A cost depends on the shape of an instruction (opcode, patterns, types,
+functions). It does not depend on addresses, waits or the position of the instruction. `dma_cost.py`
+covers DMA transfers.
 """
 
 from collections.abc import Callable
@@ -20,7 +21,7 @@ _memo: dict[int, tuple[Machine, dict[_Key, Cost]]] = {}
 
 
 def cost(instruction: Instruction, machine: Machine) -> Cost:
-    """The cost of `instruction` on `machine`, without waiting for others."""
+    """Return the cost of `instruction` on `machine`, without waits for other instructions."""
     entry = _memo.get(id(machine))
     if entry is None:
         entry = _memo[id(machine)] = (machine, {})
@@ -88,9 +89,9 @@ def _ports(i: Instruction, m: Machine) -> frozenset[Port]:
 
 
 def _pe(i: Instruction, m: Machine) -> Cost:
-    """A matmul streams its moving columns; loading another stationary is not hidden."""
+    """A matmul streams its moving columns; loading another stationary operand is not hidden."""
     moving = i.src[-1]
-    assert moving is not None  # the opcode table says so
+    assert moving is not None  # guaranteed by the opcode table
     k = moving.partitions
     if i.opcode == "transpose":
         columns, rows = moving.elements, k
@@ -159,7 +160,7 @@ def _vector(
     ghz: float,
     table: str = "",
 ) -> Cost:
-    """A dependent instruction may follow once the elements have streamed through the engine."""
+    """A dependent instruction can start once the elements have passed through the engine."""
     return Cost(
         cycles / ghz,
         max(cycles, latency_cycles) / ghz,
@@ -172,7 +173,9 @@ def _vector(
 
 
 def _elements(i: Instruction) -> int:
-    """Elements per partition that stream through: of the result or of the first input."""
+    """Return the elements per partition that are streamed: those of the result or the first
+    input.
+    """
     n = 1
     for ap in (i.dst[0] if i.dst else None, i.src[0] if i.src else None):
         if ap is not None:
@@ -202,7 +205,7 @@ _FAST_TT = (AluOp.ADD, AluOp.SUBTRACT, AluOp.MULTIPLY)
 
 
 def _dve_cycles(i: Instruction, m: Machine) -> float:
-    """Cycles per element on the vector engine (docs/hardware.md section 3.2)."""
+    """Return the cycles per element on the vector engine (docs/hardware.md section 3.2)."""
     present = _patterns(i)
     bf16 = all(ap.dtype == DType.BF16 for ap in present)
     if i.opcode in _TWO_INPUTS:

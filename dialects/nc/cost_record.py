@@ -1,4 +1,4 @@
-"""The record of a cost."""
+"""Define the cost of an instruction."""
 
 from dataclasses import dataclass
 
@@ -7,19 +7,22 @@ from neuronir.dialects.nc.enums import Port
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What one instruction costs when nothing else is in its way; times in ns, sizes in bytes.
+    """The cost of one instruction that runs alone; times are in ns, sizes in bytes.
 
-    `issue_ns`: how long its engine (of a transfer, the one that starts it) is occupied before the
-    next may start.
-    `latency_ns`: from its start until a dependent instruction can see the result (never less than
-    `issue_ns` for engines). `ports` are held for `port_ns` from the start. `work_ns` is the part of
-    `issue_ns` in which elements stream (issue less fixed overheads). `flops` are 2 * MAC of
-    matmuls, `transpose_flops` those of PE transposes, and `peak_ns` is the time of both at the peak
-    rate of their type. `table` is the activation function set that must be loaded ("" for any).
+    `issue_ns` is the time before the engine (for a transfer, the engine that triggers it) can start
+    the next instruction. `latency_ns` is the time from the start until a dependent instruction can
+    read the result; on engines it is at least `issue_ns`. `ports` are held for `port_ns` from the
+    start. `work_ns` is the part of `issue_ns` in which elements are streamed (without fixed
+    overheads).
 
-    DMA: `bytes` that the engines move (the wider side), `hbm_read_bytes` and `hbm_write_bytes`,
-    `descriptors` of `descriptor_ns` each over at most `parallel` DMA engines, of each of which its
-    queue can use the part `share`; `software_ns` is the time in which POOL makes descriptors.
+    `flops` is 2 * MAC for matmuls, `transpose_flops` is the same for PE transposes, and `peak_ns`
+    is the time of both at the peak rate of their type. `table` is the activation function set that
+    must be loaded ("" for any).
+
+    For a transfer, `bytes` is the amount that the DMA engines move (the wider side), and
+    `hbm_read_bytes` and `hbm_write_bytes` are the traffic to HBM. It has `descriptors` that take
+    `descriptor_ns` each and are spread over at most `parallel` DMA engines. A queue can use at most
+    the fraction `share` of each DMA engine. POOL needs `software_ns` to generate descriptors.
     """
 
     issue_ns: float
@@ -42,5 +45,5 @@ class Cost:
 
     @property
     def dma_load_ns(self) -> float:
-        """DMA engine time of the transfer, summed over the engines (divide by their number)."""
+        """Return the DMA engine time of the transfer, summed over the engines."""
         return self.descriptors * self.descriptor_ns

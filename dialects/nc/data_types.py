@@ -1,4 +1,4 @@
-"""The element types of memrefs, and the data types of a NeuronCore that they are."""
+"""Map element types of memrefs to data types of a NeuronCore."""
 
 from xdsl.dialects.builtin import (
     BFloat16Type,
@@ -35,17 +35,17 @@ _TYPES: dict[DType, Attribute] = {dtype: type_ for type_, dtype in _DTYPES.items
 
 
 def dtype_of(type_: Attribute) -> DType:
-    """The nc data type of an element type; KeyError where there is none."""
+    """Return the nc data type of an element type; raises KeyError if there is none."""
     return _DTYPES[type_]
 
 
 def element_type_of(dtype: DType) -> Attribute:
-    """The element type of an nc data type."""
+    """Return the element type of an nc data type."""
     return _TYPES[dtype]
 
 
 def verify_buffer_type(name: str, type_: MemRefType, *spaces: str) -> None:
-    """Raise VerifyException where the type of buffer `name` is none in one of the memories."""
+    """Raise VerifyException if the type of buffer `name` is not allowed in one of the memories."""
     space = type_.memory_space
     if not isinstance(space, SpaceAttr) or space.space.data not in spaces:
         allowed = " or ".join(f'#nc.space<"{s}">' for s in spaces)

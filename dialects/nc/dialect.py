@@ -1,4 +1,4 @@
-"""The nc dialect: a NeuronCore program, from virtual to synchronised."""
+"""Register the nc dialect: NeuronCore programs in all phases from virtual to synchronised."""
 
 from xdsl.ir import Dialect
 

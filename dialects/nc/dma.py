@@ -1,4 +1,4 @@
-"""DMA transfers."""
+"""Define DMA transfers."""
 
 from xdsl.irdl import irdl_op_definition
 
@@ -7,20 +7,20 @@ from neuronir.dialects.nc.ops import InstructionOp
 
 @irdl_op_definition
 class DmaOp(InstructionOp):
-    """`dma` of the opcode table."""
+    """Copy data between memories, with optional conversion or accumulation."""
 
     name = "nc.dma"
 
 
 @irdl_op_definition
 class DmaGatherOp(InstructionOp):
-    """`dma_gather` of the opcode table."""
+    """Gather rows of a table in HBM by index."""
 
     name = "nc.dma_gather"
 
 
 @irdl_op_definition
 class DmaScatterOp(InstructionOp):
-    """`dma_scatter` of the opcode table."""
+    """Scatter rows to a table in HBM by index."""
 
     name = "nc.dma_scatter"

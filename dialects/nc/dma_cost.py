@@ -1,4 +1,4 @@
-"""What a DMA transfer costs: descriptors, bytes and the time of the DMA engines."""
+"""Compute the cost of a DMA transfer: descriptors, bytes and the time of the DMA engines."""
 
 from neuronir.dialects.nc.cost_record import Cost
 from neuronir.dialects.nc.enums import AluOp, Space
@@ -7,9 +7,9 @@ from neuronir.dialects.nc.machine import Machine
 
 
 def runs(ap: AccessPattern, largest: int) -> int:
-    """Contiguous pieces, of at most `largest` bytes, of an access in its order.
+    """Split an access, in order, into contiguous pieces of at most `largest` bytes.
 
-    In SBUF and PSUM each partition is a piece at least; rows of HBM that follow each other are one.
+    In SBUF and PSUM each partition is at least one piece. Adjacent rows of HBM form one piece.
     """
     size = ap.dtype.size
     dims = [(stride * size, count) for stride, count in ap.free if count > 1]
@@ -28,16 +28,18 @@ def runs(ap: AccessPattern, largest: int) -> int:
 
 
 def dma_cost(i: Instruction, m: Machine) -> Cost:
-    """The cost of `dma`, `dma_gather` and `dma_scatter`; `issue_ns` is that of the engine that
-    starts it, which makes the descriptors first where they are made at run time.
+    """Return the cost of `dma`, `dma_gather` or `dma_scatter`.
 
-    A descriptor is a contiguous piece of the finer side. A DMA engine takes
-    max(dma_descriptor_ns, bytes / rate) for each; the pieces are spread over all DMA engines. The
-    descriptors of one queue follow each other no sooner than dma_queue_descriptor_ns, in which
-    time an engine serves other queues. Descriptors that lie in one burst of HBM count as one.
+    `issue_ns` is the cost on the engine that triggers the transfer. If descriptors are generated at
+    run time, that engine generates them first.
+
+    A descriptor is a contiguous piece of the finer side. A DMA engine takes max(dma_descriptor_ns,
+    bytes / rate) for each descriptor, and the descriptors are spread over all DMA engines.
+    Descriptors of one queue start at least dma_queue_descriptor_ns apart; in between, a DMA engine
+    serves other queues. Descriptors that fall into one burst of HBM count as one.
     """
     dst, src = i.dst[0], i.src[0]
-    assert dst is not None and src is not None  # the opcode table says so
+    assert dst is not None and src is not None  # guaranteed by the opcode table
     largest = m.dma_max_descriptor_bytes
     pieces = max(runs(dst, largest), runs(src, largest))
     moved = [dst.bytes, src.bytes]
@@ -54,10 +56,10 @@ def dma_cost(i: Instruction, m: Machine) -> Cost:
     reads = moved[1] if src.space == Space.HBM else 0
     writes = moved[0] if dst.space == Space.HBM else 0
     width = max(moved)
-    if accumulates:  # the destination is read as well
+    if accumulates:  # accumulation also reads the destination
         reads += writes
         width *= 2
-    # HBM serves all engines together, so a copy from HBM to HBM may be bound by it.
+    # All engines share HBM, so HBM can bound a copy from HBM to HBM.
     share = m.hbm_gbps / m.dma_engines
     per_piece = max(width / m.dma_engine_gbps, (reads + writes) / share) / pieces
     together = _together(i, pieces, width // pieces, m)
@@ -82,7 +84,9 @@ def dma_cost(i: Instruction, m: Machine) -> Cost:
 
 
 def _conflicts(i: Instruction, pitch: int) -> bool:
-    """Whether a side of a transfer has rows in HBM that are a multiple of `pitch` bytes apart."""
+    """Return whether a side of a transfer has rows in HBM that are a multiple of `pitch` bytes
+    apart.
+    """
     if not pitch:
         return False
     for ap in (*i.dst, *i.src):
@@ -96,9 +100,10 @@ def _conflicts(i: Instruction, pitch: int) -> bool:
 
 
 def _together(i: Instruction, pieces: int, size: int, m: Machine) -> int:
-    """How many descriptors of `size` bytes lie in one burst of HBM, 1 where they are far apart.
+    """Return how many descriptors of `size` bytes fall into one burst of HBM; 1 if they are far
+    apart.
 
-    They do where HBM's side is contiguous and only that of the partitions is not contiguous.
+    Descriptors share a burst if only the partition side of the transfer is not contiguous.
     """
     if i.opcode != "dma" or not 0 < size < m.dma_burst_bytes:
         return 1

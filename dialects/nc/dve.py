@@ -1,4 +1,4 @@
-"""Vector engine (DVE) instructions, some of which POOL runs as well."""
+"""Define the instructions of the vector engine (DVE); POOL also runs some of them."""
 
 from xdsl.irdl import irdl_op_definition
 
@@ -7,111 +7,111 @@ from neuronir.dialects.nc.ops import InstructionOp
 
 @irdl_op_definition
 class TensorTensorOp(InstructionOp):
-    """`tensor_tensor` of the opcode table."""
+    """Apply a binary operator to two tensors."""
 
     name = "nc.tensor_tensor"
 
 
 @irdl_op_definition
 class TensorScalarOp(InstructionOp):
-    """`tensor_scalar` of the opcode table."""
+    """Apply two operators in turn, each with a scalar or a per-partition operand."""
 
     name = "nc.tensor_scalar"
 
 
 @irdl_op_definition
 class ScalarTensorTensorOp(InstructionOp):
-    """`scalar_tensor_tensor` of the opcode table."""
+    """Apply an operator with a scalar, then an operator with a second tensor."""
 
     name = "nc.scalar_tensor_tensor"
 
 
 @irdl_op_definition
 class TensorReduceOp(InstructionOp):
-    """`tensor_reduce` of the opcode table."""
+    """Reduce the last free dimensions of a tensor."""
 
     name = "nc.tensor_reduce"
 
 
 @irdl_op_definition
 class TensorTensorScanOp(InstructionOp):
-    """`tensor_tensor_scan` of the opcode table."""
+    """Compute a recurrence along the free elements of each partition."""
 
     name = "nc.tensor_tensor_scan"
 
 
 @irdl_op_definition
 class TensorCopyOp(InstructionOp):
-    """`tensor_copy` of the opcode table."""
+    """Copy a tensor, with optional conversion."""
 
     name = "nc.tensor_copy"
 
 
 @irdl_op_definition
 class CopyPredicatedOp(InstructionOp):
-    """`copy_predicated` of the opcode table."""
+    """Copy the elements where a predicate is nonzero; other elements keep their values."""
 
     name = "nc.copy_predicated"
 
 
 @irdl_op_definition
 class MemsetOp(InstructionOp):
-    """`memset` of the opcode table."""
+    """Fill a tensor with an immediate value."""
 
     name = "nc.memset"
 
 
 @irdl_op_definition
 class ReciprocalOp(InstructionOp):
-    """`reciprocal` of the opcode table."""
+    """Compute 1 / src elementwise."""
 
     name = "nc.reciprocal"
 
 
 @irdl_op_definition
 class BnStatsOp(InstructionOp):
-    """`bn_stats` of the opcode table."""
+    """Compute count, mean and variance * count of the even and the odd elements."""
 
     name = "nc.bn_stats"
 
 
 @irdl_op_definition
 class BnAggrOp(InstructionOp):
-    """`bn_aggr` of the opcode table."""
+    """Combine the statistics of bn_stats into mean and variance."""
 
     name = "nc.bn_aggr"
 
 
 @irdl_op_definition
 class TransposeDveOp(InstructionOp):
-    """`transpose_dve` of the opcode table."""
+    """Transpose each block of 32 partitions by 32 elements."""
 
     name = "nc.transpose_dve"
 
 
 @irdl_op_definition
 class Max8Op(InstructionOp):
-    """`max8` of the opcode table."""
+    """Find the 8 largest values of each partition, in descending order."""
 
     name = "nc.max8"
 
 
 @irdl_op_definition
 class FindIndex8Op(InstructionOp):
-    """`find_index8` of the opcode table."""
+    """Find the index of the first occurrence of each of 8 values in each partition."""
 
     name = "nc.find_index8"
 
 
 @irdl_op_definition
 class MatchReplace8Op(InstructionOp):
-    """`match_replace8` of the opcode table."""
+    """Replace one occurrence of each of 8 values in each partition."""
 
     name = "nc.match_replace8"
 
 
 @irdl_op_definition
 class RngOp(InstructionOp):
-    """`rng` of the opcode table."""
+    """Fill a tensor with random bits."""
 
     name = "nc.rng"

@@ -1,4 +1,4 @@
-"""Names of engines, memories, data types, functions and operators of a NeuronCore."""
+"""Name the engines, memories, data types, functions and operators of a NeuronCore."""
 
 from enum import Enum, IntEnum
 
@@ -15,11 +15,11 @@ class Space(IntEnum):
 
 
 class Engine(IntEnum):
-    """What carries instructions out: a compute engine, the sync engine, or one of the DMA queues.
+    """An executor of instructions: a compute engine, the sync engine, or a DMA queue.
 
-    The engines below `Engine.DMA0` have instruction streams. Values from it on are DMA queues 0 to
-    15 (docs/hardware.md section 2.5); their transfers are in the streams of the engines that start
-    them.
+    Engines below `Engine.DMA0` have instruction streams. `Engine.DMA0` and later values are DMA
+    queues 0 to 15 (docs/hardware.md section 2.5). Their transfers are in the streams of the engines
+    that trigger them.
     """
 
     PE = 0
@@ -46,19 +46,19 @@ class Engine(IntEnum):
 
     @property
     def is_dma(self) -> bool:
-        """Whether this is a DMA queue."""
+        """Return whether this is a DMA queue."""
         return self >= Engine.DMA0
 
 
 class Port(Enum):
-    """A memory port that two engines share (docs/hardware.md section 2.2)."""
+    """A memory port shared by two engines (docs/hardware.md section 2.2)."""
 
-    PSUM_VECTOR = "psum"  # ACT or DVE, never both
-    SBUF_VECTOR = "sbuf"  # DVE or POOL, never both
+    PSUM_VECTOR = "psum"  # ACT or DVE, never both at once
+    SBUF_VECTOR = "sbuf"  # DVE or POOL, never both at once
 
 
 class DType(IntEnum):
-    """A data type; low codes are those of docs/hardware.md section 6."""
+    """A data type; codes below 16 are those of docs/hardware.md section 6."""
 
     U64 = 1
     I8 = 2
@@ -80,17 +80,17 @@ class DType(IntEnum):
 
     @property
     def numpy(self) -> np.dtype[np.generic]:
-        """The numpy type that holds one element (tf32 is held as float32, pred as uint8)."""
+        """Return the numpy type of one element (tf32 is stored as float32, pred as uint8)."""
         return _NUMPY[self]
 
     @property
     def size(self) -> int:
-        """Bytes of one element."""
+        """Return the bytes of one element."""
         return _NUMPY[self].itemsize
 
     @property
     def is_float(self) -> bool:
-        """Whether it is a floating-point type."""
+        """Return whether this is a floating-point type."""
         return self in _FLOATS
 
 
@@ -165,7 +165,7 @@ class Activation(IntEnum):
     SQUARE = 1
     SIGMOID = 2
     RELU = 3
-    GELU = 4  # exact, by erf
+    GELU = 4  # exact, with erf
     GELU_TANH = 5
     SILU = 6
     TANH = 7

@@ -1,10 +1,10 @@
-"""Which bytes an access touches, and whether two accesses touch a byte in common, exactly.
+"""Compute the bytes that an access touches, and whether two accesses overlap, exactly.
 
-The one routine that the verifier, dependence analysis, the race checker and the simulator use. A
+The verifier, dependence analysis, the race checker and the simulator share this routine. A
 footprint is a set of partitions times a set of bytes `low + sum(stride_i * k_i) + [0, width)`. Two
-of them meet where `sum(stride_j * x_j)` can fall into an interval for bounded integers `x_j`: a
-search over strides from large to small, pruned by what the smaller strides can still reach and by
-their greatest common divisor. Nothing is expanded, so the size of a pattern does not matter.
+footprints overlap if `sum(stride_j * x_j)` can fall into an interval for bounded integers `x_j`.
+The search runs over strides from large to small. It is pruned by the range of the smaller strides
+and by their greatest common divisor. Patterns are never expanded, so their size does not matter.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,8 +23,8 @@ Term = tuple[int, int, int]
 class Shape:
     """A byte set in normal form, relative to the address of its access pattern.
 
-    `low` and `high` bound it (high is exclusive); `dims` are (stride, count) in bytes with rising
-    strides above `width`, the bytes of one contiguous run.
+    `low` and `high` bound the set (`high` is exclusive). `dims` are (stride, count) pairs in bytes.
+    Their strides increase and exceed `width`, the bytes of one contiguous run.
     """
 
     low: int
@@ -35,7 +35,9 @@ class Shape:
 
 @lru_cache(maxsize=1 << 16)
 def _shape(size: int, dims: tuple[tuple[int, int], ...]) -> Shape:
-    """The normal form of elements of `size` bytes at strides `dims` (bytes, count), any order."""
+    """Return the normal form of elements of `size` bytes at strides `dims` (bytes, count), any
+    order.
+    """
     low = 0
     positive: list[tuple[int, int]] = []
     for stride, count in dims:
@@ -63,7 +65,9 @@ def _shape(size: int, dims: tuple[tuple[int, int], ...]) -> Shape:
 
 
 def shape_of(ap: AccessPattern) -> Shape:
-    """The byte set of `ap` relative to its address (in HBM with the rows of all partitions)."""
+    """Return the byte set of `ap` relative to its address (in HBM with the rows of all
+    partitions).
+    """
     size = ap.dtype.size
     dims = tuple((stride * size, count) for stride, count in ap.free)
     if ap.space == Space.HBM:
@@ -72,9 +76,10 @@ def shape_of(ap: AccessPattern) -> Shape:
 
 
 def footprint_key(ap: AccessPattern) -> tuple[int, int, int, Shape]:
-    """What two access patterns share if and only if they touch the same bytes at one address.
+    """Return a key that two access patterns share exactly if they touch the same bytes at one
+    address.
 
-    (memory, start partition, partitions, shape); HBM patterns have no partitions (0, 0).
+    The key is (memory, start partition, partitions, shape). HBM patterns have no partitions (0, 0).
     """
     if ap.space == Space.HBM:
         return (ap.space, 0, 0, shape_of(ap))
@@ -82,15 +87,17 @@ def footprint_key(ap: AccessPattern) -> tuple[int, int, int, Shape]:
 
 
 def hull(ap: AccessPattern, address: int) -> tuple[int, int]:
-    """First byte and byte after the last one (within a partition, or in HBM) at `address`."""
+    """Return the first byte and the byte after the last one (in a partition, or in HBM) at
+    `address`.
+    """
     shape = shape_of(ap)
     return address + shape.low, address + shape.high
 
 
 def hull_over(ap: AccessPattern, bounds: Mapping[int, tuple[int, int]]) -> tuple[int, int]:
-    """The hull over all values of the symbols of the address; bounds are inclusive.
+    """Return the hull over all values of the symbols of the address; bounds are inclusive.
 
-    A loop level of trip count n has the bounds (0, n - 1).
+    A loop with trip count n has the bounds (0, n - 1).
     """
     low, high = affine_range(ap.address, bounds)
     shape = shape_of(ap)
@@ -98,7 +105,7 @@ def hull_over(ap: AccessPattern, bounds: Mapping[int, tuple[int, int]]) -> tuple
 
 
 def affine_range(value: Affine, bounds: Mapping[int, tuple[int, int]]) -> tuple[int, int]:
-    """The lowest and highest value where each symbol lies between its (inclusive) bounds."""
+    """Return the lowest and highest value if each symbol lies within its (inclusive) bounds."""
     low = high = value.const
     for symbol, coefficient in value.terms:
         ends = (bounds[symbol][0] * coefficient, bounds[symbol][1] * coefficient)
@@ -108,7 +115,9 @@ def affine_range(value: Affine, bounds: Mapping[int, tuple[int, int]]) -> tuple[
 
 
 def is_dense(free: Sequence[tuple[int, int]]) -> bool:
-    """Whether the elements of free dimensions (stride, size), outermost first, lie side by side."""
+    """Return whether elements of free dimensions (stride, size), outermost first, are
+    contiguous.
+    """
     step = 1
     for stride, size in reversed(free):
         if stride != step:
@@ -118,7 +127,7 @@ def is_dense(free: Sequence[tuple[int, int]]) -> bool:
 
 
 def overlaps(a: AccessPattern, b: AccessPattern, address_a: int, address_b: int) -> bool:
-    """Whether `a` at byte address `address_a` and `b` at `address_b` share a byte. Exact."""
+    """Return whether `a` at byte address `address_a` and `b` at `address_b` share a byte. Exact."""
     if a.space != b.space:
         return False
     if a.space != Space.HBM and not (
@@ -131,7 +140,7 @@ def overlaps(a: AccessPattern, b: AccessPattern, address_a: int, address_b: int)
 
 
 def shapes_overlap(a: Shape, b: Shape, distance: int) -> bool:
-    """Whether two byte sets meet, the address of `b` being `distance` bytes after that of `a`."""
+    """Return whether two byte sets overlap if `b` is `distance` bytes after `a`."""
     if a.high <= b.low + distance or b.high + distance <= a.low:
         return False
     if not a.dims and not b.dims:
@@ -154,13 +163,15 @@ def overlaps_for_some(
     *,
     shared: Mapping[int, tuple[int, int]] | None = None,
 ) -> bool:
-    """Whether `a` and `b` share a byte for some values of the symbols in their addresses.
+    """Return whether `a` and `b` share a byte for some values of the symbols in their addresses.
 
     `bounds` gives inclusive bounds of every symbol. A symbol varies in `b` independently of `a`,
-    unless `shared` names it: there its value in `b` is its value in `a` plus a distance between
-    the inclusive bounds given ((0, 0) for one and the same round of a loop). Exact, but for a
-    range of distances over which the coefficients of `a` and `b` differ: there a distance may be
-    combined with a round near the end of the loop, so a yes may be too careful.
+    unless `shared` names it. Then its value in `b` is its value in `a` plus a distance within the
+    given inclusive bounds; (0, 0) means the same iteration of a loop.
+
+    The result is exact with one exception: for a range of distances over which the coefficients of
+    `a` and `b` differ, a distance may be combined with an iteration near the end of the loop. The
+    result may then be conservative (True).
     """
     if a.space != b.space:
         return False
@@ -179,7 +190,7 @@ def shapes_meet(
     bounds: Mapping[int, tuple[int, int]],
     shared: Mapping[int, tuple[int, int]] | None = None,
 ) -> bool:
-    """`overlaps_for_some` of two byte sets of one memory, on partitions in common."""
+    """Implement `overlaps_for_some` for two byte sets of one memory with partitions in common."""
     terms_a, terms_b = address_a.terms, address_b.terms
     linked = shared or {}
     symbols = {symbol: None for symbol, _ in (*terms_a, *terms_b)}
@@ -208,7 +219,7 @@ def _shapes_meet(
             if ca == cb:
                 terms.append((-cb, near, far))
                 continue
-            if near == far:  # the same round, moved: one value in common
+            if near == far:  # the same iteration, shifted: one shared value
                 if near >= 0:
                     terms += [(ca - cb, low, high - near), (-cb, near, near)]
                 else:
@@ -222,7 +233,7 @@ def _shapes_meet(
 
 
 def feasible(terms: Iterable[Term], low: int, high: int) -> bool:
-    """Whether `low <= sum(stride * x) <= high` has a solution in integers within the bounds."""
+    """Return whether `low <= sum(stride * x) <= high` has an integer solution within the bounds."""
     merged: dict[int, tuple[int, int]] = {}
     for stride, first, last in terms:
         if stride < 0:
@@ -235,7 +246,7 @@ def feasible(terms: Iterable[Term], low: int, high: int) -> bool:
             continue
         before = merged.get(stride, (0, 0))
         merged[stride] = (before[0] + first, before[1] + last)
-    # Move every variable to start at zero; then all partial sums are bounded below by zero.
+    # Shift every variable to start at zero; then all partial sums are at least zero.
     dims: list[tuple[int, int]] = []
     for stride, (first, last) in merged.items():
         low -= stride * first
@@ -243,7 +254,7 @@ def feasible(terms: Iterable[Term], low: int, high: int) -> bool:
         dims.append((stride, last - first))
     dims.sort(reverse=True)
     n = len(dims)
-    reach = [0] * (n + 1)  # what strides i.. can add up to
+    reach = [0] * (n + 1)  # the largest sum of strides i and later
     common = [0] * (n + 1)  # their greatest common divisor
     for i in range(n - 1, -1, -1):
         reach[i] = reach[i + 1] + dims[i][0] * dims[i][1]
@@ -263,12 +274,12 @@ def _search(
     if high < 0 or low > reach[level]:
         return False
     if low <= 0 or high >= reach[level]:
-        return True  # all variables at zero, or all at their end
+        return True  # all variables at zero, or all at their maximum
     # Here 0 < low and high < reach.
     if high < -(-low // common[level]) * common[level]:
         return False
     if level == len(dims) - 1:
-        return True  # a multiple of the one stride left lies in the interval and in reach
+        return True  # a multiple of the one remaining stride is in the interval and in reach
     if (level, low) in failed:
         return False
     stride, last = dims[level]
@@ -283,7 +294,7 @@ def _search(
 
 
 def _table(row: AccessPattern, params: Mapping[str, int | float]) -> AccessPattern:
-    """The whole table of which `row` is one row: rows * row_stride bytes."""
+    """Return the whole table of which `row` is one row: rows * row_stride bytes."""
     rows, stride = int(params["rows"]), int(params["row_stride"])
     if row.space == Space.HBM:
         return replace(row, partitions=rows, partition_stride=stride)
@@ -291,7 +302,7 @@ def _table(row: AccessPattern, params: Mapping[str, int | float]) -> AccessPatte
 
 
 def reads(instruction: Instruction) -> tuple[AccessPattern, ...]:
-    """Everything the instruction may read, destinations that it adds to or keeps included."""
+    """Return every access that may read, including destinations that are accumulated or kept."""
     sources = [ap for ap in instruction.src if ap is not None]
     params = instruction.params
     opcode = instruction.opcode
@@ -307,7 +318,7 @@ def reads(instruction: Instruction) -> tuple[AccessPattern, ...]:
 
 
 def writes(instruction: Instruction) -> tuple[AccessPattern, ...]:
-    """Everything the instruction may write."""
+    """Return every access that may write."""
     targets = tuple(ap for ap in instruction.dst if ap is not None)
     if instruction.opcode == "dma_scatter":
         return (_table(targets[0], instruction.params),)

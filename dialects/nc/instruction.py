@@ -1,6 +1,6 @@
-"""The one record of an instruction, which nc ops yield and the decoder yields.
+"""Define the record of an instruction, which nc ops and the decoder both produce.
 
-Costs, semantics, footprints, races and the simulator take only these records, never IR.
+Costs, semantics, footprints, race checks and the simulator take only these records, never IR.
 """
 
 from collections.abc import Sequence
@@ -23,13 +23,13 @@ TRANSFER_PARTS = 16
 
 @dataclass(frozen=True, slots=True)
 class Affine:
-    """`const + sum(coefficient * symbol)`; the unit is given by its owner."""
+    """`const + sum(coefficient * symbol)`, in the unit of its owner."""
 
     const: int = 0
     terms: tuple[tuple[int, int], ...] = ()  # (symbol, coefficient)
 
     def at(self, env: Sequence[int]) -> int:
-        """Its value where `env[symbol]` is the value of each symbol."""
+        """Return the value for the symbol values in `env`."""
         value = self.const
         for symbol, coefficient in self.terms:
             value += coefficient * env[symbol]
@@ -41,12 +41,12 @@ class Affine:
 
 @dataclass(frozen=True, slots=True)
 class AccessPattern:
-    """What an operand touches: a rectangle of partitions by a strided pattern of elements.
+    """The access of an operand: a rectangle of partitions by a strided pattern of elements.
 
     SBUF and PSUM: partitions `start .. start + partitions - 1`; `address` is the byte offset inside
-    each partition. HBM: row `p` (of `partitions` rows) begins at byte
-    `address + p * partition_stride`, where `address` counts from the start of HBM; `start` is 0.
-    `free` lists (stride in elements, size), outermost first, at most four; a stride of 0 repeats.
+    each partition. HBM: row `p` (of `partitions` rows) begins at byte `address + p *
+    partition_stride`, where `address` counts from the start of HBM; `start` is 0. `free` lists up
+    to four pairs (stride in elements, size), outermost first; a stride of 0 repeats.
     """
 
     space: Space
@@ -59,7 +59,7 @@ class AccessPattern:
 
     @property
     def elements(self) -> int:
-        """Elements per partition."""
+        """Return the number of elements per partition."""
         n = 1
         for _, size in self.free:
             n *= size
@@ -67,13 +67,13 @@ class AccessPattern:
 
     @property
     def bytes(self) -> int:
-        """Bytes over all partitions, repeats counted."""
+        """Return the bytes over all partitions, counting repeats."""
         return self.elements * self.partitions * self.dtype.size
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Do not start before semaphore `semaphore` has reached `value`."""
+    """Wait until semaphore `semaphore` has reached `value`."""
 
     semaphore: int
     value: Affine
@@ -81,7 +81,7 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """At completion add `amount` to the semaphore (a DMA adds it in 16 unordered parts)."""
+    """Add `amount` to the semaphore at completion (a DMA adds it in 16 unordered parts)."""
 
     semaphore: int
     amount: int = 1
@@ -89,12 +89,12 @@ class Update:
 
 @dataclass(slots=True)
 class Instruction:
-    """One instruction in its place: `opcode` names a row of `opcodes.OPCODES`.
+    """One instruction of a stream: `opcode` names a row of `opcodes.OPCODES`.
 
     `dst` and `src` follow the roles of that row; an absent optional operand is None. `params` holds
-    the row's parameters by name (ints for enums, floats for immediates). `source` indexes the
-    program's source map. The `engine` of a transfer is its DMA queue; `trigger` is the engine that
-    starts it, in whose stream it has its place.
+    the parameters of the row by name (ints for enums, floats for immediates). `source` is an index
+    into the source map of the program. For a transfer, `engine` is its DMA queue, and `trigger` is
+    the engine that starts it and whose stream contains it.
     """
 
     opcode: str
@@ -109,13 +109,15 @@ class Instruction:
 
     @property
     def stream(self) -> Engine:
-        """The engine in whose stream it has its place."""
+        """Return the engine whose stream contains the instruction."""
         return self.trigger if self.engine.is_dma else self.engine
 
 
 @dataclass(slots=True)
 class Loop:
-    """`trip_count` rounds of `body`; the round number is the symbol of its nesting level."""
+    """A loop of `trip_count` iterations; the iteration number is the symbol of its nesting
+    level.
+    """
 
     trip_count: int
     body: list["Item"]
@@ -123,7 +125,7 @@ class Loop:
 
 @dataclass(slots=True)
 class Call:
-    """Run this engine's stream of `function`; argument i becomes symbol ARGUMENT + i there."""
+    """Run the stream of this engine in `function`; argument i becomes symbol ARGUMENT + i there."""
 
     function: str
     arguments: tuple[Affine, ...]
@@ -154,23 +156,23 @@ class Variable:
 
 @dataclass(slots=True)
 class Source:
-    """Where an instruction comes from: the HLO instruction, the framework op, file and line."""
+    """The origin of an instruction: the HLO instruction, the framework op, file and line."""
 
     name: str
     framework: str = ""
     file: str = ""
     line: int = 0
-    opcode: str = ""  # of the HLO instruction or composite
+    opcode: str = ""  # name of the HLO instruction or composite
     flops: int = 0  # useful FLOPs of the HLO instruction (counted once)
-    group: str = ""  # "a + b": the HLO instructions that were lowered together, where several
+    group: str = ""  # "a + b": the HLO instructions that were lowered together, if several
 
 
 @dataclass(slots=True)
 class Program:
     """A whole executable: streams[function][engine], in the order in which each engine runs them.
 
-    `entry` is the function that every engine starts with. `metadata` records what made it (compiler
-    version, options, module name, precision) and never a path or a time.
+    Every engine starts with the function `entry`. `metadata` records how the program was built
+    (compiler version, options, module name, precision), and never contains a path or a time.
     """
 
     machine: str

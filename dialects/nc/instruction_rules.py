@@ -1,7 +1,7 @@
-"""What makes an instruction mean nothing, or different things in different orders, on any machine.
+"""Check rules that hold on any machine: each instruction has a single, well-defined result.
 
-The loader and the race checker refuse instructions that break these rules. The limits of a machine
-are in machine_rules.py.
+The loader and the race checker reject instructions that break these rules. `machine_rules.py` has
+the limits of a machine.
 """
 
 from collections.abc import Iterator
@@ -27,9 +27,9 @@ _TABLES = frozenset({"dma_gather", "dma_scatter"})
 
 
 def faults(i: Instruction) -> Iterator[str]:
-    """What is wrong with instruction `i` whatever the machine, one sentence for each rule.
+    """Return what is wrong with instruction `i` on any machine, one sentence for each rule.
 
-    Its opcode and operands are those of the opcode table.
+    Its opcode and operands must match the opcode table.
     """
     for param in OPCODES[i.opcode].params:
         if param.default is None and param.name not in i.params:
@@ -63,7 +63,7 @@ def _operands(i: Instruction) -> Iterator[tuple[str, AccessPattern]]:
 
 
 def _signals(i: Instruction) -> Iterator[str]:
-    """Semaphores only rise, by what their waits can count on."""
+    """Check that semaphores only increase, by amounts that their waits can rely on."""
     for update in i.updates:
         if not 1 <= update.amount <= LARGEST_UPDATE:
             yield (
@@ -87,7 +87,8 @@ def _pattern(ap: AccessPattern) -> Iterator[str]:
         yield "has an empty access pattern"
     elif ap.bytes > LARGEST_PATTERN:
         yield f"has an access pattern of {ap.bytes} bytes; the limit is {LARGEST_PATTERN}"
-    # A base address that a function is given counts in bytes: the race checker sees its value.
+    # Base addresses that are arguments of a function are in bytes: the race checker has their
+    # value.
     bases = [symbol for symbol, _ in ap.address.terms if ARGUMENT <= symbol < REGISTER]
     steps = [c for symbol, c in ap.address.terms if symbol not in bases]
     if not bases:
@@ -116,7 +117,7 @@ def _table(i: Instruction) -> Iterator[str]:
 
 
 def overlaps_itself(ap: AccessPattern) -> bool:
-    """Whether two elements of a pattern share a byte. Exact."""
+    """Return whether two elements of a pattern share a byte. Exact."""
     size = ap.dtype.size
     dims = [(abs(stride) * size, n) for stride, n in ap.free if n > 1]
     if ap.space == Space.HBM and ap.partitions > 1:
@@ -129,7 +130,7 @@ def overlaps_itself(ap: AccessPattern) -> bool:
         reach += stride * (n - 1)
     else:
         return False
-    # Of two places that share a byte the first dimension in which they differ is the k-th.
+    # If two positions share a byte, the first dimension in which they differ is the k-th.
     return any(
         feasible(
             [(stride, 1, n - 1), *((s, 1 - m, m - 1) for s, m in dims[k + 1 :])], 1 - size, size - 1

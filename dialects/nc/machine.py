@@ -1,7 +1,7 @@
-"""The description of a NeuronCore: frozen data that passes, costs and the simulator read.
+"""Describe a NeuronCore with frozen data that passes, costs and the simulator read.
 
-Each number carries its provenance: `public` with the source, `inferred` with the arithmetic,
-`assumed` with the reason, or `fitted` with what it was fitted to.
+Each value carries its provenance: `public` with the source, `inferred` with the arithmetic,
+`assumed` with the reason, or `fitted` with the data it was fitted to.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ _COMPUTE = frozenset({"PE", "ACT", "DVE", "POOL"})
 
 @dataclass(frozen=True)
 class Machine:
-    """One NeuronCore. Units are in the names: bytes, GHz, cycles of the engine, ns, GB/s."""
+    """One NeuronCore; field names end in the unit: bytes, GHz, cycles of the engine, ns, GB/s."""
 
     name: str
     generation: int
@@ -27,7 +27,8 @@ class Machine:
     psum_partition_bytes: int
     psum_bank_bytes: int
     hbm_bytes: int
-    partition_starts: Mapping[int, tuple[int, ...]]  # largest size -> allowed start partitions
+    # largest partition count -> allowed start partitions
+    partition_starts: Mapping[int, tuple[int, ...]]
     # clocks
     pe_ghz: float
     act_ghz: float
@@ -38,33 +39,35 @@ class Machine:
     pe_columns: int
     matmul_max_moving: int  # free elements of the moving operand
     matmul_min_cycles: int
-    matmul_overhead_cycles: int  # of every matmul, beside the load of its stationary
+    # of every matmul, in addition to the load of its stationary operand
+    matmul_overhead_cycles: int
     stationary_load_divisor: int  # columns of the stationary operand loaded per PE cycle
     fp32_passes: int
     fp32_transpose_passes: int
-    pe_latency_cycles: int  # start to first result visible
+    pe_latency_cycles: int  # start to first visible result
     # vector, scalar and gpsimd engines
     act_min_cycles: int
     act_overhead_cycles: int
     act_latency_cycles: int
     act_table_load_ns: float
-    act_accumulate_cycles: int  # reading the summing registers, for an activation with `sum`
-    activation_tables: Mapping[str, frozenset[str]]  # set -> functions; others are in every set
+    act_accumulate_cycles: int  # reading the accumulation registers, for an activation with `sum`
+    # set -> functions; other functions are in every set
+    activation_tables: Mapping[str, frozenset[str]]
     dve_min_cycles: int
     dve_overhead_cycles: int
     dve_latency_cycles: int
-    dve_two_input_cycles: float  # per element, two tensors that both come from SBUF
-    dve_reduce_16bit_cycles: float  # per element, bf16 to bf16 reduction by add or max
-    dve_memset_16bit_cycles: float  # per element, zeros of a 16-bit float
+    dve_two_input_cycles: float  # per element, for two tensors that are both in SBUF
+    dve_reduce_16bit_cycles: float  # per element, for a bf16 to bf16 reduction by add or max
+    dve_memset_16bit_cycles: float  # per element, for zeros of a 16-bit float
     bn_aggr_cycles: float  # per (count, mean, var * count) triple
     reciprocal_cycles_per_element: float
-    strided_access_bytes: int  # an innermost stride beyond this slows the access
+    strided_access_bytes: int  # innermost strides beyond this slow the access
     strided_access_factor: float
     pool_overhead_cycles: int
     pool_latency_cycles: int
     pool_cycles_per_element: float
     pool_gather_cycles: float  # per index of a local gather
-    pool_partition_reduce_cycles: float  # per element and partition that is reduced
+    pool_partition_reduce_cycles: float  # per reduced element and partition
     max_free_dims: int
     max_free_sbuf: int
     max_free_psum: int
@@ -74,31 +77,32 @@ class Machine:
     dma_queues: int
     dma_engine_gbps: float  # sustained, one engine
     dma_fixed_ns: float  # trigger to first byte, and completion
-    dma_completion_ns: float  # the part of dma_fixed_ns that comes after the last byte
-    dma_trigger_ns: float  # of the engine that starts a transfer
-    dma_small_bytes: int  # transfers up to this size start no faster, whoever triggers them
-    dma_descriptor_ns: float  # one engine, from one descriptor of any size to the next
-    dma_queue_descriptor_ns: float  # the same of one queue alone on the engine
-    dma_burst_bytes: int  # descriptors that lie in one such piece of HBM take the time of one
-    dma_descriptor_bytes: int  # of a descriptor itself
+    dma_completion_ns: float  # the part of dma_fixed_ns after the last byte
+    dma_trigger_ns: float  # on the engine that triggers a transfer
+    # transfers up to this size start no faster, whichever engine triggers them
+    dma_small_bytes: int
+    dma_descriptor_ns: float  # on one engine, between descriptors of any size
+    dma_queue_descriptor_ns: float  # the same for one queue alone on the engine
+    dma_burst_bytes: int  # descriptors in one such piece of HBM take the time of one
+    dma_descriptor_bytes: int  # bytes of a descriptor itself
     dma_max_descriptor_bytes: int
-    dma_software_descriptor_ns: float  # made by POOL at run time
+    dma_software_descriptor_ns: float  # for descriptors that POOL generates at run time
     dma_max_dims: int
-    hbm_gbps: float  # one core's share of the chip's
-    hbm_conflict_pitch_bytes: int  # rows of HBM that are a multiple of this apart meet in one bank
-    hbm_conflict_factor: float  # how much longer descriptors of such rows take
+    hbm_gbps: float  # the share of one core of the chip
+    hbm_conflict_pitch_bytes: int  # HBM rows a multiple of this apart fall into one bank
+    hbm_conflict_factor: float  # slowdown of descriptors of such rows
     cores_per_chip: int
-    dma_contention: float  # how much longer descriptors take while all cores of a chip are active
+    dma_contention: float  # slowdown of descriptors while all cores of a chip are active
     # synchronisation
     semaphores: int
     semaphore_latency_ns: float
     registers: int
     register_load_ns: float
-    instruction_fetch_ns: float  # least time from one instruction of a stream to the next
+    instruction_fetch_ns: float  # minimum time between two instructions of a stream
     shared_ports: frozenset[str]  # values of enums.Port
     program_overhead_ns: float  # start-up and tear-down of one run, outside the instructions
     has_control_flow: bool
-    dtypes: frozenset[str]  # DType names that engines take
+    dtypes: frozenset[str]  # DType names that engines accept
     matmul_dtypes: frozenset[str]
     activations: frozenset[str]
     gather_in_dma: bool
@@ -109,7 +113,7 @@ class Machine:
     provenance: Mapping[str, str]
 
     def check(self) -> None:
-        """Raise ValueError where a number has no provenance or the numbers do not fit together."""
+        """Raise ValueError if a value has no provenance or the values are inconsistent."""
         known = {"name", "generation", "provenance"}
         missing = [f.name for f in fields(self) if f.name not in known | set(self.provenance)]
         if missing:
@@ -129,16 +133,16 @@ class Machine:
 
     @property
     def psum_banks(self) -> int:
-        """Banks per partition."""
+        """Return the banks per partition."""
         return self.psum_partition_bytes // self.psum_bank_bytes
 
     @property
     def dma_gbps(self) -> float:
-        """Sustained bytes/ns of all DMA engines together."""
+        """Return the sustained bytes/ns of all DMA engines together."""
         return self.dma_engine_gbps * self.dma_engines
 
     def allowed_starts(self, partitions: int) -> tuple[int, ...]:
-        """Start partitions that an engine access of `partitions` partitions may have."""
+        """Return the start partitions allowed for an engine access of `partitions` partitions."""
         for size in sorted(self.partition_starts):
             if partitions <= size:
                 return self.partition_starts[size]
@@ -146,10 +150,10 @@ class Machine:
 
 
 def with_cores_active(machine: Machine, cores: int) -> Machine:
-    """The machine of one core while `cores` of its chip are active, this one included.
+    """Return the machine of one core while `cores` of its chip are active, including this one.
 
-    Every descriptor takes longer, by `dma_contention` where all are active and by a part of it
-    where some are. Raises ValueError where the chip has no such number of cores.
+    Descriptors take longer, by the factor `dma_contention` if all cores are active and by a part of
+    it if some are. Raises ValueError if the chip has fewer cores.
     """
     if not 1 <= cores <= machine.cores_per_chip:
         raise ValueError(
@@ -168,9 +172,9 @@ def with_cores_active(machine: Machine, cores: int) -> Machine:
 
 
 def with_numbers(machine: Machine, changes: Mapping[str, float]) -> Machine:
-    """The machine with other numbers, by field name: what if it were so.
+    """Return a copy of the machine with other field values, for what-if analysis.
 
-    Raises ValueError where a name is no number of the description, or a whole number gets a part.
+    Raises ValueError if a name is not a numeric field, or if an integer field gets a fraction.
     """
     values: dict[str, float | int] = {}
     for name, value in changes.items():
@@ -189,8 +193,10 @@ def with_numbers(machine: Machine, changes: Mapping[str, float]) -> Machine:
 
 @by_identity
 def description_of(machine: Machine) -> str:
-    """A text that two machines have in common where all that a compile depends on is equal, but for
-    their names: what plans are remembered by."""
+    """Return a text that is equal for machines that compile alike, whatever their names.
+
+    Stored plans use it as a key.
+    """
     values = {f.name: getattr(machine, f.name) for f in fields(machine)}
     for aside in ("name", "provenance"):
         del values[aside]
@@ -198,7 +204,7 @@ def description_of(machine: Machine) -> str:
 
 
 def _in_order(value: object) -> object:
-    """A value such that equal ones have the same text."""
+    """Return a value whose text is the same for equal arguments."""
     if isinstance(value, Mapping):
         return sorted(value.items())
     return sorted(value) if isinstance(value, frozenset) else value
@@ -208,7 +214,7 @@ _MACHINES: dict[str, Machine] = {}
 
 
 def register_machine(machine: Machine) -> None:
-    """Make `machine` known by name to passes and the simulator; checks it first."""
+    """Check `machine` and register it by name for passes and the simulator."""
     machine.check()
     _MACHINES[machine.name] = machine
 
@@ -220,9 +226,9 @@ def installed_target(name: str) -> object | None:
 
 
 def get_machine(name: str) -> Machine:
-    """The machine of that name; loads the targets' entry points when it is not known yet.
+    """Return the machine with that name, loading the entry points of targets if it is unknown.
 
-    Raises NeuronError NIR_TGT001 where there is none.
+    Raises NeuronError NIR_TGT001 if there is none.
     """
     if name not in _MACHINES:
         machine = getattr(installed_target(name), "machine", None)

@@ -1,6 +1,7 @@
-"""The limits of a machine that one instruction can break; each message names limit and offender.
+"""Check the machine limits that one instruction can violate.
 
-The compiler checks nc modules with them, the simulator each instruction of a binary.
+The compiler checks nc modules with these rules, and the simulator each instruction of a binary.
+Each message names the limit and the offending value.
 """
 
 from collections.abc import Iterator
@@ -31,7 +32,7 @@ _FP32 = frozenset({DType.F32, DType.F32R, DType.TF32})
 
 
 def violations(i: Instruction, m: Machine) -> Iterator[str]:
-    """What is wrong with instruction `i` on machine `m`, one sentence for each limit."""
+    """Return what is wrong with instruction `i` on machine `m`, one sentence for each limit."""
     spec = OPCODES.get(i.opcode)
     if spec is None:
         yield f"there is no instruction '{i.opcode}'"
@@ -164,7 +165,9 @@ def _tensor_engine(i: Instruction, m: Machine) -> Iterator[str]:
 
 
 def crosses_bank(ap: AccessPattern, address: int, m: Machine) -> bool:
-    """Whether a PSUM access at `address` (bytes in a partition) touches more than one bank."""
+    """Return whether a PSUM access at `address` (bytes in a partition) touches more than one
+    bank.
+    """
     shape = shape_of(ap)
     return (address + shape.low) // m.psum_bank_bytes != (
         address + shape.high - 1

@@ -1,7 +1,7 @@
-"""The table of instructions: which engines run them, their operands and parameters.
+"""Define the table of instructions: engines, operands and parameters.
 
 The facts are those of docs/hardware.md section 3. The nc ops, the encoder, the decoder and the
-disassembler are made from this one table.
+disassembler are generated from this table.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,10 @@ _TRIGGERS = (Engine.SP, Engine.PE, Engine.ACT, Engine.DVE, Engine.POOL)
 
 @dataclass(frozen=True)
 class Param:
-    """A parameter: `kind` is "int", "float", "bool" or an enum class; `default` may be left out."""
+    """A parameter:
+
+    `kind` is "int", "float", "bool" or an enum class; `default` makes it optional.
+    """
 
     name: str
     kind: str | type[IntEnum]
@@ -32,7 +35,7 @@ class Param:
 class OpSpec:
     """One instruction: operand roles in order (a trailing "?" marks an optional one).
 
-    `triggers` are the engines that may start a transfer, the first of them where none is named.
+    `triggers` are the engines that can start a transfer; the first is the default.
     """
 
     code: int
@@ -46,7 +49,7 @@ class OpSpec:
 
     @property
     def trigger(self) -> Engine:
-        """The engine that starts a transfer where none is named; SP for other instructions."""
+        """Return the default engine that starts a transfer; SP for other instructions."""
         return self.triggers[0] if self.triggers else Engine.SP
 
 
@@ -94,7 +97,7 @@ _SPECS = (
         ("dst", "sum?"),
         ("src", "scale?", "bias?"),
         (Param("func", Activation), _f("scale", 1.0), _f("bias", 0.0)),
-        "dst = func(src * scale + bias) in fp32; scale and bias are [P,1] operands where given, "
+        "dst = func(src * scale + bias) in fp32; scale and bias are [P,1] operands if present, "
         "else the immediates; sum[P,1], where given, receives the sum of the fp32 results over "
         "the free dims. bias as an immediate is stored as a constant by the lowering.",
     ),
@@ -121,7 +124,7 @@ _SPECS = (
             _f("imm1", 0.0),
             _b("reverse1"),
         ),
-        "dst = (src op0 a) op1 b; a and b are the [P,1] operands where given, else the "
+        "dst = (src op0 a) op1 b; a and b are the [P,1] operands if present, else the "
         "immediates; reverseN swaps the operands of opN; op1 BYPASS ends after op0.",
     ),
     OpSpec(
@@ -158,7 +161,7 @@ _SPECS = (
         ("dst",),
         ("src",),
         (),
-        "dst = src; exact where the types are equal, else a conversion (through fp32 unless both "
+        "dst = src; exact if the types are equal, else a conversion (through fp32 unless both "
         "are integers of up to 32 bits).",
     ),
     OpSpec(
@@ -168,7 +171,7 @@ _SPECS = (
         ("dst",),
         ("predicate", "src"),
         (_b("invert"),),
-        "dst = src where predicate is non-zero (zero where `invert`); other elements stay.",
+        "dst = src where predicate is nonzero (zero with `invert`); other elements are unchanged.",
     ),
     OpSpec(11, "memset", _VECTOR, ("dst",), (), (_f("value"),), "dst = value."),
     OpSpec(
@@ -209,7 +212,7 @@ _SPECS = (
         ("dst",),
         ("src", "values"),
         (),
-        "First index (u32) in src of each of 8 values; all ones where there is none.",
+        "First index (u32) in src of each of 8 values; all ones if there is none.",
     ),
     OpSpec(
         18,
@@ -234,7 +237,7 @@ _SPECS = (
             _i("step2", 0),
             _i("step3", 0),
         ),
-        "dst[p, i..] = base + p * channel_multiplier + sum(step_k * i_k); step_k goes with free "
+        "dst[p, i..] = base + p * channel_multiplier + sum(step_k * i_k); step_k belongs to free "
         "dim k of dst, outermost first; int32 arithmetic.",
     ),
     OpSpec(
@@ -273,7 +276,7 @@ _SPECS = (
         (),
         "dst[p, i] = src[p, indices[p, i]] (indices u16 or i32, per partition).",
     ),
-    OpSpec(23, "rng", _DVE, ("dst",), (), (_i("seed", 0),), "32 random bits an element."),
+    OpSpec(23, "rng", _DVE, ("dst",), (), (_i("seed", 0),), "32 random bits for each element."),
     OpSpec(
         30,
         "dma",
@@ -281,7 +284,7 @@ _SPECS = (
         ("dst",),
         ("src",),
         (_alu("accumulate", AluOp.BYPASS),),
-        "dst = src, converted through fp32 where the types differ; ADD, MIN or MAX accumulates.",
+        "dst = src, converted through fp32 if the types differ; ADD, MIN or MAX accumulates.",
         _TRIGGERS,
     ),
     OpSpec(
@@ -291,7 +294,7 @@ _SPECS = (
         ("dst",),
         ("src", "indices"),
         (_i("row_stride"), _i("rows")),
-        "Row p of dst = the bytes of src's one row pattern moved by indices[p] * row_stride bytes "
+        "Row p of dst = the row pattern of src, shifted by indices[p] * row_stride bytes "
         "(indices [P,1] i32 in SBUF; an index outside 0..rows-1 is an error).",
         _POOL,
     ),
@@ -302,8 +305,8 @@ _SPECS = (
         ("dst",),
         ("src", "indices"),
         (_i("row_stride"), _i("rows"), _alu("accumulate", AluOp.BYPASS)),
-        "Row pattern of dst moved by indices[p] * row_stride bytes = row p of src; an index out "
-        "of range drops the row; accumulate runs the rows one after the other.",
+        "Row pattern of dst, shifted by indices[p] * row_stride bytes, = row p of src; an index "
+        "out of range drops the row; accumulate runs the rows one after the other.",
         _POOL,
     ),
     OpSpec(
@@ -315,7 +318,15 @@ _SPECS = (
         (_i("register", 0), _i("low"), _i("high")),
         "register = clamp(src[0], low, high): one i32 or u32 from SBUF or HBM.",
     ),
-    OpSpec(41, "barrier", _SEQUENCERS, (), (), (), "All engines meet (counted in the report)."),
+    OpSpec(
+        41,
+        "barrier",
+        _SEQUENCERS,
+        (),
+        (),
+        (),
+        "Wait until all engines have reached the barrier (counted in the report).",
+    ),
 )
 
 OPCODES: dict[str, OpSpec] = {spec.name: spec for spec in _SPECS}

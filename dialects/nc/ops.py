@@ -1,4 +1,6 @@
-"""The base of nc instruction ops: access patterns as operands, parameters by the opcode table."""
+"""Define the base of nc instruction ops: access patterns as operands, parameters by opcode
+table.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -55,7 +57,7 @@ from neuronir.dialects.support.ops import NeuronOp
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """An operand to build an instruction from: a buffer and a pattern with its index values."""
+    """An operand for building an instruction: a buffer and a pattern with its index values."""
 
     buffer: SSAValue
     start: int
@@ -80,7 +82,7 @@ def _buffer_count(sizes: DenseArrayBase) -> int:
 
 
 def _param_values(row: OpSpec, params: DictionaryAttr) -> dict[str, int | float]:
-    """Parameters by name with defaults filled in; enums as their numbers."""
+    """Return parameters by name with defaults filled in, and enums as integers."""
     out: dict[str, int | float] = {}
     given = params.data
     for param in row.params:
@@ -105,10 +107,10 @@ class InstructionOp(NeuronOp):
     """An instruction in destination style over access patterns.
 
     `buffers` are the memrefs of the present operands, destinations first, in the order of the
-    opcode's roles; `patterns` has one entry a role (`none` where an optional one is absent).
-    `engine`, `waits` and `updates` are there from the ordered and the synchronised phase on. The
-    `engine` of a transfer is its DMA queue; `trigger` names the engine that starts it, where that
-    is not the first one that may.
+    opcode's roles; `patterns` has one entry for each role (`none` if an optional operand is
+    absent). `engine` is set from phase `ordered` on, `waits` and `updates` from phase
+    `synchronised` on. The `engine` of a transfer is its DMA queue. `trigger` names the engine that
+    starts it, if that is not the default.
     """
 
     buffers = var_operand_def(MemRefType)
@@ -124,29 +126,29 @@ class InstructionOp(NeuronOp):
 
     @classmethod
     def opcode(cls) -> str:
-        """Its name in the opcode table."""
+        """Return the name in the opcode table."""
         return cls.name.removeprefix("nc.")
 
     @property
     def spec(self) -> OpSpec:
-        """Its row of the opcode table."""
+        """Return the row of the opcode table."""
         return _ROWS[self.name]
 
     @property
     def buffer_count(self) -> int:
-        """How many of its operands are buffers; the rest are index values."""
+        """Return the number of operands that are buffers; the others are index values."""
         return _buffer_count(cast(DenseArrayBase, self.properties["operandSegmentSizes"]))
 
     def index_values(self) -> tuple[SSAValue, ...]:
-        """The operands that are not buffers."""
+        """Return the operands that are not buffers."""
         return tuple(self.operands)[self.buffer_count :]
 
     def roles(self) -> tuple[str, ...]:
-        """Operand roles, destinations first, without the marks of optional ones."""
+        """Return operand roles, destinations first, without the marks of optional operands."""
         return tuple(r.rstrip("?") for r in self.spec.dst + self.spec.src)
 
     def views(self) -> tuple[View | None, ...]:
-        """The operands by role, None where absent."""
+        """Return the operands by role, None if absent."""
         operands = tuple(self.operands)
         n = self.buffer_count
         out: list[View | None] = []
@@ -172,15 +174,15 @@ class InstructionOp(NeuronOp):
         return tuple(out)
 
     def dst_views(self) -> tuple[View | None, ...]:
-        """The destinations by role."""
+        """Return the destinations by role."""
         return self.views()[: len(self.spec.dst)]
 
     def src_views(self) -> tuple[View | None, ...]:
-        """The sources by role."""
+        """Return the sources by role."""
         return self.views()[len(self.spec.dst) :]
 
     def param_values(self) -> dict[str, int | float]:
-        """Parameters by name with defaults filled in; enums as their numbers."""
+        """Return parameters by name with defaults filled in, and enums as integers."""
         return dict(_VALUES[self.name](cast(DictionaryAttr, self.properties["params"])))
 
     def verify_(self) -> None:
@@ -317,7 +319,7 @@ def build(
     location: LocationAttr | None = None,
     result: bool = False,
 ) -> InstructionOp:
-    """Make an instruction from views; `params` by the names of the opcode table."""
+    """Create an instruction from views; `params` are named as in the opcode table."""
     buffers: list[SSAValue] = []
     indices: list[SSAValue] = []
     patterns: list[Attribute] = []
@@ -354,13 +356,13 @@ def build(
 
 @lru_cache
 def segments_attr(buffers: int, indices: int) -> DenseArrayBase[IntegerType]:
-    """The property that says how many operands are buffers and how many index values."""
+    """Return the property with the number of buffer operands and of index operands."""
     return DenseArrayBase.from_list(i32, [buffers, indices])
 
 
 def params_attr(opcode: str, params: Mapping[str, int | float | IntEnum]) -> DictionaryAttr:
-    """Parameters as an attribute, in the order of the opcode table."""
-    # By spelling: 0.0 and -0.0 are equal.
+    """Return parameters as an attribute, in the order of the opcode table."""
+    # compared by spelling, because 0.0 equals -0.0
     return _params_attr(opcode, tuple((name, repr(v), v) for name, v in params.items()))
 
 

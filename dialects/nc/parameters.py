@@ -1,4 +1,4 @@
-"""The rules of an instruction's parameters: known names, the right kind of value, none missing."""
+"""Check the parameters of an instruction: known names, the right kinds of values, none missing."""
 
 from difflib import get_close_matches
 from enum import IntEnum
@@ -9,13 +9,13 @@ from xdsl.utils.exceptions import VerifyException
 
 from neuronir.dialects.nc.opcodes import OpSpec, Param
 
-# Attributes that were found right, by identity: most instructions share theirs.
+# Attributes that passed the check, by identity: most instructions share theirs.
 _KNOWN: dict[int, tuple[DictionaryAttr, OpSpec]] = {}
 _KNOWN_LIMIT = 1 << 12
 
 
 def verify_parameters(spec: OpSpec, given: DictionaryAttr) -> None:
-    """Raise VerifyException where `given` are not parameters for an instruction of `spec`."""
+    """Raise VerifyException if `given` are not valid parameters of an instruction of `spec`."""
     found = _KNOWN.get(id(given))
     if found is not None and found[0] is given and found[1] is spec:
         return
@@ -37,7 +37,7 @@ def verify_parameters(spec: OpSpec, given: DictionaryAttr) -> None:
 
 
 def _problem(param: Param, value: Attribute) -> str:
-    """What is wrong with the value of a parameter; empty where nothing is."""
+    """Return what is wrong with the value of a parameter; empty if nothing is."""
     if isinstance(param.kind, type):
         return _problem_of_name(param.kind, value)
     if param.kind == "float":

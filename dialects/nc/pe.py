@@ -1,4 +1,4 @@
-"""Tensor engine (PE) instructions."""
+"""Define the instructions of the tensor engine (PE)."""
 
 from xdsl.irdl import irdl_op_definition
 
@@ -7,13 +7,13 @@ from neuronir.dialects.nc.ops import InstructionOp
 
 @irdl_op_definition
 class MatmulOp(InstructionOp):
-    """`matmul` of the opcode table."""
+    """Multiply the stationary operand by the moving operand, and write or accumulate in PSUM."""
 
     name = "nc.matmul"
 
 
 @irdl_op_definition
 class TransposeOp(InstructionOp):
-    """`transpose` of the opcode table."""
+    """Transpose a tile with the tensor engine, as a product with the identity."""
 
     name = "nc.transpose"

@@ -1,4 +1,4 @@
-"""Where the variables of a program lie in HBM."""
+"""Assign HBM addresses to the variables of a program."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ ALIGNMENT = 64
 
 
 def variable_bytes(op: VariableOp) -> int:
-    """Bytes of a variable."""
+    """Return the bytes of a variable."""
     size = dtype_of(op.type.element_type).size
     for extent in op.type.get_shape():
         size *= extent
@@ -19,14 +19,14 @@ def variable_bytes(op: VariableOp) -> int:
 
 
 def aligned(size: int) -> int:
-    """`size` bytes made up to the alignment of variables."""
+    """Round `size` bytes up to the alignment of variables."""
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 
 def place_variables(ops: Sequence[VariableOp]) -> dict[str, int]:
-    """The address (bytes) of each variable: its own, or else one behind all of those.
+    """Return the address (bytes) of each variable: its own, or one after all fixed ones.
 
-    Members of a variable lie in it. NIR_NC004 where one does not exist or does not fit.
+    Members of a variable are placed inside it. Raises NIR_NC004 if a member does not exist or fit.
     """
     known = {op.sym_name.data: op for op in ops}
     found: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""GpSimd engine (POOL) instructions."""
+"""Define the instructions of the GpSimd engine (POOL)."""
 
 from xdsl.irdl import irdl_op_definition
 
@@ -7,27 +7,29 @@ from neuronir.dialects.nc.ops import InstructionOp
 
 @irdl_op_definition
 class IotaOp(InstructionOp):
-    """`iota` of the opcode table."""
+    """Generate an affine function of partition and element."""
 
     name = "nc.iota"
 
 
 @irdl_op_definition
 class AffineSelectOp(InstructionOp):
-    """`affine_select` of the opcode table."""
+    """Keep elements where an affine function of the position satisfies a comparison; fill the
+    others.
+    """
 
     name = "nc.affine_select"
 
 
 @irdl_op_definition
 class PartitionAllReduceOp(InstructionOp):
-    """`partition_all_reduce` of the opcode table."""
+    """Reduce over partitions and write the result to every partition."""
 
     name = "nc.partition_all_reduce"
 
 
 @irdl_op_definition
 class LocalGatherOp(InstructionOp):
-    """`local_gather` of the opcode table."""
+    """Gather elements within each partition by index."""
 
     name = "nc.local_gather"

@@ -1,4 +1,4 @@
-"""From nc ops to instruction records, given where buffers lie and what index values mean."""
+"""Convert nc ops to instruction records, given buffer addresses and index values."""
 
 from collections.abc import Mapping, Sequence
 from typing import cast
@@ -30,17 +30,19 @@ from neuronir.dialects.support.identity import by_identity
 
 
 def space_of(buffer: SSAValue) -> Space:
-    """The memory that a buffer lies in."""
+    """Return the memory of a buffer."""
     return cast(SpaceAttr, cast(MemRefType, buffer.type).memory_space).value
 
 
 def dtype_seen(pattern: View | Pattern, buffer: SSAValue) -> DType:
-    """The type of the elements that a pattern shows of a buffer: its own, else the buffer's."""
+    """Return the element type of an access: that of the pattern if set, else that of the buffer."""
     return DType[pattern.dtype.upper()] if pattern.dtype else _kind_of(buffer.type)[1]
 
 
 def partition_bytes(type_: MemRefType) -> int:
-    """Bytes per partition of an SBUF or PSUM buffer (the first dimension is partitions)."""
+    """Return the bytes per partition of an SBUF or PSUM buffer (its first dimension is
+    partitions).
+    """
     size = dtype_of(type_.element_type).size
     for extent in type_.get_shape()[1:]:
         size *= extent
@@ -50,8 +52,11 @@ def partition_bytes(type_: MemRefType) -> int:
 def access_pattern(
     view: View, addresses: Mapping[SSAValue, int], symbols: Mapping[SSAValue, int]
 ) -> AccessPattern:
-    """The absolute access of `view`: `addresses` are byte bases of buffers, `symbols` numbers of
-    index values (instruction.py), and of buffers whose byte base is known to callers only."""
+    """Return the absolute access of `view`.
+
+    `addresses` are byte addresses of buffers. `symbols` are the symbol numbers (`instruction.py`)
+    of index values, and of buffers whose address only callers know.
+    """
     terms = [(symbols[value], coefficient) for value, coefficient in view.indices]
     return _absolute(view, view.buffer, addresses, symbols, terms)
 
@@ -63,7 +68,7 @@ def _absolute(
     symbols: Mapping[SSAValue, int],
     terms: Sequence[tuple[int, int]],
 ) -> AccessPattern:
-    """The access of a pattern in a buffer; `terms` (symbol, elements) move it."""
+    """Return the access of a pattern in a buffer; `terms` (symbol, elements) shift it."""
     space, _ = _kind_of(buffer.type)
     dtype = dtype_seen(pattern, buffer)
     size = dtype.size
@@ -90,7 +95,7 @@ def _absolute(
 
 @by_identity
 def _kind_of(type_: Attribute) -> tuple[Space, DType]:
-    """The memory of a memref type, and its data type; KeyError where there is none."""
+    """Return the memory and the data type of a memref type; raises KeyError if there is none."""
     assert isinstance(type_, MemRefType)
     return cast(SpaceAttr, type_.memory_space).value, dtype_of(type_.element_type)
 
@@ -101,7 +106,7 @@ def instruction_record(
     symbols: Mapping[SSAValue, int],
     source: int = 0,
 ) -> Instruction:
-    """The record of `op`; an op without engine gets the first engine of its row."""
+    """Return the record of `op`; an op without an engine gets the first engine of its row."""
     spec = op.spec
     n_dst = len(spec.dst)
     properties = op.properties
@@ -150,7 +155,7 @@ def instruction_record(
 
 
 class _Nowhere(dict[SSAValue, int]):
-    """Addresses and index values for what depends on neither."""
+    """Supply dummy addresses and index values, for uses that depend on neither."""
 
     def __missing__(self, key: SSAValue) -> int:
         return 0
@@ -160,7 +165,7 @@ _NOWHERE = _Nowhere()
 
 
 def shape_record(op: InstructionOp) -> Instruction:
-    """The record of `op` for its cost and the machine's rules: without addresses and indices."""
+    """Return the record of `op` for costs and machine rules, without addresses and indices."""
     return instruction_record(op, _NOWHERE, _NOWHERE)
 
 
@@ -169,8 +174,9 @@ GROUP = "hlo.group"
 
 
 def source_of(op: Operation) -> Source:
-    """Where `op` comes from: the location names the HLO instruction, `metadata` the rest. Of an
-    instruction that was written by hand the name is its place, `file:line:column` without folders.
+    """Return the origin of `op`: the location names the HLO instruction, `metadata` the rest.
+
+    For a hand-written instruction, the name is its location, `file:line:column` without folders.
     """
     name, file, line = "", "", 0
     location = op.location

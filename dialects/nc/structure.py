@@ -1,4 +1,4 @@
-"""Ops that hold an nc program together: variables, buffers, functions and calls."""
+"""Define the ops that structure an nc program: variables, buffers, functions and calls."""
 
 from collections.abc import Sequence
 from typing import cast
@@ -56,8 +56,8 @@ class VariableOp(NeuronOp):
     (minor to major, absent where row-major) says how a logical array maps to the buffer. A constant
     has its bytes in `value` (an hlo resource). `address` (bytes) is set by allocation.
 
-    A variable with `members` is no memory of its own but those variables side by side: member k
-    begins at row k of its type. So one address that moves with k reaches all of them.
+    A variable with `members` has no memory of its own. It groups those variables contiguously:
+    member k starts at row k of its type, so an address that depends on k reaches all of them.
     """
 
     name = "nc.variable"
@@ -89,7 +89,7 @@ class VariableOp(NeuronOp):
         source_name: str | None = None,
         members: Sequence[str] = (),
     ) -> "VariableOp":
-        """A variable; `layout` is minor to major, `members` are names of variables."""
+        """Create a variable; `layout` is minor to major, `members` are names of variables."""
         properties: dict[str, Attribute] = {
             "sym_name": StringAttr(name),
             "kind": StringAttr(kind),
@@ -109,7 +109,7 @@ class VariableOp(NeuronOp):
 
     @property
     def member_names(self) -> list[str]:
-        """The names of its members, in order; none where it is memory of its own."""
+        """Return the names of the members, in order; empty if the variable has its own memory."""
         members = self.members.data if self.members is not None else ()
         return [m.root_reference.data for m in members if isinstance(m, SymbolRefAttr)]
 
@@ -130,7 +130,7 @@ class VariableOp(NeuronOp):
 
 @irdl_op_definition
 class AddressOfOp(NeuronOp):
-    """The buffer of a variable."""
+    """Return the buffer of a variable."""
 
     name = "nc.address_of"
     variable = prop_def(FlatSymbolRefAttrConstr)
@@ -140,7 +140,7 @@ class AddressOfOp(NeuronOp):
 
     @staticmethod
     def make(variable: VariableOp) -> "AddressOfOp":
-        """The buffer of `variable`."""
+        """Create the op for the buffer of `variable`."""
         return AddressOfOp.create(
             properties={"variable": SymbolRefAttr(variable.sym_name.data)},
             result_types=[variable.type],
@@ -149,10 +149,10 @@ class AddressOfOp(NeuronOp):
 
 @irdl_op_definition
 class AllocOp(NeuronOp):
-    """A buffer in SBUF or PSUM; the first dimension of its type is partitions.
+    """Allocate a buffer in SBUF or PSUM; the first dimension of its type is partitions.
 
-    It lives from its first write to its last read. `role` may be "constant" (written once, read
-    anywhere after), "stream" (a part of the weight stream: its DMA is prefetched) or absent.
+    The buffer is live from its first write to its last read. `role` is "constant" (written once,
+    read anywhere after), "stream" (a part of the weight stream, whose DMA is prefetched) or absent.
     `address` is the byte offset in each partition, set by allocation.
     """
 
@@ -164,7 +164,7 @@ class AllocOp(NeuronOp):
 
     @staticmethod
     def make(type: MemRefType, role: str | None = None) -> "AllocOp":
-        """A buffer of `type`."""
+        """Create a buffer of `type`."""
         properties: dict[str, Attribute] = {}
         if role is not None:
             properties["role"] = StringAttr(role)
@@ -180,7 +180,7 @@ class AllocOp(NeuronOp):
 
 @irdl_op_definition
 class FuncOp(NeuronOp):
-    """A function of the program, run by every engine.
+    """Define a function of the program, which every engine runs.
 
     Its arguments are index values and buffers (memrefs), which are passed by address. `@main` is
     the entry and has no arguments.
@@ -194,14 +194,14 @@ class FuncOp(NeuronOp):
 
     @staticmethod
     def make(name: str, arguments: Sequence[Attribute] = ()) -> "FuncOp":
-        """An empty function with arguments of these types."""
+        """Create an empty function with arguments of these types."""
         block = Block(arg_types=arguments)
         return FuncOp.create(properties={"sym_name": StringAttr(name)}, regions=[Region(block)])
 
 
 @irdl_op_definition
 class ReturnOp(NeuronOp):
-    """The end of a function."""
+    """Terminate a function."""
 
     name = "nc.return"
     traits = traits_def(IsTerminator())
@@ -210,10 +210,10 @@ class ReturnOp(NeuronOp):
 
 @irdl_op_definition
 class CallOp(NeuronOp):
-    """Run a function: `nc.call @layer(%i, %weights)`.
+    """Call a function: `nc.call @layer(%i, %weights)`.
 
-    An index argument is a round number, a base address or a semaphore base; a buffer stands for its
-    base address.
+    An index argument is an iteration number, a base address or a semaphore base. A buffer argument
+    passes its base address.
     """
 
     name = "nc.call"
@@ -222,13 +222,13 @@ class CallOp(NeuronOp):
 
     @staticmethod
     def make(callee: str, arguments: Sequence[SSAValue]) -> "CallOp":
-        """A call of the function named `callee`."""
+        """Create a call of the function named `callee`."""
         properties = {"callee": SymbolRefAttr(callee)}
         return CallOp.create(operands=list(arguments), properties=properties)
 
     @classmethod
     def parse(cls, parser: Parser) -> "CallOp":
-        """`@callee(%argument, ...)`: the types are those of the values."""
+        """Parse `@callee(%argument, ...)`; the types are those of the values."""
         callee = parser.parse_symbol_name()
         arguments = parser.parse_comma_separated_list(
             parser.Delimiter.PAREN, lambda: parse_defined(parser)
@@ -238,7 +238,7 @@ class CallOp(NeuronOp):
         return call
 
     def print(self, printer: Printer) -> None:
-        """As `parse` reads it."""
+        """Print the form that `parse` reads."""
         printer.print_string(" ")
         printer.print_attribute(self.callee)
         with printer.in_parens():

@@ -1,4 +1,4 @@
-"""Register and barrier instructions of the sequencers."""
+"""Define the register and barrier instructions of the sequencers."""
 
 from xdsl.irdl import irdl_op_definition
 
@@ -7,13 +7,13 @@ from neuronir.dialects.nc.ops import InstructionOp
 
 @irdl_op_definition
 class RegisterLoadOp(InstructionOp):
-    """`register_load` of the opcode table."""
+    """Load a value from memory into a register."""
 
     name = "nc.register_load"
 
 
 @irdl_op_definition
 class BarrierOp(InstructionOp):
-    """`barrier` of the opcode table."""
+    """Wait until all engines have reached the barrier."""
 
     name = "nc.barrier"

@@ -1,4 +1,4 @@
-"""Structural rules of nc instructions: operands, memories, engines and bounds."""
+"""Verify the structure of nc instructions: operands, memories, engines and bounds."""
 
 from math import prod
 from typing import cast
@@ -15,8 +15,10 @@ from neuronir.dialects.support.identity import by_identity
 
 
 def verify_instruction(op: Operation, spec: OpSpec, count: int) -> None:
-    """Raise VerifyException where an instruction breaks a rule of its row of the opcode table;
-    `count` of its operands are buffers."""
+    """Raise VerifyException if an instruction violates a rule of its row of the opcode table.
+
+    The first `count` operands are buffers.
+    """
     roles = spec.dst + spec.src
     properties = op.properties
     patterns = cast(ArrayAttr[Attribute], properties["patterns"]).data
@@ -56,7 +58,9 @@ def verify_instruction(op: Operation, spec: OpSpec, count: int) -> None:
 
 @by_identity
 def _extents(type_: object) -> tuple[int, int] | None:
-    """Of a memref its partitions and elements in each, (-1, -1) in HBM; None for other types."""
+    """Return the partitions of a memref and the elements in each, (-1, -1) in HBM; None
+    otherwise.
+    """
     if not isinstance(type_, MemRefType) or not isinstance(type_.memory_space, SpaceAttr):
         return None
     if type_.memory_space.space.data == "hbm":

@@ -1,1 +1,1 @@
-"""Model importers."""
+"""Import models."""

@@ -1,4 +1,4 @@
-"""Shapes and types of a model's inputs: what the user binds, and what follows."""
+"""Bind the shapes and types of a model's inputs, and derive the others."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Bindings:
-    """What the user says about inputs and outputs.
+    """The user's bindings of inputs and outputs.
 
-    `shapes` by input name (or, with one number, by the name of a symbolic dimension), `dtypes` by
-    input name, `values` of inputs that become constants (they stay parameters, which nothing
-    reads), `outputs` the values to compute (None: those of the model), `signature` that of a
-    SavedModel (None: the usual one).
+    `shapes` are by input name, or, with a single value, by the name of a symbolic dimension.
+    `dtypes` are by input name. `values` are inputs that become constants; they stay parameters
+    without users. `outputs` are the values to compute (None: those of the model). `signature` is
+    that of a SavedModel (None: the default one).
     """
 
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -31,7 +31,9 @@ class Bindings:
 
 
 def parse_shapes(texts: Sequence[str]) -> dict[str, tuple[int, ...]]:
-    """Shapes from `NAME=1x128` (`NAME=` is a scalar); NIR_ARG003 if one is malformed."""
+    """Parse shapes from `NAME=1x128` (`NAME=` is a scalar); raises NIR_ARG003 if one is
+    malformed.
+    """
     shapes: dict[str, tuple[int, ...]] = {}
     for text in texts:
         name, equals, dims = text.rpartition("=")
@@ -49,14 +51,17 @@ def parse_shapes(texts: Sequence[str]) -> dict[str, tuple[int, ...]]:
 
 
 def parse_io_config(text: str) -> Bindings:
-    """Bindings from `--io-config`: JSON text, or the name or file: URI of a file that holds it.
+    """Parse bindings from `--io-config`: JSON text, or the path or file: URI of a JSON file.
 
-    The form is {"inputs": {"name": [[dims], "dtype"]}, "outputs": ["name"]}; both are optional.
+    The form is {"inputs": {"name": [[dims], "dtype"]}, "outputs": ["name"]}; both keys are
+    optional.
     """
     if not text.lstrip().startswith("{"):
         if text.startswith("file:"):
             from urllib.parse import urlsplit
-            from urllib.request import url2pathname  # which imports much
+
+            # imported late, because it imports many modules
+            from urllib.request import url2pathname
 
             text = url2pathname(urlsplit(text).path)
         try:
@@ -106,7 +111,7 @@ def _malformed(what: str) -> None:
 
 
 def merged(first: Bindings, second: Bindings) -> Bindings:
-    """Both bindings; a name that both bind must have one shape."""
+    """Merge two bindings; a name in both must have the same shape."""
     for name in first.shapes.keys() & second.shapes.keys():
         if first.shapes[name] != second.shapes[name]:
             raise NeuronError("NIR_ARG003", f"two shapes are given for input '{name}'")

@@ -1,7 +1,7 @@
-"""Models that are files of a framework: which frontend reads which.
+"""Select the frontend that reads a model file.
 
-A frontend is a module with a function `read_model(path) -> Model`; it is imported when a model of
-its kind is read, because it needs a package that others do without.
+A frontend is a module with a function `read_model(path) -> Model`. It is imported when the first
+model of its kind is read, because it needs an optional package.
 """
 
 from dataclasses import dataclass, field
@@ -18,8 +18,10 @@ from neuronir.frontends.bindings import Bindings
 
 @dataclass
 class Use:
-    """How a model uses one operator: how often, in which nodes, and why it cannot be imported
-    (None if it can)."""
+    """How a model uses one operator: how often, in which nodes, and why it cannot be imported.
+
+    The reason is None if the operator can be imported.
+    """
 
     name: str
     count: int = 0
@@ -28,7 +30,7 @@ class Use:
 
 
 def describe(uses: list[Use]) -> list[str]:
-    """One line for each operator: how often, where first, and why not."""
+    """Print one line for each operator: its count, its first node, and the reason."""
     lines = []
     for use in uses:
         where = f"'{use.nodes[0]}'" + (f" and {use.count - 1} more" if use.count > 1 else "")
@@ -37,29 +39,29 @@ def describe(uses: list[Use]) -> list[str]:
 
 
 class Model(Protocol):
-    """A model that has been read and can be imported."""
+    """A model that was read and can be imported."""
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """The name of the model in messages."""
 
     @property
     def digest(self) -> str:
-        """Identifies its content."""
+        """A hash of the content."""
 
     def input_names(self, bindings: Bindings) -> list[str]:
-        """The names of its inputs, in order."""
+        """The names of the inputs, in order."""
 
     def operators(self, bindings: Bindings) -> list[Use]:
-        """The operators that it uses, by name, with the reasons why some cannot be imported."""
+        """The operators that the model uses, by name, with reasons why some cannot be imported."""
 
     def module(self, bindings: Bindings) -> ModuleOp:
-        """Its hlo module; NeuronError says what cannot be imported."""
+        """Import the model as an hlo module; a NeuronError says what cannot be imported."""
 
 
 @dataclass(frozen=True)
 class Frontend:
-    """A kind of model: its name on the command line, its suffixes, and the module that reads it."""
+    """A kind of model: its command-line name, its suffixes, and the module that reads it."""
 
     framework: str
     suffixes: tuple[str, ...]
@@ -71,11 +73,11 @@ FRONTENDS: dict[str, Frontend] = {
     "tensorflow": Frontend("TENSORFLOW", (".pb", ".pbtxt"), "neuronir.frontends.tensorflow.saved"),
     "torch": Frontend("PYTORCH", (".pt2",), "neuronir.frontends.torch.model"),
 }
-"""By the kind that `--frontend` names."""
+"""Return the kind that `--frontend` names."""
 
 
 def kind_of_file(path: str) -> str | None:
-    """The kind of a model by its file's suffix, None if it is text. A folder is a SavedModel."""
+    """Return the kind of a model by file suffix, or None for text. A folder is a SavedModel."""
     if Path(path).is_dir():
         return "tensorflow"
     suffix = Path(path).suffix.lower()
@@ -83,19 +85,19 @@ def kind_of_file(path: str) -> str | None:
 
 
 def kind_of_framework(framework: str) -> str | None:
-    """The kind of the models of a framework, None if they are text."""
+    """Return the kind of the models of a framework, or None for text."""
     wanted = framework.upper()
     return next((kind for kind, f in FRONTENDS.items() if f.framework == wanted), None)
 
 
 def read_model(path: str, kind: str) -> Model:
-    """Read a model of a kind; NeuronError says what is wrong with the file."""
+    """Read a model of a kind; a NeuronError says what is wrong with the file."""
     reader = import_module(FRONTENDS[kind].reader)
     return cast(Model, reader.read_model(path))
 
 
 def named_values(model: Model, values: dict[str, Array], bindings: Bindings) -> dict[str, Array]:
-    """Arrays by input name, from arrays under `argN` or the input's name (NIR_DRV003)."""
+    """Return arrays by input name, from arrays under `argN` or the input's name (NIR_DRV003)."""
     names = model.input_names(bindings) if values else []
     found: dict[str, Array] = {}
     for given, array in values.items():

@@ -1,4 +1,4 @@
-"""Apache MXNet: what neuron-cc compiled of it. No MXNet model is read here."""
+"""List the Apache MXNet operators that neuron-cc compiled. MXNet models cannot be imported."""
 
 OPERATORS = tuple(
     """
@@ -21,4 +21,4 @@ OPERATORS = tuple(
     split sqrt square squeeze stack sum SwapAxis tanh tile transpose UpSampling where zeros_like
     """.split()
 )
-"""The operators that neuron-cc's documentation lists for MXNet, up to its release 1.6.13.0."""
+"""The operators that neuron-cc's documentation lists for MXNet, up to release 1.6.13.0."""

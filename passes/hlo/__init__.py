@@ -1,4 +1,4 @@
-"""Passes on the hlo dialect, each imported when it is first used."""
+"""Export the passes on the hlo dialect, each imported on first use."""
 
 from collections.abc import Callable
 from importlib import import_module
@@ -41,4 +41,4 @@ def _factory(module: str, name: str) -> Callable[[], type[ModulePass]]:
 PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     name: _factory(*where) for name, where in _PASSES.items()
 }
-"""Pass name to a function that imports and returns its class."""
+"""Maps a pass name to a function that imports and returns its class."""

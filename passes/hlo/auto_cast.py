@@ -55,7 +55,7 @@ class _Caster:
         self.count = 0
 
     def narrow(self, value: SSAValue, emitter: Emitter) -> SSAValue:
-        """An f32 value rounded to the cast type; values of other types are left."""
+        """Round an f32 value to the cast type; return other values unchanged."""
         if not is_tensor(value) or element(value) != f32 or self.is_rounded(value):
             return value
         if value not in self.narrowed:
@@ -63,7 +63,7 @@ class _Caster:
         return self.narrowed[value]
 
     def transpose(self, op: Operation) -> None:
-        """An f32 transpose in the cast type: f32 operand in, f32 result out."""
+        """Transpose in the cast type; the operand and the result are f32."""
         value, result = op.operands[0], op.results[0]
         if element(value) != f32 or producer(value, "constant") is not None or _keeps_order(op):
             return
@@ -74,7 +74,9 @@ class _Caster:
         self._widen(op, turned, emitter)
 
     def _widen(self, op: Operation, small: SSAValue, emitter: Emitter) -> None:
-        """Replace an op whose result is f32 by the same in the cast type, converted back."""
+        """Replace an op with an f32 result by the same op in the cast type, followed by a
+        convert.
+        """
         value = emitter.convert(small, f32)
         self.narrowed[value] = small
         op.results[0].replace_all_uses_with(value)
@@ -95,8 +97,10 @@ class _Caster:
         return emitter.emit("reduce_precision", [value], value.type, properties)
 
     def converted(self, value: SSAValue, emitter: Emitter, target: Attribute) -> SSAValue:
-        """A conversion, before the transposes and reshapes that make `value`: what computes the
-        numbers can store them in the small type then."""
+        """Convert `value` before the transposes and reshapes that make it.
+
+        Its producer can then store the result in the narrow type.
+        """
         views: list[Operation] = []
         source = value
         while source.has_one_use() and isinstance(source, OpResult) and source.op.name in _VIEWS:
@@ -110,8 +114,11 @@ class _Caster:
         return small
 
     def rounded_before(self, window: Operation, emitter: Emitter, target: Attribute) -> SSAValue:
-        """A window that selects among rounded numbers: rounding keeps the order of numbers, so it
-        may come first, and what feeds the window is stored in the small type."""
+        """Convert the operand of a window that selects among rounded values.
+
+        Rounding preserves the order of values, so it can come first, and the producer of the
+        window's operand can store the narrow type.
+        """
         opcode = reducer_opcode(window)
         assert opcode is not None
         here = Emitter(emitter.anchor, window)
@@ -121,7 +128,9 @@ class _Caster:
         return here.emit("reduce_window", operands, kind, window.properties, [region])
 
     def is_rounded(self, value: SSAValue) -> bool:
-        """Whether a value has tf32 precision already (other types show in the element type)."""
+        """Return whether a value already has tf32 precision (other types show in the element
+        type).
+        """
         if self.target is not None or not isinstance(value, OpResult):
             return False
         op = value.op
@@ -140,7 +149,7 @@ class _Caster:
         self.count += any(a is not b for a, b in zip(before, op.operands, strict=True))
 
     def elementwise(self, op: Operation) -> None:
-        """f32 operands in, f32 result out, computed in the cast type between."""
+        """Compute an op in the cast type, with f32 operands and an f32 result."""
         result = op.results[0]
         wide = [v for v in op.operands if is_tensor(v) and element(v) == f32]
         if not wide or self.target is None:
@@ -157,12 +166,15 @@ class _Caster:
 
 
 _LARGEST_CONSTANT = 1 << 20
-"""Elements of the constants that are looked at: masks are no larger."""
+"""Limit of elements of an inspected constant: masks are no larger."""
 
 
 def _finite(value: SSAValue, target: Attribute, emitter: Emitter) -> SSAValue:
-    """The value; if it is a constant with finite elements beyond the range of `target`, one that
-    holds the largest number of `target` in their place. A mask of -3.4e38 stays a number."""
+    """Clamp a constant to the range of `target`; return other values unchanged.
+
+    Finite elements beyond the range become the largest value of `target`, so that a mask of -3.4e38
+    stays finite.
+    """
     views: list[Operation] = []
     source = value
     while isinstance(source, OpResult) and source.op.name in _SPREAD:
@@ -171,7 +183,7 @@ def _finite(value: SSAValue, target: Attribute, emitter: Emitter) -> SSAValue:
     made = producer(source, "constant")
     array = None if made is None or size(source) > _LARGEST_CONSTANT else lazy_constant(made)
     limit = float(ml_dtypes.finfo(np_dtype(target)).max)
-    # A lazy array is made of weights: it is not worth computing them for this.
+    # A lazy array is made of weights, and evaluating it only for this check is too expensive.
     if not isinstance(array, np.ndarray) or not (np.abs(array) > limit).any():
         return value
     beyond = np.isfinite(array) & (np.abs(array) > limit)
@@ -184,14 +196,14 @@ def _finite(value: SSAValue, target: Attribute, emitter: Emitter) -> SSAValue:
 
 
 def _keeps_order(op: Operation) -> bool:
-    """Whether a transpose only moves dimensions of size 1: no element changes its position."""
+    """Return whether a transpose only moves dimensions of size 1, so that no element moves."""
     dims = shape(op.operands[0])
     moved = [d for d in ints(op, "permutation") if dims[d] != 1]
     return moved == sorted(moved)
 
 
 def _selecting_window(value: SSAValue) -> Operation | None:
-    """The max or min pooling that makes `value`, where matrix multiplications alone read it."""
+    """Return the max or min pooling that makes `value`, if only dots and convolutions read it."""
     if not isinstance(value, OpResult) or value.op.name != "hlo.reduce_window":
         return None
     if len(value.op.operands) != 2 or reducer_opcode(value.op) not in ("maximum", "minimum"):
@@ -202,7 +214,7 @@ def _selecting_window(value: SSAValue) -> Operation | None:
 
 
 def index_math(block: Block) -> set[Operation]:
-    """The ops whose value becomes an integer: rounding them would move an index."""
+    """Return the ops whose value becomes an integer: rounding them would change an index."""
     found: set[Operation] = set()
     pending = [
         op.operands[0]
@@ -220,10 +232,10 @@ def index_math(block: Block) -> set[Operation]:
 def cast_block(
     block: Block, mode: str, target: Attribute | None, relayout: Attribute | None = None
 ) -> int:
-    """Cast the ops of one block (not of the regions inside); returns how many.
+    """Cast the ops of one block (not of nested regions) and return their number.
 
-    Transposes in the type that operands are cast to are cast on the way, so that no value is
-    converted twice. Those in another type come last: operands of products have gone before them.
+    Transposes in the type of cast operands are cast in the same walk, so that no value is converted
+    twice. Transposes in another type come last, after the operands of dots.
     """
     caster = _Caster(target)
     exempt = index_math(block) if mode == "all" else set()
@@ -260,9 +272,8 @@ class HloAutoCastPass(ModulePass):
 
     Types of inputs and outputs never change, and neither do the types of reducers and of the
     regions of composites. Finite constants outside the range of `type` are clamped to its largest
-    value. Max and min pooling whose users are all dots runs on rounded values, which gives the
-    same result. The pass is idempotent. The module attribute `hlo.auto_cast` records mode and
-    type.
+    value. Max and min pooling whose users are all dots runs on rounded values, which gives the same
+    result. The pass is idempotent. The module attribute `hlo.auto_cast` records mode and type.
 
     `relayout` is the type in which fp32 values are transposed: a 16-bit type, which every tensor
     engine can transpose, or `exact`. The module attribute `hlo.relayout` records it. Transposes of

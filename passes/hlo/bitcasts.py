@@ -1,4 +1,4 @@
-"""hlo.bitcast reads bytes in a layout: made explicit while layouts are still the input's."""
+"""Expand hlo.bitcast, which depends on layouts, while the layouts are still those of the input."""
 
 from xdsl.dialects.builtin import DenseArrayBase, ModuleOp
 from xdsl.dialects.func import FuncOp
@@ -14,7 +14,7 @@ LAYOUT = "hlo.layout"
 
 
 def layout_of(value: SSAValue) -> tuple[int, ...]:
-    """minor_to_major of a value: as its op or function argument says, else descending."""
+    """Return minor_to_major of a value as declared by its op or argument; else descending."""
     stated = None
     owner = value.owner
     if isinstance(owner, Operation):
@@ -32,7 +32,9 @@ def layout_of(value: SSAValue) -> tuple[int, ...]:
 
 
 def _expand(op: Operation) -> bool:
-    """bitcast = transpose to the order in memory, reshape, transpose back (same element type)."""
+    """Expand a bitcast (equal element types): transpose to memory order, reshape, transpose
+    back.
+    """
     operand, result = op.operands[0], op.results[0]
     if not is_tensor(operand) or element(operand) != element(result):
         return False
@@ -47,11 +49,11 @@ def _expand(op: Operation) -> bool:
 
 
 def lower_bitcasts(module: ModuleOp) -> int:
-    """Replace the bitcasts of a module; returns how many. Layouts have to be as imported."""
+    """Replace the bitcasts of a module and return their number; layouts must be as imported."""
     found: list[Operation] = []
     for block in blocks(module, composites=True):
         found.extend(_bitcasts(block))
-    # Users first: an operand's layout is asked for while its op is still there.
+    # Users first: the layout of an operand is read while its op still exists.
     return sum(_expand(op) for op in reversed(found))
 
 

@@ -1,5 +1,4 @@
-"""hlo-center-norms: the mean of each row is taken out of the constants that a sum is made of, where
-only layer norms read it, so that they find rows of mean zero."""
+"""hlo-center-norms: subtract row means from constants whose sums only layer norms read."""
 
 from dataclasses import dataclass, field
 from typing import cast
@@ -24,10 +23,10 @@ from neuronir.passes.statistics import record
 
 Numbers = NDArray[np.float32]
 Place = tuple[Operation, int]
-"""An operand: the op that takes it, and its number."""
+"""An operand: the op that reads it, and its number."""
 
 _CENTRED = "centred"
-"""Marks a norm that reads rows without a mean but those of other norms that are added."""
+"""Marks a norm whose rows have a zero mean except for the terms that other norms contribute."""
 _PRODUCTS = ("hlo.dot", "hlo.convolution")
 _SUMS = ("hlo.add", "hlo.subtract")
 _PARTS = ("hlo.reshape", "hlo.slice", "hlo.concatenate")
@@ -35,15 +34,17 @@ _PARTS = ("hlo.reshape", "hlo.slice", "hlo.concatenate")
 
 @dataclass
 class Stream:
-    """Values that sums of rows go through: the norms that read them, and the constants that make
-    them, each with the dimension that lies along the rows."""
+    """Values that row sums pass through.
+
+    `norms` read them, and `constants` make them, each with the dimension along the rows.
+    """
 
     norms: list[CompositeOp] = field(default_factory=list)
     constants: list[tuple[Place, int]] = field(default_factory=list)
 
 
 def _rows_of(op: Operation) -> bool:
-    """Whether an op is a float32 layer norm of the rows along the last dimension."""
+    """Return whether an op is a float32 layer norm along the last dimension."""
     if not isinstance(op, CompositeOp) or op.kind.data != "layer_norm":
         return False
     axes = array_ints(op.params.data["axes"])
@@ -51,8 +52,10 @@ def _rows_of(op: Operation) -> bool:
 
 
 def stream_of(value: SSAValue) -> Stream | None:
-    """All that is added to the rows of `value` and made of them; None where something reads them
-    that the mean of a row matters to, or where a part of them is no sum of constants."""
+    """Return all terms of the sum `value` and all sums that contain it.
+
+    Returns None if a user depends on the mean of a row, or if a term is not a sum of constants.
+    """
     stream, seen = Stream(), set[SSAValue]()
     queue = [value]
     while queue:
@@ -68,7 +71,7 @@ def stream_of(value: SSAValue) -> Stream | None:
 
 
 def _read_by(value: SSAValue, stream: Stream) -> list[SSAValue] | None:
-    """The sums, and parts of whole rows, that read a value."""
+    """Return the sums and slices of whole rows that read a value."""
     found: list[SSAValue] = []
     for use in value.uses:
         op = use.operation
@@ -82,7 +85,9 @@ def _read_by(value: SSAValue, stream: Stream) -> list[SSAValue] | None:
 
 
 def _whole_rows(op: Operation) -> bool:
-    """Whether an op keeps rows as they are: it changes other dimensions than the last."""
+    """Return whether an op keeps rows intact, so that it changes only dimensions before the
+    last.
+    """
     if op.name not in _PARTS:
         return False
     result = shape(op.results[0])
@@ -92,7 +97,7 @@ def _whole_rows(op: Operation) -> bool:
 
 
 def _made_of(value: SSAValue, stream: Stream) -> list[SSAValue] | None:
-    """What a value is the sum of or a part of; constants go into `stream`."""
+    """Return the operands that make up a value; constants are added to `stream`."""
     op = value.owner
     if not isinstance(op, Operation) or element(value) != f32 or not shape(value):
         return None
@@ -113,7 +118,7 @@ def _made_of(value: SSAValue, stream: Stream) -> list[SSAValue] | None:
 
 
 def _offset(op: Operation) -> tuple[Place, int] | None:
-    """The constant offset of a layer norm."""
+    """Return the constant offset of a layer norm."""
     offset = cast(BoolAttr, cast(CompositeOp, op).params.data["has_offset"])
     index = len(op.operands) - 1
     if not offset.value.data or producer(op.operands[index], "constant") is None:
@@ -122,7 +127,7 @@ def _offset(op: Operation) -> tuple[Place, int] | None:
 
 
 def _vectors(place: Place) -> tuple[Place, int] | None:
-    """A constant operand, or the broadcast of one, that varies along the rows."""
+    """Return a constant operand, or a broadcast of one, that varies along the rows."""
     op, index = place
     value = op.operands[index]
     if producer(value, "constant") is not None:
@@ -137,7 +142,7 @@ def _vectors(place: Place) -> tuple[Place, int] | None:
 
 
 def _weights(op: Operation) -> tuple[Place, int] | None:
-    """The constant weights of a product or a convolution whose columns are the rows' elements."""
+    """Return the constant weights of a dot or a convolution whose columns are the row elements."""
     if len(op.operands) != 2 or producer(op.operands[1], "constant") is None:
         return None
     last = len(shape(op.results[0])) - 1
@@ -151,8 +156,10 @@ def _weights(op: Operation) -> tuple[Place, int] | None:
 
 
 def _centred(place: Place, dimension: int) -> Numbers | LazyArray | None:
-    """A constant less its means along a dimension, lazy if it is large; None where it is not
-    finite."""
+    """Subtract the means along a dimension from a constant; None if it is not finite.
+
+    The result is lazy if it is large.
+    """
     op, index = place
     given = producer(op.operands[index], "constant")
     assert given is not None
@@ -170,20 +177,20 @@ def _centred(place: Place, dimension: int) -> Numbers | LazyArray | None:
 
 
 def _means(numbers: Numbers, dimension: int) -> Numbers:
-    """The means along a dimension, which stays with length 1."""
+    """Return the means along a dimension, which stays with size 1."""
     if not is_large(numbers.nbytes) or dimension != numbers.ndim - 1:
         means = numbers.mean(axis=dimension, keepdims=True, dtype=np.float64)
         return cast(Numbers, means.astype(np.float32))
     numbers, seen = np.ascontiguousarray(numbers), Magnitudes(least=False)
     length = numbers.shape[-1]
-    with np.errstate(all="ignore"):  # of infinities, which the caller sees in the means
+    with np.errstate(all="ignore"):  # of infinities, which the caller detects in the means
         means = row_sums(numbers.reshape(-1, length), seen) / length
-    seen.found(numbers)  # the lowering asks for it
+    seen.found(numbers)  # evaluated during lowering
     return cast(Numbers, means.astype(np.float32).reshape(*numbers.shape[:-1], 1))
 
 
 def center(norm: CompositeOp) -> int:
-    """Take means out of what a layer norm reads, for all norms that read of it; how many do."""
+    """Subtract means from the operands of all norms that read a sum, and return their number."""
     stream = stream_of(norm.operands[0])
     if stream is None:
         return 0
@@ -200,8 +207,10 @@ def center(norm: CompositeOp) -> int:
 
 
 def parts_of(op: CompositeOp) -> list[CompositeOp] | None:
-    """The norms whose means have to be taken away, and may be, for the rows that a norm reads to
-    have the mean zero, but for rounding; None where more than this pass knows has become of them.
+    """Return the norms whose row means must be removed so that a norm reads rows of mean zero.
+
+    The mean is zero up to rounding. Returns None if the rows have terms that this pass does not
+    understand.
     """
     if _CENTRED not in op.params.data:
         return None
@@ -230,8 +239,7 @@ def parts_of(op: CompositeOp) -> list[CompositeOp] | None:
 
 
 def forget_centred(block: Block) -> None:
-    """Take the marks off, which tell the first of alike layers from the others, where they are of
-    no use."""
+    """Remove marks that only distinguish the first of several equal layers from the others."""
     for op in block.ops:
         if isinstance(op, CompositeOp) and _CENTRED in op.params.data:
             params = {k: v for k, v in op.params.data.items() if k != _CENTRED}
@@ -239,7 +247,7 @@ def forget_centred(block: Block) -> None:
 
 
 def _adds(op: Operation) -> bool:
-    """Whether a mean that is taken from what an op reads is missing from what it makes."""
+    """Return whether subtracting a mean from the operand of an op changes its result."""
     return op.name in (*_SUMS, "hlo.convert") or _whole_rows(op)
 
 

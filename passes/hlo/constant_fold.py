@@ -1,4 +1,4 @@
-"""hlo-constant-fold: compute at compile time what depends on constants only."""
+"""hlo-constant-fold: evaluate values that depend on constants only."""
 
 from dataclasses import dataclass, field
 
@@ -18,11 +18,11 @@ from neuronir.passes.hlo.support.walk import blocks, erase_dead
 from neuronir.passes.statistics import record
 
 _KEPT = frozenset(("hlo.constant", "hlo.broadcast", "hlo.iota"))
-"""Ops that stay as they are: folding them would only make a constant larger."""
+"""Ops that are not folded, because folding only makes a constant larger."""
 
 
 class _Folder:
-    """Folds one block: values known so far, each with the bytes of the constants it came from."""
+    """Folds one block; tracks known values with the bytes of the constants they come from."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -30,7 +30,7 @@ class _Folder:
         self.folded = 0
 
     def learn(self, op: Operation) -> bool:
-        """Evaluate an op whose operands are known, if the result is not too large."""
+        """Evaluate an op with known operands, if the result is not too large."""
         for value in op.operands:
             if value not in self.known:
                 return False
@@ -56,11 +56,11 @@ class _Folder:
             op = value.owner
             if not isinstance(op, Operation) or op.parent is None or op.name == "hlo.constant":
                 continue
-            if value not in self.known:  # what a constant was replaced with
+            if value not in self.known:  # the replacement of a constant
                 continue
             array = self.known[value]
             if op.name in _KEPT:
-                # Kept, so its own operands (of a broadcast) are read by code that stays.
+                # Kept, so its operands (of a broadcast) still have a user.
                 new = [v for v in op.operands if v not in frontier]
                 frontier.update((v, None) for v in new)
                 pending.extend(new)
@@ -84,7 +84,7 @@ def _in_order(array: Array | LazyArray) -> Array | LazyArray:
 
 
 def fold_block(block: Block, limit: int) -> int:
-    """Fold one block, without those inside of it; returns how many ops."""
+    """Fold one block without nested regions, and return the number of folded ops."""
     folder = _Folder(limit)
     folder.run(block)
     return folder.folded

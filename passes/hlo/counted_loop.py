@@ -1,4 +1,4 @@
-"""While loops that are loops over rounds: what each carried element is, and what indices are."""
+"""Analyse while loops over iterations: the role of each carried element, and affine indices."""
 
 from dataclasses import dataclass
 from typing import Any, cast
@@ -22,19 +22,19 @@ _HOLDS = {
 
 @dataclass(frozen=True)
 class Linear:
-    """A number in round r of a loop: `factor` * r + `first`."""
+    """An affine value in iteration r of a loop: `factor` * r + `first`."""
 
     factor: int
     first: int
 
     def ends(self, count: int) -> tuple[int, int]:
-        """Its values in the first and in the last of `count` rounds."""
+        """Return the values in the first and in the last of `count` iterations."""
         return self.first, self.first + self.factor * (count - 1)
 
 
 @dataclass(frozen=True)
 class Part:
-    """A slice of an array, of which one dimension moves with the rounds."""
+    """A slice of an array that moves along one dimension with the iterations."""
 
     starts: tuple[int, ...]
     dim: int | None
@@ -43,11 +43,12 @@ class Part:
 
 @dataclass(frozen=True)
 class CountedLoop:
-    """A loop of `count` rounds over `parts`.
+    """A loop of `count` iterations over `parts`.
 
-    Of the carried elements `kept` are the same in each round, `counter` counts, `written` are
-    arrays of which each round writes one slice, which are read behind the loop only, and the rest
-    are handed on from round to round (`states`).
+    Carried elements are classified as follows. `kept` elements are loop-invariant. `counter` counts
+    the iterations. `written` elements are arrays of which each iteration writes one slice, and
+    which are read only after the loop. All others are `states`, carried from one iteration to the
+    next.
     """
 
     parts: WhileParts
@@ -59,7 +60,7 @@ class CountedLoop:
     states: tuple[int, ...]
 
     def linear(self, value: SSAValue) -> Linear | None:
-        """A whole number in the body as one of the round; None for others."""
+        """Return an integer of the body as an affine value, or None."""
         if carried_index(value, self.parts.body) == self.counter:
             return self.number
         array = constant(value)
@@ -70,7 +71,7 @@ class CountedLoop:
         return found if found is not None and self._holds(found, value) else None
 
     def _holds(self, number: Linear, value: SSAValue) -> bool:
-        """Whether a number is in all rounds one of the type of its value: it does not wrap."""
+        """Return whether a value fits its type in every iteration, so that it does not wrap."""
         kind = np_dtype(element(value))
         if kind.kind not in "iu":
             return False
@@ -107,7 +108,7 @@ class CountedLoop:
         return None
 
     def _selected(self, op: Operation) -> Linear | None:
-        """A choice that is the same in all rounds, such as that of an index that is negative."""
+        """Resolve a select with the same outcome in every iteration, as for negative indices."""
         compare = op.operands[0].owner
         if not isinstance(compare, Operation) or compare.name != "hlo.compare":
             return None
@@ -120,9 +121,11 @@ class CountedLoop:
         return self.linear(op.operands[1 if found == {True} else 2]) if len(found) == 1 else None
 
     def part(self, op: Operation) -> Part | None:
-        """The slice that a dynamic_slice or dynamic_update_slice reads or writes in each round;
-        None where it depends on data, moves along several dimensions, or not by multiples of its
-        size."""
+        """Return the slice that a dynamic_slice or dynamic_update_slice accesses in each iteration.
+
+        Returns None if the slice depends on data, moves along several dimensions, or does not move
+        by multiples of its size.
+        """
         begin = 1 if op.name == "hlo.dynamic_slice" else 2
         whole = shape(op.operands[0])
         sizes = ints(op, "slice_sizes") if begin == 1 else shape(op.operands[1])
@@ -147,8 +150,11 @@ class CountedLoop:
 
 
 def counted_loop(op: Operation) -> CountedLoop | None:
-    """A hlo.while as a loop over rounds; None where it is none, or where arrays that it writes
-    slice by slice are read, or are not written in full."""
+    """Analyse a hlo.while as a loop over iterations.
+
+    Returns None if it is not such a loop, or if an array that it writes slice by slice is also read
+    or not completely written.
+    """
     parts = while_parts(op)
     numbers = op.attributes.get(COUNTER)
     if (
@@ -177,8 +183,10 @@ def counted_loop(op: Operation) -> CountedLoop | None:
 
 
 def _written(loop: CountedLoop, index: int, value: SSAValue) -> Part | None:
-    """The slice of a carried array that a round writes, where nothing else in the body reads the
-    array."""
+    """Return the slice of a carried array that an iteration writes.
+
+    No other op of the body may read the array.
+    """
     op = value.owner
     if not isinstance(op, Operation) or op.name != "hlo.dynamic_update_slice":
         return None
@@ -192,7 +200,7 @@ def _written(loop: CountedLoop, index: int, value: SSAValue) -> Part | None:
 
 
 def _in_full(part: Part, value: SSAValue, count: int) -> bool:
-    """Whether all rounds together write all of an array."""
+    """Return whether all iterations together write the whole array."""
     op = value.owner
     assert isinstance(op, Operation) and part.at is not None and part.dim is not None
     whole, tile = shape(op.operands[0]), shape(op.operands[1])

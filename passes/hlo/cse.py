@@ -1,4 +1,4 @@
-"""hlo-cse: equal ops are computed once."""
+"""hlo-cse: compute equal ops once."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -18,14 +18,16 @@ _LARGEST_REGION = 16
 
 
 class Numbers:
-    """Small numbers for attributes, so that keys hash quickly however large the attributes are."""
+    """Assigns small integers to attributes, so that keys hash quickly however large attributes
+    are.
+    """
 
     def __init__(self) -> None:
         self.by_value: dict[Attribute, int] = {}
         self.by_id: dict[int, tuple[Attribute, int]] = {}
 
     def __call__(self, attribute: Attribute) -> int:
-        # Attributes are mostly shared objects, and hashing one by value walks it all.
+        # Attributes are mostly shared objects, and hashing one by value traverses all of it.
         seen = self.by_id.get(id(attribute))
         if seen is not None:
             return seen[1]
@@ -35,7 +37,7 @@ class Numbers:
 
 
 def _region_key(op: Operation, number: Numbers) -> Hashable | None:
-    """The meaning of an op's regions as a key, None if they are too large to compare."""
+    """Return a key for the meaning of an op's regions, or None if they are too large to compare."""
     result: list[Hashable] = []
     for region in op.regions:
         block = region.blocks.first
@@ -79,8 +81,7 @@ def _key(op: Operation, number: Numbers) -> Hashable | None:
 
 
 class _Ops:
-    """The ops of a block by kind and operands; keys of what else tells ops apart are only made
-    where there are two of these."""
+    """The ops of a block by kind and operands; full keys are built only for candidates."""
 
     def __init__(self, number: Numbers) -> None:
         self.number = number
@@ -88,7 +89,7 @@ class _Ops:
         self.several: dict[Hashable, dict[Hashable, Operation]] = {}
 
     def equal(self, op: Operation) -> Operation | None:
-        """The op that was asked for before and is equal, None if there is none."""
+        """Return an earlier equal op, or None."""
         rough = (op.name, *map(id, op.operands))
         known = self.several.get(rough)
         if known is None:
@@ -103,7 +104,7 @@ class _Ops:
 
 
 def merge_equal(block: Block, number: Numbers) -> int:
-    """Let later equal ops of a block be the first of them; returns how many went."""
+    """Replace later equal ops of a block by the first one, and return their number."""
     ops = _Ops(number)
     count = 0
     for op in tuple(block.ops):

@@ -1,4 +1,4 @@
-"""hlo-dce: remove what no result needs."""
+"""hlo-dce: erase ops that no result needs."""
 
 from dataclasses import dataclass
 
@@ -14,8 +14,10 @@ from neuronir.passes.statistics import record
 
 
 def sweep(block: Block) -> int:
-    """Erase dead ops, users before producers, then look inside the ops that stay (composites, whose
-    ops are all needed, left out)."""
+    """Erase dead ops, users before producers, and then in the regions of the ops that stay.
+
+    Composites are skipped, because all of their ops are needed.
+    """
     count = 0
     op = block.last_op
     while op is not None:
@@ -30,7 +32,8 @@ def sweep(block: Block) -> int:
                     count += sweep(inner)
             loop = narrow_while(op) if op.name == "hlo.while" else None
             if loop is not None:
-                # What the dropped elements needed is dead now, in the body and before the loop.
+                # The operands of the dropped elements are now dead, in the body and before the
+                # loop.
                 for region in loop.regions:
                     for inner in region.blocks:
                         count += sweep(inner)

@@ -1,4 +1,4 @@
-"""hlo-decompose: ops that a machine has no instruction for become simpler ones."""
+"""hlo-decompose: rewrite ops without a machine instruction as simpler ops."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -36,7 +36,7 @@ from neuronir.passes.statistics import record
 
 @cache
 def decompositions() -> Mapping[str, Rule]:
-    """Every decomposition by opcode."""
+    """All decompositions by opcode."""
     merged: dict[str, Rule] = {}
     families = (
         rounding,
@@ -127,7 +127,7 @@ class HloDecomposePass(ModulePass):
             rewritten = rewrite_block(block, rules, inner=False)
             parent = block.parent_op()
             if rewritten and parent is not None and parent.name == COMPOSITE:
-                simplify_block(block)  # the passes that come next do not look there
+                simplify_block(block)  # later passes do not visit composites
             count += rewritten
         record(self.name, "decomposed", count)
 

@@ -1,4 +1,4 @@
-"""hlo-exact-integers: integer arithmetic for machines whose vector engines compute in fp32."""
+"""hlo-exact-integers: rewrite integer arithmetic for machines that compute in fp32."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -70,12 +70,12 @@ def _rewrite(block: Block, analysis: Analysis) -> int:
             erase_dead(made)
     parent = block.parent_op()
     if count and parent is not None and parent.name == COMPOSITE:
-        simplify_block(block)  # the passes that come next do not look there
+        simplify_block(block)  # later passes do not visit composites
     return count
 
 
 def _exact(op: Operation, ranges: Sequence[Interval], e: Emitter) -> SSAValue | None:
-    """The value of an op in exact steps; None where there are none."""
+    """Return the value of an op in exact steps, or None if there are none."""
     type_ = element(op.operands[0])
     if byte_size(type_) > 4:
         return None
@@ -98,7 +98,7 @@ def _exact(op: Operation, ranges: Sequence[Interval], e: Emitter) -> SSAValue | 
 def _widened(
     op: Operation, ranges: Sequence[Interval], type_: Attribute, e: Emitter
 ) -> SSAValue | None:
-    """The op on s32, in further steps if need be, and its lowest bits."""
+    """Compute the op on s32, in several steps if necessary, and truncate."""
     opcode = op.name.removeprefix("hlo.")
     reducer = reducer_opcode(op) if opcode in ("reduce", "reduce_window") else None
     if opcode not in ELEMENTWISE and reducer != "add":
@@ -137,7 +137,7 @@ def _elementwise(
 def compared(
     x: SSAValue, y: SSAValue, ranges: Sequence[Interval], direction: str, e: Emitter
 ) -> SSAValue:
-    """A comparison of 32-bit integers, at once where one side is small."""
+    """Compare 32-bit integers, in one step if one side is small."""
     native = e.compare(x, y, direction)
     made = e.created[-1]
     return native if is_exact(made, ranges) else Words(e).compare(x, y, direction)

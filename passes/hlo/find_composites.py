@@ -1,4 +1,4 @@
-"""hlo-find-composites: wrap what frameworks print expanded as hlo.composite ops."""
+"""hlo-find-composites: outline functions that frameworks print expanded."""
 
 from dataclasses import dataclass
 
@@ -20,10 +20,10 @@ _FINDERS = (
     (find_batch_norms, _ROOTS),
     (find_activations, CURVED),
 )
-"""What finds composites, with the ops of which none is without one."""
+"""Recognisers, with the ops that every match contains."""
 
 PROGRAM_BLOCKS = ("func.func", "hlo.while", "hlo.conditional")
-"""Ops whose blocks hold whole arrays (not the scalars of a reducer, not a composite's meaning)."""
+"""Ops with blocks on whole arrays (not reducers of scalars, not the regions of composites)."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""hlo-find-recurrences: loops and networks of ops that are recurrences become composites."""
+"""hlo-find-recurrences: outline recurrences, from loops or from scan networks."""
 
 from dataclasses import dataclass
 

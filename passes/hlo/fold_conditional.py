@@ -1,4 +1,4 @@
-"""hlo-fold-conditional: a conditional on a known predicate or index becomes the branch it takes."""
+"""hlo-fold-conditional: replace a conditional on a known predicate or index by its branch."""
 
 from dataclasses import dataclass, field
 
@@ -16,19 +16,19 @@ from neuronir.passes.statistics import record
 
 
 def taken_branch(op: Operation) -> int | None:
-    """The number of the branch that a conditional takes, if that follows from constants."""
+    """Return the branch that a conditional takes, if it follows from constants."""
     selector = known_value(op.operands[0], {})
     if selector is None:
         return None
     if selector.dtype.kind == "b":
         return 0 if bool(selector) else 1
     index = int(selector)
-    # Outside the range the last branch runs.
+    # An index out of range selects the last branch.
     return index if 0 <= index < len(op.regions) else len(op.regions) - 1
 
 
 def fold_block(block: Block, select: bool) -> int:
-    """Fold the conditionals of a block, including those inside branches that it takes."""
+    """Fold the conditionals of a block, including those inside the branches taken."""
     count = 0
     op = block.first_op
     while op is not None:
@@ -48,7 +48,7 @@ def fold_block(block: Block, select: bool) -> int:
         else:
             replace(op, value)
             count += 1
-            # Go on with what was moved here.
+            # Continue with the ops that were moved here.
             following = block.first_op if before is None else before.next_op
         op = following
     return count
@@ -59,7 +59,7 @@ def _is_pure(op: Operation) -> bool:
 
 
 def _chosen(op: Operation) -> SSAValue:
-    """All branches in place of the op, and elementwise choices between their results."""
+    """Inline all branches and select elementwise between their results."""
     selector = op.operands[0]
     results = [
         move_block(region.block, [operand], op)

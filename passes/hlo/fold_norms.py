@@ -1,5 +1,4 @@
-"""hlo-fold-norms: constant scales and offsets of a normalisation become part of the weights of the
-dots that take it."""
+"""hlo-fold-norms: fold constant scales and offsets of norms into the weights of their users."""
 
 from dataclasses import dataclass
 from typing import cast
@@ -31,14 +30,14 @@ KINDS = ("layer_norm", "rms_norm")
 
 @dataclass(frozen=True)
 class _Affine:
-    """What a normalisation does to its rows in the end: by which operands, and their numbers."""
+    """The last ops of a norm: its scale and offset, with their operand numbers."""
 
     scale: tuple[int, Vector] | None
     offset: tuple[int, Vector] | None
 
 
 def _vector(value: SSAValue) -> Vector | None:
-    """The finite fp32 numbers of a constant."""
+    """Return the finite fp32 values of a constant."""
     if element(value) != f32:
         return None
     one, weights = splat(value), producer(value, "constant")
@@ -53,8 +52,7 @@ def _vector(value: SSAValue) -> Vector | None:
 
 
 def _affine(op: CompositeOp) -> _Affine | None:
-    """The constant scale and offset of rows along the last dimension; None where there are none, or
-    others."""
+    """Return the constant scale and offset of rows along the last dimension, or None."""
     params = op.params.data
     rank = len(shape(op.results[0]))
     axes = array_ints(params["axes"])
@@ -74,8 +72,10 @@ def _affine(op: CompositeOp) -> _Affine | None:
 
 
 def _dots(value: SSAValue, length: int) -> list[tuple[Operation, int]]:
-    """(dot, operand number) of the dots with constant weights that contract the rows of a value,
-    which may have been reshaped on the way."""
+    """Return (dot, operand number) of the dots with constant weights that contract the rows.
+
+    Reshapes in between are allowed.
+    """
     out: list[tuple[Operation, int]] = []
     for use in value.uses:
         op = use.operation
@@ -98,7 +98,7 @@ def _dots(value: SSAValue, length: int) -> list[tuple[Operation, int]]:
 def _weights(
     op: Operation, which: int, affine: _Affine, writer: LazyWriter
 ) -> tuple[Vector | LazyArray, Vector | None] | None:
-    """The weights of a dot with the scale in them, and what the offset adds to its results."""
+    """Return the weights of a dot with the scale folded in, and the contribution of the offset."""
     given = producer(op.operands[1 - which], "constant")
     assert given is not None
     array = as_array(lazy_constant(given))
@@ -111,7 +111,7 @@ def _weights(
         with np.errstate(all="ignore"):
             bias = weighted_sum(affine.offset[1].astype(np.float64), rows, seen).astype(np.float32)
         if plain is array:
-            seen.found(plain)  # scaling asks for it
+            seen.found(plain)  # computed for the scaling
         if not np.isfinite(bias).all():
             return None
     scaled: Vector | LazyArray | None = array
@@ -121,7 +121,7 @@ def _weights(
 
 
 def fold(op: CompositeOp, writer: LazyWriter) -> int:
-    """Fold the scale and offset of one normalisation; how many dots take them."""
+    """Fold the scale and offset of one norm, and return the number of dots."""
     affine = _affine(op)
     if affine is None:
         return 0

@@ -1,4 +1,4 @@
-"""hlo-fold-scales: constant factors after a product become part of its constant weights."""
+"""hlo-fold-scales: fold constant factors after a dot or convolution into its constant weights."""
 
 from dataclasses import dataclass
 
@@ -31,7 +31,7 @@ Vector = NDArray[np.float32]
 
 @dataclass
 class _Affine:
-    """What follows a product: factor * result + offset, by output feature, up to the op `last`."""
+    """The ops after a product: factor * result + offset by output feature, up to the op `last`."""
 
     factor: Vector
     offset: Vector
@@ -41,8 +41,9 @@ class _Affine:
 
 @dataclass(frozen=True)
 class _Filter:
-    """The constant operand of a product: its number, its dimension that becomes the feature of the
-    result, and the dimension of the result."""
+    """The constant operand of a product: its number, its feature dimension, and that of the
+    result.
+    """
 
     operand: int
     own: int
@@ -50,7 +51,9 @@ class _Filter:
 
 
 def _filter(op: Operation) -> _Filter | None:
-    """The filter of a convolution, or the side of a dot with one free dimension, if constant."""
+    """Match the filter of a convolution, or the side of a dot with one free dimension, if
+    constant.
+    """
     if op.name == "hlo.convolution":
         own, feature = integer(op, "kernel_output_feature_dim"), integer(op, "output_feature_dim")
         return _Filter(1, own, feature) if producer(op.operands[1], "constant") else None
@@ -64,8 +67,10 @@ def _filter(op: Operation) -> _Filter | None:
 
 
 def _vector(value: SSAValue, dimension: int | None, size: int) -> Vector | None:
-    """The constant numbers by feature that `value` repeats along its other dimensions; without a
-    dimension only one number for all."""
+    """Return the constant values by feature that `value` broadcasts along its other dimensions.
+
+    Without a feature dimension only a uniform value is accepted.
+    """
     one = splat(value)
     if one is not None:
         return np.full(size, one, np.float32)
@@ -77,7 +82,7 @@ def _vector(value: SSAValue, dimension: int | None, size: int) -> Vector | None:
 
 
 def _follow(product: Operation, feature: int) -> _Affine:
-    """The constant factors and offsets by feature that are applied to a product alone."""
+    """Collect the constant factors and offsets by feature that are applied to a product alone."""
     dimension: int | None = feature
     size = shape(product.results[0])[feature]
     found = _Affine(np.ones(size, np.float32), np.zeros(size, np.float32))
@@ -86,7 +91,7 @@ def _follow(product: Operation, feature: int) -> _Affine:
         use = next(iter(value.uses))
         op = use.operation
         name = op.name.removeprefix("hlo.")
-        if name == "reshape":  # what follows is for the features in another shape
+        if name == "reshape":  # the features have another shape from here on
             dimension = None
             value = op.results[0]
             continue
@@ -108,7 +113,7 @@ def _follow(product: Operation, feature: int) -> _Affine:
 
 
 def fold(product: Operation) -> bool:
-    """Fold what follows one product into its filter and one offset."""
+    """Fold the ops after one product into its filter and one offset."""
     if not is_tensor(product.results[0]) or element(product.results[0]) != f32:
         return False
     where = _filter(product)

@@ -1,4 +1,4 @@
-"""hlo-fold-sums: constants that are added one after the other are added at compile time."""
+"""hlo-fold-sums: add constants that are added one after the other."""
 
 from dataclasses import dataclass
 
@@ -18,13 +18,13 @@ from neuronir.passes.statistics import record
 
 @dataclass(frozen=True)
 class _Term:
-    """A constant that is repeated: its numbers along some dimensions of the result, in order."""
+    """A broadcast constant: its values along some dimensions of the result, in order."""
 
     array: NDArray[np.float32]
     dims: tuple[int, ...]
 
     def along(self, dims: tuple[int, ...]) -> NDArray[np.float32]:
-        """The numbers with a dimension, of one element where they repeat, for each of `dims`."""
+        """Expand the values to the dimensions `dims`, with size 1 where they repeat."""
         sizes = [self.array.shape[self.dims.index(d)] if d in self.dims else 1 for d in dims]
         return self.array.reshape(sizes)
 
@@ -49,7 +49,7 @@ def _operand_and_term(op: Operation) -> tuple[SSAValue, _Term] | None:
 
 
 def fold(op: Operation) -> bool:
-    """(x + a) + b -> x + (a + b), where that makes no constant larger and the sum is finite."""
+    """Rewrite (x + a) + b to x + (a + b), if no constant grows and the sum is finite."""
     if not is_tensor(op.results[0]) or element(op.results[0]) != f32:
         return False
     outer = _operand_and_term(op)

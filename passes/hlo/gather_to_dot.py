@@ -1,4 +1,4 @@
-"""hlo-gather-to-dot: lookups in tables as products, for machines that cannot compute addresses."""
+"""hlo-gather-to-dot: rewrite table lookups as dots, for machines without computed addresses."""
 
 import math
 from collections.abc import Sequence
@@ -19,10 +19,12 @@ from neuronir.passes.hlo.support.walk import blocks, rewrite_block
 from neuronir.passes.statistics import record
 
 _LARGEST_TABLE = 1 << 24
-"""Rows that float32 numbers, as a vector engine compares them, still tell apart."""
+"""Limit of rows: float32 must distinguish all row numbers."""
 _TOP_BITS = -65536
-"""The bits of a float32 number that bfloat16 has: a digit is cut, since the largest numbers would
-round to infinity."""
+"""The bits of a float32 value that bfloat16 holds.
+
+Digits are truncated, because the largest values would round to infinity.
+"""
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ class HloGatherToDotPass(ModulePass):
 
 
 def gather_to_dot(op: Operation, e: Emitter) -> SSAValue | None:
-    """The product for a gather whose windows are whole, or one place, along each dimension."""
+    """Rewrite a gather whose windows are full or of size one along each dimension."""
     table, indices = op.operands
     dims, sizes = shape(table), ints(op, "slice_sizes")
     if 0 in dims:
@@ -89,14 +91,14 @@ def gather_to_dot(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def _column(e: Emitter, indices: SSAValue, vector_dim: int, column: int) -> SSAValue:
-    """One index of each place, as a vector of i32."""
+    """Return one index for each position, as a vector of i32."""
     dims = shape(indices)
     if vector_dim < len(dims):
         starts, limits = [0] * len(dims), list(dims)
         starts[vector_dim], limits[vector_dim] = column, column + 1
         indices = e.slice(indices, starts, limits)
     flat = e.reshape(indices, (prod(shape(indices)),))
-    if is_unsigned(element(flat)) and byte_size(element(flat)) >= 4:  # they would turn negative
+    if is_unsigned(element(flat)) and byte_size(element(flat)) >= 4:  # they would become negative
         flat = e.binary_number("minimum", flat, _LARGEST_TABLE)
     return e.convert(flat, i32)
 
@@ -106,7 +108,7 @@ def _clamped(e: Emitter, numbers: SSAValue, size: int) -> SSAValue:
 
 
 def _places(op: Operation, index_shape: Sequence[int], kept: Sequence[int]) -> list[int]:
-    """The permutation from (indices, kept dimensions in their order here) to the result."""
+    """Return the permutation from (indices, kept dimensions in order) to the result."""
     offset = ints(op, "offset_dims")
     rank = len(index_shape) + len(kept)
     free = [d for d in range(rank) if d not in offset]
@@ -120,8 +122,11 @@ def _may_be_special(table: SSAValue) -> bool:
 
 
 def _with_special(e: Emitter, chosen: SSAValue, matrix: SSAValue) -> SSAValue:
-    """Rows of 0 and 1 times a table that may hold infinities, NaN and -0: those are chosen by their
-    number in a table of its own, since 0 times an infinity is NaN and 0 plus -0 is 0."""
+    """Multiply one-hot rows by a table that may contain infinities, NaN and -0.
+
+    These are selected by their number in a separate table, because 0 times infinity is NaN and 0
+    plus -0 is 0.
+    """
     type_ = element(matrix)
     bits = e.bitcast(matrix, IntegerType(8 * byte_size(type_)))
     special = (
@@ -143,7 +148,7 @@ def _with_special(e: Emitter, chosen: SSAValue, matrix: SSAValue) -> SSAValue:
 
 
 def _product(e: Emitter, chosen: SSAValue, matrix: SSAValue) -> SSAValue:
-    """Rows of 0 and 1 times a table, exact in the type of the table."""
+    """Multiply one-hot rows by a table, exactly in the type of the table."""
     type_ = element(matrix)
     if type_ == i1:
         return e.compare_number(_product(e, chosen, e.convert(matrix, bf16)), 0, "NE")
@@ -159,7 +164,7 @@ def _dot(e: Emitter, chosen: SSAValue, matrix: SSAValue) -> SSAValue:
 
 
 def _digits(e: Emitter, matrix: SSAValue) -> list[SSAValue]:
-    """Three bfloat16 tables that add up to a float32 table."""
+    """Split a float32 table into three bfloat16 tables with the same sum."""
     digits: list[SSAValue] = []
     rest = matrix
     for _ in range(3):

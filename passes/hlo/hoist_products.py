@@ -1,4 +1,4 @@
-"""hlo-hoist-products: products of a loop that hang on no earlier round go in front of it."""
+"""hlo-hoist-products: hoist dots that do not depend on earlier iterations out of loops."""
 
 from dataclasses import dataclass
 

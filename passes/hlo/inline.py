@@ -1,4 +1,4 @@
-"""hlo-inline: calls and fusions become the ops of their bodies."""
+"""hlo-inline: replace calls and fusions by the ops of their bodies."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from neuronir.passes.statistics import record
 
 
 def inline_block(block: Block, operands: list[SSAValue], anchor: Operation) -> SSAValue:
-    """Clone the ops of a one-result body in front of `anchor`; returns the value of its return."""
+    """Clone the ops of a one-result body before `anchor` and return the value of its return."""
     mapping: dict[SSAValue, SSAValue] = dict(zip(block.args, operands, strict=True))
     target = anchor.parent
     last = block.last_op
@@ -34,7 +34,7 @@ def inline_block(block: Block, operands: list[SSAValue], anchor: Operation) -> S
 
 
 def move_block(block: Block, operands: list[SSAValue], anchor: Operation) -> SSAValue:
-    """As inline_block for a body that nobody else needs: its ops move instead of being copied."""
+    """Inline a body without other users by moving its ops instead of copying them."""
     target, last = anchor.parent, block.last_op
     if target is None or last is None or len(last.operands) != 1:
         raise ValueError("a body with one returned value is needed")
@@ -54,9 +54,9 @@ def _callee(op: Operation) -> str:
 
 
 def _callees_first(functions: dict[str, FuncOp]) -> list[str]:
-    """The names of all functions, each behind those that it calls; NIR_RECURSION for a circle.
+    """Return the names of all functions, each after its callees; raises NIR_RECURSION for a cycle.
 
-    Without recursion: programs are found whose calls are nested a thousand deep.
+    The traversal is iterative, because some programs nest calls a thousand deep.
     """
     order: dict[str, None] = {}
     active: dict[str, Iterator[str]] = {}
@@ -88,7 +88,7 @@ class _Inliner:
         self.count = 0
 
     def run(self) -> None:
-        """Free all functions of calls."""
+        """Inline all calls in all functions."""
         for name in _callees_first(self.functions):
             for block in self.functions[name].body.blocks:
                 self.block(block)
@@ -112,7 +112,7 @@ class _Inliner:
                 f"hlo.call calls @{name}, which the module does not define",
                 location=source_name(op) or None,
             )
-        body = self.functions[name].body.block  # already free of calls
+        body = self.functions[name].body.block  # already without calls
         self.finish(op, inline_block(body, list(op.operands), op))
 
     def finish(self, op: Operation, value: SSAValue) -> None:
@@ -123,7 +123,7 @@ class _Inliner:
 
 
 def referenced_symbols(module: ModuleOp) -> set[str]:
-    """The names that some op still refers to."""
+    """Return the names to which some op still refers."""
     names: set[str] = set()
     seen: set[int] = set()  # most attributes are shared
     for op in walk(module):
@@ -146,7 +146,7 @@ def _collect(attribute: Attribute, names: set[str]) -> None:
 
 
 def drop_unused_functions(module: ModuleOp) -> int:
-    """Erase the functions that are neither the entry nor referred to; returns how many."""
+    """Erase the functions that are neither the entry nor referenced, and return their number."""
     main = entry(module)
     others = [function for function in functions(module) if function is not main]
     used = referenced_symbols(module) if others else set()

@@ -1,4 +1,4 @@
-"""What a target can compile: opcodes, element types and forms, as a table of the target."""
+"""Define what a target can compile: opcodes, element types and forms."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ from neuronir.passes.hlo.support.values import element, integer, ints, producer,
 
 @dataclass(frozen=True)
 class Problem:
-    """Why one op cannot be compiled: a stable code and a sentence."""
+    """Why an op cannot be compiled: a stable code and a sentence."""
 
     code: str
     reason: str
@@ -29,7 +29,9 @@ Check = Callable[[Operation], Problem | None]
 
 @dataclass(frozen=True)
 class Legality:
-    """A target's table: the opcodes that it lowers, its element types, and checks by opcode."""
+    """The table of a target: the opcodes that it lowers, its element types, and checks by
+    opcode.
+    """
 
     target: str
     opcodes: frozenset[str]
@@ -37,7 +39,7 @@ class Legality:
     addresses: bool = True
     """Whether transfers take addresses that are computed at run time."""
     loops: bool = True
-    """Whether loops of a known number of rounds stay loops; otherwise all are unrolled."""
+    """Whether loops with a known trip count stay loops; otherwise all are unrolled."""
     integers: bool = True
     """Whether an engine computes 32-bit integers; otherwise all arithmetic is in fp32."""
     scans: bool = True
@@ -45,14 +47,14 @@ class Legality:
     _judged: dict[int, tuple[Attribute, Problem | None]] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )
-    """Types by identity, with what was found of them: most are shared by many values."""
+    """Results by type identity: most types are shared by many values."""
     _usual: set[tuple[str | int, ...]] = field(
         default_factory=set, init=False, compare=False, repr=False
     )
-    """Opcodes with such types of operands and results, of which there is nothing to say."""
+    """Opcodes with operand and result types that are known to be legal."""
 
     def problems(self, op: Operation) -> list[Problem]:
-        """Everything that keeps one op from being compiled."""
+        """Return everything that prevents an op from being compiled."""
         values = (*op.operands, *op.results)
         same: tuple[str | int, ...] = (op.name, *[id(value.type) for value in values])
         if same in self._usual:
@@ -83,7 +85,7 @@ class Legality:
         return judged[1]
 
     def type_problem(self, type_: Attribute) -> Problem | None:
-        """Why values of a type cannot be held, None if they can."""
+        """Return why values of a type are not supported, or None if they are."""
         if isinstance(type_, TupleType):
             return next((p for t in type_.types.data if (p := self.type_problem(t))), None)
         if not isinstance(type_, TensorType):
@@ -107,7 +109,7 @@ class Legality:
 
 
 def _computes_addresses(op: Operation) -> bool:
-    """Whether indices that are known only at run time choose what an op reads or writes."""
+    """Return whether runtime indices select what an op reads or writes."""
     first = {"hlo.dynamic_slice": 1, "hlo.dynamic_update_slice": 2}.get(op.name)
     if first is None:
         return op.name in ("hlo.gather", "hlo.scatter")
@@ -115,7 +117,7 @@ def _computes_addresses(op: Operation) -> bool:
 
 
 def _while(op: Operation) -> Problem:
-    """Loops of few rounds are unrolled before ops are judged; why one is left."""
+    """Loops with few iterations are unrolled before this check; return why one remains."""
     if "trip_count" not in op.properties:
         return Problem("NIR_DYNAMIC_WHILE", "its trip count depends on data")
     count = integer(op, "trip_count")
@@ -139,7 +141,7 @@ def _reduce_window(op: Operation) -> Problem | None:
 
 
 def _product(op: Operation) -> Problem | None:
-    """Integers are products of floats by now, or no tensor engine takes them."""
+    """Integer dots were rewritten as float dots, or no tensor engine supports them."""
     if all(is_float(element(v)) for v in op.operands):
         return None
     return Problem("NCC_EVRF035", "products are of floating-point operands")
@@ -177,7 +179,7 @@ def _scatter(op: Operation) -> Problem | None:
 
 
 def _sort(op: Operation) -> Problem | None:
-    """What composites of rows mean is a sort, or a part of one."""
+    """The region of a row composite is a sort, or a part of one."""
     parent = op.parent_op()
     if parent is not None and parent.name == "hlo.composite":
         return None
@@ -240,12 +242,15 @@ _TABLES: dict[str, Legality] = {}
 
 
 def register_legality(table: Legality) -> None:
-    """Add (or replace) the table of a target, so that hlo-verify-supported knows it by name."""
+    """Add (or replace) the table of a target, so that hlo-verify-supported finds it by name."""
     _TABLES[table.target] = table
 
 
 def legality(target: str) -> Legality:
-    """The table of a target: the one that is registered, else `legality` of the installed target of
-    that name, else what follows from its machine. NIR_TGT001 where there is no such target."""
+    """Return the table of a target.
+
+    This is the registered table, else `legality` of the installed target of that name, else a
+    table derived from its machine. Raises NIR_TGT001 if there is no such target.
+    """
     table = _TABLES.get(target) or getattr(installed_target(target), "legality", None)
     return table if isinstance(table, Legality) else legality_of(get_machine(target))

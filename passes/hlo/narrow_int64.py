@@ -1,4 +1,4 @@
-"""hlo-narrow-int64: 64-bit integers become 32-bit ones, for machines that have no others."""
+"""hlo-narrow-int64: rewrite 64-bit integers as 32-bit integers."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -46,7 +46,7 @@ _BITS = frozenset(
     for name in "bitcast_convert count_leading_zeros popcnt rng "
     "rng_bit_generator rng_get_and_update_state custom_call".split()
 )
-"""What these compute depends on the width."""
+"""Ops whose result depends on the width."""
 
 
 def _narrow(type_: Attribute) -> Attribute:
@@ -64,7 +64,7 @@ def _is_wide(type_: Attribute) -> bool:
 
 
 def _wide_leaves(types: list[Attribute]) -> DictionaryAttr:
-    """The 64-bit types among flat types, by number."""
+    """Return the 64-bit types among flat types, by number."""
     found: dict[str, Attribute] = {}
     for i, type_ in enumerate(types):
         if isinstance(type_, TensorType) and type_.element_type in _NARROW:
@@ -80,7 +80,7 @@ def _leaves(type_: Attribute) -> list[Attribute]:
 
 
 class TooWide(NeuronError):
-    """NCC_ESPP004: an op whose 64-bit integers 32 bits do not hold."""
+    """Create NCC_ESPP004 for an op whose 64-bit integers do not fit in 32 bits."""
 
     def __init__(self, op: Operation, why: str) -> None:
         self.op = op
@@ -94,7 +94,9 @@ class TooWide(NeuronError):
 
 
 def _check(op: Operation) -> None:
-    """NCC_ESPP004 where the result depends on the width, though all values fit in 32 bits."""
+    """Raise NCC_ESPP004 if the result depends on the width, even though all values fit in 32
+    bits.
+    """
     wide = any(_is_wide(t) for t in (*op.operand_types, *op.result_types))
     if wide and op.name in _BITS:
         raise TooWide(op, "it depends on the 64 bits of its integers")
@@ -129,8 +131,10 @@ def _constant(op: Operation) -> None:
 
 
 def _note_ranges(module: ModuleOp, block: Block) -> None:
-    """Keep the bounds of the inputs within which nothing leaves 32 bits; NCC_ESPP004 names an op
-    that no bounds help."""
+    """Record the input bounds for which all values fit in 32 bits.
+
+    Raises NCC_ESPP004 with an op if there are no such bounds.
+    """
     bounds, overflow = input_bounds(block)
     if overflow is not None:
         raise TooWide(overflow, "its 64-bit integers may exceed 32 bits, whatever the inputs")
@@ -146,8 +150,10 @@ _PASSES_ON = frozenset(("hlo.broadcast", "hlo.reshape", "hlo.slice", "hlo.transp
 
 
 def _never_chosen(value: SSAValue, opcode: str) -> bool:
-    """Whether all that reads a value takes the `maximum` (`minimum`) of it and other values: a
-    number below (above) 32 bits does there what the last one within does."""
+    """Return whether all users of a value take its `maximum` (`minimum`) with other values.
+
+    A value below (above) the 32-bit range can then be clamped to it.
+    """
     bound = 0 if opcode == "maximum" else 2
     for use in value.uses:
         op = use.operation

@@ -1,4 +1,4 @@
-"""Simplifying one block as the passes between the large steps of a pipeline simplify a module."""
+"""Simplify one block like the passes between the large steps of a pipeline."""
 
 from xdsl.ir import Block
 
@@ -10,7 +10,7 @@ from neuronir.passes.hlo.support.walk import rewrite_block
 
 
 def simplify_block(block: Block) -> None:
-    """hlo-canonicalize, -constant-fold, -canonicalize, -cse and -dce for one block."""
+    """Run hlo-canonicalize, -constant-fold, -canonicalize, -cse and -dce on one block."""
     rewrite_block(block, canonical_rules())
     fold_block(block, HloConstantFoldPass.limit)
     rewrite_block(block, canonical_rules())

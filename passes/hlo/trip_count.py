@@ -1,4 +1,4 @@
-"""How often a while loop runs, where that follows from the constants that it starts with."""
+"""Find the trip count of a while loop that starts from constants."""
 
 from dataclasses import dataclass
 
@@ -22,8 +22,10 @@ _SLICE_ELEMENTS = 64
 
 @dataclass(frozen=True)
 class TripCount:
-    """A loop's static number of iterations; `counter` is the carried element that counts from
-    `start` by `step`, where the loop has that form."""
+    """The static trip count of a loop.
+
+    `counter` is the carried element that counts from `start` by `step`, if the loop has that form.
+    """
 
     count: int
     counter: int | None = None
@@ -32,7 +34,7 @@ class TripCount:
 
 
 def trip_count(op: Operation) -> TripCount | None:
-    """The trip count of a hlo.while, None where it depends on data (or exceeds what is tried)."""
+    """Return the trip count of a hlo.while, or None if it depends on data or exceeds the limit."""
     parts = while_parts(op)
     if parts is None:
         return None
@@ -40,7 +42,7 @@ def trip_count(op: Operation) -> TripCount | None:
 
 
 def _by_induction(parts: WhileParts) -> TripCount | None:
-    """while (i <direction> bound) i += step, from a constant start."""
+    """Match while (i <direction> bound) i += step, from a constant start."""
     compare = producer(parts.cond_root, "compare")
     if compare is None:
         return None
@@ -59,7 +61,7 @@ def _by_induction(parts: WhileParts) -> TripCount | None:
         return None
     count = _iterations(int(start), int(bound), step, direction)
     limits = ml_dtypes.iinfo(bound.dtype)
-    # The counter must not wrap around before the loop ends.
+    # The counter must not wrap before the loop ends.
     if count is None or not limits.min <= int(start) + count * step <= limits.max:
         return None
     return TripCount(count, counter, int(start), step)
@@ -96,7 +98,7 @@ def _iterations(start: int, bound: int, step: int, direction: str) -> int | None
 
 
 def _by_interpretation(parts: WhileParts) -> TripCount | None:
-    """Run only what the condition depends on, if that starts from small constants."""
+    """Interpret the part that determines the condition, if it starts from small constants."""
     elements = needed_elements(parts.cond_root, parts.cond, set())
     visited: set[Operation] = set()
     pending = list(elements)
@@ -128,7 +130,7 @@ def _by_interpretation(parts: WhileParts) -> TripCount | None:
 
 
 def _memo(argument: BlockArgument, state: dict[int, Array]) -> dict[SSAValue, Array | None]:
-    """What the reads of the carried tuple give in this iteration."""
+    """Evaluate the reads of the carried tuple in this iteration."""
     memo: dict[SSAValue, Array | None] = {}
     for use in argument.uses:
         index = carried_index(use.operation.results[0], argument.block)

@@ -33,7 +33,7 @@ class _Unroller:
     def block(self, block: Block) -> None:
         for op in tuple(block.ops):
             if op.name == "hlo.composite":
-                continue  # its region says what it means, not how it is computed
+                continue  # its region defines its result, not how it is computed
             for region in op.regions:
                 for inner in region.blocks:
                     self.block(inner)
@@ -71,7 +71,7 @@ class _Unroller:
 
 
 def stays(op: Operation) -> bool:
-    """Whether a loop is one over rounds, of ops that are computed tile by tile."""
+    """Return whether a loop is a counted loop whose ops are computed tile by tile."""
     from neuronir.passes.hlo.counted_loop import counted_loop
     from neuronir.passes.hlo.recurrences.rounds import Rounds
 
@@ -85,7 +85,7 @@ _AROUND = frozenset(
 
 
 def index_triple(numbers: tuple[int, int, int]) -> DenseArrayBase[IntegerType]:
-    """Three integers as an attribute."""
+    """Return an attribute of three integers."""
     return DenseArrayBase.from_list(i64, numbers)
 
 

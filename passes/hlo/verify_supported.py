@@ -1,4 +1,4 @@
-"""hlo-verify-supported: all that a target cannot compile, in one error."""
+"""hlo-verify-supported: report everything that a target cannot compile in one error."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ _ENTERED = ("hlo.while", "hlo.conditional", "hlo.composite")
 
 
 def program_ops(block: Block) -> Iterator[Operation]:
-    """The ops on whole arrays: of a block and of the loops, branches and composites in it."""
+    """Yield the ops on whole arrays of a block and of its loops, branches and composites."""
     for op in ops_of(block):
         yield op
         if op.name in _ENTERED:
@@ -31,7 +31,7 @@ def program_ops(block: Block) -> Iterator[Operation]:
 
 
 def describe(op: Operation, problem: Problem) -> str:
-    """One line: code, opcode, instruction, place, framework op, reason."""
+    """Format one line: code, opcode, instruction, location, framework op, reason."""
     name, place, framework = source_name(op), file_line_col(op), framework_name(op)
     parts = [f"[{problem.code}] {op.name}"]
     if name:
@@ -44,7 +44,7 @@ def describe(op: Operation, problem: Problem) -> str:
 
 
 def find_problems(module: ModuleOp, table: Legality) -> list[tuple[Operation, Problem]]:
-    """Every unsupported op of the program with each of its problems."""
+    """Return every unsupported op of the program with all of its problems."""
     found: list[tuple[Operation, Problem]] = []
     for function in functions(module):
         ranges = None if table.integers else integer_ranges(function.body.block)

@@ -1,4 +1,4 @@
-"""The tuple that a while loop carries: who needs which element, and loops with fewer of them."""
+"""Analyse and shrink the tuple that a while loop carries."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ COUNTER = "hlo.counter"
 
 @dataclass(frozen=True)
 class WhileParts:
-    """A while loop whose carried value is a tuple, taken apart."""
+    """The parts of a while loop whose carried value is a tuple."""
 
     op: Operation
     init: tuple[SSAValue, ...]
@@ -27,7 +27,9 @@ class WhileParts:
 
 
 def while_parts(op: Operation) -> WhileParts | None:
-    """The parts of a loop over a tuple made by hlo.tuple before it and at the end of its body."""
+    """Return the parts of a loop over a tuple made by hlo.tuple before it and at the end of its
+    body.
+    """
     if len(op.operands) != 1 or len(op.regions) != 2:
         return None
     start = op.operands[0]
@@ -53,7 +55,7 @@ def while_parts(op: Operation) -> WhileParts | None:
 
 
 def carried_index(value: SSAValue, block: Block) -> int | None:
-    """The carried element that a value inside the loop reads, if it just reads one."""
+    """Return the carried element that a value inside the loop reads directly, if any."""
     if isinstance(value, OpResult) and value.op.name == GTE:
         if value.op.operands[0] is block.args[0]:
             return integer(value.op, "index")
@@ -61,7 +63,7 @@ def carried_index(value: SSAValue, block: Block) -> int | None:
 
 
 def needed_elements(root: SSAValue, block: Block, visited: set[Operation]) -> set[int]:
-    """The carried elements that a loop region's value depends on, through ops not yet visited."""
+    """Return the carried elements on which a value depends, through ops not yet visited."""
     found: set[int] = set()
     pending = [root]
     while pending:
@@ -78,7 +80,7 @@ def needed_elements(root: SSAValue, block: Block, visited: set[Operation]) -> se
 
 
 def live_elements(parts: WhileParts) -> set[int]:
-    """Elements read after the loop, by its condition, or by the next value of a live element."""
+    """Return the live elements: read after the loop, by its condition, or for a live element."""
     live: set[int] = set()
     for use in parts.op.results[0].uses:
         if use.operation.name != GTE:
@@ -95,7 +97,7 @@ def live_elements(parts: WhileParts) -> set[int]:
 
 
 def narrow_while(op: Operation) -> Operation | None:
-    """Rebuild a loop without the elements that nobody needs; None if it needs them all."""
+    """Rebuild a loop without dead elements; return None if all are live."""
     parts = while_parts(op)
     if parts is None:
         return None
@@ -135,7 +137,7 @@ def narrow_while(op: Operation) -> Operation | None:
 
 
 def _renumber(read: Operation, source: SSAValue, renumbered: dict[int, int]) -> None:
-    """Let a get_tuple_element read the narrowed tuple; one of a dropped element has no use."""
+    """Retarget a get_tuple_element to the smaller tuple; one of a dead element is unused."""
     index = renumbered.get(integer(read, "index"))
     if index is None:
         read.detach()

@@ -1,4 +1,4 @@
-"""hlo-widen-products: what a product of 16-bit operands gives stays in f32 until it is stored."""
+"""hlo-widen-products: keep the results of 16-bit dots in f32 until they are stored."""
 
 from dataclasses import dataclass
 
@@ -33,10 +33,10 @@ _STEPS = tuple(
         "ceil compare floor is_finite remainder round_nearest_afz round_nearest_even sign"
     ).split()
 )
-"""Ops that make much of the difference that a rounding is: they read what is rounded."""
+"""Ops that amplify rounding differences; they read the rounded value."""
 _SINGLE = frozenset(ELEMENTWISE) - frozenset((*_ROUNDING, *_STEPS))
 _SMALL = 8
-"""An operand that is repeated at least so often costs little to convert."""
+"""An operand broadcast by at least this factor is cheap to convert."""
 
 
 def _is_narrow(value: SSAValue) -> bool:
@@ -44,14 +44,14 @@ def _is_narrow(value: SSAValue) -> bool:
 
 
 def _is_step(op: Operation) -> bool:
-    """Whether an op has a step where a rounding may fall on the other side."""
+    """Return whether an op has a step at which a rounding may change the result."""
     if op.name == "hlo.convert":
         return not is_float(element(op.results[0]))
     return op.name in _STEPS
 
 
 class _Widener:
-    """The values of one block that are known in f32 as well."""
+    """The values of one block that also exist in f32."""
 
     def __init__(self) -> None:
         self.wide: dict[SSAValue, SSAValue] = {}
@@ -60,7 +60,7 @@ class _Widener:
         self.count = 0
 
     def run(self, block: Block) -> None:
-        """Widen what follows each product, in program order."""
+        """Widen the users of each dot, in program order."""
         for op in list(block.ops):
             if op.name == "hlo.convert" and op.operands[0] in self.wide:
                 if element(op.results[0]) == f32 and not any(
@@ -88,7 +88,7 @@ class _Widener:
         self._replace(op, value, emitter)
 
     def _follow(self, op: Operation) -> None:
-        """An op that reads a value in f32, where its other operands cost little to convert."""
+        """Widen an op that reads a value in f32, if its other operands are cheap to convert."""
         if not any(v in self.wide for v in op.operands):
             return
         if not (op.name in _SINGLE or op.name in ("hlo.reduce", "hlo.reshape", COMPOSITE)):
@@ -112,14 +112,16 @@ class _Widener:
         self.count += 1
 
     def _is_cheap(self, value: SSAValue) -> bool:
-        """Whether an operand is no number of a narrow type, one number, or repeated often."""
+        """Return whether an operand is not narrow, is a scalar, or is broadcast by a large
+        factor.
+        """
         if not _is_narrow(value) or splat(value) is not None:
             return True
         spread = producer(value, "broadcast")
         return spread is not None and size(spread.operands[0]) * _SMALL <= size(value)
 
     def _widened(self, value: SSAValue, emitter: Emitter) -> SSAValue:
-        """An operand in f32."""
+        """Return an operand in f32."""
         if value in self.wide or not _is_narrow(value):
             return self.wide.get(value, value)
         spread = producer(value, "broadcast")
@@ -131,7 +133,7 @@ class _Widener:
 
 
 def _take_back(product: Operation, type_: Attribute) -> None:
-    """Let a product of which nothing reads the f32 result give its type of before itself."""
+    """Narrow a dot whose f32 result has no users back to its original type."""
     user = product.results[0].get_user_of_unique_use()
     if user is None or user.name != "hlo.convert" or user.results[0].type != type_:
         return

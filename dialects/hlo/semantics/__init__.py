@@ -1,4 +1,4 @@
-"""What each hlo op computes, in numpy: one family a file; the registry binds ops to functions."""
+"""Define the numpy semantics of hlo ops: one file for each family, and a registry."""
 
 from neuronir.dialects.hlo.semantics.elementwise import apply
 from neuronir.dialects.hlo.semantics.evaluation import evaluate

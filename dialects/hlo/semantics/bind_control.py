@@ -1,4 +1,4 @@
-"""Binds tuples, calls, loops and branches."""
+"""Bind tuples, calls, loops and branches to their functions."""
 
 import numpy as np
 from xdsl.ir import Operation
@@ -38,7 +38,7 @@ def _after_all(op: Operation) -> Bound:
 
 @binder("hlo.copy_start")
 def _copy_start(op: Operation) -> Bound:
-    # Destination, source, and a context that says nothing.
+    # The destination, the source, and a context without information.
     return lambda value: (value, value, np.zeros((), np.uint32))
 
 
@@ -50,7 +50,7 @@ def _copy_done(op: Operation) -> Bound:
 @binder("hlo.call", "hlo.fusion", "hlo.composite")
 def _call(op: Operation) -> Bound:
     (block,) = nested_blocks(op)
-    # Inside a reducer every value may stand for a batch of scalars: shapes are not checked there.
+    # Inside a reducer a value may represent a batch of scalars, so shapes are not checked.
     plan = BlockPlan(block, pointwise=is_pointwise(block))
 
     def run(*operands: Value) -> Value:

@@ -1,4 +1,4 @@
-"""Binds custom calls that have public meaning: TopK, and the LAPACK routines that jax calls."""
+"""Bind custom calls with public semantics: TopK, and the LAPACK routines that jax calls."""
 
 import re
 from collections.abc import Callable
@@ -28,7 +28,7 @@ Options = dict[str, str]
 
 
 def _options(op: Operation) -> Options:
-    """The one-letter options of a LAPACK call: `uplo = 76 : ui8` is {"uplo": "L"}."""
+    """Return the one-letter options of a LAPACK call: `uplo = 76 : ui8` is {"uplo": "L"}."""
     config = op.attributes.get("hlo.backend_config") or op.properties.get("backend_config")
     source = config.data if isinstance(config, StringAttr) else str(config or "")
     return {name: chr(int(code)) for name, code in _CHARACTER.findall(source)}
@@ -58,7 +58,7 @@ def _top_k(op: Operation) -> Bound:
 
 
 def _success(a: Array) -> Array:
-    """LAPACK's info of a batch of matrices that all went well."""
+    """Return LAPACK's info for a batch of matrices without errors."""
     return np.zeros(a.shape[:-2], np.int32)
 
 
@@ -68,7 +68,7 @@ def _potrf(op: Operation, options: Options) -> Bound:
     def run(a: Array) -> Value:
         factor = linear_algebra.cholesky(a, lower=lower)
         bad = np.isnan(np.abs(factor)).any(axis=(-1, -2))
-        # The other triangle keeps what was there.
+        # The other triangle is unchanged.
         written = np.tri(a.shape[-1], dtype=np.bool_)
         written = written if lower else written.T
         return np.where(written, factor, a), np.asarray(bad).astype(np.int32)
@@ -110,7 +110,7 @@ def _syevd(op: Operation, options: Options) -> Bound:
 
 
 def _geev(op: Operation, options: Options) -> Bound:
-    split = len(_elements(op)) == 5  # Real matrices give real and imaginary parts apart.
+    split = len(_elements(op)) == 5  # Real matrices return the real and imaginary parts separately.
 
     def run(a: Array) -> Value:
         values, left, right = linear_algebra.eigen_general(a)
@@ -128,7 +128,7 @@ def _gesdd(op: Operation, options: Options) -> Bound:
     def run(a: Array) -> Value:
         results = linear_algebra.singular_values(a, full=mode == "A", vectors=mode != "N")
         if mode == "N":
-            # LAPACK leaves the vectors alone.
+            # LAPACK does not normalise the vectors.
             return a, results[0], np.zeros(u_shape, u_type), np.zeros(v_shape, v_type), _success(a)
         s, u, vh = results
         return a, s, u, vh, _success(a)

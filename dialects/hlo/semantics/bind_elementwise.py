@@ -1,4 +1,4 @@
-"""Binds elementwise ops, conversions and constants to their functions."""
+"""Bind elementwise ops, conversions and constants to their functions."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Binds loops of scf, slices of tensors, and index arithmetic, as the tiled level has them."""
+"""Bind scf loops, tensor slices and index arithmetic, which the tiled level uses."""
 
 import numpy as np
 from xdsl.dialects import arith, scf
@@ -61,7 +61,9 @@ def _insert_slice(op: Operation) -> Bound:
 
 
 def _made_here(value: SSAValue) -> bool:
-    """Whether a tensor was begun empty and nobody else reads it: then it may change."""
+    """Return whether a tensor was created empty and has no other reader, so it can be
+    overwritten.
+    """
     if not value.has_one_use():
         return False
     if isinstance(value, BlockArgument):

@@ -1,4 +1,4 @@
-"""Binds the ops that move elements: shapes, slices, gather and scatter."""
+"""Bind ops that move elements: shapes, slices, gather and scatter."""
 
 from functools import partial
 
@@ -141,7 +141,7 @@ def _scatter(op: Operation) -> Bound:
 
 
 def _layout_of(value: SSAValue) -> tuple[int, ...]:
-    """minor_to_major of a value: as its op or function argument says, else descending."""
+    """Return minor_to_major of a value as declared by its op or argument; else descending."""
     shape, _ = shape_and_dtype(value.type)
     default = tuple(range(len(shape) - 1, -1, -1))
     owner = value.owner

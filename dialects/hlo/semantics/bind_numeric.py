@@ -1,4 +1,4 @@
-"""Binds products, convolutions, solvers, transforms, normalisation and random bits."""
+"""Bind products, convolutions, solvers, transforms, normalisation and random bits."""
 
 from functools import partial
 from typing import Any
@@ -38,7 +38,7 @@ def _dot(op: Operation) -> Bound:
 
 
 def pairs(flat: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
-    """low, high, low, high ... as (low, high) pairs."""
+    """Group low, high, low, high, ... into (low, high) pairs."""
     return tuple(zip(flat[0::2], flat[1::2], strict=True))
 
 

@@ -1,4 +1,4 @@
-"""Binds reductions, windows, sorts and map to their functions and regions."""
+"""Bind reductions, windows, sorts and map to their functions and regions."""
 
 from collections.abc import Callable
 from functools import partial
@@ -25,7 +25,9 @@ from neuronir.dialects.hlo.semantics.window import PoolWindow, reduce_window, se
 def _grouped(
     count: int, function: Callable[[tuple[Array, ...], tuple[Array, ...]], tuple[Array, ...]]
 ) -> Bound:
-    """`function` of the first `count` operands and the rest, a tuple if there are several."""
+    """Apply `function` to the first `count` operands and the others; several results give a
+    tuple.
+    """
 
     def run(*operands: Array) -> Value:
         results = function(operands[:count], operands[count:])

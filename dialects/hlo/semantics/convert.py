@@ -1,4 +1,4 @@
-"""Changes of element type: convert, bitcast-convert, reduce-precision."""
+"""Change element types: convert, bitcast-convert and reduce-precision."""
 
 from typing import Any
 
@@ -17,10 +17,11 @@ from neuronir.dialects.hlo.semantics.numeric import (
 
 
 def convert(x: Array, dtype: np.dtype[Any]) -> Array:
-    """`x` as `dtype`.
+    """Convert `x` to `dtype`.
 
-    Float to integer rounds to zero and saturates, NaN gives 0; integer to integer wraps; to pred
-    is `x != 0`; complex to real drops the imaginary part; to a float rounds to nearest even.
+    Float to integer rounds towards zero and saturates; NaN gives 0. Integer to integer wraps. A
+    conversion to pred is `x != 0`. Complex to real drops the imaginary part. A conversion to a
+    float type rounds to nearest even.
     """
     if x.dtype == dtype:
         return x
@@ -37,7 +38,7 @@ def convert(x: Array, dtype: np.dtype[Any]) -> Array:
 
 def _saturate(x: Array, dtype: np.dtype[Any]) -> Array:
     limits = np.iinfo(dtype)
-    # The largest integer may not be a float; one above it, a power of two, is.
+    # The largest integer may not be representable as a float; the power of two above it is.
     above = x >= float(limits.max) + 1.0 if limits.bits > 24 else x > limits.max
     below = x < limits.min
     inside = np.where(above | below | np.isnan(x), np.zeros((), x.dtype), x).astype(dtype)
@@ -47,7 +48,9 @@ def _saturate(x: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def bitcast_convert(x: Array, dtype: np.dtype[Any]) -> Array:
-    """The same bits as `dtype`; another width adds or takes a last dimension (little endian)."""
+    """Reinterpret the bits as `dtype`; another width adds or removes a last dimension (little
+    endian).
+    """
     old, new = x.dtype.itemsize, dtype.itemsize
     contiguous = np.ascontiguousarray(x).reshape(np.shape(x))
     if old == new:
@@ -58,9 +61,9 @@ def bitcast_convert(x: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def reduce_precision(x: Array, exponent_bits: int, mantissa_bits: int) -> Array:
-    """`x` rounded to a float of these widths (nearest even), kept in its own type.
+    """Round `x` to a float of these widths (nearest even), and keep its element type.
 
-    Too large becomes infinity, too small a zero of the same sign (no subnormals); NaN stays.
+    Overflow gives infinity, underflow a zero of the same sign (no subnormals); NaN stays.
     """
     info = ml_dtypes.finfo(x.dtype)
     own_mantissa = int(info.nmant)

@@ -1,4 +1,4 @@
-"""Convolution in full generality, as products of matrices over groups of kernel taps."""
+"""Compute general convolutions as matrix products over groups of kernel taps."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,15 +12,16 @@ from neuronir.dialects.hlo.semantics.data_movement import pad
 from neuronir.dialects.hlo.semantics.linear import accumulation_type, matmul
 from neuronir.dialects.hlo.semantics.numeric import Array
 
-# Patches gathered for one product are kept under this many elements (128 MB of f32).
+# The patches gathered for one product have at most this many elements (128 MB of f32).
 _PATCH_ELEMENTS = 1 << 25
-# Groups with so few products per element are summed elementwise: matmul would be all overhead.
+# Groups with at most this many products per element are summed elementwise, which avoids the
+# overhead of matmul.
 _SMALL_GROUP = 4
 
 
 @dataclass(frozen=True)
 class Window:
-    """How the kernel moves over the spatial dimensions; one entry per spatial dimension."""
+    """How the kernel moves over the spatial dimensions, with one entry per spatial dimension."""
 
     strides: tuple[int, ...]
     padding: tuple[tuple[int, int], ...]
@@ -31,7 +32,7 @@ class Window:
 
 @dataclass(frozen=True)
 class DimensionNumbers:
-    """Which dimension of input, kernel and output is batch, feature, and spatial."""
+    """The batch, feature and spatial dimensions of the input, kernel and output."""
 
     input_batch: int
     input_feature: int
@@ -54,7 +55,7 @@ def convolution(
     batch_groups: int = 1,
     dtype: np.dtype[Any],
 ) -> Array:
-    """The convolution of `lhs` (input) with `rhs` (kernel), in `dtype`."""
+    """Convolve `lhs` (input) with `rhs` (kernel) in `dtype`."""
     accumulate = accumulation_type(lhs.dtype, rhs.dtype, dtype)
     image = lhs.transpose(numbers.input_batch, *numbers.input_spatial, numbers.input_feature)
     kernel = rhs.transpose(
@@ -87,7 +88,9 @@ def convolution(
 
 
 def _group_image(image: Array, feature_groups: int, batch_groups: int) -> Array:
-    """[batch, spatial..., features] as [groups, batch of the group, spatial..., its features]."""
+    """Reshape [batch, spatial..., features] to [groups, batch of the group, spatial...,
+    features].
+    """
     batch, *spatial, features = image.shape
     if batch_groups > 1:
         return image.reshape(batch_groups, batch // batch_groups, *spatial, features)
@@ -96,7 +99,7 @@ def _group_image(image: Array, feature_groups: int, batch_groups: int) -> Array:
 
 
 def _convolve(image: Array, kernel: Array, window: Window, dtype: np.dtype[Any]) -> Array:
-    """Convolution of a padded, dilated image [G, N, S..., C] with a kernel [G, taps..., C, O]."""
+    """Convolve a padded, dilated image [G, N, S..., C] with a kernel [G, taps..., C, O]."""
     groups, batch, *sizes, channels = image.shape
     taps = kernel.shape[1:-2]
     features = kernel.shape[-1]
@@ -141,7 +144,7 @@ def _convolve(image: Array, kernel: Array, window: Window, dtype: np.dtype[Any])
 
 
 def _at_tap(kernel: Array, tap: tuple[int, ...]) -> Array:
-    """[groups, C, O] of one tap."""
+    """Return the [groups, C, O] weights of one tap."""
     index: tuple[Any, ...] = (slice(None), *tap)
     return np.asarray(kernel[index])
 
@@ -149,7 +152,7 @@ def _at_tap(kernel: Array, tap: tuple[int, ...]) -> Array:
 def _accumulate_elementwise(
     result: Array, kernel: Array, taps: Sequence[tuple[int, ...]], tap_view: Any
 ) -> None:
-    """Adds every tap into `result` with one multiply-add per channel and feature (depthwise)."""
+    """Add every tap to `result` with one multiply-add per channel and feature (depthwise)."""
     features, channels = kernel.shape[-1], kernel.shape[-2]
     column = (slice(None),) + (None,) * (result.ndim - 2)
     for tap in taps:

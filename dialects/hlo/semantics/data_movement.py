@@ -1,4 +1,4 @@
-"""Moving elements without arithmetic: broadcast, pad, slice, concatenate, dynamic slices, iota."""
+"""Move elements without arithmetic: broadcast, pad, slice, concatenate, dynamic slices and iota."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from neuronir.dialects.hlo.semantics.numeric import Array
 
 
 def broadcast(x: Array, dimensions: Sequence[int], shape: Sequence[int]) -> Array:
-    """`x` repeated to `shape`: its dimension i becomes dimension `dimensions[i]` (a view)."""
+    """Broadcast `x` to `shape`, mapping its dimension i to `dimensions[i]` (a view)."""
     order = np.argsort(dimensions)
     expanded = [1] * len(shape)
     for source, target in enumerate(dimensions):
@@ -19,7 +19,7 @@ def broadcast(x: Array, dimensions: Sequence[int], shape: Sequence[int]) -> Arra
 
 
 def iota(shape: Sequence[int], dimension: int, dtype: np.dtype[Any]) -> Array:
-    """0, 1, 2 ... along `dimension`, in `dtype`."""
+    """Return 0, 1, 2, ... along `dimension`, in `dtype`."""
     line = convert(np.arange(shape[dimension], dtype=np.int64), dtype)
     return broadcast(line, (dimension,), shape)
 
@@ -31,7 +31,7 @@ def pad(
     high: Sequence[int],
     interior: Sequence[int],
 ) -> Array:
-    """`x` with `interior` values between its elements and `low`, `high` at the edges (or cut)."""
+    """Pad `x` by `low` and `high` at the edges (negative: cut) and `interior` between elements."""
     if not (any(low) or any(high) or any(interior)):
         return x
     shape = []
@@ -42,7 +42,7 @@ def pad(
         dilated = (size - 1) * step + 1 if size else 0
         length = max(0, before + dilated + after)
         shape.append(length)
-        # Element i lands at before + i * step; keep those inside [0, length).
+        # Element i moves to before + i * step; keep the elements inside [0, length).
         first = max(0, -(before // step))
         last = min(size, (length - 1 - before) // step + 1)
         count = max(0, last - first)
@@ -60,12 +60,12 @@ def pad(
 def strided_slice(
     x: Array, start: Sequence[int], limit: Sequence[int], strides: Sequence[int]
 ) -> Array:
-    """The elements start, start + stride ... below limit, of each dimension (a view)."""
+    """Return the elements start, start + stride, ... below limit of each dimension (a view)."""
     return x[tuple(slice(s, e, d) for s, e, d in zip(start, limit, strides, strict=True))]
 
 
 def reverse(x: Array, dimensions: Sequence[int]) -> Array:
-    """`x` with the order of these dimensions turned round (a view)."""
+    """Reverse `x` along these dimensions (a view)."""
     return np.flip(x, tuple(dimensions)) if dimensions else x
 
 
@@ -80,12 +80,12 @@ def _clamped_window(
 
 
 def dynamic_slice(x: Array, start: Sequence[Array], sizes: Sequence[int]) -> Array:
-    """The window of `sizes` at `start`, moved inside `x` when it would leave it (a view)."""
+    """Return the window of `sizes` at `start`, clamped so that it fits in `x` (a view)."""
     return x[_clamped_window(x.shape, start, sizes)]
 
 
 def dynamic_update_slice(x: Array, update: Array, start: Sequence[Array]) -> Array:
-    """A copy of `x` with `update` at `start`, moved inside `x` when it would leave it."""
+    """Return a copy of `x` with `update` at `start`, clamped so that it fits."""
     result = np.array(x)
     result[_clamped_window(x.shape, start, update.shape)] = update
     return result
@@ -98,9 +98,9 @@ def relayout_bitcast(
     shape: Sequence[int],
     dtype: np.dtype[Any],
 ) -> Array:
-    """The bytes of `x` in its layout, read as `shape` and `dtype` in the result's layout.
+    """Reinterpret the bytes of `x` in its layout as `shape` and `dtype` in the result's layout.
 
-    Layouts are minor_to_major; the logical array is what is returned.
+    Layouts are minor_to_major. The result is the logical array.
     """
     physical = np.ascontiguousarray(x.transpose(list(reversed(operand_layout))))
     major_to_minor = list(reversed(result_layout))

@@ -1,8 +1,8 @@
-"""Elementwise operations on arrays, by HLO opcode: `apply("add", x, y)`.
+"""Evaluate elementwise ops on arrays by HLO opcode: `apply("add", x, y)`.
 
-Operands broadcast as numpy does, so one function serves tensors and, in reducers, whole batches of
-scalars. Results have the element type of the operands (compare: pred; real, imag, abs of a complex
-number: its real type).
+Operands broadcast as in numpy, so one function serves tensors and, in reducers, batches of scalars.
+Results have the element type of the operands, with two exceptions: compare returns pred, and real,
+imag and abs of a complex array return its real type.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from neuronir.dialects.hlo.semantics.numeric import (
 
 
 def _in_float(function: Callable[..., Any]) -> Callable[..., Array]:
-    """`function`, computed in f32 and rounded back for narrow floats."""
+    """Wrap `function` to compute narrow floats in f32 and round the result back."""
 
     def run(*operands: Array) -> Array:
         dtype = operands[0].dtype
@@ -34,7 +34,7 @@ def _in_float(function: Callable[..., Any]) -> Callable[..., Array]:
 
 
 def _by_kind(floating: Callable[..., Any], whole: Callable[..., Any]) -> Callable[..., Array]:
-    """`whole` for integers, `floating` (widened) for the others."""
+    """Use `whole` for integers and `floating` (widened) for other types."""
     wide = _in_float(floating)
 
     def run(*operands: Array) -> Array:
@@ -152,11 +152,11 @@ ELEMENTWISE: dict[str, Callable[..., Array]] = {
 
 
 def comparison(direction: str, order: str | None = None) -> Callable[[Array, Array], Array]:
-    """The function of `compare` with this direction (EQ NE LT LE GT GE)."""
+    """Return the function of `compare` for this direction (EQ NE LT LE GT GE)."""
     return partial(special.compare, direction=direction, order=order)
 
 
 def apply(opcode: str, *operands: Array) -> Array:
-    """The value of an elementwise opcode (underscores, as in `shift_left`) on arrays."""
+    """Apply an elementwise opcode (with underscores, as in `shift_left`) to arrays."""
     with np.errstate(all="ignore"):
         return np.asarray(ELEMENTWISE[opcode](*[np.asarray(x) for x in operands]))

@@ -1,4 +1,4 @@
-"""Evaluating one op on arrays: what the interpreter and the constant folder share."""
+"""Evaluate one op on arrays, for the interpreter and the constant folder."""
 
 from collections.abc import Sequence
 
@@ -30,9 +30,9 @@ BINDERS = (
 
 
 def evaluate(op: Operation, operands: Sequence[Value]) -> tuple[Value, ...]:
-    """The results of one op (regions included) on the values of its operands.
+    """Return the results of one op (regions included) for the values of its operands.
 
-    Arrays are never written to, but a result may be a view of an operand.
+    Operands are never written to, but a result may be a view of an operand.
     """
     with np.errstate(all="ignore"):
         value = bind(op)(*operands)

@@ -1,4 +1,4 @@
-"""Running a block of hlo ops: decoded once, run any number of times, dead values freed."""
+"""Run a block of hlo ops that is decoded once; dead values are freed."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,9 +12,9 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from neuronir.dialects.hlo.semantics.numeric import Value
 from neuronir.dialects.hlo.semantics.registry import Bound, bind, shape_and_dtype, unsupported
 
-# Sees each op's result and gives the value to go on with.
+# Receives the result of each op and returns the value to continue with.
 Observer: TypeAlias = Callable[[Operation, Value], Value]
-# Sees each operand of an op and gives the value that the op reads.
+# Receives each operand of an op and returns the value that the op reads.
 Reader: TypeAlias = Callable[[Operation, Value], Value]
 _OBSERVER: ContextVar[Observer | None] = ContextVar("observer", default=None)
 _READER: ContextVar[Reader | None] = ContextVar("reader", default=None)
@@ -22,8 +22,10 @@ _READER: ContextVar[Reader | None] = ContextVar("reader", default=None)
 
 @contextmanager
 def observing(observer: Observer, reader: Reader | None = None) -> Iterator[None]:
-    """While this lasts, `observer` is given the result of every op of every block but reducers, and
-    `reader` each operand before the op reads it."""
+    """Observe every op of every block, except in reducers, while the context is active.
+
+    `observer` receives the result of each op, and `reader` each operand before the op reads it.
+    """
     tokens = _OBSERVER.set(observer), _READER.set(reader)
     try:
         yield
@@ -38,7 +40,7 @@ _CLOSURES = frozenset(("scf.for",))
 
 
 def captured(op: Operation) -> tuple[SSAValue, ...]:
-    """The values from around an op that its regions read, in the order of their first use."""
+    """Return the outer values that the regions of an op read, in the order of first use."""
     found: dict[SSAValue, None] = {}
     inside: set[SSAValue] = set()
     for region in op.regions:
@@ -53,21 +55,25 @@ def captured(op: Operation) -> tuple[SSAValue, ...]:
 
 
 def read_by(op: Operation) -> tuple[SSAValue, ...]:
-    """The values that evaluating an op takes: its operands, and for a loop what its body reads."""
+    """Return the values that an op reads: its operands, and for a loop the values its body
+    reads.
+    """
     return (*op.operands, *captured(op)) if op.name in _CLOSURES else tuple(op.operands)
 
 
 class BlockPlan:
     """The ops of one block as functions over numbered slots.
 
-    The plan holds what the block says now: make a new one after changing the IR. With `pointwise`,
-    every value stands for a batch of scalars, so results may have more dimensions than declared.
+    The plan is a snapshot of the block: make a new one after changing the IR. With `pointwise`,
+    every value represents a batch of scalars, so results may have more dimensions than declared.
     """
 
     def __init__(
         self, block: Block, *, pointwise: bool = False, outer: Sequence[SSAValue] = ()
     ) -> None:
-        """`outer` are values from around the block that come as further arguments."""
+        """Build the plan; `outer` are values from outside the block, passed as further
+        arguments.
+        """
         self._slots: dict[SSAValue, int] = {v: i for i, v in enumerate((*block.args, *outer))}
         self._steps: list[_Step] = []
         self._results: tuple[int, ...] = ()
@@ -103,7 +109,7 @@ class BlockPlan:
             seen |= dead
 
     def run(self, arguments: Sequence[Value]) -> tuple[Value, ...]:
-        """The values that the block returns."""
+        """Return the values that the block returns."""
         slots: list[Any] = [None] * len(self._slots)
         slots[: len(arguments)] = arguments
         del arguments
@@ -122,7 +128,9 @@ class BlockPlan:
 
 
 class _Step:
-    """One op: the slots it reads, those it writes, and those nobody reads afterwards."""
+    """One op: the slots that it reads, the slots that it writes, and the slots that are dead after
+    it.
+    """
 
     __slots__ = ("_bound", "_check", "_dtype", "_shape", "dead", "inputs", "op", "outputs")
 

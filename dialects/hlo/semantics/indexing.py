@@ -1,4 +1,4 @@
-"""gather and scatter, with window, collapsed and batching dimensions."""
+"""Compute gather and scatter, with window, collapsed and batching dimensions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from neuronir.dialects.hlo.semantics.reducer import Reducer
 
 @dataclass(frozen=True)
 class GatherNumbers:
-    """HLO's gather dimension numbers."""
+    """The dimension numbers of an HLO gather."""
 
     offset_dims: tuple[int, ...]
     collapsed_slice_dims: tuple[int, ...]
@@ -23,7 +23,7 @@ class GatherNumbers:
 
 @dataclass(frozen=True)
 class ScatterNumbers:
-    """HLO's scatter dimension numbers."""
+    """The dimension numbers of an HLO scatter."""
 
     update_window_dims: tuple[int, ...]
     inserted_window_dims: tuple[int, ...]
@@ -34,14 +34,16 @@ class ScatterNumbers:
 
 
 def _index_columns(indices: Array, index_vector_dim: int, count: int) -> list[Array]:
-    """The index vectors' components, each of the shape of `indices` without that dimension."""
+    """Split the index vectors into components shaped like `indices` without the vector
+    dimension.
+    """
     if index_vector_dim == indices.ndim:
         return [indices]
     return [np.take(indices, i, axis=index_vector_dim) for i in range(count)]
 
 
 def _batch_position(indices: Array, dimension: int, index_vector_dim: int) -> Array:
-    """The coordinate along a batching dimension of `indices`, over its batch shape."""
+    """Return the coordinate along a batching dimension of `indices`, over its batch shape."""
     batch_shape = [n for i, n in enumerate(indices.shape) if i != index_vector_dim]
     axis = dimension if dimension < index_vector_dim else dimension - 1
     line = np.arange(batch_shape[axis], dtype=np.int64)
@@ -53,12 +55,12 @@ def _batch_position(indices: Array, dimension: int, index_vector_dim: int) -> Ar
 def gather(
     operand: Array, indices: Array, numbers: GatherNumbers, slice_sizes: Sequence[int]
 ) -> Array:
-    """Slices of `operand` at each index vector, start clamped so that the slice fits."""
+    """Return the slice of `operand` at each index vector; starts are clamped so that slices fit."""
     start: dict[int, Array] = {}
     columns = _index_columns(indices, numbers.index_vector_dim, len(numbers.start_index_map))
     for dimension, column in zip(numbers.start_index_map, columns, strict=True):
         limit = operand.shape[dimension] - slice_sizes[dimension]
-        # Compared before the change of type: an unsigned index may exceed the signed range.
+        # Compare before the conversion: an unsigned index may exceed the signed range.
         clamped = (
             np.minimum(np.maximum(column, 0), np.array(limit).astype(column.dtype))
             if (limit <= np.iinfo(column.dtype).max)
@@ -77,7 +79,8 @@ def gather(
     indexed = [d for d in range(operand.ndim) if d in start]
     whole = [d for d in window if d not in start]
     moving = [d for d in window if d in start]
-    # Indexed dimensions in front, addressed together; whole ones keep their elements contiguous.
+    # Put indexed dimensions first and address them together; whole ones keep their elements
+    # contiguous.
     arranged = operand.transpose([*indexed, *whole])
     arranged = arranged[
         (slice(None),) * len(indexed) + tuple(slice(0, slice_sizes[d]) for d in whole)
@@ -92,14 +95,15 @@ def gather(
         address.append(index)
     moving_shape = tuple(slice_sizes[d] for d in moving)
     whole_shape = tuple(slice_sizes[d] for d in whole)
-    if 0 in arranged.shape[: len(indexed)]:  # windows of no elements, collapsed: XLA has zeros
+    if 0 in arranged.shape[: len(indexed)]:  # collapsed windows without elements: XLA returns zeros
         taken = np.zeros(batch_shape + moving_shape + whole_shape, operand.dtype)
     elif address:
         taken = arranged[tuple(address)]
     else:
         taken = np.broadcast_to(arranged, batch_shape + arranged.shape)
     taken = np.broadcast_to(taken, batch_shape + moving_shape + whole_shape)
-    # Axes are now batch..., moving..., whole...; window dimensions go to offset_dims in order.
+    # Axes are now batch..., moving..., whole...; move the window dimensions to offset_dims in
+    # order.
     stored = [*moving, *whole]
     rank = batch_rank + len(window)
     order = [-1] * rank
@@ -116,9 +120,9 @@ def scatter(
     numbers: ScatterNumbers,
     reducer: Reducer,
 ) -> tuple[Array, ...]:
-    """Copies of `inputs` with each update combined in; windows not wholly inside are dropped.
+    """Return copies of `inputs` with each update combined in; windows out of bounds are dropped.
 
-    Updates of one element are combined in row-major order of the update array.
+    Updates of the same element are combined in row-major order of the update array.
     """
     shape = inputs[0].shape
     update_shape = updates[0].shape
@@ -175,7 +179,9 @@ def scatter(
 def combine_at(
     results: Sequence[Array], flat: Array, updates: Sequence[Array], reducer: Reducer
 ) -> None:
-    """results[flat[i]] = reducer(results[flat[i]], updates[i]) for each i in order, in place."""
+    """Compute results[flat[i]] = reducer(results[flat[i]], updates[i]) for each i in order, in
+    place.
+    """
     if flat.size == 0:
         return
     order = np.argsort(flat, kind="stable")
@@ -191,7 +197,7 @@ def combine_at(
     if ufunc is not None and len(results) == 1 and results[0].dtype not in NARROW_FLOATS:
         ufunc.at(results[0], flat, updates[0])
         return
-    # Round r combines the r-th update of every element at once.
+    # Iteration r combines the r-th update of every element at once.
     first_at = np.flatnonzero(is_first)
     group = np.cumsum(is_first) - 1
     rank = np.arange(flat.size) - first_at[group]

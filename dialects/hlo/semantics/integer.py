@@ -1,4 +1,4 @@
-"""Integer arithmetic with XLA's rules: division by zero, overflow, and shifts out of range."""
+"""Compute integer arithmetic with XLA's rules for division by zero, overflow and large shifts."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from neuronir.dialects.hlo.semantics.numeric import Array, signed_of, unsigned_o
 
 
 def _safe_divisor(x: Array, y: Array) -> Array:
-    """`y` with the divisors that numpy cannot take (0, and -1 under INT_MIN) replaced by 1."""
+    """Replace divisors that numpy rejects (0, and -1 under INT_MIN) in `y` by 1."""
     unsafe = y == 0
     if y.dtype.kind == "i":
         unsafe = unsafe | ((y == -1) & (x == np.iinfo(x.dtype).min))
@@ -14,7 +14,7 @@ def _safe_divisor(x: Array, y: Array) -> Array:
 
 
 def divide(x: Array, y: Array) -> Array:
-    """Quotient rounded to zero; x / 0 = -1 (all ones), INT_MIN / -1 = INT_MIN."""
+    """Divide and round towards zero; x / 0 = -1 (all ones), INT_MIN / -1 = INT_MIN."""
     divisor = _safe_divisor(x, y)
     quotient = x // divisor
     if x.dtype.kind == "i":
@@ -25,18 +25,20 @@ def divide(x: Array, y: Array) -> Array:
 
 
 def remainder(x: Array, y: Array) -> Array:
-    """Remainder with the sign of x; x rem 0 = x, INT_MIN rem -1 = 0."""
+    """Return the remainder with the sign of x; x rem 0 = x, INT_MIN rem -1 = 0."""
     divisor = _safe_divisor(x, y)
     return np.where(y == 0, x, np.fmod(x, divisor))
 
 
 def power(x: Array, y: Array) -> Array:
-    """x ** y modulo 2**bits; a negative exponent gives 1, -1 or 0 as the truncated quotient."""
+    """Compute x ** y modulo 2**bits; a negative exponent gives 1, -1 or 0: the truncated
+    quotient.
+    """
     if y.dtype.kind == "u":
         return np.power(x, y)
     negative = y < 0
     result = np.power(x, np.where(negative, np.zeros((), y.dtype), y))
-    # 1/x ** |y|, rounded to zero, is non-zero for x = 1 and x = -1 only.
+    # 1/x ** |y|, rounded towards zero, is nonzero only for x = 1 and x = -1.
     odd = (y & 1) != 0
     one = np.ones((), x.dtype)
     zero = np.zeros((), x.dtype)
@@ -45,7 +47,8 @@ def power(x: Array, y: Array) -> Array:
 
 
 def _shift_amount(x: Array, amount: Array) -> tuple[Array, Array, Array]:
-    """`x` unsigned, the amount with out-of-range ones set to 0, and which are in range.
+    """Return `x` unsigned, the amounts with out-of-range ones set to 0, and a mask of those in
+    range.
 
     A negative amount is a large unsigned one.
     """
@@ -56,19 +59,19 @@ def _shift_amount(x: Array, amount: Array) -> tuple[Array, Array, Array]:
 
 
 def shift_left(x: Array, amount: Array) -> Array:
-    """Bits moved up; amounts of the width or more give 0."""
+    """Shift bits left; amounts of the width or more give 0."""
     bits, amount, in_range = _shift_amount(x, amount)
     return np.where(in_range, bits << amount, np.zeros((), bits.dtype)).astype(x.dtype)
 
 
 def shift_right_logical(x: Array, amount: Array) -> Array:
-    """Bits moved down, zeros in; amounts of the width or more give 0."""
+    """Shift bits right and fill with zeros; amounts of the width or more give 0."""
     bits, amount, in_range = _shift_amount(x, amount)
     return np.where(in_range, bits >> amount, np.zeros((), bits.dtype)).astype(x.dtype)
 
 
 def shift_right_arithmetic(x: Array, amount: Array) -> Array:
-    """Bits moved down, sign in; amounts of the width or more give the sign (0 or -1)."""
+    """Shift bits right and fill with the sign; amounts of the width or more give 0 or -1."""
     _, amount, in_range = _shift_amount(x, amount)
     signed = x.astype(signed_of(x.dtype))
     limit = np.array(x.dtype.itemsize * 8 - 1).astype(signed.dtype)
@@ -77,7 +80,7 @@ def shift_right_arithmetic(x: Array, amount: Array) -> Array:
 
 
 def popcount(x: Array) -> Array:
-    """The number of set bits, in the type of x."""
+    """Count the set bits, in the type of x."""
     contiguous = np.ascontiguousarray(x).reshape(np.shape(x))
     octets = contiguous.reshape(-1).view(np.uint8).reshape(-1, x.dtype.itemsize)
     counts: Array = np.unpackbits(octets, axis=1).sum(axis=1)
@@ -85,12 +88,12 @@ def popcount(x: Array) -> Array:
 
 
 def count_leading_zeros(x: Array) -> Array:
-    """The number of zero bits above the highest set one (the width for 0), in the type of x."""
+    """Count the zero bits above the highest set bit (the width for 0), in the type of x."""
     width = x.dtype.itemsize * 8
     bits = x.astype(unsigned_of(x.dtype))
     step = 1
     while step < width:
-        # Smear the highest set bit over all lower ones.
+        # Copy the highest set bit to all lower bits.
         bits = bits | (bits >> np.array(step, bits.dtype))
         step *= 2
     return (np.array(width, bits.dtype) - popcount(bits)).astype(x.dtype)

@@ -1,4 +1,4 @@
-"""Matrix products: dot with batch and contracting dimensions."""
+"""Compute matrix products: dot with batch and contracting dimensions."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,19 +8,19 @@ import numpy as np
 from neuronir.dialects.hlo.semantics.convert import convert
 from neuronir.dialects.hlo.semantics.numeric import Array, accumulator, is_integer
 
-# An integer product of at most this magnitude is exact in f64, where BLAS is far faster.
+# Integer products up to this magnitude are exact in f64, where BLAS is far faster.
 _EXACT_IN_F64 = 2**53
 
 
 def accumulation_type(
     lhs: np.dtype[Any], rhs: np.dtype[Any], result: np.dtype[Any]
 ) -> np.dtype[Any]:
-    """The type that a dot or convolution of these types is accumulated in (f32 for bf16)."""
+    """Return the accumulation type of a dot or convolution of these types (f32 for bf16)."""
     return np.result_type(accumulator(lhs), accumulator(rhs), accumulator(result))
 
 
 def matmul(lhs: Array, rhs: Array, dtype: np.dtype[Any]) -> Array:
-    """Batched product [..., M, K] x [..., K, N] -> [..., M, N], operands and sums in `dtype`."""
+    """Multiply [..., M, K] by [..., K, N] to [..., M, N]; operands and sums are in `dtype`."""
     if is_integer(dtype) and lhs.size and rhs.size:
         largest = float(np.abs(lhs.astype(np.float64)).max() * np.abs(rhs.astype(np.float64)).max())
         if largest * lhs.shape[-1] < _EXACT_IN_F64:
@@ -41,7 +41,9 @@ def dot(
     rhs_contracting: Sequence[int],
     dtype: np.dtype[Any],
 ) -> Array:
-    """The product [batch..., lhs free..., rhs free...] in `dtype`, accumulated in f32 or wider."""
+    """Return the product [batch..., lhs free..., rhs free...] in `dtype`, accumulated in f32 or
+    wider.
+    """
     lhs_free = [i for i in range(lhs.ndim) if i not in {*lhs_batch, *lhs_contracting}]
     rhs_free = [i for i in range(rhs.ndim) if i not in {*rhs_batch, *rhs_contracting}]
     batch = [lhs.shape[i] for i in lhs_batch]

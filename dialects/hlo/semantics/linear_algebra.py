@@ -1,4 +1,6 @@
-"""Cholesky factors, triangular solves, and the LAPACK calls that jax makes on the CPU."""
+"""Compute Cholesky factors, triangular solves, and the LAPACK routines that jax calls on the
+CPU.
+"""
 
 import numpy as np
 
@@ -10,7 +12,7 @@ def _adjoint(a: Array) -> Array:
 
 
 def cholesky(a: Array, *, lower: bool = True) -> Array:
-    """The triangular factor of each matrix; NaN where it is not positive definite."""
+    """Return the triangular factor of each matrix; NaN if it is not positive definite."""
     wide = widen(a)
     batch = np.ascontiguousarray(wide if lower else _adjoint(wide)).reshape(-1, *a.shape[-2:])
     result = np.empty_like(batch)
@@ -33,14 +35,14 @@ def triangular_solve(
     unit_diagonal: bool,
     transpose_a: str,
 ) -> Array:
-    """x with op(a) x = b (left side) or x op(a) = b; op is NO_TRANSPOSE, TRANSPOSE or ADJOINT."""
+    """Solve op(a) x = b (left side) or x op(a) = b; op is NO_TRANSPOSE, TRANSPOSE or ADJOINT."""
     matrix, right = widen(a), widen(b)
     if transpose_a == "TRANSPOSE":
         matrix, lower = np.swapaxes(matrix, -1, -2), not lower
     elif transpose_a == "ADJOINT":
         matrix, lower = _adjoint(matrix), not lower
     if not left_side:
-        # x a = b is a^T x^T = b^T.
+        # x a = b is equivalent to a^T x^T = b^T.
         matrix, right, lower = np.swapaxes(matrix, -1, -2), np.swapaxes(right, -1, -2), not lower
     x = np.array(right)
     n = matrix.shape[-1]
@@ -53,7 +55,7 @@ def triangular_solve(
 
 
 def lu(a: Array) -> tuple[Array, Array, Array]:
-    """LU factors in one matrix, 1-based s32 row pivots, and LAPACK's info, with row pivoting."""
+    """Factor with row pivoting: return LU in one matrix, 1-based s32 pivots, and LAPACK's info."""
     factors = np.array(a)
     batch = factors.reshape(-1, *a.shape[-2:])
     rows, columns = a.shape[-2:]
@@ -77,18 +79,18 @@ def lu(a: Array) -> tuple[Array, Array, Array]:
 
 
 def householder_qr(a: Array) -> tuple[Array, Array]:
-    """LAPACK's geqrf: R above the reflectors, and the reflectors' scales tau."""
+    """Compute LAPACK's geqrf: R above the reflectors, and their scales tau."""
     batch = a.reshape(-1, *a.shape[-2:])
     factors, taus = np.empty_like(batch), np.empty((batch.shape[0], min(a.shape[-2:])), a.dtype)
     for i, matrix in enumerate(batch):
-        # numpy gives LAPACK's column-major matrix, that is, its transpose.
+        # numpy returns LAPACK's column-major matrix, which is the transpose.
         h, taus[i] = np.linalg.qr(matrix, mode="raw")
         factors[i] = h.T
     return factors.reshape(a.shape), taus.reshape(*a.shape[:-2], -1)
 
 
 def householder_product(factors: Array, tau: Array) -> Array:
-    """LAPACK's orgqr / ungqr: the first columns of the product of the reflectors."""
+    """Compute LAPACK's orgqr / ungqr: the first columns of the product of the reflectors."""
     rows, columns = factors.shape[-2:]
     q = np.broadcast_to(np.eye(rows, columns, dtype=factors.dtype), factors.shape).copy()
     for i in range(tau.shape[-1] - 1, -1, -1):
@@ -100,15 +102,18 @@ def householder_product(factors: Array, tau: Array) -> Array:
 
 
 def eigen_hermitian(a: Array, *, lower: bool) -> tuple[Array, Array]:
-    """Ascending real eigenvalues and their eigenvectors (columns); one triangle of `a` is read."""
+    """Return ascending real eigenvalues and their eigenvectors (columns), reading one triangle of
+    `a`.
+    """
     values, vectors = np.linalg.eigh(a, UPLO="L" if lower else "U")
     return values, vectors
 
 
 def eigen_general(a: Array) -> tuple[Array, Array, Array]:
-    """Eigenvalues, left and right unit eigenvectors (columns, largest component real), complex.
+    """Return complex eigenvalues and left and right unit eigenvectors (columns).
 
-    The left vectors are the columns of the adjoint of the right ones' inverse.
+    The largest component of each eigenvector is real. The left vectors are the columns of the
+    adjoint of the inverse of the right ones.
     """
     complex_type = np.result_type(a.dtype, np.complex64)
     values, right = np.linalg.eig(a)
@@ -122,7 +127,7 @@ def eigen_general(a: Array) -> tuple[Array, Array, Array]:
 
 
 def _real_largest(vectors: Array) -> Array:
-    """Each column turned so that its largest component is real, as LAPACK does."""
+    """Multiply each column by a phase so that its largest component is real, as LAPACK does."""
     if vectors.size == 0:
         return vectors
     at = np.argmax(np.abs(vectors), axis=-2, keepdims=True)
@@ -131,7 +136,7 @@ def _real_largest(vectors: Array) -> Array:
 
 
 def singular_values(a: Array, *, full: bool, vectors: bool) -> tuple[Array, ...]:
-    """(s,) or (s, u, vh), largest value first."""
+    """Return (s,) or (s, u, vh), with the largest singular value first."""
     if not vectors:
         return (np.linalg.svd(a, compute_uv=False),)
     u, s, vh = np.linalg.svd(a, full_matrices=full)

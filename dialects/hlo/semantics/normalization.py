@@ -1,4 +1,4 @@
-"""batch-norm training, inference and gradient, over every dimension but the feature one."""
+"""Compute batch-norm training, inference and gradients over all dimensions but the feature one."""
 
 import numpy as np
 
@@ -20,7 +20,7 @@ def batch_norm_inference(
     epsilon: float,
     feature: int,
 ) -> Array:
-    """scale * (x - mean) / sqrt(variance + epsilon) + offset."""
+    """Compute scale * (x - mean) / sqrt(variance + epsilon) + offset."""
     s, o, m, v = (_along(a, feature, x.ndim) for a in (scale, offset, mean, variance))
     small = np.asarray(epsilon, widen(x).dtype)
     return np.asarray((widen(x) - m) / np.sqrt(v + small) * s + o).astype(x.dtype)
@@ -29,7 +29,7 @@ def batch_norm_inference(
 def batch_norm_training(
     x: Array, scale: Array, offset: Array, epsilon: float, feature: int
 ) -> tuple[Array, Array, Array]:
-    """The normalised x, the batch mean and the (biased) batch variance."""
+    """Return the normalised x, the batch mean and the (biased) batch variance."""
     axes = tuple(i for i in range(x.ndim) if i != feature)
     wide = widen(x)
     mean = wide.mean(axis=axes, dtype=wide.dtype)
@@ -47,7 +47,7 @@ def batch_norm_grad(
     epsilon: float,
     feature: int,
 ) -> tuple[Array, Array, Array]:
-    """Gradients of batch_norm_training for x, scale and offset."""
+    """Return the gradients of batch_norm_training for x, scale and offset."""
     axes = tuple(i for i in range(x.ndim) if i != feature)
     wide, grad = widen(x), widen(grad_output)
     s, m, v = (_along(a, feature, x.ndim) for a in (scale, mean, variance))

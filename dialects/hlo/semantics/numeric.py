@@ -1,4 +1,4 @@
-"""Element types as numpy knows them, and the widening rule of narrow floats.
+"""Define the numpy element types, and the widening rule for narrow floats.
 
 XLA's CPU backend computes bf16, f16 and the fp8 types in f32 and rounds each result to the declared
 type; every function of this package does the same.
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array: TypeAlias = NDArray[Any]
-# What an hlo value is at run time: an array, or a (nested) tuple of them.
+# The runtime value of an hlo value: an array, or a (nested) tuple of arrays.
 Value: TypeAlias = "Array | tuple[Value, ...]"
 
 BFLOAT16: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
@@ -27,7 +27,7 @@ _NARROW_NAMES = (
     "float8_e5m2fnuz",
     "float8_e8m0fnu",
 )
-# Floats that are computed in f32.
+# Float types that are computed in f32.
 NARROW_FLOATS: frozenset[np.dtype[Any]] = frozenset(
     [np.dtype(np.float16)]
     + [np.dtype(getattr(ml_dtypes, name)) for name in _NARROW_NAMES if hasattr(ml_dtypes, name)]
@@ -35,45 +35,45 @@ NARROW_FLOATS: frozenset[np.dtype[Any]] = frozenset(
 
 
 def is_float(dtype: np.dtype[Any]) -> bool:
-    """Whether the type is a real floating point type of any width."""
+    """Return whether the type is a real floating-point type of any width."""
     return dtype.kind == "f" or dtype in NARROW_FLOATS
 
 
 def is_complex(dtype: np.dtype[Any]) -> bool:
-    """Whether the type is c64 or c128."""
+    """Return whether the type is c64 or c128."""
     return dtype.kind == "c"
 
 
 def is_integer(dtype: np.dtype[Any]) -> bool:
-    """Whether the type is a signed or unsigned integer (pred is not)."""
+    """Return whether the type is a signed or unsigned integer (pred is not)."""
     return dtype.kind in "iu"
 
 
 def widen(x: Array) -> Array:
-    """`x` in the type that arithmetic on it is done in: f32 for narrow floats, else its own."""
+    """Convert `x` to its arithmetic type: f32 for narrow floats, else its own type."""
     return x.astype(np.float32) if x.dtype in NARROW_FLOATS else x
 
 
 def accumulator(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The type that sums and products of `dtype` are accumulated in."""
+    """Return the type in which sums and products of `dtype` are accumulated."""
     return np.dtype(np.float32) if dtype in NARROW_FLOATS else dtype
 
 
 def cast(x: Array, dtype: np.dtype[Any]) -> Array:
-    """`x` rounded to `dtype` (nearest even); no copy when it has that type already."""
+    """Round `x` to `dtype` (nearest even); no copy if it already has that type."""
     return x if x.dtype == dtype else x.astype(dtype)
 
 
 def unsigned_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The unsigned integer type of the same width."""
+    """Return the unsigned integer type of the same width."""
     return np.dtype(f"u{dtype.itemsize}")
 
 
 def signed_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The signed integer type of the same width."""
+    """Return the signed integer type of the same width."""
     return np.dtype(f"i{dtype.itemsize}")
 
 
 def bits_of(x: Array, dtype: np.dtype[Any]) -> Array:
-    """The bit pattern of `x` as an integer type of the same width (no copy where possible)."""
+    """Return the bits of `x` as an integer type of the same width (no copy where possible)."""
     return np.asarray(x).view(dtype)

@@ -1,4 +1,5 @@
-"""rng-bit-generator: Threefry-2x32 and Philox-4x32 streams as XLA's CPU backend expands them.
+"""Generate the Threefry-2x32 and Philox-4x32 streams of rng-bit-generator, as XLA's CPU backend
+does.
 
 The state is u64: [key, counter] for Threefry, [key, counter low (, counter high)] for Philox.
 """
@@ -20,7 +21,7 @@ _32 = np.uint64(32)
 
 
 def _halves(x: Array) -> tuple[Array, Array]:
-    """The low and high 32 bits of u64 words."""
+    """Split u64 words into their low and high 32 bits."""
     return (x & _LOW).astype(np.uint32), (x >> _32).astype(np.uint32)
 
 
@@ -29,7 +30,7 @@ def _join(low: Array, high: Array) -> Array:
 
 
 def threefry_2x32(x0: Array, x1: Array, key: Array) -> tuple[Array, Array]:
-    """Twenty rounds of Threefry on pairs of u32, under one u64 key."""
+    """Apply the twenty rounds of Threefry to pairs of u32 under one u64 key."""
     key0, key1 = _halves(np.asarray(key, np.uint64))
     schedule = (key0, key1, key0 ^ key1 ^ _THREEFRY_PARITY)
     x0, x1 = x0 + schedule[0], x1 + schedule[1]
@@ -44,7 +45,7 @@ def threefry_2x32(x0: Array, x1: Array, key: Array) -> tuple[Array, Array]:
 
 
 def philox_4x32(words: Sequence[Array], key: Array) -> list[Array]:
-    """Ten rounds of Philox on quadruples of u32, under one u64 key."""
+    """Apply the ten rounds of Philox to quadruples of u32 under one u64 key."""
     x = list(words)
     key0, key1 = _halves(np.asarray(key, np.uint64))
     for _ in range(10):
@@ -56,7 +57,7 @@ def philox_4x32(words: Sequence[Array], key: Array) -> list[Array]:
 
 
 def threefry_bits(state: Array, shape: Sequence[int], dtype: np.dtype[Any]) -> tuple[Array, Array]:
-    """The new state and `shape` random words of an unsigned or signed `dtype`."""
+    """Return the new state and `shape` random words of an unsigned or signed `dtype`."""
     key, counter = state[0], state[1]
     if dtype.itemsize == 8:
         inputs = counter + np.arange(math.prod(shape), dtype=np.uint64).reshape(shape)
@@ -69,10 +70,10 @@ def threefry_bits(state: Array, shape: Sequence[int], dtype: np.dtype[Any]) -> t
 
 
 def _threefry_words(key: Array, counter: Array, shape: Sequence[int]) -> tuple[int, Array]:
-    """How many counters were used, and u32 words of `shape`: two words a counter.
+    """Return the number of counters used, and u32 words of `shape` (two for each counter).
 
-    The two words lie next to each other along the first even dimension, or the largest if none is
-    even (its last word is then dropped).
+    The two words of a counter are adjacent along the first even dimension. If no dimension is even,
+    they are adjacent along the largest one, whose last word is dropped.
     """
     dims = list(shape) or [1]
     even = [i for i, n in enumerate(dims) if n % 2 == 0]
@@ -93,13 +94,13 @@ def _threefry_words(key: Array, counter: Array, shape: Sequence[int]) -> tuple[i
 
 
 def philox_bits(state: Array, shape: Sequence[int], dtype: np.dtype[Any]) -> tuple[Array, Array]:
-    """The new state and `shape` random words of an unsigned or signed `dtype`."""
+    """Return the new state and `shape` random words of an unsigned or signed `dtype`."""
     count = math.prod(shape)
     per_block = 2 if dtype.itemsize == 8 else 4
     blocks = -(-count // per_block)
     key = state[0]
     low = state[1] + np.arange(blocks, dtype=np.uint64)
-    # A state of two words has the key itself as the high half of the counter.
+    # For a state of two words, the key itself is the high half of the counter.
     start_high = state[2] if state.size > 2 else key
     high = start_high + (low < state[1]).astype(np.uint64)
     words = philox_4x32([*_halves(low), *_halves(high)], key)
@@ -117,14 +118,14 @@ def philox_bits(state: Array, shape: Sequence[int], dtype: np.dtype[Any]) -> tup
 
 
 def unsigned(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The unsigned type of the same width as `dtype`."""
+    """Return the unsigned type of the same width as `dtype`."""
     return np.dtype(f"u{dtype.itemsize}")
 
 
 def rng_bit_generator(
     state: Array, algorithm: str, shape: Sequence[int], dtype: np.dtype[Any]
 ) -> tuple[Array, Array]:
-    """New state and random bits; `rng_default` is Philox, as on XLA's CPU backend."""
+    """Return the new state and random bits; `rng_default` is Philox, as on XLA's CPU backend."""
     with np.errstate(over="ignore"):
         if algorithm == "rng_three_fry":
             return threefry_bits(state, shape, dtype)
@@ -132,7 +133,7 @@ def rng_bit_generator(
 
 
 def rng_uniform(low: Array, high: Array, shape: Sequence[int]) -> Array:
-    """Uniform numbers in [low, high); HLO leaves the stream open, so here it is a fixed one."""
+    """Return uniform values in [low, high) from a fixed stream (HLO does not define the stream)."""
     generator = np.random.Generator(np.random.Philox(0))
     if np.asarray(low).dtype.kind in "iu":
         return generator.integers(int(low), int(high), tuple(shape)).astype(low.dtype)
@@ -142,7 +143,7 @@ def rng_uniform(low: Array, high: Array, shape: Sequence[int]) -> Array:
 
 
 def rng_normal(mean: Array, deviation: Array, shape: Sequence[int]) -> Array:
-    """Normal numbers of this mean and deviation, from a fixed stream."""
+    """Return normal values with this mean and deviation from a fixed stream."""
     generator = np.random.Generator(np.random.Philox(0))
     unit = generator.standard_normal(tuple(shape))
     return np.asarray(np.float64(mean) + unit * np.float64(deviation)).astype(mean.dtype)

@@ -1,4 +1,4 @@
-"""The function that a reduction combines values with, applied to whole arrays at once."""
+"""Represent the combiner of a reduction, applied to whole arrays at once."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,11 +21,11 @@ _UFUNCS: dict[str, np.ufunc] = {
 
 @dataclass(frozen=True)
 class Reducer:
-    """A combiner of n accumulated and n new values.
+    """Combines n accumulated values with n new values.
 
-    `kind` is the opcode when the combiner is that one operation ("add", "maximum" ...), "second"
-    when it returns the new value, else None. `function` takes 2n arrays (accumulated, then new)
-    and returns n arrays; it works elementwise on arrays of any equal shape.
+    `kind` is the opcode if the combiner is a single op ("add", "maximum" ...), "second" if it
+    returns the new value, else None. `function` takes 2n arrays (accumulated, then new) and returns
+    n arrays; it works elementwise on arrays of any equal shape.
     """
 
     function: Callable[..., tuple[Array, ...]]
@@ -33,18 +33,18 @@ class Reducer:
 
     @property
     def ufunc(self) -> np.ufunc | None:
-        """numpy's function of this kind, if it has one."""
+        """Return numpy's function of this kind, or None if it has none."""
         return _UFUNCS.get(self.kind) if self.kind is not None else None
 
     def apply(self, left: Sequence[Array], right: Sequence[Array]) -> tuple[Array, ...]:
-        """Left combined with right, elementwise."""
+        """Combine left with right elementwise."""
         results = self.function(*left, *right)
         shape = np.broadcast_shapes(left[0].shape, right[0].shape)
         return tuple(np.broadcast_to(result, shape) for result in results)
 
 
 def identity(kind: str | None, dtype: np.dtype[Any]) -> Array | None:
-    """The value that `kind` leaves others unchanged by, in `dtype`; None if it has none."""
+    """Return the identity element of `kind` in `dtype`, or None if it has none."""
     if kind in ("add", "or", "xor"):
         return np.zeros((), dtype)
     if kind == "multiply":

@@ -1,4 +1,4 @@
-"""reduce over dimensions, with one or several operands."""
+"""Reduce one or several operands over dimensions."""
 
 from collections.abc import Sequence
 
@@ -14,10 +14,10 @@ def reduce(
     dimensions: Sequence[int],
     reducer: Reducer,
 ) -> tuple[Array, ...]:
-    """`inputs` combined over `dimensions`, starting from `init_values`.
+    """Reduce `inputs` over `dimensions`, starting from `init_values`.
 
-    A single known operation on bf16 or f16 accumulates in f32, as XLA's CPU backend does. Other
-    combiners are applied to neighbours pairwise, in order, so they need only be associative.
+    Single-op combiners on bf16 or f16 accumulate in f32, as in XLA's CPU backend. Other combiners
+    are applied pairwise to neighbours, in order, so they need only be associative.
     """
     if len(inputs) == 1 and reducer.ufunc is not None:
         return (_reduce_known(inputs[0], init_values[0], dimensions, reducer.ufunc),)
@@ -34,12 +34,12 @@ def _reduce_known(x: Array, init_value: Array, dimensions: Sequence[int], ufunc:
     wide = accumulator(x.dtype)
     values = cast(x, wide)
     axes = tuple(dimensions)
-    # An empty extent has no value for maximum and minimum: the start value is the result.
+    # maximum and minimum of no elements have no value, so the result is the initial value.
     if any(x.shape[i] == 0 for i in axes):
         kept = [n for i, n in enumerate(x.shape) if i not in set(axes)]
         return np.broadcast_to(init_value, kept)
-    # Sums of f32 go through f64: numpy adds rows one by one, XLA in vectors, so the plain f32 sum
-    # of many rows would be further from the truth than either needs to be.
+    # Sum f32 in f64. numpy adds rows one by one and XLA adds vectors, so an f32 sum of many rows
+    # would be less accurate than either.
     through = np.dtype(np.float64) if ufunc is np.add and wide == np.float32 else wide
     total = (
         cast(np.asarray(ufunc.reduce(values, axis=axes, dtype=through)), wide) if axes else values
@@ -48,7 +48,7 @@ def _reduce_known(x: Array, init_value: Array, dimensions: Sequence[int], ufunc:
 
 
 def combine_rows(rows: Sequence[Array], reducer: Reducer) -> list[Array]:
-    """All rows (first dimension, at least one) combined in order, as a balanced tree."""
+    """Combine all rows (first dimension, at least one) in order, as a balanced tree."""
     current = list(rows)
     while (count := current[0].shape[0]) > 1:
         even = count - count % 2

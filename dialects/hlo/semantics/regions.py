@@ -1,4 +1,4 @@
-"""Regions on scalars (reducers, comparators, map) as functions on whole arrays."""
+"""Turn regions of scalars (reducers, comparators, map) into functions on whole arrays."""
 
 from collections.abc import Callable
 
@@ -15,7 +15,7 @@ from neuronir.dialects.hlo.semantics.registry import is_scalar, unsupported
 from neuronir.dialects.hlo.semantics.symbols import callee_of
 
 _SINGLE_OPS = frozenset(("add", "multiply", "maximum", "minimum", "and", "or", "xor"))
-# Elementwise by nature, or moving nothing when all shapes are scalars.
+# Elementwise ops, and ops that move nothing if all shapes are scalar.
 _POINTWISE = frozenset(
     [f"hlo.{name}" for name in ELEMENTWISE]
     + [
@@ -39,12 +39,12 @@ _NESTED = frozenset(("hlo.call", "hlo.composite", "hlo.fusion"))
 
 
 def only_block(region: Region) -> Block:
-    """The single block of a computation's region."""
+    """Return the single block of a computation's region."""
     return region.block
 
 
 def is_pointwise(block: Block) -> bool:
-    """Whether the block works on scalars by elementwise ops only."""
+    """Return whether the block computes on scalars with elementwise ops only."""
     if not all(is_scalar(arg.type) for arg in block.args):
         return False
     for op in block.ops:
@@ -60,7 +60,7 @@ def is_pointwise(block: Block) -> bool:
 
 
 def nested_blocks(op: Operation) -> list[Block]:
-    """The blocks that a call, fusion or composite runs."""
+    """Return the blocks that a call, fusion or composite runs."""
     if op.name == "hlo.call":
         callee: FuncOp = callee_of(op)
         return [callee.body.block]
@@ -68,14 +68,14 @@ def nested_blocks(op: Operation) -> list[Block]:
 
 
 def flatten(value: Value) -> list[Array]:
-    """The arrays of a (nested) tuple, depth first."""
+    """Return the arrays of a (nested) tuple, depth first."""
     if isinstance(value, tuple):
         return [leaf for part in value for leaf in flatten(part)]
     return [value]
 
 
 def array_function(block: Block) -> Callable[..., tuple[Array, ...]]:
-    """A computation on scalars as a function of arrays of one shape, applied elementwise."""
+    """Return a computation on scalars as an elementwise function of arrays of one shape."""
     if is_pointwise(block):
         pointwise = BlockPlan(block, pointwise=True)
 
@@ -101,7 +101,7 @@ def array_function(block: Block) -> Callable[..., tuple[Array, ...]]:
 
 
 def single_array_function(op: Operation, region: Region) -> Callable[..., Array]:
-    """`array_function` of a region that returns one value."""
+    """Return the `array_function` of a region that returns one value."""
     function = array_function(only_block(region))
 
     def run(*arrays: Array) -> Array:
@@ -114,15 +114,15 @@ def single_array_function(op: Operation, region: Region) -> Callable[..., Array]
 
 
 def reducer_of(region: Region) -> Reducer:
-    """The combiner that a region says, with its kind when it is one known operation."""
+    """Return the combiner of a region, with its kind if it is a single known op."""
     block = only_block(region)
     return Reducer(array_function(block), combiner_kind(block))
 
 
 def combiner_kind(block: Block) -> str | None:
-    """The opcode when a combiner of two scalars is that operation, "second" when it picks the new.
+    """Return the opcode of a combiner of two scalars if it is a single op.
 
-    None for any other computation.
+    The result is "second" if the combiner returns the new value, and None for other computations.
     """
     *body, terminator = list(block.ops)
     if len(block.args) != 2 or len(terminator.operands) != 1:

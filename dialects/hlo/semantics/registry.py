@@ -1,7 +1,7 @@
-"""Which function evaluates which op: binders by op name, and helpers to read an op's properties.
+"""Map ops to the functions that evaluate them, and read op properties.
 
-A binder reads an op's properties once and returns a function of the operands' values, so that an op
-inside a loop costs no attribute decoding when it runs again.
+A binder reads the properties of an op once and returns a function of the operand values, so that an
+op in a loop decodes its attributes only once.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ _BINDERS: dict[str, Binder] = {}
 
 
 def binder(*names: str) -> Callable[[Binder], Binder]:
-    """Registers a binder for the ops of these names ("hlo.dot")."""
+    """Register a binder for the ops of these names ("hlo.dot")."""
 
     def register(function: Binder) -> Binder:
         for name in names:
@@ -36,12 +36,12 @@ def binder(*names: str) -> Callable[[Binder], Binder]:
 
 
 def has_semantics(op: Operation) -> bool:
-    """Whether `op` can be evaluated (a custom call may still be refused for its target)."""
+    """Return whether `op` can be evaluated (a custom call can still be rejected for its target)."""
     return op.name in _BINDERS
 
 
 def bind(op: Operation) -> Bound:
-    """The function that computes `op`'s result from its operands' values."""
+    """Return the function that computes the result of `op` from its operand values."""
     function = _BINDERS.get(op.name)
     if function is None:
         raise unsupported(op, f"'{op.name}' has no reference semantics on one device")
@@ -49,7 +49,7 @@ def bind(op: Operation) -> Bound:
 
 
 def unsupported(op: Operation, reason: str) -> NeuronError:
-    """The error for an op that cannot be evaluated."""
+    """Return the error for an op that cannot be evaluated."""
     named = source_name(op)
     return NeuronError(
         "NIR_EVAL001",
@@ -60,13 +60,13 @@ def unsupported(op: Operation, reason: str) -> NeuronError:
 
 
 def index_list(op: Operation, name: str) -> tuple[int, ...]:
-    """An index list property; empty when the op has it not."""
+    """Return an index list property; empty if the op does not have it."""
     attribute = op.properties.get(name)
     return () if attribute is None else ints(attribute)
 
 
 def integer(op: Operation, name: str, default: int = 0) -> int:
-    """An integer (or boolean, or unit) property."""
+    """Return an integer (or boolean, or unit) property."""
     attribute = op.properties.get(name)
     if attribute is None:
         return default
@@ -74,7 +74,7 @@ def integer(op: Operation, name: str, default: int = 0) -> int:
 
 
 def flag(op: Operation, name: str, default: bool = False) -> bool:
-    """A boolean property."""
+    """Return a boolean property."""
     attribute = op.properties.get(name)
     if attribute is None:
         return default
@@ -84,27 +84,27 @@ def flag(op: Operation, name: str, default: bool = False) -> bool:
 
 
 def text(op: Operation, name: str, default: str = "") -> str:
-    """A string property."""
+    """Return a string property."""
     attribute = op.properties.get(name)
     return attribute.data if isinstance(attribute, StringAttr) else default
 
 
 def is_scalar(type_: Attribute) -> bool:
-    """Whether the type is a tensor of rank 0."""
+    """Return whether the type is a tensor of rank 0."""
     return isinstance(type_, TensorType) and extents(type_) == ()
 
 
 def moves_scalar(op: Operation) -> bool:
-    """Whether `op` takes one scalar and gives one: moving it does nothing, in batches too."""
+    """Return whether `op` maps one scalar to one scalar, so that moving it does nothing."""
     return is_scalar(op.results[0].type) and all(is_scalar(v.type) for v in op.operands)
 
 
 def shape_and_dtype(type_: Attribute) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    """The shape and numpy type of a tensor type."""
+    """Return the shape and numpy type of a tensor type."""
     assert isinstance(type_, TensorType), type_
     return extents(type_), np_dtype(type_.element_type)
 
 
 def result_of(op: Operation) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    """The declared shape and numpy type of the single (tensor) result of `op`."""
+    """Return the declared shape and numpy type of the single (tensor) result of `op`."""
     return shape_and_dtype(op.results[0].type)

@@ -1,4 +1,4 @@
-"""sort by any comparator, and top-k."""
+"""Sort with any comparator, and compute top-k."""
 
 from collections.abc import Callable, Sequence
 
@@ -7,12 +7,12 @@ import numpy as np
 from neuronir.dialects.hlo.semantics.numeric import Array, is_complex, is_float
 from neuronir.dialects.hlo.semantics.special import total_order_key
 
-# less(l0, r0, l1, r1 ...) -> pred, elementwise on arrays of equal shape.
+# less(l0, r0, l1, r1 ...) -> pred, elementwise on arrays of equal shape
 Comparator = Callable[..., Array]
 
 
 def sort(operands: Sequence[Array], dimension: int, less: Comparator) -> tuple[Array, ...]:
-    """`operands` permuted together along `dimension` into the comparator's order (stable)."""
+    """Sort `operands` together along `dimension` by the comparator (stable)."""
     rows = [np.moveaxis(x, dimension, -1) for x in operands]
     shape = rows[0].shape
     size = shape[-1]
@@ -27,10 +27,11 @@ def sort(operands: Sequence[Array], dimension: int, less: Comparator) -> tuple[A
 
 
 def _merge_order(rows: Sequence[Array], less: Comparator) -> Array:
-    """The stable order of each row, by merging sorted runs of 1, 2, 4 ... elements.
+    """Return the stable order of each row by merging sorted runs of 1, 2, 4, ... elements.
 
-    An element's place after a merge is its place in its own run plus the number of elements of the
-    other run that come before it, found by binary search; every step is one comparison of arrays.
+    The position of an element after a merge is its position in its own run plus the number of
+    elements of the other run that precede it, found by binary search. Each step is one comparison
+    of arrays.
     """
     count, size = rows[0].shape
     order = np.broadcast_to(np.arange(size, dtype=np.intp), (count, size))
@@ -72,22 +73,23 @@ def _compare(less: Comparator, left: Sequence[Array], right: Sequence[Array]) ->
 
 
 def ascending_key(x: Array) -> Array:
-    """Integers (or the values themselves) whose numeric order is the order of sorting `x`.
+    """Return integers (or the values themselves) whose numeric order is the sort order of `x`.
 
-    Floats go by IEEE total order, so that a positive NaN is the largest.
+    Floats are ordered by IEEE totalOrder, so a positive NaN is the largest.
     """
     return total_order_key(x) if is_float(x.dtype) else x
 
 
 def order_by_keys(keys: Sequence[Array], dimension: int) -> Array:
-    """The stable ascending order along `dimension`, first key most significant."""
+    """Return the stable ascending order along `dimension`, most significant key first."""
     return np.lexsort(tuple(reversed(keys)), axis=dimension)
 
 
 def top_k(x: Array, k: int, *, largest: bool = True) -> tuple[Array, Array]:
-    """The `k` largest (or smallest) of the last dimension in order, and their s32 indices.
+    """Return the `k` largest (or smallest) values of the last dimension, and their s32 indices.
 
-    Equal values come in order of index; floats go by IEEE total order, as on XLA's CPU backend.
+    Equal values are ordered by index. Floats are ordered by IEEE totalOrder, as on XLA's CPU
+    backend.
     """
     if is_complex(x.dtype):
         raise TypeError("top-k of complex numbers has no order")

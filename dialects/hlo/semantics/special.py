@@ -1,4 +1,4 @@
-"""Functions that numpy has not: erf, rounding away from zero, total order, complex forms."""
+"""Compute functions that numpy lacks: erf, rounding away from zero, total order, complex forms."""
 
 import math
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from neuronir.dialects.hlo.semantics.numeric import Array, is_complex, is_float, signed_of, widen
 
-# Nodes for erf in single precision: erf is expanded around the nearest multiple of 1/64.
+# Nodes of erf in single precision: erf is expanded around the nearest multiple of 1/64.
 _STEP = 1.0 / 64.0
 _LAST_NODE = 4 * 64
 _NODES = np.arange(_LAST_NODE + 1, dtype=np.float64) * _STEP
@@ -16,10 +16,10 @@ _libm_erf = np.frompyfunc(math.erf, 1, 1)
 
 
 def erf(x: Array) -> Array:
-    """The error function; f64 as libm gives it, f32 correct to within one unit in the last place.
+    """Compute the error function; f64 as libm does, f32 to within one unit in the last place.
 
     With d the distance to the node c, |d| <= 1/128, the Taylor terms after the fourth are below
-    2e-11, far under the rounding of f32; |x| >= 4 rounds to 1.
+    2e-11, far below the rounding of f32; |x| >= 4 rounds to 1.
     """
     if x.dtype == np.float64:
         return np.asarray(_libm_erf(x)).astype(np.float64)
@@ -36,14 +36,14 @@ def erf(x: Array) -> Array:
 
 
 def round_half_away(x: Array) -> Array:
-    """Nearest integer, halves away from zero."""
+    """Round to the nearest integer, halves away from zero."""
     whole = np.trunc(x)
     up = np.abs(x - whole) >= 0.5
     return np.copysign(np.where(up, np.abs(whole) + np.ones((), x.dtype), np.abs(whole)), x)
 
 
 def sign(x: Array) -> Array:
-    """-1, 0 or 1; zeros and NaN stay as they are; a complex number over its magnitude."""
+    """Return -1, 0 or 1; zeros and NaN stay; a complex value is divided by its magnitude."""
     if is_complex(x.dtype):
         magnitude = np.abs(x)
         safe = np.where(magnitude == 0, np.ones((), magnitude.dtype), magnitude)
@@ -55,18 +55,18 @@ def sign(x: Array) -> Array:
 
 
 def rsqrt(x: Array) -> Array:
-    """1 / sqrt(x)."""
+    """Compute 1 / sqrt(x)."""
     return np.asarray(np.ones((), x.dtype) / np.sqrt(x))
 
 
 def logistic(x: Array) -> Array:
-    """1 / (1 + exp(-x))."""
+    """Compute 1 / (1 + exp(-x))."""
     one = np.ones((), x.dtype)
     return np.asarray(one / (one + np.exp(-x)))
 
 
 def atan2(y: Array, x: Array) -> Array:
-    """The angle of (x, y); for complex arguments -i log((x + iy) / sqrt(x^2 + y^2))."""
+    """Return the angle of (x, y); for complex operands -i log((x + iy) / sqrt(x^2 + y^2))."""
     if is_complex(y.dtype):
         unit = (x + 1j * y) / np.sqrt(x * x + y * y)
         return np.asarray(-1j * np.log(unit)).astype(y.dtype)
@@ -74,7 +74,7 @@ def atan2(y: Array, x: Array) -> Array:
 
 
 def total_order_key(x: Array) -> Array:
-    """Signed integers in IEEE totalOrder of the floats: -NaN < -inf < -0 < 0 < inf < NaN."""
+    """Return signed integers in IEEE totalOrder of the floats: -NaN < -inf < -0 < 0 < inf < NaN."""
     if not is_float(x.dtype):
         return x
     bits = np.asarray(x).view(signed_of(x.dtype))
@@ -82,7 +82,7 @@ def total_order_key(x: Array) -> Array:
 
 
 def compare(x: Array, y: Array, direction: str, order: str | None = None) -> Array:
-    """pred of `x direction y`; `order` TOTALORDER compares floats by IEEE totalOrder."""
+    """Return pred of `x direction y`; `order` TOTALORDER compares floats by IEEE totalOrder."""
     if order == "TOTALORDER":
         x, y = total_order_key(x), total_order_key(y)
     else:

@@ -1,4 +1,4 @@
-"""Fourier transforms."""
+"""Compute Fourier transforms."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from neuronir.dialects.hlo.semantics.numeric import Array
 
 
 def fft(x: Array, kind: str, lengths: Sequence[int]) -> Array:
-    """FFT, IFFT, RFFT or IRFFT over the last len(lengths) dimensions, computed in f64."""
+    """Compute FFT, IFFT, RFFT or IRFFT over the last len(lengths) dimensions, in f64."""
     axes = tuple(range(-len(lengths), 0))
     single = x.dtype in (np.dtype(np.float32), np.dtype(np.complex64))
     complex_type = np.dtype(np.complex64 if single else np.complex128)

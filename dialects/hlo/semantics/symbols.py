@@ -1,4 +1,4 @@
-"""Which function a call runs."""
+"""Find the function that a call runs."""
 
 from xdsl.dialects.builtin import SymbolRefAttr
 from xdsl.dialects.func import FuncOp
@@ -9,7 +9,7 @@ from neuronir.dialects.hlo.semantics.registry import unsupported
 
 
 def callee_of(op: Operation) -> FuncOp:
-    """The function named by the `callee` property of a call."""
+    """Return the function named by the `callee` property of a call."""
     name = op.properties["callee"]
     assert isinstance(name, SymbolRefAttr)
     function = SymbolTable.lookup_symbol(op, name)

@@ -1,4 +1,4 @@
-"""reduce-window and select-and-scatter."""
+"""Compute reduce-window and select-and-scatter."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class PoolWindow:
     padding: tuple[tuple[int, int], ...]
 
     def padded(self, x: Array, value: Array) -> Array:
-        """`x` with `value` in the holes of the base dilation and in the padding."""
+        """Put `value` in the holes of the base dilation and in the padding of `x`."""
         return pad(
             x,
             value,
@@ -39,11 +39,11 @@ def reduce_window(
     window: PoolWindow,
     reducer: Reducer,
 ) -> tuple[Array, ...]:
-    """Each window combined, starting from `init_values`; padding takes no part.
+    """Reduce each window, starting from `init_values`; padding is ignored.
 
-    Windows are built along one dimension after the other, each by doubling: 2k neighbours from two
-    results over k. That keeps the order of the elements, so the combiner need only be associative
-    (and commutative if the window has several dimensions, as HLO demands).
+    Windows are reduced one dimension at a time by doubling: two results over k neighbours give one
+    over 2k. This keeps the order of the elements, so the combiner need only be associative. If the
+    window has several dimensions it must also be commutative, as HLO requires.
     """
     if len(inputs) == 1 and reducer.ufunc is not None:
         neutral = identity(reducer.kind, inputs[0].dtype)
@@ -84,7 +84,7 @@ _Combine = Callable[[Sequence[Array], Sequence[Array]], list[Array]]
 
 
 def _all_windows(values: list[Array], window: PoolWindow, combine: _Combine) -> list[Array]:
-    """Padded `values` combined over every window position."""
+    """Reduce padded `values` over every window position."""
     for axis, size in enumerate(window.dimensions):
         dilation, stride = window.window_dilations[axis], window.strides[axis]
         length = values[0].shape[axis]
@@ -92,7 +92,7 @@ def _all_windows(values: list[Array], window: PoolWindow, combine: _Combine) -> 
         if count == 0 or size == 1:
             values = [_cut(x, axis, 0, count, stride) for x in values]
         elif size <= 4:
-            # Few taps: only the wanted positions.
+            # With few taps, compute only the required positions.
             total = [_cut(x, axis, 0, count, stride) for x in values]
             for tap in range(1, size):
                 total = combine(
@@ -116,7 +116,7 @@ def _cut(x: Array, axis: int, start: int, count: int, stride: int) -> Array:
 def _double(
     values: list[Array], axis: int, size: int, dilation: int, combine: _Combine
 ) -> list[Array]:
-    """Every window of `size` taps along `axis`, stride 1, in log2(size) steps."""
+    """Reduce every window of `size` taps along `axis`, with stride 1, in log2(size) steps."""
     done: list[Array] | None = None
     covered = 0
     power, span = values, 1
@@ -151,10 +151,10 @@ def select_and_scatter(
     select: Callable[[Array, Array], Array],
     reducer: Reducer,
 ) -> Array:
-    """Each source value combined into the element that `select` picks from its window.
+    """Combine each source value into the element of its window that `select` picks.
 
-    `select(chosen, candidate)` false means that the candidate replaces the chosen element; padding
-    is never chosen.
+    If `select(chosen, candidate)` is false, the candidate replaces the chosen element. Padding is
+    never chosen.
     """
     places = np.arange(operand.size, dtype=np.int64).reshape(operand.shape)
     padded = window.padded(operand, np.zeros((), operand.dtype))

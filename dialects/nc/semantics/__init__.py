@@ -1,4 +1,4 @@
-"""What each nc instruction computes, in numpy on tiles; `kernel_of` is the one entry."""
+"""Define the numpy semantics of nc instructions on tiles; `kernel_of` is the entry point."""
 
 from neuronir.dialects.nc.semantics.dispatch import kernel_of
 from neuronir.dialects.nc.semantics.kernel import Kernel, SemanticError, Tile, Tiles, Warn

@@ -1,4 +1,4 @@
-"""The functions of the scalar engine, exact in fp32, and their documented input ranges."""
+"""Compute the functions of the scalar engine, exact in fp32, and check documented input ranges."""
 
 from collections.abc import Callable
 from typing import Any
@@ -25,7 +25,7 @@ RANGES: dict[Activation, tuple[float, float]] = {
 
 
 def outside(func: Activation, x: F32) -> int:
-    """How many arguments lie outside the documented range of `func`."""
+    """Count the arguments outside the documented range of `func`."""
     bounds = RANGES.get(func)
     if bounds is None:
         return 0

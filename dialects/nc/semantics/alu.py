@@ -1,4 +1,4 @@
-"""The operators of the vector engines: in fp32, in 32-bit integers (POOL), and on bits."""
+"""Compute the operators of the vector engines: in fp32, in 32-bit integers (POOL), or on bits."""
 
 from collections.abc import Callable, Sequence
 from enum import Enum
@@ -16,7 +16,7 @@ Binary = Callable[[Any, Any], Any]
 
 
 class Domain(Enum):
-    """What an instruction computes in."""
+    """The domain in which an instruction computes."""
 
     FLOAT = "fp32"
     SIGNED = "int32"
@@ -39,10 +39,10 @@ UNARY = frozenset({AluOp.BITWISE_NOT, AluOp.RSQRT, AluOp.BYPASS})
 
 
 def domain_of(ops: Sequence[AluOp], engine: Engine, dtypes: Sequence[DType]) -> Domain:
-    """What `ops` on operands of `dtypes` are computed in on `engine`.
+    """Return the domain of `ops` on operands of `dtypes` on `engine`.
 
-    Bit operators work on the bits of equally wide operands. POOL computes exactly in 32-bit
-    integers where all operands are integers; everything else is fp32.
+    Bit operators work on the bits of operands of equal width. POOL computes exactly in 32-bit
+    integers if all operands are integers. Everything else is computed in fp32.
     """
     used = [op for op in ops if op != AluOp.BYPASS]
     bit_ops = [op for op in used if op in BITVEC]
@@ -60,7 +60,7 @@ def domain_of(ops: Sequence[AluOp], engine: Engine, dtypes: Sequence[DType]) -> 
 
 
 def load(tile: Tile, dtype: DType, domain: Domain) -> Array:
-    """A tile in the type that `domain` computes in."""
+    """Convert a tile to the type of `domain`."""
     if domain == Domain.FLOAT:
         return to_f32(tile, dtype)
     if domain == Domain.BITS:
@@ -70,7 +70,7 @@ def load(tile: Tile, dtype: DType, domain: Domain) -> Array:
 
 
 def immediate(value: float, domain: Domain, width: int) -> Any:
-    """An immediate in the type that `domain` computes in; `width` is the bytes of an element."""
+    """Convert an immediate to the type of `domain`; `width` is the bytes of an element."""
     if domain == Domain.FLOAT:
         return np.float32(value)
     whole = int(value)
@@ -82,7 +82,7 @@ def immediate(value: float, domain: Domain, width: int) -> Any:
 
 
 def operator(op: AluOp, domain: Domain) -> Binary:
-    """The numpy function of `op`; unary operators ignore their second argument."""
+    """Return the numpy function of `op`; unary operators ignore their second argument."""
     if domain == Domain.FLOAT:
         return _FLOAT[op]
     if domain == Domain.BITS:
@@ -125,7 +125,7 @@ _SHARED: dict[AluOp, Binary] = {
 
 
 def rsqrt(a: Array) -> Array:
-    """1 / sqrt(a) of fp32, rounded once."""
+    """Compute 1 / sqrt(a) in fp32, rounded once."""
     return (1.0 / np.sqrt(a.astype(np.float64))).astype(np.float32)
 
 
@@ -140,7 +140,7 @@ _FLOAT: dict[AluOp, Binary] = {
 
 
 def _quotient(a: Any, b: Any) -> Any:
-    """Integer division that drops the fraction; x / 0 is all ones, as in XLA."""
+    """Divide integers and truncate; x / 0 is all ones, as in XLA."""
     a64, b64 = np.asarray(a).astype(np.int64), np.asarray(b).astype(np.int64)
     safe = np.where(b64 == 0, 1, b64)
     q = np.where(b64 == 0, -1, np.sign(a64) * np.sign(safe) * (np.abs(a64) // np.abs(safe)))
@@ -148,14 +148,16 @@ def _quotient(a: Any, b: Any) -> Any:
 
 
 def _remainder(a: Any, b: Any) -> Any:
-    """Integer remainder with the sign of the dividend; x mod 0 is x, as in XLA."""
+    """Return the integer remainder with the sign of the dividend; x mod 0 is x, as in XLA."""
     a64, b64 = np.asarray(a).astype(np.int64), np.asarray(b).astype(np.int64)
     r = np.where(b64 == 0, a64, np.fmod(a64, np.where(b64 == 0, 1, b64)))
     return r.astype(np.asarray(a).dtype)
 
 
 def _power(a: Any, b: Any) -> Any:
-    """Integer power modulo 2^32; a negative exponent gives 0 but for the bases 1 and -1."""
+    """Return the integer power modulo 2^32; a negative exponent gives 0 except for bases 1 and
+    -1.
+    """
     base = np.asarray(a)
     exponent = np.broadcast_to(np.asarray(b).astype(np.int64), np.broadcast(base, b).shape)
     wide = np.broadcast_to(base.astype(np.int64), exponent.shape)
@@ -211,7 +213,7 @@ _BITS: dict[AluOp, Binary] = {
 
 
 def reduce_last(values: Array, op: AluOp, domain: Domain) -> Array:
-    """Reduce the last axis of `values` by `op`, from the first element to the last."""
+    """Reduce the last axis of `values` with `op`, from the first element to the last."""
     ufunc = _REDUCERS.get(op)
     if domain != Domain.BITS and op in (AluOp.LOGICAL_AND, AluOp.LOGICAL_OR, AluOp.LOGICAL_XOR):
         logical = {

@@ -1,10 +1,10 @@
-"""Conversions between the data types of tiles.
+"""Convert between the data types of tiles.
 
-Floating-point results are rounded to the nearest, ties to even, and overflow to infinity. A
-conversion from floating point to an integer drops the fraction, saturates at the ends of the type
-and makes NaN 0 (assumed: not public; XLA converts the same way). Integers of up to 32 bits keep
-their low bits when they become narrower integers; where arithmetic is done in fp32 they are first
-rounded to fp32. 64-bit integers go through int64 bit-exactly when nothing is computed.
+Floating-point results are rounded to nearest, ties to even, and overflow to infinity. A conversion
+from floating point to an integer truncates, saturates at the limits of the type, and converts NaN
+to 0 (assumed: not public; XLA converts the same way). Integers of up to 32 bits keep their low bits
+in a conversion to narrower integers. Before fp32 arithmetic they are rounded to fp32. 64-bit
+integers are copied bit-exactly if nothing is computed.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,9 @@ _FULL = (DType.F32, DType.F32R)
 
 
 def to_f32(tile: Tile, dtype: DType) -> F32:
-    """The values in fp32: exact for floating types and small integers (tf32 is rounded to it)."""
+    """Return the values in fp32: exact for floating types and small integers (tf32 is rounded to
+    it).
+    """
     if dtype in _FULL:
         return tile
     if dtype == DType.TF32:
@@ -34,7 +36,7 @@ def to_f32(tile: Tile, dtype: DType) -> F32:
 
 
 def round_tf32(values: F32) -> F32:
-    """fp32 rounded to 10 bits of mantissa, ties to even; NaN and infinities stay."""
+    """Round fp32 to 10 bits of mantissa, ties to even; NaN and infinities stay."""
     bits = np.ascontiguousarray(values).view(np.uint32)
     rounded = (bits + (np.uint32(0xFFF) + ((bits >> np.uint32(13)) & np.uint32(1)))) & np.uint32(
         0xFFFFE000
@@ -44,12 +46,12 @@ def round_tf32(values: F32) -> F32:
 
 
 def store(dst: Tile, dtype: DType, values: Tile) -> None:
-    """Write results of a computation (fp32, int32 or uint32) into `dst`, converted."""
+    """Convert results of a computation (fp32, int32 or uint32) and write them to `dst`."""
     dst[...] = converted(same_shape(values, dst), dtype)
 
 
 def converted(values: Tile, dtype: DType) -> Tile:
-    """`values` (fp32, or an integer type) as the numpy type of `dtype`."""
+    """Convert `values` (fp32, or an integer type) to the numpy type of `dtype`."""
     random = perturbation()
     if dtype in _FULL:
         result = values.astype(np.float32, copy=False)
@@ -76,7 +78,7 @@ def _float_to_int(values: Tile, target: np.dtype[Any]) -> Tile:
     out = np.trunc(np.clip(wide, low, high))
     if target.itemsize < 8:
         return out.astype(target)
-    # float(2**63 - 1) is 2**63, which is out of range: put the ends in as integers.
+    # float(2**63 - 1) is 2**63, which is out of range: insert the limits as integers.
     inside = (out > low) & (out < high)
     result = np.where(inside, out, 0.0).astype(target)
     result[out >= high] = info.max
@@ -88,7 +90,7 @@ _RAW: dict[int, type[np.unsignedinteger]] = {1: np.uint8, 2: np.uint16, 4: np.ui
 
 
 def raw(tile: Tile) -> Tile:
-    """The bits of each element as an unsigned integer (a view)."""
+    """Return the bits of each element as an unsigned integer (a view)."""
     return tile.view(_RAW[tile.dtype.itemsize])
 
 
@@ -96,7 +98,7 @@ Copy = Callable[[Tile, Tile], None]
 
 
 def copier(src: DType, dst: DType) -> Copy:
-    """`copy(dst tile, src tile)`: bit exact where the types are equal, else a conversion."""
+    """Return `copy(dst tile, src tile)`: bit-exact if the types are equal, else a conversion."""
     same = src == dst or (src in _FULL and dst in _FULL)
     integers = not src.is_float and not dst.is_float
 

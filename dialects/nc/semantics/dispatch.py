@@ -1,4 +1,4 @@
-"""From an instruction to its kernel."""
+"""Map an instruction to its kernel."""
 
 from collections.abc import Callable
 
@@ -45,9 +45,9 @@ _MAKERS: dict[str, Maker] = {
 
 
 def kernel_of(instruction: Instruction, warn: Warn, generation: int = 2) -> Kernel:
-    """What `instruction` computes on tiles, on a NeuronCore of `generation`.
+    """Return the kernel that computes `instruction` on a NeuronCore of `generation`.
 
-    All that does not depend on data is checked here. Kernels run under numpy.errstate of the
+    All checks that do not depend on data are made here. Kernels run under the numpy.errstate of the
     caller: infinities and NaN are values, not errors. Raises SemanticError.
     """
     maker = _MAKERS.get(instruction.opcode)

@@ -1,4 +1,4 @@
-"""Elementwise instructions of the scalar and vector engines."""
+"""Compute elementwise instructions of the scalar and vector engines."""
 
 from collections.abc import Callable
 from typing import Any
@@ -38,7 +38,7 @@ from neuronir.dialects.nc.semantics.operands import (
 
 
 def activation(instruction: Instruction, warn: Warn, generation: int) -> Kernel:
-    """func(src * scale + bias) in fp32, and optionally the sum of the results."""
+    """Compute func(src * scale + bias) in fp32, and optionally the sum of the results."""
     dst, total = present(instruction.dst[0], "dst"), instruction.dst[1]
     src_ap = present(instruction.src[0], "src")
     scale_ap, bias_ap = instruction.src[1], instruction.src[2]
@@ -73,7 +73,7 @@ def activation(instruction: Instruction, warn: Warn, generation: int) -> Kernel:
 
 
 def tensor_tensor(instruction: Instruction, warn: Warn, generation: int) -> Kernel:
-    """lhs op rhs."""
+    """Compute lhs op rhs."""
     dst = present(instruction.dst[0], "dst")
     lhs, rhs = present(instruction.src[0], "lhs"), present(instruction.src[1], "rhs")
     equal_extent(dst, lhs, "lhs")
@@ -105,7 +105,7 @@ Scalar = Callable[[Tile | None, Tile], Any]
 
 
 def _scalar(ap: AccessPattern | None, value: float, domain: Domain, width: int) -> Scalar:
-    """How to get the second operand of an op with a scalar: a [P,1] operand or an immediate."""
+    """Return a reader for the second operand of an op with a scalar: [P,1] or an immediate."""
     if ap is None:
         constant = immediate(value, domain, width)
         return lambda tile, like: constant
@@ -123,12 +123,12 @@ def _domain(
     bits = [dst] if any(op in BITVEC for op in ops) else []
     domain = domain_of(ops, instruction.engine, dtypes(*operands, *bits))
     if domain in (Domain.SIGNED, Domain.UNSIGNED) and any(v != int(v) for v in immediates):
-        return Domain.FLOAT  # a fraction makes it arithmetic on fp32
+        return Domain.FLOAT  # a fraction makes the arithmetic fp32
     return domain
 
 
 def tensor_scalar(instruction: Instruction, warn: Warn, generation: int) -> Kernel:
-    """(src op0 a) op1 b, with a and b constant in a partition."""
+    """Compute (src op0 a) op1 b, with a and b constant in a partition."""
     dst, src_ap = present(instruction.dst[0], "dst"), present(instruction.src[0], "src")
     equal_extent(dst, src_ap, "src")
     aps = (instruction.src[1], instruction.src[2])
@@ -158,7 +158,7 @@ def tensor_scalar(instruction: Instruction, warn: Warn, generation: int) -> Kern
 
 
 def scalar_tensor_tensor(instruction: Instruction, warn: Warn, generation: int) -> Kernel:
-    """(src op0 a) op1 tensor, a constant in a partition."""
+    """Compute (src op0 a) op1 tensor, with a constant in a partition."""
     dst, src_ap = present(instruction.dst[0], "dst"), present(instruction.src[0], "src")
     scalar_ap, tensor_ap = instruction.src[1], present(instruction.src[2], "tensor")
     equal_extent(dst, src_ap, "src")
@@ -184,7 +184,7 @@ def scalar_tensor_tensor(instruction: Instruction, warn: Warn, generation: int) 
 
 
 def tensor_copy(instruction: Instruction, warn: Warn, generation: int) -> Kernel:
-    """dst = src."""
+    """Copy src to dst."""
     dst, src_ap = present(instruction.dst[0], "dst"), present(instruction.src[0], "src")
     equal_extent(dst, src_ap, "src")
     copy = copier(src_ap.dtype, dst.dtype)
@@ -196,7 +196,7 @@ def tensor_copy(instruction: Instruction, warn: Warn, generation: int) -> Kernel
 
 
 def copy_predicated(instruction: Instruction, warn: Warn, generation: int) -> Kernel:
-    """dst = src where the predicate holds; the other elements of dst stay."""
+    """Copy src to dst where the predicate holds; other elements of dst stay."""
     dst = present(instruction.dst[0], "dst")
     predicate, src_ap = present(instruction.src[0], "predicate"), present(instruction.src[1], "src")
     equal_extent(dst, predicate, "predicate")
@@ -216,7 +216,7 @@ def copy_predicated(instruction: Instruction, warn: Warn, generation: int) -> Ke
 
 
 def memset(instruction: Instruction, warn: Warn, generation: int) -> Kernel:
-    """dst = an immediate; integers exactly."""
+    """Fill dst with an immediate; integers exactly."""
     dst = present(instruction.dst[0], "dst")
     value = number(instruction, "value")
     wide = value == int(value) if np.isfinite(value) else False
@@ -234,7 +234,7 @@ def memset(instruction: Instruction, warn: Warn, generation: int) -> Kernel:
 
 
 def reciprocal(instruction: Instruction, warn: Warn, generation: int) -> Kernel:
-    """1 / src, correctly rounded in fp32."""
+    """Compute 1 / src, correctly rounded in fp32."""
     dst, src_ap = present(instruction.dst[0], "dst"), present(instruction.src[0], "src")
     equal_extent(dst, src_ap, "src")
     one = np.float32(1)

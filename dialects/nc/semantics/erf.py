@@ -1,4 +1,4 @@
-"""The error function in fp64, by the rational approximations of W. J. Cody (1969)."""
+"""Compute the error function in fp64 with the rational approximations of W. J. Cody (1969)."""
 
 from typing import Any
 
@@ -71,7 +71,7 @@ def _horner(coefficients: tuple[float, ...], x: F64) -> F64:
 
 
 def erf(x: NDArray[Any]) -> F64:
-    """erf of each element."""
+    """Compute erf of each element."""
     values = np.asarray(x, np.float64)
     small = np.abs(values) <= 0.46875
     if small.all():
@@ -82,7 +82,7 @@ def erf(x: NDArray[Any]) -> F64:
 
 
 def erfc(x: NDArray[Any]) -> F64:
-    """1 - erf of each element, without cancellation for large arguments."""
+    """Compute 1 - erf of each element, without cancellation for large arguments."""
     values = np.asarray(x, np.float64)
     tail = _far(np.abs(values))
     out = np.where(values < 0, 2.0 - tail, tail)
@@ -97,7 +97,7 @@ def _near(x: F64) -> F64:
 
 
 def _far(y: F64) -> F64:
-    """erfc(y) for y above 0.46875 (what it gives below is not used)."""
+    """Compute erfc(y) for y above 0.46875 (other results are not used)."""
     middle = np.clip(y, 0.46875, 4.0)
     result = _horner(_C, middle) / _horner(_D, middle)
     far = y > 4.0

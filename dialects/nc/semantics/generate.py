@@ -1,4 +1,6 @@
-"""Instructions that make data from indices: iota, selection, local gather, random bits."""
+"""Compute instructions that generate data from indices: iota, selection, local gather, random
+bits.
+"""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +14,9 @@ from neuronir.dialects.nc.semantics.operands import alu, equal_extent, number, p
 
 
 def _affine(instruction: Instruction, ap: AccessPattern) -> NDArray[np.int32]:
-    """base + p * channel_multiplier + sum(step_k * i_k) over the shape of `ap`, modulo 2^32."""
+    """Return base + p * channel_multiplier + sum(step_k * i_k) over the shape of `ap`, modulo
+    2^32.
+    """
     params = instruction.params
     shape = (ap.partitions, *(size for _, size in ap.free))
     steps = [int(params.get(f"step{k}", 0)) for k in range(len(ap.free))]
@@ -25,7 +29,7 @@ def _affine(instruction: Instruction, ap: AccessPattern) -> NDArray[np.int32]:
 
 
 def iota(instruction: Instruction, warn: Warn, generation: int) -> Kernel:
-    """An affine function of partition and element, in int32."""
+    """Compute an affine function of partition and element, in int32."""
     dst = present(instruction.dst[0], "dst")
     values = _affine(instruction, dst)
 
@@ -41,7 +45,7 @@ _COMPARES = frozenset(
 
 
 def affine_select(instruction: Instruction, warn: Warn, generation: int) -> Kernel:
-    """src where an affine function of the place compares with 0, else `fill`."""
+    """Copy src where an affine function of the position compares with 0; elsewhere write `fill`."""
     dst, src_ap = present(instruction.dst[0], "dst"), present(instruction.src[0], "src")
     equal_extent(dst, src_ap, "src")
     op = alu(instruction, "op")
@@ -62,7 +66,7 @@ def affine_select(instruction: Instruction, warn: Warn, generation: int) -> Kern
 
 
 def local_gather(instruction: Instruction, warn: Warn, generation: int) -> Kernel:
-    """dst[p, i] = src[p, indices[p, i]]."""
+    """Compute dst[p, i] = src[p, indices[p, i]]."""
     dst, src_ap = present(instruction.dst[0], "dst"), present(instruction.src[0], "src")
     indices = present(instruction.src[1], "indices")
     equal_extent(dst, indices, "indices")
@@ -87,9 +91,10 @@ def local_gather(instruction: Instruction, warn: Warn, generation: int) -> Kerne
 
 
 def rng(instruction: Instruction, warn: Warn, generation: int) -> Kernel:
-    """Random bits: a counter hashed with the seed (the algorithm of the hardware is not public).
+    """Generate random bits: a counter hashed with the seed (the hardware's algorithm is not
+    public).
 
-    Each run of the instruction goes on where the last one of this kernel stopped.
+    Each run of the instruction continues the sequence of the previous run.
     """
     dst = present(instruction.dst[0], "dst")
     if instruction.engine != Engine.DVE or dst.dtype.is_float:

@@ -1,4 +1,4 @@
-"""The form of a kernel: a function that reads source tiles and fills destination tiles."""
+"""Define kernels: functions that read source tiles and fill destination tiles."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,23 +19,23 @@ Warn = Callable[[str, int], None]
 
 
 class SemanticError(Exception):
-    """An instruction that no NeuronCore can run, or whose data make it fail; says why."""
+    """Raised for an instruction that no NeuronCore can run, or that fails on its data."""
 
 
 def need(tile: Tile | None, role: str) -> Tile:
-    """The tile of an operand that must be there."""
+    """Return the tile of a required operand."""
     if tile is None:
         raise SemanticError(f"operand '{role}' is absent")
     return tile
 
 
 def rows(tile: Tile) -> Tile:
-    """`tile` as [partitions, elements]; a copy where its dims do not merge."""
+    """Return `tile` as [partitions, elements]; a copy if its dims do not merge."""
     return tile.reshape(tile.shape[0], -1)
 
 
 def column(tile: Tile, like: Tile) -> Tile:
-    """A [partitions, 1] operand shaped to broadcast over `like`."""
+    """Reshape a [partitions, 1] operand to broadcast over `like`."""
     if tile.size != tile.shape[0]:
         raise SemanticError(
             f"a per-partition scalar must have 1 element a partition, not {tile.size}"
@@ -49,7 +49,7 @@ def column(tile: Tile, like: Tile) -> Tile:
 
 
 def same_shape(tile: Tile, like: Tile) -> Tile:
-    """`tile` in the shape of `like`, element for element in order."""
+    """Reshape `tile` to the shape of `like`, keeping the order of the elements."""
     if tile.shape == like.shape:
         return tile
     if tile.shape[0] != like.shape[0] or tile.size != like.size:

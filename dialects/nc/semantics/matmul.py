@@ -1,4 +1,4 @@
-"""The tensor engine: matrix products and transposes."""
+"""Compute matrix products and transposes of the tensor engine."""
 
 import numpy as np
 
@@ -11,7 +11,9 @@ from neuronir.dialects.nc.semantics.rounding import perturbation
 
 
 def matmul(instruction: Instruction, warn: Warn, generation: int) -> Kernel:
-    """Products of 16-bit operands are exact in fp32; sums are fp32 (their order is numpy's)."""
+    """Multiply; products of 16-bit operands are exact in fp32, and sums are fp32 in numpy's
+    order.
+    """
     dst = present(instruction.dst[0], "dst")
     stationary = present(instruction.src[0], "stationary")
     moving = present(instruction.src[1], "moving")
@@ -48,8 +50,11 @@ def matmul(instruction: Instruction, warn: Warn, generation: int) -> Kernel:
 
 
 def transpose(instruction: Instruction, warn: Warn, generation: int) -> Kernel:
-    """A product with the identity: up to generation 2 a NaN or infinity times its zeros makes
-    the other results of its row NaN (docs/hardware.md section 3.1)."""
+    """Multiply by the identity.
+
+    Up to generation 2, an infinity or NaN times the zeros of the identity makes the other results
+    of its row NaN (docs/hardware.md section 3.1).
+    """
     dst = present(instruction.dst[0], "dst")
     src_ap = present(instruction.src[0], "src")
     _transposed(dst, src_ap)
@@ -70,7 +75,7 @@ def transpose(instruction: Instruction, warn: Warn, generation: int) -> Kernel:
 
 
 def transpose_dve(instruction: Instruction, warn: Warn, generation: int) -> Kernel:
-    """Each block of 32 partitions by 32 elements, bit exact where the types are equal."""
+    """Transpose each block of 32 partitions by 32 elements, bit-exact if the types are equal."""
     dst = present(instruction.dst[0], "dst")
     src_ap = present(instruction.src[0], "src")
     if src_ap.partitions > 32 or src_ap.elements > 32:

@@ -1,4 +1,4 @@
-"""What kernels ask of an instruction's operands before it runs."""
+"""Check the operands of an instruction before a kernel runs."""
 
 from neuronir.dialects.nc.enums import AluOp, DType
 from neuronir.dialects.nc.instruction import AccessPattern, Instruction
@@ -6,14 +6,14 @@ from neuronir.dialects.nc.semantics.kernel import SemanticError
 
 
 def present(ap: AccessPattern | None, role: str) -> AccessPattern:
-    """The access pattern of an operand that must be there."""
+    """Return the access pattern of a required operand."""
     if ap is None:
         raise SemanticError(f"operand '{role}' is absent")
     return ap
 
 
 def alu(instruction: Instruction, name: str, default: AluOp | None = None) -> AluOp:
-    """The operator that a parameter names."""
+    """Return the operator that a parameter names."""
     if name not in instruction.params:
         if default is None:
             raise SemanticError(f"parameter '{name}' is absent")
@@ -22,22 +22,22 @@ def alu(instruction: Instruction, name: str, default: AluOp | None = None) -> Al
 
 
 def number(instruction: Instruction, name: str, default: float = 0.0) -> float:
-    """An immediate."""
+    """Return an immediate."""
     return float(instruction.params.get(name, default))
 
 
 def flag(instruction: Instruction, name: str) -> bool:
-    """A switch, off where absent."""
+    """Return a flag; False if absent."""
     return bool(instruction.params.get(name, 0))
 
 
 def dtypes(*aps: AccessPattern | None) -> list[DType]:
-    """The data types of the operands that are there."""
+    """Return the data types of the operands that are present."""
     return [ap.dtype for ap in aps if ap is not None]
 
 
 def equal_extent(a: AccessPattern, b: AccessPattern, role: str) -> None:
-    """Raise where two operands do not cover as many partitions and elements."""
+    """Raise if two operands differ in partitions or elements."""
     if a.partitions != b.partitions or a.elements != b.elements:
         raise SemanticError(
             f"operand '{role}' is {b.partitions} x {b.elements}, expected "

@@ -1,4 +1,4 @@
-"""Reductions, scans, statistics and searches of the vector engine."""
+"""Compute reductions, scans, statistics and searches of the vector engine."""
 
 import numpy as np
 
@@ -63,7 +63,7 @@ def tensor_reduce(instruction: Instruction, warn: Warn, generation: int) -> Kern
 
 
 def tensor_tensor_scan(instruction: Instruction, warn: Warn, generation: int) -> Kernel:
-    """A recurrence along the free elements of each partition, in fp32."""
+    """Compute a recurrence along the free elements of each partition, in fp32."""
     dst = present(instruction.dst[0], "dst")
     aps = [present(instruction.src[i], f"data{i}") for i in range(2)]
     for i, ap in enumerate(aps):
@@ -94,7 +94,7 @@ def tensor_tensor_scan(instruction: Instruction, warn: Warn, generation: int) ->
 
 
 def bn_stats(instruction: Instruction, warn: Warn, generation: int) -> Kernel:
-    """(count, mean, variance * count) of the even, then of the odd elements."""
+    """Compute (count, mean, variance * count) of the even, then of the odd elements."""
     dst, src_ap = present(instruction.dst[0], "dst"), present(instruction.src[0], "src")
     if dst.partitions != src_ap.partitions or dst.elements != 6:
         raise SemanticError(f"bn_stats gives {src_ap.partitions} x 6 results, dst has others")
@@ -117,7 +117,7 @@ def bn_stats(instruction: Instruction, warn: Warn, generation: int) -> Kernel:
 
 
 def bn_aggr(instruction: Instruction, warn: Warn, generation: int) -> Kernel:
-    """Mean and (population) variance of groups given as (count, mean, variance * count)."""
+    """Compute mean and (population) variance of groups given as (count, mean, variance * count)."""
     dst, src_ap = present(instruction.dst[0], "dst"), present(instruction.src[0], "src")
     if src_ap.elements % 3 or dst.elements != 2 or dst.partitions != src_ap.partitions:
         raise SemanticError("bn_aggr takes triples and gives 2 results a partition")
@@ -136,7 +136,7 @@ def bn_aggr(instruction: Instruction, warn: Warn, generation: int) -> Kernel:
 
 
 def max8(instruction: Instruction, warn: Warn, generation: int) -> Kernel:
-    """The 8 largest values, falling; NaN counts as larger than anything."""
+    """Find the 8 largest values in descending order; NaN is larger than any value."""
     dst, src_ap = present(instruction.dst[0], "dst"), present(instruction.src[0], "src")
     if dst.elements != 8 or dst.partitions != src_ap.partitions or src_ap.elements < 8:
         raise SemanticError("max8 takes 8 or more elements and gives 8 a partition")
@@ -151,8 +151,10 @@ def max8(instruction: Instruction, warn: Warn, generation: int) -> Kernel:
 
 
 def find_index8(instruction: Instruction, warn: Warn, generation: int) -> Kernel:
-    """The first index of each of 8 values; where the 8 hold a value several times, the first,
-    second and later of them name its first, second and later place."""
+    """Find the first index of each of 8 values.
+
+    If the 8 values contain a value several times, the k-th of them gets its k-th occurrence.
+    """
     dst, src_ap = present(instruction.dst[0], "dst"), present(instruction.src[0], "src")
     values_ap = present(instruction.src[1], "values")
     _eight(values_ap.elements, dst.elements)
@@ -170,7 +172,7 @@ def find_index8(instruction: Instruction, warn: Warn, generation: int) -> Kernel
 
 
 def match_replace8(instruction: Instruction, warn: Warn, generation: int) -> Kernel:
-    """src with one match of each of 8 values replaced; equal values replace successive matches."""
+    """Replace one match of each of 8 values; equal values replace successive matches."""
     dst, src_ap = present(instruction.dst[0], "dst"), present(instruction.src[0], "src")
     values_ap = present(instruction.src[1], "values")
     equal_extent(dst, src_ap, "src")
@@ -205,7 +207,7 @@ def _first_matches(
 ) -> tuple[
     np.ndarray[tuple[int, ...], np.dtype[np.bool_]], np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 ]:
-    """For each of 8 values whether and where it is found, never one place twice."""
+    """Find the position of each of 8 values, if any; no position is returned twice."""
     left = np.ones(data.shape, bool)
     found = np.zeros((data.shape[0], 8), bool)
     index = np.zeros((data.shape[0], 8), np.int64)
@@ -219,7 +221,7 @@ def _first_matches(
 
 
 def partition_all_reduce(instruction: Instruction, warn: Warn, generation: int) -> Kernel:
-    """The reduction over partitions, given to every partition of dst."""
+    """Reduce over partitions and write the result to every partition of dst."""
     dst, src_ap = present(instruction.dst[0], "dst"), present(instruction.src[0], "src")
     if dst.elements != src_ap.elements:
         raise SemanticError(f"dst has {dst.elements} elements a partition, src {src_ap.elements}")

@@ -1,4 +1,4 @@
-"""DMA transfers: copies with conversion or accumulation, row gathers and scatters."""
+"""Compute DMA transfers: copies with conversion or accumulation, row gathers and scatters."""
 
 from collections.abc import Callable
 from typing import Any
@@ -22,7 +22,7 @@ _ACCUMULATORS: dict[AluOp, np.ufunc] = {
 
 
 def _combiner(op: AluOp, src: DType, dst: DType) -> Combine:
-    """How `dst` changes by `src`: a copy, or an accumulation in fp32."""
+    """Return how `dst` is updated with `src`: a copy, or an accumulation in fp32."""
     if op == AluOp.BYPASS:
         return copier(src, dst)
     if op not in _ACCUMULATORS:
@@ -37,7 +37,7 @@ def _combiner(op: AluOp, src: DType, dst: DType) -> Combine:
 
 
 def dma(instruction: Instruction, warn: Warn, generation: int) -> Kernel:
-    """Elements of src in order to elements of dst in order, whatever their shapes."""
+    """Copy elements of src in order to elements of dst in order, whatever their shapes."""
     dst, src_ap = present(instruction.dst[0], "dst"), present(instruction.src[0], "src")
     if dst.elements * dst.partitions != src_ap.elements * src_ap.partitions:
         raise SemanticError(
@@ -53,12 +53,12 @@ def dma(instruction: Instruction, warn: Warn, generation: int) -> Kernel:
 
 
 def row_numbers(indices: Tile) -> NDArray[np.int64]:
-    """The indices of a gather or scatter, one a partition."""
+    """Return the indices of a gather or scatter, one for each partition."""
     return indices.reshape(-1).astype(np.int64)
 
 
 def dma_gather(instruction: Instruction, warn: Warn, generation: int) -> Kernel:
-    """`src[0]` is the whole table [rows, *free]; row p of dst is its row indices[p]."""
+    """Gather rows: `src[0]` is the table [rows, *free]; row p of dst is row indices[p] of it."""
     dst, src_ap = present(instruction.dst[0], "dst"), present(instruction.src[0], "src")
     _indices(instruction, dst.partitions)
     if dst.elements != src_ap.elements * src_ap.partitions:
@@ -80,7 +80,10 @@ def dma_gather(instruction: Instruction, warn: Warn, generation: int) -> Kernel:
 
 
 def dma_scatter(instruction: Instruction, warn: Warn, generation: int) -> Kernel:
-    """`dst[0]` is the whole table [rows, *free]; row indices[p] takes row p of src, p rising."""
+    """Scatter rows:
+
+    `dst[0]` is the table [rows, *free]; row indices[p] gets row p of src, p ascending.
+    """
     dst, src_ap = present(instruction.dst[0], "dst"), present(instruction.src[0], "src")
     _indices(instruction, src_ap.partitions)
     if src_ap.elements != dst.elements * dst.partitions:

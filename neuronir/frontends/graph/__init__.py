@@ -1,10 +1,11 @@
-"""Building hlo graphs for the importers: what ONNX and TensorFlow operators have in common.
+"""Build hlo graphs for the importers: functions that ONNX and TensorFlow operators share.
 
-Each module holds one family of functions on `BlockBuilder`: `broadcasting`, `padding`,
+Each module has one family of functions on a `BlockBuilder`: `broadcasting`, `padding`,
 `reductions`, `linear`, `convolution`, `pooling`, `resizing`, `indexing`, `normalization`,
-`activations`, `control_flow`, and `module` makes the module around them. They take and give SSA
-values of tensor type with static shapes; result types follow from the hlo dialect's shape rules.
-A wrong argument is a NeuronError without a location: the importer adds the node's name.
+`activations`, `control_flow`, and `module`, which creates the module. The functions take and return
+SSA values of tensor type with static shapes; the shape rules of the hlo dialect determine the
+result types. An invalid argument raises a NeuronError without a location, and the importer adds the
+node's name.
 """
 
 from neuronir.frontends.graph.block import BlockBuilder

@@ -1,4 +1,4 @@
-"""A builder that appends to a block, and knows the values that follow from constants."""
+"""Append ops to a block, and evaluate values that follow from constants."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,17 +14,20 @@ from neuronir.passes.hlo.support.build import OP_CLASSES, Builder
 from neuronir.passes.hlo.support.evaluate import known_value
 
 LARGEST_KNOWN = 1 << 16
-"""Values of more elements than this are not evaluated while a graph is built."""
+"""Values with more elements than this are not evaluated while a graph is built."""
 
 
 def refuse(message: str, help: str | None = None) -> NoReturn:
-    """An operator that cannot be imported as it is given (NIR_IMP001)."""
+    """Raised for an operator that cannot be imported with its operands or attributes
+    (NIR_IMP001).
+    """
     raise NeuronError("NIR_IMP001", message, help=help)
 
 
 class NeedsValue(NeuronError):
-    """A value has to be known at compile time and depends on `inputs` of the graph (NIR_IMP002):
-    shapes follow from it."""
+    """Raised if a value must be known at compile time but depends on `inputs` of the graph
+    (NIR_IMP002).
+    """
 
     def __init__(self, what: str, inputs: Sequence[str]) -> None:
         self.inputs = tuple(inputs)
@@ -38,11 +41,11 @@ class NeedsValue(NeuronError):
 
 
 class BlockBuilder(Builder):
-    """Appends ops to a block, with the location and metadata that are current.
+    """Append ops to a block, with the current location and metadata.
 
-    Shapes in a graph are often computed by the graph itself: `known` gives the array of any value
-    that follows from constants, evaluated by the reference semantics when it is asked for. The ops
-    that computed it stay behind unused (`erase_unused` removes them).
+    A graph often computes shapes itself. `known` returns the array of any value that follows from
+    constants, evaluated on demand with the reference semantics. The ops that computed it stay in
+    the block; `erase_unused` removes them.
     """
 
     def __init__(self, block: Block, parent: "BlockBuilder | None" = None) -> None:
@@ -61,7 +64,7 @@ class BlockBuilder(Builder):
 
     @contextmanager
     def at(self, location: LocationAttr, metadata: DictionaryAttr | None = None) -> Iterator[None]:
-        """Give what is built inside this location and metadata."""
+        """Use this location and metadata for the ops built in the context."""
         before = self.location, self.metadata
         self.location, self.metadata = location, metadata
         try:
@@ -70,33 +73,37 @@ class BlockBuilder(Builder):
             self.location, self.metadata = before
 
     def known(self, value: SSAValue) -> Array | None:
-        """The array of a value that follows from constants, else None; do not write to it."""
+        """Return the array of a value that follows from constants, else None; do not write to
+        it.
+        """
         return known_value(value, self._known, LARGEST_KNOWN)
 
     def need_known(self, value: SSAValue, what: str) -> Array:
-        """The array of a value that has to follow from constants; NeedsValue if it depends on
-        data, because then shapes do."""
+        """Return the array of a value that must follow from constants.
+
+        Raises NeedsValue if the value depends on data, because then shapes would too.
+        """
         array = self.known(value)
         if array is None:
             raise NeedsValue(what, _sources(value))
         return array
 
     def known_ints(self, value: SSAValue, what: str) -> tuple[int, ...]:
-        """The integers of a value of rank 0 or 1 that has to be known."""
+        """Return the integers of a value of rank 0 or 1 that must be known."""
         return tuple(int(n) for n in self.need_known(value, what).reshape(-1))
 
     def region(self, types: Sequence[Attribute]) -> "BlockBuilder":
-        """A builder for the block of a new region with these argument types."""
+        """Return a builder for the block of a new region with these argument types."""
         return BlockBuilder(Block(arg_types=types), self)
 
     def finish(self, value: SSAValue) -> Region:
-        """End the block with hlo.return of a value; the region that holds it."""
+        """Terminate the block with hlo.return of a value, and return its region."""
         self.block.add_op(OP_CLASSES["hlo.return"].create(operands=[value]))
         return Region(self.block)
 
 
 def _sources(value: SSAValue) -> list[str]:
-    """Names of the block arguments that a value depends on, in the order of the arguments."""
+    """Return the names of the block arguments on which a value depends, in argument order."""
     found: dict[int, str] = {}
     seen: set[SSAValue] = set()
     stack = [value]
@@ -115,9 +122,9 @@ def _sources(value: SSAValue) -> list[str]:
 
 
 def erase_unused(block: Block) -> int:
-    """Remove the ops of a block, and of the blocks in it, whose results nobody reads; how many.
+    """Erase ops without users in a block and its regions, and return their number.
 
-    hlo ops that an importer builds have no effects.
+    hlo ops that an importer builds have no side effects.
     """
     count = 0
     for op in reversed(tuple(block.ops)):

@@ -1,4 +1,4 @@
-"""Operands of different shapes: numpy's rules, which ONNX and TensorFlow share."""
+"""Broadcast operands of different shapes with numpy's rules, as ONNX and TensorFlow do."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from neuronir.passes.hlo.support.values import element, shape
 
 
 def broadcast_shape(*shapes: Sequence[int]) -> tuple[int, ...]:
-    """The shape that all shapes broadcast to, aligned at their last dimension (NIR_IMP003)."""
+    """Return the common shape of all shapes, aligned at the last dimension (NIR_IMP003)."""
     rank = max((len(s) for s in shapes), default=0)
     result = [1] * rank
     for dims in shapes:
@@ -24,7 +24,7 @@ def broadcast_shape(*shapes: Sequence[int]) -> tuple[int, ...]:
 
 
 def broadcast_to(b: BlockBuilder, value: SSAValue, dims: Sequence[int]) -> SSAValue:
-    """The value repeated to a shape; its dimensions are aligned at the last, ones are stretched."""
+    """Broadcast a value to a shape, aligned at the last dimension; dimensions of size 1 expand."""
     own, dims = shape(value), tuple(dims)
     if own == dims:
         return value
@@ -37,18 +37,18 @@ def broadcast_to(b: BlockBuilder, value: SSAValue, dims: Sequence[int]) -> SSAVa
 
 
 def along(b: BlockBuilder, value: SSAValue, dims: Sequence[int], *places: int) -> SSAValue:
-    """The value spread over a shape, its dimension i at place `places[i]` (biases, scales)."""
+    """Broadcast a value to a shape, mapping its dimension i to `places[i]` (biases, scales)."""
     return b.broadcast(value, dims, places)
 
 
 def together(b: BlockBuilder, *values: SSAValue) -> list[SSAValue]:
-    """All values broadcast to their common shape."""
+    """Broadcast all values to their common shape."""
     dims = broadcast_shape(*(shape(v) for v in values))
     return [broadcast_to(b, v, dims) for v in values]
 
 
 def need_one_type(*values: SSAValue) -> Attribute:
-    """The element type that all values have (NIR_IMP004)."""
+    """Return the element type that all values share (NIR_IMP004)."""
     if not values:
         refuse("it has no inputs")
     first = element(values[0])
@@ -61,13 +61,13 @@ def need_one_type(*values: SSAValue) -> Attribute:
 
 
 def binary(b: BlockBuilder, opcode: str, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
-    """A binary op of operands of one element type that broadcast together."""
+    """Build a binary op on operands of one element type, after broadcasting."""
     need_one_type(lhs, rhs)
     return b.binary(opcode, *together(b, lhs, rhs))
 
 
 def fold(b: BlockBuilder, opcode: str, values: Sequence[SSAValue]) -> SSAValue:
-    """A binary op between all values, from the first on."""
+    """Fold all values with a binary op, from the first on."""
     if not values:
         refuse("it has no inputs")
     result = values[0]
@@ -77,18 +77,18 @@ def fold(b: BlockBuilder, opcode: str, values: Sequence[SSAValue]) -> SSAValue:
 
 
 def compare(b: BlockBuilder, lhs: SSAValue, rhs: SSAValue, direction: str) -> SSAValue:
-    """A comparison (EQ NE LT LE GT GE) of operands that broadcast together."""
+    """Compare operands (EQ NE LT LE GT GE) after broadcasting."""
     need_one_type(lhs, rhs)
     lhs, rhs = together(b, lhs, rhs)
     return b.compare(lhs, rhs, direction)
 
 
 def select(b: BlockBuilder, pred: SSAValue, on_true: SSAValue, on_false: SSAValue) -> SSAValue:
-    """Elementwise choice; all three broadcast together."""
+    """Select elementwise after broadcasting all three operands."""
     need_one_type(on_true, on_false)
     return b.select(*together(b, pred, on_true, on_false))
 
 
 def as_pred(b: BlockBuilder, value: SSAValue) -> SSAValue:
-    """Whether each element is not zero."""
+    """Return whether each element is not zero."""
     return value if element(value) == i1 else b.compare_number(value, 0, "NE")

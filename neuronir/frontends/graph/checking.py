@@ -1,4 +1,4 @@
-"""Checking what a graph's nodes build, node by node, so that an error names the node."""
+"""Verify the ops that each graph node builds, so that an error names the node."""
 
 from math import prod
 
@@ -9,27 +9,26 @@ from neuronir.dialects.support.walking import walk
 from neuronir.frontends.graph.block import refuse
 
 LARGEST = 1 << 36
-"""Elements of a tensor: more than any machine's memory holds."""
+"""Largest number of elements of a tensor: more than the memory of any machine."""
 
 MALFORMED = (ArithmeticError, LookupError, TypeError, ValueError)
-"""What a malformed attribute or operand makes numpy or Python raise."""
+"""Exceptions that numpy or Python raises for a malformed attribute or operand."""
 
 
 def malformed(error: BaseException) -> str:
-    """One of MALFORMED as a sentence about a node."""
+    """Describe one of the MALFORMED exceptions as a sentence about a node."""
     text = f"{type(error).__name__} {' '.join(str(error).split())}".strip()
     return f"it is malformed ({text})"
 
 
 class Checker:
-    """Verifies the ops that were added to blocks since it last saw them."""
+    """Verifies the ops that were added to blocks since the last call."""
 
     def __init__(self) -> None:
         self._checked: dict[Block, Operation] = {}
 
     def check(self, block: Block) -> None:
-        """Verify the ops that were added to a block, those in their regions too; VerifyException
-        says what is wrong."""
+        """Verify the ops added to a block, including their regions; raises VerifyException."""
         last = self._checked.get(block)
         op = block.first_op if last is None else last.next_op
         while op is not None:

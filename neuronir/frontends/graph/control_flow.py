@@ -1,4 +1,4 @@
-"""Loops and branches, with the values that they read from outside."""
+"""Build loops and branches, with the outer values that they read."""
 
 from collections.abc import Callable, Sequence
 
@@ -10,11 +10,11 @@ from neuronir.passes.hlo.support.build import OP_CLASSES
 from neuronir.passes.hlo.support.values import shape
 
 Step = Callable[[BlockBuilder, list[SSAValue], list[SSAValue]], list[SSAValue]]
-"""Builds one region: from (builder, carried values, captured values) to the values it gives."""
+"""Build one region: map (builder, carried values, captured values) to the returned values."""
 
 
 def _split(b: BlockBuilder, captured: Sequence[SSAValue]) -> list[int]:
-    """The captured values that have to be carried; constants are repeated inside instead."""
+    """Captured values that must be carried; constants are rebuilt inside the region."""
     return [i for i, value in enumerate(captured) if not _is_constant(b, value)]
 
 
@@ -29,7 +29,7 @@ def _inside(
     carried: Sequence[int],
     values: Sequence[SSAValue],
 ) -> list[SSAValue]:
-    """The captured values as a region sees them."""
+    """Return the captured values as seen in a region."""
     found = dict(zip(carried, values, strict=True))
     result: list[SSAValue] = []
     for i, value in enumerate(captured):
@@ -51,8 +51,10 @@ def _inside(
 def rehearse(
     b: BlockBuilder, types: Sequence[Attribute], captured: Sequence[SSAValue]
 ) -> tuple[BlockBuilder, list[SSAValue], list[SSAValue]]:
-    """(builder, values of these types, captured values) to build a body only to look at it:
-    nothing of it stays."""
+    """Return (builder, values of these types, captured values) for a trial build of a body.
+
+    The ops of the trial build are discarded.
+    """
     scratch = b.region([*types, *(value.type for value in captured)])
     arguments: list[SSAValue] = list(scratch.block.args)
     carried = _split(b, captured)
@@ -68,8 +70,11 @@ def while_loop(
     condition: Step,
     body: Step,
 ) -> list[SSAValue]:
-    """hlo.while over a tuple of the state: `condition` gives one scalar predicate, `body` the next
-    state, of the same types; both also see the captured values, which do not change."""
+    """Build hlo.while over a tuple of the state.
+
+    `condition` returns a scalar predicate, `body` the next state with the same types. Both also see
+    the captured values, which do not change.
+    """
     carried = _split(b, captured)
     init = b.tuple([*state, *(captured[i] for i in carried)])
     regions = []
@@ -97,9 +102,11 @@ def conditional(
     captured: Sequence[SSAValue],
     branches: Sequence[Step],
 ) -> list[SSAValue]:
-    """hlo.conditional: a scalar predicate takes branch 0 where it holds and 1 where not, an i32
-    index the branch of that number (the last, if there is none). All branches give the same types.
-    A selector that is known builds the branch that is taken alone.
+    """Build hlo.conditional.
+
+    A scalar predicate selects branch 0 if it holds and 1 otherwise. An i32 index selects the branch
+    with that index, or the last branch if out of range. All branches return the same types. If the
+    selector is known, only the selected branch is built.
     """
     known = b.known(selector)
     if known is not None:
@@ -135,7 +142,7 @@ def counted_loop(
     captured: Sequence[SSAValue],
     body: Callable[[BlockBuilder, SSAValue, list[SSAValue], list[SSAValue]], list[SSAValue]],
 ) -> list[SSAValue]:
-    """A loop of a static number of rounds; `body` is given the round's number as an i32 scalar."""
+    """Build a loop with a static trip count; `body` gets the iteration number as an i32 scalar."""
     first = b.scalar(0, i32)
 
     def condition(
@@ -153,7 +160,7 @@ def counted_loop(
 
 
 def stacked(b: BlockBuilder, whole: SSAValue, index: SSAValue, part: SSAValue) -> SSAValue:
-    """A stack with its element number `index` (an i32 scalar) replaced: what loops put out."""
+    """Replace the element `index` (an i32 scalar) of a stack: the output of a loop iteration."""
     zero = b.scalar(0, i32)
     update = b.reshape(part, (1, *shape(part)))
     starts = [index, *[zero] * len(shape(part))]
@@ -161,7 +168,7 @@ def stacked(b: BlockBuilder, whole: SSAValue, index: SSAValue, part: SSAValue) -
 
 
 def unstacked(b: BlockBuilder, whole: SSAValue, index: SSAValue) -> SSAValue:
-    """Element number `index` (an i32 scalar) of a stack: what loops take in."""
+    """Return the element `index` (an i32 scalar) of a stack: the input of a loop iteration."""
     zero = b.scalar(0, i32)
     rest = shape(whole)[1:]
     starts = [index, *[zero] * len(rest)]

@@ -1,4 +1,4 @@
-"""Convolutions and transposed convolutions in any layout."""
+"""Build convolutions and transposed convolutions in any layout."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,8 +15,11 @@ Pairs = Sequence[tuple[int, int]]
 
 @dataclass(frozen=True)
 class Layout:
-    """Where a tensor of a convolution holds what: `first` and `second` are batch and feature of
-    an input or output, input and output feature of a kernel."""
+    """The dimensions of a tensor of a convolution.
+
+    `first` and `second` are the batch and feature dimensions of an input or output, and the input
+    and output feature dimensions of a kernel.
+    """
 
     first: int
     second: int
@@ -24,7 +27,7 @@ class Layout:
 
 
 def layout(text: str) -> Layout:
-    """The layout that letters spell: `NCHW`, `NHWC`, `OIHW`, `HWIO`, `NCDHW`, `NC0123` ...
+    """Return the layout spelled by letters: `NCHW`, `NHWC`, `OIHW`, `HWIO`, `NCDHW`, `NC0123`, ...
 
     N is the batch, C the features; I and O the input and output features of a kernel. All other
     letters are spatial dimensions, in their order.
@@ -35,13 +38,13 @@ def layout(text: str) -> Layout:
 
 
 def features_first(spatial: int) -> tuple[Layout, Layout]:
-    """The layouts NC... of tensors and OI... of kernels."""
+    """Return the layouts NC... of tensors and OI... of kernels."""
     dims = tuple(range(2, 2 + spatial))
     return Layout(0, 1, dims), Layout(1, 0, dims)
 
 
 def features_last(spatial: int) -> tuple[Layout, Layout]:
-    """The layouts N...C of tensors and ...IO of kernels."""
+    """Return the layouts N...C of tensors and ...IO of kernels."""
     return (
         Layout(0, spatial + 1, tuple(range(1, 1 + spatial))),
         Layout(spatial, spatial + 1, tuple(range(spatial))),
@@ -61,10 +64,10 @@ def convolution(
     groups: int = 1,
     flip: bool = False,
 ) -> SSAValue:
-    """hlo.convolution; the result has the layout of the input.
+    """Build hlo.convolution; the result has the layout of the input.
 
-    `layouts` are those of tensors and of the kernel, `dilations` spread the kernel,
-    `input_dilations` the input; `flip` reverses the kernel's spatial dimensions.
+    `layouts` are those of tensors and of the kernel. `dilations` dilate the kernel,
+    `input_dilations` the input. `flip` reverses the spatial dimensions of the kernel.
     """
     need_one_type(value, kernel)
     data, weights = layouts
@@ -107,12 +110,12 @@ def transposed_convolution(
     output_padding: Sequence[int],
     groups: int = 1,
 ) -> SSAValue:
-    """The gradient of a convolution with respect to its input: size (n - 1) * stride + output
-    padding + (k - 1) * dilation + 1 - low - high.
+    """Build the gradient of a convolution with respect to its input.
 
-    The kernel is that of the convolution: its "output features" (`second` of its layout) are
-    those of `value`, its "input features" those of the result. `padding` is the convolution's
-    and may be negative.
+    The result has size (n - 1) * stride + output padding + (k - 1) * dilation + 1 - low - high. The
+    kernel is that of the convolution: its output features (`second` of its layout) are the features
+    of `value`, its input features those of the result. `padding` is that of the convolution and may
+    be negative.
     """
     data, weights = layouts
     kernel = _swap_groups(b, kernel, weights, groups)
@@ -137,8 +140,10 @@ def transposed_convolution(
 
 
 def _swap_groups(b: BlockBuilder, kernel: SSAValue, weights: Layout, groups: int) -> SSAValue:
-    """Move the groups of a kernel from its output features to its input features: with them, the
-    features of one group of the transposed convolution lie together."""
+    """Move the groups of a kernel from its output features to its input features.
+
+    The features of one group of the transposed convolution are then contiguous.
+    """
     dims = list(shape(kernel))
     if groups == 1:
         return kernel

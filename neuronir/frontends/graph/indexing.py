@@ -1,4 +1,4 @@
-"""Reading and writing at indices: slices with any step, gathers, scatters, one-hot."""
+"""Build ops that read and write at indices: slices with any step, gathers, scatters, one-hot."""
 
 from collections.abc import Sequence
 
@@ -21,8 +21,11 @@ def strided_slice(
     limits: Sequence[int],
     steps: Sequence[int],
 ) -> SSAValue:
-    """start, start + step ... before limit in each dimension; a step may be negative, with
-    limit -1 to take the first element. Bounds are those of the dimension already."""
+    """Slice start, start + step, ... before limit in each dimension.
+
+    A step may be negative; limit -1 then includes the first element. Bounds must be within the
+    dimension.
+    """
     low, high, stride, backwards = [], [], [], []
     for d, (start, limit, step) in enumerate(zip(starts, limits, steps, strict=True)):
         count = max(0, -(-(limit - start) // step))
@@ -37,7 +40,7 @@ def strided_slice(
 
 
 def joined(b: BlockBuilder, values: Sequence[SSAValue], axis: int) -> SSAValue:
-    """Values one after the other along an axis, which may count from the end."""
+    """Concatenate values along an axis, which may be negative (counted from the end)."""
     need_one_type(*values)
     ranks = sorted({len(shape(value)) for value in values})
     if len(ranks) > 1:
@@ -46,7 +49,7 @@ def joined(b: BlockBuilder, values: Sequence[SSAValue], axis: int) -> SSAValue:
 
 
 def from_start(b: BlockBuilder, indices: SSAValue, size: int) -> SSAValue:
-    """Indices that count from the end where they are negative, as indices from the start."""
+    """Convert negative indices, which count from the end, to indices from the start."""
     known = b.known(indices)
     if is_unsigned(element(indices)) or (
         known is not None and bool((known.astype(np.int64) >= 0).all())
@@ -59,10 +62,10 @@ def from_start(b: BlockBuilder, indices: SSAValue, size: int) -> SSAValue:
 def take(
     b: BlockBuilder, value: SSAValue, indices: SSAValue, axis: int, batch: int = 0
 ) -> SSAValue:
-    """value[..., indices, ...] at an axis: its dimension is replaced by those of the indices.
+    """Gather value[..., indices, ...] at an axis, which the dimensions of the indices replace.
 
-    The first `batch` dimensions of both are walked together. Indices must lie in the dimension
-    (from the start): others are moved to its edge.
+    The first `batch` dimensions of both operands are batch dimensions. Indices count from the
+    start; an index out of range is clamped.
     """
     dims, places = shape(value), shape(indices)
     known = b.known(indices)
@@ -75,7 +78,8 @@ def take(
     before = list(range(batch, axis))
     after = range(axis + 1, len(dims))
     inner = len(places) - batch
-    # Result: batch, dimensions before the axis, those of the indices, dimensions after it.
+    # Result: batch, dimensions before the axis, dimensions of the indices, dimensions after the
+    # axis.
     offsets = [d for d in before] + [d - 1 + inner for d in after]
     sizes = list(dims)
     for d in (*range(batch), axis):
@@ -96,7 +100,7 @@ def take(
 def _run(
     known: "np.ndarray[tuple[int, ...], np.dtype[np.generic]]", size: int
 ) -> tuple[int, int] | None:
-    """(start, count) of known indices that count up by one within the dimension."""
+    """Return (start, count) of known indices that increase by one within the dimension."""
     if known.size == 0:
         return None
     start = int(known[0])
@@ -108,8 +112,10 @@ def _run(
 
 
 def gather_elements(b: BlockBuilder, value: SSAValue, indices: SSAValue, axis: int) -> SSAValue:
-    """result[i, j ...] = value[i, j, indices[i, j ...] at the axis]; the other dimensions of the
-    indices are at most the value's."""
+    """Compute result[i, j ...] = value[i, j, indices[i, j ...] at the axis].
+
+    The other dimensions of the indices are at most those of the value.
+    """
     dims, places = shape(value), shape(indices)
     limits = [n if d == axis else places[d] for d, n in enumerate(dims)]
     value = b.slice(value, [0] * len(dims), limits)
@@ -128,15 +134,17 @@ def gather_elements(b: BlockBuilder, value: SSAValue, indices: SSAValue, axis: i
 
 
 def need_depth(places: Sequence[int], dims: int) -> int:
-    """The length of the index vectors in the last dimension, at most `dims`."""
+    """Return the length of the index vectors in the last dimension, at most `dims`."""
     if not places or places[-1] > dims:
         refuse(f"indices of shape {list(places)} do not fit {dims} dimensions")
     return places[-1]
 
 
 def gather_nd(b: BlockBuilder, value: SSAValue, indices: SSAValue, batch: int = 0) -> SSAValue:
-    """The slices of value at the index vectors in the last dimension of indices; the first `batch`
-    dimensions of both are walked together."""
+    """Gather the slices of value at the index vectors in the last dimension of indices.
+
+    The first `batch` dimensions of both operands are batch dimensions.
+    """
     dims, places = shape(value), shape(indices)
     if not 0 <= batch < min(len(dims), len(places)):
         refuse(f"{batch} dimensions cannot be walked together")
@@ -157,11 +165,11 @@ def gather_nd(b: BlockBuilder, value: SSAValue, indices: SSAValue, batch: int = 
 
 
 COMBINE = {"add": "add", "mul": "multiply", "max": "maximum", "min": "minimum"}
-"""Names of what a scatter may do with the old element, and the opcodes."""
+"""Names of scatter combiners, with their opcodes."""
 
 
 def _combiner(combine: str | None, element_type: Attribute) -> Region:
-    """The region of a scatter: overwrite (None), or an opcode."""
+    """Build the region of a scatter: overwrite (None) or combine with an opcode."""
     if combine is not None:
         return binary_region(combine, element_type)
     scalar = tensor((), element_type)
@@ -178,8 +186,10 @@ def scatter_elements(
     axis: int,
     combine: str | None = None,
 ) -> SSAValue:
-    """value with updates[i, j ...] at [i, j, indices[i, j ...] at the axis], combined by an opcode
-    or put in its place; of several for one place the last in row-major order wins."""
+    """Scatter updates[i, j ...] to [i, j, indices[i, j ...] at the axis] of value.
+
+    The opcode combines; without one, the last update in row-major order overwrites the element.
+    """
     places = shape(indices)
     full = [
         indices if d == axis else b.iota(places, d, element(indices)) for d in range(len(places))
@@ -195,8 +205,10 @@ def scatter_nd(
     updates: SSAValue,
     combine: str | None = None,
 ) -> SSAValue:
-    """value with slices `updates` at the index vectors in the last dimension of indices; updates
-    that do not lie inside are dropped."""
+    """Scatter slices `updates` at the index vectors in the last dimension of indices.
+
+    Updates that are not entirely in range are dropped.
+    """
     places = shape(indices)
     depth = need_depth(places, len(shape(value)))
     outer = len(places) - 1
@@ -219,8 +231,10 @@ def one_hot(
     on: SSAValue,
     off: SSAValue,
 ) -> SSAValue:
-    """A new dimension of size depth at `axis`: `on` (a scalar) at the index, `off` elsewhere; an
-    index outside gives `off` alone."""
+    """Insert a dimension of size depth at `axis` that holds `on` at the index and `off` elsewhere.
+
+    `on` and `off` are scalars. An index out of range gives only `off`.
+    """
     places = shape(indices)
     dims = (*places[:axis], depth, *places[axis:])
     spread = along(b, indices, dims, *(d for d in range(len(dims)) if d != axis))
@@ -229,8 +243,10 @@ def one_hot(
 
 
 def triangle(b: BlockBuilder, dims: Sequence[int], offset: int, *, upper: bool) -> SSAValue:
-    """Predicates of a shape that hold on and above (or below) the diagonal of the last two
-    dimensions, moved right by `offset`."""
+    """Build a mask of the elements on and above (or below) the diagonal of the last two dimensions.
+
+    `offset` moves the diagonal to the right.
+    """
     rows, columns = dims[-2:]
     row = b.binary_number("add", b.iota((rows, columns), 0, i32), offset)
     column = b.iota((rows, columns), 1, i32)
@@ -240,11 +256,11 @@ def triangle(b: BlockBuilder, dims: Sequence[int], offset: int, *, upper: bool) 
 def dynamic_slice(
     b: BlockBuilder, value: SSAValue, starts: Sequence[SSAValue], sizes: Sequence[int]
 ) -> SSAValue:
-    """A block of static size at scalar offsets known at run time, moved to lie inside."""
+    """Take a block of static size at runtime scalar offsets, clamped so that it fits."""
     return b.op("dynamic_slice", [value, *starts], slice_sizes=sizes)
 
 
 def need_indices(value: SSAValue) -> None:
-    """Indices must be integers (NIR_IMP001)."""
+    """Check that indices are integers (NIR_IMP001)."""
     if element(value) == i1 or not is_integer(element(value)):
         refuse(f"indices must be integers, are {element(value)}")

@@ -1,4 +1,4 @@
-"""Products of matrices: numpy's matmul, dots by dimension, einsum."""
+"""Build products of matrices: numpy's matmul, dots by dimension, einsum."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ def dot(
     contracting: tuple[Sequence[int], Sequence[int]],
     batch: tuple[Sequence[int], Sequence[int]] = ((), ()),
 ) -> SSAValue:
-    """hlo.dot: result dimensions are the batch, lhs's free and rhs's free ones."""
+    """Build hlo.dot; the result dimensions are the batch, lhs's free and rhs's free ones."""
     need_one_type(lhs, rhs)
     return b.op(
         "dot",
@@ -38,8 +38,11 @@ def matmul(
     transpose_lhs: bool = False,
     transpose_rhs: bool = False,
 ) -> SSAValue:
-    """numpy.matmul: the last two dimensions multiply, those before broadcast; a vector counts as a
-    row on the left and as a column on the right. `transpose_*` swap the last two dimensions."""
+    """Build numpy.matmul: multiply the last two dimensions and broadcast the others.
+
+    A vector is a row on the left and a column on the right. `transpose_*` swap the last two
+    dimensions.
+    """
     left, right = shape(lhs), shape(rhs)
     if not left or not right:
         refuse("a matrix product needs operands of rank 1 at least")
@@ -58,7 +61,7 @@ def matmul(
             f"{left[inner_left]} and {right[inner_right]} must be equal"
         )
     if len(right) == 2 and not transpose_lhs:
-        # A weight for all batches: one product of all rows.
+        # One weight for all batches: a single product of all rows.
         return dot(b, lhs, rhs, ([inner_left], [inner_right]))
     outer = broadcast_shape(left[:-2], right[:-2])
     lhs = broadcast_to(b, lhs, (*outer, *left[-2:]))
@@ -75,9 +78,9 @@ def _drop(b: BlockBuilder, value: SSAValue, axis: int) -> SSAValue:
 
 
 def einsum(b: BlockBuilder, equation: str, operands: Sequence[SSAValue]) -> SSAValue:
-    """Einstein summation with letters and `...`; operands are contracted from left to right.
+    """Build an Einstein summation with letters and `...`, contracted from left to right.
 
-    A letter that stands twice in one operand takes the diagonal.
+    A letter that appears twice in one operand takes the diagonal.
     """
     terms, result = _terms(equation.replace(" ", ""), [len(shape(v)) for v in operands])
     diagonals = [_diagonal(b, v, t) for v, t in zip(operands, terms, strict=True)]
@@ -96,7 +99,7 @@ def einsum(b: BlockBuilder, equation: str, operands: Sequence[SSAValue]) -> SSAV
 
 
 def _terms(equation: str, ranks: Sequence[int]) -> tuple[list[str], str]:
-    """One string of letters for each operand and the result; `...` becomes upper-case digits."""
+    """Return the letters of each operand and the result; `...` becomes upper-case digits."""
     left, arrow, right = equation.partition("->")
     terms = left.split(",")
     if len(terms) != len(ranks):
@@ -121,12 +124,12 @@ def _terms(equation: str, ranks: Sequence[int]) -> tuple[list[str], str]:
 
 
 def _ellipsis(count: int) -> str:
-    """Letters beyond ASCII for the dimensions of `...`, aligned at the last."""
+    """Return non-ASCII letters for the dimensions of `...`, aligned at the last dimension."""
     return "".join(chr(0x1000 - n) for n in range(count, 0, -1))
 
 
 def _diagonal(b: BlockBuilder, value: SSAValue, term: str) -> tuple[SSAValue, str]:
-    """The value with each letter once: elements off the diagonal are dropped."""
+    """Reduce a value to one dimension for each letter; off-diagonal elements are dropped."""
     while (twice := next((d for d, c in enumerate(term) if term.index(c) != d), None)) is not None:
         first, dims = term.index(term[twice]), shape(value)
         if dims[first] != dims[twice]:
@@ -138,7 +141,7 @@ def _diagonal(b: BlockBuilder, value: SSAValue, term: str) -> tuple[SSAValue, st
 
 
 def _spread(b: BlockBuilder, value: SSAValue, term: str) -> tuple[SSAValue, str]:
-    """The value without dimensions of size 1 of an ellipsis (they broadcast)."""
+    """Drop the dimensions of size 1 of an ellipsis, which broadcast."""
     dims = shape(value)
     kept = [d for d, c in enumerate(term) if not (dims[d] == 1 and ord(c) > 255)]
     return b.reshape(value, [dims[d] for d in kept]), "".join(term[d] for d in kept)
@@ -147,7 +150,9 @@ def _spread(b: BlockBuilder, value: SSAValue, term: str) -> tuple[SSAValue, str]
 def _contract(
     b: BlockBuilder, lhs: SSAValue, left: str, rhs: SSAValue, right: str, later: str
 ) -> tuple[SSAValue, str]:
-    """The product of two operands, summed over the letters that nothing later names."""
+    """Multiply two operands and sum over the letters that later operands and the result do not
+    use.
+    """
     gone_left = [d for d, c in enumerate(left) if c not in right and c not in later]
     gone_right = [d for d, c in enumerate(right) if c not in left and c not in later]
     lhs, left = total(b, lhs, gone_left), _remove(left, gone_left)

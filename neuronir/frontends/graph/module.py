@@ -1,4 +1,4 @@
-"""The module of an imported graph: one entry function with named inputs and outputs."""
+"""Build the module of an imported graph: one entry function with named inputs and outputs."""
 
 from collections.abc import Sequence
 
@@ -23,11 +23,11 @@ from neuronir.dialects.support.errors import NeuronError
 from neuronir.frontends.graph.block import BlockBuilder, erase_unused
 
 INPUT_NAMES, OUTPUT_NAMES = "hlo.input_names", "hlo.output_names"
-"""Attributes of the module: the model's names of the parameters and flat results, in order."""
+"""Module attributes with the model's names of the parameters and flat results, in order."""
 
 
 class ModuleBuilder:
-    """Makes a module: declare the inputs, build on `builder`, then `finish`."""
+    """Builds a module: declare the inputs, build ops on `builder`, then call `finish`."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -36,7 +36,7 @@ class ModuleBuilder:
         self.builder = BlockBuilder(self._block)
 
     def input(self, name: str, type_: Attribute, location: LocationAttr | None = None) -> SSAValue:
-        """The next parameter of the entry."""
+        """Declare the next parameter of the entry."""
         argument = self._block.insert_arg(type_, len(self._block.args))
         argument.location = location or NameLoc(StringAttr(name), UnknownLoc())
         if SSAValue.is_valid_name(name):
@@ -45,7 +45,7 @@ class ModuleBuilder:
         return argument
 
     def bound(self, name: str, type_: Attribute, array: Array) -> SSAValue:
-        """The constant that stands for an input whose value is given (NIR_IMP005)."""
+        """Return the constant for an input whose value is bound (NIR_IMP005)."""
         wanted = tensor_type(array.shape, element_type(array.dtype))
         if type_ != wanted:
             raise NeuronError("NIR_IMP005", f"the value of input '{name}' is {wanted}, not {type_}")
@@ -53,9 +53,9 @@ class ModuleBuilder:
             return self.builder.constant(array)
 
     def finish(self, results: Sequence[SSAValue], names: Sequence[str]) -> ModuleOp:
-        """The module whose entry gives the results (a tuple, if there are several).
+        """Return the module whose entry returns the results (a tuple if there are several).
 
-        What nothing reads is removed, the parameters stay.
+        Ops without users are removed. All parameters are kept.
         """
         root = results[0] if len(results) == 1 else self.builder.tuple(results)
         self._block.add_op(FuncReturnOp.create(operands=[root]))

@@ -1,4 +1,4 @@
-"""Normalisations: softmax, over a layer, a batch, an instance, across channels."""
+"""Build normalisations: softmax, and over a layer, a batch, an instance or channels."""
 
 from collections.abc import Sequence
 
@@ -18,20 +18,20 @@ from neuronir.passes.hlo.support.values import element, shape
 
 
 def _shifted(b: BlockBuilder, value: SSAValue, dims: Sequence[int]) -> SSAValue:
-    """value - max(value)."""
+    """Compute value - max(value)."""
     peak = reduce(b, value, "maximum", dims, keep=True)
     return b.binary("subtract", value, broadcast_to(b, peak, shape(value)))
 
 
 def softmax(b: BlockBuilder, value: SSAValue, dims: Sequence[int]) -> SSAValue:
-    """exp(x - max) / sum(exp(x - max)) over dimensions."""
+    """Compute exp(x - max) / sum(exp(x - max)) over dimensions."""
     powers = b.unary("exponential", _shifted(b, value, dims))
     sums = total(b, powers, dims, keep=True)
     return b.binary("divide", powers, broadcast_to(b, sums, shape(value)))
 
 
 def log_softmax(b: BlockBuilder, value: SSAValue, dims: Sequence[int]) -> SSAValue:
-    """x - max - log(sum(exp(x - max))) over dimensions."""
+    """Compute x - max - log(sum(exp(x - max))) over dimensions."""
     shifted = _shifted(b, value, dims)
     sums = total(b, b.unary("exponential", shifted), dims, keep=True)
     return b.binary("subtract", shifted, broadcast_to(b, b.unary("log", sums), shape(value)))
@@ -40,8 +40,10 @@ def log_softmax(b: BlockBuilder, value: SSAValue, dims: Sequence[int]) -> SSAVal
 def standardise(
     b: BlockBuilder, value: SSAValue, dims: Sequence[int], epsilon: float
 ) -> tuple[SSAValue, SSAValue, SSAValue]:
-    """((x - mean) / sqrt(variance + epsilon), mean, 1 / sqrt(variance + epsilon)) over dimensions;
-    the statistics keep them as ones."""
+    """Compute ((x - mean) / sqrt(variance + epsilon), mean, 1 / sqrt(variance + epsilon)).
+
+    The statistics keep the reduced dimensions with size 1.
+    """
     average = mean(b, value, dims, keep=True)
     centred = b.binary("subtract", value, broadcast_to(b, average, shape(value)))
     spread = mean(b, b.binary("multiply", centred, centred), dims, keep=True)
@@ -51,7 +53,7 @@ def standardise(
 
 
 def rms(b: BlockBuilder, value: SSAValue, dims: Sequence[int], epsilon: float) -> SSAValue:
-    """x / sqrt(mean(x^2) + epsilon) over dimensions."""
+    """Compute x / sqrt(mean(x^2) + epsilon) over dimensions."""
     squares = mean(b, b.binary("multiply", value, value), dims, keep=True)
     inverse = b.unary("rsqrt", b.binary_number("add", squares, epsilon))
     return b.binary("multiply", value, broadcast_to(b, inverse, shape(value)))
@@ -60,7 +62,7 @@ def rms(b: BlockBuilder, value: SSAValue, dims: Sequence[int], epsilon: float) -
 def affine(
     b: BlockBuilder, value: SSAValue, scale: SSAValue | None, offset: SSAValue | None
 ) -> SSAValue:
-    """value * scale + offset, which broadcast to it."""
+    """Compute value * scale + offset, which broadcast to value."""
     if scale is not None:
         value = b.binary("multiply", value, broadcast_to(b, scale, shape(value)))
     if offset is not None:
@@ -78,10 +80,10 @@ def batch_norm(
     epsilon: float,
     feature: int,
 ) -> SSAValue:
-    """(x - mean) / sqrt(variance + epsilon) * scale + offset, all of one element a feature.
+    """Compute (x - mean) / sqrt(variance + epsilon) * scale + offset, with one element per feature.
 
-    Computed as x * factor + shift with the factors of all features first: what does not depend on
-    data is folded.
+    The form is x * factor + shift, where factor and shift have one element per feature, so that the
+    part that does not depend on data is folded.
     """
     inverse = b.unary("rsqrt", b.binary_number("add", spread, epsilon))
     factor = b.binary("multiply", scale, inverse)
@@ -92,7 +94,7 @@ def batch_norm(
 
 
 def batch_statistics(b: BlockBuilder, value: SSAValue, feature: int) -> tuple[SSAValue, SSAValue]:
-    """Mean and (biased) variance of each feature, over all other dimensions."""
+    """Compute the mean and the (biased) variance of each feature, over all other dimensions."""
     dims = [d for d in range(len(shape(value))) if d != feature]
     return mean(b, value, dims), variance(b, value, dims)
 
@@ -107,9 +109,10 @@ def local_response(
     beta: float,
     bias: float,
 ) -> SSAValue:
-    """x / (bias + alpha * sum of squares of `window` features around)^beta.
+    """Compute x / (bias + alpha * sum of squares of `window` neighbouring features)^beta.
 
-    Of an even window the odd feature is above (ONNX: floor((n-1)/2) below, ceil((n-1)/2) above).
+    If the window is even, it has one more feature above (ONNX: floor((n-1)/2) below, ceil((n-1)/2)
+    above).
     """
     rank = len(shape(value))
     sizes, padding = [1] * rank, [0] * (2 * rank)

@@ -1,4 +1,4 @@
-"""Padding of tensors, and the amounts that windows pad by."""
+"""Pad tensors, and compute the padding amounts of windows."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from neuronir.frontends.graph.block import BlockBuilder, refuse
 from neuronir.passes.hlo.support.values import element, shape
 
 LARGEST_PADDED = 1 << 22
-"""Elements of a dimension that is padded by elements of its own, which are looked at one by one."""
+"""Limit of elements for a dimension that is padded with its own elements, handled one by one."""
 MODES = ("constant", "edge", "reflect", "symmetric", "wrap")
 
 
@@ -24,8 +24,8 @@ def pad(
     """Pad each dimension by `low` and `high` elements; negative amounts cut (in every mode).
 
     `mode` is one of numpy's `constant` (with the scalar `fill`, else zero), `edge`, `reflect` (the
-    edge once), `symmetric` (the edge twice) and `wrap`. An amount may exceed the dimension: the
-    pattern then goes on.
+    edge once), `symmetric` (the edge twice) and `wrap`. If an amount exceeds the dimension, the
+    pattern repeats.
     """
     if mode not in MODES:
         refuse(f"the padding mode '{mode}' is not known", "modes: " + ", ".join(MODES))
@@ -55,7 +55,7 @@ def _pad_axis(
 
 
 def _in_runs(b: BlockBuilder, value: SSAValue, axis: int, places: Sequence[int]) -> SSAValue:
-    """The elements at known places of an axis: slices, forwards or reversed, one after another."""
+    """Return the elements at known positions of an axis as concatenated slices, some reversed."""
     parts: list[SSAValue] = []
     start = 0
     while start < len(places):
@@ -66,7 +66,7 @@ def _in_runs(b: BlockBuilder, value: SSAValue, axis: int, places: Sequence[int])
 
 
 def _run(places: Sequence[int], start: int) -> tuple[int, int]:
-    """The step (1, -1, or 0 for a repeated place) and the end of the run that begins at start."""
+    """Return the step (1, -1, or 0 for a repeated position) and the end of the run from start."""
     if start + 1 == len(places) or abs(places[start + 1] - places[start]) > 1:
         return 1, start + 1
     step = places[start + 1] - places[start]
@@ -94,8 +94,11 @@ def _part(b: BlockBuilder, value: SSAValue, axis: int, first: int, n: int, step:
 def same_padding(
     size: int, window: int, stride: int = 1, dilation: int = 1, *, lower: bool = False
 ) -> tuple[int, int]:
-    """(low, high) so that a window has ceil(size / stride) positions; the odd one goes high, or
-    low with `lower` (TensorFlow's SAME, ONNX's SAME_UPPER and SAME_LOWER)."""
+    """Return (low, high) such that a window has ceil(size / stride) positions.
+
+    The odd element goes high, or low with `lower` (TensorFlow's SAME, ONNX's SAME_UPPER and
+    SAME_LOWER).
+    """
     positions = -(-size // stride)
     total = max(0, (positions - 1) * stride + (window - 1) * dilation + 1 - size)
     small, large = total // 2, total - total // 2
@@ -103,9 +106,9 @@ def same_padding(
 
 
 def ceil_padding(size: int, window: int, stride: int, dilation: int, low: int, high: int) -> int:
-    """The high padding with which a last, partly covered window counts (ceil mode).
+    """Return the high padding that includes a last, partly covered window (ceil mode).
 
-    A window that would begin in the high padding does not count.
+    A window that would start in the high padding is not included.
     """
     extent = (window - 1) * dilation + 1
     positions = -(-(size + low + high - extent) // stride) + 1

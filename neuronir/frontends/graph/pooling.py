@@ -1,4 +1,4 @@
-"""Pooling: windows that slide over spatial dimensions."""
+"""Build pooling: windows that slide over spatial dimensions."""
 
 from collections.abc import Sequence
 from math import prod
@@ -15,9 +15,9 @@ from neuronir.passes.hlo.support.build import binary_region
 from neuronir.passes.hlo.support.values import element, shape, tensor
 
 MOST_PLACES = 1 << 26
-"""Places of windows whose elements are counted one by one."""
+"""Limit of window positions whose elements are counted one by one."""
 MOST_TAPS = 1 << 12
-"""Elements of a window that are looked at one after the other."""
+"""Limit of elements of a window that are processed one after the other."""
 
 
 def pool(
@@ -31,10 +31,10 @@ def pool(
     padding: Pairs,
     dilations: Sequence[int] | None = None,
 ) -> SSAValue:
-    """Reduce each position of a window over the spatial dimensions by an opcode (add, maximum);
-    padding takes no part.
+    """Reduce each window position over the spatial dimensions with an opcode (add, maximum).
 
-    Dimensions whose window has gaps are reduced by combining its places one by one.
+    Padding is ignored. Dimensions with a dilated window are reduced by combining its taps one by
+    one.
     """
     neutral = neutral_element(opcode, element(value))
     if neutral is None:
@@ -67,7 +67,7 @@ def _with_gaps(
     gap: int,
     start: SSAValue,
 ) -> SSAValue:
-    """Pooling along one dimension by a window with gaps: its places are slices, combined."""
+    """Pool along one dimension with a dilated window by combining one slice for each tap."""
     rank = len(shape(value))
     if window > MOST_TAPS:
         refuse(f"a window of {window} elements with gaps is not supported")
@@ -97,7 +97,7 @@ def max_pool(
     padding: Pairs,
     dilations: Sequence[int] | None = None,
 ) -> SSAValue:
-    """The largest element of each window."""
+    """Compute the largest element of each window."""
     return pool(
         b,
         value,
@@ -121,10 +121,10 @@ def average_pool(
     counted: Pairs | None = None,
     dilations: Sequence[int] | None = None,
 ) -> SSAValue:
-    """The mean of each window.
+    """Compute the mean of each window.
 
-    Padding does not count, except as far as `counted` (pairs like `padding`, no larger) says.
-    Sums of 16-bit floats are taken in f32.
+    Padding is not counted, except for `counted` (pairs like `padding`, at most as large). Sums of
+    16-bit floats are accumulated in f32.
     """
     summed = pool(
         b,
@@ -159,9 +159,9 @@ def average_pool(
 def _counts(
     size: int, places: int, window: int, stride: int, gap: int, shift: int, low: int, high: int
 ) -> NDArray[np.float32]:
-    """How many elements of each window of one dimension count."""
+    """Return how many elements of each window of one dimension are counted."""
     starts = np.arange(places, dtype=np.int64) * stride - shift
-    # Element k of a window lies at start + k * gap: those from the first inside to the last.
+    # Element k of a window is at start + k * gap: count from the first to the last one inside.
     first = np.maximum(-((starts + low) // gap), 0)
     after = np.minimum(-((starts - size - high) // gap), window)
     counted: NDArray[np.float32] = np.maximum(after - first, 0).astype(np.float32)
@@ -179,7 +179,7 @@ def lp_pool(
     padding: Pairs,
     dilations: Sequence[int] | None = None,
 ) -> SSAValue:
-    """(sum |x|^p)^(1/p) of each window."""
+    """Compute (sum |x|^p)^(1/p) of each window."""
     magnitude = b.unary("abs", value)
     powers = (
         b.binary("multiply", value, value)
@@ -214,9 +214,9 @@ def max_pool_indices(
     padding: Pairs,
     dilations: Sequence[int] | None = None,
 ) -> SSAValue:
-    """For the largest element of each window (the first of equals) the value of `places` there.
+    """Return the value of `places` at the largest element of each window (the first if equal).
 
-    `places` is an integer tensor like `value`, growing in row-major order within each window.
+    `places` is an integer tensor like `value` that increases in row-major order within each window.
     """
     if prod(window) > MOST_TAPS:
         refuse(f"the indices of a window of {list(window)} elements are not supported")

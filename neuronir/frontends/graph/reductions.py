@@ -1,4 +1,4 @@
-"""Reductions over dimensions, the place of an extreme, and running sums."""
+"""Build reductions, argmin and argmax, and running sums."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ from neuronir.passes.hlo.support.values import element, shape
 
 
 def dims_from(axes: Sequence[int], rank: int) -> tuple[int, ...]:
-    """Axes, perhaps counted from the end, as sorted dimension numbers (NIR_IMP001)."""
+    """Normalise axes, perhaps counted from the end, to sorted dimension numbers (NIR_IMP001)."""
     found = {axis_from(axis, rank) for axis in axes}
     if len(found) != len(axes):
         refuse(f"axes {list(axes)} name a dimension twice")
@@ -23,7 +23,7 @@ def dims_from(axes: Sequence[int], rank: int) -> tuple[int, ...]:
 
 
 def axis_from(axis: int, rank: int) -> int:
-    """An axis, perhaps counted from the end, as a dimension number (NIR_IMP001)."""
+    """Normalise an axis, perhaps counted from the end, to a dimension number (NIR_IMP001)."""
     if not -rank <= axis < rank:
         refuse(f"axis {axis} is not a dimension of a tensor of rank {rank}")
     return axis % rank
@@ -32,7 +32,7 @@ def axis_from(axis: int, rank: int) -> int:
 def reduce(
     b: BlockBuilder, value: SSAValue, opcode: str, dims: Sequence[int], *, keep: bool = False
 ) -> SSAValue:
-    """Reduce dimensions by a binary opcode (add, maximum, and ...) from its neutral element.
+    """Reduce dimensions with a binary opcode (add, maximum, and, ...) from its identity element.
 
     Sums and products of 16-bit floats accumulate in their own type here; `total` widens them.
     """
@@ -44,23 +44,23 @@ def reduce(
 
 
 def kept(b: BlockBuilder, value: SSAValue, dims: Sequence[int], reduced: Sequence[int]) -> SSAValue:
-    """A reduction's result with its reduced dimensions as ones."""
+    """Restore the reduced dimensions of a reduction's result with size 1."""
     return b.reshape(value, [1 if d in set(reduced) else n for d, n in enumerate(dims)])
 
 
 def wide(b: BlockBuilder, value: SSAValue) -> SSAValue:
-    """The value in f32 where it is a narrower float: statistics are taken there."""
+    """Convert narrow floats to f32, in which statistics are computed."""
     type_ = element(value)
     return b.convert(value, f32) if is_float(type_) and byte_size(type_) < 4 else value
 
 
 def total(b: BlockBuilder, value: SSAValue, dims: Sequence[int], *, keep: bool = False) -> SSAValue:
-    """The sum over dimensions."""
+    """Compute the sum over dimensions."""
     return reduce(b, value, "add", dims, keep=keep)
 
 
 def count_of(value: SSAValue, dims: Sequence[int]) -> int:
-    """How many elements one result of a reduction is made of."""
+    """Return how many elements are reduced to one result."""
     count = 1
     for d in dims:
         count *= shape(value)[d]
@@ -68,7 +68,7 @@ def count_of(value: SSAValue, dims: Sequence[int]) -> int:
 
 
 def mean(b: BlockBuilder, value: SSAValue, dims: Sequence[int], *, keep: bool = False) -> SSAValue:
-    """The mean over dimensions; of integers it is rounded towards zero."""
+    """Compute the mean over dimensions; integer means are rounded towards zero."""
     result = total(b, value, dims, keep=keep)
     return b.binary_number("divide", result, count_of(value, dims))
 
@@ -76,16 +76,16 @@ def mean(b: BlockBuilder, value: SSAValue, dims: Sequence[int], *, keep: bool = 
 def sum_square(
     b: BlockBuilder, value: SSAValue, dims: Sequence[int], *, keep: bool = False
 ) -> SSAValue:
-    """The sum of squares."""
+    """Compute the sum of squares."""
     return total(b, b.binary("multiply", value, value), dims, keep=keep)
 
 
 def log_sum_exp(
     b: BlockBuilder, value: SSAValue, dims: Sequence[int], *, keep: bool = False
 ) -> SSAValue:
-    """log(sum(exp(value))), shifted by the maximum so that nothing overflows."""
+    """Compute log(sum(exp(value))), shifted by the maximum so that nothing overflows."""
     peak = reduce(b, value, "maximum", dims, keep=True)
-    # Of -inf alone (or of nothing) the shift must be a number: -inf - -inf is NaN.
+    # If all elements are -inf (or there are none) the shift must be finite: -inf - -inf is NaN.
     finite = b.compare(b.unary("abs", peak), b.fill_like(float("inf"), peak), "LT")
     shift = b.select(finite, peak, b.fill_like(0, peak))
     shifted = b.binary("subtract", value, broadcast_to(b, shift, shape(value)))
@@ -97,7 +97,7 @@ def log_sum_exp(
 def variance(
     b: BlockBuilder, value: SSAValue, dims: Sequence[int], *, keep: bool = False
 ) -> SSAValue:
-    """The mean of squared differences from the mean."""
+    """Compute the mean of squared differences from the mean."""
     centre = broadcast_to(b, mean(b, value, dims, keep=True), shape(value))
     difference = b.binary("subtract", value, centre)
     return mean(b, b.binary("multiply", difference, difference), dims, keep=keep)
@@ -113,9 +113,9 @@ def extreme_index(
     last: bool = False,
     keep: bool = False,
 ) -> SSAValue:
-    """The index of the first (or last) largest (or smallest) element along a dimension.
+    """Return the index of the first (or last) largest (or smallest) element along a dimension.
 
-    A NaN counts as extreme, as numpy has it.
+    NaN counts as the extreme, as in numpy.
     """
     best = reduce(b, value, "maximum" if largest else "minimum", [dim], keep=True)
     found = b.compare(value, broadcast_to(b, best, shape(value)), "EQ")
@@ -136,8 +136,10 @@ def cumulative(
     exclusive: bool = False,
     reverse: bool = False,
 ) -> SSAValue:
-    """The running sum (or product, maximum ...) along a dimension, from the end with `reverse`;
-    with `exclusive` an element does not count itself."""
+    """Compute the running sum (or product, maximum, ...) along a dimension.
+
+    `reverse` starts at the end. With `exclusive`, an element is not included in its own result.
+    """
     dims = shape(value)
     rank, size = len(dims), dims[dim]
     neutral = neutral_element(opcode, element(value))
@@ -163,7 +165,9 @@ def window_properties(
     strides: Sequence[int] | None = None,
     dilations: Sequence[int] | None = None,
 ) -> dict[str, Attribute]:
-    """The properties of a reduce_window: all lists have one entry a dimension, padding two."""
+    """Return the properties of a reduce_window: lists with one entry per dimension, padding with
+    two.
+    """
     ones = [1] * len(window)
     return {
         "window_dimensions": i64_array(window),

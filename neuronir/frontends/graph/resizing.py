@@ -1,4 +1,4 @@
-"""Resizing along dimensions: nearest, linear and cubic, for each way to place the samples."""
+"""Resize along dimensions: nearest, linear and cubic, for every rule of sample positions."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -16,18 +16,18 @@ from neuronir.passes.hlo.support.values import element, shape
 
 Numbers = npt.NDArray[np.float64]
 LARGEST_MATRIX = 1 << 24
-"""Weights of one dimension take at most this many numbers."""
+"""The weights of one dimension have at most this many values."""
 LARGEST_REACH = 1 << 16
-"""Old elements on either side that a filter may take in."""
+"""A filter reads at most this many old elements on either side."""
 
 
 @dataclass(frozen=True)
 class Samples:
     """How one dimension is resized.
 
-    `size` is the new size, `scale` new over old as the model gives it (it need not be the quotient
-    of the sizes), `transform` names the place of sample i in the old dimension, `region` the part
-    of the old dimension that tf_crop_and_resize takes (0 to 1).
+    `size` is the new size. `scale` is new over old as given by the model, which need not be the
+    quotient of the sizes. `transform` names the rule for the position of sample i in the old
+    dimension. `region` is the part of the old dimension that tf_crop_and_resize reads (0 to 1).
     """
 
     size: int
@@ -36,7 +36,7 @@ class Samples:
     region: tuple[float, float] = (0.0, 1.0)
 
     def places(self, old: int) -> Numbers:
-        """Where each new sample lies in the old dimension."""
+        """Return the position of each new sample in the old dimension."""
         i, new, scale = np.arange(self.size, dtype=np.float64), self.size, self.scale
         length = old * scale
         if self.transform == "half_pixel":
@@ -66,7 +66,7 @@ ROUND: dict[str, Callable[[Numbers], Numbers]] = {
     "floor": np.floor,
     "ceil": np.ceil,
 }
-"""What `nearest` may mean, by ONNX's names."""
+"""Rounding rules for `nearest`, by ONNX's names."""
 
 
 def nearest(
@@ -76,7 +76,7 @@ def nearest(
     samples: Samples,
     rounding: str = "round_prefer_floor",
 ) -> SSAValue:
-    """Each new element is the old one nearest to its place."""
+    """Take the old element nearest to the position of each new element."""
     if rounding not in ROUND:
         refuse(f"the rounding '{rounding}' is not known", ", ".join(ROUND))
     old = shape(value)[axis]
@@ -85,7 +85,7 @@ def nearest(
 
 
 def pick(b: BlockBuilder, value: SSAValue, axis: int, chosen: npt.NDArray[np.int32]) -> SSAValue:
-    """The elements at known places: by repeating, by a strided slice, or by a gather."""
+    """Take the elements at known positions by repeating, by a strided slice, or by a gather."""
     dims = shape(value)
     old, new = dims[axis], chosen.size
     factor = new // old
@@ -112,11 +112,11 @@ def interpolate(
     exclude_outside: bool = False,
     outside: float | None = None,
 ) -> SSAValue:
-    """Linear interpolation, or cubic with the coefficient `cubic` (-0.75, -0.5).
+    """Interpolate linearly, or cubically with the coefficient `cubic` (-0.75, -0.5).
 
-    `antialias` widens the filter when shrinking, `exclude_outside` gives samples beyond the edge no
-    weight (else the edge repeats), `outside` is the value of new elements whose place lies beyond
-    the old dimension. It is a product with a matrix of weights.
+    `antialias` widens the filter when shrinking. `exclude_outside` gives samples beyond the edge no
+    weight (else the edge repeats). `outside` is the value of new elements whose position is outside
+    the old dimension. The result is a product with a weight matrix.
     """
     if not is_float(element(value)):
         refuse(f"interpolation of {element(value)} is not supported", "cast to float32 first")
@@ -136,7 +136,7 @@ def interpolate(
 
 
 def weighted(b: BlockBuilder, value: SSAValue, axis: int, matrix: Numbers) -> SSAValue:
-    """Each new element of an axis is a weighted sum of the old ones: row i of the matrix."""
+    """Multiply an axis by a weight matrix, whose row i has the weights of new element i."""
     if matrix.size > LARGEST_MATRIX:
         refuse(f"a dimension of {matrix.shape[1]} is too large to be resized to {matrix.shape[0]}")
     weights = b.constant(matrix.astype(np_dtype(element(value))))
@@ -154,7 +154,7 @@ def _weights(
     antialias: bool,
     exclude_outside: bool,
 ) -> Numbers:
-    """Row i holds the weights of the old elements in the new element i."""
+    """Return the weight matrix; row i holds the weights of the old elements in new element i."""
     stretch = max(1.0, 1.0 / scale) if antialias else 1.0
     radius = (1.0 if cubic is None else 2.0) * stretch
     if radius > LARGEST_REACH:
@@ -178,7 +178,7 @@ def _hat(distance: Numbers) -> Numbers:
 
 
 def keys_kernel(x: Numbers, a: float) -> Numbers:
-    """Keys' convolution kernel."""
+    """Evaluate Keys' convolution kernel."""
     near = (a + 2) * x**3 - (a + 3) * x**2 + 1
     far = a * x**3 - 5 * a * x**2 + 8 * a * x - 4 * a
     return np.where(x <= 1, near, np.where(x < 2, far, 0))
@@ -191,7 +191,7 @@ def resize_all(
     samples: Sequence[Samples],
     resize: Callable[[SSAValue, int, Samples], SSAValue],
 ) -> SSAValue:
-    """Resize several axes one after the other; those that do not change are left out."""
+    """Resize several axes one after the other, skipping those that do not change."""
     for axis, sample in zip(axes, samples, strict=True):
         same = sample.size == shape(value)[axis] and sample.scale == 1
         if not same or sample.transform == "tf_crop_and_resize":

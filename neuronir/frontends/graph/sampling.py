@@ -1,4 +1,4 @@
-"""Sampling at places that data gives: neighbours are gathered and weighted."""
+"""Sample at data-dependent positions: gather and weight the neighbours."""
 
 from collections.abc import Sequence
 from itertools import product
@@ -14,7 +14,7 @@ from neuronir.passes.hlo.support.values import element, shape
 
 PADDING = ("zeros", "border", "reflection")
 CUBIC = -0.75
-"""The coefficient of cubic interpolation in ONNX's GridSample, and PyTorch's."""
+"""The coefficient of cubic interpolation in ONNX's and PyTorch's GridSample."""
 
 
 def sample(
@@ -26,11 +26,12 @@ def sample(
     *,
     corners: bool,
 ) -> SSAValue:
-    """value (N, C, spatial...) at f32 places, one tensor (N, points) a spatial dimension, counted
-    in elements: (N, C, points).
+    """Sample value (N, C, spatial...) at f32 positions; returns (N, C, points).
 
-    `mode` is nearest, linear or cubic. Elements beyond the edges are `zeros`, the `border`, or a
-    `reflection`: about the edge elements' centres with `corners`, else about their outer edges.
+    `positions` has one tensor (N, points) for each spatial dimension, in elements. `mode` is
+    nearest, linear or cubic. Elements beyond the edges are `zeros`, the `border`, or a
+    `reflection`: about the centres of the edge elements with `corners`, else about their outer
+    edges.
     """
     if mode not in ("nearest", "linear", "cubic") or padding not in PADDING:
         refuse(f"mode '{mode}' with padding '{padding}' is not known")
@@ -72,7 +73,9 @@ def sample(
 
 
 def _taps(b: BlockBuilder, place: SSAValue, mode: str) -> list[tuple[SSAValue, SSAValue]]:
-    """The neighbours of a place along one dimension (whole numbers in f32) and their weights."""
+    """Return the neighbours of a position along one dimension (whole f32 values) and their
+    weights.
+    """
     if mode == "nearest":
         near = b.unary("round_nearest_even", place)
         return [(near, b.fill_like(1, place))]
@@ -89,7 +92,7 @@ def _taps(b: BlockBuilder, place: SSAValue, mode: str) -> list[tuple[SSAValue, S
 
 
 def _cubic(b: BlockBuilder, x: SSAValue, far: bool) -> SSAValue:
-    """Keys' kernel at a distance between 0 and 1, or between 1 and 2 with `far`."""
+    """Evaluate Keys' kernel at a distance in 0 to 1, or in 1 to 2 with `far`."""
     factors = (
         (CUBIC, -5 * CUBIC, 8 * CUBIC, -4 * CUBIC) if far else (CUBIC + 2, -CUBIC - 3, 0.0, 1.0)
     )
@@ -100,7 +103,7 @@ def _cubic(b: BlockBuilder, x: SSAValue, far: bool) -> SSAValue:
 
 
 def _inside(b: BlockBuilder, place: SSAValue, size: int, padding: str, corners: bool) -> SSAValue:
-    """A place within a dimension: moved to its border, or reflected."""
+    """Move a position into a dimension by clamping or reflection."""
     if padding == "reflection":
         low, high = (0.0, size - 1.0) if corners else (-0.5, size - 0.5)
         span = high - low
@@ -117,8 +120,10 @@ def _inside(b: BlockBuilder, place: SSAValue, size: int, padding: str, corners: 
 
 
 def in_elements(b: BlockBuilder, grid: SSAValue, size: int, *, corners: bool) -> SSAValue:
-    """Places given from -1 to 1 (centres of the edge elements with `corners`, else their outer
-    edges), counted in elements, in f32."""
+    """Convert positions in -1 to 1 to elements, in f32.
+
+    The ends are the centres of the edge elements with `corners`, else their outer edges.
+    """
     grid = b.convert(grid, f32)
     if corners:
         return b.binary_number("multiply", b.binary_number("add", grid, 1), (size - 1) / 2)

@@ -1,4 +1,4 @@
-"""The HLO text frontend: HLO text to an hlo module, and back."""
+"""Convert HLO text to an hlo module, and back."""
 
 import gc
 
@@ -9,11 +9,11 @@ from neuronir.frontends.hlo_text.syntax import parse_text
 
 
 def import_hlo_text(text: str, filename: str = "<input>") -> ModuleOp:
-    """Import HLO text as XLA prints it.
+    """Import HLO text as printed by XLA.
 
-    Any mistake in the text is a NeuronError with file, line, column and an excerpt with a caret.
+    Any error in the text raises a NeuronError with file, line, column and an excerpt with a caret.
     """
-    # A module is many small objects that all live: collecting cycles meanwhile only costs time.
+    # A module is many small live objects, so garbage collection during the import only costs time.
     collecting = gc.isenabled()
     gc.disable()
     try:

@@ -1,12 +1,14 @@
-"""Lines of HLO text that differ only in names: the grammar reads the first, the others are like it.
+"""Lex lines of HLO text that differ only in names without running the grammar again.
 
-A large module is the same few hundred instructions again and again. The lexer here remembers which
-tokens the grammar found in an instruction that is a line of its own. A line that is the same but
-for numbered names, `add.17`, has the same tokens: whatever of a token's expression takes in one
-such name takes in another. Of lines in a row that are known the parser gets one token, KNOWN, with
-their instructions; everything else is lexed as the grammar says. Behind a line that is known must
-come a new instruction or the end of the computation. Where an attribute comes the text is refused;
-so whoever gets a syntax error with this lexer has to parse without it.
+A large module repeats the same few hundred instructions. This lexer records the tokens that the
+grammar found in an instruction on a line of its own. A line that is equal except for numbered
+names, such as `add.17`, has the same tokens, because a token expression that matches one such name
+matches all of them. For consecutive known lines the parser gets a single token, KNOWN, with their
+instructions. All other text is lexed by the grammar.
+
+A known line must be followed by a new instruction or the end of the computation. If an attribute
+follows, the lexer rejects the text, so callers must parse again without this lexer after a syntax
+error.
 """
 
 import re
@@ -19,14 +21,16 @@ from lark import Token
 from lark.lexer import ContextualLexer
 
 _NUMBERED = re.compile(r"([A-Za-z_]\w*+\.\d++|\(\d++\))")
-"""A name as XLA makes them, or what is between the parentheses of a parameter."""
+"""A name in XLA's form, or the text between the parentheses of a parameter."""
 _LONGEST = 2000
-"""Characters of a line: longer ones hold the numbers of a constant and are like no other."""
+"""Characters of a line: longer lines hold the values of a constant and never repeat."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a token is in lines that are alike: columns from 0 without the names, names before."""
+    """The position of a token in similar lines: columns from 0 without names, and names before
+    it.
+    """
 
     type: str
     start: int
@@ -37,7 +41,7 @@ class Place:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Form:
-    """What lines that are alike have in common. The first of the names is the instruction's."""
+    """The common parts of similar lines. The first name is that of the instruction."""
 
     places: tuple[Place, ...]
     opcode: str
@@ -46,8 +50,11 @@ class Form:
 
 
 class Instruction:
-    """An instruction. `form` is None where no other line is like its line; else that is `line`
-    (from 1), with the numbered names `names`, in order."""
+    """An instruction of the text.
+
+    `form` is None if no other line is similar. Otherwise it is the form of line `line` (from 1),
+    which has the numbered names `names`, in order.
+    """
 
     __slots__ = ("_text", "_tokens", "form", "is_root", "line", "name", "names", "opcode")
 
@@ -64,7 +71,7 @@ class Instruction:
 
     @classmethod
     def like(cls, form: Form, names: list[str], text: str, line: int) -> "Instruction":
-        """The instruction of a line that has a form and these names."""
+        """Create the instruction of a line with a form and these names."""
         made = object.__new__(cls)
         made.is_root = form.is_root
         made.name = names[0]
@@ -95,27 +102,27 @@ def _is_root(head: str) -> bool:
 
 
 class Known(Token):
-    """A token that stands for instructions in lines of their own."""
+    """A token for instructions on lines of their own."""
 
     instructions: list[Instruction]
 
     @classmethod
     def of(cls, instructions: list[Instruction]) -> "Known":
-        """The token of these instructions."""
+        """Create the token of these instructions."""
         token = cls("KNOWN", "", line=instructions[0].line, column=1)
         token.instructions = instructions
         return token
 
 
 class AlikeLexer(ContextualLexer):
-    """The grammar's lexer, but for lines that are like earlier ones."""
+    """The grammar's lexer, with a shortcut for lines that are similar to earlier ones."""
 
     def lex(self, lexer_state: Any, parser_state: Any) -> Iterator[Token]:
-        """The tokens of the text. The parser takes in each before the next is asked for."""
+        """Yield the tokens of the text; the parser consumes each before it requests the next."""
         memo = _Memo(lexer_state.text.text)
         states = parser_state.parse_conf.states
         place = lexer_state.line_ctr
-        latest: list[Token] = []  # of the instruction that is being read
+        latest: list[Token] = []  # of the current instruction
         for token in super().lex(lexer_state, parser_state):
             if token.type in ("INSTRUCTION", "RBRACE"):
                 memo.learn(latest)
@@ -133,15 +140,18 @@ class AlikeLexer(ContextualLexer):
 
 
 class _Memo:
-    """The lines of one text that are known."""
+    """The known lines of one text."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.forms: dict[tuple[str, ...], Form] = {}
 
     def read(self, start: int, line: int) -> tuple[list[Instruction], int]:
-        """The instructions in the known lines behind the line that ends at an offset, and the
-        offset behind them; none if there is more in that line."""
+        """Return the instructions in the known lines that follow an offset, and the offset after
+        them.
+
+        There are none if the line continues after them.
+        """
         text, forms = self.text, self.forms
         found: list[Instruction] = []
         end = text.find("\n", start)
@@ -160,7 +170,7 @@ class _Memo:
             found.append(Instruction.like(form, pieces[1::2], content, line))
 
     def learn(self, tokens: list[Token]) -> None:
-        """Remember the tokens of an instruction, if it is a line of its own."""
+        """Record the tokens of an instruction, if it has a line of its own."""
         if not tokens or tokens[0].type != "INSTRUCTION":
             return
         spans = [_span(token) for token in tokens]
@@ -191,7 +201,7 @@ def _span(token: Token) -> tuple[int, int]:
 
 
 def _column(column: int, names: Sequence[tuple[int, int]]) -> tuple[int, int] | None:
-    """A column without the names before it, and how many these are; None within a name."""
+    """Return a column without the names before it, and their number; None within a name."""
     before = 0
     for count, (start, end) in enumerate(names):
         if column <= start:

@@ -1,4 +1,4 @@
-"""Values of HLO instruction attributes, decoded to hlo properties."""
+"""Decode the values of HLO instruction attributes to hlo properties."""
 
 import re
 from collections.abc import Callable
@@ -13,10 +13,10 @@ from neuronir.dialects.support.errors import NeuronError
 
 Properties = dict[str, Attribute]
 Decoder = Callable[[str], Properties]
-"""Takes the text of a value, gives the properties it stands for."""
+"""Maps the text of a value to the properties that it sets."""
 
 MOST_DEVICES = 1 << 20
-"""Numbers of devices that the iota form of a list of groups may count."""
+"""Limit of devices in the iota form of a list of groups."""
 _ESCAPE = re.compile(r"((?:\\(?:[0-7]{1,3}|x[0-9a-fA-F]{1,2}))+)|\\(.)", re.S)
 _BYTE = re.compile(r"\\(?:([0-7]{1,3})|x([0-9a-fA-F]{1,2}))")
 _SIMPLE = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
@@ -26,18 +26,18 @@ _DIM_LABELS = re.compile(r"([\w?]+)_([\w?]+)->([\w?]+)")
 
 
 def malformed(name: str, value: str) -> NeuronError:
-    """The error for a value that an attribute cannot have."""
+    """Create the error for an invalid attribute value."""
     return NeuronError("NIR_HLO007", f"malformed value of attribute {name}: {value[:80]}")
 
 
 def unquote(text: str) -> str:
-    """The text of a string literal, escapes resolved; a text without quotes is itself."""
+    """Return the text of a string literal with escapes resolved; unquoted text is unchanged."""
     if len(text) < 2 or text[0] != '"':
         return text
 
     def resolve(match: re.Match[str]) -> str:
         if match[1]:
-            # Numbers are bytes of UTF-8.
+            # Escaped numbers are bytes of UTF-8.
             found = _BYTE.findall(match[1])
             values = [int(octal, 8) & 255 if octal else int(digits, 16) for octal, digits in found]
             return bytes(values).decode("utf-8", "replace")
@@ -48,18 +48,18 @@ def unquote(text: str) -> str:
 
 
 def int_list(text: str) -> list[int]:
-    """`{1,2}` or `{}`."""
+    """Parse `{1,2}` or `{}`."""
     inner = text.strip().strip("{}").strip()
     return [int(part) for part in inner.split(",")] if inner else []
 
 
 def indices(name: str) -> Decoder:
-    """A list of indices."""
+    """Parse a list of indices."""
     return lambda value: {name: i64_array(int_list(value))}
 
 
 def first_index(name: str) -> Decoder:
-    """A list of one index, as a number."""
+    """Parse a list of one index to an integer."""
 
     def decode(value: str) -> Properties:
         (index,) = int_list(value)
@@ -69,12 +69,12 @@ def first_index(name: str) -> Decoder:
 
 
 def integer(name: str) -> Decoder:
-    """A number."""
+    """Parse an integer."""
     return lambda value: {name: i64_attr(int(value))}
 
 
 def boolean(name: str) -> Decoder:
-    """true or false."""
+    """Parse true or false."""
 
     def decode(value: str) -> Properties:
         if value not in ("true", "false"):
@@ -85,17 +85,17 @@ def boolean(name: str) -> Decoder:
 
 
 def real(name: str) -> Decoder:
-    """A float32 number."""
+    """Parse a float32 value."""
     return lambda value: {name: FloatAttr(float(value), f32)}
 
 
 def word(name: str) -> Decoder:
-    """A word or a string."""
+    """Parse a word or a string."""
     return lambda value: {name: string_attr(unquote(value))}
 
 
 def words(name: str) -> Decoder:
-    """`{highest,default}`."""
+    """Parse `{highest,default}`."""
 
     def decode(value: str) -> Properties:
         parts = [p.strip() for p in value.strip("{}").split(",") if p.strip()]
@@ -105,7 +105,7 @@ def words(name: str) -> Decoder:
 
 
 def groups(name: str) -> Decoder:
-    """`{{0,1},{2,3}}` or the iota form `[2,2]<=[4]`, `[2,2]<=[2,2]T(1,0)`."""
+    """Parse `{{0,1},{2,3}}` or the iota form `[2,2]<=[4]`, `[2,2]<=[2,2]T(1,0)`."""
 
     def decode(value: str) -> Properties:
         lists: list[I64Array]
@@ -128,7 +128,7 @@ def groups(name: str) -> Decoder:
 
 
 def slice_ranges(value: str) -> Properties:
-    """`{[0:2:1], [1:3]}`."""
+    """Parse `{[0:2:1], [1:3]}`."""
     found = _SLICE.findall(value)
     if len(found) != value.count("["):
         raise ValueError(value)
@@ -140,7 +140,7 @@ def slice_ranges(value: str) -> Properties:
 
 
 def pad_config(value: str) -> Properties:
-    """`0_0_0x1_2`: low, high and perhaps interior padding of each dimension."""
+    """Parse `0_0_0x1_2`: low, high and optional interior padding of each dimension."""
     low: list[int] = []
     high: list[int] = []
     interior: list[int] = []
@@ -159,7 +159,7 @@ def pad_config(value: str) -> Properties:
 
 
 def _window_fields(value: str) -> dict[str, list[int]]:
-    """The fields of `{size=3x3 stride=2x2 pad=0_1x0_1}`; padding flat as low, high pairs."""
+    """Parse the fields of `{size=3x3 stride=2x2 pad=0_1x0_1}`; padding as flat low, high pairs."""
     fields: dict[str, list[int]] = {}
     for item in value.strip().strip("{}").split():
         name, equals, numbers = item.partition("=")
@@ -186,7 +186,7 @@ _WINDOW_FIELDS = {
 
 
 def conv_window(value: str) -> Properties:
-    """The window of a convolution; its size is the kernel's and not kept."""
+    """Parse the window of a convolution; its size is that of the kernel and is dropped."""
     fields = _window_fields(value)
     return {
         "window_strides": i64_array(fields["stride"]),
@@ -198,7 +198,7 @@ def conv_window(value: str) -> Properties:
 
 
 def reduce_window(value: str) -> Properties:
-    """The window of a reduce-window."""
+    """Parse the window of a reduce-window."""
     fields = _window_fields(value)
     return {
         "window_dimensions": i64_array(fields["size"]),
@@ -210,7 +210,7 @@ def reduce_window(value: str) -> Properties:
 
 
 def scatter_window(value: str) -> Properties:
-    """The window of a select-and-scatter, which has no dilation."""
+    """Parse the window of a select-and-scatter, which has no dilation."""
     fields = _window_fields(value)
     if set(fields["lhs_dilate"]) | set(fields["rhs_dilate"]) > {1}:
         raise ValueError(value)
@@ -222,7 +222,7 @@ def scatter_window(value: str) -> Properties:
 
 
 def dim_labels(value: str) -> Properties:
-    """`b01f_01io->b01f`: where batch, feature and spatial dimensions are."""
+    """Parse `b01f_01io->b01f`: the batch, feature and spatial dimensions."""
     match = _DIM_LABELS.fullmatch(value)
     if match is None:
         raise ValueError(value)

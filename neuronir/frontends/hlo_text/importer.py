@@ -1,4 +1,4 @@
-"""From the records of the text to an hlo module."""
+"""Build an hlo module from the records of the text."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -62,11 +62,11 @@ class Importer:
     # ---- module
 
     def module(self) -> ModuleOp:
-        """The module of the text."""
+        """Return the module of the text."""
         entries = [c for c in self._record.computations if c.is_entry]
         if len(entries) > 1:
             self._source.fail("NIR_HLO006", "more than one ENTRY computation", entries[1].token)
-        # As in XLA, the last computation is the entry if none says so.
+        # As in XLA, the last computation is the entry if none is marked.
         entry = entries[0] if entries else self._record.computations[-1]
         attributes: dict[str, Attribute] = {"hlo.module_name": StringAttr(self._record.name)}
         for token in self._record.attributes:
@@ -103,7 +103,7 @@ class Importer:
         return function
 
     def _symbol(self, name: str, token: Token) -> SymbolRefAttr:
-        """The function of a computation, which is made later if it is new."""
+        """Return the function of a computation, building it on first use."""
         symbol = self._functions.get(name)
         if symbol is None:
             computation = self._lookup(name, token)
@@ -121,7 +121,7 @@ class Importer:
         return computation
 
     def _region(self, name: str, token: Token) -> Region:
-        """A fresh region of a computation."""
+        """Build a new region from a computation."""
         computation = self._lookup(name, token)
         block = Block()
         root = self._fill(computation, block, None)
@@ -133,7 +133,7 @@ class Importer:
     def _fill(
         self, computation: Computation, block: Block, attributes: list[DictionaryAttr] | None
     ) -> SSAValue:
-        """Put a computation's instructions into a block; the root value."""
+        """Append the instructions of a computation to a block and return the root value."""
         if computation.name in self._open:
             self._source.fail(
                 "NIR_HLO006", f"computation '{computation.name}' calls itself", computation.token
@@ -173,7 +173,7 @@ class Importer:
         values: dict[str, SSAValue],
         attributes: list[DictionaryAttr] | None,
     ) -> None:
-        """Make block arguments of the parameter instructions, in order of their numbers."""
+        """Create block arguments for the parameter instructions, in order of their numbers."""
         found: dict[int, tuple[str, list[Token]]] = {}
         for instruction in computation.instructions:
             if instruction.opcode != "parameter":
@@ -230,7 +230,7 @@ class Importer:
     def _instruction(
         self, instruction: Instruction, values: Mapping[str, SSAValue], block: Block
     ) -> SSAValue:
-        """Build one instruction that is no parameter."""
+        """Build one instruction that is not a parameter."""
         plan = None if instruction.form is None else self._plans.get(instruction.form)
         if plan is not None:
             operands = plan.operands(instruction, values)
@@ -277,7 +277,7 @@ class Importer:
     def _planned(
         self, instruction: Instruction, plan: Plan, operands: list[SSAValue], block: Block
     ) -> SSAValue:
-        """Build an instruction as one was built whose line is like its line."""
+        """Build an instruction from an earlier one whose line is similar."""
         assert instruction.form is not None
         op = plan.op.create(
             operands=operands,
@@ -340,7 +340,7 @@ class Importer:
         computations: Mapping[str, Sequence[str]],
         properties: dict[str, Attribute],
     ) -> list[Region]:
-        """The regions of the named computations; named functions become the callee."""
+        """Build regions from the named computations; a named function becomes the callee."""
         head = tokens[0]
         if tokens[2] == "conditional":
             names = [
@@ -414,7 +414,7 @@ def _split_attribute(token: str) -> tuple[str, str]:
 
 
 def _required(spec: Opcode) -> tuple[str, ...]:
-    """Properties that the op cannot do without."""
+    """Check for properties that the op requires."""
     required = _REQUIRED.get(spec.op)
     if required is None:
         definition = spec.op.get_irdl_definition()  # type: ignore[attr-defined]
@@ -431,8 +431,8 @@ _REQUIRED: dict[type[Operation], tuple[str, ...]] = {}
 
 
 def _hint(value: SSAValue, name: str) -> None:
-    """Let the value print under its HLO name, as far as MLIR allows that."""
-    try:  # which costs nothing where it is a name, as it almost always is
+    """Set the name hint of a value to its HLO name, as far as MLIR allows."""
+    try:  # cheap if the HLO name is a valid MLIR name, as it almost always is
         value.name_hint = name.replace("-", "_")
     except ValueError:
         return

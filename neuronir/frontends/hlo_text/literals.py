@@ -1,4 +1,4 @@
-"""Literals of constants, from scalars to megabytes: text to numpy arrays."""
+"""Parse literals of constants, from scalars to megabytes, to numpy arrays."""
 
 import re
 import warnings
@@ -18,10 +18,10 @@ _BLANKS_COMPLEX = bytes.maketrans(b"{},()", b"     ")
 _COMMENT = re.compile(r"/\*.*?\*/", re.S)
 _NAN = re.compile(rb"(-?)nan(?:\(0x([0-9a-fA-F]+)\))?")
 _OLD_PREFIX = re.compile(r"\s*[a-z]\w*\[[\d,]*\](?:\{[\d,]*\})?\s*")
-# Up to this many numbers Python's own conversion is quicker than a call of numpy.
+# For at most this many values Python's conversion is faster than a call to numpy.
 _FEW = 16
 
-# Mantissa bits and the unsigned type of the same width, of floats that have NaN payloads.
+# Mantissa bits and the unsigned type of equal width, for floats with NaN payloads.
 FLOAT_FORMATS: dict[np.dtype[np.generic], tuple[int, type[np.generic]]] = {
     np.dtype(ml_dtypes.float8_e3m4): (4, np.uint8),
     np.dtype(ml_dtypes.float8_e4m3): (3, np.uint8),
@@ -38,7 +38,7 @@ def _bad(what: str) -> NeuronError:
 
 
 def _numbers(data: bytes, dtype: type[np.generic]) -> Array:
-    """The numbers in a text of blanks and decimal numbers."""
+    """Parse decimal numbers separated by blanks."""
     words = data.split(None, _FEW)
     if len(words) < _FEW:
         convert = float if dtype is np.float64 else int
@@ -66,7 +66,7 @@ def _first_bad(words: list[bytes]) -> str:
 
 
 def _nan_bits(match: re.Match[bytes], dtype: np.dtype[np.generic]) -> int:
-    """The bits of a NaN with a sign or a payload."""
+    """Return the bits of a NaN with a sign or a payload."""
     mantissa, unsigned = FLOAT_FORMATS[dtype]
     width = np.dtype(unsigned).itemsize * 8
     exponent = ((1 << (width - 1 - mantissa)) - 1) << mantissa
@@ -76,7 +76,7 @@ def _nan_bits(match: re.Match[bytes], dtype: np.dtype[np.generic]) -> int:
 
 
 def _floats(data: bytes, dtype: np.dtype[np.generic]) -> Array:
-    """Real numbers of a dtype, NaN payloads and signs kept."""
+    """Parse real values of a dtype, keeping NaN payloads and signs."""
     special: list[tuple[int, re.Match[bytes]]] = []
     if (b"nan(" in data or b"-nan" in data) and dtype in FLOAT_FORMATS:
         words = data.split()
@@ -106,7 +106,7 @@ def _integers(data: bytes, element: Attribute, dtype: np.dtype[np.generic]) -> A
 
 
 def decode_literal(text: str, type: TensorType[Attribute]) -> Array:
-    """The array that the literal of a constant of a tensor type means; read-only."""
+    """Return the read-only array of the literal of a constant with a tensor type."""
     if "..." in text:
         raise NeuronError(
             "NIR_HLO009",

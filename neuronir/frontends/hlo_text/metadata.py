@@ -1,4 +1,4 @@
-"""HLO metadata and the tables of files and stack frames that it refers to."""
+"""Decode HLO metadata and the tables of files and stack frames."""
 
 import re
 
@@ -35,7 +35,7 @@ class StackFrames:
         self._frames = {n: _fields(r) for n, r in by_name.get("StackFrames", {}).items()}
 
     def source(self, frame: int) -> tuple[str, int] | None:
-        """File and line of a stack frame, if the tables have it."""
+        """Return the file and line of a stack frame, if the tables have it."""
         location = self._locations.get(self._frames.get(frame, {}).get("file_location_id", -1), {})
         file = self._files.get(location.get("file_name_id", -1))
         line = location.get("line")
@@ -43,14 +43,14 @@ class StackFrames:
 
 
 class MetadataDecoder:
-    """Decodes `{op_name="..." source_line=3}` to the dictionary attribute `metadata`."""
+    """Decode `{op_name="..." source_line=3}` to the dictionary attribute `metadata`."""
 
     def __init__(self, frames: StackFrames) -> None:
         self._frames = frames
         self._known: dict[str, DictionaryAttr] = {}
 
     def decode(self, text: str) -> DictionaryAttr:
-        """The dictionary that a text means; numbers are i64, what is in braces stays text."""
+        """Parse the dictionary of a text; numbers become i64, text in braces is kept."""
         known = self._known.get(text)
         if known is not None:
             return known

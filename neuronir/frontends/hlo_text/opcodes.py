@@ -1,4 +1,4 @@
-"""Opcodes: which hlo op each is, and what its attributes mean. One table for both directions."""
+"""Map opcodes to hlo ops, and attributes to properties, in one table for both directions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,11 +19,12 @@ _FALSE = BoolAttr.from_bool(False)
 
 @dataclass
 class Opcode:
-    """What the importer knows of an opcode.
+    """The entry of an opcode.
 
-    attributes: HLO attribute -> decoder. regions: HLO attributes that name a computation, which
-    becomes a region, in region order. callee: HLO attributes that name a function. operands: number
-    of operands, None if any. defaults: properties that the text may leave out.
+    `attributes` map HLO attributes to decoders. `regions` are HLO attributes that name a
+    computation, which becomes a region, in region order. `callee` are HLO attributes that name a
+    function. `operands` is the number of operands, or None for any number. `defaults` are optional
+    properties.
     """
 
     op: type[Operation]
@@ -40,7 +41,7 @@ def _op(name: str) -> type[Operation]:
 
 
 def _same(*names: str) -> dict[str, Decoder]:
-    """Index lists whose property is named as in HLO."""
+    """Index lists whose property has the same name as in HLO."""
     return {name: a.indices(name) for name in names}
 
 
@@ -311,7 +312,7 @@ for _name in ("send", "send-done", "recv", "recv-done"):
     OPCODES[_name] = Opcode(_op(_name), _CHANNEL)
 
 OPCODE_OF: dict[str, str] = {spec.op.name: opcode for opcode, spec in OPCODES.items()}
-"""The opcode of an op name: `hlo.get_tuple_element` -> `get-tuple-element`."""
+"""Return the opcode of an op name: `hlo.get_tuple_element` -> `get-tuple-element`."""
 
 KEPT = frozenset(
     """sharding frontend_attributes backend_config control-predecessors operand_layout_constraints
@@ -323,4 +324,4 @@ KEPT = frozenset(
     channel_id use_global_device_ids execution_thread collectives_mode
     control_predecessors""".split()
 )
-"""Attributes without a meaning for us: kept as text in `hlo.<name>`."""
+"""Attributes that the compiler does not interpret: kept as text in `hlo.<name>`."""

@@ -1,4 +1,4 @@
-"""Operands of an instruction, by name, and opcodes that we do not have."""
+"""Resolve the operands of an instruction, and reject unsupported opcodes."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -16,12 +16,12 @@ _PLAIN_OPERANDS = re.compile(r"\(\s*(?:%?[\w.\-]+(?:\s*,\s*%?[\w.\-]+)*+)?\s*\)"
 _NAME = re.compile(r"%?([\w.\-]+)")
 _COMMENT = re.compile(r"/\*.*?\*/", re.S)
 _DYNAMIC = frozenset(("dynamic-reshape", "set-dimension-size"))
-# Opcodes that exist in XLA and that we do not have.
+# XLA opcodes that the compiler does not support.
 _UNSUPPORTED = frozenset(("ragged-dot", "ragged-all-to-all", "scaled-dot", "scan"))
 
 
 def unknown_opcode(source: Source, name: str, opcode: Token) -> NoReturn:
-    """Say that an opcode is not known, or not supported."""
+    """Raise the error for an unknown or unsupported opcode."""
     if opcode in _DYNAMIC:
         source.fail(
             "NCC_EMOD025",
@@ -35,14 +35,14 @@ def unknown_opcode(source: Source, name: str, opcode: Token) -> NoReturn:
 
 
 def plain_operands(text: str) -> list[str] | None:
-    """The names between the parentheses, None if there is more than names."""
+    """Return the names between the parentheses, or None if there is other text."""
     return _NAME.findall(text) if _PLAIN_OPERANDS.fullmatch(text) else None
 
 
 def read_operands(
     source: Source, name: str, spec: Opcode, tokens: Sequence[Token], values: Mapping[str, SSAValue]
 ) -> list[SSAValue]:
-    """The values that an instruction names between its parentheses."""
+    """Return the values that an instruction names between its parentheses."""
     text = tokens[3]
     operands: list[SSAValue] = []
     plain = plain_operands(text)
@@ -67,7 +67,7 @@ def read_operands(
 def _typed_operands(
     source: Source, name: str, text: Token, values: Mapping[str, SSAValue]
 ) -> list[SSAValue]:
-    """Operands printed with their shapes, or with comments between."""
+    """Parse operands printed with shapes or with comments in between."""
     operands: list[SSAValue] = []
     for part in split_top(_COMMENT.sub(" ", text)[1:-1]):
         words = part.strip().rsplit(None, 1)
@@ -104,6 +104,6 @@ def _unknown_operand(source: Source, name: str, operand: str, text: Token) -> No
 
 
 def _position(operand: str, text: str) -> int:
-    """Where an operand is named."""
+    """Return the position of an operand's name."""
     found = re.search(rf"(?<![\w.\-]){re.escape(operand)}(?![\w.\-\[])", text)
     return found.start() if found else 0

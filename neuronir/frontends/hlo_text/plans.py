@@ -1,4 +1,4 @@
-"""Plans: what the instructions become whose lines differ only in names."""
+"""Build instructions from similar ones whose lines differ only in names."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from neuronir.frontends.hlo_text.operands import plain_operands
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """An op but for its operands, which are names of the line, from `first` to before `last`."""
+    """An op without operands; these are the names of the line from `first` to before `last`."""
 
     op: type[Operation]
     types: Sequence[Attribute]
@@ -24,7 +24,7 @@ class Plan:
     def operands(
         self, instruction: Instruction, values: Mapping[str, SSAValue]
     ) -> list[SSAValue] | None:
-        """The values that an instruction with this plan reads, None if one is not known."""
+        """Return the operands of an instruction with this plan, or None if one is unknown."""
         try:
             return [values[name] for name in instruction.names[self.first : self.last]]
         except KeyError:
@@ -32,8 +32,11 @@ class Plan:
 
 
 def plan_of(instruction: Instruction, op: Operation) -> Plan | None:
-    """The plan of the instructions that are like one which became `op`; None if more than their
-    own name and their operands differ, or regions are made of what they name."""
+    """Return the plan of instructions similar to the one that became `op`.
+
+    The result is None if they differ in more than their names and operands, or if named
+    computations become regions.
+    """
     form = instruction.form
     if form is None or op.regions or isinstance(op, ConstantOp):
         return None

@@ -1,4 +1,4 @@
-"""Properties of hlo ops as HLO instruction attributes."""
+"""Print properties of hlo ops as HLO instruction attributes."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -16,7 +16,7 @@ from xdsl.ir import Attribute, Operation
 from neuronir.dialects.hlo.attributes import ints
 
 Field = tuple[str, str]
-"""Name and text of an HLO attribute."""
+"""The name and text of an HLO attribute."""
 
 Encoder = Callable[[Operation], Iterator[Field]]
 
@@ -26,17 +26,17 @@ _ESCAPES = str.maketrans(
 
 
 def quote(text: str) -> str:
-    """A string literal."""
+    """Print a string literal."""
     return '"' + text.translate(_ESCAPES) + '"'
 
 
 def braces(values: Sequence[int]) -> str:
-    """`{1,2}`."""
+    """Print `{1,2}`."""
     return "{" + ",".join(map(str, values)) + "}"
 
 
 def plain(value: Attribute) -> str:
-    """A property in the form that HLO gives its kind: 3, true, {1,2}, {{0,1}}, word."""
+    """Print a property in HLO's form for its kind: 3, true, {1,2}, {{0,1}}, word."""
     if isinstance(value, StringAttr):
         return value.data
     if isinstance(value, FloatAttr):
@@ -51,7 +51,7 @@ def plain(value: Attribute) -> str:
 
 
 def same(*names: str, optional: tuple[str, ...] = ()) -> Encoder:
-    """Properties that HLO calls as we do; those in `optional` are left out when empty or false."""
+    """Print properties with the same name in HLO; `optional` ones are omitted if empty or false."""
 
     def encode(op: Operation) -> Iterator[Field]:
         for name in names:
@@ -67,7 +67,7 @@ def same(*names: str, optional: tuple[str, ...] = ()) -> Encoder:
 
 
 def renamed(prop: str, name: str) -> Encoder:
-    """A property that HLO calls otherwise."""
+    """Print a property with another name in HLO."""
 
     def encode(op: Operation) -> Iterator[Field]:
         if (value := op.properties.get(prop)) is not None:
@@ -77,7 +77,7 @@ def renamed(prop: str, name: str) -> Encoder:
 
 
 def quoted(prop: str, name: str) -> Encoder:
-    """A string property that HLO puts in quotes."""
+    """Print a string property that HLO quotes."""
 
     def encode(op: Operation) -> Iterator[Field]:
         if isinstance(value := op.properties.get(prop), StringAttr):
@@ -87,7 +87,7 @@ def quoted(prop: str, name: str) -> Encoder:
 
 
 def listed(prop: str, name: str) -> Encoder:
-    """A number that HLO writes as a list of one."""
+    """Print an integer that HLO writes as a list of one."""
 
     def encode(op: Operation) -> Iterator[Field]:
         if isinstance(value := op.properties.get(prop), IntegerAttr):
@@ -134,7 +134,7 @@ def _pad(op: Operation) -> Iterator[Field]:
 
 
 def _window(op: Operation, size: Sequence[int], names: dict[str, str]) -> Iterator[Field]:
-    """A window: its size, and what differs from the default."""
+    """Print a window: its size, and the fields that differ from the default."""
     if not size:
         return
     parts = ["size=" + "x".join(map(str, size))]
@@ -286,7 +286,7 @@ ENCODERS: dict[str, Encoder] = {
 
 
 def encode_metadata(metadata: DictionaryAttr, has_frames: bool) -> str:
-    """`{op_name="..." source_line=3}`; what a stack frame says is not said again."""
+    """Print `{op_name="..." source_line=3}` without fields that the stack frame has."""
     parts: list[str] = []
     derived = ("source_file", "source_line") if "stack_frame_id" in metadata.data else ()
     for name, value in metadata.data.items():

@@ -1,4 +1,4 @@
-"""Arrays as HLO literals."""
+"""Print arrays as HLO literals."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from neuronir.frontends.hlo_text.literals import FLOAT_FORMATS
 
 
 def _special(bits: int, dtype: np.dtype[np.generic]) -> str:
-    """A NaN: its sign, and its payload when it is not the default quiet one."""
+    """Print a NaN: its sign, and its payload if it is not the default quiet NaN."""
     mantissa, unsigned = FLOAT_FORMATS[dtype]
     width = np.dtype(unsigned).itemsize * 8
     sign = "-" if bits >> (width - 1) else ""
@@ -17,7 +17,7 @@ def _special(bits: int, dtype: np.dtype[np.generic]) -> str:
 
 
 def _reals(array: Array) -> list[str]:
-    """Each element of a flat real array, in as many digits as give it back exactly."""
+    """Print each element of a flat real array with enough digits to restore it exactly."""
     dtype = array.dtype
     exact = dtype == np.float64
     with np.errstate(invalid="ignore"):  # a signalling NaN
@@ -33,7 +33,7 @@ def _reals(array: Array) -> list[str]:
 
 
 def _words(array: Array) -> list[str]:
-    """Each element of a flat array as text."""
+    """Print each element of a flat array."""
     element = element_type(array.dtype)
     if is_complex(element):
         part = np.float32 if array.dtype.itemsize == 8 else np.float64
@@ -47,7 +47,7 @@ def _words(array: Array) -> list[str]:
 
 
 def print_literal(array: Array) -> str:
-    """The text between the parentheses of `constant(...)`."""
+    """Print the text between the parentheses of `constant(...)`."""
     if array.ndim == 0:
         if array.dtype == np.bool_:
             return "true" if array.item() else "false"
@@ -64,7 +64,9 @@ def print_literal(array: Array) -> str:
 
 
 def _empty(shape: tuple[int, ...]) -> str:
-    """Braces of a literal without elements: as many as there are before the dimension of size 0."""
+    """Print the braces of a literal without elements: one pair per dimension before that of
+    size 0.
+    """
     if len(shape) == 1 or shape[0] == 0:
         return "{}"
     return "{" + ",".join([_empty(shape[1:])] * shape[0]) + "}"

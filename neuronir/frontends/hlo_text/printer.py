@@ -1,4 +1,4 @@
-"""hlo modules as HLO text that XLA accepts."""
+"""Print hlo modules as HLO text that XLA accepts."""
 
 import re
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ from neuronir.frontends.hlo_text.shapes import parse_shape, split_top
 
 _VALID_NAME = re.compile(r"[A-Za-z_][\w.\-]*")
 _COMMENT = re.compile(r"/\*.*?\*/", re.S)
-# Module attributes about the entry's signature: meaningless once a pass has changed it.
+# Module attributes of the entry's signature, which are stale once a pass has changed it.
 _OF_SIGNATURE = frozenset(
     (
         "hlo.entry_computation_layout",
@@ -38,12 +38,12 @@ _OF_SIGNATURE = frozenset(
         "hlo.buffer_donor",
     )
 )
-# What a region is called, by the HLO attribute that names it.
+# Names of regions, by the HLO attribute that refers to them.
 _REGION_NAMES = {"to_apply": "region", "calls": "fused_computation"}
 
 
 def shape_text(type: Attribute, layout: Attribute | None = None) -> str:
-    """A shape with its layout: `f32[2,3]{1,0}`, `(f32[2]{0}, s32[])`, `token[]`."""
+    """Print a shape with its layout: `f32[2,3]{1,0}`, `(f32[2]{0}, s32[])`, `token[]`."""
     if isinstance(layout, StringAttr) and layout.data.startswith("("):
         return layout.data
     if isinstance(type, TensorType):
@@ -63,14 +63,14 @@ def shape_text(type: Attribute, layout: Attribute | None = None) -> str:
 
 
 class _Names:
-    """Distinct names, as near to the wished ones as possible."""
+    """Assigns unique names that are as close as possible to the requested ones."""
 
     def __init__(self) -> None:
         self._used: set[str] = set()
         self._next: dict[str, int] = {}
 
     def take(self, wish: str) -> str:
-        """A name that nobody has taken yet."""
+        """Return a name that is not in use."""
         if not _VALID_NAME.fullmatch(wish):
             wish = re.sub(r"[^\w.\-]", "_", wish)
             wish = wish if _VALID_NAME.fullmatch(wish) else f"v{wish}"
@@ -87,7 +87,7 @@ class _Names:
 
 
 class _Printer:
-    """Prints one module; computations come before those that use them."""
+    """Prints one module; computations precede their users."""
 
     def __init__(self, module: ModuleOp) -> None:
         self._module = module
@@ -101,7 +101,7 @@ class _Printer:
         self._has_frames = "hlo.tables" in module.attributes
 
     def text(self) -> str:
-        """The whole text."""
+        """Return the whole text."""
         main = self._functions.get("main")
         if main is None:
             raise NeuronError("NIR_HLO012", "the module has no func.func @main to print as ENTRY")
@@ -128,7 +128,7 @@ class _Printer:
         return ", ".join(parts)
 
     def _layout_holds(self, main: FuncOp) -> bool:
-        """Whether entry_computation_layout still says the types of main."""
+        """Return whether entry_computation_layout still has the types of main."""
         layout = self._module.attributes.get("hlo.entry_computation_layout")
         if not isinstance(layout, StringAttr):
             return True
@@ -145,7 +145,7 @@ class _Printer:
     # ---- computations
 
     def _function(self, symbol: SymbolRefAttr) -> str:
-        """The computation of a function, printed if it is new."""
+        """Return the computation of a function, printing it on first use."""
         key = symbol.root_reference.data
         name = self._called.get(key)
         if name is None:
@@ -160,7 +160,7 @@ class _Printer:
         return name
 
     def _region(self, block: Block, wish: str) -> str:
-        """The computation of a region; equal regions share one."""
+        """Return the computation of a region; equal regions share one."""
         body = self._body(block, None)
         name = self._by_body.get(body)
         if name is None:
@@ -240,7 +240,7 @@ class _Printer:
         return f"{name} = {shape} {opcode}({arguments}){rest}"
 
     def _computations_of(self, op: Operation, opcode: str) -> list[str]:
-        """Fields that name the computations of regions and callees."""
+        """Print the fields that name the computations of regions and callees."""
         blocks = [region.block for region in op.regions]
         callee = op.properties.get("callee")
         if isinstance(callee, SymbolRefAttr):
@@ -264,7 +264,7 @@ class _Printer:
         ]
 
     def _kept(self, attributes: Mapping[str, Attribute], names: _Names) -> list[str]:
-        """What the importer kept as text."""
+        """Print attributes that the importer kept as text."""
         fields: list[str] = []
         for key, value in attributes.items():
             if not key.startswith("hlo.") or not isinstance(value, StringAttr):
@@ -292,5 +292,7 @@ def _function_name(function: FuncOp) -> str:
 
 
 def print_hlo_text(module: ModuleOp) -> str:
-    """An hlo module as HLO text that XLA parses; `hlo.composite` becomes a call of its meaning."""
+    """Print an hlo module as HLO text that XLA parses; `hlo.composite` becomes a call of its
+    region.
+    """
     return _Printer(module).text()

@@ -1,4 +1,4 @@
-"""Shapes: `f32[2,3]{1,0:T(8,128)S(1)}`, tuples of them, tokens; as types and layouts."""
+"""Parse shapes, such as `f32[2,3]{1,0:T(8,128)S(1)}`, tuples and tokens, to types and layouts."""
 
 import re
 from dataclasses import dataclass
@@ -23,15 +23,15 @@ _COMMENT = re.compile(r"/\*.*?\*/", re.S)
 
 TOKEN = TokenType()
 MOST_ELEMENTS = 1 << 58
-"""Elements of an array whose bytes 64 bits can count."""
+"""Limit of elements of an array, so that 64 bits can hold its size in bytes."""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """A type and, if it is not the default one, the attribute `hlo.layout` that says its layout.
+    """A type and, unless it has the default layout, the attribute `hlo.layout`.
 
-    A dense array is minor_to_major of a tensor; a string is the text of a tuple's shape, or of a
-    tensor's layout with tiles or a memory space.
+    A dense array is the minor_to_major of a tensor. A string is the text of a tuple's shape, or of
+    a tensor's layout with tiles or a memory space.
     """
 
     type: TypeAttribute
@@ -48,7 +48,7 @@ def _array(name: str, dims_text: str, layout: str | None, text: str) -> Shape:
     if name == "opaque":
         raise NeuronError("NCC_ESPP004", f"opaque shapes are not supported: {text.strip()}")
     if not is_hlo_name(name):
-        from_hlo_name(name)  # raises the error that lists the supported types
+        from_hlo_name(name)  # raises the error with the list of supported types
     if "?" in dims_text or "<" in dims_text:
         raise NeuronError(
             "NCC_EMOD025",
@@ -79,7 +79,7 @@ def _array(name: str, dims_text: str, layout: str | None, text: str) -> Shape:
 
 
 def split_top(text: str) -> list[str]:
-    """Split at commas outside of parentheses, brackets and braces; no text, no parts."""
+    """Split at commas outside of parentheses, brackets and braces; empty text has no parts."""
     parts: list[str] = []
     depth = begin = 0
     for position, char in enumerate(text):
@@ -96,7 +96,7 @@ def split_top(text: str) -> list[str]:
 
 @lru_cache(maxsize=1 << 14)
 def parse_shape(text: str) -> Shape:
-    """The shape that a text means; NeuronError without a location says what is wrong with it."""
+    """Parse the shape; raises a NeuronError without a location if it is invalid."""
     if match := _ARRAY.fullmatch(text):
         return _array(match[1], match[2], match[3], text)
     plain = _COMMENT.sub("", text).strip() if "/*" in text else text.strip()
@@ -108,5 +108,5 @@ def parse_shape(text: str) -> Shape:
 
 
 def tensor_of(shape: Shape) -> TensorType[Attribute] | None:
-    """The tensor type of a shape, None if it is a tuple or a token."""
+    """Return the tensor type of a shape, or None if it is a tuple or a token."""
     return shape.type if isinstance(shape.type, TensorType) else None

@@ -1,4 +1,4 @@
-"""The text that is imported: errors and locations in it."""
+"""Create errors and locations in the imported text."""
 
 from typing import NoReturn
 
@@ -40,16 +40,16 @@ class Source:
     def refail(
         self, error: NeuronError, instruction: str, token: Token, offset: int = 0
     ) -> NoReturn:
-        """Raise an error that had no place at a token of an instruction."""
+        """Raise an error without a location at a token of an instruction."""
         message = f"instruction '{instruction}': {error.message}"
         self.fail(error.code, message, token, error.help, offset)
 
     def location(self, name: str, token: Token) -> NameLoc:
-        """The location of an instruction: its name, at the place of a token."""
+        """Return the location of an instruction: its name at the position of a token."""
         return self.location_at(name, token.line or 1, token.column or 1)
 
     def location_at(self, name: str, line: int, column: int) -> NameLoc:
-        """The location of an instruction that is in a line and column, counted from 1."""
+        """Return the location of an instruction at a line and column, counted from 1."""
         column_attr = self._columns.get(column)
         if column_attr is None:
             column_attr = self._columns[column] = IntAttr(column)

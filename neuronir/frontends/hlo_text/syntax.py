@@ -1,4 +1,4 @@
-"""From HLO text to plain records: the lark grammar, and syntax errors with a caret."""
+"""Parse HLO text to plain records with the lark grammar; syntax errors show a caret."""
 
 from dataclasses import dataclass, field
 from functools import cache
@@ -34,14 +34,14 @@ class HloText:
 
 
 class _Records(Transformer[Token, HloText]):
-    """Builds the records while parsing, so that no tree is ever made."""
+    """Builds the records while parsing, so that no tree is created."""
 
     def instruction(self, children: list[Token]) -> Instruction:
-        """An instruction is its tokens."""
+        """Return the tokens of an instruction."""
         return Instruction(children)
 
     def computation(self, children: list[Any]) -> Computation:
-        """Collect instructions; the signature says nothing that the parameters do not."""
+        """Collect instructions; the signature repeats the parameters and is ignored."""
         token: Token = children[0]
         is_entry = token.startswith("ENTRY")
         name = token.removeprefix("ENTRY").strip().lstrip("%") if is_entry else token.lstrip("%")
@@ -56,7 +56,7 @@ class _Records(Transformer[Token, HloText]):
         return record
 
     def start(self, children: list[Any]) -> HloText:
-        """The module."""
+        """Return the module."""
         header: Token = children[0]
         return HloText(
             header.split(None, 1)[1].lstrip("%"),
@@ -99,7 +99,7 @@ def _parser(*, alike: bool) -> Lark:
 
 
 def excerpt(text: str, line: int, column: int) -> str:
-    """The source line with a caret under the column (both count from 1), cut to 100 columns."""
+    """Return the source line with a caret under the column (from 1), cut to 100 columns."""
     lines = text.split("\n")
     source = lines[line - 1] if line <= len(lines) else ""
     start = max(0, column - 60)
@@ -110,7 +110,7 @@ def excerpt(text: str, line: int, column: int) -> str:
 def error_at(
     code: str, message: str, text: str, filename: str, offset: int, help: str | None = None
 ) -> NeuronError:
-    """A user error at an offset of the text."""
+    """Create a user error at an offset of the text."""
     line = text.count("\n", 0, offset) + 1
     column = offset - (text.rfind("\n", 0, offset) + 1) + 1
     return NeuronError(
@@ -145,15 +145,15 @@ def _syntax_error(error: UnexpectedInput, text: str, filename: str) -> NeuronErr
 
 
 def parse_text(text: str, filename: str, *, alike: bool = True) -> HloText:
-    """Parse HLO text; a syntax error is a NeuronError NIR_HLO001 with line, column and caret.
+    """Parse HLO text; a syntax error raises NeuronError NIR_HLO001 with line, column and caret.
 
-    `alike`: lines like earlier ones are not looked at again; the result is the same without.
+    `alike` skips lines that are similar to earlier ones, without effect on the result.
     """
     if alike:
         try:
             return _parse(text, alike=True)
         except UnexpectedInput:
-            pass  # or this lexer alone does not take it
+            pass  # or the `alike` lexer rejects text that the grammar accepts
     try:
         return _parse(text, alike=False)
     except UnexpectedInput as error:

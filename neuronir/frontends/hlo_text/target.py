@@ -1,4 +1,4 @@
-"""The output format `hlo`: `neuron-opt -t hlo`."""
+"""Define the output format `hlo`: `neuron-opt -t hlo`."""
 
 from dataclasses import dataclass
 from typing import IO

@@ -1,4 +1,4 @@
-"""The ONNX frontend: .onnx files to hlo modules. It needs the package `onnx`."""
+"""Import .onnx files to hlo modules; needs the package `onnx`."""
 
 import gc
 
@@ -16,21 +16,21 @@ except ImportError as missing:
         help="pip install 'neuronir[onnx]'",
     ) from missing
 
-# Also need onnx, whose absence is told above.
+# These also need onnx, whose absence is reported above.
 from neuronir.frontends.onnx.importer import Importer
 from neuronir.frontends.onnx.operators import ALL
 from neuronir.frontends.onnx.reader import OnnxFile, parse_onnx, read_onnx
 
-assert _onnx and ALL  # Importing them registers every operator.
+assert _onnx and ALL  # Importing these modules registers every operator.
 
 
 def import_onnx(file: OnnxFile, bindings: Bindings | None = None) -> ModuleOp:
-    """The hlo module of a model that `read_onnx` or `parse_onnx` gave.
+    """Import a model that `read_onnx` or `parse_onnx` returned.
 
-    Any mistake in the model is a NeuronError with the model's name and, where there is one, the
-    node's.
+    Any error in the model raises a NeuronError with the name of the model and, if known, of the
+    node.
     """
-    # A module is many small objects that all live: collecting cycles meanwhile only costs time.
+    # A module is many small live objects, so garbage collection during the import only costs time.
     collecting = gc.isenabled()
     gc.disable()
     try:

@@ -1,5 +1,7 @@
-"""Files beside an ONNX model that hold tensors: which there are, and that they are plain files in
-the model's folder, which is looked at before any of them is opened."""
+"""Find and check the files next to an ONNX model that hold tensors.
+
+Each must be a plain file in the model's folder; this is checked before any of them is opened.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,12 +19,14 @@ Array = NDArray[Any]
 
 
 def entries_of(tensor: "onnx.TensorProto") -> dict[str, str]:
-    """Where a tensor lies: `location`, `offset` and `length`."""
+    """The file and position of a tensor: `location`, `offset` and `length`."""
     return {entry.key: entry.value for entry in tensor.external_data}
 
 
 def external_tensors(message: Any) -> Iterator["onnx.TensorProto"]:
-    """All tensors in other files: initializers, attributes, those of subgraphs and functions."""
+    """Return all tensors in other files: initializers, attributes, and those of subgraphs and
+    functions.
+    """
     if isinstance(message, onnx.TensorProto):
         if message.data_location == onnx.TensorProto.EXTERNAL:
             yield message
@@ -41,15 +45,18 @@ class ExternalFiles:
         self._mapped: dict[Path, Array] = {}
 
     def check(self, model: "onnx.ModelProto") -> None:
-        """NIR_ONNX003 where a tensor lies outside of the folder, NIR_ONNX002 where in no plain
-        file. That a file is missing is said when it is read."""
+        """Raise NIR_ONNX003 if a tensor is outside the folder, NIR_ONNX002 if it is not in a plain
+        file.
+
+        A missing file is reported when it is read.
+        """
         for location, tensor in {
             entries_of(t).get("location", ""): t for t in external_tensors(model)
         }.items():
             self.place(location, f"tensor '{tensor.name}'" if tensor.name else "a tensor")
 
     def place(self, location: str, what: str) -> Path:
-        """The path of a file, which is looked at but not opened (NIR_ONNX002, NIR_ONNX003)."""
+        """Return the path of a file, which is checked but not opened (NIR_ONNX002, NIR_ONNX003)."""
         root = self._root
         if root is None:
             raise NeuronError(
@@ -68,7 +75,7 @@ class ExternalFiles:
                     help="external data must be in the model's folder or below it",
                 )
             plain = found.is_file() or not found.exists()
-        except (OSError, RuntimeError) as error:  # a name that is too long, links in a circle
+        except (OSError, RuntimeError) as error:  # a name that is too long, or a cycle of links
             text = f"{what} is stored in '{location}', which cannot be found: {error}"
             raise NeuronError("NIR_ONNX002", text) from error
         if not plain:
@@ -78,7 +85,7 @@ class ExternalFiles:
         return found
 
     def map(self, location: str, what: str) -> Array:
-        """The bytes of a file, memory-mapped and read-only."""
+        """Return the bytes of a file, memory-mapped and read-only."""
         found = self.place(location, what)
         assert self._root is not None
         if found not in self._mapped:

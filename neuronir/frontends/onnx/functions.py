@@ -1,4 +1,4 @@
-"""Operators that are functions of others: those of the model, and those that ONNX defines."""
+"""Expand operators that are defined as functions, by the model or by ONNX."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,18 +16,18 @@ FunctionKey = tuple[str, str, str]
 
 
 def model_functions(model: onnx.ModelProto) -> dict[FunctionKey, FunctionProto]:
-    """The functions that a model brings along."""
+    """Return the functions that a model defines."""
     return {(f.domain, f.name, f.overload): f for f in model.functions}
 
 
 def has_schema_function(name: str, domain: str, version: int) -> bool:
-    """Whether ONNX defines an operator by a function."""
+    """Return whether ONNX defines an operator by a function."""
     schema = _schema(name, domain, version)
     return schema is not None and (schema.has_function or schema.has_context_dependent_function)
 
 
 def _schema(name: str, domain: str, version: int) -> Any:
-    """The schema of an operator, None if there is none (onnx's stubs leave functions out)."""
+    """Return the schema of an operator, or None (onnx's stubs omit functions)."""
     if not 0 < version < 1 << 31:
         return None
     try:
@@ -39,7 +39,7 @@ def _schema(name: str, domain: str, version: int) -> Any:
 def schema_function(
     node: onnx.NodeProto, domain: str, version: int, operands: Sequence[SSAValue | None]
 ) -> FunctionProto | None:
-    """The body that ONNX defines for a node, which may depend on the types of its operands."""
+    """Return ONNX's function body for a node, which may depend on the operand types."""
     schema = _schema(node.op_type, domain, version)
     if schema is None:
         return None
@@ -71,7 +71,9 @@ def _type_bytes(value: SSAValue | None) -> bytes:
 def defaults_of(
     function: FunctionProto, node: onnx.NodeProto, version: int
 ) -> list[AttributeProto]:
-    """Attributes that a call leaves out: as the function says, else as the schema does."""
+    """Return the defaults of omitted attributes: those of the function, else those of the
+    schema.
+    """
     given = {a.name for a in node.attribute}
     found = [a for a in function.attribute_proto if a.name not in given]
     schema = _schema(node.op_type, node.domain, version)
@@ -88,7 +90,9 @@ def defaults_of(
 def resolved(
     node: onnx.NodeProto, arguments: Mapping[str, AttributeProto]
 ) -> dict[str, AttributeProto]:
-    """The attributes of a node in a function: references replaced by the call's attributes."""
+    """Return the attributes of a node in a function, with references replaced by those of the
+    call.
+    """
     found: dict[str, AttributeProto] = {}
     for attribute in node.attribute:
         if not attribute.ref_attr_name:

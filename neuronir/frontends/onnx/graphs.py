@@ -1,4 +1,4 @@
-"""The structure of graphs: order of nodes, names that a subgraph reads from outside."""
+"""Analyse the structure of graphs: node order, and outer names that a subgraph reads."""
 
 from collections.abc import Iterable, Iterator
 
@@ -9,7 +9,7 @@ from neuronir.dialects.support.errors import NeuronError
 
 
 def subgraphs(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
-    """The graphs among a node's attributes."""
+    """Return the graphs among a node's attributes."""
     for attribute in node.attribute:
         if attribute.type == AttributeProto.GRAPH:
             yield attribute.g
@@ -18,12 +18,12 @@ def subgraphs(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
 
 
 def node_name(node: onnx.NodeProto) -> str:
-    """The name that a node is known by: its own, else that of its first result."""
+    """Return the name of a node: its own, else that of its first result."""
     return str(node.name or next((o for o in node.output if o), node.op_type))
 
 
 def free_names(graph: onnx.GraphProto) -> list[str]:
-    """Names that a graph reads and does not define, in the order of their first use."""
+    """Return names that a graph reads and does not define, in the order of first use."""
     defined = {value.name for value in graph.input}
     defined |= {tensor.name for tensor in graph.initializer}
     free: dict[str, None] = {}
@@ -36,9 +36,9 @@ def free_names(graph: onnx.GraphProto) -> list[str]:
 
 
 def ordered(nodes: Iterable[onnx.NodeProto], where: str | None) -> list[onnx.NodeProto]:
-    """Nodes so that each comes after those whose results it reads; files may hold them unsorted.
+    """Sort nodes so that each follows the nodes whose results it reads.
 
-    NIR_ONNX008 for a cycle or a name that two nodes define. Stable: sorted nodes stay.
+    Raises NIR_ONNX008 for a cycle or a name that two nodes define. The sort is stable.
     """
     listed: list[onnx.NodeProto] = list(nodes)
     maker: dict[str, int] = {}
@@ -71,7 +71,7 @@ def _sorted(
     where: str | None,
 ) -> list[int]:
     order: list[int] = []
-    state = [0] * len(listed)  # 0 not seen, 1 on the way, 2 done
+    state = [0] * len(listed)  # 0 not visited, 1 in progress, 2 done
     for start in range(len(listed)):
         stack = [start]
         while stack:

@@ -1,4 +1,4 @@
-"""From an ONNX graph to an hlo module."""
+"""Build an hlo module from an ONNX graph."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -36,15 +36,15 @@ from neuronir.frontends.onnx.registry import find, plain_domain
 from neuronir.frontends.onnx.unsupported import check_supported
 
 _DEEPEST = 64
-"""Functions and subgraphs nested deeper than this are taken for recursion."""
+"""Functions and subgraphs that nest deeper than this are treated as recursion."""
 
 
 @dataclass
 class Scope:
-    """Names that a graph can read.
+    """The names that a graph can read.
 
-    `arrays` are initializers: each becomes a constant where it is first read. `attributes` are
-    those of the call, within a function; `prefix` is the call's name.
+    `arrays` are initializers; each becomes a constant on first use. In a function, `attributes` are
+    the attributes of the call, and `prefix` is the name of the call.
     """
 
     opsets: Mapping[str, int]
@@ -56,7 +56,7 @@ class Scope:
     depth: int = 0
 
     def version(self, domain: str) -> int:
-        """The opset of a domain, 1 for one that is not declared."""
+        """Return the opset of a domain; 1 if it is not declared."""
         return self.opsets.get(plain_domain(domain), 1)
 
 
@@ -70,7 +70,7 @@ class Importer:
         self._checker = Checker()
 
     def module(self) -> ModuleOp:
-        """The module; NeuronError says which node cannot be imported."""
+        """Return the module; a NeuronError names the node that cannot be imported."""
         model = self._file.model
         graph = model.graph
         check_supported(model, self._file.name)
@@ -158,7 +158,7 @@ class Importer:
         *,
         named: bool,
     ) -> list[SSAValue | None]:
-        """Build a function's nodes in place of a call of it."""
+        """Inline the nodes of a function at a call."""
         given = dict(attributes)
         version = scope.version(node.domain)
         given |= {a.name: a for a in defaults_of(function, node, version)}
@@ -177,7 +177,7 @@ class Importer:
         return [inner.values.get(name) for name in function.output]
 
     def _subgraph(self, graph: GraphProto, b: BlockBuilder, scope: Scope) -> Subgraph:
-        """A graph attribute, to be built in any block."""
+        """Return a builder of a graph attribute for any block."""
         free = free_names(graph)
         captured = [self._read(b, scope, name, "a subgraph") for name in free]
         inputs = [value.name for value in graph.input]
@@ -226,7 +226,7 @@ class Importer:
 
 
 class _Naming:
-    """Gives the errors inside it the model's name, and that of the innermost node."""
+    """Add the name of the model and of the innermost node to errors raised in the context."""
 
     def __init__(self, model: str, node: str | None) -> None:
         self._model = model
@@ -240,7 +240,8 @@ class _Naming:
             if error.location is not None:
                 return
             message = f"{self._node}: {error.message}" if self._node else error.message
-            error.place(message, self._model)  # itself, as its class may tell more
+            # the same error, because its class may carry more information
+            error.place(message, self._model)
             return
         elif isinstance(error, VerifyException):
             text = " ".join(str(error).split())

@@ -1,4 +1,4 @@
-"""The inputs of an ONNX graph with all dimensions known."""
+"""Resolve all dimensions of the inputs of an ONNX graph."""
 
 import onnx
 from onnx import TensorProto, ValueInfoProto
@@ -12,18 +12,18 @@ from neuronir.frontends.bindings import Bindings
 from neuronir.frontends.onnx.node import type_of
 
 Dim = int | str | None
-"""A size, a symbol, or nothing known."""
+"""A size, a symbol, or unknown."""
 
 
 def graph_inputs(graph: onnx.GraphProto) -> list[ValueInfoProto]:
-    """The inputs that a user gives: those without an initializer."""
+    """Return the inputs that the user supplies: those without an initializer."""
     initialised = {t.name for t in graph.initializer}
     initialised |= {t.values.name for t in graph.sparse_initializer}
     return [value for value in graph.input if value.name not in initialised]
 
 
 def _declared(value: ValueInfoProto) -> list[Dim] | None:
-    """The declared dimensions, None if not even the rank is."""
+    """Return the declared dimensions, or None if the rank is unknown."""
     kind = value.type.WhichOneof("value")
     if kind != "tensor_type":
         named = {"sequence_type": "a sequence", "optional_type": "optional", "map_type": "a map"}
@@ -44,9 +44,9 @@ def _declared(value: ValueInfoProto) -> list[Dim] | None:
 
 
 def input_types(graph: onnx.GraphProto, bindings: Bindings) -> dict[str, TensorType[Attribute]]:
-    """The type of each input, with symbolic dimensions bound.
+    """Return the type of each input, with symbolic dimensions bound.
 
-    NIR_ONNX006 names all that is still unbound, NIR_ONNX007 what does not fit.
+    Raises NIR_ONNX006 with all unbound names, NIR_ONNX007 for a binding that does not fit.
     """
     inputs = {value.name: value for value in graph_inputs(graph)}
     declared = {name: _declared(value) for name, value in inputs.items()}
@@ -82,7 +82,7 @@ def _element(name: str, number: int) -> Attribute:
 
 
 def _symbols(declared: dict[str, list[Dim] | None], bindings: Bindings) -> dict[str, int]:
-    """The size of each symbolic dimension that a binding decides."""
+    """Return the size of each symbolic dimension that a binding determines."""
     sizes: dict[str, int] = {}
     names = {d for dims in declared.values() for d in dims or () if isinstance(d, str)}
     for name, shape in bindings.shapes.items():

@@ -1,4 +1,4 @@
-"""An ONNX file as a model that the programs read."""
+"""Wrap an ONNX file as a `Model`."""
 
 from dataclasses import dataclass
 
@@ -14,30 +14,30 @@ from neuronir.frontends.onnx.unsupported import operators_used
 
 @dataclass(frozen=True)
 class OnnxModel:
-    """A model that has been read."""
+    """An ONNX model that was read."""
 
     file: OnnxFile
 
     @property
     def name(self) -> str:
-        """The path that it was read from."""
+        """The path of the file."""
         return self.file.name
 
     @property
     def digest(self) -> str:
-        """The hash of its file; the content of external files is hashed with the constants."""
+        """The hash of the file; external content is hashed with the constants."""
         return self.file.digest
 
     def input_names(self, bindings: Bindings) -> list[str]:
-        """The names of its inputs, in order."""
+        """The names of the inputs, in order."""
         return [value.name for value in graph_inputs(self.file.model.graph)]
 
     def operators(self, bindings: Bindings) -> list[Use]:
-        """The operators that it uses."""
+        """The operators that the model uses."""
         return operators_used(self.file.model)
 
     def module(self, bindings: Bindings) -> ModuleOp:
-        """Its hlo module."""
+        """Import the model as an hlo module."""
         return import_onnx(self.file, bindings)
 
 

@@ -1,4 +1,4 @@
-"""What an operator's function sees of its node: operands, attributes, the builder."""
+"""Give operator functions access to their node: operands, attributes, the builder."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,15 +17,15 @@ from neuronir.frontends.graph.block import BlockBuilder, refuse
 
 Array = NDArray[Any]
 Body = Callable[[BlockBuilder, Sequence[SSAValue]], list[SSAValue]]
-"""Builds a subgraph in a builder's block from the values of its inputs; gives its outputs."""
+"""Builds a subgraph in a builder's block from the values of its inputs; returns its outputs."""
 
 
 @dataclass
 class Node:
     """One operator to import.
 
-    `n[i]` is an operand that must be there, `n.get(i)` one that may be absent. `opset` is the
-    version of the operator's domain, `outputs` the names of the results ("" if not wanted).
+    `n[i]` is a required operand, `n.get(i)` an optional one. `opset` is the version of the
+    operator's domain. `outputs` are the names of the results ("" if unused).
     """
 
     proto: onnx.NodeProto
@@ -40,16 +40,16 @@ class Node:
 
     @property
     def op_type(self) -> str:
-        """The operator's name."""
+        """Return the operator's name."""
         return str(self.proto.op_type)
 
     @property
     def outputs(self) -> list[str]:
-        """Names of the results, "" where one is not wanted."""
+        """Return the names of the results, "" for unused ones."""
         return list(self.proto.output)
 
     def wants(self, index: int) -> bool:
-        """Whether a result is wanted."""
+        """Return whether a result is used."""
         return index < len(self.proto.output) and bool(self.proto.output[index])
 
     def __getitem__(self, index: int) -> SSAValue:
@@ -59,11 +59,11 @@ class Node:
         return value
 
     def get(self, index: int) -> SSAValue | None:
-        """An operand, None if it is absent."""
+        """Return an operand, or None if it is absent."""
         return self.operands[index] if index < len(self.operands) else None
 
     def all(self) -> list[SSAValue]:
-        """All operands, each of which must be there."""
+        """Return all operands, which are all required."""
         if not self.operands:
             refuse("it has no inputs")
         return [self[i] for i in range(len(self.operands))]
@@ -71,7 +71,7 @@ class Node:
     # --- attributes
 
     def has(self, name: str) -> bool:
-        """Whether an attribute is given."""
+        """Return whether an attribute is present."""
         return name in self.attributes
 
     def _attribute(self, name: str, kind: int) -> AttributeProto | None:
@@ -81,69 +81,69 @@ class Node:
         return found
 
     def integer(self, name: str, default: int) -> int:
-        """An integer attribute."""
+        """Return an integer attribute."""
         found = self._attribute(name, AttributeProto.INT)
         return default if found is None else int(found.i)
 
     def flag(self, name: str, default: bool = False) -> bool:
-        """An integer attribute that means yes or no."""
+        """Return an integer attribute as a flag."""
         return bool(self.integer(name, int(default)))
 
     def number(self, name: str, default: float) -> float:
-        """A float attribute, as the nearest float32 (which files hold)."""
+        """Return a float attribute as the nearest float32, as stored in files."""
         found = self._attribute(name, AttributeProto.FLOAT)
         return default if found is None else float(found.f)
 
     def text(self, name: str, default: str) -> str:
-        """A string attribute."""
+        """Return a string attribute."""
         found = self._attribute(name, AttributeProto.STRING)
         return default if found is None else found.s.decode(errors="replace")
 
     def texts(self, name: str) -> list[str] | None:
-        """A list of strings, None if it is not given."""
+        """Return a list of strings, or None if absent."""
         found = self._attribute(name, AttributeProto.STRINGS)
         return None if found is None else [s.decode(errors="replace") for s in found.strings]
 
     def ints(self, name: str) -> list[int] | None:
-        """A list of integers, None if it is not given."""
+        """Return a list of integers, or None if absent."""
         found = self._attribute(name, AttributeProto.INTS)
         return None if found is None else [int(i) for i in found.ints]
 
     def floats(self, name: str) -> list[float] | None:
-        """A list of floats, None if it is not given."""
+        """Return a list of floats, or None if absent."""
         found = self._attribute(name, AttributeProto.FLOATS)
         return None if found is None else [float(f) for f in found.floats]
 
     def tensor(self, name: str) -> Array | None:
-        """A tensor attribute, None if it is not given."""
+        """Return a tensor attribute, or None if absent."""
         found = self._attribute(name, AttributeProto.TENSOR)
         return None if found is None else self.read_tensor(found.t, f"attribute '{name}'")
 
     def body(self, name: str) -> "Subgraph":
-        """A graph attribute."""
+        """Return a graph attribute."""
         found = self._attribute(name, AttributeProto.GRAPH)
         if found is None:
             refuse(f"attribute '{name}' is missing")
         return self.subgraph(found.g)
 
     def type_attribute(self, name: str, default: Attribute) -> Attribute:
-        """An attribute that holds an element type."""
+        """Return an attribute that holds an element type."""
         return type_of(self.integer(name, 0)) if self.has(name) else default
 
     # --- operands that must be known
 
     def known_ints(self, index: int, what: str) -> tuple[int, ...]:
-        """The integers of an operand that has to follow from constants."""
+        """Return the integers of an operand that must follow from constants."""
         return self.b.known_ints(self[index], f"{what} (input {index})")
 
     def axes(self, index: int, since: int, name: str = "axes") -> list[int] | None:
-        """Axes: an attribute before opset `since`, an optional input from then on."""
+        """Return axes: an attribute before opset `since`, an optional input from then on."""
         if self.opset < since:
             return self.ints(name)
         return None if self.get(index) is None else list(self.known_ints(index, name))
 
     def scalar(self, index: int, default: Any = None) -> Any:
-        """The number of an operand of one element that has to be known; the default if absent."""
+        """Return the value of a one-element operand that must be known; the default if absent."""
         if self.get(index) is None:
             return default
         array = self.b.need_known(self[index], f"input {index}").reshape(-1)
@@ -154,17 +154,17 @@ class Node:
 
 @dataclass
 class Subgraph:
-    """A graph attribute: the outer values that it reads, and how to build it."""
+    """Return the outer values that a graph attribute reads, and its builder."""
 
     captured: list[SSAValue]
     inputs: list[str]
     outputs: list[str]
     build: Callable[[BlockBuilder, Sequence[SSAValue], Sequence[SSAValue]], list[SSAValue]]
-    """(builder, values of the inputs, captured values as seen there) to the outputs."""
+    """Map (builder, values of the inputs, captured values in the block) to the outputs."""
 
 
 def type_of(number: int) -> Attribute:
-    """The element type of ONNX's number (NCC_ESPP004)."""
+    """Return the element type of an ONNX type number (NCC_ESPP004)."""
     names: Mapping[int, str] = {v: k for k, v in TensorProto.DataType.items()}
     name = names.get(number, str(number))
     if name in ("STRING", "UNDEFINED", "FLOAT8E8M0") or number not in names:

@@ -1,4 +1,4 @@
-"""Reading an ONNX file: the protobuf, and the tensors that lie in files beside it."""
+"""Read an ONNX file: the protobuf, and the tensors in files next to it."""
 
 import hashlib
 from pathlib import Path
@@ -23,10 +23,10 @@ TEXT_SUFFIX = ".onnxtxt"
 
 
 class OnnxFile:
-    """A model as it was read; `tensor` gives arrays, those in external files memory-mapped.
+    """A model as it was read; `tensor` returns arrays, memory-mapped if external.
 
-    `name` is what messages call the model. `digest` identifies its content, external files by
-    their names only: their content is hashed when it becomes a constant.
+    `name` is the name of the model in messages. `digest` identifies its content. External files
+    contribute only their names; their content is hashed when it becomes a constant.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class OnnxFile:
         self._files = ExternalFiles(folder)
 
     def tensor(self, proto: "onnx.TensorProto", what: str) -> Array:
-        """The array of a tensor, read-only; not copied where the file holds plain bytes."""
+        """Return the array of a tensor, read-only, without a copy if the file holds plain bytes."""
         if proto.data_type == onnx.TensorProto.STRING:
             raise NeuronError("NCC_ESPP004", f"{what} contains strings, which are not supported")
         if proto.data_type not in onnx.TensorProto.DataType.values() or proto.data_type == 0:
@@ -61,7 +61,7 @@ class OnnxFile:
         return array
 
     def external(self) -> dict[str, Path]:
-        """The files in which tensors lie, by location, as far as they are there."""
+        """Return the existing files that hold tensors, by location."""
         locations = {entries_of(t).get("location", "") for t in external_tensors(self.model)}
         found = {text: self._files.place(text, "a tensor") for text in sorted(locations)}
         return {text: path for text, path in found.items() if path.exists()}
@@ -105,7 +105,7 @@ def _number(text: str | None, key: str, what: str) -> int | None:
 
 
 def _bits(data_type: int) -> int:
-    """Bits of one element as ONNX stores it."""
+    """Bits of one stored element."""
     name = str(onnx.TensorProto.DataType.Name(data_type))
     if name.endswith("INT4") or name.startswith("FLOAT4"):
         return 4
@@ -129,9 +129,9 @@ def _from_bytes(raw: Array, dtype: "np.dtype[Any]", proto: "onnx.TensorProto", w
 
 
 def read_onnx(path: str) -> OnnxFile:
-    """Read and check a file; NIR_ONNX001 if it is damaged or no ONNX model.
+    """Read and check a file; raises NIR_ONNX001 if it is damaged or not an ONNX model.
 
-    A file named `.onnxtxt` holds ONNX's text (`onnx.printer`), any other the protobuf.
+    A file named `.onnxtxt` holds ONNX's text format (`onnx.printer`), any other the protobuf.
     """
     name = printable(path)
     try:
@@ -148,10 +148,10 @@ def read_onnx(path: str) -> OnnxFile:
 
 
 def parse_onnx(data: bytes, name: str = "<model>", folder: Path | None = None) -> OnnxFile:
-    """The model of a protobuf's bytes; external data is looked for in `folder`."""
+    """Parse the model of a protobuf's bytes; external data is searched in `folder`."""
     try:
         model = onnx.ModelProto.FromString(data)
-    except Exception as error:  # protobuf's DecodeError has different homes in its versions
+    except Exception as error:  # protobuf's DecodeError has moved between versions
         raise NeuronError(
             "NIR_ONNX001",
             f"'{name}' is truncated or no ONNX model: it is not a protobuf of the ONNX format",
@@ -163,7 +163,9 @@ def parse_onnx(data: bytes, name: str = "<model>", folder: Path | None = None) -
 
 
 def _all_text(message: Any) -> bool:
-    """Whether all strings of a protobuf are UTF-8; its Python classes give others as bytes."""
+    """Return whether all strings of a protobuf are UTF-8; its Python classes return others as
+    bytes.
+    """
     for field, value in message.ListFields():
         if field.type == field.TYPE_STRING:
             values = [value] if isinstance(value, (str, bytes)) else value
@@ -177,7 +179,7 @@ def _all_text(message: Any) -> bool:
 
 
 def check_model(model: "onnx.ModelProto", name: str) -> None:
-    """The version and the form of a model."""
+    """Check the version and the structure of a model."""
     if not _all_text(model):
         raise NeuronError("NIR_ONNX001", f"'{name}' is damaged: a name in it is not UTF-8 text")
     if not model.HasField("graph") or not model.opset_import:

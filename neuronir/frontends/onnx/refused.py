@@ -1,4 +1,4 @@
-"""Operators that are refused, each with the reason."""
+"""List refused operators, each with the reason."""
 
 from neuronir.frontends.onnx.registry import REFUSED
 
@@ -10,7 +10,7 @@ _LEARNED = "classical machine learning models do not run on the device"
 _TRAINING = "it describes training, which is exported as a plain graph instead"
 
 DATA_DEPENDENT = {"NonZero": slice(0, 1), "Compress": slice(1, 2)}
-"""Operators that are refused where one of these operands depends on data: their shape does."""
+"""Operators refused if one of these operands depends on data, because their shape then does too."""
 
 _REASONS = {
     _SEQUENCE: "SequenceEmpty SequenceConstruct SequenceInsert SequenceErase SequenceAt "

@@ -1,4 +1,4 @@
-"""The operators that can be imported, and why others cannot."""
+"""Register the operators that can be imported, and the reasons why others cannot."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,14 +20,14 @@ class Operator:
 
 
 OPERATORS: dict[tuple[str, str], list[Operator]] = {}
-"""(domain, name) to versions, the oldest first. The domain of ONNX itself is ""."""
+"""(domain, name) to versions, oldest first. ONNX's own domain is ""."""
 
 REFUSED: dict[tuple[str, str], str] = {}
-"""(domain, name) to the reason why an operator cannot be imported at all."""
+"""(domain, name) to the reason why an operator cannot be imported."""
 
 
 def operator(*names: str, since: int = 1, domain: str = "") -> Callable[[Function], Function]:
-    """Register the function of operators; it gives one value or one for each output."""
+    """Register the function of operators; it returns one value or one for each output."""
 
     def register(function: Function) -> Function:
         for name in names:
@@ -40,12 +40,12 @@ def operator(*names: str, since: int = 1, domain: str = "") -> Callable[[Functio
 
 
 def refused(domain: str, name: str) -> str | None:
-    """Why an operator is refused in every model, None if it is not."""
+    """Return why an operator is always refused, or None."""
     return REFUSED.get((domain, name))
 
 
 def find(domain: str, name: str, version: int) -> Function | None:
-    """The function of an operator in a version of its domain."""
+    """Return the function of an operator in a version of its domain."""
     found = None
     for entry in OPERATORS.get((domain, name), ()):
         if entry.since <= version:
@@ -54,5 +54,5 @@ def find(domain: str, name: str, version: int) -> Function | None:
 
 
 def plain_domain(domain: str) -> str:
-    """`ai.onnx` is another spelling of the empty domain."""
+    """Normalise the domain: `ai.onnx` is another spelling of the empty domain."""
     return "" if domain == "ai.onnx" else domain

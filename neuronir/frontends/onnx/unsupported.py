@@ -1,4 +1,4 @@
-"""What of a model cannot be imported, found before anything else is done."""
+"""Find the parts of a model that cannot be imported before the import starts."""
 
 from collections.abc import Iterator
 
@@ -12,11 +12,11 @@ from neuronir.frontends.onnx.refused import DATA, DATA_DEPENDENT
 from neuronir.frontends.onnx.registry import OPERATORS, REFUSED, find, plain_domain
 
 NOT_SUPPORTED = "it is not supported"
-"""The reason for an operator that could be, but is not."""
+"""The reason for an operator that is merely not implemented."""
 
 
 def operators_used(model: onnx.ModelProto) -> list[Use]:
-    """The operators of a model, of its functions and subgraphs, in the order of their names."""
+    """Return the operators of a model, its functions and subgraphs, sorted by name."""
     opsets = {plain_domain(o.domain): int(o.version) for o in model.opset_import}
     functions = model_functions(model)
     uses: dict[str, Use] = {}
@@ -34,9 +34,9 @@ def operators_used(model: onnx.ModelProto) -> list[Use]:
 
 
 def _shaped_by_data(graph: onnx.GraphProto) -> Iterator[str]:
-    """Operators of the main graph whose result has a shape that inputs' data decide.
+    """Return operators of the main graph whose result shape depends on the data of inputs.
 
-    Shape and Size end the dependence: they give numbers whatever the data.
+    Shape and Size end the dependence, because their results depend on shapes only.
     """
     initialised = {t.name for t in graph.initializer}
     data = {value.name for value in graph.input if value.name not in initialised}
@@ -58,7 +58,7 @@ def _walk(
     functions: dict[FunctionKey, onnx.FunctionProto],
     called: set[FunctionKey],
 ) -> Iterator[tuple[onnx.NodeProto, dict[str, int]]]:
-    """Nodes with the opsets that hold for them; the body of a function counts once."""
+    """Yield nodes with their opsets; the body of a function counts once."""
     for node in graph.node:
         key = (node.domain, node.op_type, node.overload)
         function = functions.get(key)
@@ -73,7 +73,7 @@ def _walk(
 
 
 def why_not(name: str, domain: str, version: int) -> str | None:
-    """Why an operator cannot be imported, None if it can."""
+    """Return why an operator cannot be imported, or None if it can."""
     if find(domain, name, version) is not None:
         return None
     reason = REFUSED.get((domain, name))
@@ -89,7 +89,7 @@ def why_not(name: str, domain: str, version: int) -> str | None:
 
 
 def check_supported(model: onnx.ModelProto, name: str) -> None:
-    """NCC_EUOC002 lists all operators that cannot be imported, with the reasons."""
+    """Raise NCC_EUOC002 with all operators that cannot be imported, and the reasons."""
     bad = [use for use in operators_used(model) if use.reason is not None]
     if not bad:
         return
@@ -104,7 +104,9 @@ def check_supported(model: onnx.ModelProto, name: str) -> None:
 
 
 def importable() -> list[str]:
-    """Names of all operators that can be imported, sorted; those of other domains with it."""
+    """Return the sorted names of all operators that can be imported, with domains except ONNX's
+    own.
+    """
     names = {f"{domain}.{name}" if domain else name for domain, name in OPERATORS}
     for schema in onnx.defs.get_all_schemas():
         domain = plain_domain(schema.domain)

@@ -1,6 +1,6 @@
-"""The TensorFlow frontend: frozen graphs and SavedModels to hlo modules, without TensorFlow.
+"""Import frozen graphs and SavedModels to hlo modules without TensorFlow.
 
-It needs the package `protobuf` (extra `neuronir[tensorflow]`).
+This needs the package `protobuf` (extra `neuronir[tensorflow]`).
 """
 
 import gc
@@ -17,11 +17,11 @@ from neuronir.frontends.tensorflow.ops import ALL
 from neuronir.frontends.tensorflow.registry import OPERATORS
 from neuronir.frontends.tensorflow.unsupported import check_supported, operators_used
 
-assert ALL  # Importing them registers every operator.
+assert ALL  # Importing these modules registers every operator.
 
 
 def load_tensorflow(file: File, bindings: Bindings | None = None) -> Model:
-    """A file's nodes, with its inputs and outputs chosen."""
+    """The nodes of a file, with inputs and outputs selected."""
     outputs = {name: operator.outputs for name, operator in OPERATORS.items() if operator.outputs}
     try:
         return Model(file, graph_table(file.graph), library(file.graph, outputs), bindings)
@@ -30,12 +30,12 @@ def load_tensorflow(file: File, bindings: Bindings | None = None) -> Model:
 
 
 def import_tensorflow(file: File, bindings: Bindings | None = None) -> ModuleOp:
-    """The hlo module of a model that `read_file` gave.
+    """Import a model that `read_file` returned.
 
-    Any mistake in the model is a NeuronError with the model's name and, where there is one, the
-    node's.
+    Any error in the model raises a NeuronError with the name of the model and, if known, of the
+    node.
     """
-    # A module is many small objects that all live: collecting cycles meanwhile only costs time.
+    # A module is many small live objects, so garbage collection during the import only costs time.
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -50,12 +50,12 @@ def import_tensorflow(file: File, bindings: Bindings | None = None) -> ModuleOp:
 
 
 def operator_names() -> list[str]:
-    """The names of the operators that are imported, sorted."""
+    """Return the names of the supported operators, sorted."""
     return sorted(name for name in OPERATORS if not name.startswith("_"))
 
 
 def _placed(error: NeuronError, name: str) -> NeuronError:
-    """The same error with the model's name, where it says no place."""
+    """Return the error with the name of the model, if it has no location."""
     if error.location is not None:
         return error
     return NeuronError(error.code, error.message, location=name, help=error.help)

@@ -1,4 +1,4 @@
-"""The variables of a SavedModel: an index of names, and shards that hold the bytes."""
+"""Read the variables of a SavedModel: an index of names, and shards with the bytes."""
 
 from math import prod
 from pathlib import Path
@@ -16,9 +16,9 @@ LARGEST_INDEX = 256 << 20
 
 
 class Checkpoint:
-    """A tensor bundle `PREFIX.index`, `PREFIX.data-00000-of-00001` ...; arrays are memory-mapped.
+    """A tensor bundle `PREFIX.index`, `PREFIX.data-00000-of-00001`, ...; arrays are memory-mapped.
 
-    Bytes of shards are not compared with their checksums: that would take longer than the compile.
+    The checksums of shards are not verified, because that would take longer than the compile.
     """
 
     def __init__(self, prefix: Path) -> None:
@@ -42,11 +42,11 @@ class Checkpoint:
         self._mapped: dict[int, Array] = {}
 
     def names(self) -> list[str]:
-        """The names of all tensors, sorted."""
+        """Return the names of all tensors, sorted."""
         return [name.decode(errors="replace") for name in sorted(self._entries)]
 
     def tensor(self, name: str) -> Array:
-        """The array of a name, read-only; its bytes stay in the file until they are used."""
+        """Return the array of a name, read-only; its bytes stay in the file until they are used."""
         raw = self._entries.get(name.encode())
         if raw is None:
             raise NeuronError("NIR_TF006", f"the checkpoint has no tensor '{name}'")
@@ -86,10 +86,10 @@ class Checkpoint:
 
 
 def restored_names(graph: Any) -> dict[str, str]:
-    """Which tensor of the checkpoint each variable node is restored from.
+    """Map each variable node to the tensor of the checkpoint from which it is restored.
 
-    The graph itself says so: its restoring part assigns the outputs of RestoreV2 to the variables,
-    directly or in a function that is given the variables.
+    The graph contains this mapping: its restoring part assigns the outputs of RestoreV2 to the
+    variables, directly or in a function that takes the variables as arguments.
     """
     found = _assigned(graph.node)
     functions = {f.signature.name: f for f in graph.library.function}
@@ -106,7 +106,7 @@ def restored_names(graph: Any) -> dict[str, str]:
 
 
 def _assigned(nodes: Any) -> dict[str, str]:
-    """Variable (or argument) to tensor name, of the assignments of restored tensors."""
+    """Map variables (or arguments) to tensor names, from assignments of restored tensors."""
     by_name = {n.name: n for n in nodes}
     found: dict[str, str] = {}
     for node in nodes:

@@ -1,6 +1,6 @@
-"""TensorFlow 1's branches in a graph: Switch sends a tensor one way, Merge takes what arrives.
+"""Import TensorFlow 1's branches: Switch routes a tensor, Merge takes the one that arrives.
 
-Both ways are built, and Merge becomes a selection by the predicate that its inputs differ in.
+Both branches are built, and Merge becomes a select by the predicate in which its inputs differ.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ Live = frozenset[tuple[Ref, bool]]
 
 @dataclass(frozen=True)
 class Merged:
-    """A Merge taken apart: its predicate, and which of its inputs arrives if it holds or not."""
+    """A decomposed Merge: its predicate, and the input that arrives if it holds or not."""
 
     predicate: Ref
     on_true: int
@@ -33,14 +33,14 @@ class Merged:
 
 
 class Conditions:
-    """Under which predicates the nodes of a table run."""
+    """Finds the predicates under which the nodes of a table run."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
         self._live: dict[str, Live] = {}
 
     def merged(self, node: Node) -> Merged:
-        """What a Merge that is no loop's selects by."""
+        """Return the selection of a Merge that does not belong to a loop."""
         if len(node.inputs) != 2 or any(
             self._table[name].op in BACK_EDGES for name, _ in node.inputs
         ):
@@ -53,8 +53,10 @@ class Conditions:
         return Merged(found[0], on_true, 1 - on_true)
 
     def needed(self, b: BlockBuilder, node: Node, values: Mapping[Ref, Value]) -> Sequence[Ref]:
-        """What must be there before a Merge is built: the predicate first, then both ways, or the
-        one that is taken if the predicate is known."""
+        """Return what must be built before a Merge: the predicate first, then the branches.
+
+        If the predicate is known, only the taken branch is built.
+        """
         merged = self.merged(node)
         if merged.predicate not in values:
             return [merged.predicate]
@@ -64,7 +66,7 @@ class Conditions:
         return [node.inputs[merged.on_true if known else merged.on_false]]
 
     def build(self, b: BlockBuilder, node: Node, values: Mapping[Ref, Value]) -> list[Value]:
-        """The merged value, and the number of the input that arrived."""
+        """Return the merged value, and the number of the input that arrived."""
         merged = self.merged(node)
         predicate = values[merged.predicate]
         known = _known(b, predicate)
@@ -80,7 +82,7 @@ class Conditions:
         return [choose(b, predicate, ways[0], ways[1]), index]
 
     def _of_ref(self, ref: Ref) -> Live:
-        """The predicates under which an output arrives."""
+        """Return the predicates under which an output arrives."""
         self._fill(ref[0])
         node, live = self._table[ref[0]], self._live[ref[0]]
         if node.op not in SWITCHES:
@@ -88,7 +90,7 @@ class Conditions:
         if len(node.inputs) < 2:
             raise NeuronError("NIR_TF002", f"node '{node.name}' ({node.op}) lacks an input")
         predicate = self._table.source(node.inputs[1])
-        # The Switch of a loop lets pass what the loop carries.
+        # The Switch of a loop passes on the loop-carried values.
         if self._table[predicate[0]].op == "LoopCond":
             return live
         return live | {(predicate, ref[1] == 1)}
@@ -116,7 +118,7 @@ class Conditions:
     def _of_node(self, node: Node, refs: Sequence[Ref]) -> Live:
         lives = [self._of_ref(ref) for ref in refs]
         if node.op in MERGES and len(lives) == 2:
-            # What both ways have in common holds behind them too.
+            # Predicates common to both branches also hold after them.
             return lives[0] & lives[1]
         result: Live = frozenset().union(*(self._live[name] for name in node.control))
         for live in lives:
@@ -130,7 +132,7 @@ def _known(b: BlockBuilder, predicate: Value) -> bool | None:
 
 
 def choose(b: BlockBuilder, predicate: SSAValue, on_true: Value, on_false: Value) -> Value:
-    """One of two values by a scalar predicate."""
+    """Select one of two values by a scalar predicate."""
     if isinstance(on_true, TensorList) and isinstance(on_false, TensorList):
         one, other = on_true.narrowed(on_false.dims), on_false.narrowed(on_true.dims)
         if one.count != other.count:

@@ -1,4 +1,4 @@
-"""Reading the files of TensorFlow models: frozen graphs and SavedModels."""
+"""Read TensorFlow model files: frozen graphs and SavedModels."""
 
 import hashlib
 import re
@@ -21,8 +21,10 @@ VARIABLES = "variables/variables"
 
 @dataclass(frozen=True)
 class File:
-    """A file that was read: its GraphDef; of a SavedModel also the signatures (SignatureDef
-    messages by name) and the folder. `digest` identifies the content."""
+    """A file that was read: its GraphDef and, for a SavedModel, the signatures and the folder.
+
+    `signatures` are SignatureDef messages by name. `digest` identifies the content.
+    """
 
     name: str
     graph: Any
@@ -32,7 +34,7 @@ class File:
 
 
 def files_of(path: str) -> list[str]:
-    """The files that a model lies in: itself, or of a SavedModel the graph and the checkpoint."""
+    """Return the files of a model: itself, or for a SavedModel the graph and the checkpoint."""
     place = _graph_file(path)
     if place.stem != "saved_model":
         return [str(place)]
@@ -41,7 +43,7 @@ def files_of(path: str) -> list[str]:
 
 
 def _graph_file(path: str) -> Path:
-    """The file that holds the graph."""
+    """Return the file that holds the graph."""
     place = Path(path)
     if not place.is_dir():
         return place
@@ -56,9 +58,9 @@ def _graph_file(path: str) -> Path:
 
 
 def read_file(path: str) -> File:
-    """Read a frozen GraphDef (.pb, .pbtxt) or a SavedModel (its folder, or saved_model.pb in it).
+    """Read a frozen GraphDef (.pb, .pbtxt) or a SavedModel (its folder, or its saved_model.pb).
 
-    NIR_TF001 if it is neither.
+    Raises NIR_TF001 if the file is neither.
     """
     place, name = _graph_file(path), printable(path)
     data = _read(place)
@@ -66,14 +68,14 @@ def read_file(path: str) -> File:
     if place.stem == "saved_model":
         saved = _parse("SavedModel", data, text, name)
         meta = _meta_graph(saved, name)
-        index = place.parent / f"{VARIABLES}.index"  # it holds the checksums of the variables
+        index = place.parent / f"{VARIABLES}.index"  # it has the checksums of the variables
         whole = data + (_read(index) if index.is_file() else b"")
         return File(name, meta.graph_def, _digest(whole), meta.signature_def, place.parent)
     return parse_graph(data, name, text=text)
 
 
 def parse_graph(data: bytes, name: str, *, text: bool = False) -> File:
-    """A frozen graph from its bytes, or from its text form."""
+    """Parse a frozen graph from its bytes, or from its text form."""
     graph = _parse("GraphDef", data, text, name)
     if not graph.node:
         raise NeuronError(
@@ -111,7 +113,7 @@ def _parse(message: str, data: bytes, text: bool, path: str) -> Any:
 
 
 def _meta_graph(saved: Any, path: str) -> Any:
-    """The graph for serving; the first one, if none is marked so."""
+    """Return the graph for serving; the first one if none is marked."""
     if not saved.meta_graphs:
         raise NeuronError("NIR_TF001", f"'{path}' is not a SavedModel: it has no graph")
     for meta in saved.meta_graphs:
@@ -121,9 +123,9 @@ def _meta_graph(saved: Any, path: str) -> Any:
 
 
 def signature_of(file: File, wanted: str | None) -> Any:
-    """The signature of a name: by default `serving_default`, or the only one there is.
+    """Return the signature of a name: by default `serving_default`, or the only one.
 
-    None for a frozen graph; NIR_TF005 if there is no such signature.
+    Returns None for a frozen graph; raises NIR_TF005 if there is no such signature.
     """
     if file.signatures is None:
         if wanted is not None:
@@ -147,6 +149,6 @@ def signature_of(file: File, wanted: str | None) -> Any:
 
 
 def natural(text: str) -> list[tuple[int, str]]:
-    """Orders output_2 before output_10."""
+    """Sort key that puts output_2 before output_10."""
     parts = re.split(r"(\d+)", text)
     return [(int(p), "") if p.isdecimal() else (-1, p) for p in parts]

@@ -1,4 +1,4 @@
-"""TensorFlow 1's loops in a graph: Enter, Merge, LoopCond, Switch, NextIteration, Exit."""
+"""Import TensorFlow 1's loops: Enter, Merge, LoopCond, Switch, NextIteration, Exit."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,23 +19,23 @@ EXITS = frozenset(("Exit", "RefExit"))
 
 
 class Scope(Protocol):
-    """Nodes as values where a builder builds: all that a loop has to know of the importer."""
+    """The interface to the importer: nodes as values in a builder's block."""
 
     b: BlockBuilder
 
     def inside(self, builder: BlockBuilder, bound: Mapping[Ref, Value]) -> "Scope":
-        """The same nodes within a loop, in which those of `bound` are given."""
+        """Return the same nodes inside a loop, with the values of `bound` given."""
 
     def value(self, ref: Ref) -> Value:
-        """The value of an output of a node."""
+        """Return the value of an output of a node."""
 
     def evaluate(self, refs: Sequence[Ref]) -> list[Value]:
-        """The values of outputs of nodes."""
+        """Return the values of outputs of nodes."""
 
 
 @dataclass(frozen=True)
 class Carried:
-    """A value that a loop carries: where it starts, is merged, goes on, comes back and leaves."""
+    """A loop-carried value: the nodes where it starts, is merged, continues, returns and leaves."""
 
     enter: Node
     merge: Node
@@ -46,7 +46,7 @@ class Carried:
 
 @dataclass(frozen=True)
 class Loop:
-    """All of one loop: `constants` enter and do not change."""
+    """The parts of one loop; `constants` enter and do not change."""
 
     carried: tuple[Carried, ...]
     constants: tuple[Node, ...]
@@ -59,7 +59,7 @@ class Loop:
 
 
 class Frames:
-    """The loops of a table, by the name of their frame."""
+    """The loops of a table, by frame name."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
@@ -82,7 +82,7 @@ class Frames:
         return frames
 
     def of_exit(self, node: Node) -> Loop:
-        """The loop that an Exit leaves."""
+        """Return the loop that an Exit leaves."""
         switch = self._source(node, 0, SWITCHES)
         merge = self._source(switch, 0, MERGES)
         enters = [self._table[n] for n, _ in merge.inputs if self._table[n].op in ENTERS]
@@ -131,7 +131,7 @@ class Frames:
         return found
 
     def loop(self, scope: Scope, leaving: Node) -> dict[Ref, Value]:
-        """Build the loop that an Exit leaves; the values of all its Exits."""
+        """Build the loop that an Exit leaves; returns the values of all its Exits."""
         loop = self.of_exit(leaving)
         state = [scope.value(c.enter.inputs[0]) for c in loop.carried]
         constants = [scope.value(e.inputs[0]) for e in loop.constants]

@@ -1,4 +1,4 @@
-"""Graphs and functions as tables of nodes: names, inputs, attributes."""
+"""Represent graphs and functions as tables of nodes: names, inputs, attributes."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,8 +13,11 @@ Ref = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One operator of a graph: `inputs` are the tensors that it takes, `control` the nodes that it
-    waits for, `attrs` its attributes as AttrValue messages."""
+    """One operator of a graph.
+
+    `inputs` are the tensors that it reads, `control` the nodes that it waits for, and `attrs` its
+    attributes as AttrValue messages.
+    """
 
     name: str
     op: str
@@ -25,7 +28,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Function:
-    """A function of the library: a table of nodes, the arguments and the results in order."""
+    """A function of the library: a table of nodes, and the ordered arguments and results."""
 
     name: str
     table: "Table"
@@ -34,7 +37,7 @@ class Function:
 
     @cached_property
     def same(self) -> frozenset[int]:
-        """The results that are the argument of the same number."""
+        """Return the results that are the argument with the same number."""
         found = zip(self.arguments, self.results, strict=False)
         return frozenset(
             i for i, (name, ref) in enumerate(found) if self.table.source(ref) == (name, 0)
@@ -43,7 +46,7 @@ class Function:
 
 @dataclass
 class Library:
-    """The functions of a graph, each taken apart when it is first called."""
+    """The functions of a graph, each parsed on its first call."""
 
     protos: Mapping[str, Any]
     outputs_of: Mapping[str, Sequence[str]]
@@ -53,7 +56,7 @@ class Library:
         return name in self.protos
 
     def get(self, name: str) -> Function:
-        """The function of a name (NIR_TF002)."""
+        """Return the function of a name (NIR_TF002)."""
         if name not in self._known:
             if name not in self.protos:
                 raise NeuronError("NIR_TF002", f"the library has no function '{name}'")
@@ -82,7 +85,9 @@ class Table:
         return iter(self.nodes.values())
 
     def check(self) -> None:
-        """Each input must be there, and only loops (NextIteration) may lead back (NIR_TF002)."""
+        """Check that each input exists and that only loops (NextIteration) form cycles
+        (NIR_TF002).
+        """
         for node in self:
             for name in (*(name for name, _ in node.inputs), *node.control):
                 if name not in self.nodes:
@@ -114,7 +119,7 @@ class Table:
                 path[following] = self._before(following)
 
     def _before(self, name: str) -> Iterator[str]:
-        """What must be computed before a node."""
+        """Return what must be computed before a node."""
         node = self.nodes[name]
         for source, _ in node.inputs:
             if node.op not in MERGES or self.nodes[source].op not in BACK_EDGES:
@@ -122,13 +127,13 @@ class Table:
         yield from node.control
 
     def source(self, ref: Ref) -> Ref:
-        """The tensor that a chain of Identity nodes begins with."""
+        """Return the tensor at the start of a chain of Identity nodes."""
         while (node := self.nodes[ref[0]]).op == "Identity" and node.inputs:
             ref = node.inputs[0]
         return ref
 
     def reachable(self, names: Iterable[str], *, control: bool = True) -> list[Node]:
-        """The nodes that these depend on, and themselves, in the order of the table."""
+        """Return these nodes and all nodes on which they depend, in table order."""
         found: set[str] = set()
         pending = list(names)
         while pending:
@@ -146,20 +151,25 @@ BACK_EDGES = frozenset(("NextIteration", "RefNextIteration"))
 
 
 def graph_table(proto: Any) -> Table:
-    """The nodes of a GraphDef, checked."""
+    """Return the nodes of a GraphDef, checked."""
     table = Table((_node(n) for n in proto.node), "the graph")
     table.check()
     return table
 
 
 def library(proto: Any, outputs_of: Mapping[str, Sequence[str]]) -> Library:
-    """The functions of a GraphDef. `outputs_of` gives the names of an operator's outputs, where it
-    has several: functions refer to them by name."""
+    """Return the functions of a GraphDef.
+
+    `outputs_of` returns the output names of an operator with several outputs, by which functions
+    refer to them.
+    """
     return Library({f.signature.name: f for f in proto.library.function}, outputs_of)
 
 
 def parse_ref(text: str) -> Ref:
-    """`name:1` or `name` as an output of a node; NIR_TF002 where the number is none."""
+    """Parse `name:1` or `name` as an output of a node; raises NIR_TF002 if the number is
+    invalid.
+    """
     name, colon, number = text.rpartition(":")
     if not colon:
         return text, 0
@@ -179,7 +189,9 @@ def _node(proto: Any) -> Node:
 
 
 def _function(proto: Any, outputs_of: Mapping[str, Sequence[str]]) -> Function:
-    """A FunctionDef: inputs are `argument` or `node:output name:number within that output`."""
+    """Parse a FunctionDef: inputs are `argument` or `node:output name:number within that
+    output`.
+    """
     name = proto.signature.name
     arguments = tuple(a.name for a in proto.signature.input_arg)
     ops = {n.name: n.op for n in proto.node_def}

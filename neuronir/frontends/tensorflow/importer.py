@@ -1,4 +1,4 @@
-"""From a TensorFlow graph to an hlo module."""
+"""Build an hlo module from a TensorFlow graph."""
 
 from collections.abc import Mapping, Sequence
 
@@ -21,9 +21,9 @@ from neuronir.frontends.tensorflow.registry import OPERATORS, why_not
 from neuronir.frontends.tensorflow.values import Value
 
 _DEEPEST = 64
-"""Calls nested deeper than this are taken for recursion."""
+"""Calls that nest deeper than this are treated as recursion."""
 _MOST_NODES = 100_000
-"""Functions that call functions can make a small file large without end."""
+"""Limit of nodes: nested function calls can expand a small file without bound."""
 
 
 class Importer:
@@ -35,13 +35,13 @@ class Importer:
         self.checker = Checker()
 
     def count(self) -> None:
-        """Count one node that is built; NIR_TF002 if they become too many."""
+        """Count a built node; raises NIR_TF002 if there are too many."""
         self._built += 1
         if self._built > _MOST_NODES:
             raise NeuronError("NIR_TF002", f"the model has more than {_MOST_NODES} nodes")
 
     def module(self) -> ModuleOp:
-        """The module; NeuronError says which node cannot be imported."""
+        """Return the module; a NeuronError names the node that cannot be imported."""
         model = self._model
         made = ModuleBuilder(model.name)
         bound: dict[Ref, Value] = {}
@@ -63,20 +63,20 @@ class Importer:
         return made.finish(tensors, [name for name, _ in model.outputs])
 
     def variable(self, name: str) -> Array:
-        """The value of a variable in the checkpoint."""
+        """Return the value of a variable in the checkpoint."""
         return self._model.variable(name)
 
     def fail(self, node: Node, code: str, message: str, help: str | None = None) -> NeuronError:
-        """An error at a node."""
+        """Create an error at a node."""
         text = f"node '{node.name}' ({node.op}): {message}"
         return NeuronError(code, text, location=self._model.file, help=help)
 
 
 class Scope:
-    """The nodes of one table as values where a builder builds: of the graph, of one call of a
-    function, or of the condition or body of a loop in the graph.
+    """Builds the nodes of one table as values in a builder's block.
 
-    `bound` holds what is given: arguments, and within a loop what it carries.
+    A table belongs to the graph, to one call of a function, or to the condition or body of a loop.
+    `bound` has the given values: arguments, and in a loop the carried values.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class Scope:
         self._values: dict[Ref, Value] = dict(bound)
 
     def inside(self, builder: BlockBuilder, bound: Mapping[Ref, Value]) -> "Scope":
-        """The same table within a loop."""
+        """Return the same table inside a loop."""
         if self.depth >= _DEEPEST:
             raise NeuronError("NIR_TF002", f"loops are nested more than {_DEEPEST} deep")
         return Scope(
@@ -115,7 +115,7 @@ class Scope:
         )
 
     def evaluate(self, refs: Sequence[Ref]) -> list[Value]:
-        """The values of outputs of nodes; builds what is not built yet, inputs first."""
+        """Return the values of outputs of nodes, building missing ones, inputs first."""
         pending = list(reversed(refs))
         while pending:
             ref = pending[-1]
@@ -134,11 +134,11 @@ class Scope:
         return [self._values[ref] for ref in refs]
 
     def value(self, ref: Ref) -> Value:
-        """A value that is built already."""
+        """Return a value that is already built."""
         return self._values[ref]
 
     def _inputs(self, node: Node) -> Sequence[Ref]:
-        """What must be there before a node is built."""
+        """Return what must be built before a node."""
         if node.op in EXITS:
             return self.frames.of_exit(node).outer_inputs
         if node.op in MERGES:
@@ -174,7 +174,8 @@ class Scope:
         if node.op in MERGES:
             return self.conditions.build(self.b, node, self._values)
         operands = [self._values[ref] for ref in node.inputs]
-        if node.op in self.library:  # TensorFlow 1 calls functions by using their name as operator
+        # TensorFlow 1 calls a function by using its name as the operator
+        if node.op in self.library:
             return self._call(node.op).build(self.b, operands)
         operator = OPERATORS.get(node.op)
         if operator is None:
@@ -183,7 +184,7 @@ class Scope:
         return found if isinstance(found, Sequence) else [found]
 
     def _call(self, name: str) -> Call:
-        """A function of the library, to be built where a builder builds."""
+        """Return a function of the library that builds in a builder's block."""
         function = self.library.get(name)
 
         def build(b: BlockBuilder, values: Sequence[Value]) -> list[Value]:

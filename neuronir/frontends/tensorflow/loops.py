@@ -1,4 +1,4 @@
-"""Loops over the values of a TensorFlow graph: tensors and lists of tensors."""
+"""Build loops over the values of a TensorFlow graph: tensors and lists of tensors."""
 
 from collections.abc import Callable, Collection, Sequence
 
@@ -10,13 +10,13 @@ from neuronir.frontends.graph.control_flow import while_loop
 from neuronir.frontends.tensorflow.values import PartialDims, TensorList, Value
 
 Condition = Callable[[BlockBuilder, Sequence[Value], Sequence[Value]], SSAValue]
-"""From (builder, carried values, fixed values) to a scalar that says whether to go on."""
+"""Maps (builder, carried values, fixed values) to a scalar: whether to continue."""
 Body = Callable[[BlockBuilder, Sequence[Value], Sequence[Value]], Sequence[Value]]
-"""From (builder, carried values, fixed values) to the next carried values."""
+"""Maps (builder, carried values, fixed values) to the next carried values."""
 
 
 class _Shapes(Exception):
-    """What building a body once told about the elements of the lists that it carries."""
+    """What a trial build of a body found about the elements of the carried lists."""
 
     def __init__(self, found: Sequence[Value]) -> None:
         self.found = found
@@ -31,10 +31,11 @@ def static_loop(
     body: Body,
     same: Collection[int] = (),
 ) -> list[Value]:
-    """hlo.while over the state; `same` numbers the values that the body gives back as they are:
-    they are not carried, so that what is known of them stays known inside.
+    """Build hlo.while over the state.
 
-    A list whose elements have no known shape yet gets it from building the body once before.
+    `same` numbers the values that the body returns unchanged. They are not carried, so known values
+    stay known in the body. If the element shape of a list is unknown, a trial build of the body
+    finds it.
     """
     state = list(state)
     kept = [i for i in range(len(state)) if i not in same]
@@ -92,7 +93,7 @@ def _tried(
     body: Body,
     whole: Callable[[Sequence[Value], Sequence[Value]], tuple[list[Value], list[Value]]],
 ) -> Sequence[Value]:
-    """What the body gives when it is built for the sake of its lists' shapes, and thrown away."""
+    """Build the body on trial to find the shapes of its lists; the ops are discarded."""
     places = [i for i, value in enumerate(carried) if not _is_open(value)]
     tensors, kinds = flatten(b, [carried[i] for i in places])
     captured, outer_kinds = flatten(b, outside)
@@ -110,7 +111,7 @@ def _tried(
 
 
 def flatten(b: BlockBuilder, values: Sequence[Value]) -> tuple[list[SSAValue], list[Value]]:
-    """The tensors of the values (a list is its stack), and the values themselves to rebuild by."""
+    """Return the tensors of the values (a list is its stack), and the values as templates."""
     tensors: list[SSAValue] = []
     for value in values:
         if isinstance(value, TensorList):
@@ -121,7 +122,7 @@ def flatten(b: BlockBuilder, values: Sequence[Value]) -> tuple[list[SSAValue], l
 
 
 def unflatten(tensors: Sequence[SSAValue], kinds: Sequence[Value]) -> list[Value]:
-    """Values of these kinds with other tensors in them."""
+    """Return values of these kinds with other tensors."""
     given = iter(tensors)
     result: list[Value] = []
     for kind in kinds:

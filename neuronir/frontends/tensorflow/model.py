@@ -1,4 +1,4 @@
-"""What of a file is compiled: its inputs, outputs, nodes and variables."""
+"""Select the parts of a file to compile: its inputs, outputs, nodes and variables."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,13 +21,12 @@ from neuronir.frontends.tensorflow.tensors import dims_of, dtype_of
 
 PLACEHOLDERS = frozenset(("Placeholder",))
 _SILENT = frozenset(("NoOp", "Assert", "Placeholder", "Const", "SaveV2", "RestoreV2"))
-"""What is no output when nothing takes its result."""
+"""Operators that are no outputs even if their results are unused."""
 
 
 @dataclass(frozen=True)
 class Input:
-    """An input: the tensor that it is, its name for the user, its type, and its value if that is
-    bound."""
+    """An input: its tensor, its user-visible name, its type, and its value if bound."""
 
     ref: Ref
     name: str
@@ -36,7 +35,7 @@ class Input:
 
 
 class Model:
-    """A file with its inputs and outputs chosen."""
+    """A file with its inputs and outputs selected."""
 
     def __init__(
         self, file: File, table: Table, library: Library, bindings: Bindings | None = None
@@ -54,7 +53,9 @@ class Model:
     # --- outputs
 
     def _outputs(self) -> list[tuple[str, Ref]]:
-        """The outputs that are bound, else those of the signature, else the terminal nodes."""
+        """Return the outputs that are bound, else those of the signature, else the terminal
+        nodes.
+        """
         declared = self._declared_names("outputs")
         if self._bindings.outputs is not None:
             return [(name, self._find(name, declared)) for name in self._bindings.outputs]
@@ -69,8 +70,11 @@ class Model:
     # --- inputs
 
     def _choose(self) -> dict[Ref, str]:
-        """The inputs that are bound, those of the signature, and the placeholders that the outputs
-        depend on, in the order of the graph; each with its name."""
+        """Return the inputs with their names, in graph order.
+
+        The inputs are those that are bound, those of the signature, and the placeholders on which
+        the outputs depend.
+        """
         declared = self._declared_names("inputs")
         bindings = self._bindings
         named = [*bindings.shapes, *(n for n in bindings.values if n not in bindings.shapes)]
@@ -84,17 +88,19 @@ class Model:
 
     @property
     def given(self) -> set[str]:
-        """The nodes that are inputs."""
+        """Return the nodes that are inputs."""
         return {name for name, _ in self._chosen}
 
     @property
     def input_names(self) -> list[str]:
-        """The names of the inputs, in order."""
+        """Return the names of the inputs, in order."""
         return list(self._chosen.values())
 
     @cached_property
     def inputs(self) -> list[Input]:
-        """The inputs with their types; NIR_TF003 names all whose shapes are not bound."""
+        """Return the inputs with their types; raises NIR_TF003 with all names without a bound
+        shape.
+        """
         shapes, dtypes = self._bindings.shapes, self._bindings.dtypes
         unbound: list[str] = []
         found: list[Input] = []
@@ -122,7 +128,7 @@ class Model:
         return found
 
     def _needed(self, cut: set[Ref]) -> list[Node]:
-        """The nodes that the outputs depend on, without what lies behind the tensors `cut`."""
+        """Return the nodes on which the outputs depend, ignoring nodes behind the tensors `cut`."""
         found: set[str] = set()
         pending = [ref for _, ref in self.outputs]
         while pending:
@@ -134,11 +140,11 @@ class Model:
         return [node for node in self.table if node.name in found]
 
     def needed(self) -> list[Node]:
-        """The nodes that are compiled."""
+        """Return the nodes that are compiled."""
         return self._needed(set(self._chosen))
 
     def _declared(self, ref: Ref) -> tuple[tuple[int | None, ...] | None, int | None]:
-        """The shape and DataType that the model declares for a tensor, None where it does not."""
+        """Return the declared shape and DataType of a tensor, None if not declared."""
         for info in self._infos("inputs").values():
             if parse_ref(info.name) == ref:
                 return dims_of(info.tensor_shape), info.dtype
@@ -167,7 +173,7 @@ class Model:
         return given
 
     def _element(self, name: str, declared: int | None, given: str | None) -> Attribute:
-        """The element type of an input."""
+        """Return the element type of an input."""
         if given is not None:
             try:
                 wanted = element_type(given)
@@ -198,14 +204,14 @@ class Model:
     # --- names
 
     def _infos(self, kind: str) -> Mapping[str, Any]:
-        """The TensorInfo messages of the signature by name."""
+        """Return the TensorInfo messages of the signature by name."""
         if self._signature is None:
             return {}
         infos = getattr(self._signature, kind)
         return {name: infos[name] for name in sorted(infos, key=natural)}
 
     def _declared_names(self, kind: str) -> dict[str, Ref]:
-        """The tensors of the signature by name."""
+        """Return the tensors of the signature by name."""
         found: dict[str, Ref] = {}
         for name, info in self._infos(kind).items():
             if not info.name:
@@ -218,7 +224,7 @@ class Model:
         return found
 
     def _find(self, name: str, declared: Mapping[str, Ref]) -> Ref:
-        """The tensor of a name: of the signature, or in the graph."""
+        """Return the tensor of a name, in the signature or in the graph."""
         return declared[name] if name in declared else self._checked(name)
 
     def _checked(self, name: str) -> Ref:
@@ -247,6 +253,6 @@ class Model:
         return Checkpoint(self._file.folder / VARIABLES), names
 
     def variable(self, name: str) -> Array:
-        """The value of the variable node of a name."""
+        """Return the value of a variable node."""
         checkpoint, names = self._checkpoint
         return checkpoint.tensor(names.get(name, name))

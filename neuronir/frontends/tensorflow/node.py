@@ -1,4 +1,4 @@
-"""What an operator's function sees of its node: operands, attributes, the builder."""
+"""Give operator functions access to their node: operands, attributes, the builder."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,8 +21,10 @@ Ints = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Call:
-    """A function of the library: builds its body where a builder builds. `same` numbers the results
-    that are the argument of the same number."""
+    """A function of the library, which builds its body in a builder's block.
+
+    `same` numbers the results that are the argument with the same number.
+    """
 
     build: Callable[[BlockBuilder, Sequence[Value]], list[Value]]
     same: frozenset[int]
@@ -32,7 +34,7 @@ class Call:
 class Op:
     """One operator to build: `op[i]` is operand i, a tensor.
 
-    `function` gives a function of the library by name, `variable` a variable's value.
+    `function` returns a function of the library by name, `variable` a variable's value.
     """
 
     node: Node
@@ -43,7 +45,7 @@ class Op:
 
     @property
     def type(self) -> str:
-        """The operator's name."""
+        """Return the operator's name."""
         return self.node.op
 
     def __getitem__(self, index: int) -> SSAValue:
@@ -56,38 +58,38 @@ class Op:
         return len(self.operands)
 
     def raw(self, index: int) -> Value:
-        """An operand of any kind."""
+        """Return an operand of any kind."""
         if not -len(self.operands) <= index < len(self.operands):
             refuse(f"input {index} is missing")
         return self.operands[index]
 
     def tensors(self, start: int = 0, stop: int | None = None) -> list[SSAValue]:
-        """The operands from `start` to before `stop`."""
+        """Return the operands from `start` to before `stop`."""
         return [self[i] for i in range(len(self.operands))[start:stop]]
 
     def dims(self, index: int = 0) -> tuple[int, ...]:
-        """The shape of an operand."""
+        """Return the shape of an operand."""
         return shape(self[index])
 
     def element(self, index: int = 0) -> Attribute:
-        """The element type of an operand."""
+        """Return the element type of an operand."""
         return element(self[index])
 
     # --- operands that have to be known
 
     def array(self, index: int, what: str) -> Array:
-        """An operand that has to follow from constants."""
+        """Return an operand that must follow from constants."""
         return self.b.need_known(self[index], what)
 
     def ints(self, index: int, what: str) -> tuple[int, ...]:
-        """The integers of an operand of rank 0 or 1 that has to be known."""
+        """Return the integers of an operand of rank 0 or 1 that must be known."""
         array = self.array(index, what)
         if array.dtype.kind not in "iu":
             refuse(f"{what} must be integers, not {array.dtype}")
         return tuple(int(n) for n in array.reshape(-1))
 
     def integer(self, index: int, what: str) -> int:
-        """The one integer of an operand that has to be known."""
+        """Return the integer of a one-element operand that must be known."""
         found = self.ints(index, what)
         if len(found) != 1:
             refuse(f"{what} must be one integer")
@@ -96,11 +98,11 @@ class Op:
     # --- attributes
 
     def has(self, name: str) -> bool:
-        """Whether the node has an attribute."""
+        """Return whether the node has an attribute."""
         return name in self.node.attrs
 
     def _attr(self, name: str, kind: str) -> Any:
-        """The value of an attribute of this kind, None if the node has no such attribute."""
+        """Return the value of an attribute of this kind, or None if absent."""
         if name not in self.node.attrs:
             return None
         found = self.node.attrs[name]
@@ -109,42 +111,42 @@ class Op:
         return getattr(found, kind)
 
     def int(self, name: str, default: int | None = None) -> int:
-        """An integer attribute."""
+        """Return an integer attribute."""
         found = self._attr(name, "i")
         return int(self._need(name, default) if found is None else found)
 
     def float(self, name: str, default: float | None = None) -> float:
-        """A float attribute, as TensorFlow holds it: rounded to float32."""
+        """Return a float attribute, rounded to float32 as in TensorFlow."""
         found = self._attr(name, "f")
         return float(np.float32(self._need(name, default)) if found is None else found)
 
     def bool(self, name: str, default: bool | None = None) -> bool:
-        """A boolean attribute."""
+        """Return a boolean attribute."""
         found = self._attr(name, "b")
         return bool(self._need(name, default) if found is None else found)
 
     def text(self, name: str, default: str | None = None) -> str:
-        """A string attribute."""
+        """Return a string attribute."""
         found = self._attr(name, "s")
         return str(self._need(name, default)) if found is None else found.decode(errors="replace")
 
     def int_list(self, name: str, default: Ints | None = None) -> Ints:
-        """An attribute that is a list of integers."""
+        """Return an attribute that is a list of integers."""
         found = self._attr(name, "list")
         return tuple(self._need(name, default) if found is None else found.i)
 
     def dtype(self, name: str, default: str | None = None) -> Attribute:
-        """The element type that an attribute names; `default` is that of a DataType's name."""
+        """Return the element type of an attribute; `default` is the name of a DataType."""
         found = self._attr(name, "type")
         return hlo_type(DATA_TYPES[self._need(name, default)] if found is None else found)
 
     def shape(self, name: str) -> PartialDims:
-        """The shape that an attribute names."""
+        """Return the shape in an attribute."""
         found = self._attr(name, "shape")
         return None if found is None else dims_of(found)
 
     def proto(self, name: str, kind: str) -> Any:
-        """The message of an attribute that must be there (tensor, func, list)."""
+        """Return the message of a required attribute (tensor, func, list)."""
         return self._need(name, self._attr(name, kind))
 
     def _need(self, name: str, value: Any) -> Any:
@@ -153,7 +155,7 @@ class Op:
         return value
 
     def index_constant(self, values: Any, out: str = "out_type") -> SSAValue:
-        """A constant of int32 or int64, as the attribute `out` says (int32 without it)."""
+        """Create a constant of the type in the attribute `out`: int32 (the default) or int64."""
         type_ = self.dtype(out, "INT32")
         if type_ not in (i32, i64):
             refuse(f"attribute '{out}' must be int32 or int64")

@@ -1,4 +1,4 @@
-"""The operators that are imported: name to the function that builds it."""
+"""Register the functions that build operators."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,8 +13,10 @@ Build = Callable[["Op"], "Value | Sequence[Value]"]
 
 @dataclass(frozen=True)
 class Operator:
-    """How one operator is built: `outputs` names its outputs where it has several (functions
-    refer to them so)."""
+    """How one operator is built.
+
+    `outputs` are the names of several outputs, by which functions refer to them.
+    """
 
     build: Build
     outputs: tuple[str, ...] = ()
@@ -24,7 +26,7 @@ OPERATORS: dict[str, Operator] = {}
 
 
 def op(*names: str, outputs: str = "") -> Callable[[Build], Build]:
-    """Register a function as the one that builds these operators."""
+    """Register a function that builds these operators."""
 
     def register(build: Build) -> Build:
         for name in names:
@@ -66,13 +68,13 @@ REFUSED: dict[str, str] = {
     }.items()
     for name in names.split()
 }
-"""Operators that cannot be compiled, and why."""
+"""Operators that cannot be compiled, with reasons."""
 
 WRITES = frozenset(name for name, reason in REFUSED.items() if reason == _STATE)
 
 
 def why_not(name: str) -> str | None:
-    """Why an operator cannot be imported, None if it can."""
+    """Return why an operator cannot be imported, or None if it can."""
     if name in OPERATORS:
         return None
     return REFUSED.get(name, "it is not supported")

@@ -1,4 +1,4 @@
-"""A TensorFlow file as a model that the programs read."""
+"""Wrap a TensorFlow file as a `Model`."""
 
 from dataclasses import dataclass
 
@@ -12,35 +12,35 @@ from neuronir.frontends.tensorflow.files import File, parse_graph, read_file
 
 @dataclass(frozen=True)
 class TensorFlowModel:
-    """A model that has been read."""
+    """A TensorFlow model that was read."""
 
     file: File
 
     @property
     def name(self) -> str:
-        """The path that it was read from."""
+        """The path of the file."""
         return self.file.name
 
     @property
     def digest(self) -> str:
-        """The hash of its graph and of the index of its variables, which holds their checksums."""
+        """The hash of its graph and of the index of its variables, which has their checksums."""
         return self.file.digest
 
     def input_names(self, bindings: Bindings) -> list[str]:
-        """The names of its inputs, in order."""
+        """The names of the inputs, in order."""
         return load_tensorflow(self.file, bindings).input_names
 
     def operators(self, bindings: Bindings) -> list[Use]:
-        """The operators that it uses."""
+        """The operators that the model uses."""
         return operators_used(load_tensorflow(self.file, bindings))
 
     def module(self, bindings: Bindings) -> ModuleOp:
-        """Its hlo module."""
+        """Import the model as an hlo module."""
         return import_tensorflow(self.file, bindings)
 
 
 def parse_model(data: bytes, name: str = "<graph>") -> TensorFlowModel:
-    """A frozen graph from the bytes of its GraphDef."""
+    """Parse a frozen graph from the bytes of its GraphDef."""
     return TensorFlowModel(parse_graph(data, name))
 
 

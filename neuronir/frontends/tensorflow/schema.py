@@ -1,8 +1,8 @@
-"""TensorFlow's protocol buffers, as far as models are read from them.
+"""Declare the parts of TensorFlow's protocol buffers that importing a model needs.
 
 Field names and numbers are those of tensorflow/core/framework and tensorflow/core/protobuf, which
-never change. The messages live in a descriptor pool of their own, so that they do not meet those
-of an installed TensorFlow. Fields that are not declared are skipped when a file is read.
+never change. The messages live in their own descriptor pool, so that they do not clash with those
+of an installed TensorFlow. Undeclared fields are skipped when a file is read.
 """
 
 from functools import cache
@@ -60,7 +60,7 @@ makes all fields one oneof."""
 
 
 def _protobuf() -> Any:
-    """The modules of the protobuf package that are needed."""
+    """Import the required modules of the protobuf package."""
     try:
         from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, text_format
         from google.protobuf.message import DecodeError
@@ -75,7 +75,7 @@ def _protobuf() -> Any:
 
 @cache
 def _classes() -> dict[str, Any]:
-    """The message classes by name."""
+    """Return the message classes by name."""
     descriptor_pb2, descriptor_pool, message_factory, _, _ = _protobuf()
     proto = descriptor_pb2.FieldDescriptorProto
     file = descriptor_pb2.FileDescriptorProto(
@@ -130,7 +130,7 @@ def _set_type(proto: Any, field: Any, type_name: str) -> None:
 
 
 def parse_binary(message: str, data: bytes | memoryview, what: str) -> Any:
-    """A message from its bytes; NIR_TF001 if they are no such message."""
+    """Parse a message from its bytes; raises NIR_TF001 if they are invalid."""
     *_, decode_error = _protobuf()
     found = _classes()[message]()
     try:
@@ -144,7 +144,7 @@ def parse_binary(message: str, data: bytes | memoryview, what: str) -> Any:
 
 
 def parse_text(message: str, text: str, what: str) -> Any:
-    """A message from its text form (.pbtxt); NIR_TF001 says in which line it is wrong."""
+    """Parse a message from its text form (.pbtxt); NIR_TF001 names the invalid line."""
     *_, text_format, _ = _protobuf()
     found = _classes()[message]()
     try:

@@ -1,7 +1,8 @@
-"""The table of sorted keys that the index of a checkpoint is (LevelDB's format).
+"""Read the sorted key table of a checkpoint index (LevelDB's format).
 
-Layout: blocks of entries, each followed by one byte of compression and a masked CRC-32C; the last
-48 bytes hold the places of the index blocks and a magic number. (tensorflow/core/lib/io/format.cc)
+Layout: blocks of entries, each followed by one byte of compression and a masked CRC-32C. The last
+48 bytes hold the positions of the index blocks and a magic number
+(tensorflow/core/lib/io/format.cc).
 """
 
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ def _damaged(what: str) -> NeuronError:
 
 
 def read_table(data: bytes) -> dict[bytes, bytes]:
-    """All entries of a table; NIR_TF006 if it is damaged."""
+    """Return all entries of a table; raises NIR_TF006 if it is damaged."""
     if len(data) < _FOOTER or int.from_bytes(data[-8:], "little") != _MAGIC:
         raise _damaged("it does not end as a table does")
     footer = data[-_FOOTER:]
@@ -52,8 +53,9 @@ def _block(data: bytes, offset: int, size: int) -> bytes:
 
 
 def _entries(block: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Keys share their beginning with the key before; the restart points at the end only help to
-    search."""
+    """Keys share a prefix with the previous key; the restart points at the end are only for
+    searches.
+    """
     restarts = int.from_bytes(block[-4:], "little")
     end = len(block) - 4 - 4 * restarts
     if end < 0:
@@ -97,7 +99,7 @@ _TABLE = _crc_table()
 
 
 def crc32c(data: bytes) -> int:
-    """CRC-32C (Castagnoli)."""
+    """Compute CRC-32C (Castagnoli)."""
     crc = 0xFFFFFFFF
     for byte in data:
         crc = _TABLE[(crc ^ byte) & 0xFF] ^ (crc >> 8)
@@ -105,5 +107,7 @@ def crc32c(data: bytes) -> int:
 
 
 def _masked(crc: int) -> int:
-    """Checksums are stored rotated, so that a checksum of checksums is no weak spot."""
+    """Unmask a checksum: stored checksums are rotated, so that a checksum of checksums is not
+    weak.
+    """
     return ((crc >> 15 | crc << 17) + _MASK_DELTA) & 0xFFFFFFFF

@@ -1,4 +1,4 @@
-"""Element types and constants of TensorFlow: DataType numbers, shapes, TensorProto."""
+"""Convert TensorFlow element types and constants: DataType numbers, shapes, TensorProto."""
 
 from math import prod
 from typing import Any
@@ -37,7 +37,7 @@ _NUMPY: dict[str, Any] = {
 _BY_NUMBER: dict[int, np.dtype[Any]] = {DATA_TYPES[n]: np.dtype(t) for n, t in _NUMPY.items()}
 _NAMES: dict[int, str] = {number: name.lower() for name, number in DATA_TYPES.items()}
 
-# The field of a TensorProto that holds the elements one by one.
+# The field of a TensorProto that lists the elements.
 _FIELDS: dict[str, str] = {
     "f2": "half_val",
     "f4": "float_val",
@@ -55,17 +55,17 @@ _FIELDS: dict[str, str] = {
     "c16": "dcomplex_val",
 }
 LARGEST_FILLED = 1 << 30
-"""A constant that is written shorter than it is may fill at most this many bytes."""
+"""A constant in a compressed form may expand to at most this many bytes."""
 
 
 def type_name(number: int) -> str:
-    """The name of a DataType, such as `float` or `qint8`."""
+    """Return the name of a DataType, such as `float` or `qint8`."""
     base = number - 100 if number > 100 else number
     return _NAMES.get(base, f"type {number}")
 
 
 def dtype_of(number: int) -> np.dtype[Any]:
-    """The numpy type of a DataType (a reference type counts as what it refers to)."""
+    """Return the numpy type of a DataType (a reference type counts as its base type)."""
     base = number - 100 if number > 100 else number
     found = _BY_NUMBER.get(base)
     if found is None:
@@ -81,19 +81,19 @@ def dtype_of(number: int) -> np.dtype[Any]:
 
 
 def hlo_type(number: int) -> Attribute:
-    """The element type of a DataType."""
+    """Return the element type of a DataType."""
     return element_type(dtype_of(number))
 
 
 def dims_of(shape: Any) -> tuple[int | None, ...] | None:
-    """The dimensions of a TensorShapeProto, None where unknown; None for an unknown rank."""
+    """Return the dimensions of a TensorShapeProto, None if unknown; None for an unknown rank."""
     if shape.unknown_rank:
         return None
     return tuple(None if d.size < 0 else int(d.size) for d in shape.dim)
 
 
 def static_dims(shape: Any) -> tuple[int, ...]:
-    """The dimensions of a TensorShapeProto that has to be known whole."""
+    """Return the dimensions of a TensorShapeProto that must be fully known."""
     dims = dims_of(shape)
     if dims is None or any(n is None for n in dims):
         refuse("the shape of a constant must be known")
@@ -101,8 +101,11 @@ def static_dims(shape: Any) -> tuple[int, ...]:
 
 
 def decode(proto: Any) -> tuple[Array, tuple[int, ...]]:
-    """The elements and the shape of a TensorProto. One element alone stands for all of them, and
-    comes as a scalar; nothing is copied where the bytes lie in `tensor_content`."""
+    """Return the elements and the shape of a TensorProto.
+
+    A single element represents all of them and is returned as a scalar. Bytes in `tensor_content`
+    are not copied.
+    """
     dims, dtype = static_dims(proto.tensor_shape), dtype_of(proto.dtype)
     size = prod(dims)
     if content := proto.tensor_content:
@@ -117,7 +120,7 @@ def decode(proto: Any) -> tuple[Array, tuple[int, ...]]:
         refuse(f"a constant of shape {list(dims)} has {values.size} elements")
     if values.size == size:
         return values.reshape(dims), dims
-    if values.size <= 1:  # none at all means zero
+    if values.size <= 1:  # no element means zero
         return (values.reshape(()) if values.size else np.zeros((), dtype)), dims
     if size * dtype.itemsize > LARGEST_FILLED:
         refuse(f"a constant of shape {list(dims)} has only {values.size} elements")
@@ -127,7 +130,7 @@ def decode(proto: Any) -> tuple[Array, tuple[int, ...]]:
 
 
 def _listed(proto: Any, dtype: np.dtype[Any]) -> Array:
-    """The elements that a TensorProto lists one by one."""
+    """Return the elements that a TensorProto lists."""
     if dtype == np.dtype(ml_dtypes.bfloat16) or dtype == np.dtype(np.float16):
         return np.array(proto.half_val, np.int32).astype(np.uint16).view(dtype)
     if dtype.name.startswith("float8"):

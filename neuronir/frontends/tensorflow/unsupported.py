@@ -1,4 +1,4 @@
-"""What of a model cannot be imported, found before anything is built."""
+"""Find the parts of a model that cannot be imported before anything is built."""
 
 from collections.abc import Iterable, Iterator
 
@@ -10,7 +10,7 @@ from neuronir.frontends.tensorflow.registry import WRITES, why_not
 
 
 def operators_used(model: Model) -> list[Use]:
-    """The operators of what is compiled, and of the functions that it calls, by name."""
+    """Return the operators of the compiled nodes and of the functions that they call, by name."""
     uses: dict[str, Use] = {}
     given = model.given
     for node in _walk(model.needed(), model.table, model.library, set()):
@@ -25,8 +25,10 @@ def operators_used(model: Model) -> list[Use]:
 def _walk(
     nodes: Iterable[Node], table: Table, library: Library, called: set[str]
 ) -> Iterator[Node]:
-    """Nodes, those of the functions that they call once each, and what writes variables beside
-    them: a function's effects do not show in what its results depend on."""
+    """Yield nodes, the nodes of each called function once, and nodes that write variables.
+
+    The writes are included because the results of a function do not depend on its side effects.
+    """
     listed = list(nodes)
     names = {node.name for node in listed}
     yield from listed
@@ -58,7 +60,7 @@ def _functions_of(node: Node, library: Library) -> list[str]:
 
 
 def check_supported(model: Model) -> None:
-    """NCC_EUOC002 lists all operators that cannot be imported, with the reasons."""
+    """Raise NCC_EUOC002 with all operators that cannot be imported, and the reasons."""
     bad = [use for use in operators_used(model) if use.reason is not None]
     if not bad:
         return

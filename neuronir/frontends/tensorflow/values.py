@@ -1,4 +1,4 @@
-"""What a node of a TensorFlow graph gives: tensors, and what only stands for tensors."""
+"""Represent the results of a TensorFlow node: tensors, and placeholders for tensors."""
 
 from dataclasses import dataclass, replace
 
@@ -16,8 +16,8 @@ PartialDims = tuple[int | None, ...] | None
 class TensorList:
     """A list of tensors of one shape: TensorFlow's TensorList, and the flow of a TensorArray.
 
-    `stack` holds the elements along its first dimension; it is None as long as nothing was written
-    and the shape of the elements is not known.
+    `stack` holds the elements along its first dimension. It is None while nothing was written and
+    the element shape is unknown.
     """
 
     element_type: Attribute
@@ -26,23 +26,23 @@ class TensorList:
     stack: SSAValue | None = None
 
     def known_dims(self) -> tuple[int, ...] | None:
-        """The shape of an element where it is known whole."""
+        """Return the shape of an element if it is fully known."""
         if self.dims is None or any(n is None for n in self.dims):
             return None
         return tuple(n for n in self.dims if n is not None)
 
     def narrowed(self, dims: PartialDims) -> "TensorList":
-        """The same list, with what `dims` says about its elements."""
+        """Return the list with the additional information `dims` about its elements."""
         return replace(self, dims=merge_dims(self.dims, dims))
 
     def filled(self, b: BlockBuilder) -> SSAValue:
-        """The stack; one of zeros where nothing was written yet."""
+        """Return the stack; zeros if nothing was written yet."""
         if self.stack is not None:
             return self.stack
         return b.fill(0, self.stack_type())
 
     def stack_type(self) -> TensorType[Attribute]:
-        """The type of the stack."""
+        """Return the type of the stack."""
         dims = self.known_dims()
         if dims is None:
             refuse("the shape of a list's elements is not known")
@@ -51,7 +51,7 @@ class TensorList:
 
 @dataclass(frozen=True)
 class Variable:
-    """A variable that is read: it has its value in the checkpoint."""
+    """A variable that is read: its value is in the checkpoint."""
 
     name: str
 
@@ -67,7 +67,7 @@ Value = SSAValue | TensorList | Variable | ArrayHandle
 
 
 def merge_dims(one: PartialDims, other: PartialDims) -> PartialDims:
-    """What two descriptions of a shape say together."""
+    """Merge two descriptions of a shape."""
     if one is None or other is None:
         return other if one is None else one
     if len(one) != len(other):

@@ -1,1 +1,1 @@
-"""Recognisers of functions that frameworks print expanded, a file per family."""
+"""Recognise functions that frameworks print expanded, one file per family."""

@@ -1,4 +1,4 @@
-"""Elementwise functions of one value: gelu, erf, silu, found by evaluating what was printed."""
+"""Recognise elementwise functions of one value (gelu, erf, silu) by evaluating subgraphs."""
 
 from collections.abc import Hashable, Iterator
 from functools import cache
@@ -21,13 +21,13 @@ CURVED = frozenset(
     f"hlo.{name}"
     for name in ("exponential", "exponential_minus_one", "tanh", "erf", "logistic", "log_plus_one")
 )
-"""Ops of which every function that is found has one."""
+"""Every recognised function contains one of these ops."""
 _LEVELS = 4
-"""How many candidate inputs are tried for one root."""
+"""Limit of candidate inputs tried for one root."""
 
 
 class _Dominators:
-    """For each elementwise value the nearest value that all its paths from the inputs pass."""
+    """For each elementwise value, find the nearest value on all paths from the inputs to it."""
 
     def __init__(self, block: Block) -> None:
         self.parent: dict[SSAValue, SSAValue | None] = {}
@@ -42,7 +42,7 @@ class _Dominators:
             self.depth[op.results[0]] = 0 if meet is None else self.depth.get(meet, 0) + 1
 
     def meet(self, values: list[SSAValue]) -> SSAValue | None:
-        """The nearest common value on the ways of several values to the inputs (or themselves)."""
+        """Return the nearest common value on the paths from several values to the inputs."""
         common: SSAValue | None = values[0]
         for other in values[1:]:
             common = self.meet_two(common, other)
@@ -59,7 +59,7 @@ class _Dominators:
         return a
 
     def above(self, value: SSAValue) -> Iterator[SSAValue]:
-        """The candidate inputs of a part that ends at `value`, nearest first."""
+        """Return the candidate inputs of a subgraph that ends at `value`, nearest first."""
         current = self.parent.get(value)
         for _ in range(_LEVELS):
             if current is None:
@@ -69,7 +69,7 @@ class _Dominators:
 
 
 def _evaluate(part: Part, points: Array) -> Array | None:
-    """The values of a part of one input at some points; scalars stay scalars."""
+    """Evaluate the values of a one-input subgraph at some points; scalars stay scalars."""
     known: dict[SSAValue, Array] = {part.inputs[0]: points}
     for op in part.ops:
         number = splat(op.results[0])
@@ -83,7 +83,9 @@ def _evaluate(part: Part, points: Array) -> Array | None:
 
 
 def _signature(part: Part) -> Hashable:
-    """What a part computes, whatever its shape: equal parts are evaluated once."""
+    """Return a key of what a subgraph computes, whatever its shape; equal ones are evaluated
+    once.
+    """
     numbers: dict[SSAValue, int] = {part.inputs[0]: 0}
     key: list[Hashable] = [element(part.inputs[0])]
     for op in part.ops:
@@ -104,7 +106,7 @@ def _points() -> Float64:
 
 
 def _recognise(part: Part) -> str | None:
-    """The kind of function that a part of one input computes, None if it is none we know."""
+    """Return the kind of function that a one-input subgraph computes, or None if unknown."""
     types = {element(part.inputs[0]), element(part.root)}
     if len(types) != 1 or not is_float(element(part.root)):
         return None
@@ -128,7 +130,7 @@ def _recognise(part: Part) -> str | None:
 
 
 def find_activations(block: Block) -> int:
-    """Wrap the activation functions of a block, larger parts before the parts inside them."""
+    """Outline the activation functions of a block, larger subgraphs before those inside them."""
     ways = _Dominators(block)
     kinds: dict[Hashable, str | None] = {}
     count = 0

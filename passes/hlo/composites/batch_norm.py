@@ -1,4 +1,4 @@
-"""Inference batch normalisation: (x - mean) * (rsqrt(var + eps) * scale) + offset per channel."""
+"""Recognise inference batch norms: (x - mean) * (rsqrt(var + eps) * scale) + offset per channel."""
 
 from dataclasses import dataclass
 
@@ -27,7 +27,7 @@ from neuronir.passes.statistics import record
 
 @dataclass(frozen=True)
 class BatchNorm:
-    """A matched normalisation; all but x are 1-D, along dimension `feature` of x."""
+    """A matched batch norm; all values except x are 1-D, along dimension `feature` of x."""
 
     x: SSAValue
     scale: SSAValue | None
@@ -39,7 +39,7 @@ class BatchNorm:
 
 
 def _per_channel(value: SSAValue) -> tuple[SSAValue, int] | None:
-    """(1-D value, dimension) if the value repeats a 1-D one along all other dimensions."""
+    """Return (1-D value, dimension) if the value is a broadcast of a 1-D one, else None."""
     if producer(value, "broadcast") is None:
         return None
     stat = spread(value)
@@ -50,7 +50,9 @@ def _per_channel(value: SSAValue) -> tuple[SSAValue, int] | None:
 
 
 def _inverse_deviation(value: SSAValue, opcode: str) -> tuple[SSAValue, float] | None:
-    """(variance, epsilon) of rsqrt(variance + epsilon), or of sqrt(...) for `opcode` sqrt."""
+    """Match rsqrt(variance + epsilon), or sqrt(...) for `opcode` sqrt; return (variance,
+    epsilon).
+    """
     root = producer(strip_reshape(value), opcode)
     total = None if root is None else binary(strip_reshape(root.operands[0]), "add")
     if total is None:
@@ -63,7 +65,9 @@ def _inverse_deviation(value: SSAValue, opcode: str) -> tuple[SSAValue, float] |
 
 
 def _split(value: SSAValue) -> tuple[SSAValue | None, SSAValue, float] | None:
-    """(scale, variance, epsilon) of scale * rsqrt(variance + epsilon), or without the scale."""
+    """Match scale * rsqrt(variance + epsilon); return (scale, variance, epsilon); scale is
+    optional.
+    """
     parts = factors(value)
     sides = [(v, "rsqrt") for v in parts.above] + [(v, "sqrt") for v in parts.below]
     if len(sides) > 2:
@@ -79,7 +83,7 @@ def _split(value: SSAValue) -> tuple[SSAValue | None, SSAValue, float] | None:
 
 
 def match_batch_norm(op: Operation) -> BatchNorm | None:
-    """The batch norm that ends at an add (of the offset), or at a multiplication without one."""
+    """Match the batch norm that ends at an add (of the offset), or at a multiply without offset."""
     root = op.results[0]
     offset: tuple[SSAValue, int] | None = None
     product: SSAValue = root
@@ -101,7 +105,9 @@ def match_batch_norm(op: Operation) -> BatchNorm | None:
 
 
 def _folded(parts: Factors, offset: tuple[SSAValue, int] | None) -> BatchNorm | None:
-    """x * s + (offset - mean * s) with s = scale * rsqrt(variance + epsilon), as TF prints it."""
+    """Match x * s + (offset - mean * s) with s = scale * rsqrt(variance + epsilon), as TF prints
+    it.
+    """
     if parts.below or len(parts.above) != 2 or offset is None:
         return None
     for x, other in (tuple(parts.above), tuple(reversed(parts.above))):
@@ -125,7 +131,7 @@ def _assemble(
     below: list[tuple[SSAValue, int]],
     offset: tuple[SSAValue, int] | None,
 ) -> BatchNorm | None:
-    """(x - mean) with the factors above and below the fraction line, one of them the deviation."""
+    """Match (x - mean) among the factors of a quotient, one of which is the standard deviation."""
     difference = binary(body, "subtract")
     shift = None if difference is None else _per_channel(difference[1])
     if difference is None or shift is None:
@@ -155,7 +161,7 @@ _ENDS = ("hlo.add", "hlo.multiply", "hlo.divide")
 
 
 def find_batch_norms(block: Block) -> int:
-    """Wrap the inference batch norms of a block; returns how many."""
+    """Outline the inference batch norms of a block and return their number."""
     count = 0
     for op in reversed(tuple(block.ops)):
         if op.parent is not block or op.name not in _ENDS:

@@ -1,4 +1,4 @@
-"""The one-argument functions that are looked for, with how exactly an expansion has to agree."""
+"""List the recognised one-argument functions, and how closely an expansion must match."""
 
 import math
 from collections.abc import Callable
@@ -37,9 +37,9 @@ def _gelu_tanh(x: Float64) -> Float64:
 class Function:
     """A function on the reals.
 
-    An expansion in a type of relative precision eps is accepted where it differs from `exact` by
-    at most eps * (relative * |f(x)| * (1 + x^2) + absolute * scale(x)): the argument of an
-    exponential x^2 is off by eps * x^2, and sums with a number of size `scale` cancel.
+    An expansion in a type of relative precision eps is accepted if it differs from `exact` by at
+    most eps * (relative * |f(x)| * (1 + x^2) + absolute * scale(x)). The argument of an exponential
+    x^2 has an error of eps * x^2, and sums with a term of magnitude `scale` cancel.
     """
 
     kind: str
@@ -64,11 +64,11 @@ FUNCTIONS: tuple[Function, ...] = (
     Function("mish", lambda x: x * np.tanh(_softplus(x)), np.abs),
     Function("softplus", _softplus, _one),
 )
-"""In the order in which they are tried; gelu_tanh goes first where the part has a tanh."""
+"""In the order in which they are tried; gelu_tanh comes first if the subgraph has a tanh."""
 
 
 def sample_points() -> Float64:
-    """Arguments to compare at: a grid over the bend of each function, then out to both tails."""
+    """Points of comparison: a grid over the bend of each function, then out to both tails."""
     grid = np.linspace(-6.0, 6.0, 193)
     near = np.geomspace(1e-6, 0.05, 12)
     far = np.array([6.5, 7.25, 8.0, 9.5, 11.0, 13.0, 20.0, 50.0])
@@ -76,10 +76,10 @@ def sample_points() -> Float64:
 
 
 def agrees(function: Function, x: Float64, y: Float64, eps: float, tiny: float) -> bool:
-    """Whether values y at x are those of the function, within what rounding explains."""
+    """Return whether y at x matches the function up to rounding."""
     exact = function.exact(x)
     bound = function.relative * np.abs(exact) * (1.0 + x * x) + function.absolute * function.scale(
         x
     )
-    # Below the normal numbers a machine may flush to zero.
+    # Below the normal range a machine may flush to zero.
     return bool(np.all(np.abs(y - exact) <= eps * bound + tiny))

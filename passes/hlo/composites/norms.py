@@ -1,4 +1,4 @@
-"""Layer normalisation and RMS normalisation: (x - mean) / sqrt(var + eps) * scale + offset."""
+"""Recognise layer norms and RMS norms: (x - mean) / sqrt(var + eps) * scale + offset."""
 
 from dataclasses import dataclass
 
@@ -22,7 +22,7 @@ from neuronir.passes.statistics import record
 
 @dataclass(frozen=True)
 class Deviation:
-    """1 / sqrt(variance + epsilon): the variance of x (about its mean, or about zero)."""
+    """1 / sqrt(variance + epsilon), where the variance of x is about its mean or about zero."""
 
     x: SSAValue
     dims: tuple[int, ...]
@@ -32,7 +32,7 @@ class Deviation:
 
 @dataclass(frozen=True)
 class Norm:
-    """A matched normalisation and what scales and shifts it."""
+    """A matched norm with its scale and offset."""
 
     root: SSAValue
     deviation: Deviation
@@ -46,7 +46,7 @@ def _square(value: SSAValue) -> SSAValue | None:
 
 
 def centre(value: SSAValue) -> tuple[SSAValue, tuple[int, ...]] | None:
-    """(x, dims) if the value is x minus its mean over dims."""
+    """Match x minus its mean over dims; return (x, dims)."""
     difference = binary(value, "subtract")
     if difference is None:
         return None
@@ -59,7 +59,7 @@ def centre(value: SSAValue) -> tuple[SSAValue, tuple[int, ...]] | None:
 
 
 def _variance(value: SSAValue) -> tuple[SSAValue, tuple[int, ...], bool] | None:
-    """(x, dims, centred) if the value is a variance (or a mean of squares, not centred) of x."""
+    """Match a variance of x (or a mean of squares, not centred); return (x, dims, centred)."""
     value = strip_reshape(value)
     above_zero = binary(value, "maximum")
     if above_zero is not None:
@@ -91,7 +91,7 @@ def _variance(value: SSAValue) -> tuple[SSAValue, tuple[int, ...], bool] | None:
 
 
 def _deviation(value: SSAValue, inverted: bool) -> Deviation | None:
-    """rsqrt(variance + eps), 1 / sqrt(variance + eps); or sqrt(variance + eps) if `inverted`."""
+    """Match rsqrt(variance + eps) or 1 / sqrt(variance + eps); or sqrt(...) if `inverted`."""
     value = strip_reshape(value)
     root = producer(value, "sqrt" if inverted else "rsqrt")
     if root is None and not inverted:
@@ -112,7 +112,7 @@ def _deviation(value: SSAValue, inverted: bool) -> Deviation | None:
 
 
 def _affine(value: SSAValue, norm: Deviation) -> SSAValue | None:
-    """The parameter that a value spreads over the normalised dimensions only."""
+    """Return the parameter that a value broadcasts over the normalised dimensions only."""
     stat = spread(value)
     dims = [d for d in stat.dims if shape(value)[d] != 1]
     if shape(value) != shape(norm.x) or not set(dims) <= set(norm.dims):
@@ -140,7 +140,7 @@ def _match_product(product: SSAValue, offset: SSAValue | None, root: SSAValue) -
 def _assemble(
     rest: list[SSAValue], found: Deviation, offset: SSAValue | None, root: SSAValue
 ) -> Norm | None:
-    """The other factors have to be x (centred, if the variance is) and at most one scale."""
+    """Check the other factors: x (centred if the variance is) and at most one scale."""
     body = next((v for v in rest if _is_body(v, found)), None)
     if body is None:
         return None
@@ -161,7 +161,7 @@ def _is_body(value: SSAValue, found: Deviation) -> bool:
 
 
 def match_norm(op: Operation) -> list[Norm]:
-    """The normalisations that an op may be the last of, the larger first."""
+    """Return the norms that may end at an op, larger ones first."""
     root = op.results[0]
     found: list[Norm] = []
     if op.name == "hlo.add":
@@ -205,8 +205,10 @@ _ON_THE_WAY = frozenset(("hlo.reshape", "hlo.broadcast", "hlo.divide", "hlo.mult
 
 
 def _ends(block: Block) -> set[Operation]:
-    """The sums and products that read square roots, as far as only views and products lie between:
-    all that a normalisation may end with."""
+    """Return the sums and products that depend on square roots through views and products only.
+
+    Every norm ends at one of these ops.
+    """
     seen = {op for op in block.ops if op.name in ("hlo.sqrt", "hlo.rsqrt")}
     pending = list(seen)
     while pending:
@@ -220,7 +222,7 @@ def _ends(block: Block) -> set[Operation]:
 
 
 def find_norms(block: Block) -> int:
-    """Wrap the layer and RMS normalisations of a block; returns how many."""
+    """Outline the layer norms and RMS norms of a block and return their number."""
     count = 0
     ends = _ends(block)
     for op in reversed(tuple(block.ops)):

@@ -1,4 +1,4 @@
-"""Small matchers that the recognisers share: reductions, broadcasts, means, factors."""
+"""Provide small matchers for the recognisers: reductions, broadcasts, means, factors."""
 
 from dataclasses import dataclass, field
 from math import prod
@@ -18,7 +18,7 @@ from neuronir.passes.hlo.support.values import (
 
 
 def strip_reshape(value: SSAValue) -> SSAValue:
-    """The value before reshapes that move dimensions of size 1 only."""
+    """Return the value before reshapes that only move dimensions of size 1."""
     while (op := producer(value, "reshape")) is not None:
         if not same_but_ones(shape(value), shape(op.operands[0])):
             break
@@ -28,14 +28,14 @@ def strip_reshape(value: SSAValue) -> SSAValue:
 
 @dataclass(frozen=True)
 class Spread:
-    """A value that was broadcast: `value` before it, `dims` where its dimensions (not 1) went."""
+    """A broadcast of `value`, whose dimensions (not of size 1) map to `dims`."""
 
     value: SSAValue
     dims: tuple[int, ...]
 
 
 def spread(value: SSAValue) -> Spread:
-    """What a broadcast repeats, and along which dimensions it does not; of other values, all."""
+    """Return the operand of a broadcast and its dimensions; for other values, all dimensions."""
     op = producer(value, "broadcast")
     if op is None:
         return Spread(value, tuple(range(len(shape(value)))))
@@ -48,7 +48,7 @@ def spread(value: SSAValue) -> Spread:
 
 @dataclass(frozen=True)
 class Reduction:
-    """A reduction of `operand` over `dims` by `opcode`, starting from `init`."""
+    """A reduction of `operand` over `dims` with `opcode`, starting from `init`."""
 
     operand: SSAValue
     dims: tuple[int, ...]
@@ -57,7 +57,7 @@ class Reduction:
 
 
 def reduction(value: SSAValue) -> Reduction | None:
-    """The single-input reduction that made a value (seen through reshapes of ones)."""
+    """Match a single-input reduction, looking through reshapes of dimensions of size 1."""
     op = producer(strip_reshape(value), "reduce")
     if op is None or len(op.operands) != 2:
         return None
@@ -68,7 +68,7 @@ def reduction(value: SSAValue) -> Reduction | None:
 
 
 def total(value: SSAValue) -> Reduction | None:
-    """A sum that starts at zero."""
+    """Match a sum that starts at zero."""
     found = reduction(value)
     if found is None or found.opcode != "add" or not is_splat_of(found.init, 0):
         return None
@@ -76,7 +76,7 @@ def total(value: SSAValue) -> Reduction | None:
 
 
 def mean(value: SSAValue) -> Reduction | None:
-    """A sum divided by the number of its summands (or multiplied by the inverse)."""
+    """Match a sum divided by the number of its terms (or multiplied by the inverse)."""
     value = strip_reshape(value)
     for opcode, inverse in (("divide", False), ("multiply", True)):
         op = producer(value, opcode)
@@ -91,7 +91,7 @@ def mean(value: SSAValue) -> Reduction | None:
                 continue
             count = prod(shape(found.operand)[d] for d in found.dims)
             expected = 1.0 / count if inverse else float(count)
-            # The printed number is rounded to the element type.
+            # The printed constant is rounded to the element type.
             if abs(float(number) - expected) <= abs(expected) * _type_eps(number.dtype.name):
                 return found
     return None
@@ -104,23 +104,23 @@ def _type_eps(dtype: str) -> float:
 
 
 def fits(stat: Spread, dims: tuple[int, ...], rank_of: SSAValue) -> bool:
-    """Whether a spread statistic varies exactly along the dimensions that were not reduced."""
+    """Return whether a broadcast statistic varies exactly along the dimensions that were kept."""
     kept = [d for d, n in enumerate(shape(rank_of)) if d not in set(dims) and n != 1]
     return [d for d in stat.dims if shape(rank_of)[d] != 1] == kept
 
 
 @dataclass
 class Factors:
-    """A product: factors above and below the fraction line, constants folded out separately."""
+    """A product: numerator and denominator factors, with constants folded separately."""
 
     above: list[SSAValue] = field(default_factory=list)
     below: list[SSAValue] = field(default_factory=list)
 
 
 def factors(value: SSAValue) -> Factors:
-    """The factors of a tree of multiplications and divisions over whole arrays.
+    """Return the factors of a tree of multiplications and divisions over whole arrays.
 
-    The tree is entered as long as inner products are read once: others are factors themselves.
+    Inner products with several users are not expanded: they are factors themselves.
     """
     result = Factors()
     pending: list[tuple[SSAValue, bool, bool]] = [(value, True, True)]
@@ -138,6 +138,6 @@ def factors(value: SSAValue) -> Factors:
 
 
 def binary(value: SSAValue, opcode: str) -> tuple[SSAValue, SSAValue] | None:
-    """The operands of a binary op of this opcode."""
+    """Return the operands of a binary op with this opcode."""
     op: Operation | None = producer(value, opcode)
     return None if op is None or not is_tensor(value) else (op.operands[0], op.operands[1])

@@ -1,4 +1,4 @@
-"""Cutting a single-result part out of a block and wrapping it as hlo.composite."""
+"""Extract a single-result subgraph from a block and wrap it as hlo.composite."""
 
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _LARGEST = 512
 
 @dataclass(frozen=True)
 class Part:
-    """The ops between some inputs and a root value, producers first; constants among them."""
+    """The ops between some inputs and a root value, producers first, including constants."""
 
     root: SSAValue
     inputs: tuple[SSAValue, ...]
@@ -24,13 +24,16 @@ class Part:
 
 
 def duplicable(op: Operation) -> bool:
-    """Whether an op may be copied into a composite and also stay: it is only a number."""
+    """Return whether an op is a constant scalar, which may be copied into a composite."""
     return op.name == "hlo.constant" or splat(op.results[0]) is not None
 
 
 def cut(root: SSAValue, inputs: Sequence[SSAValue]) -> Part | None:
-    """The ops from `inputs` to `root`; None if the root depends on anything else that is not
-    constant, or if a value between them is read elsewhere."""
+    """Return the ops from `inputs` to `root`.
+
+    Returns None if the root depends on another value that is not constant, or if an intermediate
+    value has other users.
+    """
     stop = set(inputs)
     order: list[Operation] = []
     state: dict[Operation, bool] = {}
@@ -61,7 +64,7 @@ def cut(root: SSAValue, inputs: Sequence[SSAValue]) -> Part | None:
 
 
 def wrap(part: Part, kind: str, params: Mapping[str, Attribute]) -> SSAValue:
-    """Replace a part by a hlo.composite of this kind whose region holds it; returns the result."""
+    """Replace a subgraph by a hlo.composite of this kind and return its result."""
     if not isinstance(part.root, OpResult):
         raise ValueError("the root of a part is the result of an op")
     anchor = part.root.op
@@ -90,7 +93,7 @@ def wrap(part: Part, kind: str, params: Mapping[str, Attribute]) -> SSAValue:
 
 
 def _staying(part: Part) -> set[Operation]:
-    """The ops of a part, numbers only, that others read too: the part gets copies of them."""
+    """Return the constant ops of a subgraph that have other users; the composite gets copies."""
     moving = set(part.ops)
     for op in reversed(part.ops):
         if _read_outside(op, moving):

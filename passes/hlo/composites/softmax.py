@@ -1,4 +1,4 @@
-"""Softmax: exp(x - max) / sum(exp(x - max)), in the forms that frameworks print."""
+"""Recognise softmax, exp(x - max) / sum(exp(x - max)), in the forms that frameworks print."""
 
 from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Block, Operation, SSAValue
@@ -26,8 +26,10 @@ from neuronir.passes.statistics import record
 
 
 def _peak(value: SSAValue, x: SSAValue) -> tuple[int, ...] | None:
-    """The dimensions over which a statistic is the maximum of x, perhaps kept above a number or
-    replaced where it is not finite (a row that is masked out as a whole)."""
+    """Return the dimensions over which a statistic is the maximum of x.
+
+    The maximum may be clamped from below, or replaced where it is not finite (fully masked rows).
+    """
     value = strip_reshape(value)
     found = reduction(value)
     if found is not None:
@@ -45,17 +47,17 @@ def _peak(value: SSAValue, x: SSAValue) -> tuple[int, ...] | None:
 
 
 Match = tuple[SSAValue, tuple[int, ...]]
-"""x, and the dimensions over which a softmax of it sums."""
+"""x, and the dimensions over which its softmax sums."""
 
 
 def _unconverted(value: SSAValue) -> SSAValue:
-    """The value before a conversion: 16-bit softmaxes add up in f32."""
+    """Return the value before a conversion: 16-bit softmaxes accumulate in f32."""
     convert = producer(value, "convert")
     return value if convert is None else convert.operands[0]
 
 
 def _sum_of(divisor: SSAValue, summand: SSAValue) -> tuple[int, ...] | None:
-    """The dimensions over which the summand was added up to give a divisor (spread again)."""
+    """Return the dimensions over which the summand was reduced to a (broadcast) divisor."""
     below = spread(divisor)
     sum_ = total(_unconverted(below.value))
     if sum_ is None or not fits(below, sum_.dims, summand):
@@ -64,8 +66,10 @@ def _sum_of(divisor: SSAValue, summand: SSAValue) -> tuple[int, ...] | None:
 
 
 def match_softmax(op: Operation) -> Match | None:
-    """(x, dimensions) if the op is the last of a softmax: a quotient by, or a product with the
-    inverse of, the sum."""
+    """Match the last op of a softmax: a quotient by the sum, or a product with its inverse.
+
+    Returns (x, dimensions).
+    """
     if op.name == "hlo.divide":
         return _match(op.operands[0], op.operands[1])
     for numerator, other in (tuple(op.operands), tuple(reversed(op.operands))):
@@ -83,7 +87,7 @@ def match_softmax(op: Operation) -> Match | None:
 
 
 def match_log_softmax(op: Operation) -> Match | None:
-    """(x, dimensions) if the op subtracts from x - max the logarithm of the sum of exponentials."""
+    """Match x - max minus the logarithm of the sum of exponentials; return (x, dimensions)."""
     shifted, subtrahend = op.operands
     below = spread(subtrahend)
     log = producer(below.value, "log")
@@ -104,7 +108,7 @@ def _match(numerator: SSAValue, divisor: SSAValue) -> Match | None:
 
 
 def _shifted(numerator: SSAValue, summed: tuple[int, ...]) -> Match | None:
-    """The x of exp(x - max(x)), if the maximum is over the same dimensions."""
+    """Return the x of exp(x - max(x)), if the maximum is over the same dimensions."""
     exponential = producer(numerator, "exponential")
     difference = None if exponential is None else binary(exponential.operands[0], "subtract")
     if difference is None or not is_float(element(numerator)):
@@ -125,7 +129,7 @@ _MATCHERS = {
 
 
 def find_softmax(block: Block) -> int:
-    """Wrap the softmaxes of a block; returns how many."""
+    """Outline the softmaxes of a block and return their number."""
     count = 0
     for op in reversed(tuple(block.ops)):
         matcher = _MATCHERS.get(op.name)

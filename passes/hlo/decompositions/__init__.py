@@ -1,1 +1,1 @@
-"""Decompositions of hlo ops into simpler ones, a file per family; each exports RULES by opcode."""
+"""Decompose hlo ops into simpler ones, one file per family; each exports RULES by opcode."""

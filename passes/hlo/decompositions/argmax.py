@@ -1,4 +1,4 @@
-"""Reductions of (value, index) pairs that keep the largest or smallest value and its index."""
+"""Decompose reductions of (value, index) pairs that keep the largest or smallest value."""
 
 from itertools import product
 from typing import Any
@@ -19,7 +19,7 @@ _INDICES = (0, 1, 2, 7)
 
 
 def _samples(block: Block) -> list[Array] | None:
-    """All pairs of (value, index) pairs from a few numbers, as four arrays."""
+    """Return all pairs of (value, index) pairs from a few sample values, as four arrays."""
     types = [element(arg) for arg in block.args]
     if types[0] != types[2] or types[1] != types[3] or not is_integer(types[1]):
         return None
@@ -30,8 +30,10 @@ def _samples(block: Block) -> list[Array] | None:
 
 
 def extreme(block: Block) -> str | None:
-    """`maximum` or `minimum` if the reducer keeps that value (NaN wins) and the lower index of
-    equal values, judged by what it computes for sample pairs."""
+    """Return `maximum` or `minimum` if the reducer keeps that value and the lower index of equals.
+
+    NaN must win. The reducer is evaluated on sample pairs.
+    """
     samples = _samples(block)
     if samples is None:
         return None
@@ -41,7 +43,7 @@ def extreme(block: Block) -> str | None:
         return None
     a, i, b, j = samples
     nan_a, nan_b = a != a, b != b
-    # Of two NaNs reducers keep either index: the order of a reduction is free anyway.
+    # Of two NaNs a reducer may keep either index, because the order of a reduction is free.
     free = nan_a & nan_b
     for opcode, better in (("maximum", np.greater), ("minimum", np.less)):
         with np.errstate(all="ignore"):
@@ -55,14 +57,16 @@ def extreme(block: Block) -> str | None:
 
 
 def _equal(got: Value, wanted: Array) -> bool:
-    """Whether two arrays hold the same numbers, NaN included."""
+    """Return whether two arrays are equal, where NaN equals NaN."""
     if isinstance(got, tuple):
         return False
     return np.array_equal(got.astype(np.float64), wanted.astype(np.float64), equal_nan=True)
 
 
 def argmax(op: Operation, e: Emitter) -> SSAValue | None:
-    """max over the values, then min over the indices where the value equals that maximum."""
+    """Take the max over the values, then the min over the indices where the value is the
+    maximum.
+    """
     if len(op.operands) != 4:
         return None
     block = op.regions[0].blocks.first
@@ -88,7 +92,7 @@ def argmax(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def same(a: SSAValue, b: SSAValue, e: Emitter) -> SSAValue:
-    """a == b, where NaN equals NaN."""
+    """Compare a == b, where NaN equals NaN."""
     equal = e.compare(a, b, "EQ")
     if not is_float(element(a)):
         return equal

@@ -1,4 +1,4 @@
-"""Values that count along a dimension, as the indices that argmax and argsort carry."""
+"""Recognise iota-like index operands, as argmax and argsort have them."""
 
 import numpy as np
 from xdsl.ir import SSAValue
@@ -8,7 +8,7 @@ from neuronir.passes.hlo.support.values import constant, element, integer, ints,
 
 
 def counts_along(value: SSAValue, axis: int) -> bool:
-    """Whether an integer operand is the index along the axis, as argsort's."""
+    """Return whether an integer operand is the index along the axis, as in argsort."""
     if not is_integer(element(value)) or byte_size(element(value)) < 4:
         return False
     spread = producer(value, "broadcast")

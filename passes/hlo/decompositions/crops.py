@@ -1,4 +1,4 @@
-"""Negative padding of a convolution: the image is cut before."""
+"""Decompose negative padding of a convolution into a slice of its input."""
 
 from xdsl.ir import Operation, SSAValue
 
@@ -8,8 +8,10 @@ from neuronir.passes.hlo.support.values import ints, shape
 
 
 def cropped(op: Operation, e: Emitter) -> SSAValue | None:
-    """The convolution of the part of the image that its padding leaves, or zeros where that is
-    none; None where nothing is cut, or where elements lie apart (lhs_dilation)."""
+    """Slice the input of a convolution as its negative padding demands; zeros if nothing remains.
+
+    Returns None if no padding is negative, or if the input is dilated.
+    """
     x, weights = op.operands
     padding, apart = list(ints(op, "padding")), ints(op, "lhs_dilation")
     starts, limits = [0] * len(shape(x)), list(shape(x))

@@ -1,5 +1,7 @@
-"""Depthwise convolutions of which the kernel is as large as the image: gradients with respect to
-the kernel of another one."""
+"""Decompose depthwise convolutions whose kernel is as large as an image.
+
+These are the gradients of depthwise convolutions with respect to their kernel.
+"""
 
 from itertools import product
 from math import prod
@@ -11,19 +13,19 @@ from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.values import element, integer, ints, shape
 
 _SUMMED = (f32, bf16, f16)
-"""Element types of which f32 holds all values."""
+"""Element types that f32 contains."""
 _MANY_TAPS = 64
-"""Taps of a kernel from which on it is taken for an image."""
+"""From this number of taps, a kernel is assumed to be an image."""
 _MOST_PLACES = 128
-"""Positions of the result, each a product and a sum over all taps."""
+"""Limit of result positions, each of which becomes a product and a sum over all taps."""
 
 
 def depthwise_gradient(op: Operation, e: Emitter) -> SSAValue | None:
-    """One elementwise product and one sum for each position of the result, accumulated in f32; None
-    for other convolutions.
+    """Compute each result position as an elementwise product and a sum, accumulated in f32.
 
-    Written tap by tap, as the convolutions of a network are, a gradient for images of 28 x 28 has
-    784 taps, though its result has 3 x 3 positions.
+    Returns None for other convolutions. A tap-by-tap form, which suits the convolutions of a
+    network, would need 784 taps for the gradient of 28 x 28 images, although its result has 3 x 3
+    positions.
     """
     x, kernel = op.operands
     groups, out = integer(op, "feature_group_count", 1), shape(op.results[0])
@@ -40,7 +42,7 @@ def depthwise_gradient(op: Operation, e: Emitter) -> SSAValue | None:
     batch, feature = integer(op, "input_batch_dim"), integer(op, "input_feature_dim")
     spatial = [d + (d > feature) for d in ints(op, "input_spatial_dims")]
     image = _image(op, e, groups)
-    own = [feature, feature + 1, *spatial]  # group, feature of it, taps
+    own = [feature, feature + 1, *spatial]  # group, feature of the group, taps
     order = sorted(range(len(own)), key=lambda i: own[i])
     turned = e.transpose(e.convert(kernel, f32), [[k_out, k_in, *k_spatial][i] for i in order])
     rows = batch + (batch > feature)
@@ -56,7 +58,7 @@ def depthwise_gradient(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def _image(op: Operation, e: Emitter, groups: int) -> SSAValue:
-    """The image in f32 with its padding, its features cut into groups."""
+    """Pad the image in f32 and split its features into groups."""
     x, feature = op.operands[0], integer(op, "input_feature_dim")
     padding = ints(op, "padding")
     low, high = [0] * len(shape(x)), [0] * len(shape(x))
@@ -77,7 +79,7 @@ def _part(
     place: tuple[int, ...],
     taps: list[int],
 ) -> SSAValue:
-    """What the kernel meets of the image at a position of the result."""
+    """Return the part of the image that the kernel covers at a position of the result."""
     strides, dilation = ints(op, "window_strides"), ints(op, "rhs_dilation")
     starts, limits = [0] * len(shape(image)), list(shape(image))
     steps = [1] * len(limits)
@@ -88,7 +90,7 @@ def _part(
 
 
 def _placed(op: Operation, e: Emitter, total: SSAValue, batch_first: bool) -> SSAValue:
-    """A value for each batch and group as one position of the result."""
+    """Reshape a value per batch and group to one position of the result."""
     first = integer(op, "output_batch_dim") < integer(op, "output_feature_dim")
     if first != batch_first:
         total = e.transpose(total, [1, 0])

@@ -1,5 +1,7 @@
-"""Dots that the tensor engine does not take as they are: many tiny products, products of integers,
-operands of two types."""
+"""Decompose dots that the tensor engine does not support directly.
+
+These are batches of many tiny dots, dots of integers, and dots with operands of two types.
+"""
 
 from math import prod
 
@@ -15,20 +17,25 @@ from neuronir.passes.hlo.support.values import element, ints, shape, tensor
 from neuronir.passes.hlo.support.walk import Rule
 
 TINY = 1024
-"""Multiplications of one product of a batch up to which they are elementwise work: a matmul takes
-some 165 PE cycles however small it is (59 ns), in which DVE does about 4,000 multiplications and
-additions over 128 partitions."""
+"""Up to this many multiplications, a dot of a batch is computed elementwise.
+
+A matmul takes at least about 165 PE cycles (59 ns), in which DVE does about 4,000 multiplications
+and additions over 128 partitions.
+"""
 MANY = 32
-"""Products of a batch from which that is worth the copies that align their operands."""
+"""From this batch size, that is worth the copies that align the operands."""
 _EXACT_SUM = 2**24
-"""Integers below this add up exactly in f32."""
+"""Integers below this are summed exactly in f32."""
 _EXACT_FACTOR = 256
-"""Integers of at most this magnitude are exact in bf16."""
+"""Integers up to this magnitude are exact in bf16."""
 
 
 def dot(op: Operation, e: Emitter) -> SSAValue | None:
-    """A batch of tiny products becomes a multiplication and a sum; integers become exact products
-    of bf16, operands of f32 and a narrower type those of one."""
+    """Decompose dots of unsupported form.
+
+    A batch of tiny dots becomes a multiplication and a sum. Integers become exact bf16 dots.
+    Operands of f32 and a narrower type get one type.
+    """
     if all(is_integer(element(v)) for v in op.operands) and is_integer(element(op.results[0])):
         return _integers(op, e)
     if not all(is_float(element(v)) for v in op.operands):
@@ -51,7 +58,7 @@ def _free(op: Operation, side: int) -> list[int]:
 
 
 def _elementwise(op: Operation, e: Emitter, type_: Attribute) -> SSAValue:
-    """The sum of the products of both operands, spread over [batch, lhs, rhs, contracted]."""
+    """Sum the products of both operands, broadcast over [batch, lhs, rhs, contracted]."""
     contracted = [ints(op, f"{name}_contracting_dims") for name in ("lhs", "rhs")]
     batches = [ints(op, f"{name}_batch_dims") for name in ("lhs", "rhs")]
     free = [_free(op, side) for side in (0, 1)]
@@ -73,8 +80,7 @@ def _elementwise(op: Operation, e: Emitter, type_: Attribute) -> SSAValue:
 
 
 def _integers(op: Operation, e: Emitter) -> SSAValue | None:
-    """Digits that bf16 holds exactly, multiplied and summed in f32 below 2^24, then combined modulo
-    2^32."""
+    """Multiply digits that bf16 holds exactly, sum in f32 below 2^24, and combine modulo 2^32."""
     types = [element(v) for v in (*op.operands, op.results[0])]
     if any(byte_size(t) > 4 for t in types):
         return None
@@ -95,10 +101,9 @@ def _integers(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def _digits(e: Emitter, value: SSAValue, most: int) -> list[tuple[SSAValue, int]]:
-    """(digit in bf16, largest magnitude), the lowest first; digit k counts for 256^k.
+    """Return (digit in bf16, largest magnitude), lowest first; digit k has weight 256^k.
 
-    One digit where the values are known to be small, else the bytes of the number modulo
-    256^`most`.
+    Values known to be small have one digit; other values are split into bytes modulo 256^`most`.
     """
     low, high = integer_range(value)
     top = max(-low, high)
@@ -114,8 +119,11 @@ def _digits(e: Emitter, value: SSAValue, most: int) -> list[tuple[SSAValue, int]
 
 
 def _exact(op: Operation, e: Emitter, a: SSAValue, b: SSAValue, top: int) -> SSAValue:
-    """The dot of whole numbers whose products are at most `top`, in s32: pieces of the contraction
-    whose sums f32 holds, added as integers."""
+    """Return the s32 dot of integers whose products are at most `top`.
+
+    The contraction is split into pieces whose sums f32 holds exactly; the pieces are added as
+    integers.
+    """
     contracted = [ints(op, f"{name}_contracting_dims") for name in ("lhs", "rhs")]
     if not contracted[0]:
         return e.convert(_dot(op, e, a, b), i32)

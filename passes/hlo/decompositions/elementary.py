@@ -1,5 +1,7 @@
-"""Elementwise ops that are a few simpler ones: clamp, sign, is_finite, bit counts, shifts, integer
-division."""
+"""Decompose elementwise ops into a few simpler ones.
+
+These are clamp, sign, is_finite, bit counts, shifts and integer division.
+"""
 
 import math
 
@@ -19,21 +21,21 @@ IN_RANGE = "hlo.in_range"
 
 
 def clamp(op: Operation, e: Emitter) -> SSAValue | None:
-    """min(max(x, low), high), which keeps NaN; scalar bounds are broadcast."""
+    """Compute min(max(x, low), high), which propagates NaN; scalar bounds are broadcast."""
     low, x, high = op.operands
     low, high = (e.broadcast(v, shape(x), ()) if shape(v) == () else v for v in (low, high))
     return e.binary("minimum", e.binary("maximum", x, low), high)
 
 
 def is_finite(op: Operation, e: Emitter) -> SSAValue | None:
-    """|x| < inf, which is false for NaN."""
+    """Compute |x| < inf, which is false for NaN."""
     if not is_float(element(op.operands[0])):
         return None
     return e.compare_number(e.unary("abs", op.operands[0]), math.inf, "LT")
 
 
 def sign(op: Operation, e: Emitter) -> SSAValue | None:
-    """1, -1, or x where it is neither above nor below zero (0, -0, NaN)."""
+    """Return 1, -1, or x where it is neither above nor below zero (0, -0, NaN)."""
     x = op.operands[0]
     if not (is_float(element(x)) or is_integer(element(x))):
         return None
@@ -44,7 +46,7 @@ def sign(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def _as_u32(x: SSAValue, e: Emitter) -> SSAValue | None:
-    """An integer of at most 32 bits as u32 with the upper bits zero."""
+    """Convert an integer of at most 32 bits to u32 with zeros in the upper bits."""
     width = 8 * np_dtype(element(x)).itemsize
     if not is_integer(element(x)) or width > 32:
         return None
@@ -57,7 +59,7 @@ def _shift_right(x: SSAValue, n: int, e: Emitter) -> SSAValue:
 
 
 def popcnt(op: Operation, e: Emitter) -> SSAValue | None:
-    """The number of one bits, by sums of 1, 2, 4, 8 and 16 bits."""
+    """Count the set bits with sums over 1, 2, 4, 8 and 16 bits."""
     x = _as_u32(op.operands[0], e)
     if x is None:
         return None
@@ -72,7 +74,7 @@ def popcnt(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def count_leading_zeros(op: Operation, e: Emitter) -> SSAValue | None:
-    """The width less the one bits after the highest one is copied to every lower place."""
+    """Subtract from the width the set bits after the highest one was copied to all lower bits."""
     x = _as_u32(op.operands[0], e)
     if x is None:
         return None
@@ -84,7 +86,7 @@ def count_leading_zeros(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def shift(op: Operation, e: Emitter) -> SSAValue | None:
-    """An amount that may reach the width gives 0 (or the sign) there, as HLO defines."""
+    """Shift, where amounts that may reach the width give 0 (or the sign), as HLO defines."""
     x, amount = op.operands
     width = 8 * np_dtype(element(x)).itemsize
     number = splat(amount)
@@ -103,10 +105,10 @@ def shift(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def _signed_quotient(a: SSAValue, b: SSAValue, e: Emitter) -> tuple[SSAValue, SSAValue]:
-    """(quotient, remainder) of s32 values, b not 0: a quotient in f32, corrected twice.
+    """Return (quotient, remainder) of s32 values, b not 0: an f32 quotient, corrected twice.
 
-    The first estimate is off by at most |a| * 2^-22 + 1 quotients, so what remains divides exactly
-    in f32 but for one, which the signs of the rest settle.
+    The first estimate is off by at most |a| * 2^-22 + 1. Dividing the rest gives a quotient that is
+    off by at most one, which the signs of the rest correct.
     """
     quotient = e.convert(e.binary("divide", e.convert(a, f32), e.convert(b, f32)), i32)
     rest = e.binary("subtract", a, e.binary("multiply", quotient, b))
@@ -117,7 +119,7 @@ def _signed_quotient(a: SSAValue, b: SSAValue, e: Emitter) -> tuple[SSAValue, SS
     size_b = e.select(e.compare(b, zero, "LT"), e.unary("negate", b), b)
     unit = e.select(e.compare(b, zero, "LT"), e.fill_like(-1, a), e.fill_like(1, a))
     for above in (True, False):
-        # The rest has to have the sign of a and be smaller than b.
+        # The rest must have the sign of a and be smaller than b.
         if above:
             wrong = e.select(
                 e.compare(a, zero, "GE"),
@@ -138,7 +140,7 @@ def _signed_quotient(a: SSAValue, b: SSAValue, e: Emitter) -> tuple[SSAValue, SS
 
 
 def _integer_parts(op: Operation, e: Emitter) -> tuple[SSAValue, SSAValue, SSAValue] | None:
-    """(quotient, remainder, b is 0) in s32 for integer types that s32 holds."""
+    """Return (quotient, remainder, b is 0) in s32 for integer types that s32 contains."""
     a, b = op.operands
     if not is_integer(element(a)):
         return None
@@ -147,7 +149,7 @@ def _integer_parts(op: Operation, e: Emitter) -> tuple[SSAValue, SSAValue, SSAVa
         return None
     a, b = e.convert(a, i32), e.convert(b, i32)
     by_zero = e.compare_number(b, 0, "EQ")
-    # The least number has no absolute value: only itself is not smaller.
+    # The minimum has no absolute value: only itself is not smaller.
     least = e.compare_number(b, -(2**31), "EQ")
     odd_case = e.binary("or", by_zero, least)
     quotient, rest = _signed_quotient(a, e.select(odd_case, e.fill_like(1, b), b), e)
@@ -159,7 +161,7 @@ def _integer_parts(op: Operation, e: Emitter) -> tuple[SSAValue, SSAValue, SSAVa
 
 
 def divide(op: Operation, e: Emitter) -> SSAValue | None:
-    """Integer division towards zero; x / 0 is -1 (all ones), the least number / -1 is itself."""
+    """Divide integers towards zero; x / 0 is -1 (all ones), INT_MIN / -1 is INT_MIN."""
     parts = _integer_parts(op, e)
     if parts is None:
         return None
@@ -169,7 +171,7 @@ def divide(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def remainder(op: Operation, e: Emitter) -> SSAValue | None:
-    """The remainder with the sign of x; x % 0 is x."""
+    """Return the remainder with the sign of x; x % 0 is x."""
     if is_float(element(op.operands[0])):
         return float_remainder(op, e)
     parts = _integer_parts(op, e)
@@ -181,9 +183,9 @@ def remainder(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def integer_power(x: SSAValue, y: SSAValue, e: Emitter) -> SSAValue:
-    """x^y of integers modulo 2^width: squares of x, multiplied where y has the bit.
+    """Compute x^y of integers modulo 2^width: squares of x, multiplied if y has the bit.
 
-    Of a negative y it is 1 / x^|y| without its fraction: 1 or -1 for an x of these, else 0.
+    For negative y, the result is 1 / x^|y| truncated: 1 or -1 if x is 1 or -1, else 0.
     """
     type_ = np_dtype(element(y))
     known = constant(y)
@@ -205,7 +207,7 @@ def integer_power(x: SSAValue, y: SSAValue, e: Emitter) -> SSAValue:
 
 
 def optimization_barrier(op: Operation, e: Emitter) -> SSAValue | None:
-    """A barrier means nothing to a scheduler that keeps what it is given."""
+    """Remove a barrier, because the scheduler keeps the given order."""
     return op.operands[0]
 
 

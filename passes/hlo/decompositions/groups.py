@@ -1,5 +1,7 @@
-"""Convolutions in groups, and of two types: small groups go side by side in one filter with zeros
-between them."""
+"""Decompose grouped convolutions and convolutions of two types.
+
+Small groups are placed side by side in one filter with zeros in between.
+"""
 
 from math import prod
 
@@ -23,14 +25,17 @@ from neuronir.passes.hlo.support.values import (
 from neuronir.passes.hlo.support.walk import Rule
 
 _ROWS = 128
-"""Features that the tensor engine takes at once, of the input and of the output."""
+"""Input and output features that the tensor engine processes at once."""
 _COMPUTED = 1 << 20
-"""Elements of a filter with zeros that is put together at run time; constant ones may be larger."""
+"""Limit of elements of a zero-padded filter built at run time; constant ones may be larger."""
 
 
 def convolution(op: Operation, e: Emitter) -> SSAValue | None:
-    """Batch groups become feature groups, and small feature groups are joined; operands of f32 and
-    a narrower type get one type, and what negative padding cuts is cut before."""
+    """Rewrite a grouped convolution.
+
+    Batch groups become feature groups, and small feature groups are joined. Operands of f32 and a
+    narrower type get one type, and negative padding is cut first.
+    """
     same = of_one_type(op, e)
     if same is not None:
         return same
@@ -66,8 +71,10 @@ def convolution(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def _even(size: int) -> int:
-    """The least number of features from `size` on that is a whole number of tiles of at least half
-    the engine's rows, so that no tile reaches into the next group."""
+    """Return the least number of features, at least `size`, such that no tile crosses a group.
+
+    It is a multiple of a tile of at least half the rows of the engine.
+    """
     if size <= _ROWS or any(size % d == 0 for d in range(_ROWS // 2, _ROWS + 1)):
         return size
     tiles = -(-size // _ROWS)
@@ -75,7 +82,7 @@ def _even(size: int) -> int:
 
 
 def _padded(op: Operation, e: Emitter, groups: int, ins: int, outs: int) -> SSAValue:
-    """The same convolution with more groups, and more features in each: zeros."""
+    """Pad a convolution to more groups, and to more features in each group, with zeros."""
     note_flops(op)
     x, weights = op.operands
     before = integer(op, "feature_group_count")
@@ -99,7 +106,7 @@ def _padded(op: Operation, e: Emitter, groups: int, ins: int, outs: int) -> SSAV
 
 
 def _grown(e: Emitter, value: SSAValue, d: int, before: int, groups: int, size: int) -> SSAValue:
-    """`value`, whose dimension d has `before` groups, with `groups` of `size` there."""
+    """Pad dimension d of `value` from `before` groups to `groups` of `size` each."""
     dims = shape(value)
     split = (*dims[:d], before, dims[d] // before, *dims[d + 1 :])
     low, high = [0] * len(split), [0] * len(split)
@@ -119,7 +126,7 @@ def _again(op: Operation, e: Emitter, operands: list[SSAValue], groups: int) -> 
 
 
 def _side_by_side(op: Operation, e: Emitter, joined: int, outs: int) -> SSAValue:
-    """The filter of `joined` groups at once: the features of the others are multiplied by zero."""
+    """Build the filter of `joined` groups; features of the other groups are multiplied by zero."""
     weights = op.operands[1]
     dims = list(shape(weights))
     k_in, k_out = integer(op, "kernel_input_feature_dim"), integer(op, "kernel_output_feature_dim")
@@ -127,7 +134,8 @@ def _side_by_side(op: Operation, e: Emitter, joined: int, outs: int) -> SSAValue
     wide = [*dims[:k_in], joined, *dims[k_in:]]
     merged = list(dims)
     merged[k_in] = joined * ins
-    own = np.arange(dims[k_out]) // outs % joined  # the group of each output feature, in its bundle
+    # the group of each output feature, within its bundle
+    own = np.arange(dims[k_out]) // outs % joined
     mask = np.arange(joined)[:, None] == own[None, :]
     out_place = k_out + (k_out > k_in)
     constant = producer(weights, "constant")
@@ -146,7 +154,9 @@ def _side_by_side(op: Operation, e: Emitter, joined: int, outs: int) -> SSAValue
 
 
 def _batch_groups(op: Operation, e: Emitter) -> SSAValue:
-    """A part of the batch for each group of output features: the parts become features."""
+    """Rewrite batch groups: the batch parts, one for each group of output features, become
+    features.
+    """
     groups = integer(op, "batch_group_count")
     batch, feature = integer(op, "input_batch_dim"), integer(op, "input_feature_dim")
     x = op.operands[0]

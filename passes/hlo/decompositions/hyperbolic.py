@@ -1,4 +1,4 @@
-"""Hyperbolic functions, their inverses, asin and acos, from exp, log, sqrt and atan2."""
+"""Decompose hyperbolic functions, their inverses, asin and acos with exp, log, sqrt and atan2."""
 
 import math
 
@@ -10,25 +10,27 @@ from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.walk import Rule
 
 _LARGE = 1.0e9
-"""From here on x^2 + 1 and x^2 are the same number in f32, and so are their roots and x."""
+"""From here on x^2 + 1 and x^2 round to the same f32 value, and so do their roots and x."""
 
 
 def _half_power(size: SSAValue, e: Emitter) -> tuple[SSAValue, SSAValue]:
-    """(exp(size / 2), exp(size) / 2): the square of the first, so that only what has no f32
-    overflows."""
+    """Return (exp(size / 2), exp(size) / 2), the latter as a square to avoid early overflow."""
     root = e.unary("exponential", e.binary_number("multiply", size, 0.5))
     return root, e.binary("multiply", e.binary_number("multiply", root, 0.5), root)
 
 
 def cosh(op: Operation, e: Emitter) -> SSAValue | None:
-    """(exp(|x|) + exp(-|x|)) / 2."""
+    """Compute (exp(|x|) + exp(-|x|)) / 2."""
     root, half = _half_power(e.unary("abs", op.operands[0]), e)
     below = e.binary("divide", e.fill_like(0.5, root), root)
     return e.binary("add", half, e.binary("divide", below, root))
 
 
 def sinh(op: Operation, e: Emitter) -> SSAValue | None:
-    """(t + t / (t + 1)) / 2 with t = exp(|x|) - 1, which does not cancel; above 20 exp(|x|) / 2."""
+    """Compute (t + t / (t + 1)) / 2 with t = exp(|x|) - 1, which does not cancel.
+
+    Above 20 the result is exp(|x|) / 2.
+    """
     size = e.unary("abs", op.operands[0])
     t = e.unary("exponential_minus_one", size)
     quotient = e.binary("divide", t, e.binary_number("add", t, 1))
@@ -39,7 +41,9 @@ def sinh(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def asinh(op: Operation, e: Emitter) -> SSAValue | None:
-    """log(1 + (a + a^2 / (1 + sqrt(a^2 + 1)))) with a = |x|; log(a) + log(2) for large a."""
+    """Compute log(1 + (a + a^2 / (1 + sqrt(a^2 + 1)))) with a = |x|; log(a) + log(2) for large
+    a.
+    """
     size = e.unary("abs", op.operands[0])
     square = e.binary("multiply", size, size)
     root = e.unary("sqrt", e.binary_number("add", square, 1))
@@ -50,7 +54,10 @@ def asinh(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def acosh(op: Operation, e: Emitter) -> SSAValue | None:
-    """log(1 + (t + sqrt(t (t + 2)))) with t = x - 1; log(x) + log(2) for large x; NaN below 1."""
+    """Compute log(1 + (t + sqrt(t (t + 2)))) with t = x - 1.
+
+    The result is log(x) + log(2) for large x and NaN below 1.
+    """
     x = op.operands[0]
     t = e.binary_number("subtract", x, 1)
     product = e.binary("multiply", t, e.binary_number("add", t, 2))
@@ -64,7 +71,7 @@ def _log_of_double(x: SSAValue, e: Emitter) -> SSAValue:
 
 
 def atanh(op: Operation, e: Emitter) -> SSAValue | None:
-    """log(1 + 2a / (1 - a)) / 2 with a = |x|."""
+    """Compute log(1 + 2a / (1 - a)) / 2 with a = |x|."""
     size = e.unary("abs", op.operands[0])
     below = e.binary("subtract", e.fill_like(1, size), size)
     quotient = e.binary("divide", e.binary_number("multiply", size, 2), below)
@@ -73,20 +80,20 @@ def atanh(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def _leg(x: SSAValue, e: Emitter) -> SSAValue:
-    """sqrt(1 - x^2), without cancellation near 1."""
+    """Compute sqrt(1 - x^2) without cancellation near 1."""
     one = e.fill_like(1, x)
     product = e.binary("multiply", e.binary("subtract", one, x), e.binary("add", one, x))
     return e.unary("sqrt", product)
 
 
 def asin(op: Operation, e: Emitter) -> SSAValue | None:
-    """The angle of (sqrt(1 - x^2), x)."""
+    """Return the angle of (sqrt(1 - x^2), x)."""
     x = op.operands[0]
     return e.binary("atan2", x, _leg(x, e))
 
 
 def acos(op: Operation, e: Emitter) -> SSAValue | None:
-    """The angle of (x, sqrt(1 - x^2))."""
+    """Return the angle of (x, sqrt(1 - x^2))."""
     x = op.operands[0]
     return e.binary("atan2", _leg(x, e), x)
 

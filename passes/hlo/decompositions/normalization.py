@@ -1,4 +1,4 @@
-"""batch_norm_training, batch_norm_inference and batch_norm_grad as sums and elementwise ops."""
+"""Decompose batch_norm_* into sums and elementwise ops."""
 
 from math import prod
 
@@ -27,24 +27,24 @@ class _Channels:
         self.count = prod(self.dims[d] for d in self.others)
 
     def spread(self, value: SSAValue) -> SSAValue:
-        """A 1-D value repeated to the shape of x."""
+        """Broadcast a 1-D value to the shape of x."""
         return self.e.broadcast(value, self.dims, (self.feature,))
 
     def total(self, value: SSAValue) -> SSAValue:
-        """The sum of each channel."""
+        """Sum each channel."""
         return self.e.reduce(value, 0, self.others, "add")
 
     def mean(self, value: SSAValue) -> SSAValue:
-        """The mean of each channel."""
+        """Return the mean of each channel."""
         return self.e.binary_number("divide", self.total(value), self.count)
 
     def inverse_deviation(self, variance: SSAValue, epsilon: float) -> SSAValue:
-        """rsqrt(variance + epsilon)."""
+        """Compute rsqrt(variance + epsilon)."""
         return self.e.unary("rsqrt", self.e.binary_number("add", variance, epsilon))
 
 
 def inference(op: Operation, e: Emitter) -> SSAValue | None:
-    """(x - mean) * (rsqrt(variance + epsilon) * scale) + offset."""
+    """Compute (x - mean) * (rsqrt(variance + epsilon) * scale) + offset."""
     x, scale, offset, mean, variance = (e.convert(v, f32) for v in op.operands)
     channels = _Channels(op, e)
     factor = e.binary("multiply", channels.inverse_deviation(variance, _epsilon(op)), scale)
@@ -55,7 +55,7 @@ def inference(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def training(op: Operation, e: Emitter) -> SSAValue | None:
-    """The same with the mean and (biased) variance of the batch, which are results, too."""
+    """Normalise with the mean and (biased) variance of the batch, which are also results."""
     x, scale, offset = (e.convert(v, f32) for v in op.operands)
     channels = _Channels(op, e)
     mean = channels.mean(x)
@@ -71,11 +71,11 @@ def training(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def grad(op: Operation, e: Emitter) -> SSAValue | None:
-    """Gradients of x, scale and offset, from the batch mean and variance.
+    """Compute the gradients of x, scale and offset, from the batch mean and variance.
 
     With n = elements per channel, d = rsqrt(variance + epsilon), c = x - mean, g = the gradient of
-    the result: d_offset = sum(g), d_scale = sum(g * c) * d,
-    d_x = scale * d * (g - d_offset / n - c * d * d * sum(g * c) / n).
+    the result: d_offset = sum(g), d_scale = sum(g * c) * d, d_x = scale * d * (g - d_offset / n - c
+    * d * d * sum(g * c) / n).
     """
     x, scale, mean, variance, g = (e.convert(v, f32) for v in op.operands)
     channels = _Channels(op, e)

@@ -1,4 +1,4 @@
-"""Operands of a product that have f32 on one side and a narrower floating type on the other."""
+"""Unify the operand types of dots of f32 and a narrower float type."""
 
 from xdsl.dialects.builtin import bf16, f16, f32
 from xdsl.ir import Operation, SSAValue
@@ -9,10 +9,10 @@ from neuronir.passes.hlo.support.values import element, producer
 
 
 def of_one_type(op: Operation, e: Emitter) -> SSAValue | None:
-    """The same dot or convolution with both operands in f32, or in narrow types where the f32
-    operand was made of one; None where the tensor engine takes the operands as they are.
+    """Return the dot or convolution with operands of one type.
 
-    The engine multiplies fp32 by fp32 and narrow types by narrow types, never one by the other.
+    Both operands become f32, or both become narrow if the f32 operand was converted from a narrow
+    type. Returns None if the types already match. The engine cannot multiply fp32 by a narrow type.
     """
     types = [element(v) for v in op.operands]
     if types.count(f32) != 1 or not all(is_float(t) and byte_size(t) <= 4 for t in types):
@@ -28,8 +28,7 @@ def of_one_type(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def _source(value: SSAValue) -> SSAValue | None:
-    """The value of 16 bits, which every tensor engine multiplies, that `value` holds in f32,
-    unchanged."""
+    """Return the 16-bit value from which `value` was converted without change, if any."""
     convert = producer(value, "convert")
     if convert is None:
         return None

@@ -1,4 +1,4 @@
-"""reduce_precision: rounding to fewer bits of exponent and mantissa, on the bits of f32 or f16."""
+"""Decompose reduce_precision with bit operations on f32 or f16."""
 
 from dataclasses import dataclass
 from typing import cast
@@ -16,7 +16,7 @@ U32 = IntegerType(32, Signedness.UNSIGNED)
 
 @dataclass(frozen=True)
 class _Format:
-    """Bits of the mantissa and of the exponent of a type."""
+    """Mantissa and exponent bits of a type."""
 
     mantissa: int
     exponent: int
@@ -43,7 +43,7 @@ def _number(op: Operation, name: str) -> int:
 
 
 def _mantissa(bits: SSAValue, kept: int, own: _Format, e: Emitter) -> SSAValue:
-    """Rounded to `kept` bits of mantissa, ties to even; a carry goes into the exponent."""
+    """Round to `kept` bits of mantissa, ties to even; a carry increments the exponent."""
     dropped = own.mantissa - kept
     if dropped <= 0:
         return bits
@@ -54,7 +54,9 @@ def _mantissa(bits: SSAValue, kept: int, own: _Format, e: Emitter) -> SSAValue:
 
 
 def _exponent(bits: SSAValue, width: int, own: _Format, e: Emitter) -> SSAValue:
-    """Infinity above the range of `width` bits of exponent, zero below it, with the sign."""
+    """Flush values outside the range of `width` exponent bits to infinity or zero, with their
+    sign.
+    """
     if width >= own.exponent:
         return bits
     bias = (1 << (width - 1)) - 1
@@ -67,10 +69,10 @@ def _exponent(bits: SSAValue, width: int, own: _Format, e: Emitter) -> SSAValue:
 
 
 def reduce_precision(op: Operation, e: Emitter) -> SSAValue | None:
-    """Round the bits of the value: mantissa to nearest even, then the range of the exponent where
-    that is narrower than its own (no subnormals); NaN stays.
+    """Round the mantissa to nearest even, then restrict the exponent if its range is narrower.
 
-    bf16 is the upper half of f32. f16 is rounded as it is: its subnormals have fewer bits.
+    There are no subnormals. NaN stays. bf16 is the upper half of f32. f16 is rounded in its own
+    type, because its subnormals have fewer bits.
     """
     x = op.operands[0]
     if element(x).name not in ("f32", "bf16", "f16"):

@@ -1,4 +1,4 @@
-"""The remainder of floats, exact for all operands."""
+"""Decompose the remainder of floats exactly for all operands."""
 
 import math
 
@@ -12,23 +12,24 @@ from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.values import constant, element, splat
 
 _STEP = 15
-"""Bits of the quotient that one step settles."""
+"""Bits of the quotient that one step determines."""
 _PART = 8
-"""Bits of the divisor in one product: with a quotient of at most 16 bits it is exact in f32."""
+"""Divisor bits in one product: with a quotient of at most 16 bits it is exact in f32."""
 _MANTISSA = 0x007FFFFF
 _ONE = 0x3F800000
 _MAGIC = 1.5 * 2.0**23
-"""Adding and subtracting it rounds a number below 2^22 to a whole one."""
+"""Adding and subtracting this rounds a value below 2^22 to an integer."""
 
 
 def float_remainder(op: Operation, e: Emitter) -> SSAValue | None:
-    """The remainder with the sign of x, by long division in base 2^15, exact for all operands.
+    """Return the remainder with the sign of x by long division in base 2^15; exact.
 
-    With |x| = a * 2^i and |y| = b * 2^k (a and b in [1, 2)) the rest of a * 2^(i - k) by b is found
-    a few bits of 2^(i - k) at a time: r becomes r * 2^s - q * b, q the nearest whole number to the
-    quotient (at most 2^16), q * b taken in products with 8 bits of b each. Every number on the way
-    is a multiple of 2^-23 below 2 or has at most 24 bits, so nothing is rounded. As many steps as
-    the largest i and the least k of the types (or of a constant divisor) need: 19 in f32.
+    Let |x| = a * 2^i and |y| = b * 2^k with a and b in [1, 2). The rest of a * 2^(i - k) by b is
+    computed a few bits of 2^(i - k) at a time: r becomes r * 2^s - q * b, where q is the integer
+    nearest to the quotient (at most 2^16), and q * b is computed in products with 8 bits of b each.
+    Every intermediate value is a multiple of 2^-23 below 2 or has at most 24 bits, so nothing is
+    rounded. The number of steps depends on the largest i and the least k of the types (or of a
+    constant divisor): 19 in f32.
     """
     source = element(op.operands[0])
     if not is_float(source) or byte_size(source) > 4:
@@ -51,7 +52,7 @@ def float_remainder(op: Operation, e: Emitter) -> SSAValue | None:
         for piece in pieces:
             rest = e.binary("subtract", rest, e.binary("multiply", quotient, piece))
     rest = e.select(e.compare_number(rest, 0, "LT"), e.binary("add", rest, b), rest)
-    # In two factors, as the power may be less than the least normal number.
+    # In two factors, because the power may be below the smallest normal value.
     normal = e.binary("maximum", k, e.fill_like(-126, k))
     rest = e.binary("multiply", rest, _power_of_two(e.binary("subtract", k, normal), e))
     rest = e.binary("multiply", rest, _power_of_two(normal, e))
@@ -63,8 +64,10 @@ def float_remainder(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def _parts(size: SSAValue, e: Emitter) -> tuple[SSAValue, SSAValue]:
-    """(a in [1, 2), k in s32) with a * 2^k the number, which is not negative; anything for zero,
-    infinity and NaN."""
+    """Return (a in [1, 2), k in s32) with a * 2^k the value, which is not negative.
+
+    The result is undefined for zero, infinity and NaN.
+    """
     small = e.compare_number(size, 2.0**-62, "LT")
     bits = e.bitcast(e.select(small, e.binary_number("multiply", size, 2.0**64), size), i32)
     mantissa = e.binary_number("and", bits, _MANTISSA)
@@ -75,13 +78,13 @@ def _parts(size: SSAValue, e: Emitter) -> tuple[SSAValue, SSAValue]:
 
 
 def _power_of_two(exponent: SSAValue, e: Emitter) -> SSAValue:
-    """2^n of s32 numbers from -126 to 127."""
+    """Compute 2^n for s32 values from -126 to 127."""
     biased = e.binary_number("add", exponent, 127)
     return e.bitcast(e.binary_number("shift_left", biased, 23), f32)
 
 
 def _pieces(b: SSAValue, bits: int, e: Emitter) -> list[SSAValue]:
-    """Numbers of 8 bits each whose sum is b, which has so many bits."""
+    """Split b, which has the given number of bits, into parts of 8 bits each."""
     found: list[SSAValue] = []
     rest = b
     for start in range(_PART, bits, _PART):
@@ -96,12 +99,12 @@ def _pieces(b: SSAValue, bits: int, e: Emitter) -> list[SSAValue]:
 
 
 def _mantissa_bits(y: SSAValue) -> int:
-    """Bits of the type's mantissa, the first one included."""
+    """Return the mantissa bits of the type, including the implicit one."""
     return int(ml_dtypes.finfo(np_dtype(element(y))).nmant) + 1
 
 
 def _steps(op: Operation) -> int:
-    """Steps for the largest difference of exponents."""
+    """Return the steps for the largest difference of exponents."""
     info = ml_dtypes.finfo(np_dtype(element(op.operands[0])))
     largest = math.frexp(float(info.max))[1]
     least = math.frexp(float(info.smallest_subnormal))[1]

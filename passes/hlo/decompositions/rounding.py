@@ -1,4 +1,4 @@
-"""Rounding to integers in floating point: floor, ceil, round."""
+"""Decompose rounding to integers in floating point: floor, ceil and round."""
 
 import ml_dtypes
 from xdsl.dialects.builtin import IntegerType, Signedness
@@ -11,10 +11,10 @@ from neuronir.passes.hlo.support.walk import Rule
 
 
 def nearest_even(x: SSAValue, e: Emitter) -> SSAValue:
-    """x rounded to an integer, ties to even: (|x| + 2^m) - 2^m with the sign of x.
+    """Round x to an integer, ties to even: (|x| + 2^m) - 2^m with the sign of x.
 
-    m is the number of mantissa bits: the sum rounds to an integer as every addition rounds. Numbers
-    from 2^m on are integers already; they, infinities and NaN stay.
+    m is the number of mantissa bits, so the addition itself rounds to an integer. Values from 2^m
+    on are already integers. They, infinities and NaN stay.
     """
     magic = 2.0 ** int(ml_dtypes.finfo(np_dtype(element(x))).nmant)
     size = e.unary("abs", x)
@@ -23,7 +23,7 @@ def nearest_even(x: SSAValue, e: Emitter) -> SSAValue:
 
 
 def with_sign_of(x: SSAValue, size: SSAValue, e: Emitter) -> SSAValue:
-    """`size` (not negative) with the sign bit of x, that of -0 too."""
+    """Give `size` (not negative) the sign bit of x, including -0."""
     width = 8 * np_dtype(element(x)).itemsize
     bits = IntegerType(width, Signedness.UNSIGNED)
     sign = e.binary_number("and", e.bitcast(x, bits), 1 << (width - 1))
@@ -31,18 +31,18 @@ def with_sign_of(x: SSAValue, size: SSAValue, e: Emitter) -> SSAValue:
 
 
 def floor_of(x: SSAValue, e: Emitter) -> SSAValue:
-    """The largest integer not above x."""
+    """Return the largest integer not above x."""
     near = nearest_even(x, e)
     return e.select(e.compare(near, x, "GT"), e.binary_number("subtract", near, 1), near)
 
 
 def floor(op: Operation, e: Emitter) -> SSAValue | None:
-    """floor(x): the nearest integer, less one where that is above x."""
+    """Compute floor(x): the nearest integer, minus one where that is above x."""
     return floor_of(op.operands[0], e)
 
 
 def ceil(op: Operation, e: Emitter) -> SSAValue | None:
-    """ceil(x) = -floor(-x), which is -0 above -1."""
+    """Compute ceil(x) = -floor(-x), which is -0 for x above -1."""
     return e.unary("negate", floor_of(e.unary("negate", op.operands[0]), e))
 
 
@@ -52,7 +52,7 @@ def round_nearest_even(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def round_nearest_afz(op: Operation, e: Emitter) -> SSAValue | None:
-    """Round to nearest, ties away from zero: floor(|x|), plus one where |x| - floor(|x|) >= 1/2."""
+    """Round to nearest, ties away from zero: floor(|x|), plus one if |x| - floor(|x|) >= 1/2."""
     x = op.operands[0]
     size = e.unary("abs", x)
     down = floor_of(size, e)

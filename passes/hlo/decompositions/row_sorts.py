@@ -1,8 +1,9 @@
-"""Sorts of rows, where an engine compares 32-bit integers: composite `sort_rows` of s32 words.
+"""Sort rows on an engine that compares 32-bit integers: composite `sort_rows` of s32 words.
 
-A word says where an element goes, and what it is: the bits of a number in an order of integers.
-Elements that the comparator takes for equal keep their order, so words that stand for several of
-them count along the row: zeros of both signs, and NaN.
+A word encodes the sort key of an element and the element itself: the bits of a float, mapped to
+integers of the same order. Elements that the comparator considers equal keep their order. Words
+that represent several such elements (zeros of both signs, and NaN) therefore include the position
+in the row.
 """
 
 from dataclasses import dataclass
@@ -33,46 +34,53 @@ from neuronir.passes.hlo.support.values import (
 from neuronir.passes.hlo.support.walk import COMPOSITE, Rule
 
 SORT_ROWS = "sort_rows"
-"""sort_rows(x): the s32 numbers of each row (the last dimension, which is `axes`), rising."""
+"""sort_rows(x): the s32 values of each row (the last dimension, `axes`), ascending."""
 SORT_PAIRS = "sort_pairs"
-"""sort_pairs(x, y): y in the order of x, and where that is equal in its own; whole numbers in f32,
-those of x of 24 bits and a sign, those of y from 0 and below 2^24."""
+"""sort_pairs(x, y): y ordered by x, then by y.
+
+Values are integers in f32: x has 24 bits and a sign, y is in 0 to 2^24.
+"""
 LONGEST_PAIR = 2048
-"""Elements of a row of pairs: what says which of them change lies in PSUM."""
+"""Limit of elements of a row of pairs: the exchange mask is in PSUM."""
 LONGEST = 8192
-"""Elements of a row: a network has three buffers of them."""
+"""Limit of elements of a row: a network needs three buffers of them."""
 _INFINITY = 0x7F800000
 _QUIET_NAN = 0x7FC00000
 
 
 @dataclass(frozen=True)
 class _Order:
-    """What a comparator of single elements does: from the largest down, if `falling`; zeros of both
-    signs are equal and NaN, of any kind, the largest of all, if `merged`."""
+    """The behaviour of a comparator of single elements.
+
+    `falling` sorts in descending order. With `merged`, zeros of both signs are equal, and NaN of
+    any kind is the largest value.
+    """
 
     falling: bool
     merged: bool
 
 
 def sort(op: Operation, e: Emitter) -> SSAValue | None:
-    """A sort of one operand by its own order, or with the places of its elements (argsort); others
-    as where there are no such words."""
+    """Lower a sort of one operand by its own order, or together with positions (argsort).
+
+    Other sorts, and sorts without such words, fall back to the rules of `sorting`.
+    """
     parent = op.parent_op()
     if parent is not None and parent.name == COMPOSITE:
-        return None  # it says what the composite means
+        return None  # the region that defines the composite
     if len(op.operands) == 1:
         return _sorted(op, e) or sorting.sort(op, e)
     return _with_places(op, e) or sorting.sort(op, e)
 
 
 def _with_places(op: Operation, e: Emitter) -> SSAValue | None:
-    """The elements and their places, in order."""
+    """Return the sorted elements and their positions."""
     axis, dims = integer(op, "dimension"), shape(op.operands[0])
     n = dims[axis]
     if len(op.operands) != 2:
         return None
     index = op.operands[1]
-    turned = producer(index, "reverse")  # so comes a stable order from the largest down
+    turned = producer(index, "reverse")  # so that a descending sort is stable
     if turned is not None and ints(turned, "dimensions") == (axis,):
         index = turned.operands[0]
     else:
@@ -105,8 +113,11 @@ def _with_places(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def _worth_pairs(rows: int, n: int) -> bool:
-    """Whether a network takes less than comparing all pairs: eleven passes over half a row each
-    step, or twelve over all pairs, those on all partitions."""
+    """Return whether a network is faster than comparing all pairs.
+
+    A network takes eleven passes over half a row for each step. Comparing all pairs takes twelve
+    passes over all pairs, which are on all partitions.
+    """
     steps = (n - 1).bit_length()
     groups = -(-rows // 128)
     network = groups * steps * (steps + 1) // 2 * (11 * n // 2 + 500)
@@ -114,7 +125,7 @@ def _worth_pairs(rows: int, n: int) -> bool:
 
 
 def sort_pairs(high: SSAValue, low: SSAValue, e: Emitter) -> SSAValue:
-    """Composite `sort_pairs`."""
+    """Build the composite `sort_pairs`."""
     scalar = tensor((), f32)
     block = Block(arg_types=[scalar] * 4)
     a, b, c, d = block.args
@@ -140,7 +151,7 @@ def sort_pairs(high: SSAValue, low: SSAValue, e: Emitter) -> SSAValue:
     properties = {"dimension": i64_attr(axis), "is_stable": property_attr(False)}
     pair = e.emit("sort", [high, low], types, properties, [Region(block)])
     part = cut(e.tuple_element(pair, 1), [high, low])
-    assert part is not None  # it was made here
+    assert part is not None  # created above
     return wrap(part, SORT_PAIRS, {"axes": i64_array([axis])})
 
 
@@ -162,7 +173,7 @@ def _sorted(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def sort_rows(words: SSAValue, e: Emitter) -> SSAValue:
-    """Composite `sort_rows`."""
+    """Build the composite `sort_rows`."""
     scalar = tensor((), i32)
     block = Block(arg_types=[scalar, scalar])
     less = OP_CLASSES["hlo.compare"].create(
@@ -175,12 +186,12 @@ def sort_rows(words: SSAValue, e: Emitter) -> SSAValue:
     properties = {"dimension": i64_attr(axis), "is_stable": property_attr(False)}
     done = e.emit("sort", [words], words.type, properties, [Region(block)])
     part = cut(done, [words])
-    assert part is not None  # it was made here
+    assert part is not None  # created above
     return wrap(part, SORT_ROWS, {"axes": i64_array([axis])})
 
 
 def _order(block: Block, floats: bool) -> _Order | None:
-    """The order of a comparator of two elements; None where it compares something else."""
+    """Return the order of a comparator of two elements; None if it compares something else."""
     assert block.last_op is not None
     compare = producer(block.last_op.operands[0], "compare")
     if compare is None or string(compare, "direction") not in ("LT", "GT"):
@@ -201,7 +212,7 @@ def _order(block: Block, floats: bool) -> _Order | None:
 
 @dataclass(frozen=True)
 class _Seen:
-    """An argument of a comparator, with its zeros or its NaN made one."""
+    """Merge the zeros or the NaNs of a comparator's argument."""
 
     argument: int
     zeros: bool = False
@@ -209,7 +220,7 @@ class _Seen:
 
 
 def _element(value: SSAValue) -> _Seen | None:
-    """The argument that a value is, but for zeros and NaN; None where it is something else."""
+    """Return the argument that a value equals except for zeros and NaN, or None."""
     zeros = nans = False
     while isinstance(value, OpResult) and value.op.name == "hlo.select":
         test, instead, value = value.op.operands
@@ -230,14 +241,14 @@ def _element(value: SSAValue) -> _Seen | None:
 
 
 def _is_of(value: SSAValue, argument: SSAValue) -> bool:
-    """Whether a chain of selections ends with an argument."""
+    """Return whether a chain of selects ends with an argument."""
     while isinstance(value, OpResult) and value.op.name == "hlo.select":
         value = value.op.operands[2]
     return value is argument
 
 
 def _words(rows: SSAValue, order: _Order, e: Emitter) -> SSAValue | None:
-    """s32 numbers in the order of the elements, no two that are equal for the comparator alike."""
+    """Return s32 words in the order of the elements; words differ unless elements are identical."""
     type_ = element(rows)
     if byte_size(type_) > 4:
         return None
@@ -253,7 +264,7 @@ def _words(rows: SSAValue, order: _Order, e: Emitter) -> SSAValue | None:
 
 
 def _numbers(words: SSAValue, rows: SSAValue, order: _Order, e: Emitter) -> SSAValue:
-    """The elements that words stand for."""
+    """Return the elements that words represent."""
     type_ = element(rows)
     word = e.unary("not", words) if order.falling else words
     if not is_float(type_):
@@ -273,17 +284,21 @@ def _integers(rows: SSAValue, e: Emitter) -> SSAValue | None:
 
 
 def _room(words: SSAValue) -> int:
-    """Numbers between those of negative and positive numbers: one for each place and sign."""
+    """Return words between those of negative and positive values: one for each position and
+    sign.
+    """
     return 2 * shape(words)[-1]
 
 
 def _merged_words(x: SSAValue, order: _Order, e: Emitter) -> SSAValue:
-    """The bits as integers in order, below zero with room for zeros by their place, and behind
-    infinity NaN by their place: twice the place, and the sign."""
+    """Return the bits as ordered integers, with gaps for zeros and NaN by position.
+
+    Zeros are below zero and NaN beyond infinity, each as twice the position plus the sign.
+    """
     bits, room = e.bitcast(x, i32), _room(x)
     place = e.iota(shape(x), len(shape(x)) - 1, i32)
     if order.falling:
-        place = e.unary("not", place)  # -1 - place, and below that of the place itself
+        place = e.unary("not", place)  # -1 - position, below the word of the position itself
         place = e.binary_number("add", place, shape(x)[-1])
     sign = e.binary_number("shift_right_logical", bits, 31)
     code = e.binary("add", e.binary_number("multiply", place, 2), sign)
@@ -297,7 +312,7 @@ def _merged_words(x: SSAValue, order: _Order, e: Emitter) -> SSAValue:
 
 
 def _from_merged(word: SSAValue, e: Emitter) -> SSAValue:
-    """The f32 numbers of such integers."""
+    """Return the f32 values of such integers."""
     room = _room(word)
     below = e.compare_number(word, -room, "LT")
     turned = e.binary_number("xor", e.binary_number("add", word, room), 0x7FFFFFFF)
@@ -313,4 +328,4 @@ def _from_merged(word: SSAValue, e: Emitter) -> SSAValue:
 
 
 RULES: dict[str, Rule] = {"sort": sort}
-"""In place of those of the same names, where an engine sorts rows."""
+"""Rules that replace those of the same name on targets with row sorts."""

@@ -1,9 +1,9 @@
-"""The k best of rows, where an engine finds eight of them at once: composites `top_rows`, of fp32
-numbers, and `top_values`, without their places.
+"""Find the k best of rows on engines that find eight at once: `top_rows` and `top_values`.
 
-Engines compare fp32, for which zeros of both signs are equal and NaN is no number. So these are
-counted apart: a second search takes words of what they are and where, and in the first one they
-keep their place among the others.
+`top_rows` returns fp32 values and their positions, `top_values` only the values. Engines compare in
+fp32, where zeros of both signs are equal and NaN is unordered. These special values are therefore
+searched separately, as words of their kind and position. In the main search they keep their
+position among the others.
 """
 
 from collections.abc import Sequence
@@ -22,34 +22,39 @@ from neuronir.passes.hlo.support.values import element, integer, shape
 from neuronir.passes.hlo.support.walk import COMPOSITE, Rule
 
 TOP_ROWS, TOP_VALUES = "top_rows", "top_values"
-"""top_rows(x), of f32: the `k` largest of each row (the last dimension), those of equal ones that
-come first, then their places; top_values(x): the values alone. A number below all others, which
-there may be at the end, comes in any order."""
+"""top_rows(x) of f32: the `k` largest of each row (the last dimension), then their positions; of
+equal values the first ones. top_values(x): the values alone. A value below all others, which may
+fill the end, comes in any order.
+"""
 _FEWEST, _MOST = 4, 256
-"""Elements that are taken of a row: fewer are taken one by one, of more a row is sorted."""
+"""Limits of k: fewer are selected one by one, and for more the row is sorted."""
 _SHORTEST, LONGEST = 64, 16384
-"""Elements of a row, and of a piece of one."""
+"""Limits of elements of a row, and of a piece of one."""
 _ONE_BY_ONE = 7
-"""Passes over a row to take one element of it, and no more than that."""
+"""Passes over a row to select one element."""
 _EIGHTH, _PREPARED, _LATENCY = 0.6, 20, 25_000
-"""Passes of a search of f32 numbers for each element that is taken, and for all; what it takes, in
-elements of a partition (about as many ns), besides."""
+"""Passes of a search of f32 values for each selected element, and for all; and the fixed cost, in
+elements of a partition (about as many ns).
+"""
 _ROWS = 128
-"""Partitions: with fewer rows they are cut."""
+"""Partitions: with fewer rows, rows are split."""
 _COMPARED, _GATHERED = 3, 20
-"""Time to compare a place with one other, on all partitions at once, and to gather one element,
-in ns."""
+"""Time to compare a position with one other, on all partitions at once, and to gather one element,
+in ns.
+"""
 _PLACES = 2**21
-"""Places in a word: with three bits of what stands there it is exact in f32."""
+"""Limit of positions in a word: together with three bits for the kind, a word is exact in f32."""
 _SIGN, _QUIET_NAN = -(2**31), 0x7FC00000
 _INF = float("inf")
 
 
 def topk(op: Operation, e: Emitter) -> SSAValue | None:
-    """The k best of rows of numbers that fp32 tells apart; others as where nothing searches."""
+    """Lower topk of rows of values that fp32 distinguishes; otherwise use the rules of
+    `sorting`.
+    """
     parent = op.parent_op()
     if parent is not None and parent.name == COMPOSITE:
-        return None  # it says what the composite means
+        return None  # the region that defines the composite
     return _searched(op, e) or sorting.topk(op, e)
 
 
@@ -70,7 +75,7 @@ def _searched(op: Operation, e: Emitter) -> SSAValue | None:
     if byte_size(type_) > 2 or not (is_float(type_) or is_integer(type_)):
         return None
     key = e.convert(x, i32)
-    if is_float(type_):  # the upper half says it all
+    if is_float(type_):  # the upper half determines the value
         key = e.binary_number("shift_right_arithmetic", key_of(x, e), 16)
     key = key if largest else e.unary("not", key)
     values, places = _best(e.convert(key, f32), k, e)
@@ -78,7 +83,7 @@ def _searched(op: Operation, e: Emitter) -> SSAValue | None:
     key = key if largest else e.unary("not", key)
     if not is_float(type_):
         return e.tuple([e.convert(key, type_), e.convert(places, i32)])
-    # a negative number's lower half is all ones in its key
+    # the lower half of a negative value is all ones in its key
     low = e.binary_number("and", e.binary_number("shift_right_arithmetic", key, 31), 0xFFFF)
     key = e.binary("or", e.binary_number("shift_left", key, 16), low)
     return e.tuple([e.convert(from_key(key, e), type_), e.convert(places, i32)])
@@ -89,7 +94,9 @@ def _negated(x: SSAValue, e: Emitter) -> SSAValue:
 
 
 def _of_floats(x: SSAValue, k: int, e: Emitter) -> tuple[SSAValue, SSAValue]:
-    """The k largest of f32 numbers in total order, but for kinds of NaN, and their places (f32)."""
+    """Return the k largest f32 values in total order (NaNs are equal), and their positions
+    (f32).
+    """
     negative = e.compare_number(e.bitcast(x, i32), 0, "LT")
     nan = e.compare(x, x, "NE")
     ends = e.select(negative, e.fill_like(-_INF, x), e.fill_like(_INF, x))
@@ -109,8 +116,10 @@ def _of_floats(x: SSAValue, k: int, e: Emitter) -> tuple[SSAValue, SSAValue]:
 
 
 def _taken(numbers: SSAValue, places: SSAValue, e: Emitter) -> SSAValue:
-    """The elements of each row, finite f32 numbers, that the places name: by comparing each place
-    with all, where that takes less than a gather."""
+    """Return the elements (finite f32) of each row at the given positions.
+
+    Positions are compared with all positions if that takes less time than a gather.
+    """
     *front, k = shape(places)
     n, rows = shape(numbers)[-1], prod(front)
     if _COMPARED * -(-rows // _ROWS) * n >= _GATHERED * rows:
@@ -126,8 +135,11 @@ def _finite(x: SSAValue, e: Emitter) -> SSAValue:
 
 
 def _words(plain: SSAValue, negative: SSAValue, nan: SSAValue, e: Emitter) -> SSAValue:
-    """What an element is, 1 to 6 for -NaN, -inf, -0, 0, inf, NaN, and behind that how far from the
-    end of all places it stands; less than 0 for numbers."""
+    """Encode special values: kind 1 to 6 (-NaN, -inf, -0, 0, inf, NaN), then the distance to the
+    end.
+
+    Other values get a code below 0.
+    """
     kind = e.fill_like(-1, plain)
     odd = e.convert(nan, f32)
     zero = e.binary("subtract", e.fill_like(4, plain), e.convert(negative, f32))
@@ -143,8 +155,10 @@ def _words(plain: SSAValue, negative: SSAValue, nan: SSAValue, e: Emitter) -> SS
 
 
 def _aligned(words: SSAValue, values: SSAValue, number: SSAValue, e: Emitter) -> SSAValue:
-    """The word of each of the best that is no number: infinities come first, zeros behind the
-    positive numbers, the others behind all numbers."""
+    """Return the code of each special value among the best.
+
+    Infinities come first, zeros after the positive values, and the others after all values.
+    """
     dims, last = shape(values), len(shape(values)) - 1
 
     def count(which: SSAValue) -> SSAValue:
@@ -164,8 +178,10 @@ def _aligned(words: SSAValue, values: SSAValue, number: SSAValue, e: Emitter) ->
 
 
 def _pieces(dims: Sequence[int], k: int) -> int:
-    """Into how many pieces a row is cut: one for each partition, none too long, and each much
-    longer than what is taken of it."""
+    """Return the number of pieces of a row.
+
+    There is one piece for each partition. No piece is too long, and each is much longer than k.
+    """
     rows, n = prod(dims[:-1]), dims[-1]
     most = n // (4 * k)
     count = max(-(-n // LONGEST), min(_ROWS // rows, most), 1)
@@ -175,7 +191,7 @@ def _pieces(dims: Sequence[int], k: int) -> int:
 
 
 def _parted(x: SSAValue, k: int, filler: float, e: Emitter) -> SSAValue:
-    """Rows in pieces, [..., pieces, elements]; the last one filled up."""
+    """Split rows into pieces, [..., pieces, elements], and pad the last one."""
     dims = shape(x)
     count = _pieces(dims, k)
     length = -(-dims[-1] // count)
@@ -185,7 +201,7 @@ def _parted(x: SSAValue, k: int, filler: float, e: Emitter) -> SSAValue:
 
 
 def _again(pieces: SSAValue, k: int, e: Emitter) -> SSAValue:
-    """The best of all pieces, in one row."""
+    """Return the best of all pieces in one row."""
     dims = shape(pieces)
     if dims[-2] == 1:
         return e.reshape(pieces, [*dims[:-2], dims[-1]])
@@ -193,7 +209,7 @@ def _again(pieces: SSAValue, k: int, e: Emitter) -> SSAValue:
 
 
 def _best(x: SSAValue, k: int, e: Emitter) -> tuple[SSAValue, SSAValue]:
-    """The k largest of each row and their places (f32)."""
+    """Return the k largest of each row and their positions (f32)."""
     pieces = _parted(x, k, -_INF, e)
     dims = shape(pieces)
     *front, count, length = dims
@@ -217,12 +233,12 @@ def _halves(both: SSAValue, k: int, e: Emitter) -> tuple[SSAValue, SSAValue]:
 
 
 def top_rows(x: SSAValue, k: int, e: Emitter) -> SSAValue:
-    """Composite `top_rows`."""
+    """Build the composite `top_rows`."""
     return _composite(x, k, TOP_ROWS, e)
 
 
 def top_values(x: SSAValue, k: int, e: Emitter) -> SSAValue:
-    """Composite `top_values`."""
+    """Build the composite `top_values`."""
     return _composite(x, k, TOP_VALUES, e)
 
 
@@ -233,10 +249,10 @@ def _composite(x: SSAValue, k: int, kind: str, e: Emitter) -> SSAValue:
         places = e.convert(e.tuple_element(pair, 1), f32)
         found = e.concatenate([found, places], len(shape(x)) - 1)
     part = cut(found, [x])
-    assert part is not None  # it was made here
+    assert part is not None  # created above
     params = {"axes": i64_array([len(shape(x)) - 1]), "k": IntegerAttr(k, i64)}
     return wrap(part, kind, params)
 
 
 RULES: dict[str, Rule] = {"topk": topk}
-"""In place of those of the same names, where an engine searches rows."""
+"""Rules that replace those of the same name on targets with row searches."""

@@ -1,4 +1,4 @@
-"""Scatters that combine by what DMAs cannot: the updates of one place first, then the place."""
+"""Decompose scatters whose combiner DMA does not support: first combine updates per element."""
 
 from xdsl.dialects.builtin import i1, i32
 from xdsl.ir import Block, Operation, Region, SSAValue
@@ -24,19 +24,19 @@ from neuronir.passes.hlo.support.walk import Rule
 
 _NATIVE = ("add", "maximum", "minimum")
 _BOOLEAN = {"add": "maximum", "or": "maximum", "multiply": "minimum", "and": "minimum"}
-"""What combines booleans alike and is native."""
+"""The equivalent native combiner for booleans."""
 _LARGEST = 1 << 24
-"""Elements of the comparison of all updates with each other."""
+"""Limit of elements of the comparison of all updates with each other."""
 
 
 def scatter(op: Operation, e: Emitter) -> SSAValue | None:
-    """A scatter that multiplies (or takes and, or, xor) becomes one that overwrites.
+    """Rewrite a scatter that multiplies (or applies and, or, xor) as one that overwrites.
 
-    Each update is replaced by that of all updates for the same place together (their indices are
-    compared in pairs), combined with the element that a gather finds there; so all updates for a
-    place write the same. Windows have to cover the dimensions that indices move, or take one
-    element of them: others might overlap in part. Sums of integers, and the largest or smallest of
-    wide ones, are put together from parts that are exact (scatter_integers.py).
+    Each update is replaced by the combination of all updates of the same element (their indices are
+    compared in pairs) with the old value, which a gather reads. All updates of an element thus
+    write the same value. Windows must cover the indexed dimensions or have size one there, because
+    others might overlap partially. Sums of integers, and maxima and minima of wide ones, are
+    composed of exact parts (scatter_integers.py).
     """
     opcode = reducer_opcode(op)
     if opcode is None or len(op.operands) != 3:
@@ -75,7 +75,7 @@ def scatter(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def _same_place(op: Operation, indices: SSAValue, count: int, e: Emitter) -> SSAValue:
-    """Which pairs of updates have the same index vector: pred [count, count]."""
+    """Return which pairs of updates have the same index vector: pred [count, count]."""
     vector = integer(op, "index_vector_dim")
     dims = shape(indices)
     if vector == len(dims):
@@ -87,7 +87,7 @@ def _same_place(op: Operation, indices: SSAValue, count: int, e: Emitter) -> SSA
     columns = [
         e.reshape(e.slice(flat, [0, k], [count, k + 1]), (count,)) for k in range(dims[vector])
     ]
-    # Updates of different batches never meet.
+    # Updates of different batches never coincide.
     for d in ints(op, "scatter_indices_batching_dims"):
         place = e.iota([dims[k] for k in order[:-1]], order.index(d), i32)
         columns.append(e.reshape(place, (count,)))

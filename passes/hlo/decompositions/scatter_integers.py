@@ -1,7 +1,7 @@
-"""Scatters of integers as scatters of f32 numbers that are exact.
+"""Decompose scatters of integers into exact scatters of f32 values.
 
-A transfer that combines computes in fp32, in which integers beyond 2^24 are rounded, and stores a
-narrow sum at the end of its range where integers wrap round.
+A combining transfer computes in fp32, which rounds integers beyond 2^24, and it saturates narrow
+sums, which should wrap.
 """
 
 from collections.abc import Sequence
@@ -25,8 +25,11 @@ _HALF = 16
 
 
 def integer_scatter(op: Operation, opcode: str, e: Emitter) -> SSAValue | None:
-    """A scatter that adds integers, or keeps the largest or smallest of 32-bit ones; None where the
-    machine's is exact, or where there are so many updates that not even bits add up exactly."""
+    """Lower a scatter that adds integers, or takes the maximum or minimum of 32-bit integers.
+
+    Returns None if the machine's scatter is exact, or if there are too many updates for exact sums
+    of single bits.
+    """
     type_ = element(op.operands[0])
     if not is_integer(type_) or byte_size(type_) > 4:
         return None
@@ -36,7 +39,7 @@ def integer_scatter(op: Operation, opcode: str, e: Emitter) -> SSAValue | None:
 
 
 def _added(op: Operation, e: Emitter) -> SSAValue | None:
-    """The sums of digits, each of as many bits as add up exactly, put together modulo the width."""
+    """Sum digits that are small enough for exact sums, and combine them modulo the width."""
     operand, _, updates = op.operands
     type_ = element(operand)
     count = window_count(op)
@@ -58,8 +61,9 @@ def _added(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def _chosen(op: Operation, opcode: str, e: Emitter) -> SSAValue:
-    """The largest (or smallest) upper half at each place, then the largest lower half of what has
-    that upper half."""
+    """Find the largest (or smallest) upper half, then the largest lower half with that upper
+    half.
+    """
     operand, _, updates = op.operands
     type_ = element(operand)
     if max(_largest(operand), _largest(updates)) <= _EXACT:
@@ -78,23 +82,23 @@ def _chosen(op: Operation, opcode: str, e: Emitter) -> SSAValue:
 
 
 def _largest(value: SSAValue) -> int:
-    """The largest magnitude that an integer tensor may hold."""
+    """Return the largest magnitude that an integer tensor can hold."""
     low, high = integer_range(value)
     return max(-low, high)
 
 
 def _word(e: Emitter, value: SSAValue) -> SSAValue:
-    """An integer tensor as s32 with the same low bits."""
+    """Convert an integer tensor to s32 with the same low bits."""
     return e.bitcast(value, i32) if byte_size(element(value)) == 4 else e.convert(value, i32)
 
 
 def _as(e: Emitter, word: SSAValue, type_: Attribute) -> SSAValue:
-    """s32 numbers modulo the width of an integer type."""
+    """Wrap s32 values modulo the width of an integer type."""
     return e.bitcast(word, type_) if byte_size(type_) == 4 else e.convert(word, type_)
 
 
 def _digit(e: Emitter, value: SSAValue, low: int, bits: int) -> SSAValue:
-    """The `bits` bits of an integer tensor from bit `low` on, in s32."""
+    """Return `bits` bits of an integer tensor from bit `low` on, in s32."""
     word = _word(e, value)
     if low:
         word = e.binary_number("shift_right_logical", word, low)
@@ -102,6 +106,6 @@ def _digit(e: Emitter, value: SSAValue, low: int, bits: int) -> SSAValue:
 
 
 def _combined(op: Operation, values: Sequence[SSAValue], opcode: str, e: Emitter) -> SSAValue:
-    """The scatter of (operand, updates) that f32 holds, as it does all their sums, in s32."""
+    """Scatter (operand, updates) through f32, which holds all sums exactly; the result is s32."""
     table, source = (e.convert(v, f32) for v in values)
     return e.convert(scattered(op, table, source, binary_region(opcode, f32), e), i32)

@@ -1,4 +1,4 @@
-"""What a scatter's windows are, and how to read the elements that its updates go to."""
+"""Analyse the windows of a scatter, and read the elements that its updates modify."""
 
 from math import prod
 
@@ -9,7 +9,7 @@ from neuronir.passes.hlo.support.values import integer, ints, shape
 
 
 def window_sizes(op: Operation) -> list[int]:
-    """The window along each dimension of the operand of a scatter."""
+    """The window of a scatter along each dimension of the operand."""
     operand, _, updates = op.operands
     gone = {*ints(op, "inserted_window_dims"), *ints(op, "input_batching_dims")}
     sizes = [1] * len(shape(operand))
@@ -20,20 +20,23 @@ def window_sizes(op: Operation) -> list[int]:
 
 
 def batch_dims(op: Operation) -> list[int]:
-    """The dimensions of the updates that number the windows."""
+    """Return the dimensions of the updates that number the windows."""
     window = ints(op, "update_window_dims")
     return [d for d in range(len(shape(op.operands[2]))) if d not in window]
 
 
 def window_count(op: Operation) -> int:
-    """How many windows a scatter has: no element meets more updates."""
+    """Return the number of windows: an element gets at most this many updates."""
     updates = shape(op.operands[2])
     return prod(updates[d] for d in batch_dims(op))
 
 
 def elements_at(op: Operation, table: SSAValue, e: Emitter) -> SSAValue:
-    """The elements of `table`, of the operand's shape, where the updates of a scatter go, in the
-    updates' shape. Those of windows that do not fit mean nothing: they are dropped."""
+    """Gather the elements of `table` (shaped like the operand) at the positions of the updates.
+
+    The result has the shape of the updates. Elements of windows that do not fit are undefined,
+    because their updates are dropped.
+    """
     return e.op(
         "gather",
         [table, op.operands[1]],
@@ -50,5 +53,5 @@ def elements_at(op: Operation, table: SSAValue, e: Emitter) -> SSAValue:
 def scattered(
     op: Operation, table: SSAValue, updates: SSAValue, region: Region, e: Emitter
 ) -> SSAValue:
-    """The same scatter of other updates into another table, combined by `region`."""
+    """Build the same scatter for other updates into another table, combined by `region`."""
     return e.emit("scatter", [table, op.operands[1], updates], table.type, op.properties, [region])

@@ -1,7 +1,8 @@
-"""argmax and argmin where an engine finds where a number stands in a row.
+"""Decompose argmax and argmin for engines that find the position of a value in a row.
 
-The best of each row, then the first place that holds it: composite `first_match`, whose region
-says it with comparisons and indices. Long rows, and few rows, are searched in pieces.
+First the best value of each row is computed, then its first position, as composite `first_match`.
+The region of the composite uses comparisons and indices. Long rows, and few rows, are searched in
+pieces.
 """
 
 from collections.abc import Sequence
@@ -23,24 +24,29 @@ from neuronir.passes.hlo.support.values import element, ints, is_splat_of, shape
 from neuronir.passes.hlo.support.walk import Rule
 
 FIRST_MATCH = "first_match"
-"""first_match(x, y): the place (f32) along dimension `axes` of x of the first element that is y,
-which has the other dimensions, or that is NaN where y is; the length of the row where none is."""
+"""first_match(x, y): the position (f32) along dimension `axes` of x of the first element equal to
+y, which has the other dimensions; the first NaN if y is NaN; the length of the row if there is
+none.
+"""
 SHORT, LONG = 512, 4096
-"""Elements of a piece at least, but for shorter rows, and at most: several are under way then, one
-with ACT while DVE has another."""
+"""Minimum (except for shorter rows) and maximum of elements of a piece: several pieces are in
+flight, one on ACT while DVE has another.
+"""
 SHORTEST = 96
-"""Elements of a row that are worth an instruction."""
+"""Minimum elements of a row that are worth an instruction."""
 _ROWS = 128
-"""Partitions: with fewer rows they are cut."""
+"""Partitions: with fewer rows, rows are split."""
 _SEARCHED = 16384
-"""Elements that an instruction searches at most."""
+"""Limit of elements that an instruction searches."""
 _EXACT = 2**24
 """Indices below this are exact in f32."""
 
 
 def reduce(op: Operation, e: Emitter) -> SSAValue | None:
-    """A reduction of (value, index) pairs to the best value and the first index that has it, or of
-    one operand in two stages."""
+    """Lower a reduction of (value, index) pairs to the best value and its first index.
+
+    A reduction of one operand may be split into two stages.
+    """
     if len(op.operands) == 2:
         return reduce_in_stages(op, e)
     return _searched(op, e) or argmax(op, e)
@@ -48,7 +54,7 @@ def reduce(op: Operation, e: Emitter) -> SSAValue | None:
 
 @dataclass(frozen=True)
 class _Best:
-    """The best value of each piece of each row, and where it stands first in the row (f32)."""
+    """Return the best value of each piece of each row, and its first position in the row (f32)."""
 
     value: SSAValue
     place: SSAValue
@@ -89,13 +95,13 @@ def _searched(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def _findable(values: SSAValue) -> bool:
-    """Whether fp32 tells numbers of that type apart."""
+    """Return whether fp32 distinguishes all values of the type."""
     type_ = element(values)
     return byte_size(type_) <= (4 if is_float(type_) else 2) and not is_pred(type_)
 
 
 def _pieces(values: SSAValue, axis: int, opcode: str, e: Emitter) -> _Best:
-    """The best of each piece of the rows, with `axis` as the number of the piece."""
+    """Reduce each piece of the rows to its best value; `axis` numbers the pieces."""
     dims = shape(values)
     n = dims[axis]
     count, length = cut_row(n, prod(dims) // n)
@@ -123,9 +129,11 @@ def _at(dims: Sequence[int], axis: int, n: int) -> list[int]:
 
 
 def cut_row(n: int, rows: int) -> tuple[int, int]:
-    """(pieces, elements of each) of a row of `n` elements: pieces that are not too long, and so
-    many that there is one for each partition; a number that divides the row, or none where one
-    instruction searches all of it."""
+    """Return (pieces, elements of each) of a row of `n` elements.
+
+    Pieces are not too long, and there is one for each partition. The number divides the row, or is
+    1 if one instruction searches all of it.
+    """
     least = max(-(-n // LONG), min(-(-_ROWS // rows), n // SHORT), 1)
     for count in range(least, min(4 * least, n // 8) + 1):
         if n % count == 0:
@@ -143,7 +151,7 @@ def _search(values: SSAValue, axis: int, opcode: str, e: Emitter) -> _Best:
 
 
 def first_match(values: SSAValue, wanted: SSAValue, axis: int, e: Emitter) -> SSAValue:
-    """Composite `first_match`."""
+    """Build the composite `first_match`."""
     dims = shape(values)
     n, kept = dims[axis], [d for d in range(len(dims)) if d != axis]
     index = e.iota(dims, axis, f32)
@@ -152,9 +160,9 @@ def first_match(values: SSAValue, wanted: SSAValue, axis: int, e: Emitter) -> SS
     if n < SHORTEST:
         return place
     part = cut(place, [values, wanted])
-    assert part is not None  # it was made here
+    assert part is not None  # created above
     return wrap(part, FIRST_MATCH, {"axes": i64_array([axis])})
 
 
 RULES: dict[str, Rule] = {"reduce": reduce}
-"""In place of those of the same names, where an engine searches rows."""
+"""Rules that replace those of the same name on targets with row searches."""

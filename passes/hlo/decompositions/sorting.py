@@ -1,4 +1,4 @@
-"""sort by ranks, or large ones by a bitonic network; topk by taking the best k times."""
+"""Decompose sort by ranks or by a bitonic network, and topk by repeated selection."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,28 +33,34 @@ _POINTWISE = frozenset(
     ).split()
 )
 _EXACT_INDEX = 2**24
-"""Indices below this are exact in f32, which DVE compares."""
+"""Indices below this are exact in f32, in which DVE compares."""
 _LARGEST = 2**31 - 1
 _PAIRS_AT_ONCE = 2**20
-"""Pairs of elements (of all rows) that are compared at once: that many f32 take a quarter of SBUF.
-"""
+"""Limit of pairs of elements (of all rows) compared at once: as f32 they take a quarter of SBUF."""
 _MOST_PAIRS = 2**26
-"""Pairs up to which each element is compared with each, in 64 blocks: a network of all steps is
-longer than that, and moves what lies on other partitions at each."""
+"""Up to this many pairs, all pairs are compared, in 64 blocks.
+
+A network takes longer, and moves data between partitions in each step.
+"""
 
 
 @dataclass(frozen=True)
 class _Order:
-    """What decides about the order: the arrays compared, and the comparator where the first of them
-    is not a key (s32, ascending) that decides alone."""
+    """The keys of a sort: the compared arrays, and the comparator unless the first array decides.
+
+    A deciding array is s32 and ascending.
+    """
 
     comparator: Block | None
 
 
 def sort(op: Operation, e: Emitter) -> SSAValue | None:
-    """A stable sort, equal elements ordered by their index: each element's place is the number of
-    those before it, and the elements are gathered in that order; or, where the pairs are too many,
-    log2(n) (log2(n) + 1) / 2 steps of comparisons at a distance."""
+    """Sort stably, with equal elements ordered by index.
+
+    The position of each element is the number of elements before it, and the elements are gathered
+    in that order. If there are too many pairs, a network of log2(n) (log2(n) + 1) / 2 steps
+    compares elements at a distance.
+    """
     axis, block = integer(op, "dimension"), op.regions[0].block
     dims = shape(op.operands[0])
     if dims[axis] > _EXACT_INDEX or any(byte_size(element(v)) > 4 for v in op.operands):
@@ -92,7 +98,9 @@ def sort(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def _ranked(arrays: list[SSAValue], order: _Order, e: Emitter) -> SSAValue:
-    """The indices (f32) of the elements of each row in sorted order, by blocks of elements."""
+    """Return the indices (f32) of the elements of each row in sorted order, by blocks of
+    elements.
+    """
     rows = shape(arrays[0])
     last, n = len(rows) - 1, rows[-1]
     step = max(1, _PAIRS_AT_ONCE // prod(rows))
@@ -118,13 +126,13 @@ def _ranked(arrays: list[SSAValue], order: _Order, e: Emitter) -> SSAValue:
 
 
 def _counted(dims: tuple[int, ...], dimension: int, low: int, e: Emitter) -> SSAValue:
-    """Counts along a dimension from `low` on."""
+    """Return values that count along a dimension from `low` on."""
     counts = e.iota(dims, dimension, f32)
     return counts if low == 0 else e.binary_number("add", counts, low)
 
 
 def taken(array: SSAValue, places: SSAValue, e: Emitter) -> SSAValue:
-    """The elements of each row that the places name."""
+    """Return the elements of each row at the given positions."""
     front = range(len(shape(array)) - 1)
     last = len(front)
     properties = {
@@ -147,7 +155,7 @@ def _results(e: Emitter, values: list[SSAValue]) -> SSAValue:
 def _network(
     arrays: list[SSAValue], index: SSAValue, n: int, order: _Order, e: Emitter
 ) -> list[SSAValue]:
-    """The arrays, and the index after them, sorted along their last dimension of `n`."""
+    """Return the arrays, and the index after them, sorted along their last dimension of `n`."""
     size = 1 << (n - 1).bit_length()
     carried = [*arrays, index]
     front = shape(index)[:-1]
@@ -173,7 +181,7 @@ def _network(
 def _stage(
     carried: list[SSAValue], size: int, step: int, distance: int, n: int, order: _Order, e: Emitter
 ) -> list[SSAValue]:
-    """Exchange elements `distance` apart, so that blocks of `step` rise and fall in turn."""
+    """Exchange elements `distance` apart, so that blocks of `step` ascend and descend in turn."""
     front = shape(carried[0])[:-1]
     groups = size // (2 * distance)
     split = (*front, groups, 2, distance)
@@ -206,10 +214,10 @@ def _stage(
 def _before(
     a: list[SSAValue], b: list[SSAValue], n: int, size: int, order: _Order, e: Emitter
 ) -> SSAValue:
-    """Whether a comes before b; the index decides about equals, and comes last of the arrays.
+    """Return whether a comes before b; the index, the last array, decides between equals.
 
-    Elements are equal where the comparator says the same of both orders: nothing, or, where it is
-    not strict, both.
+    Elements are equal if the comparator returns the same for both orders: false, or, for a
+    comparator that is not strict, true.
     """
     earlier = e.compare(a[-1], b[-1], "LT")
     if order.comparator is None:  # padding has the largest key and the largest indices
@@ -235,7 +243,7 @@ def _body(block: Block) -> list[Operation]:
 def _inlined(
     block: Block, args: list[SSAValue], e: Emitter, wanted: SSAValue | None = None
 ) -> SSAValue:
-    """What a region of scalar operations computes for each element of `args`."""
+    """Evaluate a region of scalar ops for each element of `args`."""
     assert block.last_op is not None
     dims = shape(args[0])
     values: dict[SSAValue, SSAValue] = dict(zip(block.args, args, strict=True))
@@ -257,8 +265,10 @@ def _inlined(
 
 
 def key_by(block: Block, arrays: list[SSAValue], e: Emitter) -> SSAValue | None:
-    """s32 numbers in whose order the comparator puts elements; None where it does not compare one
-    function of each side."""
+    """Return s32 keys in the comparator's order.
+
+    Returns None if the comparator does not compare one function of each side.
+    """
     assert block.last_op is not None
     root = block.last_op.operands[0]
     compare = producer(root, "compare")
@@ -293,7 +303,7 @@ def key_by(block: Block, arrays: list[SSAValue], e: Emitter) -> SSAValue | None:
 
 
 def _arguments(value: SSAValue) -> set[int]:
-    """The numbers of the block arguments that a value depends on."""
+    """Return the numbers of the block arguments on which a value depends."""
     if isinstance(value, BlockArgument):
         return {value.index}
     if not isinstance(value, OpResult):
@@ -302,7 +312,7 @@ def _arguments(value: SSAValue) -> set[int]:
 
 
 def _alike(a: SSAValue, b: SSAValue) -> bool:
-    """Whether b computes of the other side's arguments what a computes of its own."""
+    """Return whether b computes from the other side's arguments what a computes from its own."""
     if isinstance(a, BlockArgument) and isinstance(b, BlockArgument):
         return a.index // 2 == b.index // 2
     if a is b:
@@ -318,20 +328,24 @@ def _alike(a: SSAValue, b: SSAValue) -> bool:
 
 
 _PARTITIONS = 128
-"""Rows that are worked on at once."""
+"""Limit of rows processed at once."""
 
 
 def _parts(dims: Sequence[int], k: int) -> int:
-    """Into how many parts rows are cut so that there is one for each partition; 1 where parts would
-    have few more elements than are taken of each."""
+    """Return the number of parts of a row, so that there is one for each partition.
+
+    Returns 1 if parts would have only a few more elements than are selected from each.
+    """
     rows, n = prod(dims[:-1]), dims[-1]
     fit = [c for c in range(1, _PARTITIONS // max(1, rows) + 1) if n % c == 0 and n // c >= 4 * k]
     return max(fit, default=1)
 
 
 def _best(keys: SSAValue, index: SSAValue, k: int, n: int, e: Emitter) -> tuple[SSAValue, SSAValue]:
-    """The k largest keys of each row, of equal ones those of the lowest index first; `index` is
-    below n, and has no two alike in a row."""
+    """Return the k largest keys of each row, equal ones by lowest index.
+
+    `index` is below n and unique in a row.
+    """
     dims = shape(keys)
     last = len(dims) - 1
     columns: list[tuple[SSAValue, SSAValue]] = []
@@ -355,8 +369,9 @@ def _best(keys: SSAValue, index: SSAValue, k: int, n: int, e: Emitter) -> tuple[
 
 
 def topk(op: Operation, e: Emitter) -> SSAValue | None:
-    """The k best of each row: k times the best and the first of its places; where k is large, a
-    sort."""
+    """Return the k best of each row by k selections of the first best element; sort if k is
+    large.
+    """
     x = op.operands[0]
     if byte_size(element(x)) > 4 or 0 in shape(x):
         return None
@@ -382,7 +397,7 @@ def topk(op: Operation, e: Emitter) -> SSAValue | None:
         keys = e.unary("not", keys)
     else:
         parts = _parts(dims, k)
-        if parts > 1:  # the best of each part, on as many partitions, then of those
+        if parts > 1:  # the best of each part, on as many partitions, then the best of those
             split = [*dims[:-1], parts, n // parts]
             pair = _best(e.reshape(key, split), e.reshape(index, split), k, n, e)
             key, index = (e.reshape(v, [*dims[:-1], parts * k]) for v in pair)
@@ -392,7 +407,7 @@ def topk(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def _sort_key(x: SSAValue, e: Emitter) -> SSAValue | None:
-    """s32 numbers in the order of x, floats in total order."""
+    """Return s32 keys in the order of x; floats are in total order."""
     type_ = element(x)
     if is_float(type_):
         return key_of(x, e)
@@ -402,7 +417,7 @@ def _sort_key(x: SSAValue, e: Emitter) -> SSAValue | None:
 
 
 def _from_sort_key(key: SSAValue, type_: Attribute, e: Emitter) -> SSAValue:
-    """The value with that key."""
+    """Return the value with a key."""
     if is_float(type_):
         return e.convert(from_key(key, e), type_)
     if is_unsigned(type_) and byte_size(type_) == 4:

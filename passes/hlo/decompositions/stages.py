@@ -1,5 +1,8 @@
-"""Long reductions to a few elements in two stages: first to a part of one reduced dimension, so
-that there are rows for the partitions, then over that part."""
+"""Split long reductions to few elements into two stages.
+
+The first stage reduces to a part of one reduced dimension, so that all partitions have rows. The
+second stage reduces that part.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,16 +20,19 @@ from neuronir.passes.hlo.support.walk import Rule
 _ROWS = 128
 """Partitions."""
 _FEW = 32
-"""Elements of a result of which each has a quarter of the partitions, or more."""
+"""Limit of result elements: each gets a quarter of the partitions or more."""
 _LONG = 8192
-"""Elements of a row that take longer to reduce than the second stage, at one a cycle (DVE), or do
-not fit into a partition beside others (fp32: 32 KiB)."""
+"""Elements of a row that take longer to reduce than the second stage, at one per cycle (DVE), or
+that do not fit in a partition next to others (fp32: 32 KiB).
+"""
 
 
 @dataclass(frozen=True)
 class Stage:
-    """Where the rows of the first stage come from: `rows` times `each` elements of dimension `d`,
-    which may leave some."""
+    """The rows of the first stage:
+
+    `rows` times `each` elements of dimension `d`, with a remainder.
+    """
 
     d: int
     rows: int
@@ -34,8 +40,10 @@ class Stage:
 
 
 def reduce(op: Operation, e: Emitter) -> SSAValue | None:
-    """A reduction of pairs (argmax.py), of one operand in two stages, or from an initial value that
-    is computed, which comes last then."""
+    """Lower a reduction of pairs (argmax.py), or split a reduction of one operand.
+
+    A computed initial value is combined last.
+    """
     if len(op.operands) != 2:
         return argmax(op, e)
     value, initial = op.operands
@@ -45,12 +53,12 @@ def reduce(op: Operation, e: Emitter) -> SSAValue | None:
         return None
     sizes = shape(value)
     if opcode == "add" and is_float(element(value)):
-        neutral = -0.0  # 0 would make a sum of -0 positive
+        neutral = -0.0  # 0 would change a sum of -0
     stage = _stage(sizes, dims)
     if stage is None:
         if producer(initial, "constant") is not None:
             return None
-        # machines begin with a number that is known
+        # machines start from a known value
         result = e.reduce(value, neutral, dims, opcode)
         return e.binary(opcode, result, e.broadcast(initial, shape(result), ()))
     d, ends = stage.d, list(sizes)
@@ -71,14 +79,16 @@ def reduce(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def _stage(sizes: Sequence[int], dims: Sequence[int]) -> Stage | None:
-    """The dimension whose part makes the most rows; None where there are rows enough, or where
-    reductions are short."""
+    """Return the dimension to split, so that there are as many rows as possible.
+
+    Returns None if there are enough rows, or if reductions are short.
+    """
     kept = prod(n for i, n in enumerate(sizes) if i not in dims)
     if not 1 < kept <= _FEW or prod(sizes[d] for d in dims) < _LONG:
         return None
     most = _ROWS // kept
     rows = {d: max(r for r in range(1, most + 1) if sizes[d] % r == 0) for d in dims}
-    # the outermost of those that do: what is left is contiguous
+    # The outermost such dimension, so that the rest is contiguous.
     d = min(d for d in dims if 2 * rows[d] > max(rows.values()))
     best = Stage(d, rows[d], sizes[d] // rows[d])
     longest = max(dims, key=lambda d: sizes[d])

@@ -1,4 +1,4 @@
-"""Comparisons in the total order of IEEE 754: -NaN < -inf < ... < -0 < 0 < ... < inf < NaN."""
+"""Compare in the total order of IEEE 754: -NaN < -inf < ... < -0 < 0 < ... < inf < NaN."""
 
 from xdsl.dialects.builtin import f32, i32
 from xdsl.ir import Operation, SSAValue
@@ -10,13 +10,14 @@ from neuronir.passes.hlo.support.walk import Rule
 
 
 def key_of(x: SSAValue, e: Emitter) -> SSAValue:
-    """s32 numbers in the order of the values: the bits, of negative ones all but the sign
-    inverted."""
+    """Return s32 keys in the order of the values: the bits, with all but the sign of negatives
+    inverted.
+    """
     return _flipped(e.bitcast(e.convert(x, f32), i32), e)
 
 
 def from_key(key: SSAValue, e: Emitter) -> SSAValue:
-    """The f32 number with that key."""
+    """Return the f32 value with a key."""
     return e.bitcast(_flipped(key, e), f32)
 
 
@@ -26,7 +27,7 @@ def _flipped(bits: SSAValue, e: Emitter) -> SSAValue:
 
 
 def compare(op: Operation, e: Emitter) -> SSAValue | None:
-    """A comparison of floats in total order compares their bits as integers."""
+    """Compare floats in total order by comparing their keys as integers."""
     lhs, rhs = op.operands
     if string(op, "compare_type") != "TOTALORDER" or not is_float(element(lhs)):
         return None

@@ -1,4 +1,6 @@
-"""Functions that the machine has no table for, from exp, log, tanh, sin, cos and arithmetic."""
+"""Decompose functions without a table on the machine into exp, log, tanh, sin, cos and
+arithmetic.
+"""
 
 import math
 from functools import cache
@@ -16,15 +18,15 @@ from neuronir.passes.hlo.support.values import element, shape, splat, tensor
 from neuronir.passes.hlo.support.walk import Rule
 
 _LARGEST_EXPONENT = 64
-"""Integer exponents up to this are done by repeated multiplication."""
+"""Integer exponents up to this are computed by repeated multiplication."""
 
 
 def power(op: Operation, e: Emitter) -> SSAValue | None:
-    """x^y: products for small integer exponents (all of integers), roots for halves, else
-    exp(y * log|x|).
+    """Compute x^y: products for small integer exponents, roots for halves, else exp(y * log|x|).
 
-    As IEEE pow: 1 for y = 0 or x = 1, NaN for negative x and fractional y, negative for negative x
-    and odd y. The relative error grows with |y * log|x||.
+    Integers always use products. As in IEEE pow, the result is 1 for y = 0 or x = 1, NaN for
+    negative x and fractional y, and negative for negative x and odd y. The relative error grows
+    with |y * log|x||.
     """
     x, y = op.operands
     number = splat(y)
@@ -78,7 +80,7 @@ def _general_power(x: SSAValue, y: SSAValue, e: Emitter) -> SSAValue:
 
 
 def exponential_minus_one(op: Operation, e: Emitter) -> SSAValue | None:
-    """exp(x) - 1; near zero 2t / (1 - t) with t = tanh(x / 2), which does not cancel."""
+    """Compute exp(x) - 1; near zero 2t / (1 - t) with t = tanh(x / 2), which does not cancel."""
     x = op.operands[0]
     t = e.unary("tanh", e.binary_number("multiply", x, 0.5))
     small = e.binary("divide", e.binary("add", t, t), e.binary("subtract", e.fill_like(1, x), t))
@@ -87,20 +89,22 @@ def exponential_minus_one(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def log_plus_one(op: Operation, e: Emitter) -> SSAValue | None:
-    """log(1 + x): log(u) * x / (u - 1) with the rounded u = 1 + x, which undoes the rounding."""
+    """Compute log(1 + x) as log(u) * x / (u - 1) with the rounded u = 1 + x, which cancels the
+    error.
+    """
     x = op.operands[0]
     u = e.binary_number("add", x, 1)
     rest = e.binary_number("subtract", u, 1)
     log = e.unary("log", u)
     corrected = e.binary("multiply", log, e.binary("divide", x, rest))
-    # Without a rounding (also of infinities) there is nothing to make up for.
+    # Without rounding (also for infinities) there is no error to correct.
     plain = e.binary("or", e.compare(rest, x, "EQ"), e.compare_number(u, math.inf, "EQ"))
     value = e.select(plain, log, corrected)
     return e.select(e.compare_number(u, 1, "EQ"), x, value)
 
 
 def logistic(op: Operation, e: Emitter) -> SSAValue | None:
-    """1 / (1 + exp(-x))."""
+    """Compute 1 / (1 + exp(-x))."""
     x = op.operands[0]
     one = e.fill_like(1, x)
     power_ = e.unary("exponential", e.unary("negate", x))
@@ -108,7 +112,7 @@ def logistic(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def cbrt(op: Operation, e: Emitter) -> SSAValue | None:
-    """exp(log|x| / 3) with the sign of x and a Newton step; 0 and infinities stay."""
+    """Compute exp(log|x| / 3) with the sign of x and a Newton step; 0 and infinities stay."""
     x = op.operands[0]
     size = e.unary("abs", x)
     guess = e.unary("exponential", e.binary_number("multiply", e.unary("log", size), 1 / 3))
@@ -124,14 +128,16 @@ def cbrt(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def tan(op: Operation, e: Emitter) -> SSAValue | None:
-    """sin(x) / cos(x)."""
+    """Compute sin(x) / cos(x)."""
     x = op.operands[0]
     return e.binary("divide", e.unary("sine", x), e.unary("cosine", x))
 
 
 @cache
 def _arctangent_coefficients(degree: int = 11) -> tuple[float, ...]:
-    """atan(z) / z as a polynomial in z^2 on [0, 1], interpolated at Chebyshev points in f64."""
+    """Return atan(z) / z as a polynomial in z^2 on [0, 1], interpolated at Chebyshev points in
+    f64.
+    """
     fit = np.polynomial.Chebyshev.interpolate(
         lambda s: np.where(s > 0, np.arctan(np.sqrt(s)) / np.sqrt(np.maximum(s, 1e-300)), 1.0),
         degree,
@@ -141,14 +147,14 @@ def _arctangent_coefficients(degree: int = 11) -> tuple[float, ...]:
 
 
 def atan2(op: Operation, e: Emitter) -> SSAValue | None:
-    """The angle of (x, y): a polynomial of min / max of the sizes, moved to its octant.
+    """Return the angle of (x, y): a polynomial of min / max of the magnitudes, moved to its octant.
 
-    Zeros and infinities of either sign as in IEEE atan2.
+    Zeros and infinities of either sign are treated as in IEEE atan2.
     """
     y, x = op.operands
     ay, ax = e.unary("abs", y), e.unary("abs", x)
     swap = e.compare(ay, ax, "GT")
-    # NaN has to come through: min and max keep it.
+    # NaN must propagate: min and max keep it.
     low, high = e.binary("minimum", ax, ay), e.binary("maximum", ax, ay)
     one, zero = e.fill_like(1, x), e.fill_like(0, x)
     z = e.binary("divide", low, high)
@@ -170,29 +176,32 @@ def atan2(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def _sign_bit(x: SSAValue, e: Emitter) -> SSAValue:
-    """Whether x is negative or -0 (1 / -0 is -inf)."""
+    """Return whether x is negative or -0 (1 / -0 is -inf)."""
     inverse = e.binary("divide", e.fill_like(1, x), x)
     zero = e.compare_number(x, 0, "EQ")
     return e.select(zero, e.compare_number(inverse, 0, "LT"), e.compare_number(x, 0, "LT"))
 
 
 REDUCED = "hlo.reduced"
-"""Attribute of a sine whose argument is known to lie in [-pi, pi]."""
+"""Attribute of a sine whose argument is known to be in [-pi, pi]."""
 
 
 _WHOLE = 1.5 * 2.0**23
-"""Adding and subtracting it rounds a number below 2^22 to a whole one."""
+"""Adding and subtracting this rounds a value below 2^22 to an integer."""
 _TURNS = TRIGONOMETRIC_RANGE / (2 * math.pi)
-"""Turns of the largest argument."""
+"""Full turns of the largest argument."""
 _PI = float(np.nextafter(np.float32(math.pi), np.float32(0)))
-"""The largest number of f32 below pi, where the machine's table ends."""
+"""The largest f32 value below pi, where the machine's table ends."""
 
 
 @cache
 def _turn_parts() -> tuple[float, ...]:
-    """2 pi in parts whose products with a number of turns are exact in f32: whole multiples of
-    powers of two, so small that the product has 24 bits. The products of the last one are below 1;
-    it is rounded. None is negative, so that -0 less none of them stays what it is."""
+    """Return 2 pi in parts whose products with a number of turns are exact in f32.
+
+    Each part is an integer multiple of a power of two, small enough that the product has 24 bits.
+    The products of the last part are below 1, and it is rounded. No part is negative, so that -0
+    minus zero products stays -0.
+    """
     rest = 2 * math.pi
     parts: list[float] = []
     while rest * _TURNS > 1:
@@ -203,15 +212,18 @@ def _turn_parts() -> tuple[float, ...]:
 
 
 def _whole_turns(x: SSAValue, e: Emitter) -> SSAValue:
-    """x / (2 pi), rounded to a whole number."""
+    """Compute x / (2 pi), rounded to an integer."""
     turns = e.binary_number("multiply", x, 1 / (2 * math.pi))
     turns = e.binary_number("add", turns, _WHOLE)
     return e.binary_number("subtract", turns, _WHOLE)
 
 
 def _less_turns(x: SSAValue, e: Emitter) -> SSAValue:
-    """x - 2 pi k with the integer k nearest to the rounded quotient: up to TRIGONOMETRIC_RANGE less
-    than 0.1 beyond [-pi, pi], and exact but for the last product and difference."""
+    """Compute x - 2 pi k with the integer k nearest to the rounded quotient.
+
+    Up to TRIGONOMETRIC_RANGE the result exceeds [-pi, pi] by less than 0.1. It is exact except for
+    the last product and difference.
+    """
     turns = _whole_turns(x, e)
     for part in _turn_parts():
         x = e.binary("subtract", x, e.binary_number("multiply", turns, part))
@@ -226,25 +238,27 @@ def _table_sine(x: SSAValue, e: Emitter) -> SSAValue:
 
 
 def sine(op: Operation, e: Emitter) -> SSAValue | None:
-    """sin of the argument brought into [-pi, pi], where the machine's table holds."""
+    """Compute sin of the argument reduced to [-pi, pi], the range of the machine's table."""
     if REDUCED in op.attributes:
         return None
     angle = _less_turns(op.operands[0], e)
-    turns = _whole_turns(angle, e)  # one is left where the quotient was rounded to the other side
+    turns = _whole_turns(angle, e)  # one more turn if the quotient was rounded to the other side
     angle = e.binary("subtract", angle, e.binary_number("multiply", turns, 2 * math.pi))
     angle = e.binary_number("maximum", angle, -_PI)
     return _table_sine(e.binary_number("minimum", angle, _PI), e)
 
 
 def cosine(op: Operation, e: Emitter) -> SSAValue | None:
-    """sin(pi / 2 - |x|) of the argument brought near [-pi, pi]."""
+    """Compute sin(pi / 2 - |x|) of the argument reduced to about [-pi, pi]."""
     size = e.unary("abs", _less_turns(op.operands[0], e))
     size = e.binary_number("minimum", size, 1.5 * _PI)
     return _table_sine(e.binary("subtract", e.fill_like(math.pi / 2, size), size), e)
 
 
 def in_f32(rule: Rule) -> Rule:
-    """The rule for f32 and f64; narrower floats take the way over f32, other types stay."""
+    """Wrap a rule for f32 and f64; narrower floats are computed in f32, other types are
+    unchanged.
+    """
 
     def run(op: Operation, e: Emitter) -> SSAValue | None:
         type_ = element(op.results[0])

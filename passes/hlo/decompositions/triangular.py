@@ -1,7 +1,7 @@
-"""cholesky and triangular_solve of small matrices, column by column.
+"""Decompose cholesky and triangular_solve of small matrices, column by column.
 
-Each step is elementwise on the whole remaining matrix (an outer product taken away), so that a
-batch is done at once; the number of steps is the size of the matrix.
+Each step subtracts an outer product from the remaining matrix, elementwise for the whole batch. The
+number of steps is the size of the matrix.
 """
 
 from typing import cast
@@ -15,7 +15,7 @@ from neuronir.passes.hlo.support.values import element, shape, string
 from neuronir.passes.hlo.support.walk import Rule
 
 LARGEST = 64
-"""Larger matrices would make programs of very many instructions."""
+"""Larger matrices would need too many instructions."""
 
 
 def _flag(op: Operation, name: str) -> bool:
@@ -24,20 +24,20 @@ def _flag(op: Operation, name: str) -> bool:
 
 
 def _swapped(value: SSAValue, e: Emitter) -> SSAValue:
-    """The matrices transposed."""
+    """Transpose the matrices."""
     rank = len(shape(value))
     return e.transpose(value, (*range(rank - 2), rank - 1, rank - 2))
 
 
 def _part(value: SSAValue, rows: tuple[int, int], columns: tuple[int, int], e: Emitter) -> SSAValue:
-    """A block of each matrix."""
+    """Return a block of each matrix."""
     outer = shape(value)[:-2]
     low = [*[0] * len(outer), rows[0], columns[0]]
     return e.slice(value, low, [*outer, rows[1], columns[1]])
 
 
 def _outer(column: SSAValue, row: SSAValue, e: Emitter) -> SSAValue:
-    """The product of a column and a row of each matrix."""
+    """Multiply a column by a row of each matrix."""
     *outer, height, _ = shape(column)
     width = shape(row)[-1]
     dims = (*outer, height, width)
@@ -48,7 +48,7 @@ def _outer(column: SSAValue, row: SSAValue, e: Emitter) -> SSAValue:
 
 
 def _shift_down(value: SSAValue, above: int, e: Emitter) -> SSAValue:
-    """Rows of zeros put above."""
+    """Insert rows of zeros above."""
     rank = len(shape(value))
     low = [0] * rank
     low[-2] = above
@@ -56,8 +56,10 @@ def _shift_down(value: SSAValue, above: int, e: Emitter) -> SSAValue:
 
 
 def cholesky(op: Operation, e: Emitter) -> SSAValue | None:
-    """Column j is that of the matrix over the root of its diagonal; its product with itself is then
-    taken from what lies right of it and below."""
+    """Divide each column j by the root of its diagonal element, and subtract its outer product.
+
+    The outer product is subtracted from the columns to the right.
+    """
     a, lower = op.operands[0], _flag(op, "lower")
     n = shape(a)[-1]
     if n == 0 or n > LARGEST or not is_float(element(a)):
@@ -82,8 +84,10 @@ def cholesky(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def triangular_solve(op: Operation, e: Emitter) -> SSAValue | None:
-    """Row i of the solution is that of the right side over the diagonal; its product with column i
-    is then taken from the rows that are not solved yet."""
+    """Divide row i of the right-hand side by the diagonal element, and eliminate it.
+
+    Its product with column i is subtracted from the unsolved rows.
+    """
     a, b = op.operands
     n = shape(a)[-1]
     if n == 0 or n > LARGEST or not is_float(element(a)):
@@ -91,11 +95,11 @@ def triangular_solve(op: Operation, e: Emitter) -> SSAValue | None:
     lower, left_side = _flag(op, "lower"), _flag(op, "left_side")
     if string(op, "transpose_a") != "NO_TRANSPOSE":
         a, lower = _swapped(a, e), not lower
-    if not left_side:  # x a = b is a^T x^T = b^T
+    if not left_side:  # x a = b is equivalent to a^T x^T = b^T
         a, b, lower = _swapped(a, e), _swapped(b, e), not lower
     rows: list[SSAValue] = []
     for i in range(n) if lower else range(n - 1, -1, -1):
-        # What is not solved yet: rows i to n going down, 0 to i going up.
+        # The unsolved rows: i to n in forward order, 0 to i in backward order.
         first, last = (i, n) if lower else (0, i + 1)
         count = last - first
         at = 0 if lower else count - 1

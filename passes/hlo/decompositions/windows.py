@@ -1,4 +1,4 @@
-"""Cumulative reduce_window by doubling; select_and_scatter by comparing the places of a window."""
+"""Decompose cumulative reduce_window by doubling, and select_and_scatter by comparing taps."""
 
 from collections.abc import Sequence
 from itertools import product
@@ -23,9 +23,9 @@ _LARGEST_WINDOW = 64
 
 
 def reduce_window(op: Operation, e: Emitter) -> SSAValue | None:
-    """A running sum (or max ...): log2(n) steps, each combining with what stands 2^k before.
+    """Compute a running sum (or max, ...) in log2(n) steps; step k combines elements 2^k apart.
 
-    Other windows (pooling) are left as they are.
+    Other windows (pooling) are unchanged.
     """
     direction = cumulative(op)
     opcode = reducer_opcode(op)
@@ -50,7 +50,9 @@ def reduce_window(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def without_scans(op: Operation, e: Emitter) -> SSAValue | None:
-    """The same where the target has recurrences, but for those: of floats, from the beginning."""
+    """Decompose as above, except for running reductions of floats that the target computes
+    directly.
+    """
     direction = cumulative(op)
     if direction is None or direction[1] or reducer_opcode(op) not in _SCANS:
         return reduce_window(op, e)
@@ -62,11 +64,11 @@ def without_scans(op: Operation, e: Emitter) -> SSAValue | None:
 
 _SCANS = ("add", "multiply", "maximum", "minimum")
 _SHORTEST, _LONGEST = 32, 16_384
-"""Elements of a recurrence: fewer are combined in few steps, and a whole row lies in SBUF."""
+"""Minimum elements of a recurrence: fewer need few steps; and the limit of a row in SBUF."""
 
 
 def cumulative(op: Operation) -> tuple[int, bool] | None:
-    """(dimension, from the end) of a window that holds everything up to each place."""
+    """Return (dimension, from the end) of a window that covers everything up to each position."""
     if len(op.operands) != 2 or shape(op.operands[0]) != shape(op.results[0]):
         return None
     if any(n != 1 for name in _UNIT for n in ints(op, name)):
@@ -91,7 +93,7 @@ _UNIT = ("window_strides", "base_dilations", "window_dilations")
 
 
 def _selector(op: Operation) -> str | None:
-    """The direction of a select region that compares its two arguments."""
+    """Return the direction of a select region that compares its two arguments."""
     block = op.regions[0].blocks.first
     compare = None if block is None else block.first_op
     if block is None or compare is None or compare.name != "hlo.compare":
@@ -103,11 +105,11 @@ def _selector(op: Operation) -> str | None:
 
 
 def select_and_scatter(op: Operation, e: Emitter) -> SSAValue | None:
-    """The gradient of max (or min) pooling.
+    """Compute the gradient of max (or min) pooling.
 
-    The places of a window are strided slices of the padded operand; the number of the chosen one is
-    found by comparing them in order; then each place takes the source where it was chosen, and the
-    places are put back by interior padding and added up.
+    The taps of a window are strided slices of the padded operand. Comparing them in order gives the
+    number of the selected tap. Each tap then takes the source where it was selected. The taps are
+    scattered back with interior padding and added.
     """
     operand, source, init = op.operands
     direction = _selector(op)
@@ -144,7 +146,7 @@ def _chosen_place(
     direction: str,
     e: Emitter,
 ) -> SSAValue:
-    """For each window the number of the place that the selection prefers to all others."""
+    """Return, for each window, the number of the tap that the select region prefers."""
     best: SSAValue | None = None
     chosen = e.fill(0, tensor(tuple(dims), i32))
     for number, place in enumerate(places):
@@ -167,7 +169,7 @@ def _put_back(
     init: SSAValue,
     e: Emitter,
 ) -> SSAValue:
-    """The inverse of the strided slice at a place: zeros elsewhere."""
+    """Invert the strided slice at a tap: zeros elsewhere."""
     covered = [(n - 1) * s + 1 for n, s in zip(shape(value), strides, strict=True)]
     high = [total - p - c for total, p, c in zip(dims, place, covered, strict=True)]
     return e.pad(value, init, place, high, [s - 1 for s in strides])

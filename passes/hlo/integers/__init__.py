@@ -1,1 +1,1 @@
-"""32-bit integers on machines whose vector engines compute in fp32."""
+"""Compute 32-bit integers on machines whose vector engines compute in fp32."""

@@ -1,4 +1,4 @@
-"""Reductions of 32-bit integers, in steps that fp32 computes exactly."""
+"""Reduce 32-bit integers in steps that fp32 computes exactly."""
 
 from collections.abc import Callable, Sequence
 from math import prod
@@ -13,14 +13,17 @@ from neuronir.passes.hlo.support.build import Emitter, binary_region
 from neuronir.passes.hlo.support.values import element, ints, is_splat_of, shape
 
 _LEAST_DIGIT = 4
-"""Bits of digits from which on sums of them are worth while: eight of them for a number."""
+"""Minimum bits of a digit for which summing digits pays: eight digits for a value."""
 
 Sum = Callable[[SSAValue], SSAValue]
 
 
 def sum_of(op: Operation, ranges: Sequence[Interval], e: Emitter) -> SSAValue | None:
-    """A reduce or reduce_window that adds: each digit is added up by itself, so few bits of them
-    that the sum of all has 24. None where there are too many elements."""
+    """Lower an adding reduce or reduce_window: sum each digit separately.
+
+    Digits are small enough that the sum has at most 24 bits. Returns None if there are too many
+    elements.
+    """
     value, start = op.operands
     if op.name == "hlo.reduce":
         total = _sum_over(value, ints(op, "dimensions"), ranges[0], e)
@@ -32,7 +35,7 @@ def sum_of(op: Operation, ranges: Sequence[Interval], e: Emitter) -> SSAValue | 
 
 
 def _sum_over(value: SSAValue, dims: Sequence[int], r: Interval, e: Emitter) -> SSAValue | None:
-    """The sum over dimensions; where they are too many elements, one dimension after another."""
+    """Sum over dimensions, one dimension at a time if there are too many elements."""
     count = prod(shape(value)[d] for d in dims)
     found = _in_digits(value, count, r, lambda v: e.reduce(v, 0, dims, "add"), e)
     if found is not None or len(dims) < 2:
@@ -69,8 +72,7 @@ def _in_digits(value: SSAValue, count: int, r: Interval, add: Sum, e: Emitter) -
 
 
 def extreme_of(op: Operation, opcode: str, e: Emitter) -> SSAValue | None:
-    """A reduce by maximum or minimum: that of the upper halves, then that of the lower halves of
-    the elements that have it."""
+    """Lower a reduce by maximum or minimum: upper halves first, then the matching lower halves."""
     value, start = op.operands
     if op.name != "hlo.reduce":
         return None

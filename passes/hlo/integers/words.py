@@ -1,9 +1,9 @@
-"""Arithmetic modulo 2^32 on 32-bit integers, in steps that fp32 computes exactly.
+"""Compute modulo 2^32 on 32-bit integers in steps that fp32 computes exactly.
 
-Numbers are cut into halves (or smaller digits) by operators on bits, which are exact. Sums of
-halves have at most 18 bits and products of digits at most 24; what is carried goes into the upper
-half, and the halves are put together by operators on bits again. No intermediate result is
-negative, so unsigned types are as good as signed ones.
+Values are split into halves (or smaller digits) with bitwise operators, which are exact. Sums of
+halves have at most 18 bits and products of digits at most 24. Carries are added to the upper half,
+and bitwise operators recombine the halves. No intermediate result is negative, so unsigned types
+work like signed ones.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from neuronir.passes.hlo.support.values import element, splat
 HALF = 16
 LOW = (1 << HALF) - 1
 _DIGIT = 12
-"""Bits of the digits of factors: products have 24."""
+"""Bits of the digits of factors, so that products have 24."""
 
 
 class Words:
@@ -28,15 +28,15 @@ class Words:
         self.e = e
 
     def low(self, x: SSAValue) -> SSAValue:
-        """The lower 16 bits, as a number."""
+        """Return the lower 16 bits as a nonnegative value."""
         return self.digit(x, 0, HALF)
 
     def high(self, x: SSAValue) -> SSAValue:
-        """The upper 16 bits, as a number that is not negative."""
+        """Return the upper 16 bits as a nonnegative value."""
         return self.digit(x, HALF, HALF)
 
     def digit(self, x: SSAValue, start: int, bits: int) -> SSAValue:
-        """`bits` bits from bit `start` on, as a number that is not negative."""
+        """Return `bits` bits from bit `start` on, as a nonnegative value."""
         number = splat(x)
         if number is not None:
             return self.e.fill_like((int(number) >> start) & ((1 << bits) - 1), x)
@@ -45,15 +45,15 @@ class Words:
         return x if start + bits >= 32 else self.masked(x, bits)
 
     def masked(self, x: SSAValue, bits: int) -> SSAValue:
-        """The lowest bits only."""
+        """Keep the lowest bits."""
         return self.e.binary_number("and", x, (1 << bits) - 1)
 
     def joined(self, high: SSAValue, low: SSAValue) -> SSAValue:
-        """The word whose upper half are the lowest 16 bits of `high`, and its lower half `low`."""
+        """Combine the lowest 16 bits of `high` and the lower half `low` to a word."""
         return self.e.binary("or", self.e.binary_number("shift_left", high, HALF), low)
 
     def add(self, x: SSAValue, y: SSAValue, more: SSAValue | None = None) -> SSAValue:
-        """x + y, plus `more` (below 2^20) times 2^16."""
+        """Compute x + y, plus `more` (below 2^20) times 2^16."""
         low = self.e.binary("add", self.low(x), self.low(y))
         high = self.e.binary("add", self.high(x), self.high(y))
         high = self.e.binary("add", high, self.e.binary_number("shift_right_logical", low, HALF))
@@ -62,7 +62,9 @@ class Words:
         return self.joined(high, self.masked(low, HALF))
 
     def subtract(self, x: SSAValue, y: SSAValue) -> SSAValue:
-        """x - y: both halves have 2^16 added, of which the lower one's is taken from the upper."""
+        """Compute x - y: both halves get 2^16 added, which the upper half subtracts for the lower
+        one.
+        """
         low = self.e.binary_number("add", self.low(x), 1 << HALF)
         low = self.e.binary("subtract", low, self.low(y))
         high = self.e.binary_number("add", self.high(x), (1 << HALF) - 1)
@@ -71,11 +73,11 @@ class Words:
         return self.joined(high, self.masked(low, HALF))
 
     def negate(self, x: SSAValue) -> SSAValue:
-        """0 - x."""
+        """Compute 0 - x."""
         return self.subtract(self.e.fill_like(0, x), x)
 
     def multiply(self, x: SSAValue, y: SSAValue, ranges: Sequence[Interval]) -> SSAValue:
-        """x * y; `ranges` tell which digits of small numbers are zero."""
+        """Compute x * y; `ranges` tell which digits of small values are zero."""
         for one, other in ((x, y), (y, x)):
             number = splat(other)
             factor = 0 if number is None else int(number) & 0xFFFFFFFF
@@ -90,7 +92,7 @@ class Words:
                 if not 0 <= place - i < len(digits[1]):
                     continue
                 part = self.e.binary("multiply", a, digits[1][place - i])
-                if place:  # only what the word has room for
+                if place:  # only as many digits as a word has
                     part = self.masked(part, 32 - _DIGIT * place)
                 total = part if total is None else self.e.binary("add", total, part)
             sums.append(total)
@@ -102,7 +104,7 @@ class Words:
         return self.add(first, self.e.binary_number("shift_left", second, _DIGIT), more)
 
     def _upper(self, third: SSAValue) -> SSAValue:
-        """What counts for 2^24, in units of 2^16."""
+        """Return the terms of weight 2^24, in units of 2^16."""
         return self.e.binary_number("shift_left", third, 2 * _DIGIT - HALF)
 
     def _digits(self, x: SSAValue, r: Interval) -> list[SSAValue]:
@@ -111,7 +113,7 @@ class Words:
         return [self.digit(x, start, min(_DIGIT, 32 - start)) for start in starts]
 
     def compare(self, x: SSAValue, y: SSAValue, direction: str) -> SSAValue:
-        """A comparison: by the upper halves, and where these are equal by the lower ones."""
+        """Compare by the upper halves, and if they are equal by the lower halves."""
         e = self.e
         if direction in ("EQ", "NE"):
             return e.compare_number(e.binary("xor", x, y), 0, direction)

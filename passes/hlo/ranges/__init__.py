@@ -1,1 +1,1 @@
-"""Between which numbers values lie: interval arithmetic on hlo."""
+"""Bound values with interval arithmetic on hlo."""

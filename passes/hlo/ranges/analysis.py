@@ -1,4 +1,4 @@
-"""The intervals of all values of a function, and where 64-bit integers may leave 32 bits."""
+"""Compute the intervals of all values of a function, and find where 64-bit integers overflow."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -17,22 +17,22 @@ from neuronir.passes.hlo.ranges.rules import FLOAT, INTEGER, RULES
 from neuronir.passes.hlo.support.values import integer, is_tensor
 
 Ranges = Interval | tuple["Ranges", ...]
-"""The interval of a tensor, or those of a tuple's elements."""
+"""The interval of a tensor, or those of the elements of a tuple."""
 
 _EXACT = frozenset(
     "broadcast reshape transpose slice reverse copy gather dynamic_slice bitcast concatenate pad "
     "dynamic_update_slice select maximum minimum clamp sort abs negate constant iota".split()
 )
-"""Opcodes that round nothing."""
+"""Opcodes that do not round."""
 
 
 def is_wide(type_: Attribute) -> bool:
-    """Whether an element type is a 64-bit integer."""
+    """Return whether an element type is a 64-bit integer."""
     return isinstance(type_, IntegerType) and type_.width.data == 64
 
 
 def limits(type_: Attribute) -> Interval:
-    """All numbers of an element type; of a 64-bit integer those that 32 bits hold."""
+    """Return the interval of an element type; 64-bit integers are assumed to fit in 32 bits."""
     if is_pred(type_):
         return BOOL
     if not isinstance(type_, IntegerType):
@@ -45,7 +45,7 @@ def limits(type_: Attribute) -> Interval:
 
 
 def _top(type_: Attribute) -> Ranges:
-    """All that a value of a type may be."""
+    """Return the interval of all values of a type."""
     if isinstance(type_, TupleType):
         return tuple(_top(t) for t in type_.types.data)
     return limits(type_.element_type) if isinstance(type_, TensorType) else ALL
@@ -65,8 +65,7 @@ def _wide_anywhere(type_: Attribute) -> bool:
 
 
 def feeding(block: Block, wanted: Callable[[Operation], bool]) -> frozenset[Operation]:
-    """The ops of a block that are wanted, or have a wanted one inside, and all that these depend
-    on."""
+    """Return the requested ops of a block, the ops around them, and everything they depend on."""
     needed: set[Operation] = set()
     pending = [op for op in block.ops if any(wanted(inner) for inner in walk(op))]
     while pending:
@@ -80,11 +79,11 @@ def feeding(block: Block, wanted: Callable[[Operation], bool]) -> frozenset[Oper
 
 @dataclass
 class Analysis:
-    """Intervals of values; run on a function's block with those of its arguments.
+    """Computes intervals of values; run on the block of a function with those of its arguments.
 
-    `needed` are the ops of that block to look at (others have all numbers of their types),
-    `constants` keeps the intervals of constants between runs. `overflows` lists the ops whose
-    64-bit integers may leave 32 bits, in program order; behind one they are taken to fit.
+    `needed` are the ops of that block to analyse (other ops have the interval of their type).
+    `constants` caches the intervals of constants between runs. `overflows` lists the ops whose
+    64-bit integers may exceed 32 bits, in program order; their results are assumed to fit.
     """
 
     needed: frozenset[Operation] | None = None
@@ -93,7 +92,7 @@ class Analysis:
     overflows: list[Operation] = field(default_factory=list)
 
     def run(self, block: Block, arguments: Sequence[Ranges]) -> Ranges:
-        """What the block returns."""
+        """Return the intervals of the returned values."""
         self.values.update(zip(block.args, arguments, strict=True))
         for op in block.ops:
             if op.name in ("hlo.return", "func.return"):
@@ -110,7 +109,7 @@ class Analysis:
         return parent is None or parent.name != "func.func" or op in self.needed
 
     def of(self, value: SSAValue) -> Ranges:
-        """The intervals of a value."""
+        """Return the intervals of the value."""
         found = self.values.get(value)
         return _top(value.type) if found is None else found
 
@@ -137,8 +136,10 @@ class Analysis:
         return None if rule is None else rule(op, operands)
 
     def _by_region(self, op: Operation, operands: Sequence[Interval]) -> Interval | None:
-        """A reduction of one value by any region: what it starts with and the elements, if the
-        region leads to nothing else."""
+        """Return the interval of a one-input reduction: that of its start and its elements.
+
+        The region must keep values within that interval.
+        """
         if op.name not in ("hlo.reduce", "hlo.reduce_window", "hlo.scatter") or not operands:
             return None
         both = hull((operands[0], operands[-1]))
@@ -153,7 +154,7 @@ class Analysis:
         return _top(type_)
 
     def _typed(self, op: Operation, found: Interval | None) -> Interval:
-        """The interval as a value of the result's type holds it."""
+        """Return the interval as represented in the result's type."""
         type_ = op.results[0].type
         assert isinstance(type_, TensorType)
         element = type_.element_type
@@ -175,7 +176,7 @@ class Analysis:
         if found.within(whole):
             return found
         if not is_wide(element):
-            return whole  # it wraps round, in any width
+            return whole  # wraps in any width
         self.overflows.append(op)
         low, high = max(found.low, whole.low), min(found.high, whole.high)
         return Interval(low, high) if low <= high else whole
@@ -198,7 +199,7 @@ class Analysis:
             return whole
         if not is_float(type_.element_type):
             low, high = int(array.min()), int(array.max())
-            # A constant beyond 32 bits is an error of its own, or saturates.
+            # A constant beyond 32 bits is a separate error, or saturates.
             return Interval(
                 min(max(low, whole.low), whole.high), max(min(high, whole.high), whole.low)
             )
@@ -243,14 +244,14 @@ class Analysis:
         return found
 
     def _while(self, op: Operation) -> Ranges:
-        """A loop that is not unrolled: what it carries may be anything."""
+        """A loop that is not unrolled: carried values may be anything."""
         carried = _top(op.operands[0].type)
         for region in op.regions:
             self.run(region.block, [carried])
         return carried
 
     def _composite(self, op: Operation) -> Ranges:
-        """What the region, which says what it means, returns."""
+        """Return the interval of the result of the region, which defines the op."""
         return self.run(op.regions[0].block, [self.of(v) for v in op.operands])
 
     def _map(self, op: Operation) -> Ranges:

@@ -1,4 +1,4 @@
-"""How large the inputs of a program may be for its 64-bit integers to fit in 32 bits."""
+"""Find input bounds for which the 64-bit integers of a program fit in 32 bits."""
 
 from collections.abc import Mapping
 
@@ -12,16 +12,16 @@ from neuronir.passes.hlo.ranges.interval import Interval
 _MOST = 128
 """Powers of two: floats of f32 end below 2^128."""
 _LEAST = 1
-"""Inputs that hold flags (0 and 1) can be no smaller."""
+"""Inputs with flags (0 and 1) cannot have smaller bounds."""
 
 
 def input_bounds(block: Block) -> tuple[Mapping[int, Interval], Operation | None]:
-    """(bounds by argument number, None), or ({}, op) where no bounds help.
+    """Return (bounds by argument number, None), or ({}, op) if no bounds help.
 
-    Within the bounds no 64-bit integer leaves 32 bits. They are powers of two: the largest that all
-    inputs can have together (with their negatives, else from zero on), and from there on as large
-    for each in turn as the others allow.
-    Arguments that need none (beyond their type, 32 bits for a 64-bit one) are left out.
+    Within the bounds no 64-bit integer exceeds 32 bits. Bounds are powers of two: first the largest
+    one that all inputs can have together (including negatives, else from zero), then for each input
+    in turn as large as the others allow. Arguments that need no bounds beyond their type (32 bits
+    for a 64-bit one) are omitted.
     """
     search = _Search(block)
     levels = dict.fromkeys(range(len(block.args)), _MOST)
@@ -29,7 +29,7 @@ def input_bounds(block: Block) -> tuple[Mapping[int, Interval], Operation | None
         return {}, None
     if search.overflow(dict.fromkeys(levels, _LEAST)) is not None:
         search.negative = False
-    low, high = _LEAST, _MOST  # low is known to fit, high is known not to
+    low, high = _LEAST, _MOST  # low fits, high does not
     first = search.overflow(dict.fromkeys(levels, low))
     if first is not None:
         return {}, first
@@ -51,8 +51,10 @@ def input_bounds(block: Block) -> tuple[Mapping[int, Interval], Operation | None
 
 
 def bounded(type_: Attribute, level: int, negative: bool) -> Interval | None:
-    """Numbers of a type up to 2^level, `negative` ones too; None for what is not a tensor of
-    numbers."""
+    """Return the interval of a type up to 2^level, including negatives if `negative`.
+
+    Returns None for values that are not numeric tensors.
+    """
     if not isinstance(type_, TensorType):
         return None
     element = type_.element_type
@@ -77,7 +79,7 @@ class _Search:
         self.negative = True
 
     def overflow(self, levels: Mapping[int, int]) -> Operation | None:
-        """The first op that may leave 32 bits."""
+        """Return the first op that may exceed 32 bits."""
         analysis = Analysis(self._needed, self._constants)
         arguments = []
         for i, argument in enumerate(self._block.args):
@@ -87,7 +89,7 @@ class _Search:
         return analysis.overflows[0] if analysis.overflows else None
 
     def largest(self, levels: Mapping[int, int], argument: int) -> int:
-        """The largest level of one argument beside those of the others."""
+        """Return the largest level of one argument, given those of the others."""
         if self.overflow({**levels, argument: _MOST}) is None:
             return _MOST
         low, high = levels[argument], _MOST

@@ -1,7 +1,7 @@
-"""Which integer operations are exact on an engine that computes in fp32.
+"""Decide which integer ops are exact on an engine that computes in fp32.
 
-Such an engine converts its operands to fp32, computes, and converts back with saturation. Operators
-on bits, selections and copies keep all bits.
+Such an engine converts its operands to fp32, computes, and converts back with saturation. Bitwise
+operators, selects and copies keep all bits.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -29,11 +29,13 @@ from neuronir.passes.hlo.support.build import reducer_opcode
 from neuronir.passes.hlo.support.values import element, ints, shape
 
 WHOLE = 1 << 24
-"""Integers up to this magnitude, and their sums and differences within it, are exact in fp32."""
+"""Integers up to this magnitude are exact in fp32, as are their sums and differences within it."""
 _HELD = Interval(-WHOLE, WHOLE)
 _APART = Interval(1 - WHOLE, WHOLE - 1)
-"""Rounding to fp32 takes no other integer to one of these, nor past it: a comparison in which one
-side lies here has the same result after the other side is rounded."""
+"""Rounding to fp32 maps no other integer to one of these or across it.
+
+A comparison with one side in this range is therefore correct after the other side is rounded.
+"""
 
 Operands = Sequence[Interval]
 
@@ -46,17 +48,19 @@ ELEMENTWISE: Mapping[str, Callable[[Operands], Interval]] = {
     "negate": lambda x: negate(x[0]),
     "abs": lambda x: absolute(x[0]),
 }
-"""Between which numbers the exact results lie, before they are wrapped round."""
+"""Return the interval of the exact result, before it wraps."""
 
 _BITS = ("and", "or", "xor")
 _REDUCTIONS = ("reduce", "reduce_window")
 _NEVER = frozenset(("dot", "convolution", "power", "remainder", "popcnt", "count_leading_zeros"))
-"""Decomposed before; as they are, their way through fp32 is not bounded here."""
+"""Decomposed earlier; the original ops are not analysed here."""
 
 
 def is_exact(op: Operation, operands: Operands) -> bool:
-    """Whether an op whose operands lie in these intervals is exact when it is computed in fp32;
-    True for an op that computes nothing with integers."""
+    """Return whether an op with operands in these intervals is exact when computed in fp32.
+
+    Ops that do not compute with integers are exact.
+    """
     opcode = op.name.removeprefix("hlo.")
     if opcode == "compare":
         return _comparison(op, operands)
@@ -74,14 +78,16 @@ def is_exact(op: Operation, operands: Operands) -> bool:
 
 
 def integer_ranges(block: Block) -> Analysis:
-    """The intervals of the integers of a function, which may be called with any arguments."""
+    """Return the intervals of the integers of a function, which may have any arguments."""
     analysis = Analysis(feeding(block, _touches_integers))
     analysis.run(block, [analysis.of(argument) for argument in block.args])
     return analysis
 
 
 def inexact(op: Operation, analysis: Analysis) -> list[Interval] | None:
-    """The intervals of the operands of an op that fp32 may not compute exactly; None for others."""
+    """Return the operand intervals of an op that fp32 may not compute exactly; None for other
+    ops.
+    """
     if len(op.results) != 1 or not _touches_integers(op):
         return None
     found = [analysis.of(v) for v in op.operands]
@@ -90,7 +96,7 @@ def inexact(op: Operation, analysis: Analysis) -> list[Interval] | None:
 
 
 def _touches_integers(op: Operation) -> bool:
-    """Whether an op's result or one of its operands is an integer."""
+    """Return whether an op has an integer result or operand."""
     values = (*op.operands, *op.results)
     return any(isinstance(v.type, TensorType) and is_integer(v.type.element_type) for v in values)
 
@@ -108,14 +114,14 @@ def _comparison(op: Operation, x: Operands) -> bool:
 
 
 def _fits(op: Operation, x: Operands, found: Interval) -> bool:
-    """Whether operands and result are exact in fp32, and the result in its type."""
+    """Return whether operands and result are exact in fp32, and the result fits its type."""
     type_ = element(op.results[0])
     held = all(one.within(_HELD) for one in (*x, found))
     return held and not is_wide(type_) and found.within(limits(type_))
 
 
 def _reduction(op: Operation, x: Operands) -> bool:
-    """Whether all partial results, in any order, are exact."""
+    """Return whether all partial results, in any order, are exact."""
     values, start = x
     opcode = reducer_opcode(op)
     count = reduced_elements(op)
@@ -133,7 +139,7 @@ def _reduction(op: Operation, x: Operands) -> bool:
 
 
 def reduced_elements(op: Operation) -> int:
-    """How many elements a result of reduce or reduce_window is made of."""
+    """Return the number of elements combined into one result of reduce or reduce_window."""
     if op.name == "hlo.reduce_window":
         return prod(ints(op, "window_dimensions"))
     dims = shape(op.operands[0])
@@ -141,7 +147,10 @@ def reduced_elements(op: Operation) -> int:
 
 
 def _quotient(op: Operation, x: Operands) -> bool:
-    """Numbers from zero on below 2^24 by others above zero: the quotient in fp32, without its
-    fraction, is off nowhere, as a quotient below a whole number is 1 / b below it at least."""
+    """Check a division of values in [0, 2^24) by positive ones.
+
+    The truncated fp32 quotient is then exact, because a quotient below an integer is at least 1 / b
+    below it.
+    """
     natural = x[0].low >= 0 and x[1].low >= 1
     return natural and all(one.within(_APART) for one in x) and not is_wide(element(op.results[0]))

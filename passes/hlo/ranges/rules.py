@@ -1,4 +1,4 @@
-"""The interval of each op's result, by opcode."""
+"""Compute the interval of each op's result, by opcode."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +14,7 @@ from neuronir.passes.hlo.support.values import element, ints, shape
 
 Operands = Sequence[Interval]
 Rule = Callable[[Operation, Operands], Interval | None]
-"""The interval of the one result of an op on tensors; None where nothing is known."""
+"""Return the interval of the single tensor result of an op; None if unknown."""
 
 
 def _monotone(function: Callable[[float], float]) -> Rule:
@@ -93,7 +93,7 @@ def _divide(op: Operation, x: Operands) -> Interval:
 
 
 def _shift_right_logical(op: Operation, x: Operands) -> Interval | None:
-    """The bits of a negative number are those of 2^width more."""
+    """The bits of a negative value as an unsigned integer add 2^width."""
     if x[0].low >= 0:
         return iv.shift_right(x[0], x[1])
     width = 8 * byte_size(element(op.results[0]))
@@ -103,7 +103,7 @@ def _shift_right_logical(op: Operation, x: Operands) -> Interval | None:
 
 
 def _same_bits(op: Operation, x: Operands) -> Interval | None:
-    """Integers that are not negative are the same numbers in either signedness."""
+    """Nonnegative integers have the same value in either signedness."""
     source, type_ = element(op.operands[0]), element(op.results[0])
     if not is_integer(source) or byte_size(source) != byte_size(type_) or x[0].low < 0:
         return None
@@ -114,7 +114,7 @@ def _same_bits(op: Operation, x: Operands) -> Interval | None:
 def _combined(
     opcode: str | None, start: Interval, values: Interval, least: int, most: int
 ) -> Interval | None:
-    """`least` to `most` values combined into a start by an opcode."""
+    """Return the interval of combining `least` to `most` values with an opcode, from a start."""
     if opcode == "add":
         return iv.add(start, iv.sums(values, least, most))
     if opcode == "multiply":
@@ -182,7 +182,7 @@ RULES: Mapping[str, Rule] = {
     "reduce_window": _reduce_window,
     "scatter": _scatter,
 }
-"""Rules that hold for all element types."""
+"""Rules for all element types."""
 
 INTEGER: Mapping[str, Rule] = {
     "divide": _divide,
@@ -197,11 +197,11 @@ INTEGER: Mapping[str, Rule] = {
     "shift_right_logical": _shift_right_logical,
     "bitcast_convert": _same_bits,
 }
-"""Rules of integers only."""
+"""Rules for integers only."""
 
 FLOAT: Mapping[str, Rule] = {
     "divide": _both(iv.divide),
     "power": _both(iv.power),
     "remainder": _both(lambda a, b: iv.remainder(a, iv.hull((b, Interval(0, 0))))),
 }
-"""Rules of floats only; their results are rounded outwards."""
+"""Rules for floats only; results are rounded outwards."""

@@ -1,1 +1,1 @@
-"""Loops and networks of ops that are recurrences: what they do in all rounds, at once."""
+"""Evaluate all iterations of recurrences, in loops and scan networks, at once."""

@@ -1,4 +1,4 @@
-"""The composite `recurrence`: what its parameters say, and how it is built."""
+"""Define the composite `recurrence`: its parameters, and how it is built."""
 
 from dataclasses import dataclass
 
@@ -12,13 +12,16 @@ from neuronir.passes.hlo.support.build import OP_CLASSES, Builder, Emitter
 from neuronir.passes.hlo.support.values import shape
 
 KIND = "recurrence"
-"""The kind of composite that a recurrence is."""
+"""The kind of composite of a recurrence."""
 
 
 @dataclass(frozen=True)
 class Recurrence:
-    """A recurrence along a dimension: `linear` is `h[t] = a[t] * h[t-1] + b[t]`, others are
-    `h[t] = h[t-1] op x[t]`; `begin` is `h[-1]`, without which `h[0]` is `b[0]` or `x[0]`."""
+    """A recurrence along a dimension.
+
+    `linear` is `h[t] = a[t] * h[t-1] + b[t]`, other kinds are `h[t] = h[t-1] op x[t]`. `begin` is
+    `h[-1]`; without it, `h[0]` is `b[0]` or `x[0]`.
+    """
 
     kind: str
     arrays: tuple[SSAValue, ...]
@@ -28,7 +31,7 @@ class Recurrence:
 
 
 def recurrence_of(op: Operation) -> Recurrence | None:
-    """What a composite says; None for other ops."""
+    """Return the recurrence of a composite; None for other ops."""
     if not isinstance(op, CompositeOp) or op.kind.data != KIND:
         return None
     params = op.params.data
@@ -41,7 +44,7 @@ def recurrence_of(op: Operation) -> Recurrence | None:
 
 
 def params_of(kind: str, dimension: int, *, backwards: bool) -> dict[str, Attribute]:
-    """The parameters of a composite."""
+    """Return the parameters of a composite."""
     params: dict[str, Attribute] = {"kind": StringAttr(kind), "dimension": i64_attr(dimension)}
     if backwards:
         params["backwards"] = UnitAttr()
@@ -51,7 +54,7 @@ def params_of(kind: str, dimension: int, *, backwards: bool) -> dict[str, Attrib
 def composite(
     build: Builder, kind: str, arrays: list[SSAValue], begin: SSAValue, *, backwards: bool
 ) -> SSAValue:
-    """A recurrence along the first dimension of `arrays`, whose region is a loop."""
+    """Build a recurrence along the first dimension of `arrays`; its region is a loop."""
     inputs = [*arrays, begin]
     block = Block(arg_types=[v.type for v in inputs])
     params = DictionaryAttr(params_of(kind, 0, backwards=backwards))
@@ -64,7 +67,7 @@ def composite(
 
 
 def _as_loop(build: Builder, kind: str, inputs: list[SSAValue], backwards: bool) -> SSAValue:
-    """The loop that a recurrence is."""
+    """Build the loop of a recurrence."""
     *arrays, begin = inputs
     dims = shape(arrays[-1])
     loop, inside, state = begin_while(

@@ -1,4 +1,4 @@
-"""Products of a loop that hang on no earlier round: one for many rounds, in front of it."""
+"""Hoist loop products that do not depend on earlier iterations: one dot for many iterations."""
 
 from collections.abc import Iterator
 from math import prod
@@ -19,15 +19,15 @@ from neuronir.passes.hlo.support.walk import erase_dead
 from neuronir.passes.hlo.while_carry import GTE
 
 COLUMNS = 512
-"""Rows of a product of many rounds at most: what moves through PE at once."""
+"""Limit of rows of a product of many iterations: the moving columns of one PE pass."""
 BYTES = 3 << 19
-"""Bytes of such products at most: they stay on the chip."""
+"""Limit of bytes of such products: they stay on the chip."""
 LEAST = 16
-"""Rounds from which on a loop is worth it."""
+"""Minimum trip count of a loop."""
 
 
 def hoist_products(op: Operation) -> bool:
-    """Take products out of a loop, so many rounds at a time that they stay on the chip."""
+    """Hoist products out of a loop, for as many iterations at once as fit on the chip."""
     loop = counted_loop(op)
     if loop is None or loop.count < LEAST or not loop.states:
         return False
@@ -46,7 +46,7 @@ def hoist_products(op: Operation) -> bool:
 
 
 def strip_width(loop: CountedLoop, values: list[SSAValue]) -> int:
-    """How many rounds of a loop are one product: a divisor of the rounds, 1 where there is none."""
+    """Return how many iterations one product covers: a divisor of the trip count, or 1 for none."""
     rows = min(prod(shape(v)) // max(shape(v)[-1], 1) for v in values)
     size = sum(prod(shape(v)) * byte_size(element(v)) for v in values)
     most = min(COLUMNS // max(rows, 1), BYTES // max(size, 1), loop.count // 2)
@@ -54,7 +54,7 @@ def strip_width(loop: CountedLoop, values: list[SSAValue]) -> int:
 
 
 class Independent:
-    """Which values of a loop's body hang on no earlier round, and on the round at all."""
+    """Classifies the values of a loop body by their dependence on the iteration."""
 
     def __init__(self, loop: CountedLoop) -> None:
         self.loop = loop
@@ -62,7 +62,7 @@ class Independent:
         self._known: dict[SSAValue, str] = {}
 
     def of(self, value: SSAValue) -> str:
-        """ "same" in all rounds, of "each" one, or "" where it hangs on earlier ones."""
+        """Return "same" for an invariant, "each" for a value of the iteration alone, else ""."""
         if value not in self._known:
             self._known[value] = self._find(value)
         return self._known[value]
@@ -85,8 +85,11 @@ class Independent:
 
 
 def hoistable(loop: CountedLoop) -> Iterator[SSAValue]:
-    """What is computed of products that hang on no earlier round, as far as that goes on element
-    by element, and is read by what does hang on one."""
+    """Return the hoistable ops: products that do not depend on earlier iterations.
+
+    Elementwise users that do not depend on them either are included, up to the first user that
+    does.
+    """
     independent = Independent(loop)
     for op in loop.parts.body.ops:
         if op.name != "hlo.dot" or independent.of(op.results[0]) != "each":
@@ -105,7 +108,7 @@ def hoistable(loop: CountedLoop) -> Iterator[SSAValue]:
 
 
 def add_first(loop: CountedLoop) -> None:
-    """In sums of several terms add those first that hang on no earlier round."""
+    """Reorder sums so that terms that do not depend on earlier iterations are added first."""
     independent = Independent(loop)
     for op in reversed(list(loop.parts.body.ops)):
         if op.name != "hlo.add" or not op.results[0].uses or _inner_sum(op):
@@ -128,13 +131,13 @@ def add_first(loop: CountedLoop) -> None:
 
 
 def _inner_sum(op: Operation) -> bool:
-    """Whether a sum is a term of another one alone."""
+    """Return whether a sum is only used as a term of another sum."""
     use = op.results[0].get_user_of_unique_use()
     return use is not None and use.name == "hlo.add" and use.parent is op.parent
 
 
 def _terms(op: Operation) -> tuple[list[SSAValue], list[Operation]]:
-    """The terms of a sum of sums, and its additions, the last one first."""
+    """Return the terms of a nested sum, and its additions, the last one first."""
     terms: list[SSAValue] = []
     inside = [op]
     work = list(reversed(op.operands))
@@ -159,7 +162,7 @@ def _place(op: Operation) -> int:
 
 
 def _hoist(loop: CountedLoop) -> None:
-    """Compute in front of a loop what `hoistable` names, and let rounds read their part of it."""
+    """Compute the ops in `hoistable` before a loop, and let each iteration read its part."""
     parts, build = loop.parts, Emitter(loop.parts.op)
     rounds = Rounds(loop, build)
     values = [v for v in hoistable(loop) if rounds.known(v)]

@@ -1,4 +1,4 @@
-"""Loops that do nothing but recurrences: no loop, but stacks of what all rounds compute."""
+"""Replace loops of recurrences by stacks with the values of all iterations."""
 
 from dataclasses import dataclass
 from math import prod
@@ -16,14 +16,14 @@ from neuronir.passes.hlo.support.walk import erase_dead
 from neuronir.passes.hlo.while_carry import GTE, carried_index
 
 LARGEST = 1 << 30
-"""Bytes of a stack at most."""
+"""Limit of bytes of a stack."""
 LEAST = 8
-"""Rounds from which on a recurrence is worth an instruction of its own."""
+"""Minimum trip count for which a recurrence is worth an instruction."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """`h = a * h + b` in each round, `a` or `b` None where there is none; or `h = h op b`."""
+    """`h = a * h + b` in each iteration, `a` or `b` None if absent; or `h = h op b`."""
 
     kind: str
     a: SSAValue | None
@@ -31,12 +31,12 @@ class Step:
 
 
 def is_single(value: SSAValue) -> bool:
-    """Whether a value is an array of fp32, in which DVE computes recurrences."""
+    """Return whether a value is an fp32 array, in which DVE computes recurrences."""
     return isinstance(value.type, TensorType) and value.type.element_type == f32
 
 
 def dissolve(op: Operation) -> bool:
-    """Replace a loop whose states are all recurrences by what it computes; False for others."""
+    """Replace a loop whose states are all recurrences; return False for other loops."""
     loop = counted_loop(op)
     if loop is None or not loop.states or loop.count < LEAST:
         return False
@@ -59,7 +59,7 @@ def dissolve(op: Operation) -> bool:
 
 
 def _too_large(loop: CountedLoop) -> bool:
-    """Whether all rounds of what one computes are too many bytes."""
+    """Return whether the values of all iterations exceed the byte limit."""
     most = 0
     for op in loop.parts.body.ops:
         for r in op.results:
@@ -73,7 +73,7 @@ def _known(rounds: Rounds, found: Step) -> bool:
 
 
 def _row(loop: CountedLoop, index: int) -> SSAValue:
-    """What a round writes into an array."""
+    """What an iteration writes to an array."""
     update = loop.parts.next[index].owner
     assert isinstance(update, Operation)
     return update.operands[1]
@@ -83,7 +83,7 @@ _EXTREMES = {"hlo.maximum": "maximum", "hlo.minimum": "minimum"}
 
 
 def recurrence(loop: CountedLoop, index: int) -> Step | None:
-    """How a round makes a state of itself, in fp32; None where that is no recurrence."""
+    """Return how an iteration updates a state, in fp32; None if it is not a recurrence."""
     value, body = loop.parts.next[index], loop.parts.body
     if not is_single(value):
         return None
@@ -115,7 +115,7 @@ def recurrence(loop: CountedLoop, index: int) -> Step | None:
 
 
 def _solve(rounds: Rounds, index: int, found: Step) -> None:
-    """A state in all rounds: after each one, and as each finds it."""
+    """A state in all iterations: after each one, and before each one."""
     build, loop = rounds.build, rounds.loop
     begin, last = loop.parts.init[index], loop.parts.next[index]
     dims = (rounds.count, *shape(begin))
@@ -141,7 +141,7 @@ def _solve(rounds: Rounds, index: int, found: Step) -> None:
 
 
 def _replace(rounds: Rounds) -> None:
-    """Let those behind a loop read what its rounds have made, and drop the loop."""
+    """Replace the results of the loop by the values of its iterations, and erase it."""
     loop, build = rounds.loop, rounds.build
     parts = loop.parts
     for use in list(parts.op.results[0].uses):
@@ -167,7 +167,7 @@ def _replace(rounds: Rounds) -> None:
 
 
 def _last(rounds: Rounds, stack: SSAValue) -> SSAValue:
-    """What the last round has."""
+    """Return the value of the last iteration."""
     dims = shape(stack)
     place = 0 if rounds.backwards else dims[0] - 1
     row = rounds.build.slice(stack, [place, *[0] * (len(dims) - 1)], [place + 1, *dims[1:]])
@@ -175,7 +175,7 @@ def _last(rounds: Rounds, stack: SSAValue) -> SSAValue:
 
 
 def _unstacked(rounds: Rounds, index: int) -> SSAValue:
-    """The array that rounds write slice by slice."""
+    """Return the array that the iterations write slice by slice."""
     loop, build = rounds.loop, rounds.build
     part = loop.written[index]
     stack = rounds.stack(_row(loop, index))

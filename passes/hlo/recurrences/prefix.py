@@ -1,8 +1,8 @@
-"""Networks of slices, products and sums that compute a recurrence in a logarithm of steps.
+"""Recognise scan networks: slices, products and sums that compute a recurrence in log(n) steps.
 
-Of each value between the arrays and the result it is known which steps of the recurrence each of
-its rows combines; where row t of the result combines all steps up to t, the network is one. How it
-is made (odd and even rows, by doubling, of any length) does not matter.
+The analysis tracks which steps of the recurrence each row of every value combines. If row t of the
+result combines all steps up to t, the network is a recurrence. The construction (odd and even rows,
+doubling, any length) does not matter.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,17 +15,20 @@ from neuronir.passes.hlo.recurrences.composite import KIND, params_of
 from neuronir.passes.hlo.support.values import integer, ints, is_splat_of, shape
 
 Label = tuple[str, int, int, int] | None
-"""What a row is: ("", 0, 0, 0) zero; ("a", i, j, 0) the product of a[i] to a[j]; ("b", i, j, 0) the
-recurrence over i to j; ("ab", i, j, k) the latter times the product of a[j+1] to a[k]; None for
-anything else."""
+"""The label of a row:
+
+("", 0, 0, 0) is zero; ("a", i, j, 0) is the product of a[i] to a[j]; ("b", i, j, 0) is the
+recurrence over i to j; ("ab", i, j, k) is the latter times the product of a[j+1] to a[k]; None is
+anything else.
+"""
 
 ZERO = ("", 0, 0, 0)
 LEAST = 16
-"""Rows of a recurrence from which on it is worth an instruction of its own."""
+"""Minimum rows for which a recurrence is worth an instruction."""
 
 
 def find_prefixes(block: Block) -> int:
-    """Wrap the networks of a block as composites; how many."""
+    """Outline the networks of a block as composites and return their number."""
     count = 0
     for op in reversed(list(block.ops)):
         if op.parent is block and op.name == "hlo.add":
@@ -36,7 +39,7 @@ def find_prefixes(block: Block) -> int:
 
 
 def _interleaved(op: Operation) -> int | None:
-    """The dimension along which a sum puts rows between others; None for other sums."""
+    """Return the dimension along which a sum interleaves rows; None for other sums."""
     dims: set[int] = set()
     for v in op.operands:
         pad = v.owner
@@ -50,12 +53,12 @@ def _interleaved(op: Operation) -> int | None:
 
 
 def interleaves(op: Operation) -> bool:
-    """Whether an op may be the result of a network."""
+    """Return whether an op may be the result of a network."""
     return op.name == "hlo.add" and _interleaved(op) is not None
 
 
 def _found(op: Operation, along: int) -> bool:
-    """Whether a sum is the result of a network, which then is a composite."""
+    """Outline the network whose result is a sum, and return whether there was one."""
     root = op.results[0]
     if not _is_single(root):
         return False
@@ -79,7 +82,7 @@ def _is_single(value: SSAValue) -> bool:
 
 
 def _leaves(root: SSAValue, along: int) -> tuple[SSAValue, ...] | None:
-    """The arrays as long as the result of which the network takes slices."""
+    """Return the arrays, as long as the result, of which the network reads slices."""
     length = shape(root)[along]
     found: dict[SSAValue, None] = {}
     seen: set[SSAValue] = {root}
@@ -100,7 +103,7 @@ def _leaves(root: SSAValue, along: int) -> tuple[SSAValue, ...] | None:
 
 
 class _Labels:
-    """What the rows of values are, along a dimension of arrays `a` and `b`."""
+    """Labels the rows of values along a dimension of arrays `a` and `b`."""
 
     def __init__(self, a: SSAValue, b: SSAValue, along: int) -> None:
         self.along = along
@@ -111,7 +114,7 @@ class _Labels:
         }
 
     def of(self, root: SSAValue) -> list[Label] | None:
-        """The labels of a value; None where it is no part of a network."""
+        """Return the labels of a value; None if it does not belong to a network."""
         work = [root]
         while work:
             value = work[-1]
@@ -119,7 +122,7 @@ class _Labels:
                 work.pop()
                 continue
             op = value.owner
-            assert isinstance(op, Operation)  # or _leaves would have found it
+            assert isinstance(op, Operation)  # _leaves would have found it
             missing = [v for v in op.operands if shape(v) and v not in self.known]
             if missing:
                 work += missing
@@ -136,7 +139,7 @@ class _Labels:
         return _STEPS[op.name](self, op, known)
 
     def moves_along(self, op: Operation, names: Sequence[str], neutral: int) -> bool:
-        """Whether an op moves rows along the dimension only."""
+        """Return whether an op only moves rows along the dimension."""
         return all(
             n == neutral or d == self.along for name in names for d, n in enumerate(ints(op, name))
         )
@@ -182,7 +185,7 @@ def _by_rows(
 
 
 def _product(x: Label, y: Label) -> Label:
-    """Of earlier steps `x` and a product of those right behind them."""
+    """Label the product of earlier steps `x` and the product of the steps right after them."""
     if x is None or y is None or y[0] != "a" or x[2] + 1 != y[1]:
         return None
     if x[0] == "a":
@@ -191,7 +194,7 @@ def _product(x: Label, y: Label) -> Label:
 
 
 def _sum(x: Label, y: Label) -> Label:
-    """Of earlier steps, carried on to where `y` ends, and `y`; or of nothing and `y`."""
+    """Label the sum of earlier steps, carried on to the end of `y`, and `y`."""
     if x is None or y is None:
         return None
     if x == ZERO:

@@ -1,7 +1,7 @@
-"""What the ops of a loop compute in all rounds at once, where that hangs on no earlier round.
+"""Compute the values of a loop body for all iterations at once, if they are independent.
 
-A value of each round is a stack: one array with a first dimension of the rounds, in the order in
-which the rounds go through the arrays that they read (backwards where they do).
+The values of all iterations form a stack: one array whose first dimension is the iteration, in the
+order in which the iterations traverse the arrays that they read (backwards if they do).
 """
 
 from collections.abc import Callable, Sequence
@@ -24,19 +24,22 @@ SOURCES = ("hlo.constant", "hlo.iota")
 
 
 class Rounds:
-    """Builds with `build`, in front of a loop, what its ops compute in `count` rounds from
-    `first` on; `arrays` are the carried elements that stay the same, as they are seen there."""
+    """Builds, with `build`, the values of all iterations before a loop.
+
+    There are `count` iterations, starting at `first`. `arrays` are the loop-invariant carried
+    elements as seen before the loop.
+    """
 
     def __init__(self, loop: CountedLoop, build: Builder) -> None:
         self.loop, self.build = loop, build
         self.count = loop.count
-        self.same: dict[SSAValue, SSAValue] = {}  # what is the same in all rounds
+        self.same: dict[SSAValue, SSAValue] = {}  # loop-invariant values
         self.each: dict[SSAValue, SSAValue] = {}  # stacks
         self.failed: set[SSAValue] = set()
         self.backwards = self._backwards()
 
     def _backwards(self) -> bool:
-        """Whether the rounds go through their arrays from the end."""
+        """Whether the iterations traverse their arrays from the end."""
         parts = [
             part
             for op in self.loop.parts.body.ops
@@ -48,11 +51,13 @@ class Rounds:
 
     @staticmethod
     def takes(op: Operation) -> bool:
-        """Whether there is a rule for an op; what has no operands needs none."""
+        """Return whether there is a rule for an op; ops without operands need none."""
         return op.name in SOURCES or (len(op.results) == 1 and op.name in _RULES)
 
     def known(self, value: SSAValue) -> bool:
-        """Whether a value of the body can be had in all rounds at once; builds it."""
+        """Return whether a value of the body can be built for all iterations at once, and build
+        it.
+        """
         if value in self.same or value in self.each:
             return True
         if value in self.failed:
@@ -63,7 +68,7 @@ class Rounds:
         return True
 
     def stack(self, value: SSAValue) -> SSAValue:
-        """The stack of a known value."""
+        """Return the stack of a known value."""
         if value not in self.each:
             one = self.same[value]
             dims = shape(one)
@@ -111,7 +116,7 @@ class Rounds:
         return False
 
     def _numbers(self, number: Linear, value: SSAValue) -> SSAValue:
-        """The numbers of the rounds."""
+        """Return the iteration numbers."""
         build, kind = self.build, element(value)
         if self.backwards:
             number = Linear(-number.factor, number.first + number.factor * (self.count - 1))
@@ -123,7 +128,7 @@ class Rounds:
         return found
 
     def _sliced(self, op: Operation) -> SSAValue | None:
-        """The slices that an op takes of an array, of all rounds."""
+        """Return the slices of an array that an op reads, for all iterations."""
         part = self.loop.part(op)
         if part is None or part.at is None or not self.known(op.operands[0]):
             return None
@@ -132,7 +137,7 @@ class Rounds:
         return self.stacked(self.same[op.operands[0]], part, ints(op, "slice_sizes"))
 
     def stacked(self, array: SSAValue, part: Part, sizes: Sequence[int]) -> SSAValue:
-        """The slices of an array as a stack."""
+        """Return the slices of an array as a stack."""
         build, at, d = self.build, part.at, part.dim
         assert at is not None and d is not None
         low = min(at.ends(self.count))
@@ -147,7 +152,7 @@ class Rounds:
         return self._in_front(found, d, at)
 
     def _apart(self, whole: SSAValue, d: int, step: int, width: int, at: Linear) -> SSAValue:
-        """The same where there is something between the slices."""
+        """Return the slices as a stack if there are gaps between them."""
         build, dims = self.build, list(shape(whole))
         low, high = [0] * len(dims), [0] * len(dims)
         high[d] = self.count * step - dims[d]
@@ -165,7 +170,7 @@ class Rounds:
 
 
 def rule(*names: str) -> Callable[[Rule], Rule]:
-    """Registers the rule of ops; what they take is known, and some of it are stacks."""
+    """Register the rule of some ops; their operands are known, and at least one is a stack."""
 
     def register(function: Rule) -> Rule:
         for name in names:
@@ -177,7 +182,7 @@ def rule(*names: str) -> Callable[[Rule], Rule]:
 
 @rule("hlo.dynamic_slice")
 def _dynamic_slice(rounds: Rounds, op: Operation) -> SSAValue | None:
-    return None  # of data: not known before
+    return None  # data-dependent: not known before
 
 
 @rule(*ELEMENTWISE, "hlo.bitcast_convert")
@@ -259,7 +264,7 @@ def _reduce(rounds: Rounds, op: Operation) -> SSAValue | None:
 
 @rule("hlo.dot")
 def _dot(rounds: Rounds, op: Operation) -> SSAValue | None:
-    """Where one side is the same in all rounds, a product with more rows; else one of batches."""
+    """If one side is loop-invariant, build a dot with more rows, else a batched dot."""
     build, result = rounds.build, op.results[0]
     moves = [v in rounds.each for v in op.operands]
     names = ("lhs", "rhs")
@@ -275,7 +280,7 @@ def _dot(rounds: Rounds, op: Operation) -> SSAValue | None:
     if all(moves):
         batches = [[0, *dims] for dims in batches]
     dims = list(shape(result))
-    front = 0  # where the rounds are in the product
+    front = 0  # the position of the iteration dimension in the result
     if moves == [False, True]:
         front = len(shape(op.operands[0])) - len(along[0])
     out = [*dims[:front], rounds.count, *dims[front:]]

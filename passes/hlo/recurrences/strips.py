@@ -1,4 +1,4 @@
-"""A loop as a loop of loops: the inner one goes over some rounds, through parts of the arrays."""
+"""Strip-mine a loop: the inner loop covers some iterations, through parts of the arrays."""
 
 from dataclasses import dataclass, field
 
@@ -16,7 +16,7 @@ from neuronir.passes.hlo.while_carry import GTE
 
 @dataclass
 class _Inner:
-    """What the inner loop carries beside its number, and how a round's values are found there."""
+    """The carried values of the inner loop besides its counter, and how to read them."""
 
     init: list[SSAValue] = field(default_factory=list)
     at: dict[object, int] = field(default_factory=dict)
@@ -29,7 +29,7 @@ class _Inner:
 
 
 class Strips:
-    """Writes a loop as a loop over strips of `width` rounds."""
+    """Rewrites a loop as a loop over strips of `width` iterations."""
 
     def __init__(self, loop: CountedLoop, width: int) -> None:
         self.loop, self.width = loop, width
@@ -46,7 +46,7 @@ class Strips:
         return found
 
     def possible(self) -> bool:
-        """Whether all arrays are read and written in neighbouring slices of whole ones."""
+        """Return whether all arrays are accessed in adjacent slices and completely."""
         loop = self.loop
         for op, part in self.reads.items():
             index = self._index(op.operands[0])
@@ -66,7 +66,7 @@ class Strips:
         return None
 
     def write(self) -> Operation:
-        """Put the loops in place of the old one; the inner one."""
+        """Replace the old loop by the new ones and return the inner one."""
         loop, parts = self.loop, self.loop.parts
         build = Emitter(parts.op)
         names = [i for i in range(len(parts.init)) if i != loop.counter]
@@ -107,8 +107,10 @@ class Strips:
     def _inner(
         self, build: Emitter, values: dict[int, SSAValue], first: SSAValue
     ) -> tuple[Operation, dict[int, SSAValue], dict[int, SSAValue]]:
-        """The loop over a strip that begins with round `first`: its states behind it, and the
-        parts of the arrays that it has written."""
+        """Build the loop over a strip that starts at iteration `first`.
+
+        Returns the states after it, and the parts of the arrays that it has written.
+        """
         loop, inner = self.loop, _Inner()
         inner.carry("first", first)
         for i in loop.states:
@@ -140,7 +142,7 @@ class Strips:
     def _copies(
         self, inside: Emitter, number: SSAValue, inner: _Inner, carried: list[SSAValue]
     ) -> dict[SSAValue, SSAValue]:
-        """The ops of the body in the inner one."""
+        """Clone the ops of the body into the inner loop."""
         loop, copies = self.loop, {}
         for op in self.body.ops:
             if op.name in ("hlo.return", "hlo.tuple"):
@@ -209,7 +211,7 @@ class Strips:
         part: Part,
         first: SSAValue,
     ) -> SSAValue:
-        """What the rounds of a strip read of an array."""
+        """Return the part of an array that the iterations of a strip read."""
         index = self._index(op.operands[0])
         assert index is not None and part.dim is not None
         array = values[index]
@@ -225,7 +227,7 @@ class Strips:
     def _starts(
         self, build: Emitter, array: SSAValue, part: Part, first: SSAValue
     ) -> list[SSAValue]:
-        """Where a strip begins in an array."""
+        """Return the offset of a strip in an array."""
         assert part.at is not None and part.dim is not None
         at, zero = part.at, build.scalar(0, i32)
         low = at.first if at.factor > 0 else at.first + at.factor * (self.width - 1)
@@ -234,7 +236,7 @@ class Strips:
         return starts
 
     def _inside(self, inside: Emitter, part: Part, number: SSAValue) -> list[SSAValue]:
-        """Where a round's slice begins in its strip."""
+        """Return the offset of an iteration's slice in its strip."""
         assert part.at is not None and part.dim is not None
         at = part.at
         low = 0 if at.factor > 0 else -at.factor * (self.width - 1)
@@ -249,7 +251,7 @@ class Strips:
         return inside.op("dynamic_slice", [strip, *places], slice_sizes=ints(op, "slice_sizes"))
 
     def _new(self, build: Emitter, array: SSAValue, part: Part) -> SSAValue:
-        """A strip of an array to be written."""
+        """Return a strip of an array to write."""
         assert part.dim is not None
         sizes = list(shape(array))
         sizes[part.dim] = self._extent(part)

@@ -1,4 +1,4 @@
-"""Building while loops of a known number of rounds."""
+"""Build while loops with a known trip count."""
 
 from collections.abc import Sequence
 
@@ -14,8 +14,11 @@ from neuronir.passes.hlo.while_carry import COUNTER
 def begin_while(
     build: Builder, init: Sequence[SSAValue], count: int
 ) -> tuple[Operation, Emitter, list[SSAValue]]:
-    """A loop of `count` rounds, counted by the first of what it carries; the builder of its body,
-    and what a round finds. `end_while` ends it."""
+    """Start a loop of `count` iterations whose first carried element is the counter.
+
+    Returns the builder of its body, and the carried values in the body. `end_while` finishes the
+    loop.
+    """
     start = build.tuple(init)
     cond, body = Block(arg_types=[start.type]), Block(arg_types=[start.type])
     for block in (cond, body):
@@ -37,7 +40,7 @@ def begin_while(
 
 
 def end_while(loop: Operation, inside: Emitter, number: SSAValue, rest: Sequence[SSAValue]) -> None:
-    """Let a round hand on `rest`, and the next number."""
+    """Finish the body: carry `rest` and the next counter to the next iteration."""
     counted = inside.binary("add", number, inside.scalar(1, i32))
     last = loop.regions[1].block.last_op
     assert last is not None

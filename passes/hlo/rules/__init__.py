@@ -1,1 +1,1 @@
-"""Rewrite rules of hlo-canonicalize, a file per op family; each file exports RULES by op name."""
+"""Rewrite rules of hlo-canonicalize, one file per op family; each exports RULES by op name."""

@@ -1,4 +1,4 @@
-"""Rules for elementwise arithmetic: neutral elements, involutions, exact convert chains."""
+"""Simplify elementwise arithmetic: identity elements, involutions, exact convert chains."""
 
 import math
 from functools import cache
@@ -36,7 +36,7 @@ def _is_int(value: SSAValue) -> bool:
 
 
 def _float_info(type_: Attribute) -> tuple[int, int, int] | None:
-    """(mantissa bits, least exponent, greatest exponent) of a float type, None for other types."""
+    """Return (mantissa bits, least exponent, greatest exponent) of a float type, else None."""
     return _info(np_dtype(type_)) if is_float(type_) else None
 
 
@@ -51,7 +51,7 @@ _UNUSUAL = np.array([0.0, -0.0, -1.0, np.inf, -np.inf, np.nan])
 
 @cache
 def _unusual(dtype: np.dtype[np.generic]) -> frozenset[int]:
-    """Which of `_UNUSUAL` a real type has: some of 8 bits have no infinities, -0, or signs."""
+    """Return the `_UNUSUAL` values of a real type: some of 8 bits lack infinities, -0, or signs."""
     with np.errstate(all="ignore"):
         held = _UNUSUAL.astype(dtype).astype(np.float64)
     same = (held == _UNUSUAL) & (np.signbit(held) == np.signbit(_UNUSUAL))
@@ -59,7 +59,7 @@ def _unusual(dtype: np.dtype[np.generic]) -> frozenset[int]:
 
 
 def add(op: Operation, e: Emitter) -> SSAValue | None:
-    """x + 0 -> x (as XLA does, also for a zero of the other sign)."""
+    """x + 0 -> x (as in XLA, also for a zero of the other sign)."""
     lhs, rhs = op.operands
     if is_splat_of(rhs, 0):
         return lhs
@@ -109,7 +109,7 @@ def divide(op: Operation, e: Emitter) -> SSAValue | None:
     if number == 0 or not math.isfinite(number):
         return None
     mantissa, exponent = math.frexp(number)
-    # Both the divisor and its inverse have to be normal numbers of the type.
+    # Both the divisor and its inverse must be normal values of the type.
     if abs(mantissa) != 0.5 or not (info[1] < exponent - 1 < info[2] - 1):
         return None
     if not (info[1] < 1 - exponent < info[2] - 1):
@@ -140,7 +140,7 @@ def _extreme(op: Operation, low: bool) -> SSAValue | None:
 
 
 def neutral_element(opcode: str, type_: Attribute) -> float | int | None:
-    """The number n with op(x, n) = x for each x of the type, for a commutative opcode."""
+    """Return the identity element of a commutative opcode in the type."""
     dtype = np_dtype(type_)
     if dtype.kind == "c":
         return {"add": 0, "multiply": 1}.get(opcode)
@@ -180,7 +180,7 @@ def power(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def convert(op: Operation, e: Emitter) -> SSAValue | None:
-    """Same-type converts go; convert(convert(x)) -> convert(x) where the inner one is exact."""
+    """Remove same-type converts; convert(convert(x)) -> convert(x) if the inner one is exact."""
     operand = op.operands[0]
     target = element(op.results[0])
     if element(operand) == target:
@@ -192,7 +192,7 @@ def convert(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def is_exact(source: Attribute, target: Attribute) -> bool:
-    """Whether each value of the source type is a value of the target type."""
+    """Return whether each value of the source type is a value of the target type."""
     s, t = np_dtype(source), np_dtype(target)
     if s == t:
         return True
@@ -221,7 +221,7 @@ def is_exact(source: Attribute, target: Attribute) -> bool:
 
 
 def bitcast_convert(op: Operation, e: Emitter) -> SSAValue | None:
-    """A bitcast to the same type goes; two in a row become one."""
+    """Remove a bitcast to the same type; merge two in a row."""
     operand = op.operands[0]
     if operand.type == op.results[0].type:
         return operand
@@ -234,7 +234,7 @@ def bitcast_convert(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def bitwise(op: Operation, e: Emitter) -> SSAValue | None:
-    """and/or/xor/shift with their neutral or absorbing constant; x op x."""
+    """Simplify and, or, xor and shifts with an identity or absorbing constant, and x op x."""
     lhs, rhs = op.operands
     opcode = op.name.removeprefix("hlo.")
     if lhs is rhs:
@@ -253,12 +253,12 @@ def bitwise(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def shift(op: Operation, e: Emitter) -> SSAValue | None:
-    """A shift by zero goes."""
+    """Remove a shift by zero."""
     return op.operands[0] if is_splat_of(op.operands[1], 0) else None
 
 
 def constant(op: Operation, e: Emitter) -> SSAValue | None:
-    """A constant that is the same number everywhere becomes a scalar constant and a broadcast."""
+    """Rewrite a uniform constant as a scalar constant and a broadcast."""
     if size(op.results[0]) <= 1:
         return None
     one = filled_with(op.properties["value"])

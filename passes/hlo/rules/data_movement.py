@@ -1,4 +1,4 @@
-"""Rules for slice, pad, concatenate, reverse, iota and dynamic slices at known indices."""
+"""Simplify slice, pad, concatenate, reverse, iota, and dynamic slices at known indices."""
 
 from xdsl.ir import Operation, SSAValue
 
@@ -18,7 +18,7 @@ from neuronir.passes.hlo.support.walk import Rule
 
 
 def slice_(op: Operation, e: Emitter) -> SSAValue | None:
-    """Whole slices go; slice(slice), slice(broadcast), slice(concatenate) of one piece."""
+    """Remove full slices; merge slice(slice), slice(broadcast), slice(concatenate) of one piece."""
     operand = op.operands[0]
     starts, limits = ints(op, "start_indices"), ints(op, "limit_indices")
     strides = ints(op, "strides") or (1,) * len(starts)
@@ -65,7 +65,7 @@ def _slice_of_concatenate(op: Operation, inner: Operation, e: Emitter) -> SSAVal
 
 
 def pad(op: Operation, e: Emitter) -> SSAValue | None:
-    """No padding at all goes; pads that only cut become slices."""
+    """Remove empty padding; rewrite pads that only cut as slices."""
     operand = op.operands[0]
     low, high = ints(op, "edge_padding_low"), ints(op, "edge_padding_high")
     interior = ints(op, "interior_padding") or (0,) * len(low)
@@ -78,7 +78,7 @@ def pad(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def concatenate(op: Operation, e: Emitter) -> SSAValue | None:
-    """Empty and single pieces go, nested concatenations flatten, neighbouring slices join."""
+    """Remove empty and single pieces, flatten nested concatenations, join adjacent slices."""
     d = integer(op, "dimension")
     pieces = [v for v in op.operands if shape(v)[d] != 0]
     if not pieces:
@@ -126,7 +126,7 @@ def _join_slices(pieces: list[SSAValue], d: int, e: Emitter) -> list[SSAValue]:
 
 
 def reverse(op: Operation, e: Emitter) -> SSAValue | None:
-    """Reversing dimensions of size 1 is nothing; reverse(reverse) merges."""
+    """Remove reversals of dimensions of size 1; merge reverse(reverse)."""
     operand = op.operands[0]
     dims = [d for d in ints(op, "dimensions") if shape(operand)[d] > 1]
     inner = producer(operand, "reverse")
@@ -143,7 +143,7 @@ def reverse(op: Operation, e: Emitter) -> SSAValue | None:
 def _known_starts(
     indices: list[SSAValue], dims: tuple[int, ...], sizes: tuple[int, ...]
 ) -> list[int] | None:
-    """The clamped start of each dimension, if each is known or cannot matter."""
+    """Return the clamped start of each dimension, if each is known or irrelevant."""
     starts: list[int] = []
     for value, n, k in zip(indices, dims, sizes, strict=True):
         number = splat(value)
@@ -167,8 +167,11 @@ def dynamic_slice(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def dynamic_update_slice(op: Operation, e: Emitter) -> SSAValue | None:
-    """An update of everything is the update; of nothing, the operand; a chain of updates at known
-    places that fills the whole array along one dimension is their concatenation."""
+    """Simplify dynamic_update_slice.
+
+    An update of the whole operand is the update, and an empty update is the operand. A chain of
+    updates at known positions that fills the array along one dimension is their concatenation.
+    """
     operand, update, *_ = op.operands
     if shape(operand) == shape(update):
         return update
@@ -176,7 +179,7 @@ def dynamic_update_slice(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def _known_update(op: Operation) -> tuple[int, int] | None:
-    """(dimension, start) of an update at a known place that is partial in one dimension only."""
+    """Return (dimension, start) of an update at a known position, partial in one dimension only."""
     operand, update, *indices = op.operands
     starts = _known_starts(indices, shape(operand), shape(update))
     axes = [d for d, n in enumerate(shape(operand)) if shape(update)[d] != n]
@@ -186,7 +189,7 @@ def _known_update(op: Operation) -> tuple[int, int] | None:
 def _filled(op: Operation, e: Emitter) -> SSAValue | None:
     use = op.results[0].get_unique_use()
     if use is not None and use.operation.name == op.name and use.index == 0:
-        return None  # the end of the chain sees it all
+        return None  # the last op of the chain handles it
     first = _known_update(op)
     pieces: dict[int, SSAValue] = {}
     missing = 0 if first is None else shape(op.results[0])[first[0]]
@@ -212,7 +215,7 @@ def _filled(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def iota(op: Operation, e: Emitter) -> SSAValue | None:
-    """An iota of several dimensions is a 1-D iota, broadcast; along a 1 it is 0."""
+    """Rewrite an iota with several dimensions as a 1-D iota and a broadcast; size 1 gives 0."""
     dims, d = shape(op.results[0]), integer(op, "iota_dimension")
     if dims[d] == 1:
         return e.fill(0, op.results[0].type)
@@ -223,7 +226,7 @@ def iota(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def zero_size(op: Operation, e: Emitter) -> SSAValue | None:
-    """A slice or pad to nothing is an empty constant."""
+    """Rewrite an empty slice or pad as an empty constant."""
     if size(op.results[0]) != 0 or not op.operands:
         return None
     return e.fill(0, tensor(shape(op.results[0]), element(op.results[0])))

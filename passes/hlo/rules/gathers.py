@@ -1,4 +1,4 @@
-"""Rules for gathers: of rows in order, and with indices that repeat."""
+"""Simplify gathers of consecutive rows, and with repeated indices."""
 
 import numpy as np
 from xdsl.ir import Operation, SSAValue
@@ -22,7 +22,9 @@ from neuronir.passes.hlo.support.walk import Rule
 
 
 def gather(op: Operation, e: Emitter) -> SSAValue | None:
-    """Rows at known, evenly spaced indices: slice, or slice and broadcast for one row repeated."""
+    """Rewrite rows at known, evenly spaced indices as a slice, with a broadcast for repeated
+    rows.
+    """
     operand, indices = op.operands
     table = _known_indices(indices)
     mapped = ints(op, "start_index_map")
@@ -54,7 +56,7 @@ def gather(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def _progression(values: Array) -> tuple[int, int, int] | None:
-    """(start, step, count) of an arithmetic progression with a step of at least 0."""
+    """Return (start, step, count) of an arithmetic progression with a step of at least 0."""
     if values.size == 1:
         return int(values[0]), 0, 1
     steps = np.diff(values)
@@ -65,7 +67,7 @@ def _progression(values: Array) -> tuple[int, int, int] | None:
 
 
 def _known_indices(value: SSAValue) -> Array | None:
-    """The array of a constant, of a number everywhere, or of an iota in another shape or type."""
+    """Return the array of a constant, a uniform value, or a reshaped or converted iota."""
     number = splat(value)
     if number is not None:
         return np.broadcast_to(number, shape(value))
@@ -82,7 +84,7 @@ def _known_indices(value: SSAValue) -> Array | None:
 
 
 def gather_of_broadcast(op: Operation, e: Emitter) -> SSAValue | None:
-    """gather(broadcast of indices) -> broadcast(gather): no row is looked up twice."""
+    """gather(broadcast of indices) -> broadcast(gather): no row is read twice."""
     operand, indices = op.operands
     repeated = producer(indices, "broadcast")
     if repeated is None or ints(op, "operand_batching_dims"):

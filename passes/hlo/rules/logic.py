@@ -1,4 +1,4 @@
-"""Rules for compare, select, clamp and not."""
+"""Simplify compare, select, clamp and not."""
 
 import numpy as np
 from xdsl.dialects.builtin import f32
@@ -43,7 +43,7 @@ def not_(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def compare(op: Operation, e: Emitter) -> SSAValue | None:
-    """compare(x, x) of integers is known; a constant on the left moves to the right."""
+    """Fold compare(x, x) of integers; move a constant from the left to the right."""
     lhs, rhs = op.operands
     direction = string(op, "direction")
     integral = _countable(lhs)
@@ -69,7 +69,7 @@ def compare(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def select(op: Operation, e: Emitter) -> SSAValue | None:
-    """Constant or negated predicates, equal branches, select between true and false."""
+    """Fold constant or negated predicates, equal branches, and selects between true and false."""
     pred, on_true, on_false = op.operands
     if on_true is on_false:
         return on_true
@@ -79,7 +79,7 @@ def select(op: Operation, e: Emitter) -> SSAValue | None:
     inverted = producer(pred, "not")
     if inverted is not None:
         return e.select(inverted.operands[0], on_false, on_true)
-    # A scalar predicate may stand for all elements.
+    # A scalar predicate may apply to all elements.
     if element(op.results[0]) == element(pred) and shape(pred) == shape(op.results[0]):
         if is_splat_of(on_true, 1) and is_splat_of(on_false, 0):
             return pred
@@ -95,8 +95,10 @@ def select(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def select_of_rows(op: Operation, e: Emitter) -> SSAValue | None:
-    """select(broadcast(p), x, NaN) -> x + broadcast(select(p, -0.0, NaN)): x + -0.0 is x, and the
-    numbers are selected where they are few (rows that were looked up out of range become NaN)."""
+    """select(broadcast(p), x, NaN) -> x + broadcast(select(p, -0.0, NaN)), because x + -0.0 is x.
+
+    The select then has few elements (rows that were looked up out of range become NaN).
+    """
     pred, on_true, on_false = op.operands
     spread = producer(pred, "broadcast")
     if spread is None or element(op.results[0]) != f32:

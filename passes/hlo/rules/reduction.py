@@ -1,4 +1,4 @@
-"""Rules for reduce, reduce_window, dot and map."""
+"""Simplify reduce, reduce_window, dot and map."""
 
 from math import prod
 
@@ -22,7 +22,9 @@ from neuronir.passes.hlo.support.walk import Rule
 
 
 def reduce(op: Operation, e: Emitter) -> SSAValue | None:
-    """A reduction over dimensions of size 1 (or over none) is a reshape combined with the start."""
+    """Rewrite a reduction over dimensions of size 1 (or none) as a reshape combined with the
+    start.
+    """
     if len(op.operands) != 2:
         return None
     operand, init = op.operands
@@ -44,7 +46,7 @@ def reduce(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def _reduce_of_reshape(op: Operation, inner: Operation, e: Emitter) -> SSAValue | None:
-    """Reduce before a reshape that moves ones only: the ones play no part in the reduction."""
+    """Move a reduction before a reshape that only moves dimensions of size 1."""
     narrow, wide = inner.operands[0], shape(op.operands[0])
     keep = [d for d, n in enumerate(wide) if n != 1]
     ones = [d for d, n in enumerate(shape(narrow)) if n != 1]
@@ -65,7 +67,7 @@ def _reduce_of_reshape(op: Operation, inner: Operation, e: Emitter) -> SSAValue 
 
 
 def reduce_window(op: Operation, e: Emitter) -> SSAValue | None:
-    """A window of one element without padding or strides is the operand."""
+    """Replace a window of one element without padding or strides by the operand."""
     if len(op.operands) != 2 or shape(op.operands[0]) != shape(op.results[0]):
         return None
     if any(n != 1 for n in ints(op, "window_dimensions")):
@@ -81,7 +83,7 @@ def reduce_window(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def dot(op: Operation, e: Emitter) -> SSAValue | None:
-    """Without a contraction, and one side the same number everywhere, a product by that number."""
+    """Rewrite a dot without contraction and with a uniform side as a multiplication."""
     if ints(op, "lhs_contracting_dims") or element(op.operands[0]) != element(op.operands[1]):
         return None
     result = op.results[0]
@@ -107,7 +109,7 @@ def dot(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def map_(op: Operation, e: Emitter) -> SSAValue | None:
-    """hlo.map is its region applied to whole arrays."""
+    """Replace hlo.map by its region applied to whole arrays."""
     block = op.regions[0].blocks.first
     if block is None:
         return None
@@ -129,7 +131,7 @@ def map_(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def empty(op: Operation, e: Emitter) -> SSAValue | None:
-    """A reduction of nothing is its start value."""
+    """Replace a reduction of no elements by its start value."""
     if len(op.operands) != 2 or size(op.operands[0]) != 0:
         return None
     return e.broadcast(op.operands[1], shape(op.results[0]), ())

@@ -1,4 +1,4 @@
-"""Rules for reshape, broadcast and transpose: chains merge, reshapes of ones sink."""
+"""Simplify reshape, broadcast and transpose: merge chains, sink reshapes of size-1 dimensions."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,9 @@ from neuronir.passes.hlo.support.walk import Rule
 
 
 def reshape(op: Operation, e: Emitter) -> SSAValue | None:
-    """Identity goes; reshape(reshape); reshape(broadcast) becomes broadcast(reshape) if it can."""
+    """Remove identities; merge reshape(reshape); reshape(broadcast) -> broadcast(reshape) if
+    possible.
+    """
     operand, target = op.operands[0], shape(op.results[0])
     if shape(operand) == target:
         return operand
@@ -52,7 +54,9 @@ def _reshape_of_broadcast(op: Operation, target: tuple[int, ...], e: Emitter) ->
 
 
 def broadcast(op: Operation, e: Emitter) -> SSAValue | None:
-    """Identity goes; broadcast(broadcast); broadcast(reshape that moves ones only)."""
+    """Remove identities; merge broadcast(broadcast) and broadcast of reshapes of size-1
+    dimensions.
+    """
     operand, target, dimensions = op.operands[0], shape(op.results[0]), ints(op, "dimensions")
     given = shape(operand)
     if given == target and dimensions == tuple(range(len(target))):
@@ -81,7 +85,7 @@ def broadcast(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def transpose(op: Operation, e: Emitter) -> SSAValue | None:
-    """Identity, moves of ones; transpose(transpose); transpose(broadcast)."""
+    """Remove identities and moves of size-1 dimensions; merge with transpose and broadcast."""
     operand, permutation = op.operands[0], ints(op, "permutation")
     if list(permutation) == sorted(permutation):
         return operand
@@ -119,8 +123,11 @@ _VIEWS = ("hlo.reshape", "hlo.broadcast")
 
 
 def sink(op: Operation, e: Emitter) -> SSAValue | None:
-    """f(reshape(a), reshape(b), c) -> reshape(f(a, b, c)) for reshapes that move ones only, and
-    f(broadcast(a), c) -> broadcast(f(a, c)); c is a number everywhere."""
+    """Sink reshapes and broadcasts below elementwise ops.
+
+    f(reshape(a), reshape(b), c) -> reshape(f(a, b, c)) for reshapes that only move size-1
+    dimensions, and f(broadcast(a), c) -> broadcast(f(a, c)), where c is uniform.
+    """
     for first in op.operands:
         if splat(first) is None:
             break
@@ -154,12 +161,12 @@ def sink(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def _all_splats(op: Operation, e: Emitter) -> SSAValue | None:
-    """f(c, d) of numbers that fill whole arrays is the broadcast of a scalar f(c, d)."""
+    """f(c, d) of uniform operands -> broadcast of a scalar f(c, d)."""
     result = op.results[0]
     if shape(result) == ():
         return None
     if op.name == "hlo.bitcast_convert" and shape(result) != shape(op.operands[0]):
-        return None  # each element becomes several, or several become one
+        return None  # an element becomes several, or several become one
     operands = [_splat_at(v, (), e) for v in op.operands]
     return e.broadcast(e.like(op, operands, tensor((), element(result))), shape(result), ())
 
@@ -174,7 +181,7 @@ def _splat_at(value: SSAValue, dims: Sequence[int], e: Emitter) -> SSAValue:
     number = splat(value)
     if number is None:
         raise ValueError("the value is not a splat")
-    if shape(value) == ():  # a scalar (so also a predicate or bound that stands for all elements)
+    if shape(value) == ():  # a scalar (or a predicate or bound that applies to all elements)
         return value
     scalar = value
     while True:

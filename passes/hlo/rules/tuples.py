@@ -1,4 +1,4 @@
-"""Rules for tuples and for ops that only pass a value on."""
+"""Simplify tuples and ops that only return their operand."""
 
 from xdsl.ir import Operation, SSAValue
 
@@ -8,13 +8,13 @@ from neuronir.passes.hlo.support.walk import Rule
 
 
 def get_tuple_element(op: Operation, e: Emitter) -> SSAValue | None:
-    """An element of a tuple that is at hand; of an optimization barrier it stays."""
+    """Return the element of a known tuple; an optimization barrier stays."""
     made = producer(op.operands[0], "tuple")
     return None if made is None else made.operands[integer(op, "index")]
 
 
 def tuple_(op: Operation, e: Emitter) -> SSAValue | None:
-    """A tuple of all the elements of one tuple, in order, is that tuple."""
+    """Replace a tuple of all the elements of one tuple, in order, by that tuple."""
     source: SSAValue | None = None
     for i, value in enumerate(op.operands):
         part = producer(value, "get_tuple_element")
@@ -27,7 +27,7 @@ def tuple_(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def forward(op: Operation, e: Emitter) -> SSAValue | None:
-    """copy and bitcast between equal types only pass their operand on."""
+    """Remove copy and bitcast between equal types."""
     operand = op.operands[0]
     return operand if operand.type == op.results[0].type else None
 

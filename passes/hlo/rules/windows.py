@@ -1,4 +1,4 @@
-"""Rules for convolution and reduce_window: padding in front of them becomes their own."""
+"""Fold padding into the window of convolution and reduce_window."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ from neuronir.passes.hlo.support.walk import Rule
 
 
 def convolution(op: Operation, e: Emitter) -> SSAValue | None:
-    """convolution(pad(x, 0)), padded along spatial dimensions only."""
+    """Fold convolution(pad(x, 0)), padded along spatial dimensions only."""
     inner = _padding(op.operands[0])
     if inner is None or not is_splat_of(inner.operands[1], 0.0):
         return None
@@ -27,7 +27,7 @@ def convolution(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def reduce_window(op: Operation, e: Emitter) -> SSAValue | None:
-    """reduce_window(pad(x, n)), n the neutral element."""
+    """Fold reduce_window(pad(x, n)), where n is the identity element."""
     if len(op.operands) != 2:
         return None
     inner, opcode = _padding(op.operands[0]), reducer_opcode(op)
@@ -41,7 +41,7 @@ def reduce_window(op: Operation, e: Emitter) -> SSAValue | None:
 
 
 def _padding(value: SSAValue) -> Operation | None:
-    """The pad that made a value, where it adds elements at the edges and nowhere else."""
+    """Match a pad that adds elements only at the edges."""
     inner = producer(value, "pad")
     if inner is None or any(ints(inner, "interior_padding")):
         return None
@@ -52,7 +52,7 @@ def _padding(value: SSAValue) -> Operation | None:
 def _with_padding(
     op: Operation, inner: Operation, more: Sequence[tuple[int, int]], e: Emitter
 ) -> SSAValue | None:
-    """`op` on what `inner` pads, with `more` padding than it has (low, high by dimension)."""
+    """Rebuild `op` on the operand of `inner` with `more` padding (low, high by dimension)."""
     pads = ints(op, "padding")
     if any(n < 0 for n in pads):
         return None

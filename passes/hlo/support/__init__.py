@@ -1,1 +1,1 @@
-"""What the hlo passes share: reading values, building ops, walking blocks."""
+"""Utilities of the hlo passes: reading values, building ops, walking blocks."""

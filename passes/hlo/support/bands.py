@@ -1,4 +1,4 @@
-"""Sums over large fp32 weights in float64, band by band: what a cache holds when it is widened."""
+"""Sum large fp32 weights in float64, in bands that fit in a cache when widened."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,9 @@ _BAND = 1 << 17  # elements
 def weighted_sum(
     vector: NDArray[np.float64], rows: NDArray[np.float32], seen: Magnitudes
 ) -> NDArray[np.float64]:
-    """vector [k] @ rows [k, n] in float64, in whichever order the rows lie; `seen` sees them."""
+    """Compute vector [k] @ rows [k, n] in float64, in the storage order of rows; `seen` sees
+    them.
+    """
     if rows.flags.c_contiguous:
         total = np.zeros(rows.shape[1])
         for band, wide in _widened(rows, seen):
@@ -26,7 +28,7 @@ def weighted_sum(
 
 
 def row_sums(rows: NDArray[np.float32], seen: Magnitudes) -> NDArray[np.float64]:
-    """The sum of each row of `rows` [n, k], in row-major order, in float64; `seen` sees them."""
+    """Sum each row of `rows` [n, k] (row-major) in float64; `seen` sees them."""
     sums, ones = np.empty(len(rows)), np.ones(rows.shape[1])
     for band, wide in _widened(rows, seen):
         sums[band] = wide @ ones
@@ -36,12 +38,12 @@ def row_sums(rows: NDArray[np.float32], seen: Magnitudes) -> NDArray[np.float64]
 def _widened(
     rows: NDArray[np.float32], seen: Magnitudes
 ) -> Iterator[tuple[slice, NDArray[np.float64]]]:
-    """Bands of rows in row-major order in float64, each in the place of the one before."""
+    """Yield bands of rows (row-major) in float64, each overwriting the previous one."""
     height = max(1, _BAND // max(1, rows.shape[1]))
     room = np.empty((min(height, len(rows)), rows.shape[1]))
     for start in range(0, len(rows), height):
         band = rows[start : start + height]
-        seen.see(band)  # which brings it into the cache
+        seen.see(band)  # brings it into the cache
         wide = room[: len(band)]
         np.copyto(wide, band)
         yield slice(start, start + height), wide

@@ -1,4 +1,4 @@
-"""Building hlo ops: `Builder`, and `Emitter`, which builds in front of an op that is replaced."""
+"""Build hlo ops: `Builder`, and `Emitter`, which builds before an op that is replaced."""
 
 import abc
 from collections.abc import Mapping, Sequence
@@ -23,15 +23,15 @@ from neuronir.passes.hlo.support.values import element, shape, shape_of, tensor
 OP_CLASSES: dict[str, type[Operation]] = {op.name: op for op in HLO.operations}
 
 PropertyValue = Attribute | bool | int | str | Sequence[int]
-"""What `Builder.op` takes as a property: an attribute, or the value of one."""
+"""A property argument of `Builder.op`: an attribute, or its value."""
 
 
 class Builder(abc.ABC):
-    """Creates hlo ops; a subclass says where they go and what location they get."""
+    """Creates hlo ops; subclasses define the insertion point and the location."""
 
     @abc.abstractmethod
     def insert(self, op: Operation) -> Operation:
-        """Put an op that was made elsewhere where this builder builds."""
+        """Insert an existing op at the insertion point."""
 
     def op(
         self,
@@ -40,10 +40,10 @@ class Builder(abc.ABC):
         regions: Sequence[Region] = (),
         **properties: PropertyValue,
     ) -> SSAValue:
-        """A single-result op whose operands and properties determine its type.
+        """Create a single-result op whose operands and properties determine its type.
 
-        Properties that are left out have their defaults. VerifyException says which shape rule
-        does not hold; KeyError if the type is not determined (use `emit`).
+        Omitted properties have their defaults. Raises VerifyException with the violated shape rule,
+        and KeyError if the type is not determined (use `emit`).
         """
         name = f"hlo.{opcode}"
         given = _defaults(name) | {k: property_attr(v) for k, v in properties.items()}
@@ -58,7 +58,7 @@ class Builder(abc.ABC):
         properties: Mapping[str, Attribute] | None = None,
         regions: Sequence[Region] = (),
     ) -> SSAValue:
-        """Any single-result hlo op."""
+        """Create any single-result hlo op."""
         op = OP_CLASSES[f"hlo.{opcode}"].create(
             operands=operands,
             result_types=[result],
@@ -68,65 +68,65 @@ class Builder(abc.ABC):
         return self.insert(op).results[0]
 
     def like(self, op: Operation, operands: Sequence[SSAValue], result: Attribute) -> SSAValue:
-        """The same kind of op with the same properties on other operands (ops without regions)."""
+        """Create the same kind of op with the same properties on other operands (no regions)."""
         return self.emit(op.name.removeprefix("hlo."), operands, result, op.properties)
 
     # --- constants ------------------------------------------------------------------------------
 
     def constant(self, array: Array | LazyArray, *, owned: bool = False) -> SSAValue:
-        """A constant op; an `owned` array is given up by the caller."""
+        """Create a constant; an `owned` array is given up by the caller."""
         return self.insert(constant_op(array, owned=owned)).results[0]
 
     def scalar(self, number: complex | Array, element_type: Attribute) -> SSAValue:
-        """A rank-0 constant of the element type."""
+        """Create a rank-0 constant of the element type."""
         return self.constant(np.asarray(number).astype(np_dtype(element_type)).reshape(()))
 
     def fill(self, number: complex | Array, type_: Attribute) -> SSAValue:
-        """A tensor of this type filled with a number: a scalar constant and a broadcast."""
+        """Create a uniform tensor of this type: a scalar constant and a broadcast."""
         if not isinstance(type_, TensorType):
             raise TypeError("fill needs a tensor type")
         value = self.scalar(number, type_.element_type)
         return value if not shape_of(type_) else self.broadcast(value, shape_of(type_), ())
 
     def fill_like(self, number: complex | Array, value: SSAValue) -> SSAValue:
-        """A tensor like `value` filled with a number."""
+        """Create a uniform tensor of the type of `value`."""
         return self.fill(number, value.type)
 
     # --- elementwise ----------------------------------------------------------------------------
 
     def unary(self, opcode: str, operand: SSAValue) -> SSAValue:
-        """A unary op with the operand's type."""
+        """Create a unary op with the operand's type."""
         return self.emit(opcode, [operand], operand.type)
 
     def binary(self, opcode: str, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
-        """A binary op with the operands' type."""
+        """Create a binary op with the operands' type."""
         return self.emit(opcode, [lhs, rhs], lhs.type)
 
     def binary_number(self, opcode: str, lhs: SSAValue, number: complex) -> SSAValue:
-        """A binary op whose right operand is a number everywhere."""
+        """Create a binary op with a uniform right operand."""
         return self.binary(opcode, lhs, self.fill_like(number, lhs))
 
     def compare(self, lhs: SSAValue, rhs: SSAValue, direction: str) -> SSAValue:
-        """A comparison (EQ NE LT LE GT GE)."""
+        """Compare (EQ NE LT LE GT GE)."""
         properties = {"direction": string_attr(direction)}
         return self.emit("compare", [lhs, rhs], tensor(shape(lhs), i1), properties)
 
     def compare_number(self, lhs: SSAValue, number: complex, direction: str) -> SSAValue:
-        """A comparison with a number."""
+        """Compare with a uniform value."""
         return self.compare(lhs, self.fill_like(number, lhs), direction)
 
     def select(self, pred: SSAValue, on_true: SSAValue, on_false: SSAValue) -> SSAValue:
-        """Elementwise selection."""
+        """Select elementwise."""
         return self.emit("select", [pred, on_true, on_false], on_true.type)
 
     def convert(self, operand: SSAValue, element_type: Attribute) -> SSAValue:
-        """A conversion, or the operand where it has the type already."""
+        """Convert, or return the operand if it already has the type."""
         if element(operand) == element_type:
             return operand
         return self.emit("convert", [operand], tensor(shape(operand), element_type))
 
     def bitcast(self, operand: SSAValue, element_type: Attribute) -> SSAValue:
-        """bitcast_convert to an element type of the same width."""
+        """Bitcast to an element type of the same width."""
         if element(operand) == element_type:
             return operand
         return self.emit("bitcast_convert", [operand], tensor(shape(operand), element_type))
@@ -134,7 +134,7 @@ class Builder(abc.ABC):
     # --- shapes ---------------------------------------------------------------------------------
 
     def reshape(self, operand: SSAValue, dims: Sequence[int]) -> SSAValue:
-        """A reshape, or the operand where it has the shape already."""
+        """Reshape, or return the operand if it already has the shape."""
         if shape(operand) == tuple(dims):
             return operand
         return self.emit("reshape", [operand], tensor(tuple(dims), element(operand)))
@@ -142,14 +142,14 @@ class Builder(abc.ABC):
     def broadcast(
         self, operand: SSAValue, dims: Sequence[int], dimensions: Sequence[int]
     ) -> SSAValue:
-        """Operand dimension i becomes result dimension `dimensions[i]` of the shape `dims`."""
+        """Broadcast to the shape `dims`; operand dimension i maps to `dimensions[i]`."""
         if shape(operand) == tuple(dims) and tuple(dimensions) == tuple(range(len(dims))):
             return operand
         properties = {"dimensions": i64_array(dimensions)}
         return self.emit("broadcast", [operand], tensor(tuple(dims), element(operand)), properties)
 
     def transpose(self, operand: SSAValue, permutation: Sequence[int]) -> SSAValue:
-        """Result dimension i is operand dimension `permutation[i]`."""
+        """Transpose: result dimension i is operand dimension `permutation[i]`."""
         if tuple(permutation) == tuple(range(len(permutation))):
             return operand
         dims = tuple(shape(operand)[p] for p in permutation)
@@ -163,7 +163,7 @@ class Builder(abc.ABC):
         limits: Sequence[int],
         strides: Sequence[int] | None = None,
     ) -> SSAValue:
-        """A strided slice, or the operand where it takes everything."""
+        """Slice with strides, or return the operand if the slice is full."""
         strides = [1] * len(starts) if strides is None else strides
         dims = tuple(
             max(0, -(-(hi - lo) // step))
@@ -186,7 +186,7 @@ class Builder(abc.ABC):
         high: Sequence[int],
         interior: Sequence[int] | None = None,
     ) -> SSAValue:
-        """A pad; negative edges cut."""
+        """Pad; negative amounts cut."""
         interior = [0] * len(low) if interior is None else interior
         dims = tuple(
             lo + hi + n + max(0, n - 1) * gap
@@ -202,7 +202,7 @@ class Builder(abc.ABC):
         return self.emit("pad", [operand, value], tensor(dims, element(operand)), properties)
 
     def concatenate(self, operands: Sequence[SSAValue], dimension: int) -> SSAValue:
-        """A concatenation; of a single operand it is the operand."""
+        """Concatenate; a single operand is returned."""
         if len(operands) == 1:
             return operands[0]
         dims = list(shape(operands[0]))
@@ -213,11 +213,11 @@ class Builder(abc.ABC):
         )
 
     def reverse(self, operand: SSAValue, dimensions: Sequence[int]) -> SSAValue:
-        """The elements in opposite order along dimensions, or the operand if there are none."""
+        """Reverse dimensions, or return the operand if there are none."""
         return self.op("reverse", [operand], dimensions=dimensions) if dimensions else operand
 
     def iota(self, dims: Sequence[int], dimension: int, element_type: Attribute) -> SSAValue:
-        """Counts along one dimension."""
+        """Count along one dimension."""
         properties = {"iota_dimension": i64_attr(dimension)}
         return self.emit("iota", [], tensor(tuple(dims), element_type), properties)
 
@@ -226,7 +226,7 @@ class Builder(abc.ABC):
     def reduce(
         self, operand: SSAValue, init: complex | Array, dims: Sequence[int], opcode: str
     ) -> SSAValue:
-        """Reduce dimensions by a binary opcode, starting from a number."""
+        """Reduce dimensions with a binary opcode, starting from a constant."""
         if not dims:
             return operand
         initial = self.scalar(init, element(operand))
@@ -240,13 +240,13 @@ class Builder(abc.ABC):
         )
 
     def tuple(self, operands: Sequence[SSAValue]) -> SSAValue:
-        """A tuple of values."""
+        """Create a tuple of values."""
         return self.emit(
             "tuple", operands, TupleType(ArrayAttr([cast(TypeAttribute, v.type) for v in operands]))
         )
 
     def tuple_element(self, operand: SSAValue, index: int) -> SSAValue:
-        """An element of a tuple value; of a hlo.tuple op it is the operand itself."""
+        """Return an element of a tuple value; for a hlo.tuple op, the operand itself."""
         owner = operand.owner
         if isinstance(owner, Operation) and owner.name == "hlo.tuple":
             return owner.operands[index]
@@ -268,7 +268,7 @@ class Emitter(Builder):
         self.created: list[Operation] = []
 
     def insert(self, op: Operation) -> Operation:
-        """Put an op that was made elsewhere in front of the anchor, with the anchor's location."""
+        """Insert an existing op before the anchor, with the anchor's location."""
         inherit(op, self.source)
         block = self.anchor.parent
         if block is None:
@@ -279,7 +279,7 @@ class Emitter(Builder):
 
 
 def property_attr(value: PropertyValue) -> Attribute:
-    """The attribute of a property: i64, bool, string or index list."""
+    """Return the attribute of a property: i64, bool, string or index list."""
     if isinstance(value, Attribute):
         return value
     if isinstance(value, bool):
@@ -298,7 +298,7 @@ def _defaults(name: str) -> dict[str, Attribute]:
 
 
 def binary_region(opcode: str, element_type: Attribute) -> Region:
-    """The region of a reduction by one binary opcode."""
+    """Build the region of a reduction with one binary opcode."""
     scalar = tensor((), element_type)
     block = Block(arg_types=[scalar, scalar])
     op = OP_CLASSES[f"hlo.{opcode}"].create(operands=block.args, result_types=[scalar])
@@ -308,7 +308,9 @@ def binary_region(opcode: str, element_type: Attribute) -> Region:
 
 
 def reducer_opcode(op: Operation, region: int = 0) -> str | None:
-    """The binary opcode (`add`, `maximum` ...) that a region applies to its two arguments."""
+    """Return the binary opcode (`add`, `maximum`, ...) that a region applies to its two
+    arguments.
+    """
     block = op.regions[region].blocks.first
     if block is None or len(block.args) != 2:
         return None

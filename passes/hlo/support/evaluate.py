@@ -1,4 +1,4 @@
-"""Evaluating the parts of a program that depend on constants only, by the reference semantics."""
+"""Evaluate values that depend on constants only, with the reference semantics."""
 
 from collections.abc import Sequence
 from typing import cast
@@ -29,7 +29,7 @@ _NEVER = frozenset(
 
 
 def can_evaluate(op: Operation) -> bool:
-    """Whether the op is a pure function from arrays to one array."""
+    """Return whether the op is a pure function from arrays to one array."""
     return (
         op.name.startswith("hlo.")
         and op.name not in _NEVER
@@ -40,7 +40,7 @@ def can_evaluate(op: Operation) -> bool:
 
 
 def evaluate_op(op: Operation, operands: list[Array]) -> Array:
-    """The value of an op that `can_evaluate` accepts."""
+    """Return the value of an op that `can_evaluate` accepts."""
     if op.name == "hlo.constant":
         return constant_array(op)
     result = evaluate(op, operands)[0]
@@ -50,8 +50,10 @@ def evaluate_op(op: Operation, operands: list[Array]) -> Array:
 
 
 def lazy_value(op: Operation, operands: Sequence[Array | LazyArray]) -> Array | LazyArray:
-    """The value of an op that `can_evaluate` accepts; that of a large constant, and of its
-    conversion to another float type, is lazy."""
+    """Return the value of an op that `can_evaluate` accepts.
+
+    The value of a large constant, and of its conversion to another float type, is lazy.
+    """
     if op.name == "hlo.constant":
         return lazy_constant(op)
     if op.name == "hlo.convert":
@@ -67,9 +69,10 @@ def lazy_value(op: Operation, operands: Sequence[Array | LazyArray]) -> Array | 
 def known_value(
     value: SSAValue, known: dict[SSAValue, Array | None], largest: int = 4096
 ) -> Array | None:
-    """The array of a value that follows from constants and `known`, else None (memoised there).
+    """Return the array of a value that follows from constants and `known`, else None.
 
-    Gives up on values of more than `largest` elements. Iterative: chains may be long.
+    Results are memoised in `known`. Values of more than `largest` elements are not evaluated. The
+    traversal is iterative, because chains may be long.
     """
     stack = [value]
     while stack:

@@ -1,4 +1,4 @@
-"""What values an integer tensor may hold, as far as the ops that make it tell."""
+"""Bound the values of an integer tensor from the ops that make it."""
 
 import ml_dtypes
 from xdsl.ir import OpResult, SSAValue
@@ -16,7 +16,7 @@ _DEPTH = 24
 
 
 def type_range(value: SSAValue) -> tuple[int, int]:
-    """(least, greatest) number of an integer or boolean tensor's type."""
+    """Return (least, greatest) value of the type of an integer or boolean tensor."""
     if is_pred(element(value)):
         return 0, 1
     info = ml_dtypes.iinfo(np_dtype(element(value)))
@@ -24,7 +24,7 @@ def type_range(value: SSAValue) -> tuple[int, int]:
 
 
 def integer_range(value: SSAValue, depth: int = _DEPTH) -> tuple[int, int]:
-    """(least, greatest) number that an integer or boolean tensor may hold."""
+    """Return (least, greatest) value that an integer or boolean tensor may hold."""
     whole = type_range(value)
     array = constant(value)
     if array is not None and array.size:

@@ -1,4 +1,4 @@
-"""A copy of a region in which floats of some types have another type."""
+"""Copy a region with other float types."""
 
 import numpy as np
 from xdsl.dialects.builtin import TensorType
@@ -10,9 +10,9 @@ from neuronir.dialects.support.location import inherit
 
 
 def retyped(region: Region, old: tuple[Attribute, ...], new: Attribute) -> Region:
-    """The region, of one block, with tensors of `new` in place of those of the types `old`.
+    """Clone a single-block region with the element type `new` instead of the types `old`.
 
-    Constants keep their numbers, in the new type; conversions between the types are gone.
+    Constants keep their values, in the new type. Conversions between the types are removed.
     """
     types: dict[Attribute, Attribute] = {}
 

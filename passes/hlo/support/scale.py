@@ -1,4 +1,4 @@
-"""Weights times a factor along one dimension, where that loses nothing but one rounding."""
+"""Multiply weights by a factor along one dimension, if that costs at most one rounding."""
 
 from typing import Any
 
@@ -10,20 +10,20 @@ from neuronir.dialects.support.lazy import LazyArray
 
 Weights = NDArray[np.float32]
 
-_PIECE = 1 << 16  # elements that are worked on together: what a cache holds
-_SAFE = 0.99  # what roundings of products may take or add
+_PIECE = 1 << 16  # elements processed together, so that they fit in a cache
+_SAFE = 0.99  # the bound that rounding of products may change
 _TINY = int(np.array(np.finfo(np.float32).tiny).view(np.uint32))
 _INFINITE = int(np.array(np.inf, np.float32).view(np.uint32))
-_SIZE = np.uint32(0x7FFFFFFF)  # the bits of a number without its sign
+_SIZE = np.uint32(0x7FFFFFFF)  # the bits of a value without its sign
 
 
 def scale_weights(
     weights: NDArray[Any] | LazyArray, factor: Weights, axis: int
 ) -> Weights | LazyArray | None:
-    """weights * factor, `factor` being by index along `axis`, in row-major order; lazy if large.
+    """Compute weights * factor, with `factor` by index along `axis`, row-major; lazy if large.
 
-    None where a product is infinite, NaN or subnormal; also where it is a zero that neither of its
-    factors is.
+    Returns None if a product is infinite, NaN or subnormal, or becomes zero although neither factor
+    is zero.
     """
     if is_large(weights.nbytes):
         if isinstance(weights, np.ndarray):
@@ -48,7 +48,7 @@ def scale_weights(
 
 
 def _surely_usual(weights: NDArray[Any] | LazyArray, factor: Weights) -> bool:
-    """Whether products are so by the largest and least magnitudes alone."""
+    """Return whether the largest and smallest magnitudes alone guarantee that."""
     limits = np.finfo(np.float32)
     fewest = least(weights) * least(factor)
     most = largest(weights) * largest(factor)
@@ -56,7 +56,7 @@ def _surely_usual(weights: NDArray[Any] | LazyArray, factor: Weights) -> bool:
 
 
 def _usual(products: Weights, weights: Weights, factor: Weights) -> bool:
-    """Whether products are finite and none is subnormal, or zero without a zero factor."""
+    """Return whether products are finite, and none is subnormal or zero without a zero factor."""
     size = products.view(np.uint32) & _SIZE
     if int(size.max(initial=0)) >= _INFINITE:
         return False

@@ -1,4 +1,4 @@
-"""Arithmetic on shapes: sizes of one, common factors of two shapes, broadcast placement."""
+"""Compute with shapes: dimensions of size 1, common factors of two shapes, broadcast dimensions."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -6,20 +6,20 @@ from functools import lru_cache
 
 @lru_cache(maxsize=1 << 12)
 def squeezed(dims: tuple[int, ...]) -> tuple[int, ...]:
-    """The dimensions other than those of size 1."""
+    """Return the dimensions other than those of size 1."""
     return tuple(n for n in dims if n != 1)
 
 
 def same_but_ones(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
-    """Whether two shapes differ by dimensions of size 1 only."""
+    """Return whether two shapes differ by dimensions of size 1 only."""
     return squeezed(a) == squeezed(b)
 
 
 def common_factors(a: Sequence[int], b: Sequence[int]) -> list[tuple[list[int], list[int]]] | None:
-    """The finest split of two shapes of equal size into runs of equal product.
+    """Return the finest split of two shapes of equal size into runs of equal product.
 
-    Each item is (dimension numbers of a, dimension numbers of b); dimensions of size 1 appear in
-    none. None if a shape holds a zero or the sizes differ.
+    Each item is (dimension numbers of a, dimension numbers of b), without dimensions of size 1.
+    Returns None if a shape contains a zero or the sizes differ.
     """
     if 0 in a or 0 in b:
         return None
@@ -49,9 +49,10 @@ def common_factors(a: Sequence[int], b: Sequence[int]) -> list[tuple[list[int], 
 def place(
     source: Sequence[int], target: Sequence[int], positions: Sequence[int]
 ) -> tuple[int, ...] | None:
-    """Broadcast dimensions for all of `source`, given the positions of its non-1 dimensions.
+    """Return broadcast dimensions for all of `source`, given the positions of its non-1 dimensions.
 
-    Each 1 goes to a free dimension of size 1 of `target` between its neighbours; None if it cannot.
+    Each 1 maps to a free dimension of size 1 of `target` between its neighbours. Returns None if
+    that is not possible.
     """
     result: list[int] = []
     following = list(positions)

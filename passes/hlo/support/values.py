@@ -1,4 +1,4 @@
-"""Reading hlo values: shapes, index-list properties, constants and splats."""
+"""Read hlo values: shapes, index-list properties, constants and splats."""
 
 from functools import lru_cache
 from math import prod
@@ -24,25 +24,25 @@ from neuronir.dialects.support.shapes import extents
 
 
 def is_tensor(value: SSAValue) -> bool:
-    """Whether the value is an array (not a tuple or token)."""
+    """Return whether the value is an array (not a tuple or token)."""
     return isinstance(value.type, TensorType)
 
 
 def shape(value: SSAValue) -> tuple[int, ...]:
-    """The dimensions of a tensor value."""
+    """Return the dimensions of a tensor value."""
     type_ = value.type
     return extents(type_) if isinstance(type_, TensorType) else shape_of(type_)
 
 
 def shape_of(type_: Attribute) -> tuple[int, ...]:
-    """The dimensions of a tensor type."""
+    """Return the dimensions of a tensor type."""
     if not isinstance(type_, TensorType):
         raise TypeError(f"a tensor type is needed, got {type_}")
     return extents(type_)
 
 
 def element(value: SSAValue) -> Attribute:
-    """The element type of a tensor value."""
+    """Return the element type of a tensor value."""
     if not isinstance(value.type, TensorType):
         raise TypeError(f"a tensor value is needed, got {value.type}")
     found: Attribute = value.type.element_type
@@ -50,17 +50,17 @@ def element(value: SSAValue) -> Attribute:
 
 
 def size(value: SSAValue) -> int:
-    """The number of elements of a tensor value."""
+    """Return the number of elements of a tensor value."""
     return prod(shape(value))
 
 
 def tensor(dims: tuple[int, ...], element_type: Attribute) -> TensorType[Attribute]:
-    """A tensor type of these dimensions."""
+    """Return a tensor type of these dimensions."""
     return tensor_type(dims, element_type)
 
 
 def ints(op: Operation, name: str) -> tuple[int, ...]:
-    """An index-list property (`dimensions`, `permutation` ...); absent means empty."""
+    """Return an index-list property (`dimensions`, `permutation`, ...); empty if absent."""
     prop = op.properties.get(name)
     if prop is None:
         return ()
@@ -70,7 +70,7 @@ def ints(op: Operation, name: str) -> tuple[int, ...]:
 
 
 def integer(op: Operation, name: str, default: int | None = None) -> int:
-    """An integer property; without a default it has to be there."""
+    """Return an integer property; it is required unless a default is given."""
     prop = op.properties.get(name)
     if isinstance(prop, IntegerAttr):
         return int(prop.value.data)
@@ -80,30 +80,30 @@ def integer(op: Operation, name: str, default: int | None = None) -> int:
 
 
 def string(op: Operation, name: str, default: str = "") -> str:
-    """A string property, or the default where it is absent."""
+    """Return a string property, or the default if it is absent."""
     prop = op.properties.get(name)
     return prop.data if isinstance(prop, StringAttr) else default
 
 
 def producer(value: SSAValue, opcode: str) -> Operation | None:
-    """The op that made the value, if it is `hlo.<opcode>`."""
-    # Of results and types there are no subclasses; isinstance is slow where it says no.
+    """Return the op that made the value, if it is `hlo.<opcode>`."""
+    # Results and types have no subclasses, and isinstance is slow for negative answers.
     if isinstance(value, OpResult) and value.op.name == f"hlo.{opcode}":
         return value.op
     return None
 
 
 def constant(value: SSAValue) -> Array | None:
-    """The array of a value made by hlo.constant, else None. Do not write to it."""
+    """Return the array of a value made by hlo.constant, else None. Do not write to it."""
     op = producer(value, "constant")
     return None if op is None else constant_array(op)
 
 
 def splat(value: SSAValue) -> Array | None:
-    """The scalar (0-d array) that fills a value everywhere, if its shape ops tell, else None.
+    """Return the scalar (0-d array) that fills a value, if its shape ops tell, else None.
 
-    Sees scalar constants through broadcast, reshape, transpose and slice; a constant counts only if
-    it has a single element (canonicalize turns larger ones into broadcasts).
+    Scalar constants are found through broadcast, reshape, transpose and slice. A constant must have
+    a single element (canonicalize turns larger uniform ones into broadcasts).
     """
     while isinstance(value, OpResult):
         op = value.op
@@ -120,25 +120,29 @@ _KEEPS_SPLAT = frozenset(
 
 
 def is_splat_of(value: SSAValue, number: float) -> bool:
-    """Whether the value is filled with this number (0 matches both zeros; complex never)."""
+    """Return whether the value is filled with this constant (0 matches both zeros; complex
+    never).
+    """
     array = splat(value)
     return array is not None and is_number(array, number)
 
 
 def is_number(array: Array, number: float) -> bool:
-    """Whether the number of a 0-d array is this one (0 matches both zeros; complex never)."""
+    """Return whether a 0-d array has this value (0 matches both zeros; complex never)."""
     return array.dtype.kind != "c" and bool(array == number)
 
 
 def in_main_block(value: SSAValue, op: Operation) -> bool:
-    """Whether the value is made in the same block as the op (or is an argument of it)."""
+    """Return whether the value is made in the same block as the op (or is an argument of it)."""
     owner = value.owner
     return (owner.parent if isinstance(owner, Operation) else owner) is op.parent
 
 
 def filled_with(value: Attribute) -> Array | None:
-    """The number that fills the constant of a value attribute, of several elements; None where
-    there are others. It is found once for an attribute."""
+    """Return the value that fills a constant of several elements; None if it is not uniform.
+
+    The result is cached for the attribute.
+    """
     known: dict[str, Any] = value.__dict__
     if "_filled_with" not in known:
         known["_filled_with"] = one_number(lazy_constant(value))
@@ -152,7 +156,7 @@ def _few_places(size: int) -> Places:
 
 
 def one_number(array: Array | LazyArray) -> Array | None:
-    """The number that fills an array of several; None where there are others."""
+    """Return the value that fills an array of several elements; None if it is not uniform."""
     if array.size < 2:
         return None
     places = _few_places(array.size)

@@ -1,4 +1,4 @@
-"""Walking hlo blocks: one forward pass that visits what it creates, and removal of dead ops."""
+"""Walk hlo blocks: one forward pass that visits new ops, and removal of dead ops."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -14,7 +14,7 @@ Rule = Callable[[Operation, Emitter], SSAValue | None]
 """Replaces a single-result op: returns the new value (its ops made by the emitter), or None."""
 
 PROGRAM_BLOCKS = ("func.func", "hlo.while", "hlo.conditional", "hlo.composite")
-"""Whose regions hold ops on whole arrays; others say what is done with single elements."""
+"""Ops with regions on whole arrays; the regions of other ops work on single elements."""
 
 KEPT_OPS = frozenset(
     f"hlo.{name}"
@@ -22,23 +22,24 @@ KEPT_OPS = frozenset(
         "infeed outfeed send send_done recv recv_done rng_get_and_update_state return"
     ).split()
 )
-"""Ops that stay although nobody reads their result."""
+"""Ops that stay even if no op reads their result."""
 
 
 COMPOSITE = "hlo.composite"
-"""The op whose region is left alone: its ops were simplified before they were wrapped, and most are
-never lowered. hlo-decompose alone rewrites them."""
+"""The op whose region is skipped: its ops were simplified before they were outlined, and most are
+never lowered. Only hlo-decompose rewrites them.
+"""
 
 
 def functions(module: ModuleOp) -> Iterator[FuncOp]:
-    """The functions with a body."""
+    """Return the functions with a body."""
     for op in ops_of(module.body.block):
         if isinstance(op, FuncOp) and op.body.blocks.first is not None:
             yield op
 
 
 def entry(module: ModuleOp) -> FuncOp | None:
-    """The function that the program starts in: the one marked hlo.entry, else @main."""
+    """Return the entry function: the one marked hlo.entry, else @main."""
     named = None
     for function in functions(module):
         if "hlo.entry" in function.attributes:
@@ -49,7 +50,7 @@ def entry(module: ModuleOp) -> FuncOp | None:
 
 
 def has_effect(op: Operation) -> bool:
-    """Whether an op has to stay although its results are unused."""
+    """Return whether an op must stay although its results are unused."""
     if not op.name.startswith("hlo."):
         return op.has_trait(IsTerminator) or not op.has_trait(Pure)
     if op.name in KEPT_OPS:
@@ -69,7 +70,7 @@ def has_effect(op: Operation) -> bool:
 
 
 def is_dead(op: Operation) -> bool:
-    """Whether an op can go: no result is used and it has no effect."""
+    """Return whether an op can be erased: no result is used and it has no effect."""
     for result in op.results:
         if result.first_use is not None:
             return False
@@ -77,7 +78,9 @@ def is_dead(op: Operation) -> bool:
 
 
 def erase_dead(op: Operation) -> int:
-    """Erase an op if it is dead, then the ops that only it kept alive; returns how many went."""
+    """Erase an op if it is dead, then operands that become dead; return the number of erased
+    ops.
+    """
     pending, count = [op], 0
     while pending:
         candidate = pending.pop()
@@ -92,7 +95,7 @@ def erase_dead(op: Operation) -> int:
 
 
 def replace(op: Operation, value: SSAValue) -> None:
-    """Let users of a single-result op read `value`; erase the op and what it alone kept alive."""
+    """Replace a single-result op by `value`, and erase it and operands that become dead."""
     op.results[0].replace_all_uses_with(value)
     operands = list(op.operands)
     op.detach()
@@ -103,15 +106,14 @@ def replace(op: Operation, value: SSAValue) -> None:
 
 
 _PATIENCE = 10_000
-"""Rewrites in a row, each of an op that a rewrite made, before the walk moves on."""
+"""Limit of consecutive rewrites, each of an op that a rewrite made."""
 
 
 def rewrite_block(block: Block, rules: Mapping[str, Sequence[Rule]], *, inner: bool = True) -> int:
-    """Apply rules (by op name) in one forward walk, inner regions first, created ops next.
+    """Apply rules (by op name) in one forward walk, inner regions first, new ops next.
 
-    Returns the number of rewrites. Rules have to make progress: each must lead to an op that no
-    rule changes any more. With `inner=False` the regions of ops are left alone, those of composites
-    always.
+    Returns the number of rewrites. Rules must make progress: each must lead to an op that no rule
+    changes any more. With `inner=False` regions are skipped; those of composites always are.
     """
     count = 0
     patience = _PATIENCE
@@ -141,28 +143,30 @@ def rewrite_block(block: Block, rules: Mapping[str, Sequence[Rule]], *, inner: b
         count += 1
         patience -= 1
         replace(op, value)
-        # Rules that undo each other must not hang a compile: what is there is correct, so go on.
-        # What a rule has put into a region is not in the way.
+        # Rules that undo each other must not hang a compile. The current IR is correct, so
+        # continue. New ops in regions do not matter.
         again = (new for new in emitter.created if new.parent is block and patience > 0)
         op = next(again, following)
     return count
 
 
 def rewrite_module(module: ModuleOp, rules: Mapping[str, Sequence[Rule]]) -> int:
-    """`rewrite_block` over every function."""
+    """Apply `rewrite_block` to every function."""
     return sum(rewrite_block(block, rules) for f in functions(module) for block in f.body.blocks)
 
 
 def blocks(module: ModuleOp, *, composites: bool = False) -> Iterator[Block]:
-    """Every block of every function, inner ones before the block that holds them; those of
-    composites only if asked for."""
+    """Yield every block of every function, inner ones before the block around them.
+
+    Regions of composites are included on request.
+    """
     for function in functions(module):
         for block in function.body.blocks:
             yield from blocks_of(block, composites)
 
 
 def blocks_of(block: Block, composites: bool) -> Iterator[Block]:
-    """A block and every block inside, inner ones before the block that holds them."""
+    """Yield a block and every block inside, inner ones first."""
     for op in ops_of(block):
         if op.regions and (composites or op.name != COMPOSITE):
             for region in op.regions:

@@ -1,4 +1,4 @@
-"""One small function for each ONNX operator, by family."""
+"""Import ONNX operators, one small function each, by family."""
 
 from neuronir.frontends.onnx import refused
 from neuronir.frontends.onnx.operators import (
@@ -41,4 +41,4 @@ ALL = (
     training,
     windows,
 )
-"""The modules whose import registers operators, and reasons for those that are refused."""
+"""Modules whose import registers operators, and reasons for refused ones."""

@@ -10,7 +10,7 @@ from neuronir.frontends.onnx.registry import operator
 from neuronir.passes.hlo.support.values import shape
 
 SELU_ALPHA, SELU_GAMMA = 1.6732632423543772, 1.0507009873554805
-"""ONNX's defaults."""
+"""ONNX's default values."""
 
 
 @operator("Relu")
@@ -103,7 +103,7 @@ def _shrink(n: Node) -> SSAValue:
 
 @operator("Scale")
 def _scale(n: Node) -> SSAValue:
-    """Caffe2's: times a number."""
+    """Caffe2's scaling by a constant."""
     return n.b.binary_number("multiply", n[0], n.number("scale", 1.0))
 
 
@@ -115,6 +115,6 @@ def _scaled_tanh(n: Node) -> SSAValue:
 
 @operator("ParametricSoftplus")
 def _parametric_softplus(n: Node) -> SSAValue:
-    """alpha * log(1 + exp(beta * x))."""
+    """Compute alpha * log(1 + exp(beta * x))."""
     inner = n.b.binary_number("multiply", n[0], n.number("beta", 1.0))
     return n.b.binary_number("multiply", act.softplus(n.b, inner), n.number("alpha", 1.0))

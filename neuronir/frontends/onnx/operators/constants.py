@@ -1,4 +1,4 @@
-"""Constants, ranges, and what describes a tensor's shape."""
+"""Import constants, ranges, and operators that return a tensor's shape."""
 
 import numpy as np
 from xdsl.dialects.builtin import f32
@@ -12,7 +12,7 @@ from neuronir.frontends.onnx.registry import operator
 from neuronir.passes.hlo.support.values import element, shape, size
 
 LARGEST_RANGE = 1 << 24
-"""Numbers that a Range may give."""
+"""Limit of the number of elements of a Range."""
 
 
 @operator("Constant")

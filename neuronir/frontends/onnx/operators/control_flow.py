@@ -1,4 +1,4 @@
-"""If, Loop and Scan of static length."""
+"""Import If, Loop, and Scan of static length."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ from neuronir.frontends.onnx.registry import operator
 from neuronir.passes.hlo.support.values import element, shape
 
 MOST_ROUNDS = 10_000
-"""Loops whose shapes change are written out, up to this many rounds."""
+"""Loops whose shapes change are unrolled, up to this many iterations."""
 
 
 @operator("If")
@@ -62,7 +62,7 @@ def _loop(n: Node) -> list[SSAValue]:
 def _trial(
     n: Node, body: Subgraph, carried: Sequence[SSAValue]
 ) -> tuple[BlockBuilder, list[SSAValue]] | None:
-    """The body built to look at it (nothing of it stays); None if its state changes in type."""
+    """Build the body on trial and discard it; None if its state changes type."""
     number, going = tensor_type((), i64), tensor_type((), i1)
     types = [number, *(v.type for v in carried)]
     scratch, (count, *state), outer = flow.rehearse(n.b, types, body.captured)
@@ -70,7 +70,7 @@ def _trial(
     try:
         results = body.build(scratch, [count, going_on, *state], outer)
     except NeuronError as error:
-        if error.code == "NIR_IMP002":  # what depends on the round's number
+        if error.code == "NIR_IMP002":  # values that depend on the iteration number
             return None
         raise
     for before, after in zip(carried, results[1:], strict=False):
@@ -111,8 +111,9 @@ def _counted(
 def _written_out(
     n: Node, body: Subgraph, carried: Sequence[SSAValue], count: int, stacks: int
 ) -> list[SSAValue]:
-    """One round after the other: for shapes that change, and conditions that follow from the
-    round's number."""
+    """Unroll a loop, for shapes that change and conditions that follow from the iteration
+    number.
+    """
     if count > MOST_ROUNDS:
         refuse(f"shapes change in each of {count} iterations; at most {MOST_ROUNDS} are supported")
     b, state = n.b, list(carried)
@@ -137,7 +138,7 @@ def _stack(b: BlockBuilder, values: Sequence[SSAValue], axis: int) -> SSAValue:
 
 
 def _dynamic(n: Node, body: Subgraph, carried: Sequence[SSAValue]) -> list[SSAValue]:
-    """A loop that runs as long as data says, which a target may refuse."""
+    """Build a loop with a data-dependent trip count, which a target may reject."""
     b = n.b
     going = n[1] if n.get(1) is not None else b.fill(1, tensor_type((), i1))
     state = [b.scalar(0, i64), b.reshape(going, ()), *carried]
@@ -209,7 +210,7 @@ def _scan_over(n: Node, body: Subgraph, operands: Sequence[SSAValue]) -> list[SS
 def _put_types(
     b: BlockBuilder, body: Subgraph, states: Sequence[SSAValue], fronted: Sequence[SSAValue]
 ) -> list[SSAValue]:
-    """The results of one step, built only to see their types."""
+    """Build one step on trial to find the types of its results."""
     parts = [tensor_type(shape(v)[1:], element(v)) for v in fronted]
     types = [*(v.type for v in states), *parts]
     scratch, values, outer = flow.rehearse(b, types, body.captured)
@@ -229,7 +230,7 @@ def _from_front(b: BlockBuilder, value: SSAValue, axis: int) -> SSAValue:
 
 @operator("Scan")
 def _scan_by_batch(n: Node) -> list[SSAValue]:
-    """Opset 8: everything has a batch in front, and each batch may have a length of its own."""
+    """Import opset 8: everything has a leading batch dimension, with optional lengths per batch."""
     if n.get(0) is not None:
         refuse("sequence_lens are not supported")
     body = n.body("body")

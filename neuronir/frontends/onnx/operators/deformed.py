@@ -1,4 +1,4 @@
-"""DeformConv and MaxRoiPool: windows whose places data gives."""
+"""Import DeformConv and MaxRoiPool, whose window positions depend on data."""
 
 from math import prod
 
@@ -20,8 +20,11 @@ from neuronir.passes.hlo.support.values import element, shape
 
 @operator("DeformConv")
 def _deform_conv(n: Node) -> SSAValue:
-    """A convolution whose window elements are moved by offsets, and weighted by a mask: elements
-    are sampled between their neighbours (zero outside), then multiplied by the kernel."""
+    """Convolve with window elements that are moved by offsets and weighted by a mask.
+
+    Elements are interpolated between their neighbours (zero outside), then multiplied by the
+    kernel.
+    """
     b, value, kernel = n.b, n[0], n[1]
     batch, channels, *spatial = shape(value)
     features, _, *window = shape(kernel)
@@ -64,7 +67,9 @@ def _deform_conv(n: Node) -> SSAValue:
 def _regular_places(
     window: list[int], places: list[int], strides: list[int], dilations: list[int], pads: list[int]
 ) -> list[np.ndarray[tuple[int, ...], np.dtype[np.float32]]]:
-    """Where the elements of windows lie without offsets: for each dimension [taps * places]."""
+    """Return the positions of window elements without offsets: for each dimension [taps *
+    positions].
+    """
     found = []
     for d in range(len(window)):
         tap = np.arange(window[d]) * dilations[d] - pads[d]
@@ -81,7 +86,7 @@ def _regular_places(
 
 @operator("MaxRoiPool")
 def _max_roi_pool(n: Node) -> SSAValue:
-    """The largest element of each bin of regions of interest; zero for a bin outside."""
+    """Return the largest element of each bin of regions of interest; zero for a bin outside."""
     b, value = n.b, n[0]
     _, _, height, width = shape(value)
     pooled = n.ints("pooled_shape")
@@ -99,7 +104,7 @@ def _max_roi_pool(n: Node) -> SSAValue:
             for k in (column, column + 2)
         ]
         found = _largest_in_bins(b, found, axis, size, bins, ends)
-    # A bin that takes nothing is left at the least number, which no element is below.
+    # An empty bin keeps the minimum of the type, which is below every element.
     least = neutral_element("maximum", element(value))
     assert least is not None
     empty = b.compare(found, b.fill_like(least, found), "EQ")
@@ -109,7 +114,7 @@ def _max_roi_pool(n: Node) -> SSAValue:
 def _largest_in_bins(
     b: BlockBuilder, value: SSAValue, axis: int, size: int, bins: int, ends: list[SSAValue]
 ) -> SSAValue:
-    """The largest element of each of `bins` bins between (first, last) place along an axis."""
+    """Return the largest element of each of `bins` bins between two positions of an axis."""
     start, stop = ends
     length = b.binary_number("add", b.binary("subtract", stop, start), 1)
     length = b.binary("maximum", length, b.fill_like(1, length))

@@ -1,4 +1,4 @@
-"""Arithmetic, comparisons, logic and bits, element by element."""
+"""Import elementwise arithmetic, comparisons, logic and bit operators."""
 
 import ml_dtypes
 from xdsl.dialects.builtin import f32, i1
@@ -52,7 +52,7 @@ UNARY = {
     "Tan": "tan",
     "Tanh": "tanh",
 }
-"""Operators that are one hlo op."""
+"""Operators that map to a single hlo op."""
 
 BINARY = {
     "Add": "add",
@@ -102,7 +102,7 @@ for _name, _direction in COMPARE.items():
 
 
 def operands(n: Node) -> tuple[SSAValue, SSAValue]:
-    """Both operands; before opset 7 the second is placed at an axis of the first."""
+    """Return both operands; before opset 7 the second is aligned at an axis of the first."""
     lhs, rhs = n[0], n[1]
     if n.opset >= 7 or not n.flag("broadcast"):
         return lhs, rhs
@@ -148,7 +148,7 @@ def _mod(n: Node) -> SSAValue:
 
 @operator("Pow")
 def _pow(n: Node) -> SSAValue:
-    """The result has the base's type; the power is taken in the type that holds both."""
+    """The result has the type of the base; the power is computed in the wider type."""
     base, exponent = operands(n)
     own = element(base)
     power = _power_type(own, element(exponent))
@@ -230,7 +230,7 @@ def _cast_like(n: Node) -> SSAValue:
 
 
 def cast(n: Node, value: SSAValue, to: Attribute) -> SSAValue:
-    """A conversion by ONNX's rules: to bool it asks for not zero; 8-bit floats saturate."""
+    """Convert by ONNX's rules: to bool is `x != 0`, and 8-bit floats saturate."""
     own = element(value)
     if to == i1:
         return value if own == i1 else n.b.compare_number(value, 0, "NE")
@@ -241,7 +241,7 @@ def cast(n: Node, value: SSAValue, to: Attribute) -> SSAValue:
         inside = n.b.op("clamp", [next(bounds), wide, next(bounds)])
         return n.b.convert(inside, to)
     if is_float(own) and is_integer(to) and byte_size(to) < 4:
-        # Through s32: what does not fit wraps, as in C and numpy.
+        # Through s32: values out of range wrap, as in C and numpy.
         value = n.b.convert(value, element_type("int32"))
     return n.b.convert(value, to)
 

@@ -1,4 +1,4 @@
-"""Gathers, scatters, one-hot."""
+"""Import gathers, scatters and one-hot."""
 
 import numpy as np
 from xdsl.dialects.builtin import i64
@@ -31,7 +31,7 @@ def _gather_elements(n: Node) -> SSAValue:
 
 
 def _vectors(n: Node, indices: SSAValue, dims: tuple[int, ...]) -> SSAValue:
-    """Index vectors, each entry counted from the start of its dimension."""
+    """Return index vectors with each entry counted from the start of its dimension."""
     idx.need_indices(indices)
     places = shape(indices)
     if not places or places[-1] > len(dims):
@@ -95,7 +95,7 @@ def _one_hot(n: Node) -> SSAValue:
 
 @operator("TensorScatter")
 def _tensor_scatter(n: Node) -> SSAValue:
-    """Blocks written into a cache at an index for each batch (circular: modulo the length)."""
+    """Write blocks into a cache at an index for each batch (circular: modulo the length)."""
     b, cache, update = n.b, n[0], n[1]
     dims, new = shape(cache), shape(update)
     axis = axis_from(n.integer("axis", -2), len(dims))

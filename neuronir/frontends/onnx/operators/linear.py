@@ -1,4 +1,4 @@
-"""Products of matrices."""
+"""Import products of matrices."""
 
 from itertools import combinations
 
@@ -33,7 +33,7 @@ def _gemm(n: Node) -> SSAValue:
 
 
 def scaled(n: Node, value: SSAValue, factor: float) -> SSAValue:
-    """The value times a number."""
+    """Multiply the value by a constant."""
     return value if factor == 1.0 else n.b.binary_number("multiply", value, factor)
 
 
@@ -44,7 +44,9 @@ def _einsum(n: Node) -> SSAValue:
 
 @operator("FC")
 def _fully_connected(n: Node) -> SSAValue:
-    """Caffe2's: the input, flattened at an axis, times the transposed weights, plus a bias."""
+    """Caffe2's: multiply the input, flattened at an axis, by the transposed weights and add a
+    bias.
+    """
     dims, weights = shape(n[0]), n[1]
     axis, weight_axis = n.integer("axis", 1), n.integer("axis_w", 1)
     outer = dims[:axis]

@@ -1,4 +1,4 @@
-"""Softmax and normalisations."""
+"""Import softmax and normalisations."""
 
 from collections.abc import Callable
 from math import prod
@@ -24,7 +24,7 @@ def _register(name: str, softmax: Softmax) -> None:
 
     @operator(name)
     def from_axis_on(n: Node) -> SSAValue:
-        """Before opset 13: over all dimensions from the axis on, taken as one."""
+        """Before opset 13: over all dimensions from the axis on, flattened."""
         dims = shape(n[0])
         axis = axis_from(n.integer("axis", 1), len(dims))
         flat = n.b.reshape(n[0], (*dims[:axis], prod(dims[axis:])))
@@ -78,7 +78,7 @@ def _instance_normalization(n: Node) -> SSAValue:
 
 
 def _stash(n: Node, value: SSAValue) -> tuple[SSAValue, Attribute]:
-    """The value in the type that statistics are taken in."""
+    """Convert the value to the type of the statistics."""
     type_ = type_of(n.integer("stash_type", 1))
     own = element(value)
     computed = own if byte_size(own) > byte_size(type_) else type_
@@ -117,7 +117,7 @@ def _group_normalization(n: Node) -> SSAValue:
     result = b.convert(b.reshape(result, dims), element(x))
     scale, offset = n[1], n[2]
     if n.opset < 21:
-        # One number a group.
+        # One value for each group.
         each = (groups, dims[1] // groups)
         scale, offset = (b.reshape(b.broadcast(v, each, [0]), (dims[1],)) for v in (scale, offset))
     return norm.affine(b, result, along(b, scale, dims, 1), along(b, offset, dims, 1))

@@ -1,4 +1,4 @@
-"""Random numbers: the same ones in every run, which a node's seed (or its name) determines."""
+"""Import random operators: identical values in every run, given by the node's seed or name."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ from neuronir.passes.hlo.support.values import element, shape
 
 
 def _key(n: Node) -> tuple[int, int]:
-    """Of the seed, whose 32 bits count, where one is given."""
+    """Return the key from the 32-bit seed, if present."""
     location = n.b.location
     name = location.desc.data if isinstance(location, NameLoc) else n.op_type
     if not n.has("seed"):
@@ -72,7 +72,7 @@ def _random_uniform_like(n: Node) -> SSAValue:
 
 @operator("Bernoulli")
 def _bernoulli(n: Node) -> SSAValue:
-    """1 where a uniform number is below the probability, else 0."""
+    """Return 1 where a uniform value is below the probability, else 0."""
     drawn = random.uniform(n.b, shape(n[0]), _key(n))
     hit = n.b.compare(drawn, n.b.convert(n[0], f32), "LT")
     return n.b.convert(hit, n.type_attribute("dtype", element(n[0])))
@@ -80,8 +80,10 @@ def _bernoulli(n: Node) -> SSAValue:
 
 @operator("Multinomial")
 def _multinomial(n: Node) -> SSAValue:
-    """Classes drawn with given log-probabilities (not normalised): the largest of each class's
-    plus a number of Gumbel's distribution, -log(-log(u))."""
+    """Draw classes with given (unnormalised) log-probabilities.
+
+    The drawn class has the largest sum of its log-probability and a Gumbel value, -log(-log(u)).
+    """
     b = n.b
     if len(shape(n[0])) != 2 or not is_float(element(n[0])):
         refuse(f"its input must be a matrix of floats, is {n[0].type}")
@@ -101,7 +103,7 @@ def _multinomial(n: Node) -> SSAValue:
 
 @operator("Dropout")
 def _dropout(n: Node) -> list[SSAValue]:
-    """Nothing is dropped when a model runs; in training mode elements are, at random."""
+    """Dropout is the identity in inference; in training mode random elements are dropped."""
     b, x = n.b, n[0]
     ratio = float(n.scalar(1, 0.5)) if n.opset >= 12 else n.number("ratio", 0.5)
     training = bool(n.scalar(2, False)) if n.opset >= 12 else False

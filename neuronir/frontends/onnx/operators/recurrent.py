@@ -1,4 +1,4 @@
-"""RNN, GRU and LSTM: the input's products for all steps at once, then a loop over the steps."""
+"""Import RNN, GRU and LSTM: input products of all steps at once, then a loop over the steps."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,8 @@ from neuronir.passes.hlo.support.values import element, shape
 
 Activation = Callable[[BlockBuilder, SSAValue], SSAValue]
 Cell = Callable[[BlockBuilder, SSAValue, list[SSAValue], dict[str, SSAValue]], list[SSAValue]]
-"""(builder, input's products, state, weights) to the next state, whose first value is put out."""
+"""Maps (builder, input products, state, weights) to the next state; its first value is the output.
+"""
 
 
 def _activation(name: str, alpha: float | None, beta: float | None) -> Activation:
@@ -54,7 +55,7 @@ def _activation(name: str, alpha: float | None, beta: float | None) -> Activatio
 
 
 def _activations(n: Node, default: Sequence[str], directions: int) -> list[list[Activation]]:
-    """The activations of each direction."""
+    """Return the activations of each direction."""
     names = n.texts("activations") or list(default) * directions
     alphas, betas = n.floats("activation_alpha") or [], n.floats("activation_beta") or []
     if len(names) != len(default) * directions:
@@ -75,7 +76,7 @@ class Layer:
     x: SSAValue
     hidden: int
     directions: list[bool]
-    """For each direction, whether it runs backwards."""
+    """Return, for each direction, whether it runs backwards."""
     lengths: SSAValue | None
     by_batch: bool
 
@@ -95,7 +96,7 @@ def _layer(n: Node) -> Layer:
 
 
 def _part(n: Node, index: int, direction: int) -> SSAValue | None:
-    """One direction of an operand with the directions in front."""
+    """Return one direction of an operand with a leading dimension of directions."""
     value = n.get(index)
     if value is None:
         return None
@@ -106,7 +107,7 @@ def _part(n: Node, index: int, direction: int) -> SSAValue | None:
 
 
 def _state(n: Node, layer: Layer, index: int, direction: int) -> SSAValue:
-    """An initial state of (batch, hidden)."""
+    """Return an initial state of (batch, hidden)."""
     batch = shape(layer.x)[1]
     value = n.get(index)
     if value is None:
@@ -118,7 +119,7 @@ def _state(n: Node, layer: Layer, index: int, direction: int) -> SSAValue:
 
 
 def _reversed(n: Node, layer: Layer, value: SSAValue) -> SSAValue:
-    """Each sequence of (steps, batch, ...) from its last step to its first."""
+    """Reverse each sequence of (steps, batch, ...)."""
     b = n.b
     if layer.lengths is None:
         return b.reverse(value, [0])
@@ -140,7 +141,7 @@ def _run(
     weights: dict[str, SSAValue],
     cell: Cell,
 ) -> tuple[SSAValue, list[SSAValue]]:
-    """(what each step put out, the last state) of one direction."""
+    """Return (outputs of the steps, last state) of one direction."""
     b = n.b
     steps, batch = shape(products)[:2]
     if backwards:
@@ -171,7 +172,7 @@ def _run(
 
 
 def _joined(n: Node, layer: Layer, parts: Sequence[SSAValue], steps: bool) -> SSAValue:
-    """The directions together: (steps, directions, batch, hidden) or without the steps."""
+    """Stack the directions: (steps, directions, batch, hidden), or without the steps."""
     place = 1 if steps else 0
     wide = [n.b.reshape(p, (*shape(p)[:place], 1, *shape(p)[place:])) for p in parts]
     value = n.b.concatenate(wide, place)
@@ -183,7 +184,7 @@ def _joined(n: Node, layer: Layer, parts: Sequence[SSAValue], steps: bool) -> SS
 def _recurrent(
     n: Node, layer: Layer, states: Sequence[int], cells: Sequence[tuple[Cell, dict[str, SSAValue]]]
 ) -> list[SSAValue]:
-    """All directions of a layer; `states` are the operands of the initial states."""
+    """Build all directions of a layer; `states` are the operands of the initial states."""
     outs: list[SSAValue] = []
     lasts: list[list[SSAValue]] = []
     for d, backwards in enumerate(layer.directions):
@@ -206,21 +207,21 @@ def _recurrent(
 
 
 def _gates(b: BlockBuilder, value: SSAValue, count: int) -> list[SSAValue]:
-    """The gates that lie side by side in the last dimension."""
+    """Split the gates that are concatenated in the last dimension."""
     batch, wide = shape(value)
     size = wide // count
     return [b.slice(value, [0, i * size], [batch, (i + 1) * size]) for i in range(count)]
 
 
 def _recur(b: BlockBuilder, h: SSAValue, weights: dict[str, SSAValue]) -> SSAValue:
-    """h times the recurrent weights, plus their bias."""
+    """Multiply h by the recurrent weights and add their bias."""
     product = dot(b, h, weights["kernel"], ([1], [1]))
     bias = weights.get("bias")
     return product if bias is None else b.binary("add", product, along(b, bias, shape(product), 1))
 
 
 def _limit(n: Node) -> Activation:
-    """The clipping of what goes into activations."""
+    """Clip the operands of activations."""
     limit = n.number("clip", 0.0)
     return (lambda b, x: act.clip(b, x, -limit, limit)) if limit else (lambda b, x: x)
 
@@ -285,7 +286,7 @@ def _gru(n: Node) -> list[SSAValue]:
 def _rows(
     b: BlockBuilder, weights: dict[str, SSAValue], low: int, high: int
 ) -> dict[str, SSAValue]:
-    """Some rows of the recurrent weights and their bias."""
+    """Return some rows of the recurrent weights and their bias."""
     found = {"kernel": b.slice(weights["kernel"], [low, 0], [high, shape(weights["kernel"])[1]])}
     if "bias" in weights:
         found["bias"] = b.slice(weights["bias"], [low], [high])
@@ -332,6 +333,6 @@ def _lstm(n: Node) -> list[SSAValue]:
 
 
 def _peepholes(b: BlockBuilder, peep: SSAValue, dims: tuple[int, ...]) -> list[SSAValue]:
-    """The weights from the memory to the gates i, o and f."""
+    """Return the weights from the memory to the gates i, o and f."""
     size = dims[1]
     return [b.broadcast(b.slice(peep, [i * size], [(i + 1) * size]), dims, [1]) for i in range(3)]

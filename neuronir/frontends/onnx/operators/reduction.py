@@ -1,4 +1,4 @@
-"""Reductions, the places of extremes, sorting, running sums."""
+"""Import reductions, argmin and argmax, sorting and running sums."""
 
 from collections.abc import Callable, Sequence
 
@@ -14,7 +14,7 @@ from neuronir.frontends.onnx.registry import Function, operator
 from neuronir.passes.hlo.support.values import element, shape
 
 Reduction = Callable[[BlockBuilder, SSAValue, Sequence[int]], SSAValue]
-"""Reduces dimensions, which stay as ones."""
+"""Reduces dimensions and keeps them with size 1."""
 
 
 def _plain(opcode: str) -> Reduction:
@@ -55,7 +55,7 @@ REDUCTIONS: dict[str, tuple[Reduction, int]] = {
     "ReduceLogSumExp": (lambda b, x, dims: red.log_sum_exp(b, x, dims, keep=True), 18),
     "ReduceSumSquare": (lambda b, x, dims: red.sum_square(b, x, dims, keep=True), 18),
 }
-"""Operator to reduction, and the opset since which axes are an input."""
+"""Maps an operator to its reduction and the opset from which axes are an input."""
 
 
 def _reduction(reduce: Reduction, axes_since: int) -> Function:

@@ -1,4 +1,4 @@
-"""Resize and Upsample."""
+"""Import Resize and Upsample."""
 
 import math
 
@@ -35,7 +35,7 @@ def _resize(n: Node) -> SSAValue:
 
 
 def _numbers(n: Node, index: int) -> list[float] | None:
-    """The numbers of an operand that has to be known; None if it is absent or empty."""
+    """Return the values of an operand that must be known; None if it is absent or empty."""
     value = n.get(index)
     if value is None or 0 in shape(value):
         return None
@@ -127,7 +127,7 @@ def _outside(
     before: SSAValue,
     outside: float | None,
 ) -> SSAValue:
-    """New elements whose place lies beyond the old dimension replaced by a number."""
+    """Replace new elements whose position is outside the old dimension by a constant."""
     old = shape(before)[axis]
     places = samples.places(old)
     beyond = (places < 0) | (places > old - 1)

@@ -1,4 +1,4 @@
-"""GridSample, RoiAlign, and the mel filters."""
+"""Import GridSample, RoiAlign and MelWeightMatrix."""
 
 from itertools import product
 from math import prod
@@ -22,7 +22,7 @@ _MODES = {"bilinear": "linear", "bicubic": "cubic"}
 """Names before opset 20."""
 
 LARGEST_MATRIX = 1 << 24
-"""Elements of a matrix of mel filters."""
+"""Limit of elements of a matrix of mel filters."""
 
 
 @operator("GridSample")
@@ -35,7 +35,7 @@ def _grid_sample(n: Node) -> SSAValue:
     flat = b.reshape(grid, (batch, prod(made), len(spatial)))
     places = []
     for i, size in enumerate(spatial):
-        # The grid's last dimension counts from the innermost spatial dimension.
+        # The grid's last dimension starts with the innermost spatial dimension.
         k = len(spatial) - 1 - i
         part = b.slice(flat, [0, 0, k], [batch, prod(made), k + 1])
         part = b.reshape(part, (batch, prod(made)))
@@ -47,7 +47,7 @@ def _grid_sample(n: Node) -> SSAValue:
 
 @operator("RoiAlign")
 def _roi_align(n: Node) -> SSAValue:
-    """Bins of regions of interest: the mean (or largest) of samples between four neighbours."""
+    """Reduce bins of regions of interest: the mean (or maximum) of bilinear samples."""
     b, value = n.b, n[0]
     batch, channels, height, width = shape(value)
     ratio, mode = n.integer("sampling_ratio", 0), n.text("mode", "avg")
@@ -88,7 +88,7 @@ def _roi_align(n: Node) -> SSAValue:
 def _bin_places(
     b: BlockBuilder, rois: SSAValue, low: int, bins: int, ratio: int, at_least: float | None
 ) -> SSAValue:
-    """Where the samples of each region lie along one side: (regions, bins, samples)."""
+    """Return the sample positions of each region along one side: (regions, bins, samples)."""
     count = shape(rois)[0]
     start, end = (
         b.reshape(b.slice(rois, [0, i], [count, i + 1]), (count,)) for i in (low, low + 2)
@@ -104,8 +104,10 @@ def _bin_places(
 
 
 def _roi_taps(b: BlockBuilder, places: SSAValue, size: int) -> list[tuple[SSAValue, SSAValue]]:
-    """The two neighbours (s32) of places along a side and their weights; those of places more than
-    one element outside are zero."""
+    """Return the two neighbours (s32) of positions along a side, and their weights.
+
+    The weights are zero for positions more than one element outside.
+    """
     far = b.binary("or", b.compare_number(places, -1, "LT"), b.compare_number(places, size, "GT"))
     inside = clip(b, places, 0, size - 1)
     low = b.unary("floor", inside)
@@ -123,7 +125,7 @@ def _roi_taps(b: BlockBuilder, places: SSAValue, size: int) -> list[tuple[SSAVal
 
 @operator("MelWeightMatrix")
 def _mel_weight_matrix(n: Node) -> SSAValue:
-    """Triangular filters whose centres are evenly spaced in mels; all sizes have to be known."""
+    """Return triangular filters with centres evenly spaced in mels; all sizes must be known."""
     bins, length, rate = (int(n.scalar(i)) for i in range(3))
     low, high = float(n.scalar(3)), float(n.scalar(4))
     spectrum = length // 2 + 1

@@ -1,4 +1,4 @@
-"""Reshaping, transposing, slicing, joining and padding."""
+"""Import reshaping, transposing, slicing, concatenation and padding."""
 
 from math import prod
 
@@ -135,7 +135,7 @@ def _slice(n: Node) -> SSAValue:
         d = axis_from(axis, len(dims))
         if step == 0:
             refuse("a step is zero")
-        # Python's slice bounds are ONNX's, but for an end before the first element.
+        # ONNX's slice bounds are Python's, except for an end before the first element.
         low[d], high[d], stride[d] = slice(start, end, step).indices(dims[d])
     return strided_slice(n.b, n[0], low, high, stride)
 
@@ -205,7 +205,7 @@ def _trilu(n: Node) -> SSAValue:
 
 @operator("ReverseSequence")
 def _reverse_sequence(n: Node) -> SSAValue:
-    """Element t of a sequence of length l is element l - 1 - t, beyond it itself."""
+    """Element t of a sequence of length l moves to l - 1 - t; elements beyond l stay."""
     b, x = n.b, n[0]
     time, batch = n.integer("time_axis", 0), n.integer("batch_axis", 1)
     if {time, batch} != {0, 1}:

@@ -1,4 +1,4 @@
-"""Fourier transforms as products with constant matrices; ONNX holds complex numbers as pairs."""
+"""Import Fourier transforms as products with constant matrices; ONNX stores complex pairs."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,18 +15,18 @@ from neuronir.frontends.onnx.registry import operator
 from neuronir.passes.hlo.support.values import element, shape
 
 LONGEST = 4096
-"""The matrix of a longer transform would be too large."""
+"""Above this length the matrix of a transform would be too large."""
 
 
 def _matrix(n: int, parts: int, inverse: bool, onesided: bool) -> NDArray[np.float64]:
-    """What takes (element, real or imaginary part) to the same of a transform of length n."""
+    """Return the matrix that transforms (element, real or imaginary part) for length n."""
     half = n // 2 + 1
     ins = half if inverse and onesided else n
     outs = half if onesided and not inverse else n
     angle = 2 * np.pi * (np.outer(np.arange(ins), np.arange(outs)) % n) / n
     cosine, sine = np.cos(angle), np.sin(angle)
     if inverse and onesided:
-        # The other half of the spectrum is the conjugate of this one.
+        # The other half of the spectrum is the conjugate of this half.
         twice = np.full((ins, 1), 2.0)
         twice[0] = 1
         if n % 2 == 0:
@@ -43,7 +43,7 @@ def _matrix(n: int, parts: int, inverse: bool, onesided: bool) -> NDArray[np.flo
 def transform(
     n: Node, value: SSAValue, axis: int, length: int | None, *, inverse: bool, onesided: bool
 ) -> SSAValue:
-    """The discrete Fourier transform along an axis; the last dimension holds the parts."""
+    """Compute the discrete Fourier transform along an axis; the last dimension holds the parts."""
     b, dims = n.b, shape(value)
     if dims[-1] not in (1, 2) or axis == len(dims) - 1:
         refuse(f"shape {list(dims)} is not a signal of real or complex numbers")
@@ -80,7 +80,7 @@ def _dft(n: Node) -> SSAValue:
 
 @operator("STFT")
 def _stft(n: Node) -> SSAValue:
-    """The transforms of overlapping, weighted frames of a signal (batch, time, parts)."""
+    """Transform overlapping, weighted frames of a signal (batch, time, parts)."""
     b, step, window = n.b, int(n.scalar(1)), n.get(2)
     size = shape(window)[0] if window is not None else 0
     size = size if n.get(3) is None else int(n.scalar(3))

@@ -1,4 +1,4 @@
-"""Steps of optimisers (ai.onnx.preview.training)."""
+"""Import optimiser steps (ai.onnx.preview.training)."""
 
 from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
@@ -17,7 +17,7 @@ def _spread(n: Node, value: SSAValue, like: SSAValue) -> SSAValue:
 
 
 def _groups(n: Node, kinds: int) -> list[list[SSAValue]]:
-    """The tensors of each optimised variable: X1 X2 ... G1 G2 ... after rate and count."""
+    """Return the tensors of each optimised variable: X1 X2 ... G1 G2 ... after rate and count."""
     tensors = [n[i] for i in range(2, len(n.operands))]
     if not tensors or len(tensors) % kinds:
         refuse(f"its tensors must come in groups of {kinds}")
@@ -30,7 +30,7 @@ def _results(groups: list[list[SSAValue]]) -> list[SSAValue]:
 
 
 def _decayed(n: Node, gradient: SSAValue, x: SSAValue) -> SSAValue:
-    """The gradient with that of norm_coefficient / 2 * |x|^2."""
+    """Add the gradient of norm_coefficient / 2 * |x|^2."""
     weight = n.number("norm_coefficient", 0.0)
     return n.b.binary("add", n.b.binary_number("multiply", x, weight), gradient)
 

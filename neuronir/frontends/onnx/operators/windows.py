@@ -1,4 +1,4 @@
-"""Convolution and pooling: what slides over spatial dimensions."""
+"""Import convolution and pooling."""
 
 from dataclasses import dataclass
 from math import prod
@@ -24,7 +24,7 @@ Pairs = list[tuple[int, int]]
 
 @dataclass(frozen=True)
 class Window:
-    """The attributes of a window: one entry a spatial dimension."""
+    """The attributes of a window, with one entry per spatial dimension."""
 
     size: list[int]
     strides: list[int]
@@ -40,7 +40,7 @@ def _spatial(n: Node) -> tuple[int, ...]:
 
 
 def window_of(n: Node, kernel: "tuple[int, ...] | None" = None) -> Window:
-    """The window of a node; `kernel` is its size where a weight tells."""
+    """Return the window of a node; `kernel` is its size if a weight determines it."""
     spatial = _spatial(n)
     count = len(spatial)
     given = n.ints("kernel_shape")
@@ -115,7 +115,7 @@ def _conv_transpose(n: Node) -> SSAValue:
     if wanted is None and auto in ("SAME_UPPER", "SAME_LOWER"):
         wanted = [spatial[i] * strides[i] for i in range(count)]
     if wanted is not None:
-        # As the operator defines: the odd element goes where auto_pad says.
+        # By definition of the operator, the odd element goes where auto_pad says.
         padding: Pairs = []
         for i in range(count):
             both = full[i] - wanted[i]
@@ -125,7 +125,7 @@ def _conv_transpose(n: Node) -> SSAValue:
         pads = n.ints("pads") if auto == "NOTSET" else None
         pads = pads or [0] * (2 * count)
         padding = [(pads[i], pads[i + count]) for i in range(count)]
-    # ONNX's kernel is (input, output / groups, ...): that of the convolution whose gradient it is.
+    # ONNX's kernel is (input, output / groups, ...), as for the convolution whose gradient this is.
     result = conv.transposed_convolution(
         n.b,
         n[0],
@@ -141,7 +141,7 @@ def _conv_transpose(n: Node) -> SSAValue:
 
 
 def _ceiled(n: Node, window: Window) -> Pairs:
-    """The padding, with the part that a last window sticks out by in ceil mode."""
+    """Return the padding, including the part beyond the edge of a last window in ceil mode."""
     if not n.flag("ceil_mode"):
         return window.padding
     spatial = _spatial(n)
@@ -190,7 +190,9 @@ def _max_pool(n: Node) -> list[SSAValue]:
 
 
 def _flat_places(n: Node) -> SSAValue:
-    """The place of each element in the flattened tensor, row or column-major in space."""
+    """Return the position of each element in the flattened tensor, row- or column-major in
+    space.
+    """
     dims = shape(n[0])
     order = range(2, len(dims))
     if n.flag("storage_order"):
@@ -260,7 +262,7 @@ def _global_lp_pool(n: Node) -> SSAValue:
 
 @operator("MaxUnpool")
 def _max_unpool(n: Node) -> SSAValue:
-    """Zeros, with the elements at the places where a MaxPool found them."""
+    """Fill with zeros and write the elements at the positions that a MaxPool found."""
     window = window_of(n)
     spatial = _spatial(n)
     made = [
@@ -277,7 +279,7 @@ def _max_unpool(n: Node) -> SSAValue:
 
 
 def _moved(n: Node, places: SSAValue, inner: tuple[int, ...], dims: tuple[int, ...]) -> SSAValue:
-    """Places in a flattened tensor of shape `inner` as places in the larger shape `dims`."""
+    """Convert positions in a flattened tensor of shape `inner` to positions in `dims`."""
     if inner == tuple(dims):
         return places
     b = n.b
@@ -293,7 +295,7 @@ def _moved(n: Node, places: SSAValue, inner: tuple[int, ...], dims: tuple[int, .
 
 @operator("Col2Im")
 def _col2im(n: Node) -> SSAValue:
-    """The sum of the columns of windows, each element put back where the window took it from."""
+    """Sum the columns of windows into the elements from which they were taken."""
     b = n.b
     image, block = n.known_ints(1, "image_shape"), n.known_ints(2, "block_shape")
     count = len(image)

@@ -1,4 +1,4 @@
-"""Shapes, joining and cutting, repeating, padding."""
+"""Import shape operators, concatenation, splitting, repetition and padding."""
 
 from collections.abc import Sequence
 from math import prod
@@ -20,31 +20,31 @@ from neuronir.frontends.tensorflow.values import Value
 from neuronir.passes.hlo.support.values import shape
 
 MOST_PARTS = 1 << 16
-"""A tensor is not taken apart into more parts than this."""
+"""A tensor is unpacked into at most this many parts."""
 LARGEST_RANGE = 1 << 24
 
 
 @op("Shape", "ShapeN")
 def shape_of(o: Op) -> Value | Sequence[Value]:
-    """The shape of each operand, a constant."""
+    """Return the shape of each operand as a constant."""
     return [o.index_constant(o.dims(i)) for i in range(len(o))]
 
 
 @op("Size")
 def size(o: Op) -> SSAValue:
-    """How many elements there are."""
+    """Return the number of elements."""
     return o.index_constant(prod(o.dims()))
 
 
 @op("Rank")
 def rank(o: Op) -> SSAValue:
-    """How many dimensions there are."""
+    """Return the number of dimensions."""
     return o.b.constant(np.array(len(o.dims()), np.int32))
 
 
 @op("Reshape")
 def reshape(o: Op) -> SSAValue:
-    """Another shape, in which one dimension may be -1."""
+    """Reshape; one dimension may be -1."""
     dims, count = list(o.ints(1, "the shape")), prod(o.dims())
     if dims.count(-1) > 1 or any(n < -1 for n in dims):
         refuse(f"shape {dims} is malformed")
@@ -60,7 +60,7 @@ def reshape(o: Op) -> SSAValue:
 
 @op("ExpandDims")
 def expand_dims(o: Op) -> SSAValue:
-    """A dimension of size one at a place."""
+    """Insert a dimension of size one."""
     dims = list(o.dims())
     dims.insert(axis_from(o.integer(1, "the axis"), len(dims) + 1), 1)
     return o.b.reshape(o[0], dims)
@@ -68,7 +68,7 @@ def expand_dims(o: Op) -> SSAValue:
 
 @op("Squeeze")
 def squeeze(o: Op) -> SSAValue:
-    """Without dimensions of size one: all, or those that are named."""
+    """Remove dimensions of size one: all, or the named ones."""
     dims = o.dims()
     named = dims_from(o.int_list("squeeze_dims", ()), len(dims))
     if any(dims[d] != 1 for d in named):
@@ -79,7 +79,7 @@ def squeeze(o: Op) -> SSAValue:
 
 @op("Transpose", "ConjugateTranspose")
 def transpose(o: Op) -> SSAValue:
-    """Dimensions in another order."""
+    """Permute the dimensions."""
     order = o.ints(1, "the permutation")
     found = tuple(axis_from(d, len(o.dims())) for d in order)
     if sorted(found) != list(range(len(o.dims()))):
@@ -89,7 +89,7 @@ def transpose(o: Op) -> SSAValue:
 
 @op("Fill")
 def fill(o: Op) -> SSAValue:
-    """A shape filled with a scalar."""
+    """Fill a shape with a scalar."""
     return o.b.broadcast(o.b.reshape(o[1], ()), _sizes(o.ints(0, "the shape")), ())
 
 
@@ -101,20 +101,20 @@ def _sizes(dims: Sequence[int]) -> Sequence[int]:
 
 @op("BroadcastTo")
 def broadcast(o: Op) -> SSAValue:
-    """Repeated to a shape."""
+    """Broadcast the operand to a shape."""
     return broadcast_to(o.b, o[0], _sizes(o.ints(1, "the shape")))
 
 
 @op("BroadcastArgs")
 def broadcast_args(o: Op) -> SSAValue:
-    """The shape that two shapes broadcast to."""
+    """Return the common broadcast shape of two shapes."""
     found = broadcast_shape(o.ints(0, "a shape"), o.ints(1, "a shape"))
     return o.index_constant(found, "T")
 
 
 @op("Tile")
 def tile(o: Op) -> SSAValue:
-    """Each dimension repeated."""
+    """Repeat each dimension."""
     counts, dims = _sizes(o.ints(1, "the counts")), o.dims()
     if len(counts) != len(dims):
         refuse(f"{len(counts)} counts do not fit {len(dims)} dimensions")
@@ -125,7 +125,7 @@ def tile(o: Op) -> SSAValue:
 
 @op("Pack")
 def pack(o: Op) -> SSAValue:
-    """Operands of one shape along a new dimension."""
+    """Stack operands of one shape along a new dimension."""
     need_one_type(*o.tensors())
     dims = o.dims()
     if any(o.dims(i) != dims for i in range(len(o))):
@@ -137,7 +137,7 @@ def pack(o: Op) -> SSAValue:
 
 @op("Unpack", "Unstack")
 def unpack(o: Op) -> list[Value]:
-    """The parts along a dimension, without it."""
+    """Split along a dimension and drop it."""
     dims = o.dims()
     axis = axis_from(o.int("axis", 0), len(dims))
     count = o.int("num", dims[axis])
@@ -159,7 +159,7 @@ def _parts(o: Op, value: SSAValue, axis: int, sizes: Sequence[int]) -> list[SSAV
 
 @op("Split")
 def split(o: Op) -> list[Value]:
-    """Parts of equal size along a dimension; the dimension is the first operand."""
+    """Split into parts of equal size along a dimension, which is the first operand."""
     dims, count = o.dims(1), o.int("num_split")
     axis = axis_from(o.integer(0, "the axis"), len(dims))
     if not 1 <= count <= MOST_PARTS or dims[axis] % count:
@@ -169,7 +169,7 @@ def split(o: Op) -> list[Value]:
 
 @op("SplitV")
 def split_v(o: Op) -> list[Value]:
-    """Parts of given sizes, one of which may be -1."""
+    """Split into parts of given sizes, one of which may be -1."""
     dims, sizes = o.dims(), list(o.ints(1, "the sizes"))
     axis = axis_from(o.integer(2, "the axis"), len(dims))
     if sizes.count(-1) == 1:
@@ -181,13 +181,13 @@ def split_v(o: Op) -> list[Value]:
 
 @op("ConcatV2")
 def concat_v2(o: Op) -> SSAValue:
-    """Operands one after the other; the dimension is the last operand."""
+    """Concatenate operands; the dimension is the last operand."""
     return _concat(o, o.tensors(0, -1), o.integer(len(o) - 1, "the axis"))
 
 
 @op("Concat")
 def concat(o: Op) -> SSAValue:
-    """Operands one after the other; the dimension is the first operand."""
+    """Concatenate operands; the dimension is the first operand."""
     return _concat(o, o.tensors(1), o.integer(0, "the axis"))
 
 
@@ -199,14 +199,14 @@ def _concat(o: Op, values: list[SSAValue], axis: int) -> SSAValue:
 
 @op("Pad", "PadV2")
 def pad(o: Op) -> SSAValue:
-    """Padding by a number, zero for Pad."""
+    """Pad with a constant; zero for Pad."""
     low, high = _amounts(o)
     return P.pad(o.b, o[0], low, high, fill=o[2] if len(o) > 2 else None)
 
 
 @op("MirrorPad")
 def mirror_pad(o: Op) -> SSAValue:
-    """Padding by what lies at the edge, mirrored."""
+    """Pad with mirrored elements."""
     low, high = _amounts(o)
     mode = o.text("mode").lower()
     most = 1 if mode == "reflect" else 0
@@ -224,13 +224,13 @@ def _amounts(o: Op) -> tuple[list[int], list[int]]:
 
 @op("ReverseV2")
 def reverse_v2(o: Op) -> SSAValue:
-    """In opposite order along dimensions."""
+    """Reverse dimensions."""
     return o.b.reverse(o[0], dims_from(o.ints(1, "the axes"), len(o.dims())))
 
 
 @op("Reverse")
 def reverse(o: Op) -> SSAValue:
-    """In opposite order along the dimensions whose predicate holds."""
+    """Reverse the dimensions whose predicate holds."""
     chosen = o.array(1, "the choice of dimensions").reshape(-1)
     if not is_pred(o.element(1)) or chosen.size != len(o.dims()):
         refuse("it takes one predicate for each dimension")
@@ -239,7 +239,7 @@ def reverse(o: Op) -> SSAValue:
 
 @op("Roll")
 def roll(o: Op) -> SSAValue:
-    """Elements moved along dimensions; what leaves comes in again at the other end."""
+    """Rotate elements along dimensions."""
     value, axes, shifts = o[0], o.ints(2, "the axes"), o.ints(1, "the shift")
     if len(axes) != len(shifts):
         refuse(f"{len(shifts)} shifts do not fit {len(axes)} axes")
@@ -253,7 +253,7 @@ def roll(o: Op) -> SSAValue:
 
 
 def _number(o: Op, index: int) -> Array:
-    """A finite scalar that has to be known."""
+    """Return a finite scalar that must be known."""
     array = o.array(index, "the bounds")
     if array.size != 1 or array.dtype.kind in "bc" or not np.isfinite(array.astype(np.float64)):
         refuse("the bounds must be finite scalars")
@@ -262,7 +262,7 @@ def _number(o: Op, index: int) -> Array:
 
 @op("Range")
 def range_(o: Op) -> SSAValue:
-    """Numbers from a start by a step to below a limit."""
+    """Return values from a start to before a limit with a step."""
     need_one_type(*o.tensors())
     start, limit, step = (_number(o, i) for i in range(3))
     if float(step) == 0:
@@ -277,7 +277,7 @@ def range_(o: Op) -> SSAValue:
 
 @op("LinSpace")
 def linspace(o: Op) -> SSAValue:
-    """Numbers evenly from a start to a stop."""
+    """Return evenly spaced values from a start to a stop."""
     start, stop = (_number(o, i) for i in range(2))
     count = o.integer(2, "the count")
     if not 1 <= count <= LARGEST_RANGE:

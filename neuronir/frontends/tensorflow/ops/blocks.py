@@ -1,4 +1,4 @@
-"""Moving blocks between space, batch and features: reshapes and transposes."""
+"""Move blocks between space, batch and features with reshapes and transposes."""
 
 from collections.abc import Sequence
 
@@ -69,27 +69,27 @@ def _to_space(o: Op, sizes: Sequence[int], crops: Sequence[tuple[int, int]]) -> 
 
 @op("SpaceToBatchND")
 def space_to_batch_nd(o: Op) -> SSAValue:
-    """Blocks of the padded spatial dimensions moved to the batch."""
+    """Move blocks of the padded spatial dimensions to the batch."""
     sizes = _block_sizes(o)
     return _to_batch(o, sizes, _pairs(o, 2, len(sizes), "the padding"))
 
 
 @op("BatchToSpaceND")
 def batch_to_space_nd(o: Op) -> SSAValue:
-    """The inverse: blocks of the batch moved to spatial dimensions, which are then cut."""
+    """Move blocks of the batch to spatial dimensions, which are then cropped."""
     sizes = _block_sizes(o)
     return _to_space(o, sizes, _pairs(o, 2, len(sizes), "the crops"))
 
 
 @op("SpaceToBatch")
 def space_to_batch(o: Op) -> SSAValue:
-    """Square blocks of height and width moved to the batch."""
+    """Move square blocks of height and width to the batch."""
     return _to_batch(o, [_block(o)] * 2, _pairs(o, 1, 2, "the padding"))
 
 
 @op("BatchToSpace")
 def batch_to_space(o: Op) -> SSAValue:
-    """Square blocks of the batch moved to height and width."""
+    """Move square blocks of the batch to height and width."""
     return _to_space(o, [_block(o)] * 2, _pairs(o, 1, 2, "the crops"))
 
 
@@ -101,7 +101,7 @@ def _block(o: Op) -> int:
 
 
 def _features_last(o: Op) -> tuple[SSAValue, bool]:
-    """The operand as NHWC, and whether it was NCHW."""
+    """Return the operand as NHWC, and whether it was NCHW."""
     text = o.text("data_format", "NHWC")
     if text not in ("NHWC", "NCHW"):
         refuse(f"the data format '{text}' is not supported", "NHWC or NCHW")
@@ -111,7 +111,7 @@ def _features_last(o: Op) -> tuple[SSAValue, bool]:
 
 @op("SpaceToDepth")
 def space_to_depth(o: Op) -> SSAValue:
-    """Square blocks moved to the features."""
+    """Move square blocks to the features."""
     b, k = o.b, _block(o)
     value, first = _features_last(o)
     n, h, w, c = shape(value)
@@ -125,7 +125,7 @@ def space_to_depth(o: Op) -> SSAValue:
 
 @op("DepthToSpace")
 def depth_to_space(o: Op) -> SSAValue:
-    """Features moved to square blocks."""
+    """Move features to square blocks."""
     b, k = o.b, _block(o)
     value, first = _features_last(o)
     n, h, w, c = shape(value)

@@ -1,4 +1,4 @@
-"""Functional control flow: calls, branches, loops."""
+"""Import functional control flow: calls, branches, loops."""
 
 from collections.abc import Sequence
 
@@ -19,13 +19,13 @@ def _function(o: Op, name: str) -> Call:
 
 @op("PartitionedCall", "StatefulPartitionedCall")
 def call(o: Op) -> Sequence[Value]:
-    """The results of a function."""
+    """Return the results of a function."""
     return _function(o, "f").build(o.b, o.operands)
 
 
 @op("If", "StatelessIf")
 def if_(o: Op) -> Sequence[Value]:
-    """One of two functions of the same operands."""
+    """Run one of two functions on the same operands."""
     if len(o.dims(0)):
         refuse("its condition must be a scalar")
     functions = [_function(o, "then_branch"), _function(o, "else_branch")]
@@ -34,7 +34,7 @@ def if_(o: Op) -> Sequence[Value]:
 
 @op("Case", "StatelessCase")
 def case(o: Op) -> Sequence[Value]:
-    """One of several functions by number; the last one for a number that none has."""
+    """Run one of several functions by index; the last one if the index is out of range."""
     listed = o.proto("branches", "list").func
     return _branches(o, o[0], [o.function(f.name) for f in listed])
 
@@ -64,7 +64,7 @@ def _branches(o: Op, selector: SSAValue, functions: Sequence[Call]) -> Sequence[
 
 @op("While", "StatelessWhile")
 def while_(o: Op) -> Sequence[Value]:
-    """A function applied again and again as long as another one says so."""
+    """Apply a function while another one returns true."""
     condition, body = _function(o, "cond"), _function(o, "body")
 
     def going_on(b: BlockBuilder, values: Sequence[Value], fixed: Sequence[Value]) -> SSAValue:

@@ -1,4 +1,4 @@
-"""Convolutions in any layout and padding, and their gradients."""
+"""Import convolutions in any layout and padding, and their gradients."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class Window:
     dilations: tuple[int, ...]
 
     def padding(self, o: Op, dims: Sequence[int], window: Sequence[int]) -> list[tuple[int, int]]:
-        """Low and high padding of each spatial dimension of a tensor of this shape."""
+        """Return the padding (low, high) of each spatial dimension of a tensor of this shape."""
         kind = o.text("padding")
         spatial = self.layout.spatial
         if kind == "VALID":
@@ -44,7 +44,7 @@ class Window:
 
 
 def window_of(o: Op, rank: int) -> Window:
-    """Layout, strides and dilations of a node whose tensors have this rank."""
+    """Return layout, strides and dilations of a node whose tensors have this rank."""
     text = o.text("data_format", "NHWC" if rank == 4 else "NDHWC" if rank == 5 else "NWC")
     if text not in FORMATS or len(text) != rank:
         refuse(f"the data format '{text}' does not fit a tensor of rank {rank}")
@@ -57,7 +57,7 @@ def window_of(o: Op, rank: int) -> Window:
 
 
 def spatial_of(values: Sequence[int], layout: C.Layout, what: str) -> tuple[int, ...]:
-    """The entries for the spatial dimensions; the others must be one."""
+    """Return the entries for the spatial dimensions; the others must be one."""
     rank = len(layout.spatial) + 2
     if len(values) != rank or any(n < 1 for n in values):
         refuse(f"{what} {list(values)} must be {rank} positive integers")
@@ -68,7 +68,7 @@ def spatial_of(values: Sequence[int], layout: C.Layout, what: str) -> tuple[int,
 
 @op("Conv2D", "Conv3D")
 def convolution(o: Op) -> SSAValue:
-    """A convolution; a kernel with fewer input features than the input means groups."""
+    """Build a convolution; a kernel with fewer input features than the input has groups."""
     rank = 4 if o.type == "Conv2D" else 5
     window, kernel = _checked(o, rank, o.dims(0), o.dims(1))
     features, taken = o.dims()[window.layout.second], kernel[-2]
@@ -96,7 +96,7 @@ def _checked(
 
 @op("DepthwiseConv2dNative")
 def depthwise(o: Op) -> SSAValue:
-    """Each feature has kernels of its own: as many groups as features."""
+    """Build a depthwise convolution: as many groups as features."""
     window, kernel = _checked(o, 4, o.dims(0), o.dims(1))
     features = o.dims()[window.layout.second]
     if kernel[2] != features:
@@ -114,7 +114,7 @@ def depthwise(o: Op) -> SSAValue:
 
 
 def _depthwise_kernel(o: Op, kernel: SSAValue) -> SSAValue:
-    """H, W, features, multiplier as H, W, 1, features x multiplier: one input feature a group."""
+    """Reshape H, W, features, multiplier to H, W, 1, features x multiplier."""
     height, width, features, multiplier = shape(kernel)
     return o.b.reshape(kernel, (height, width, 1, features * multiplier))
 
@@ -125,7 +125,7 @@ def _depthwise_kernel(o: Op, kernel: SSAValue) -> SSAValue:
     "DepthwiseConv2dNativeBackpropInput",
 )
 def transposed(o: Op) -> SSAValue:
-    """The gradient of a convolution with respect to its input: a transposed convolution."""
+    """Build the gradient of a convolution with respect to its input: a transposed convolution."""
     depthwise = o.type.startswith("Depthwise")
     rank = 5 if o.type.startswith("Conv3D") else 4
     dims = list(o.ints(0, "the shape of the input"))

@@ -1,4 +1,4 @@
-"""Elementwise operators of several operands, which broadcast together."""
+"""Import elementwise operators of several operands, which broadcast."""
 
 from collections.abc import Callable
 
@@ -74,7 +74,7 @@ def _squared_difference(b: BlockBuilder, x: SSAValue, y: SSAValue) -> SSAValue:
 
 
 def _no_nan(opcode: str, deciding: int) -> Function:
-    """A product or quotient that is zero wherever the deciding operand is."""
+    """Build a product or quotient that is zero where the deciding operand is zero."""
 
     def build(b: BlockBuilder, x: SSAValue, y: SSAValue) -> SSAValue:
         result = b.binary(opcode, x, y)
@@ -85,7 +85,7 @@ def _no_nan(opcode: str, deciding: int) -> Function:
 
 
 def _x_log(inner: str) -> Function:
-    """x * log(y) or x / y, zero where x is."""
+    """Compute x * log(y) or x / y; zero where x is zero."""
 
     def build(b: BlockBuilder, x: SSAValue, y: SSAValue) -> SSAValue:
         if inner == "divide":
@@ -113,7 +113,7 @@ FUNCTIONS: dict[str, Function] = {
     "Xlog1py": _x_log("log_plus_one"),
     "Xlogy": _x_log("log"),
 }
-# Gradients of activations: (operand of the gradient's formula, incoming gradient) in this order.
+# Gradients of activations take (operand of the gradient's formula, incoming gradient).
 GRADIENTS: dict[str, Function] = {
     "SigmoidGrad": lambda b, y, dy: b.binary(
         "multiply", dy, b.binary("multiply", y, b.binary("subtract", b.fill_like(1, y), y))
@@ -156,7 +156,7 @@ _register()
 
 @op("Equal", "NotEqual")
 def equal(o: Op) -> SSAValue:
-    """Comparison; of shapes that do not fit, a single answer if the model says so."""
+    """Compare; shapes that do not broadcast give a single result if the model allows it."""
     direction = "EQ" if o.type == "Equal" else "NE"
     if not o.bool("incompatible_shape_error", True):
         try:
@@ -168,7 +168,7 @@ def equal(o: Op) -> SSAValue:
 
 @op("BiasAdd", "BiasAddV1")
 def bias_add(o: Op) -> SSAValue:
-    """One number a feature added: the last dimension, or the second for NCHW."""
+    """Add one value per feature: the last dimension, or the second for NCHW."""
     rank = len(o.dims())
     if rank < 2 or len(o.dims(1)) != 1:
         refuse("it takes a value of rank 2 at least and a bias of rank 1")
@@ -182,7 +182,7 @@ def bias_add(o: Op) -> SSAValue:
 
 @op("BiasAddGrad")
 def bias_add_grad(o: Op) -> SSAValue:
-    """The sum over all dimensions but the features'."""
+    """Sum over all dimensions but the features."""
     rank = len(o.dims())
     feature = 1 if o.text("data_format", "NHWC").startswith("NC") else rank - 1
     return o.b.reduce(o[0], 0, [d for d in range(rank) if d != feature], "add")
@@ -190,7 +190,7 @@ def bias_add_grad(o: Op) -> SSAValue:
 
 @op("AddN", "AccumulateNV2")
 def add_n(o: Op) -> SSAValue:
-    """The sum of all operands, which have one shape."""
+    """Sum all operands, which have one shape."""
     if any(o.dims(i) != o.dims() for i in range(len(o))):
         refuse("all operands must have one shape")
     return fold(o.b, "add", o.tensors())
@@ -198,7 +198,7 @@ def add_n(o: Op) -> SSAValue:
 
 @op("Select")
 def select_v1(o: Op) -> SSAValue:
-    """Elementwise choice; a condition of rank 1 chooses whole rows, a scalar everything."""
+    """Select elementwise; a condition of rank 1 selects whole rows, a scalar a whole operand."""
     b, dims = o.b, o.dims(1)
     if dims != o.dims(2):
         refuse("both choices must have one shape")
@@ -215,12 +215,12 @@ def select_v1(o: Op) -> SSAValue:
 
 @op("SelectV2")
 def select_v2(o: Op) -> SSAValue:
-    """Elementwise choice; all operands broadcast."""
+    """Select elementwise after broadcasting all operands."""
     return select(o.b, o[0], o[1], o[2])
 
 
 @op("ApproximateEqual")
 def approximate_equal(o: Op) -> SSAValue:
-    """Whether elements differ by less than a tolerance."""
+    """Return whether elements differ by less than a tolerance."""
     difference = o.b.unary("abs", binary(o.b, "subtract", o[0], o[1]))
     return o.b.compare_number(difference, o.float("tolerance", 1e-5), "LT")

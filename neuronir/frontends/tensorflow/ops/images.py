@@ -1,4 +1,4 @@
-"""Resizing, cropping, and colours of images."""
+"""Import resizing, cropping, and colour conversion of images."""
 
 from collections.abc import Sequence
 
@@ -34,9 +34,9 @@ def _sizes(o: Op, index: int = 1) -> tuple[int, int]:
 
 
 def _places(o: Op, old: int, new: int, *, shift: float) -> Places:
-    """Where each new element lies in the old dimension, in f32 as TensorFlow computes it.
+    """Return the position of each new element in the old dimension, in f32 as TensorFlow does.
 
-    `shift` is taken off where pixels have their centres at halves.
+    `shift` is subtracted if pixel centres are at halves.
     """
     corners = o.bool("align_corners", False) and new > 1
     scale = np.float32((old - 1) / (new - 1)) if corners else np.float32(old / new)
@@ -49,7 +49,7 @@ def _places(o: Op, old: int, new: int, *, shift: float) -> Places:
 
 @op("ResizeNearestNeighbor")
 def resize_nearest(o: Op) -> SSAValue:
-    """Each new pixel is an old one."""
+    """Resize with the nearest old pixels."""
     value = o[0]
     for axis, new in zip((1, 2), _sizes(o), strict=True):
         old = shape(value)[axis]
@@ -62,7 +62,7 @@ def resize_nearest(o: Op) -> SSAValue:
 
 @op("ResizeBilinear")
 def resize_bilinear(o: Op) -> SSAValue:
-    """New pixels between two old ones along each axis; the result is f32."""
+    """Resize bilinearly; the result is f32."""
     value = o.b.convert(o[0], f32)
     for axis, new in zip((1, 2), _sizes(o), strict=True):
         old = shape(value)[axis]
@@ -78,10 +78,11 @@ def resize_bilinear(o: Op) -> SSAValue:
 
 @op("ResizeBicubic")
 def resize_bicubic(o: Op) -> SSAValue:
-    """New pixels among four old ones along each axis; the result is f32.
+    """Resize bicubically; the result is f32.
 
-    TensorFlow looks the weights up in a table of 1024 steps. With centres at halves the kernel is
-    Keys' (a = -0.5) and pixels beyond the edge have no weight, else a = -0.75 and the edge repeats.
+    TensorFlow looks the weights up in a table of 1024 steps. If centres are at halves, the kernel
+    is Keys' (a = -0.5) and pixels beyond the edge have no weight. Otherwise a = -0.75 and the edge
+    repeats.
     """
     value = o.b.convert(o[0], f32)
     half = o.bool("half_pixel_centers", False)
@@ -108,7 +109,7 @@ def _check_matrix(old: int, new: int) -> None:
 
 
 def _matrix(taps: npt.NDArray[np.floating], parts: npt.NDArray[np.floating], old: int) -> S.Numbers:
-    """Row i holds the parts that the old elements have in new element i."""
+    """Return a weight matrix; row i holds the weights of the old elements in new element i."""
     matrix = np.zeros((taps.shape[0], old))
     rows = np.arange(taps.shape[0])
     for k in range(taps.shape[1]):
@@ -118,9 +119,9 @@ def _matrix(taps: npt.NDArray[np.floating], parts: npt.NDArray[np.floating], old
 
 @op("CropAndResize")
 def crop_and_resize(o: Op) -> SSAValue:
-    """Boxes of images, each resized to one size; boxes may depend on data.
+    """Crop boxes from images and resize each to one size; boxes may depend on data.
 
-    Along each axis the new pixels are a product with a matrix of weights that follow from the box.
+    Along each axis the new pixels are a product with a weight matrix that the box determines.
     """
     b, dims = o.b, o.dims()
     if o.dims(1)[1:] != (4,) or o.dims(2) != o.dims(1)[:1]:
@@ -145,7 +146,7 @@ def crop_and_resize(o: Op) -> SSAValue:
         else:
             nearest = along(b, b.unary("round_nearest_afz", places), wide, 0, 1)
             weights = b.convert(b.compare(nearest, b.iota(wide, 2, f32), "EQ"), f32)
-        # images: box, height, width, features; the axis that is resized comes last, then back.
+        # images: box, height, width, features; the resized axis moves to the end and back.
         images = dot(b, images, weights, ([1 + k], [2]), ([0], [0]))
         images = b.transpose(images, (0, 3, 1, 2) if k == 0 else (0, 1, 3, 2))
         within = b.binary(
@@ -160,7 +161,7 @@ def crop_and_resize(o: Op) -> SSAValue:
 
 
 def _box_places(b: BlockBuilder, first: SSAValue, last: SSAValue, new: int, old: int) -> SSAValue:
-    """Where each new pixel of each box lies: (boxes, new)."""
+    """Return the position of each new pixel of each box: (boxes, new)."""
     dims = (shape(first)[0], new)
     if new == 1:
         middle = b.binary_number("multiply", b.binary("add", first, last), 0.5 * (old - 1))
@@ -223,14 +224,14 @@ def _to_rgb(o: Op, hue: SSAValue, saturation: SSAValue, value: SSAValue) -> SSAV
 
 @op("RGBToHSV")
 def rgb_to_hsv(o: Op) -> SSAValue:
-    """Hue, saturation and value, each 0 to 1."""
+    """Convert to hue, saturation and value, each 0 to 1."""
     parts: Sequence[SSAValue] = _to_hsv(o, o[0])
     return o.b.concatenate(parts, len(o.dims()) - 1)
 
 
 @op("HSVToRGB")
 def hsv_to_rgb(o: Op) -> SSAValue:
-    """The inverse."""
+    """Convert hue, saturation and value to red, green and blue."""
     return _to_rgb(o, *_channels(o, o[0]))
 
 
@@ -240,7 +241,7 @@ def _scalar(o: Op, index: int, like: SSAValue) -> SSAValue:
 
 @op("AdjustSaturation")
 def adjust_saturation(o: Op) -> SSAValue:
-    """The saturation times a number."""
+    """Scale the saturation."""
     b = o.b
     hue, saturation, value = _to_hsv(o, b.convert(o[0], f32))
     saturation = b.binary("multiply", saturation, _scalar(o, 1, saturation))
@@ -249,7 +250,7 @@ def adjust_saturation(o: Op) -> SSAValue:
 
 @op("AdjustHue")
 def adjust_hue(o: Op) -> SSAValue:
-    """The hue turned by a number, 1 being a whole turn."""
+    """Rotate the hue; 1 is a full turn."""
     b = o.b
     hue, saturation, value = _to_hsv(o, b.convert(o[0], f32))
     hue = b.binary("add", hue, _scalar(o, 1, hue))
@@ -259,7 +260,7 @@ def adjust_hue(o: Op) -> SSAValue:
 
 @op("AdjustContrastv2")
 def adjust_contrast(o: Op) -> SSAValue:
-    """The distance from the mean of each image and colour times a number."""
+    """Scale the distance from the mean of each image and colour."""
     b, rank = o.b, len(o.dims())
     if rank < 3:
         refuse(f"it takes images, has shape {list(o.dims())}")

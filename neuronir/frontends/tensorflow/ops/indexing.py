@@ -1,4 +1,4 @@
-"""Reading and writing at indices: gathers, scatters, segments, one-hot, top-k."""
+"""Import gathers, scatters, segments, one-hot and top-k."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -23,7 +23,7 @@ from neuronir.passes.hlo.support.values import element, shape, tensor
 
 @op("GatherV2", "Gather", "ResourceGather")
 def gather(o: Op) -> SSAValue:
-    """The slices at indices along a dimension; indices outside take the nearest."""
+    """Gather slices along a dimension; indices out of range are clamped."""
     value = read(o, o.raw(0))
     if not isinstance(value, SSAValue):
         refuse("input 0 is not a tensor")
@@ -40,7 +40,7 @@ def gather(o: Op) -> SSAValue:
 
 @op("GatherNd", "ResourceGatherNd")
 def gather_nd(o: Op) -> SSAValue:
-    """The slices at index vectors."""
+    """Gather slices at index vectors."""
     value = read(o, o.raw(0))
     if not isinstance(value, SSAValue):
         refuse("input 0 is not a tensor")
@@ -56,7 +56,7 @@ def _check_depth(indices: Sequence[int], dims: Sequence[int]) -> None:
 
 @op("ScatterNd")
 def scatter_nd(o: Op) -> SSAValue:
-    """Zeros with slices added at index vectors."""
+    """Add slices to zeros at index vectors."""
     dims = o.ints(2, "the shape")
     if any(n < 0 for n in dims):
         refuse(f"shape {list(dims)} has negative dimensions")
@@ -73,7 +73,7 @@ def scatter_nd(o: Op) -> SSAValue:
     "TensorScatterMin",
 )
 def tensor_scatter(o: Op) -> SSAValue:
-    """The operand with slices put, added ... at index vectors."""
+    """Combine slices into the operand at index vectors."""
     b = o.b
     I.need_indices(o[1])
     _check_depth(o.dims(1), o.dims())
@@ -89,14 +89,14 @@ _SEGMENTS = {"Sum": "add", "Max": "maximum", "Min": "minimum", "Prod": "multiply
 
 @op("UnsortedSegmentSum", "UnsortedSegmentMax", "UnsortedSegmentMin", "UnsortedSegmentProd")
 def unsorted_segments(o: Op) -> SSAValue:
-    """Elements of one segment number combined; negative numbers take no part."""
+    """Combine the elements of each segment; negative segment numbers are ignored."""
     count = o.integer(2, "the number of segments")
     return _segments(o, _SEGMENTS[o.type.removeprefix("UnsortedSegment")], count)
 
 
 @op("SegmentSum", "SegmentMax", "SegmentMin", "SegmentProd")
 def sorted_segments(o: Op) -> SSAValue:
-    """Elements of one segment number combined; the numbers must be known, for they say how many."""
+    """Combine the elements of each segment; the known segment numbers determine the result size."""
     numbers = o.ints(1, "the segment numbers")
     opcode = _SEGMENTS[o.type.removeprefix("Segment")]
     count = max(numbers, default=-1) + 1
@@ -132,8 +132,10 @@ def _segments(o: Op, opcode: str, count: int) -> SSAValue:
 
 
 def _segment_products(o: Op, count: int) -> SSAValue:
-    """Of each segment the product of all elements, those of others counting as one: no scatter
-    multiplies on the machine."""
+    """Multiply the elements of each segment; elements of other segments count as one.
+
+    The machine has no scatter that multiplies.
+    """
     b, numbers = o.b, o.dims(1)
     inner = int(np.prod(numbers, dtype=np.int64))
     rest = o.dims()[len(numbers) :]
@@ -147,7 +149,7 @@ def _segment_products(o: Op, count: int) -> SSAValue:
 
 @op("OneHot")
 def one_hot(o: Op) -> SSAValue:
-    """A new dimension with one number at the index and another elsewhere."""
+    """Insert a dimension with one value at the index and another elsewhere."""
     depth, places = o.integer(1, "the depth"), o.dims()
     if depth < 0:
         refuse(f"depth {depth} is negative")
@@ -158,7 +160,7 @@ def one_hot(o: Op) -> SSAValue:
 
 @op("InvertPermutation")
 def invert_permutation(o: Op) -> SSAValue:
-    """The place of each number in a permutation."""
+    """Invert a permutation."""
     b = o.b
     if len(o.dims()) != 1:
         refuse("it takes a tensor of rank 1")
@@ -169,7 +171,7 @@ def invert_permutation(o: Op) -> SSAValue:
 
 @op("TopKV2", "TopK", outputs="values indices")
 def top_k(o: Op) -> list[SSAValue]:
-    """The k largest along the last dimension, and their indices."""
+    """Return the k largest values of the last dimension, and their indices."""
     b, dims = o.b, o.dims()
     k = o.integer(1, "k") if len(o) > 1 else o.int("k")
     if not dims or not 0 <= k <= dims[-1]:

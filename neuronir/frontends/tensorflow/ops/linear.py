@@ -1,4 +1,4 @@
-"""Products of matrices."""
+"""Import products of matrices."""
 
 from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
@@ -11,11 +11,11 @@ from neuronir.frontends.tensorflow.registry import op
 
 @op("MatMul", "SparseMatMul")
 def matmul(o: Op) -> SSAValue:
-    """The product of two matrices, each perhaps transposed."""
+    """Multiply two matrices, each optionally transposed."""
     if len(o.dims(0)) != 2 or len(o.dims(1)) != 2:
         refuse("it takes two matrices")
     left, right = o[0], o[1]
-    if o.type == "SparseMatMul":  # bf16 operands are computed with as f32
+    if o.type == "SparseMatMul":  # TensorFlow computes with bf16 operands as f32
         left, right = o.b.convert(left, f32), o.b.convert(right, f32)
     return L.matmul(
         o.b,
@@ -28,7 +28,7 @@ def matmul(o: Op) -> SSAValue:
 
 @op("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3")
 def batch_matmul(o: Op) -> SSAValue:
-    """Products of matrices in the last two dimensions; those before broadcast."""
+    """Multiply matrices in the last two dimensions and broadcast the others."""
     if len(o.dims(0)) < 2 or len(o.dims(1)) < 2:
         refuse("it takes operands of rank 2 at least")
     wanted = o.dtype("Tout") if o.has("Tout") else o.element()
@@ -44,5 +44,5 @@ def batch_matmul(o: Op) -> SSAValue:
 
 @op("Einsum")
 def einsum(o: Op) -> SSAValue:
-    """Einstein summation."""
+    """Build an Einstein summation."""
     return L.einsum(o.b, o.text("equation"), o.tensors())

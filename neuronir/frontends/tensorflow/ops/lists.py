@@ -1,6 +1,6 @@
-"""Lists of tensors: TensorList of TensorFlow 2 and TensorArray of TensorFlow 1.
+"""Import lists of tensors: TensorFlow 2's TensorList and TensorFlow 1's TensorArray.
 
-Both are stacks of static length. What is not written yet is zero.
+Both are stacks of static length. Elements that were not written are zero.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ def _list(o: Op, index: int) -> TensorList:
 
 
 def _element_dims(o: Op, index: int) -> PartialDims:
-    """The shape of elements that an operand tells: -1 is unknown, as a scalar of the whole."""
+    """Return the element shape in an operand: -1 is unknown, and a scalar means all unknown."""
     array = o.b.known(o[index])
     if array is None or array.ndim == 0:
         return None
@@ -63,7 +63,7 @@ def _from(stack: SSAValue) -> TensorList:
 
 @op("TensorListReserve")
 def reserve(o: Op) -> TensorList:
-    """A list of static length, not written yet."""
+    """Create a list of static length without written elements."""
     count = o.integer(1, "the number of elements")
     if count < 0:
         refuse(f"a list cannot have {count} elements")
@@ -72,19 +72,19 @@ def reserve(o: Op) -> TensorList:
 
 @op("EmptyTensorList")
 def empty(o: Op) -> TensorList:
-    """A list without elements, to be appended to."""
+    """Create an empty list."""
     return TensorList(o.dtype("element_dtype"), _element_dims(o, 0), 0)
 
 
 @op("TensorListFromTensor")
 def from_tensor(o: Op) -> TensorList:
-    """The parts of a tensor along its first dimension."""
+    """Split a tensor along its first dimension."""
     return _from(o[0])
 
 
 @op("TensorListStack")
 def stack(o: Op) -> SSAValue:
-    """The elements along a new first dimension."""
+    """Stack the elements along a new first dimension."""
     found = _list(o, 0).narrowed(_element_dims(o, 1))
     wanted = o.int("num_elements", -1)
     if wanted not in (-1, found.count):
@@ -94,25 +94,25 @@ def stack(o: Op) -> SSAValue:
 
 @op("TensorListGetItem")
 def get_item(o: Op) -> SSAValue:
-    """One element."""
+    """Return one element."""
     return unstacked(o.b, _list(o, 0).narrowed(_element_dims(o, 2)).filled(o.b), _index(o, 1))
 
 
 @op("TensorListSetItem")
 def set_item(o: Op) -> TensorList:
-    """The list with one element replaced."""
+    """Replace one element of the list."""
     return _set(o, _list(o, 0), _index(o, 1), o[2])
 
 
 @op("TensorListLength")
 def length(o: Op) -> SSAValue:
-    """How many elements there are."""
+    """Return the number of elements."""
     return o.b.constant(np.array(_list(o, 0).count, np.int32))
 
 
 @op("TensorListElementShape")
 def element_shape(o: Op) -> SSAValue:
-    """The shape of the elements."""
+    """Return the shape of the elements."""
     dims = _list(o, 0).known_dims()
     if dims is None:
         refuse("the shape of the list's elements is not known")
@@ -121,7 +121,7 @@ def element_shape(o: Op) -> SSAValue:
 
 @op("TensorListPushBack")
 def push_back(o: Op) -> TensorList:
-    """The list with one more element: outside of loops only, which carry what does not grow."""
+    """Append an element, which is possible only outside of loops (carried lists cannot grow)."""
     b, old, item = o.b, _list(o, 0), o[1]
     part = b.reshape(item, (1, *shape(item)))
     if old.count == 0:
@@ -132,7 +132,7 @@ def push_back(o: Op) -> TensorList:
 
 @op("TensorListPopBack", outputs="output_handle tensor")
 def pop_back(o: Op) -> Sequence[Value]:
-    """The list without its last element, and that element."""
+    """Return the list without its last element, and that element."""
     b, old = o.b, _list(o, 0).narrowed(_element_dims(o, 1))
     if old.count == 0:
         refuse("the list is empty")
@@ -148,14 +148,14 @@ def pop_back(o: Op) -> Sequence[Value]:
 
 @op("TensorListGather")
 def gather(o: Op) -> SSAValue:
-    """Several elements."""
+    """Return several elements."""
     whole = _list(o, 0).narrowed(_element_dims(o, 2)).filled(o.b)
     return I.take(o.b, whole, o[1], 0)
 
 
 @op("TensorListScatterV2", "TensorListScatter")
 def scatter(o: Op) -> TensorList:
-    """A list from a tensor, element i at the place that the indices say."""
+    """Create a list from a tensor, moving element i to the position in the indices."""
     indices = o.ints(1, "the indices")
     count = o.integer(3, "the number of elements") if len(o) > 3 else -1
     count = max(indices, default=-1) + 1 if count == -1 else count
@@ -172,7 +172,7 @@ def _scattered(o: Op, old: TensorList, indices: SSAValue, values: SSAValue) -> T
 
 @op("TensorListConcatV2", "TensorListConcat", outputs="tensor lengths")
 def concat(o: Op) -> Sequence[Value]:
-    """The elements joined along their first dimension."""
+    """Concatenate the elements along their first dimension."""
     value = _list(o, 0)
     return _joined(o, value.filled(o.b))
 
@@ -190,7 +190,7 @@ def _joined(o: Op, whole: SSAValue) -> Sequence[Value]:
 
 @op("TensorArrayV3", outputs="handle flow")
 def array(o: Op) -> Sequence[Value]:
-    """A handle, and a flow that is a list not written yet."""
+    """Create a handle, and a flow that is a list without written elements."""
     type_, count = o.dtype("dtype"), o.integer(0, "the size")
     if count < 0:
         refuse(f"an array cannot have {count} elements")
@@ -199,19 +199,19 @@ def array(o: Op) -> Sequence[Value]:
 
 @op("TensorArrayWriteV3")
 def array_write(o: Op) -> TensorList:
-    """The flow with one element replaced."""
+    """Replace one element of the flow."""
     return _set(o, _list(o, 3), _index(o, 1), o[2])
 
 
 @op("TensorArrayReadV3")
 def array_read(o: Op) -> SSAValue:
-    """One element."""
+    """Return one element."""
     return unstacked(o.b, _list(o, 2).filled(o.b), _index(o, 1))
 
 
 @op("TensorArrayScatterV3")
 def array_scatter(o: Op) -> TensorList:
-    """The flow with the parts of a tensor at the places that the indices say."""
+    """Write the parts of a tensor to the positions in the indices."""
     indices = o.b.known(o[1])
     old = _list(o, 3)
     if indices is not None and np.array_equal(indices, np.arange(old.count)):
@@ -221,25 +221,25 @@ def array_scatter(o: Op) -> TensorList:
 
 @op("TensorArrayGatherV3")
 def array_gather(o: Op) -> SSAValue:
-    """Several elements."""
+    """Return several elements."""
     return I.take(o.b, _list(o, 2).narrowed(o.shape("element_shape")).filled(o.b), o[1], 0)
 
 
 @op("TensorArraySizeV3")
 def array_size(o: Op) -> SSAValue:
-    """How many elements there are."""
+    """Return the number of elements."""
     return o.b.constant(np.array(_list(o, 1).count, np.int32))
 
 
 @op("TensorArrayConcatV3", outputs="value lengths")
 def array_concat(o: Op) -> Sequence[Value]:
-    """The elements joined along their first dimension."""
+    """Concatenate the elements along their first dimension."""
     return _joined(o, _list(o, 1).filled(o.b))
 
 
 @op("TensorArraySplitV3")
 def array_split(o: Op) -> TensorList:
-    """A tensor cut into elements of equal length."""
+    """Split a tensor into elements of equal length."""
     lengths = o.ints(2, "the lengths")
     dims = o.dims(1)
     if len(set(lengths)) > 1 or not dims or sum(lengths) != dims[0]:
@@ -249,5 +249,5 @@ def array_split(o: Op) -> TensorList:
 
 @op("TensorArrayCloseV3")
 def array_close(o: Op) -> Sequence[Value]:
-    """Nothing to do."""
+    """Do nothing."""
     return []

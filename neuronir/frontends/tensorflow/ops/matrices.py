@@ -1,4 +1,4 @@
-"""Diagonals, bands and triangles of matrices; factors and solutions."""
+"""Import diagonals, bands and triangles of matrices, factors and solvers."""
 
 from collections.abc import Sequence
 
@@ -21,13 +21,13 @@ def _matrix(o: Op, index: int = 0) -> tuple[int, ...]:
 
 
 def _places(o: Op, dims: Sequence[int]) -> tuple[SSAValue, SSAValue]:
-    """Row and column of each place of the last two dimensions."""
+    """Return the row and column of each element of the last two dimensions."""
     return o.b.iota(tuple(dims[-2:]), 0, i32), o.b.iota(tuple(dims[-2:]), 1, i32)
 
 
 @op("MatrixBandPart")
 def band_part(o: Op) -> SSAValue:
-    """Zero but for some diagonals below and above; a negative number keeps all of them."""
+    """Keep some diagonals below and above the main one; a negative count keeps all of them."""
     b, dims = o.b, _matrix(o)
     lower, upper = o.integer(1, "num_lower"), o.integer(2, "num_upper")
     row, column = _places(o, dims)
@@ -49,7 +49,8 @@ def band_part(o: Op) -> SSAValue:
 class _Bands:
     """Which diagonals, and how bands of different length are aligned in a tensor of diagonals.
 
-    Row r of that tensor is diagonal `upper - r`; with one diagonal the tensor has no such row.
+    Row r of that tensor is diagonal `upper - r`. With a single diagonal the tensor has no row
+    dimension.
     """
 
     def __init__(self, o: Op, ks: Sequence[int], rows: int, columns: int) -> None:
@@ -57,7 +58,7 @@ class _Bands:
             refuse("k must be one or two integers")
         self.lower, self.upper = ks[0], ks[-1]
         outside = self.lower > self.upper or self.lower <= -rows or self.upper >= columns
-        if outside and not (self.lower == self.upper == 0):  # of an empty matrix, too
+        if outside and not (self.lower == self.upper == 0):  # also for an empty matrix
             refuse(f"diagonals {self.lower} to {self.upper} lie outside of {rows} x {columns}")
         self.rows, self.columns = rows, columns
         align = o.text("align", "LEFT_LEFT")
@@ -68,18 +69,18 @@ class _Bands:
         self.width = max(self.length(k) for k in range(self.lower, self.upper + 1))
 
     def length(self, k: int) -> int:
-        """How long a diagonal is."""
+        """Return the length of a diagonal."""
         return min(self.rows + min(k, 0), self.columns - max(k, 0))
 
     def shift(self, k: int) -> int:
-        """By how much a diagonal lies right in its row of the tensor of diagonals."""
+        """Return the shift of a diagonal to the right in its row of the tensor of diagonals."""
         side = self._above if k >= 0 else self._below
         return self.width - self.length(k) if side == "RIGHT" else 0
 
 
 @op("MatrixDiagPart", "MatrixDiagPartV2", "MatrixDiagPartV3")
 def diag_part(o: Op) -> SSAValue:
-    """The diagonals of matrices as rows."""
+    """Return the diagonals of matrices as rows."""
     b, dims = o.b, _matrix(o)
     ks = o.ints(1, "k") if len(o) > 1 else (0,)
     bands = _Bands(o, ks, *dims[-2:])
@@ -97,7 +98,7 @@ def diag_part(o: Op) -> SSAValue:
 
 
 def _diagonal(o: Op, value: SSAValue, k: int, length: int) -> SSAValue:
-    """Diagonal k: of a square cut, flattened, every (length + 1)th element."""
+    """Return diagonal k: of a flattened square slice, every (length + 1)th element."""
     b, dims = o.b, shape(value)
     outer = list(dims[:-2])
     row, column = max(-k, 0), max(k, 0)
@@ -109,8 +110,7 @@ def _diagonal(o: Op, value: SSAValue, k: int, length: int) -> SSAValue:
 
 
 def _spread(o: Op, diagonals: SSAValue, bands: _Bands, base: SSAValue) -> SSAValue:
-    """`base` (matrices) with these diagonals put in: each is repeated along its own direction and
-    chosen where it lies."""
+    """Insert diagonals in `base` (matrices): each is repeated along its direction and selected."""
     b, dims = o.b, shape(base)
     outer, columns = dims[:-2], dims[-1]
     row, column = _places(o, dims)
@@ -123,7 +123,7 @@ def _spread(o: Op, diagonals: SSAValue, bands: _Bands, base: SSAValue) -> SSAVal
         length, shift = bands.length(k), bands.shift(k)
         low = [*edges, r, shift]
         one = b.slice(diagonals, low, [*outer, r + 1, shift + length])
-        # Element i lies in column i + max(k, 0): put it there and repeat it down the column.
+        # Element i is in column i + max(k, 0): shift it there and repeat it down the column.
         one = b.reshape(one, (*outer, length))
         start = max(k, 0)
         placed = b.pad(one, zero, [*edges, start], [*edges, columns - start - length])
@@ -135,7 +135,7 @@ def _spread(o: Op, diagonals: SSAValue, bands: _Bands, base: SSAValue) -> SSAVal
 
 @op("MatrixDiag", "MatrixDiagV2", "MatrixDiagV3")
 def diag(o: Op) -> SSAValue:
-    """Matrices with these diagonals, and a number elsewhere."""
+    """Build matrices with these diagonals and a constant elsewhere."""
     b, dims = o.b, o.dims()
     if not dims:
         refuse("it takes a tensor of rank 1 at least")
@@ -160,7 +160,7 @@ def diag(o: Op) -> SSAValue:
 
 @op("MatrixSetDiag", "MatrixSetDiagV2", "MatrixSetDiagV3")
 def set_diag(o: Op) -> SSAValue:
-    """Matrices with other diagonals."""
+    """Replace diagonals of matrices."""
     dims = _matrix(o)
     ks = o.ints(2, "k") if len(o) > 2 else (0,)
     bands = _Bands(o, ks, *dims[-2:])
@@ -174,7 +174,7 @@ def set_diag(o: Op) -> SSAValue:
 
 @op("Diag")
 def diag_of_vector(o: Op) -> SSAValue:
-    """A tensor on the diagonal of one of twice its rank."""
+    """Put a tensor on the diagonal of a tensor of twice its rank."""
     b, dims = o.b, o.dims()
     count = int(np.prod(dims, dtype=np.int64))
     flat = b.reshape(o[0], (count,))
@@ -186,7 +186,7 @@ def diag_of_vector(o: Op) -> SSAValue:
 
 @op("DiagPart")
 def diag_part_of_tensor(o: Op) -> SSAValue:
-    """The diagonal of a tensor whose shape is a shape twice."""
+    """Return the diagonal of a tensor whose shape is a shape repeated."""
     dims = o.dims()
     half = dims[: len(dims) // 2]
     if dims != half * 2:
@@ -201,7 +201,7 @@ def diag_part_of_tensor(o: Op) -> SSAValue:
 
 @op("Cholesky", "BatchCholesky")
 def cholesky(o: Op) -> SSAValue:
-    """The lower factor of symmetric positive definite matrices."""
+    """Return the lower factor of symmetric positive definite matrices."""
     dims = _matrix(o)
     if dims[-1] != dims[-2]:
         refuse(f"matrices must be square, are {list(dims)}")
@@ -213,7 +213,7 @@ def cholesky(o: Op) -> SSAValue:
 
 @op("MatrixTriangularSolve", "BatchMatrixTriangularSolve")
 def triangular_solve(o: Op) -> SSAValue:
-    """The solution of triangular systems; batches broadcast."""
+    """Solve triangular systems; batches broadcast."""
     b, left, right = o.b, _matrix(o, 0), _matrix(o, 1)
     outer = broadcast_shape(left[:-2], right[:-2])
     return b.op(

@@ -1,4 +1,4 @@
-"""Softmax and losses, batch normalisation, local response normalisation."""
+"""Import softmax and losses, batch normalisation, local response normalisation."""
 
 from collections.abc import Sequence
 
@@ -18,13 +18,13 @@ from neuronir.passes.hlo.support.values import shape
 
 @op("Softmax")
 def softmax(o: Op) -> SSAValue:
-    """exp(x) over its sum, along the last dimension."""
+    """Compute exp(x) over its sum, along the last dimension."""
     return N.softmax(o.b, o[0], [_last(o)])
 
 
 @op("LogSoftmax")
 def log_softmax(o: Op) -> SSAValue:
-    """The logarithm of softmax, along the last dimension."""
+    """Compute the logarithm of softmax, along the last dimension."""
     return N.log_softmax(o.b, o[0], [_last(o)])
 
 
@@ -35,9 +35,9 @@ def _last(o: Op) -> int:
 
 
 def _loss(b: BlockBuilder, logits: SSAValue, labels: SSAValue) -> tuple[SSAValue, SSAValue]:
-    """Cross entropy of rows with probabilities, and its gradient."""
+    """Compute the cross entropy of rows with probabilities, and its gradient."""
     logs = N.log_softmax(b, logits, [1])
-    # A label of zero takes no part, even where the logarithm is -inf.
+    # A label of zero contributes nothing, even if the logarithm is -inf.
     product = b.binary("multiply", labels, logs)
     zero = b.fill_like(0, product)
     product = b.select(b.compare(labels, zero, "EQ"), zero, product)
@@ -48,7 +48,7 @@ def _loss(b: BlockBuilder, logits: SSAValue, labels: SSAValue) -> tuple[SSAValue
 
 @op("SoftmaxCrossEntropyWithLogits", outputs="loss backprop")
 def cross_entropy(o: Op) -> Sequence[SSAValue]:
-    """The loss of each row, and its gradient."""
+    """Compute the loss of each row, and its gradient."""
     logits, labels = together(o.b, o[0], o[1])
     if len(shape(logits)) != 2:
         refuse("it takes two matrices")
@@ -57,7 +57,7 @@ def cross_entropy(o: Op) -> Sequence[SSAValue]:
 
 @op("SparseSoftmaxCrossEntropyWithLogits", outputs="loss backprop")
 def sparse_cross_entropy(o: Op) -> Sequence[SSAValue]:
-    """The same with the number of the right column instead of probabilities."""
+    """Compute the same with the index of the correct column instead of probabilities."""
     b, dims = o.b, o.dims()
     if len(dims) != 2 or o.dims(1) != dims[:1]:
         refuse("it takes a matrix and one value for each row")
@@ -68,7 +68,7 @@ def sparse_cross_entropy(o: Op) -> Sequence[SSAValue]:
 
 @op("LRN")
 def local_response(o: Op) -> SSAValue:
-    """x over a power of the squares of neighbouring features."""
+    """Divide x by a power of the sum of squares of neighbouring features."""
     return N.local_response(
         o.b,
         o[0],
@@ -82,7 +82,7 @@ def local_response(o: Op) -> SSAValue:
 
 @op("FusedBatchNorm", outputs="y batch_mean batch_variance reserve_space_1 reserve_space_2")
 def fused_batch_norm(o: Op) -> Sequence[SSAValue]:
-    """Batch normalisation, with statistics of the batch (training) or given ones."""
+    """Apply batch normalisation with batch statistics (training) or given ones."""
     return _batch_norm(o)
 
 
@@ -92,8 +92,10 @@ def fused_batch_norm(o: Op) -> Sequence[SSAValue]:
     outputs="y batch_mean batch_variance reserve_space_1 reserve_space_2 reserve_space_3",
 )
 def fused_batch_norm_later(o: Op) -> Sequence[SSAValue]:
-    """The same, with scale and statistics in f32 whatever type the values have."""
-    # What V3 reserves for its gradient has no content here.
+    """Apply batch normalisation with scale and statistics in f32, whatever the type of the
+    values.
+    """
+    # The space that V3 reserves for its gradient is empty here.
     return [*_batch_norm(o), o.b.fill(0, tensor_type((0,), f32))]
 
 
@@ -118,7 +120,7 @@ def _batch_norm(o: Op) -> list[SSAValue]:
     if not training:
         return [y, mean, variance, mean, variance]
     count = R.count_of(x, [d for d in range(len(dims)) if d != feature])
-    # What is given back is the estimate for all data, not the batch's own.
+    # The returned value is the running estimate, not the batch's own.
     unbiased = b.binary_number("multiply", variance, count / max(count - 1, 1))
     factor = o.float("exponential_avg_factor", 1.0)
     running = [mean, unbiased]

@@ -1,4 +1,4 @@
-"""Pooling."""
+"""Import pooling."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ from neuronir.frontends.tensorflow.registry import op
 def _window(
     o: Op, sizes: Sequence[int] | None = None, strides: Sequence[int] | None = None
 ) -> tuple[C.Layout, dict[str, Sequence[int]], list[tuple[int, int]]]:
-    """Layout; window and strides as keywords; padding."""
+    """Return the layout, window and strides as keywords, and the padding."""
     dims = o.dims()
     text = o.text("data_format", "NHWC" if len(dims) == 4 else "NDHWC")
     if text not in FORMATS or len(text) != len(dims):
@@ -30,21 +30,21 @@ def _window(
 
 @op("MaxPool", "MaxPool3D")
 def max_pool(o: Op) -> SSAValue:
-    """The largest element of each window."""
+    """Return the largest element of each window."""
     layout, sizes, padding = _window(o)
     return W.max_pool(o.b, o[0], layout, padding=padding, **sizes)
 
 
 @op("MaxPoolV2")
 def max_pool_v2(o: Op) -> SSAValue:
-    """The largest element of each window; its size and strides are operands."""
+    """Return the largest element of each window, whose size and strides are operands."""
     layout, sizes, padding = _window(o, o.ints(1, "ksize"), o.ints(2, "strides"))
     return W.max_pool(o.b, o[0], layout, padding=padding, **sizes)
 
 
 @op("AvgPool", "AvgPool3D")
 def average_pool(o: Op) -> SSAValue:
-    """The mean of each window; padding does not count."""
+    """Return the mean of each window; padding is not counted."""
     layout, sizes, padding = _window(o)
     window, strides = sizes["window"], sizes["strides"]
     return W.average_pool(o.b, o[0], layout, window=window, strides=strides, padding=padding)
@@ -52,8 +52,10 @@ def average_pool(o: Op) -> SSAValue:
 
 @op("MaxPoolWithArgmax", outputs="output argmax")
 def max_pool_with_argmax(o: Op) -> list[SSAValue]:
-    """The largest element of each window and its place, counted over height, width and features
-    (and the batch, if the node says so)."""
+    """Return the largest element of each window and its position.
+
+    The position counts over height, width and features, and over the batch if the node says so.
+    """
     b, dims = o.b, o.dims()
     layout, sizes, padding = _window(o)
     values = W.max_pool(b, o[0], layout, padding=padding, **sizes)

@@ -1,4 +1,4 @@
-"""Random numbers: the same ones in every run, which a node's seeds determine."""
+"""Import random operators: identical values in every run, given by a node's seeds."""
 
 from xdsl.ir import Attribute, SSAValue
 
@@ -10,7 +10,7 @@ from neuronir.frontends.tensorflow.registry import op
 
 
 def _key(o: Op) -> tuple[int, int]:
-    """Of the node's seeds; of its name where both are zero, which means that there are none."""
+    """Return the key of the node's seeds; if both are zero (no seed), of its name."""
     seeds = (o.int("seed", 0) % (1 << 32), o.int("seed2", 0) % (1 << 32))
     return seeds if any(seeds) else random.key_of(o.node.name)
 
@@ -24,14 +24,14 @@ def _float_type(o: Op) -> Attribute:
 
 @op("RandomUniform")
 def random_uniform(o: Op) -> SSAValue:
-    """Uniform numbers in [0, 1)."""
+    """Generate uniform values in [0, 1)."""
     type_ = _float_type(o)
     return o.b.convert(random.uniform(o.b, o.ints(0, "the shape"), _key(o)), type_)
 
 
 @op("RandomUniformInt")
 def random_uniform_int(o: Op) -> SSAValue:
-    """Uniform integers from a minimum to below a maximum."""
+    """Generate uniform integers from a minimum to below a maximum."""
     b, dims = o.b, o.ints(0, "the shape")
     low, high = o.integer(1, "the minimum"), o.integer(2, "the maximum")
     if high <= low:
@@ -42,6 +42,6 @@ def random_uniform_int(o: Op) -> SSAValue:
 
 @op("RandomStandardNormal")
 def random_normal(o: Op) -> SSAValue:
-    """Numbers of the standard normal distribution."""
+    """Generate values of the standard normal distribution."""
     type_ = _float_type(o)
     return o.b.convert(random.normal(o.b, o.ints(0, "the shape"), _key(o)), type_)

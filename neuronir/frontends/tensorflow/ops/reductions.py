@@ -1,4 +1,4 @@
-"""Reductions over dimensions, extremes and running sums."""
+"""Import reductions over dimensions, argmin and argmax, and running sums."""
 
 from collections.abc import Callable, Sequence
 
@@ -40,32 +40,32 @@ _register()
 def _in_f32(
     o: Op, function: Callable[[BlockBuilder, SSAValue, Sequence[int]], SSAValue]
 ) -> SSAValue:
-    """A sum or mean of narrow floats, taken in f32 as TensorFlow does."""
+    """Compute a sum or mean of narrow floats in f32, as TensorFlow does."""
     b = o.b
     return b.convert(function(b, R.wide(b, o[0]), _axes(o)), o.element())
 
 
 @op("Sum")
 def sum_(o: Op) -> SSAValue:
-    """The sum."""
+    """Compute the sum."""
     return _in_f32(o, lambda b, x, dims: R.total(b, x, dims, keep=_keep(o)))
 
 
 @op("Mean")
 def mean(o: Op) -> SSAValue:
-    """The mean; of integers, rounded towards zero."""
+    """Compute the mean; integer means are rounded towards zero."""
     return _in_f32(o, lambda b, x, dims: R.mean(b, x, dims, keep=_keep(o)))
 
 
 @op("EuclideanNorm")
 def euclidean_norm(o: Op) -> SSAValue:
-    """The root of the sum of squares."""
+    """Compute the square root of the sum of squares."""
     return _in_f32(o, lambda b, x, dims: b.unary("sqrt", R.sum_square(b, x, dims, keep=_keep(o))))
 
 
 @op("L2Loss")
 def l2_loss(o: Op) -> SSAValue:
-    """Half the sum of all squares."""
+    """Compute half the sum of all squares."""
     b = o.b
     squares = R.sum_square(b, R.wide(b, o[0]), range(len(o.dims())))
     return b.convert(b.binary_number("multiply", squares, 0.5), o.element())
@@ -73,13 +73,13 @@ def l2_loss(o: Op) -> SSAValue:
 
 @op("ArgMax", "ArgMin")
 def arg_extreme(o: Op) -> SSAValue:
-    """The index of the first largest or smallest element."""
+    """Return the index of the first largest or smallest element."""
     b, dims = o.b, o.dims()
     axis = R.axis_from(o.integer(1, "the axis"), len(dims))
     if dims[axis] == 0:
         refuse("an empty dimension has no extreme")
     index_type = o.dtype("output_type", "INT64")
-    # Places are counted in i32, which a dimension always fits.
+    # Indices are counted in i32, which fits any dimension.
 
     found = R.extreme_index(b, o[0], axis, i32, largest=o.type == "ArgMax")
     return b.convert(found, index_type)
@@ -87,7 +87,7 @@ def arg_extreme(o: Op) -> SSAValue:
 
 @op("Cumsum", "Cumprod")
 def cumulative(o: Op) -> SSAValue:
-    """The running sum or product along a dimension."""
+    """Compute the running sum or product along a dimension."""
     axis = R.axis_from(o.integer(1, "the axis"), len(o.dims()))
     opcode = "add" if o.type == "Cumsum" else "multiply"
     flags = {name: o.bool(name, False) for name in ("exclusive", "reverse")}

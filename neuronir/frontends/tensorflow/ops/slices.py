@@ -1,4 +1,4 @@
-"""Slice and StridedSlice."""
+"""Import Slice and StridedSlice."""
 
 from collections.abc import Sequence
 
@@ -12,15 +12,15 @@ from neuronir.frontends.tensorflow.registry import op
 from neuronir.passes.hlo.support.values import shape, size
 
 MOST_INDICES = 1 << 8
-"""Entries of an index vector that depends on data: more than any tensor has dimensions."""
+"""Limit of entries of a data-dependent index vector: more than any tensor has dimensions."""
 
 Entry = int | SSAValue
-"""An index: a number, or a scalar that depends on data."""
+"""An index: an integer, or a scalar that depends on data."""
 
 
 @op("Slice")
 def slice_(o: Op) -> SSAValue:
-    """A block at an offset; a size of -1 takes the rest. An offset may depend on data."""
+    """Take a block at an offset, which may depend on data; a size of -1 takes the rest."""
     b, dims = o.b, o.dims()
     sizes = o.ints(2, "the size")
     begin = _entries(o, o[1])
@@ -45,10 +45,10 @@ def slice_(o: Op) -> SSAValue:
 
 
 def _entries(o: Op, value: SSAValue) -> list[Entry]:
-    """The numbers of an index vector; those that depend on data as scalars.
+    """Return the entries of an index vector, with data-dependent ones as scalars.
 
-    Pack (a concatenation of single elements) is looked through, so that in x[:, t] only t counts as
-    depending on data.
+    Pack (a concatenation of single elements) is looked through, so that in x[:, t] only t depends
+    on data.
     """
     known = o.b.known(value)
     if known is not None:
@@ -63,7 +63,7 @@ def _entries(o: Op, value: SSAValue) -> list[Entry]:
 
 
 def _moved(o: Op, value: SSAValue, moving: dict[int, tuple[SSAValue, int]]) -> SSAValue:
-    """Of some dimensions, as many elements as given from an offset that depends on data."""
+    """Take the given number of elements of some dimensions from a data-dependent offset."""
     if not moving:
         return value
     b, dims = o.b, list(shape(value))
@@ -78,7 +78,7 @@ def _moved(o: Op, value: SSAValue, moving: dict[int, tuple[SSAValue, int]]) -> S
 
 @op("StridedSlice")
 def strided_slice(o: Op) -> SSAValue:
-    """Python's slicing: begin, end and steps, with masks that say what they mean."""
+    """Slice as Python does: begin, end and steps, with masks that modify their meaning."""
     spec = _Spec(o)
     value = _moved(o, o[0], spec.moving)
     value = slice_with_steps(o.b, value, spec.starts, spec.limits, spec.steps)
@@ -86,12 +86,12 @@ def strided_slice(o: Op) -> SSAValue:
 
 
 class _Spec:
-    """The slices of a StridedSlice, one for each dimension of its operand.
+    """Return the slices of a StridedSlice, one for each dimension of its operand.
 
-    Bit i of a mask is about entry i: begin_mask and end_mask ignore it, ellipsis_mask stands for
-    all dimensions that no entry names, new_axis_mask adds a dimension of size one, and
-    shrink_axis_mask takes one element and drops the dimension. Only that element may depend on
-    data (`moving`): of a range the length would, too.
+    Bit i of a mask refers to entry i. begin_mask and end_mask ignore that entry, ellipsis_mask
+    stands for all unnamed dimensions, new_axis_mask inserts a dimension of size one, and
+    shrink_axis_mask takes one element and drops the dimension. Only that element may depend on data
+    (`moving`), because a data-dependent range would have a data-dependent length.
     """
 
     def __init__(self, o: Op) -> None:
@@ -119,7 +119,7 @@ class _Spec:
         self.limits: list[int] = []
         self.steps: list[int] = []
         self.moving: dict[int, tuple[SSAValue, int]] = {}
-        # What becomes of each dimension: "kept", "dropped", or "new" between them.
+        # The fate of each dimension: "kept", "dropped", or "new" in between.
         self._kinds: list[str] = []
         for i in places:
             if has("ellipsis", i):
@@ -166,7 +166,7 @@ class _Spec:
         self._kinds.append(kind)
 
     def result(self, sliced: Sequence[int]) -> list[int]:
-        """The shape of the result, from that of the slice."""
+        """Return the shape of the result from that of the slice."""
         sizes = iter(sliced)
         found = []
         for kind in self._kinds:

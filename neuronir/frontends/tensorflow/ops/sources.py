@@ -1,4 +1,4 @@
-"""Where values come from: constants, inputs, variables, random numbers; and what passes them on."""
+"""Import constants, inputs, variables, and operators that pass values on."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ U32 = from_hlo_name("u32")
 
 @op("Const")
 def const(o: Op) -> SSAValue:
-    """A constant; one element that fills a shape stays one."""
+    """Build a constant; a single element that fills a shape stays a broadcast."""
     array, dims = decode(o.proto("value", "tensor"))
     if array.size > 1 and _is_one_element(array):
         array = array.reshape(-1)[0].reshape(())
@@ -28,7 +28,7 @@ def const(o: Op) -> SSAValue:
 
 
 def _is_one_element(array: Array) -> bool:
-    """Whether all elements have the same bits; most weights differ at once."""
+    """Return whether all elements have the same bits; most weights differ at the first elements."""
     bits = array.reshape(-1).view(np.uint8).reshape(array.size, -1)
     return bool((bits[:8] == bits[0]).all()) and bool((bits == bits[0]).all())
 
@@ -49,18 +49,18 @@ def _is_one_element(array: Array) -> bool:
     "ReadVariableOp",
 )
 def identity(o: Op) -> Value:
-    """The operand; of a variable, its value."""
+    """Return the operand; for a variable, its value."""
     return read(o, o.raw(0))
 
 
 def read(o: Op, value: Value) -> Value:
-    """A variable's value where it is one."""
+    """Return the value of a variable; other values are returned unchanged."""
     return o.b.constant(o.variable(value.name)) if isinstance(value, Variable) else value
 
 
 @op("EnsureShape")
 def ensure_shape(o: Op) -> SSAValue:
-    """The operand, whose shape must be as said."""
+    """Return the operand, whose shape must match."""
     wanted, dims = o.shape("shape"), o.dims()
     if wanted is not None and (
         len(wanted) != len(dims)
@@ -72,29 +72,29 @@ def ensure_shape(o: Op) -> SSAValue:
 
 @op("IdentityN")
 def identity_n(o: Op) -> Sequence[Value]:
-    """The operands."""
+    """Return the operands."""
     return [read(o, value) for value in o.operands]
 
 
 @op("Switch", "RefSwitch", outputs="output_false output_true")
 def switch(o: Op) -> Sequence[Value]:
-    """The operand both ways: Merge chooses (see conditions)."""
+    """Return the operand on both outputs; Merge selects (see conditions)."""
     return [o.raw(0), o.raw(0)]
 
 
 @op("VarHandleOp", "VariableV2", "Variable")
 def variable(o: Op) -> Variable:
-    """A variable of the model."""
+    """Return a variable of the model."""
     return Variable(o.node.name)
 
 
 @op("Placeholder")
 def placeholder(o: Op) -> Value:
-    """A placeholder that is no input: it cannot have a value."""
+    """Reject a placeholder that is not an input, because it has no value."""
     refuse("it is not an input of the model", "name it in --io-config, or choose other outputs")
 
 
 @op("NoOp", "Assert", "_Arg", "Exit", "NextIteration", "Merge", outputs="output value_index")
 def nothing(o: Op) -> Sequence[Value]:
-    """No value; parts of control flow are built as a whole."""
+    """Return no value; control flow is built as a whole."""
     return []

@@ -1,4 +1,4 @@
-"""Elementwise operators of one operand."""
+"""Import elementwise operators of one operand."""
 
 import math
 from collections.abc import Callable
@@ -47,7 +47,7 @@ ROUNDING = {
     "Rint": "round_nearest_even",
     "Round": "round_nearest_even",
 }
-"""Integers stay as they are."""
+"""Integers are unchanged."""
 
 FUNCTIONS: dict[str, Callable[[BlockBuilder, SSAValue], SSAValue]] = {
     "Atan": A.atan,
@@ -86,25 +86,25 @@ _register()
 
 @op("PopulationCount")
 def population_count(o: Op) -> SSAValue:
-    """How many bits are set, as u8."""
+    """Count the set bits, as u8."""
     return o.b.convert(o.b.unary("popcnt", o[0]), from_hlo_name("u8"))
 
 
 @op("IsInf")
 def is_inf(o: Op) -> SSAValue:
-    """Whether each element is infinite."""
+    """Return whether each element is infinite."""
     return o.b.compare_number(o.b.unary("abs", o[0]), math.inf, "EQ")
 
 
 @op("LeakyRelu")
 def leaky_relu(o: Op) -> SSAValue:
-    """x, and alpha * x where it is negative."""
+    """Return x, multiplied by alpha where it is negative."""
     return A.leaky_relu(o.b, o[0], o.float("alpha", 0.2))
 
 
 @op("Cast")
 def cast(o: Op) -> SSAValue:
-    """Another element type: to integers towards zero, to bool whether it is not zero."""
+    """Convert the element type: to integers towards zero, to bool as `x != 0`."""
     wanted = o.dtype("DstT")
     if is_pred(wanted):
         return as_pred(o.b, o[0])
@@ -113,7 +113,7 @@ def cast(o: Op) -> SSAValue:
 
 @op("Bitcast")
 def bitcast(o: Op) -> SSAValue:
-    """The same bits as another type of the same width."""
+    """Reinterpret the bits as another type of the same width."""
     wanted = o.dtype("type")
     if i1 in (wanted, o.element()) or byte_size(wanted) != byte_size(o.element()):
         refuse("types of different width are not supported")
@@ -122,14 +122,14 @@ def bitcast(o: Op) -> SSAValue:
 
 @op("ClipByValue")
 def clip_by_value(o: Op) -> SSAValue:
-    """Elements kept within bounds, which broadcast to them."""
+    """Clamp elements to bounds, which broadcast."""
     b, dims = o.b, o.dims()
     low, high = (broadcast_to(b, o[i], dims) for i in (1, 2))
     return b.binary("maximum", b.binary("minimum", o[0], high), low)
 
 
 def _nudged(low: float, high: float, bits: int, narrow: bool) -> tuple[float, float, float]:
-    """The range moved so that zero is one of the quantised values, and the step."""
+    """Return the range shifted so that zero is a quantised value, and the step."""
     if not 2 <= bits <= 16:
         refuse(f"num_bits must be between 2 and 16, is {bits}")
     first, last = (1 if narrow else 0), (1 << bits) - 1
@@ -143,7 +143,7 @@ def _nudged(low: float, high: float, bits: int, narrow: bool) -> tuple[float, fl
 
 @op("FakeQuantWithMinMaxArgs", "FakeQuantWithMinMaxVars")
 def fake_quant(o: Op) -> SSAValue:
-    """Floating point rounded to the values that a quantised type would have."""
+    """Round floats to the values of a quantised type."""
     b, x = o.b, o[0]
     if o.type == "FakeQuantWithMinMaxArgs":
         low, high = o.float("min", -6.0), o.float("max", 6.0)
@@ -151,7 +151,7 @@ def fake_quant(o: Op) -> SSAValue:
         low, high = (float(o.array(i, "the range").reshape(())) for i in (1, 2))
     low, high, step = _nudged(low, high, o.int("num_bits", 8), o.bool("narrow_range", False))
     shifted = b.binary_number("subtract", A.clip(b, x, low, high), low)
-    # Halves go up, as TensorFlow rounds here.
+    # Halves round up, as in TensorFlow.
     steps = b.binary_number("add", b.binary_number("multiply", shifted, 1 / step), 0.5)
     rounded = b.binary_number("multiply", b.unary("floor", steps), step)
     result = b.binary_number("add", rounded, low)
