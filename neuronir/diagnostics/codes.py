@@ -479,6 +479,10 @@ CODES: dict[str, tuple[str, str]] = {
         "trace the model without a PartitionerConfig",
     ),
     "NIR_TORCH012": ("a process of `analyze` failed", "see the message"),
+    "NIR_TORCH013": (
+        "a bucket kernel does not fit the buckets",
+        "return as many tensors as the model takes, and the index of a bucket",
+    ),
 }
 """For each code, its cause and the action to take."""
 

@@ -18,6 +18,11 @@ except ImportError as error:
 
 from neuronir.torch.analysis import analyze
 from neuronir.torch.batching import dynamic_batch
+from neuronir.torch.buckets import (
+    BucketModelConfig,
+    bucket_model_trace,
+    parallel_model_trace,
+)
 from neuronir.torch.config import PartitionerConfig
 from neuronir.torch.cores import multicore_context, neuron_cores_context
 from neuronir.torch.operators import register
@@ -37,15 +42,18 @@ assert _torch
 register()
 
 __all__ = [
+    "BucketModelConfig",
     "DataParallel",
     "PartitionerConfig",
     "analyze",
     "async_load",
+    "bucket_model_trace",
     "dynamic_batch",
     "lazy_load",
     "move_trace_to_device",
     "multicore_context",
     "neuron_cores_context",
+    "parallel_model_trace",
     "profile",
     "replace_weights",
     "report",

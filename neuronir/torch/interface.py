@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import count, takewhile
 from typing import Any
 
 from neuronir.dialects.support.errors import NeuronError
@@ -80,6 +81,15 @@ def neuron_of(model: Any) -> Any:
     """The part of a traced model that holds the NEFF; ValueError where there are several."""
     if hasattr(model, "neuron"):
         return model.neuron
+    if hasattr(model, "bucket0"):
+        raise ValueError("this is not possible for a model in buckets; take model.bucket0")
     if hasattr(model, "part0"):
         raise ValueError("this is not possible for a partitioned model, which has several NEFFs")
     raise ValueError(f"a traced model is needed, not a {type(model).__name__}")
+
+
+def neurons_of(model: Any) -> list[Any]:
+    """The parts of a traced model that hold NEFFs: one, or one for each bucket."""
+    buckets = (getattr(model, f"bucket{i}", None) for i in count())
+    found = [neuron_of(one) for one in takewhile(lambda one: one is not None, buckets)]
+    return found or [neuron_of(model)]

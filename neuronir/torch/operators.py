@@ -18,6 +18,7 @@ SCHEMAS = (
     "load(Tensor neff, str interface, bool lazy, bool background) -> int[]",
     "report(Tensor neff) -> str",
     "halved(Tensor input, str name) -> Tensor",
+    "bucket(Tensor[] padded, Tensor index, int buckets, int inputs) -> int",
 )
 _LIBRARY: list[Any] = []
 _background = ThreadPoolExecutor(1)
@@ -35,6 +36,7 @@ def register() -> None:
     library.impl("load", _load, "CompositeExplicitAutograd")
     library.impl("report", _report, "CompositeExplicitAutograd")
     library.impl("halved", _halved, "CompositeExplicitAutograd")
+    library.impl("bucket", _bucket, "CompositeExplicitAutograd")
     _LIBRARY.append(library)
 
 
@@ -88,3 +90,19 @@ def _halved(tensor: Any, name: str) -> Any:
             + str(tensor.dtype).removeprefix("torch."),
         )
     return tensor.to(torch.float16) if tensor.dtype == torch.float32 else tensor.clone()
+
+
+def _bucket(padded: Sequence[Any], index: Any, buckets: int, inputs: int) -> int:
+    """The index that a bucket kernel gives, once it is known to fit (NIR_TORCH013)."""
+    if index.numel() != 1 or not 0 <= int(index) < buckets:
+        raise NeuronError(
+            "NIR_TORCH013",
+            f"the bucket kernel returned index {index.tolist()}, there are {buckets} buckets",
+        )
+    if len(padded) != inputs:
+        raise NeuronError(
+            "NIR_TORCH013",
+            f"the bucket kernel returned {len(padded)} tensors, the model takes {inputs}",
+            help="inputs that no bucket fits are an error of the kernel",
+        )
+    return int(index)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from neuronir.torch.cores import check_range
-from neuronir.torch.interface import neuron_of
+from neuronir.torch.interface import neurons_of
 
 
 def move_trace_to_device(trace: Any, device_id: int) -> None:
@@ -14,7 +14,9 @@ def move_trace_to_device(trace: Any, device_id: int) -> None:
 def set_neuron_cores(trace: Any, start_nc: int = -1, nc_count: int = -1) -> None:
     """Put a traced model on cores, in place; of several, calls take turns. RuntimeError where there
     is no such core, ValueError for a bad count."""
-    neuron_of(trace).core, neuron_of(trace).cores = check_range(start_nc, nc_count)
+    place = check_range(start_nc, nc_count)
+    for neuron in neurons_of(trace):
+        neuron.core, neuron.cores = place
 
 
 def set_multicore(trace: Any) -> None:
@@ -24,9 +26,11 @@ def set_multicore(trace: Any) -> None:
 
 def lazy_load(trace: Any, enable_lazy_load: bool = True) -> None:
     """Let the model, once saved and loaded, be read at its first call only."""
-    neuron_of(trace).lazy = bool(enable_lazy_load)
+    for neuron in neurons_of(trace):
+        neuron.lazy = bool(enable_lazy_load)
 
 
 def async_load(trace: Any, enable_async_load: bool = True) -> None:
     """Let the model, once saved and loaded, be read by a thread in the background."""
-    neuron_of(trace).background = bool(enable_async_load)
+    for neuron in neurons_of(trace):
+        neuron.background = bool(enable_async_load)
