@@ -1,4 +1,4 @@
-"""Passes on the nc dialect."""
+"""Define the passes on the nc dialect."""
 
 from collections.abc import Callable
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""nc-allocate: addresses of buffers in SBUF and of variables in HBM."""
+"""nc-allocate: assign addresses to SBUF buffers and HBM variables."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -86,8 +86,9 @@ class NcAllocate(ModulePass):
 
 
 def allocate_function(listing: Listing, machine: Machine, room: Room) -> list[Node]:
-    """Set the addresses of the SBUF buffers of a function; the order with its stream placed
-    anew."""
+    """Set the addresses of the SBUF buffers of a function; return the order with its stream
+    moved.
+    """
     buffers = listing.buffers
     try:
         order, addresses = place_sbuf(listing.nodes, buffers, room, machine)
@@ -95,13 +96,13 @@ def allocate_function(listing: Listing, machine: Machine, room: Room) -> list[No
         raise full.error from None
     for buffer in buffers:
         if isinstance(buffer.op, AllocOp) and buffer.space == Space.SBUF:
-            address = addresses.get(buffer.key, 0)  # 0 where nothing ever touches it
+            address = addresses.get(buffer.key, 0)  # 0 if it is never accessed
             buffer.op.properties["address"] = IntegerAttr(address, i64)
     return order
 
 
 def set_addresses(ops: Sequence[VariableOp], machine: Machine) -> None:
-    """Give the variables addresses in HBM, one after the other."""
+    """Assign consecutive HBM addresses to the variables."""
     found = place_variables(ops)
     for op in ops:
         op.properties["address"] = IntegerAttr(found[op.sym_name.data], i64)

@@ -1,4 +1,4 @@
-"""What nc-allocate gains, for `--pass-statistics`: shared bytes and the ring."""
+"""Report the gains of nc-allocate in `--pass-statistics`: shared bytes and the ring."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,8 +13,11 @@ PASS = "nc-allocate"
 
 
 def report_packing(packing: Packing, least: int, apart: int, beside: int) -> None:
-    """Say how close a packing comes to the bytes that are live at once; `apart` are those of all
-    its buffers without sharing, `beside` the buffers that are loaded beside those of a loop."""
+    """Report how close a packing is to the liveness bound.
+
+    `apart` is the size of all buffers without sharing. `beside` are the buffers that are loaded
+    during a loop.
+    """
     record(PASS, "sbuf bytes per partition", packing.height)
     record(PASS, "sbuf bytes per partition that are live at once", least)
     record(PASS, "sbuf bytes per partition without sharing", apart)
@@ -27,8 +30,10 @@ def report_packing(packing: Packing, least: int, apart: int, beside: int) -> Non
 def report_ring(
     order: Sequence[Node], buffers: Sequence[Buffer], ringed: Mapping[int, int], machine: Machine
 ) -> None:
-    """Count how far ahead of its use the weight stream is loaded: `ringed` are the buffers in the
-    ring, in whose order the loads have their places."""
+    """Report how far ahead of its use the weight stream is loaded.
+
+    `ringed` are the buffers in the ring, whose order determines the order of the loads.
+    """
     if not gains():
         return
     rest: list[Node] = []

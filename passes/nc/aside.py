@@ -1,8 +1,8 @@
-"""Buffers beside those that transfers still read.
+"""Move buffers away from bytes that an unfinished transfer still reads.
 
-A transfer reads its buffer long after the instructions behind it in the order have begun: it takes
-microseconds, of which they take tens of nanoseconds each. Who gets its bytes next waits for all of
-it; where there is room elsewhere it goes there.
+A transfer takes microseconds to read its buffer, while the instructions that follow it take tens of
+nanoseconds each. A buffer that reuses these bytes waits for the whole transfer. If there is room
+elsewhere, the buffer is moved there.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,14 +16,16 @@ from neuronir.passes.nc.pack import Item, Packing, lowest_gap
 from neuronir.passes.statistics import record
 
 PLACES = 384
-"""Places after a transfer for which its bytes are better left alone."""
+"""The number of instructions after a transfer for which its bytes should not be reused."""
 
 
 def read_by_transfers(order: Sequence[Node], buffers: Sequence[Buffer]) -> dict[int, int]:
-    """The buffers on the chip that transfers read, each with the place of the last one, where the
-    insides of loops count as places of their own."""
+    """Return the on-chip buffers that transfers read, each with the position of the last transfer.
+
+    Positions count the instructions inside loops.
+    """
     out: dict[int, int] = {}
-    looked_up: set[int] = set()  # buffers of indices that one gather has read
+    looked_up: set[int] = set()  # index buffers that one gather has read
     places = 0
 
     def walk(nodes: Sequence[Node]) -> None:
@@ -36,7 +38,7 @@ def read_by_transfers(order: Sequence[Node], buffers: Sequence[Buffer]) -> dict[
             if opcode.startswith("dma"):
                 read = [a.buffer for a in node.accesses if not a.write]
                 chosen = [k for k in read if buffers[k].space == Space.SBUF]
-                # gathers by the same indices follow each other; a single one is over soon
+                # gathers with the same indices follow each other; a single one ends soon
                 out.update((k, places) for k in chosen if opcode == "dma" or k in looked_up)
                 looked_up.update(chosen)
             places += 1
@@ -48,8 +50,10 @@ def read_by_transfers(order: Sequence[Node], buffers: Sequence[Buffer]) -> dict[
 def step_aside(
     packing: Packing, items: Sequence[Item], lives: Mapping[int, Life], read: Mapping[int, int]
 ) -> None:
-    """Move items that take the bytes of others soon after these were `read` by a transfer, at the
-    place given, to where no item is in their time; nothing reaches higher than before."""
+    """Move items that reuse bytes soon after a transfer `read` them to bytes that are free.
+
+    `read` has the position of each transfer. The total height does not grow.
+    """
     number = {i.key: k for k, i in enumerate(items)}
     until = {k: max(items[k].last, read[key] + PLACES) for key, k in number.items() if key in read}
     if not until:

@@ -1,4 +1,4 @@
-"""nc-assign-banks: the banks of buffers in PSUM, taken in turn."""
+"""nc-assign-banks: assign banks to PSUM buffers in rotation."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -63,10 +63,10 @@ class NcAssignBanks(ModulePass):
 def assign_banks(
     func: FuncOp, module: ModuleOp, machine: Machine, rotate: bool
 ) -> tuple[list[Item], dict[int, int]]:
-    """Set the addresses of the PSUM buffers of a function; they are returned by the number of the
-    buffer in program order, with the buffers that something touches.
+    """Set the addresses of the PSUM buffers of a function.
 
-    NCC_EOOM002 where one finds no room.
+    Returns them by buffer number in program order, for the buffers that are accessed. Raises
+    NCC_EOOM002 if there is no room for a buffer.
     """
     order = _Order()
     order.walk(func.body.block)
@@ -81,15 +81,17 @@ def assign_banks(
     if isinstance(found, int):
         raise _full(func, module, machine, order.allocs[found])
     for key, alloc in enumerate(order.allocs):
-        address = found.get(key, 0)  # 0 where nothing ever touches it
+        address = found.get(key, 0)  # 0 if it is never accessed
         alloc.properties["address"] = IntegerAttr(address, i64)
     return items, found
 
 
 @dataclass
 class _Order:
-    """The PSUM buffers of a function in program order, and when they are live: what
-    `deep_lifetimes` says, found without reading the access patterns of all instructions."""
+    """The PSUM buffers of a function in program order, with their live ranges.
+
+    The result equals `deep_lifetimes`, without reading the access patterns of all instructions.
+    """
 
     allocs: list[AllocOp] = field(default_factory=list)
     lives: dict[int, Life] = field(default_factory=dict)
@@ -97,7 +99,7 @@ class _Order:
     places: int = 0
 
     def walk(self, block: Block) -> set[int]:
-        """Read a block and the loops in it; the buffers that it touches."""
+        """Visit a block and its loops; return the buffers that it accesses."""
         touched: set[int] = set()
         for op in block.ops:
             if isinstance(op, InstructionOp):
@@ -116,7 +118,7 @@ class _Order:
         return touched
 
     def loop(self, op: scf.ForOp) -> set[int]:
-        """Read a loop: what it uses from around it is live in all of it."""
+        """Visit a loop: outer buffers that it uses are live in all of it."""
         begin, outside = self.places, len(self.allocs)
         touched = self.walk(op.body.block)
         for key in touched:
@@ -128,7 +130,7 @@ class _Order:
 
 
 def _full(func: FuncOp, module: ModuleOp, machine: Machine, alloc: AllocOp) -> NeuronError:
-    """The error of a buffer that finds no bank."""
+    """Create the error for a buffer without a bank."""
     listing = list_function(func, variables(module), placed=False)
     buffers = listing.buffers
     lives, _ = deep_lifetimes(listing.nodes, buffers)
@@ -156,8 +158,7 @@ def _report(
     found: Mapping[int, int],
     machine: Machine,
 ) -> None:
-    """Count the banks that are used, and what it gains that buffers take them in turn: both
-    ways are estimated."""
+    """Report the number of banks in use, and the estimated gain of rotation."""
     bank = machine.psum_bank_bytes
     used = {found[i.key] // bank + k for i in items for k in range(-(-i.size // bank))}
     record(NcAssignBanks.name, "banks", len(used))

@@ -1,4 +1,4 @@
-"""nc-balance-evictions: what ACT and DVE both can do goes to the one that is done with it first."""
+"""nc-balance-evictions: give work that ACT and DVE can both do to the engine that ends first."""
 
 from dataclasses import dataclass, field
 
@@ -42,7 +42,7 @@ class NcBalanceEvictions(ModulePass):
     )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Give each instruction that both can do its engine, in every function of the module."""
+        """Assign an engine to each instruction that both can execute, in every function."""
         require_phase(op, self.name, "virtual")
         walk = _Walk(op, machine_of(op), self.window or float("inf"))
         for func in functions(op):
@@ -60,7 +60,7 @@ class NcBalanceEvictions(ModulePass):
 
 @dataclass(frozen=True, slots=True)
 class _Either:
-    """An instruction that both engines can do: its engine, the other's form, and what it costs."""
+    """An instruction that both engines can execute: its engine, the other form, and both costs."""
 
     op: InstructionOp
     engine: Engine
@@ -69,7 +69,7 @@ class _Either:
 
 
 class _Walk:
-    """Goes once through each function, in program order."""
+    """Visits each function once, in program order."""
 
     def __init__(self, module: ModuleOp, machine: Machine, window: float) -> None:
         self.machine = machine
@@ -79,14 +79,14 @@ class _Walk:
         self.called: set[str] = set()
 
     def function(self, name: str) -> EngineLoad:
-        """What a function does; its instructions get their engines the first time."""
+        """Return the work of a function; the first visit assigns the engines."""
         if name not in self.loads:
-            self.loads[name] = EngineLoad(self.window)  # another pass refuses a call of itself
+            self.loads[name] = EngineLoad(self.window)  # another pass rejects recursion
             self.loads[name] = self._straight(self.functions[name].body.block)
         return self.loads[name]
 
     def total(self) -> EngineLoad:
-        """What the functions do that nobody calls, with all that they call."""
+        """Return the work of the functions without callers, including all callees."""
         total = EngineLoad(self.window)
         for name, load in self.loads.items():
             if name not in self.called:
@@ -94,7 +94,7 @@ class _Walk:
         return total
 
     def _straight(self, block: Block) -> EngineLoad:
-        """What code does in its order; instructions of other engines count as data flow only."""
+        """Return the work of code in program order; other engines only contribute data flow."""
         load, flow = EngineLoad(self.window), DataFlow(self.machine)
         for op in list(block.ops):
             if isinstance(op, scf.ForOp):
@@ -123,7 +123,7 @@ class _Walk:
         return load
 
     def _round(self, block: Block) -> EngineLoad:
-        """What a round of an innermost loop does: what only one engine can do counts first."""
+        """Return the work of an iteration of an innermost loop; fixed work is counted first."""
         load = EngineLoad(float("inf"))
         either: list[_Either] = []
         for op in list(block.ops):
@@ -138,7 +138,7 @@ class _Walk:
         return load
 
     def _read(self, op: InstructionOp) -> _Either | Cost:
-        """What an instruction of ACT or DVE costs: on both, if the other one can do it."""
+        """Return the cost of an ACT or DVE instruction, on both engines if both can execute it."""
         done = shape_record(op)
         form, spent = other_form(done), cost(done, self.machine)
         if form is None:
@@ -152,8 +152,10 @@ class _Walk:
 
 
 def _give(found: _Either, load: EngineLoad, ready: dict[Engine, float]) -> Engine:
-    """Give an instruction, whose operands are `ready` for each engine, to the one that has done it
-    first; which one that is."""
+    """Assign an instruction to the engine that ends it first, and return the engine.
+
+    `ready` is the time at which its operands are available to each engine.
+    """
     times = {e: found.costs[e].issue_ns for e in BOTH}
     ends = {e: max(load.clock[e], ready[e]) + times[e] for e in BOTH}
     engine = min(BOTH, key=lambda e: (ends[e], e is not found.engine))
@@ -164,15 +166,17 @@ def _give(found: _Either, load: EngineLoad, ready: dict[Engine, float]) -> Engin
 
 
 def _overlaps(loop: scf.ForOp) -> bool:
-    """Whether nc-order lets the rounds of a loop overlap: of an innermost one that is not in an
-    order already, and no layer."""
+    """Return whether nc-order overlaps the iterations of a loop.
+
+    This holds for innermost loops that are not ordered yet and are no layers.
+    """
     return ROLLED not in loop.attributes and not any(
         isinstance(op, scf.ForOp | CallOp) for op in loop.body.block.ops
     )
 
 
 def _replace(op: InstructionOp, form: OtherForm) -> None:
-    """Put an instruction in its other form in the place of `op`."""
+    """Replace `op` by its form for the other engine."""
     views, block = op.views(), op.parent
     assert block is not None
     src = views[len(op.spec.dst) :]

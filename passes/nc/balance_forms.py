@@ -1,7 +1,8 @@
-"""What ACT and DVE both can do: an instruction in the form that the other of the two has for it.
+"""Convert instructions between the forms of ACT and DVE.
 
-Copies, multiplication by a number, addition of a number and relu in floating point: ACT computes
-func(src * scale + bias), DVE (src op0 a) op1 b, both in fp32, so the results are the same bits.
+This covers copies, multiplication by a scalar, addition of a scalar, and relu in floating point.
+ACT computes func(src * scale + bias), DVE (src op0 a) op1 b, both in fp32, so the results are
+bit-identical.
 """
 
 from collections.abc import Mapping
@@ -15,8 +16,10 @@ Params = Mapping[str, int | float]
 
 @dataclass(frozen=True)
 class OtherForm:
-    """An instruction of the other engine: `roles` are, for each of its sources, that of the
-    instruction it stands for, or None where it has no such operand."""
+    """An instruction of the other engine.
+
+    `roles` gives, for each of its sources, the role in the original instruction, or None.
+    """
 
     opcode: str
     engine: Engine
@@ -24,14 +27,14 @@ class OtherForm:
     params: Params
 
     def record(self, done: Instruction) -> Instruction:
-        """The record of this form of `done`."""
+        """Return the record of this form of `done`."""
         src = tuple(None if r is None else done.src[r] for r in self.roles)
         dst = (done.dst[0], None) if self.opcode == "activation" else (done.dst[0],)
         return Instruction(self.opcode, self.engine, dst, src, dict(self.params))
 
 
 def other_form(done: Instruction) -> OtherForm | None:
-    """What the other of ACT and DVE does in place of `done`; None where it cannot."""
+    """Return the form of `done` for the other engine, or None if there is none."""
     if done.engine not in (Engine.ACT, Engine.DVE) or not _floats(done):
         return None
     if done.opcode == "activation":
@@ -42,8 +45,10 @@ def other_form(done: Instruction) -> OtherForm | None:
 
 
 def _floats(done: Instruction) -> bool:
-    """Whether all operands are floating-point numbers, or whole ones of 16 bits that are copied:
-    ACT goes through fp32, which holds them."""
+    """Return whether all operands are floats, or integers of 16 bits that are copied.
+
+    ACT converts to fp32, which holds these exactly.
+    """
     copies = done.opcode == "tensor_copy" or done.params.get("func") == Activation.COPY
     return all(
         p is None or p.dtype.is_float or (copies and p.dtype is DType.U16)
@@ -52,7 +57,7 @@ def _floats(done: Instruction) -> bool:
 
 
 def _on_dve(done: Instruction) -> OtherForm | None:
-    """func(src * scale + bias) as a copy or (src op0 a) op1 b."""
+    """Convert func(src * scale + bias) to a copy or to (src op0 a) op1 b."""
     func, given = done.params["func"], done.params
     if func not in (Activation.COPY, Activation.RELU):
         return None
@@ -80,12 +85,12 @@ def _on_dve(done: Instruction) -> OtherForm | None:
 
 
 def _on_act(done: Instruction) -> OtherForm | None:
-    """(src op0 a) op1 b as func(src * scale + bias)."""
+    """Convert (src op0 a) op1 b to func(src * scale + bias)."""
     given = done.params
     scale: int | None = None
     bias: int | None = None
     params: dict[str, int | float] = {"func": Activation.COPY}
-    before = -1  # steps come in this order, each at most once: scale, bias, relu
+    before = -1  # steps must come in this order, each at most once: scale, bias, relu
     for k in (0, 1):
         op = AluOp(int(given.get(f"op{k}", AluOp.BYPASS)))
         role = None if done.src[k + 1] is None else k + 1
@@ -100,7 +105,7 @@ def _on_act(done: Instruction) -> OtherForm | None:
                 params["scale"] = number
         elif op is AluOp.ADD or (op is AluOp.SUBTRACT and role is None and not turned):
             if role is None and number == 0.0:
-                return None  # which makes 0 of -0, and ACT adds no bias of 0
+                return None  # would turn -0 into 0, while ACT adds no bias of 0
             step = 1
             bias = role
             if role is None:

@@ -1,4 +1,4 @@
-"""How much ACT and DVE have to do, and how much of it either of them could."""
+"""Track the work of ACT and DVE, and how much of it either engine could do."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,12 +14,12 @@ def _zero() -> dict[Engine, float]:
 
 @dataclass(slots=True)
 class EngineLoad:
-    """Nanoseconds of ACT and DVE in a piece of code with all rounds of its loops.
+    """The work in ns of ACT and DVE in a piece of code, including all iterations of its loops.
 
-    `clock`: the work that each has been given, neither more than `window` behind the other.
-    `fixed`: of that, what only this engine can do; `given`: what both can do, where it is; `alone`:
-    all that both can do, were it on this engine. `count`: instructions that both can do, by engine;
-    `moved`: those in the code that have another engine than they came with.
+    `clock` is the work assigned to each engine; neither is more than `window` behind the other.
+    `fixed` is the part that only this engine can execute. `given` is the flexible part assigned to
+    it, and `alone` is all flexible work if it ran on this engine. `count` is the number of flexible
+    instructions by engine, and `moved` the number that changed engine.
     """
 
     window: float
@@ -31,12 +31,12 @@ class EngineLoad:
     moved: int = 0
 
     def do(self, engine: Engine, time: float) -> None:
-        """Count an instruction that only `engine` can do."""
+        """Count an instruction that only `engine` can execute."""
         self.fixed[engine] += time
         self._advance(engine, time)
 
     def choose(self, engine: Engine, times: Mapping[Engine, float], moved: bool) -> None:
-        """Count an instruction that both can do, on `engine`; `times` is what it takes on each."""
+        """Count a flexible instruction on `engine`; `times` is its cost on each engine."""
         self.given[engine] += times[engine]
         self.count[engine] += 1
         self.moved += moved
@@ -45,7 +45,7 @@ class EngineLoad:
         self._advance(engine, times[engine])
 
     def add(self, inner: "EngineLoad", rounds: int) -> None:
-        """Count what another piece of code does in so many rounds."""
+        """Count the work of another piece of code for this many iterations."""
         for e in BOTH:
             self.fixed[e] += inner.fixed[e] * rounds
             self.given[e] += inner.given[e] * rounds
@@ -56,7 +56,9 @@ class EngineLoad:
         self._close_up()
 
     def busier(self, chosen: Engine | None = None) -> float:
-        """Nanoseconds of the busier engine; with `chosen`, were all that both can do on that."""
+        """Return the ns of the busier engine; with `chosen`, if all flexible work were on that
+        engine.
+        """
         if chosen is None:
             return max(self.fixed[e] + self.given[e] for e in BOTH)
         return max(self.fixed[e] + (self.alone[e] if e is chosen else 0.0) for e in BOTH)
@@ -66,7 +68,7 @@ class EngineLoad:
         self._close_up()
 
     def _close_up(self) -> None:
-        """Let the engine that is behind by more than the window have waited."""
+        """Advance the clock of an engine that is more than the window behind."""
         least = max(self.clock.values()) - self.window
         for e in BOTH:
             self.clock[e] = max(self.clock[e], least)

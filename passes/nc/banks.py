@@ -1,4 +1,4 @@
-"""Addresses in PSUM: whole banks in turn, so that PE can run ahead of those who read."""
+"""Assign PSUM addresses: whole banks in rotation, so that PE can run ahead of its readers."""
 
 from collections.abc import Sequence
 
@@ -9,16 +9,16 @@ from neuronir.passes.nc.pack import Item
 def allocate_banks(
     items: Sequence[Item], machine: Machine, rotate: bool = True
 ) -> dict[int, int] | int:
-    """Addresses by key of PSUM buffers, or the key of the first one that finds no room.
+    """Return addresses by key of PSUM buffers, or the key of the first one without room.
 
-    A buffer lies inside one bank, or at the start of a bank if it is larger. It takes the empty
-    bank that has been empty longest (without `rotate` the first one); where none is empty it shares
-    one.
+    A buffer is inside one bank, or at the start of a bank if it is larger. It takes the bank that
+    has been empty longest (without `rotate`, the first empty one). If no bank is empty, buffers
+    share one.
     """
     bank = machine.psum_bank_bytes
     count = machine.psum_banks
     residents: list[list[tuple[int, int, int]]] = [[] for _ in range(count)]  # (last, low, high)
-    vacant = [-(count - b) for b in range(count)]  # place since which a bank is empty
+    vacant = [-(count - b) for b in range(count)]  # position from which a bank is empty
     out: dict[int, int] = {}
     for item in sorted(items, key=lambda i: (i.first, i.key)):
         for b in range(count):
@@ -49,7 +49,7 @@ def allocate_banks(
 def _share(
     residents: Sequence[Sequence[tuple[int, int, int]]], item: Item, bank: int
 ) -> tuple[int, int] | None:
-    """(bank, offset) of room beside other buffers."""
+    """Return (bank, offset) of room next to other buffers."""
     for b, others in enumerate(residents):
         low = 0
         for _, start, end in sorted(others, key=lambda r: r[1]):

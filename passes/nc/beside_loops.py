@@ -1,7 +1,7 @@
-"""Buffers that transfers fill with inputs behind a loop, in bytes that are idle while it runs.
+"""Find room for inputs that are loaded after a loop, in bytes that are idle during the loop.
 
-Such a transfer waits for nothing but its bytes. Where the loop before does not use them, it is over
-when the loop is.
+Such a transfer waits for nothing but its bytes. If the preceding loop does not use these bytes, the
+transfer completes during the loop.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,22 +13,22 @@ from neuronir.passes.nc.liveness import Life
 from neuronir.passes.nc.pack import Item, Packing, liveness_bound, pack
 
 _NEAR = 384
-"""So many instructions after a loop its end is near: transfers among them may still wait for it."""
+"""Transfers up to this many instructions after a loop may still wait for it."""
 
 _STEADY = ("constant", "input")
-"""Roles of variables of HBM that hold what they hold from the start."""
+"""Kinds of HBM variables whose contents never change."""
 
 _SHARES = (1.0, 0.75, 0.5, 0.25)
-"""Of the transfers behind loops, those of first need, for which room is looked for together."""
+"""The share of transfers after loops, in order of first use, that are placed together."""
 
 
 @dataclass
 class Loops:
-    """What buffers have to do with loops, where the insides of loops count as places of their own.
+    """How buffers relate to loops; positions count the instructions inside loops.
 
-    `rounds`: for each buffer that is allocated in a loop, the places of the loop. `leads`: for each
-    buffer on the chip that one transfer near the end of a loop fills with constants or inputs, and
-    that nothing has touched before, the first place of the loop.
+    `rounds` has, for each buffer that is allocated in a loop, the positions of the loop. `leads`
+    has the first position of the loop for each on-chip buffer that one transfer near the end of the
+    loop fills with constants or inputs, and that was not accessed before.
     """
 
     rounds: dict[int, Life] = field(default_factory=dict)
@@ -36,7 +36,7 @@ class Loops:
 
     @staticmethod
     def of(order: Sequence[Node], buffers: Sequence[Buffer]) -> "Loops":
-        """Look through a block."""
+        """Visit a block."""
         spans: dict[int, Life] = {}
         found = Loops()
         place, begin, near = 0, 0, 0
@@ -65,7 +65,7 @@ class Loops:
 
 
 def _loaded(node: Node, buffers: Sequence[Buffer]) -> list[int]:
-    """The buffers on the chip that a node fills from constants or inputs."""
+    """Return the on-chip buffers that a node fills from constants or inputs."""
     if node.record is None or node.record.opcode != "dma":
         return []
     sources = [buffers[a.buffer] for a in node.accesses if not a.write]
@@ -81,13 +81,14 @@ def beside_loops(
     loops: Loops,
     limit: int,
 ) -> tuple[Packing, Sequence[Item], int]:
-    """A packing of at most `limit` bytes in which buffers that are loaded behind loops have theirs
-    from the beginning of the loop on, the items with these lifetimes, and how many buffers that
-    are; as it was, and none, where that changes nothing or nothing fits.
+    """Pack into at most `limit` bytes so that buffers loaded after loops are reserved from loop
+    start.
 
-    Where not all fit, those that are loaded first do. Buffers of loops keep their bytes for whole
-    rounds, as the next one begins before this one ends; the others may be kept for no longer than
-    their `lives`.
+    Returns the packing, the items with these live ranges, and the number of such buffers. The
+    result is the packing as it was, and 0, if nothing changes or nothing fits. If not all fit, the
+    buffers that are loaded first are preferred. Buffers of loops are reserved for whole iterations,
+    because the next iteration starts before the current one ends. Other buffers may be reserved for
+    their `lives` only.
     """
     leads = loops.leads
     loads = sorted((i for i in items if i.key in leads), key=lambda i: (i.first, i.key))
@@ -111,7 +112,7 @@ def beside_loops(
 
 
 def _idle(item: Item, lead: int, items: Sequence[Item], packing: Packing) -> bool:
-    """Whether nobody uses an item's bytes between the place `lead` and its first."""
+    """Return whether an item's bytes are free from position `lead` to its first use."""
     low = packing.offsets[item.key]
     return not any(
         lead <= other.last < item.first

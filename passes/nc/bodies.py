@@ -1,9 +1,9 @@
-"""Functions that are the whole body of a loop: passes work on them at their place in the loop.
+"""Inline functions that are the whole body of a loop while a pass runs.
 
-A repeated layer is one `nc.func` that a loop calls. What a pass decides of it depends on what is
-around it (what is live, what is under way), so for as long as a pass runs its ops stand in the
-loop; then they are a function again, so that layers are ordered, allocated, synchronised and
-encoded once.
+A repeated layer is one `nc.func` that a loop calls. The decisions of a pass depend on the context
+of the call (live buffers, transfers in flight), so the ops are moved into the loop while the pass
+runs. They become a function again afterwards, so that layers are ordered, allocated, synchronised
+and encoded once.
 """
 
 from collections import Counter
@@ -20,14 +20,14 @@ from neuronir.dialects.support.walking import ops_of, walk
 from neuronir.passes.nc.listing import functions
 
 FUNCTION = "nc.function"
-"""The attribute of a loop whose body becomes a function of this name."""
+"""The attribute of a loop whose body becomes a function with this name."""
 
 
 @contextmanager
 def bodies_in_place(module: ModuleOp) -> Iterator[None]:
-    """For a while, put functions that are the whole body of one loop into it.
+    """Inline functions that are the whole body of one loop while the context is active.
 
-    NIR_NC009 where a call's arguments are not those of the function.
+    Raises NIR_NC009 if the arguments of a call do not match the function.
     """
     known = {f.sym_name.data: f for f in functions(module)}
     calls = [op for op in walk(module) if isinstance(op, CallOp)]
@@ -45,7 +45,7 @@ def bodies_in_place(module: ModuleOp) -> Iterator[None]:
 
 
 def check_arguments(call: CallOp, callee: FuncOp) -> None:
-    """NIR_NC009 where the arguments of a call are not those of the function."""
+    """Raise NIR_NC009 if the arguments of a call do not match the function."""
     wanted = [a.type for a in callee.body.block.args]
     if [a.type for a in call.arguments] != wanted:
         given = ", ".join(str(a.type) for a in call.arguments)
@@ -73,13 +73,12 @@ def _put(call: CallOp, callee: FuncOp) -> None:
 
 
 def take_out(module: ModuleOp) -> None:
-    """Make functions of the bodies of all loops that are marked with FUNCTION.
+    """Outline the bodies of all loops marked with FUNCTION.
 
-    What they use from around them becomes an argument, in the order of first use; constants are
-    copied.
+    Outer values become arguments, in order of first use; constants are copied.
     """
     loops = [op for op in walk(module) if isinstance(op, scf.ForOp) and FUNCTION in op.attributes]
-    for loop in reversed(loops):  # inner ones first
+    for loop in reversed(loops):  # inner loops first
         name = loop.attributes.pop(FUNCTION)
         assert isinstance(name, StringAttr)
         _take(loop, name.data, _function_around(loop))
@@ -119,7 +118,7 @@ def _take(loop: scf.ForOp, name: str, around: FuncOp) -> None:
 
 
 def _captured(body: Block, ops: list[Operation]) -> tuple[list[SSAValue], list[arith.ConstantOp]]:
-    """What ops of a loop use from outside of them, the round number first; constants apart."""
+    """Return the outer values that ops of a loop use, the iteration number first; no constants."""
     own: set[SSAValue] = set()
     values: dict[SSAValue, None] = {body.args[0]: None}
     constants: dict[arith.ConstantOp, None] = {}

@@ -1,4 +1,4 @@
-"""The checks of an nc module wherever passes hand it on: limits of the machine, and its order."""
+"""Check an nc module between passes: the limits of the machine, and the order."""
 
 from collections.abc import Sequence
 
@@ -22,12 +22,14 @@ _ORDERING = frozenset(
         "nc-synchronise",
     )
 )
-"""Passes that move, rename and place; all others may change what a program does."""
+"""Passes that only move, rename and place; other passes may change what a program does."""
 
 
 class Borders:
-    """The borders of one module: what nc-verify-machine and nc-verify-order check, with what both
-    read of the module read once."""
+    """The checks of one module between passes.
+
+    These are the checks of nc-verify-machine and nc-verify-order; both share what they read.
+    """
 
     def __init__(self) -> None:
         self.machine: MachineCheck | None = None
@@ -35,12 +37,13 @@ class Borders:
         self.checked = False
 
     def concern(self, module: ModuleOp) -> bool:
-        """Whether there is anything to check in a module: it has functions of nc."""
+        """Return whether there is anything to check: the module has nc functions."""
         return bool(functions(module))
 
     def before(self, module: ModuleOp, instance: ModulePass) -> None:
-        """Before a pass runs: remember what the module does, or forget it where the pass may change
-        that."""
+        """Before a pass: record what the module does, or discard the record if the pass may change
+        it.
+        """
         self.checked = False
         if instance.name not in _ORDERING or not functions(module):
             self.snapshot = None
@@ -52,14 +55,18 @@ class Borders:
             mark(module)
 
     def end(self, passes: Sequence[ModulePass], index: int) -> bool:
-        """Whether the pass of that number is the last one of those that are checked together."""
+        """Return whether the pass with this number is the last of those that are checked
+        together.
+        """
         if passes[index].name not in _ORDERING:
             return False
         return index + 1 == len(passes) or passes[index + 1].name not in _ORDERING
 
     def check(self, module: ModuleOp) -> None:
-        """NIR_NC010 where the module asks for what its machine has not, NIR_NC011 where it does not
-        compute what it did."""
+        """Check the module after a pass.
+
+        Raises NIR_NC010 if the module exceeds the machine, NIR_NC011 if it computes something else.
+        """
         if self.checked or not functions(module):
             return
         before = self.snapshot

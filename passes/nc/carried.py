@@ -1,7 +1,7 @@
-"""Dependences between instructions at any depth of a function, with their distance in rounds.
+"""Find dependences between instructions at any depth of a function, with iteration distances.
 
-The function is gone through in program order, each loop body twice: the second time stands for a
-later round and finds what the rounds of that loop carry from one to the next.
+The function is visited in program order, and each loop body twice. The second visit represents a
+later iteration and finds the loop-carried dependences.
 """
 
 from collections.abc import Sequence
@@ -11,17 +11,18 @@ from neuronir.dialects.nc.footprint import shapes_meet
 from neuronir.passes.nc.dependence import Memory, Shared, conflict
 from neuronir.passes.nc.listing import LOOP, Access, Listing, Node
 
-# Distances are searched one by one up to here; a dependence farther away counts as this far.
+# Distances are searched one by one up to here; larger distances count as this one.
 _FARTHEST = 8
-_ALL = 1 << 62  # a place behind all others
+_ALL = 1 << 62  # a position after all others
 
 
 @dataclass(frozen=True, slots=True)
 class Dependence:
     """The instruction must follow instruction `before`.
 
-    In the round of loop `loop` that is `distance` before its own; with distance 0 in the same round
-    of all loops around both (the last round of those around `before` alone).
+    `before` is meant in the iteration of loop `loop` that is `distance` before the current one.
+    With distance 0 it is in the same iteration of all common loops (and in the last iteration of
+    loops around `before` alone).
     """
 
     before: int
@@ -31,12 +32,12 @@ class Dependence:
 
 
 class Analysis:
-    """The dependences of a function, by place of the later instruction.
+    """The dependences of a function, by position of the later instruction.
 
-    `places` counts its instructions. With `streams`, the in-order engine of each instruction (-1
-    for none), those are left out that hold where all others do: what an instruction follows on its
-    own engine; on another all but the last; and what it follows in earlier rounds of an engine, or
-    of a transfer, that it follows in its own round.
+    `places` is the number of instructions. `streams` is the in-order engine of each instruction (-1
+    for none). With `streams`, implied dependences are omitted: those on the same engine; all but
+    the last on another engine; and those on an earlier iteration of an engine or transfer on which
+    the instruction depends in its own iteration.
     """
 
     def __init__(self, listing: Listing, places: int, streams: Sequence[int] | None = None) -> None:
@@ -45,19 +46,21 @@ class Analysis:
         self.streams = [-1] * places if streams is None else streams
         self.memories: dict[int, Memory] = {}
         self.found: list[dict[tuple[int, int], Dependence]] = [{} for _ in range(places)]
-        # By place and engine the last instruction that is followed in the same round.
+        # By position and engine, the last dependence in the same iteration.
         self.last: list[dict[int, int]] = [{} for _ in range(places)]
-        self.nodes: dict[int, Node] = {}  # by place
+        self.nodes: dict[int, Node] = {}  # by position
         self.accesses: list[list[Access]] = [[] for _ in range(places)]
 
     def run(self) -> list[list[Dependence]]:
-        """Go through the function."""
+        """Visit the function."""
         self._block(self.listing.nodes, 0)
         return [list(found.values()) for found in self.found]
 
     def run_loop(self, loop: Node) -> list[dict[tuple[int, int], Dependence]]:
-        """Go through the rounds of one loop alone: what its instructions follow in them, by place
-        and by (instruction, loop)."""
+        """Visit the iterations of one loop alone and return the dependences of its instructions.
+
+        They are keyed by position, and by (instruction, loop).
+        """
         self.memories = {}
         first = loop.body[0].place
         self._block(loop.body, first)
@@ -65,7 +68,9 @@ class Analysis:
         return self.found
 
     def _block(self, nodes: Sequence[Node], place: int) -> int:
-        """Go through a block whose first instruction is at `place`; the place behind the last."""
+        """Visit a block whose first instruction is at `place`; return the position after the
+        last.
+        """
         for node in nodes:
             if node.record is None:
                 first = place
@@ -86,8 +91,10 @@ class Analysis:
         return place
 
     def _of(self, node: Node) -> list[Access]:
-        """The accesses of an instruction; of what it both writes and reads the write stands for
-        both, where it does not matter whether data flows."""
+        """Return the accesses of an instruction.
+
+        If it both writes and reads an access, the write represents both, unless data flow matters.
+        """
         place = node.place
         if not self.needed:
             return [access.of(place) for access in node.accesses]
@@ -99,7 +106,7 @@ class Analysis:
         ]
 
     def _carried(self, nodes: Sequence[Node], loop: int, first: int) -> None:
-        """What instructions of a loop, the first at `first`, follow in earlier rounds of it."""
+        """Find what instructions of a loop, the first at `first`, follow in earlier iterations."""
         for node in nodes:
             if node.record is None:
                 self._carried(node.body, loop, first)
@@ -115,7 +122,7 @@ class Analysis:
                 memory.note_again(access)
 
     def _fresh(self, access: Access, around: tuple[int, ...], loop: int) -> bool:
-        """Whether each round of `loop` has a buffer of its own (none has an address yet)."""
+        """Return whether each iteration of `loop` has its own buffer (none has an address yet)."""
         owner = self.listing.buffers[access.buffer].loop
         return not self.listing.placed and owner >= 0 and owner not in around
 
@@ -130,7 +137,7 @@ class Analysis:
         return memory
 
     def _meet(self, access: Access, memory: Memory) -> None:
-        """Note what `access` depends on in its own round."""
+        """Record the dependences of `access` in its own iteration."""
         after = access.node
         found, last = self.found[after], self.last[after]
         for entry in reversed(memory.candidates(access)):
@@ -159,8 +166,11 @@ class Analysis:
         around: Sequence[int],
         last: dict[int, int],
     ) -> None:
-        """Note what `access` depends on in earlier rounds of `loop`, whose first instruction is at
-        `first`. `last` has of each engine the last instruction that is known to be followed."""
+        """Record the dependences of `access` on earlier iterations of `loop`.
+
+        The first instruction of the loop is at `first`. `last` has, for each engine, the last
+        instruction that is known to be followed.
+        """
         after = access.node
         found = self.found[after]
         for entry in reversed(memory.candidates(access, first)):
@@ -173,7 +183,8 @@ class Analysis:
             if known is not None and known.distance == 1:
                 continue
             if (before, -1) in found and (self.needed or (entry.fixed and access.fixed)):
-                continue  # with the same bytes in every round, the one in the round implies it
+                # the same bytes in every iteration: implied by the dependence in the iteration
+                continue
             distance = self._distance(entry, access, loop, around)
             if distance and (known is None or distance < known.distance):
                 data = entry.write and not access.write
@@ -182,7 +193,9 @@ class Analysis:
                     last[stream] = before
 
     def _distance(self, entry: Access, access: Access, loop: int, around: Sequence[int]) -> int:
-        """The least number of rounds after which `access` meets `entry`; 0 for never."""
+        """Return the least number of iterations after which `access` overlaps `entry`; 0 for
+        never.
+        """
         bounds = self.listing.bounds
         last = bounds[LOOP + loop][1]
         if last < 1:
@@ -193,7 +206,7 @@ class Analysis:
             return 0
         shared: Shared = {LOOP + i: (0, 0) for i in around}
         places = (entry.shape, entry.pattern.address, access.shape, access.pattern.address)
-        if shapes_meet(*places, bounds, {**shared, LOOP + loop: (1, 1)}):  # as most do
+        if shapes_meet(*places, bounds, {**shared, LOOP + loop: (1, 1)}):  # the common case
             return 1
         if not shapes_meet(*places, bounds, {**shared, LOOP + loop: (1, last)}):
             return 0

@@ -1,4 +1,4 @@
-"""What is known to be complete, and which waits that makes superfluous."""
+"""Track which instructions are known to be complete, and omit waits that this implies."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,23 +8,22 @@ from neuronir.passes.nc.carried import Dependence
 from neuronir.passes.nc.listing import Node
 
 ENGINES = int(Engine.DMA0)
-"""Engines with streams, in order; transfers that they start complete in any order, and each has a
-bit of its own."""
+"""Engines with streams, in order. Transfers complete in any order, and each has its own bit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Clock:
     """For each engine the last instruction known to be complete, and a set of DMA transfers.
 
-    Inside a loop, what is known of its instructions concerns the round that is going on; what is
-    known of those of a loop that has ended concerns its last round.
+    Inside a loop, knowledge about its instructions refers to the current iteration; after the loop,
+    to the last iteration.
     """
 
     engines: tuple[int, ...]
     transfers: int
 
     def join(self, other: "Clock") -> "Clock":
-        """What is known by either."""
+        """Return what either clock knows."""
         if other.transfers | self.transfers == self.transfers and all(
             a >= b for a, b in zip(self.engines, other.engines, strict=True)
         ):
@@ -37,7 +36,7 @@ NOTHING = Clock((-1,) * ENGINES, 0)
 
 @dataclass(slots=True)
 class Waits:
-    """By place: whom the instruction waits for, and what is known when it starts and ends."""
+    """By position: the instructions to wait for, and what is known at the start and at the end."""
 
     waits: list[list[Dependence]]
     start: list[Clock]
@@ -48,12 +47,12 @@ class Waits:
 def find_waits(
     nodes: Sequence[Node], dependences: Sequence[Sequence[Dependence]], loops: Sequence[int]
 ) -> Waits:
-    """The waits that make every dependence hold.
+    """The waits that enforce every dependence.
 
-    `nodes` are the instructions by place, `loops` the first place inside each loop. An engine runs
-    in order and completes in order, so waiting for an instruction is waiting for all before it.
-    Transfers it only starts in order, and before it is done with what it computed. In straight-line
-    code none of the waits follows from the others.
+    `nodes` are the instructions by position, `loops` the first position of each loop. An engine
+    runs and completes instructions in order, so waiting for one means waiting for all before it.
+    Transfers are only started in order, before earlier compute instructions of the engine have
+    ended. In straight-line code no wait is implied by the others.
     """
     bit: dict[int, int] = {}
     issued: dict[int, Clock] = {}
@@ -88,10 +87,11 @@ def find_waits(
 
 
 def follows_itself(nodes: Sequence[Node], found: Waits, j: int) -> bool:
-    """Whether waits make sure that transfer `j` of the round before is complete when `j` starts.
+    """Return whether waits ensure that transfer `j` of the previous iteration ends before `j`
+    starts.
 
-    Either somebody that it waits for in the round before had waited for it, or somebody that it
-    waits for in this round has waited for the one of the round before.
+    Either something that it waits for in the previous iteration had waited for it, or something
+    that it waits for in this iteration has waited for the previous one.
     """
     innermost = nodes[j].inside[-1]
     for d in found.waits[j]:
@@ -115,7 +115,9 @@ def _carried(
     bit: dict[int, int],
     loops: Sequence[int],
 ) -> list[Dependence]:
-    """The waits for earlier rounds: of each engine and loop only the latest instruction."""
+    """Return the waits for earlier iterations: for each engine and loop only the latest
+    instruction.
+    """
     latest: dict[tuple[int, int], Dependence] = {}
     out: list[Dependence] = []
     for d in dependences:
@@ -123,7 +125,7 @@ def _carried(
             continue
         other = engines[d.before]
         if other >= ENGINES:
-            # What is known of a transfer of this round is known of those of earlier rounds.
+            # Knowledge about a transfer of this iteration also holds for earlier iterations.
             if d.before not in bit or not known.transfers >> bit[d.before] & 1:
                 out.append(d)
             continue

@@ -1,4 +1,4 @@
-"""What a semaphore shows after an instruction, as an affine value of the rounds of the loops."""
+"""Compute the semaphore value after an instruction, as an affine function of loop iterations."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,14 +8,14 @@ from neuronir.passes.nc.listing import Node
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """`const` plus, for each loop around the instruction, `rounds` times its round number."""
+    """`const` plus, for each loop around the instruction, `rounds` times its iteration number."""
 
     const: int
-    rounds: tuple[tuple[int, int], ...]  # (loop, amount added in one round)
+    rounds: tuple[tuple[int, int], ...]  # (loop, amount added in one iteration)
 
 
 class Counters:
-    """The values of all semaphores, given what each instruction adds (by place)."""
+    """The values of all semaphores, given the amount that each instruction adds (by position)."""
 
     def __init__(
         self,
@@ -26,7 +26,7 @@ class Counters:
         self.updates = updates
         self.loops = loops
         self.in_round: list[dict[int, int]] = [{} for _ in loops]
-        self.after: dict[int, int] = {}  # by place, in round 0 of all loops around it
+        self.after: dict[int, int] = {}  # by position, in iteration 0 of all loops around it
         self.inside: dict[int, tuple[int, ...]] = {}
         self._total(nodes)
         self._walk(nodes, {})
@@ -58,10 +58,11 @@ class Counters:
                 self.inside[node.place] = node.inside
 
     def value(self, place: int, loop: int, distance: int) -> Count:
-        """What the semaphore of the instruction at `place` shows once it is complete.
+        """Return the semaphore value once the instruction at `place` is complete.
 
-        It is meant in the round of `loop` that is `distance` before the current one, in the current
-        round of the loops around that one, and in the last round of those inside it.
+        The instruction is meant in the iteration of `loop` that is `distance` before the current
+        one, in the current iteration of the loops around that one, and in the last iteration of
+        those inside it.
         """
         semaphore = self.updates[place][0]
         const = self.after[place]

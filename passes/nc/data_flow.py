@@ -1,4 +1,4 @@
-"""When operands could be there at the earliest, if nobody waited for an engine."""
+"""Compute the earliest availability of operands, without waiting for engines."""
 
 from collections.abc import Iterable
 
@@ -14,13 +14,13 @@ _ENGINES = {engine.name.lower(): engine for engine in Engine}
 
 
 def engine_of(op: InstructionOp) -> Engine:
-    """The engine of an instruction; one without gets the first of its row."""
+    """Return the engine of an instruction; the default is the first engine of its row."""
     name = op.properties.get("engine")
     return _ENGINES[name.data] if isinstance(name, StringAttr) else op.spec.engines[0]
 
 
 def operands_of(op: InstructionOp) -> tuple[tuple[SSAValue, ...], tuple[SSAValue, ...]]:
-    """The buffers that an instruction writes, and those that it reads."""
+    """Return the buffers that an instruction writes, and those that it reads."""
     patterns = op.patterns.data[: len(op.spec.dst)]
     written = sum(isinstance(pattern, PatternAttr) for pattern in patterns)
     operands = tuple(op.operands)
@@ -28,8 +28,11 @@ def operands_of(op: InstructionOp) -> tuple[tuple[SSAValue, ...], tuple[SSAValue
 
 
 class DataFlow:
-    """Of each buffer the earliest time (ns) at which what was written last is there, and the engine
-    that wrote it. What comes from memory is there at once: it can be loaded ahead."""
+    """For each buffer, the earliest time (ns) of the last written value, and the engine that wrote
+    it.
+
+    Values from memory are available at once, because they can be prefetched.
+    """
 
     def __init__(self, machine: Machine) -> None:
         self.semaphore = machine.semaphore_latency_ns
@@ -43,7 +46,7 @@ class DataFlow:
         self.known: dict[SSAValue, tuple[float, Engine]] = {}
 
     def ready(self, read: Iterable[SSAValue], engine: Engine) -> float:
-        """When `engine` could have all of `read`."""
+        """Return when all of `read` are available to `engine`."""
         time = 0.0
         for value in read:
             if (found := self.known.get(value)) is not None:
@@ -52,12 +55,12 @@ class DataFlow:
         return time
 
     def write(self, written: Iterable[SSAValue], time: float, engine: Engine) -> None:
-        """Note results that are there at `time`."""
+        """Record results that are available at `time`."""
         for value in written:
             self.known[value] = time, engine
 
     def pass_on(self, op: InstructionOp, engine: Engine) -> None:
-        """Note the results of an instruction whose own time does not matter beside its latency."""
+        """Record the results of an instruction by its latency, ignoring its issue time."""
         written, read = operands_of(op)
         if time := self.ready(read, engine):
             self.write(written, time + self.latency.get(engine, self.transfer), engine)

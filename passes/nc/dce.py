@@ -1,7 +1,7 @@
-"""nc-dce: instructions go whose results nobody reads.
+"""nc-dce: erase instructions whose results are unused.
 
-A lowering that tries something leaves copies and conversions behind that the way it took in the
-end does not need. What counts are whole buffers: one that anybody reads keeps all who write it.
+Lowering attempts leave unused copies and conversions behind. Buffers are tracked as a whole: if a
+buffer has a reader, all of its writers stay.
 """
 
 from collections import defaultdict
@@ -22,10 +22,10 @@ from neuronir.passes.nc.listing import require_phase, variables
 from neuronir.passes.statistics import record
 
 _KEPT = frozenset(("input", "output"))
-"""Variables that callers of the program know; all writes of them count."""
+"""Variables that are visible to callers of the program; all writes to them stay."""
 
 _Memory = SSAValue | str
-"""A buffer: what an nc.alloc gives, or the name of a variable."""
+"""A buffer: the result of an nc.alloc, or the name of a variable."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class NcDce(ModulePass):
     name = "nc-dce"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrite the module; it must be in phase virtual."""
+        """Rewrite the module, which must be in phase virtual."""
         require_phase(op, self.name, "virtual")
         with bodies_in_place(op):
             dead = _Liveness(op).dead()
@@ -51,7 +51,7 @@ class NcDce(ModulePass):
 
 
 class _Liveness:
-    """Which instructions a program needs: marked from its outputs on, backwards."""
+    """Marks the instructions that a program needs, backwards from its outputs."""
 
     def __init__(self, module: ModuleOp) -> None:
         self.kinds = {name: v.kind.data for name, v in variables(module).items()}
@@ -76,7 +76,7 @@ class _Liveness:
                     self._need(value)
 
     def dead(self) -> list[InstructionOp]:
-        """The instructions that nothing needs, the last first."""
+        """Return the unneeded instructions, last first."""
         for op in self.instructions:
             if self._is_effect(op):
                 self._mark(op)
@@ -90,7 +90,7 @@ class _Liveness:
         return [op for op in reversed(self.instructions) if op not in self.live]
 
     def _is_effect(self, op: InstructionOp) -> bool:
-        """Whether an instruction counts by itself: it writes what callers see, or no buffer."""
+        """Return whether an instruction is a root: it writes what callers see, or no buffer."""
         views = [view for view in op.dst_views() if view is not None]
         if not views:
             return not op.results
@@ -98,7 +98,7 @@ class _Liveness:
 
     def _is_seen(self, memory: _Memory) -> bool:
         if not isinstance(memory, str):
-            return not isinstance(memory, OpResult)  # what a function is given by its callers
+            return not isinstance(memory, OpResult)  # arguments of a function
         names = (memory, *self.members[memory])
         return any(self.kinds[name] in _KEPT for name in names)
 
@@ -112,7 +112,7 @@ class _Liveness:
             self.queue.append(op)
 
     def _need(self, value: SSAValue) -> None:
-        """Mark who makes a value: writers of a buffer, the instruction of a register."""
+        """Mark what makes a value: writers of a buffer, the instruction of a register."""
         if isinstance(value.owner, InstructionOp):
             self._mark(value.owner)
             return
@@ -121,14 +121,14 @@ class _Liveness:
             return
         self.read.add(memory)
         names: list[_Memory] = [memory]
-        if isinstance(memory, str):  # a variable, those that it consists of, and those it is in
+        if isinstance(memory, str):  # a variable, its members, and the variables that contain it
             names += [*self.members[memory], *self.within[memory]]
         for writer in chain.from_iterable(self.writers.get(name, ()) for name in names):
             self._mark(writer)
 
 
 def _sweep(module: ModuleOp) -> None:
-    """Remove what only dead instructions used: buffers, loops, constants, variables."""
+    """Erase what only dead instructions used: buffers, loops, constants, variables."""
     for op in reversed([op for op in walk(module) if op is not module]):
         empty = isinstance(op, scf.ForOp) and not op.results and _is_empty(op)
         unused = op.results and not any(r.uses for r in op.results)
@@ -145,7 +145,7 @@ def _sweep(module: ModuleOp) -> None:
 
 
 def _is_plain(op: Operation) -> bool:
-    """Whether an op only gives values: nothing happens where it is left away."""
+    """Return whether an op has results only, so that erasing it has no effect."""
     return isinstance(op, (AllocOp, AddressOfOp)) or op.name.startswith("arith.")
 
 

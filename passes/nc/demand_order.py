@@ -1,9 +1,8 @@
-"""Program order by demand: what an instruction needs comes right before it.
+"""Compute a demand-driven program order: each instruction right after its operands.
 
-Lowering emits op after op, each as a whole: the products of all heads, then all their softmaxes. By
-demand the parts of an op come when the first of what follows needs them, so that the beginning of
-an op's work lies beside the end of the work before it. Products that share a stationary stay
-together.
+Lowering emits each op as a whole: the products of all heads, then all their softmaxes. In demand
+order, the parts of an op come when the first user needs them, so that the start of one op overlaps
+the end of the previous one. Products that share a stationary operand stay together.
 """
 
 from collections.abc import Sequence
@@ -15,12 +14,12 @@ from neuronir.passes.nc.dependence import Predecessors
 def demand_order(
     records: Sequence[Instruction], predecessors: Predecessors, sharing: int = 1 << 30
 ) -> list[int]:
-    """The instructions in the order in which the last ones demand them; dependences hold in it.
-    At most `sharing` products of a stationary stay together: each takes a bank of PSUM.
+    """Return the instructions in the order in which the final ones demand them.
 
-    Where nothing depends on an instruction it is one of the last: they keep their order, and so do
-    the predecessors of each instruction, those whose data it needs before those that only must not
-    come after it.
+    The order respects all dependences. At most `sharing` products of a stationary operand stay
+    together, because each takes a bank of PSUM. Final instructions, on which nothing depends, keep
+    their order. The predecessors of each instruction keep theirs as well, with data dependences
+    before anti and output dependences.
     """
     n = len(records)
     needed = bytearray(n)
@@ -51,9 +50,9 @@ def demand_order(
                 )
                 continue
             seen[i] = 1
-            # the last one pushed comes first: data, then those that only have to be over
+            # The last one pushed comes first: data dependences, then the others.
             before = sorted(predecessors[i].items(), key=lambda item: (item[1], -item[0]))
-            # what is to come with the rest of a sum goes in between
+            # what must come between the parts of a sum
             later = [
                 j for j in sums.get(i, ()) if not seen[j] and _can_follow(j, predecessors, seen)
             ]
@@ -63,7 +62,7 @@ def demand_order(
 
 
 def _can_follow(last: int, predecessors: Predecessors, seen: Sequence[int]) -> bool:
-    """Whether an instruction needs nothing that itself waits for what is being ordered."""
+    """Return whether an instruction needs nothing that waits for an instruction being ordered."""
     found = {last}
     stack = [last]
     while stack:
@@ -77,8 +76,10 @@ def _can_follow(last: int, predecessors: Predecessors, seen: Sequence[int]) -> b
 
 
 def _sums(records: Sequence[Instruction], predecessors: Predecessors) -> dict[int, list[int]]:
-    """Of a product that begins a sum in PSUM what the others of the sum need, so that no other work
-    comes between them while they hold their bank."""
+    """Return what the rest of a sum needs, given the product that starts the sum in PSUM.
+
+    It is placed first, so that no other work separates the products while they hold their bank.
+    """
     out: dict[int, list[int]] = {}
     first = -1
     for i, record in enumerate(records):
@@ -94,7 +95,7 @@ def _sums(records: Sequence[Instruction], predecessors: Predecessors) -> dict[in
 
 
 def _sharing(records: Sequence[Instruction], most: int) -> dict[int, list[int]]:
-    """Of a product the ones that follow it on PE with the same stationary, `most` with it."""
+    """Return the products that follow on PE with the same stationary operand, `most` in all."""
     out: dict[int, list[int]] = {}
     first, stationary = -1, None
     for i, record in enumerate(records):

@@ -1,8 +1,8 @@
-"""Which instructions of a block must stay in order: nearest dependences through memory.
+"""Find the nearest dependences through memory between the instructions of a block.
 
-A memory is a map of intervals to what last touched them. An access splits the map at its ends and
-meets only the entries of its own intervals; a write that covers an entry takes its place, so that
-the map stays as small as what is live and the whole is near-linear in accesses.
+A memory maps intervals to their last accesses. An access splits the map at its ends and is compared
+only with the entries of its own intervals. A write that covers an entry replaces it, so the map
+stays as small as the live data, and the total time is near-linear in the number of accesses.
 """
 
 from bisect import bisect_left, bisect_right
@@ -17,12 +17,14 @@ Predecessors = list[dict[int, bool]]
 
 
 Shared = dict[int, tuple[int, int]]
-"""Loop symbols that an earlier and a later access have in common, and how far apart their values
-may be: (0, 0) in one and the same round (see footprint.overlaps_for_some)."""
+"""Loop symbols common to an earlier and a later access, with the range of their difference:
+
+(0, 0) in the same iteration (see footprint.overlaps_for_some).
+"""
 
 
 def conflict(a: Access, b: Access, bounds: Bounds, shared: Shared | None = None) -> bool:
-    """Whether two accesses of one memory share a byte (whatever their direction)."""
+    """Return whether two accesses of one memory share a byte (reads or writes)."""
     if a.high <= b.low or b.high <= a.low or a.stop <= b.start or b.stop <= a.start:
         return False
     if a.solid and b.solid:
@@ -34,7 +36,7 @@ def conflict(a: Access, b: Access, bounds: Bounds, shared: Shared | None = None)
 
 
 _Box = tuple[int, int, Shape]
-"""Where an access with a fixed address lies, partitions aside."""
+"""Return the bytes of an access with a fixed address, ignoring partitions."""
 
 
 def _box(access: Access) -> _Box:
@@ -42,15 +44,15 @@ def _box(access: Access) -> _Box:
 
 
 def _within(write: Access, entry: Access) -> bool:
-    """Whether a write reaches all partitions of `entry`."""
+    """Return whether a write covers all partitions of `entry`."""
     return write.start <= entry.start and write.stop >= entry.stop
 
 
 class _Interval:
-    """The last writes of some bytes, and the reads since, in order.
+    """The last writes of some bytes, and the reads since then, in order.
 
-    A write that is not solid takes the place of those of the same bytes alone. They are found by
-    their box; the tables for that are made when they are needed first.
+    A write with gaps replaces only writes of the same bytes. These are found by bounding box, in
+    tables that are built on first use.
     """
 
     __slots__ = ("writes", "reads", "_write_boxes", "_read_boxes")
@@ -62,26 +64,26 @@ class _Interval:
         self._read_boxes: dict[_Box, list[int]] | None = None
 
     def copy(self) -> "_Interval":
-        """Another one with the same entries."""
+        """Return a copy with the same entries."""
         out = _Interval()
         out.writes, out.reads = dict(self.writes), dict(self.reads)
         return out
 
     def add_write(self, access: Access) -> None:
-        """The latest write."""
+        """Add the latest write."""
         self.writes[access] = None
         if self._write_boxes is not None and access.fixed:
             self._write_boxes.setdefault(_box(access), []).append(access)
 
     def add_read(self, key: int, access: Access) -> None:
-        """The latest read, in the place of an earlier one with its key."""
+        """Add the latest read, replacing an earlier one with the same key."""
         self.reads.pop(key, None)
         self.reads[key] = access
         if self._read_boxes is not None and access.fixed:
             self._read_boxes.setdefault(_box(access), []).append(key)
 
     def cover(self, write: Access) -> None:
-        """Drop the entries of which a write at a fixed address leaves nothing."""
+        """Drop entries that a write at a fixed address covers completely."""
         if write.solid:
             if self.writes:
                 self.writes = {e: None for e in self.writes if not _within(write, e)}
@@ -121,7 +123,7 @@ class _Interval:
             for key in dict.fromkeys(alike):
                 read = self.reads.get(key)
                 if read is None or _box(read) != box:
-                    continue  # another one has come in its place
+                    continue  # another one has replaced it
                 if _within(write, read):
                     del self.reads[key]
                 else:
@@ -130,10 +132,11 @@ class _Interval:
 
 
 class Memory:
-    """The last writes and the reads since, by interval of addresses of one memory or buffer.
+    """The last writes and the reads since then, by address interval of one memory or buffer.
 
-    `streams` are the in-order engines of the nodes (-1 for none): whoever waits for the later of
-    two nodes on one has waited for the earlier, so of its reads of the same bytes the last is kept.
+    `streams` are the in-order engines of the nodes (-1 for none). Waiting for a node implies
+    waiting for earlier nodes on the same engine, so only the last of its reads of the same bytes is
+    kept.
     """
 
     __slots__ = ("bounds", "starts", "intervals", "streams", "shared", "_keys")
@@ -152,7 +155,7 @@ class Memory:
         self._keys: dict[Hashable, int] = {}
 
     def _split(self, at: int) -> int:
-        """The number of the interval that starts at `at`, made where there is none."""
+        """Return the interval that starts at `at`, splitting if necessary."""
         i = bisect_left(self.starts, at)
         if i == len(self.starts) or self.starts[i] != at:
             self.starts.insert(i, at)
@@ -187,8 +190,9 @@ class Memory:
                     found[entry.node] = False
 
     def candidates(self, access: Access, least: int = -1) -> list[Access]:
-        """The entries that `access` may have to follow, of nodes from `least` on; only their
-        intervals are compared."""
+        """Return the entries that `access` may have to follow, from node `least` on, by interval
+        only.
+        """
         touched = self._touched(access)
         if len(touched) == 1:
             out = list(touched[0].writes)
@@ -203,14 +207,14 @@ class Memory:
         return [e for e in out if e.node >= least] if least > 0 else out
 
     def note_again(self, access: Access) -> None:
-        """Remember `access` in another round of its loop: the other one does not count any more."""
+        """Record `access` of another iteration of its loop; the other iteration is dropped."""
         if access.write and (access.partial or not access.fixed):  # others cover themselves
             for i in range(self._split(access.low), self._split(access.high)):
                 self.intervals[i].writes.pop(access, None)
         self.note(access)
 
     def note(self, access: Access) -> None:
-        """Remember `access`, which `meet` has seen."""
+        """Record `access`, for which `meet` was called."""
         first = self._split(access.low)
         last = self._split(access.high)
         if not access.write:
@@ -225,12 +229,12 @@ class Memory:
                 interval.cover(access)
             bare = bare and not interval.writes and not interval.reads
             interval.add_write(access)
-        if bare and last - first > 1:  # nothing but this write is left of many intervals
+        if bare and last - first > 1:  # this write replaces everything in many intervals
             del self.starts[first + 1 : last]
             del self.intervals[first + 1 : last]
 
     def _key(self, access: Access) -> int:
-        """A number that reads share where the later one stands for the earlier."""
+        """Return a key shared by reads of which the latest one implies the others."""
         stream = -1 if self.streams is None else self.streams[access.node]
         if stream < 0 or not access.fixed:
             return ~id(access)
@@ -248,11 +252,11 @@ def dependences(
     streams: Sequence[int] | None = None,
     shared: Shared | None = None,
 ) -> Predecessors:
-    """The nearest dependences among the nodes of one block in program order.
+    """Return the nearest dependences among the nodes of one block in program order.
 
-    `placed` says that accesses are by address: then buffers that share memory meet. `streams` has
-    for each node the in-order engine that it runs on, or -1. `shared` are the loops around the
-    block, in one round of which the dependences lie.
+    `placed` means that accesses have addresses: buffers that share memory then overlap. `streams`
+    is the in-order engine of each node, or -1. `shared` are the loops around the block; the
+    dependences are within one iteration of them.
     """
     memories: dict[int, Memory] = {}
     last_write: dict[int, int] = {}
@@ -283,7 +287,7 @@ def dependences(
             memory.meet(access, found)
         for access in node.accesses:
             key = buffers[access.buffer].space if placed else access.buffer
-            # A read after the last write of all orders nothing any more.
+            # A read after the last write orders nothing.
             if key in memories and (access.write or node.index < last_write[key]):
                 memories[key].note(access)
     return result

@@ -1,8 +1,7 @@
-"""Early buffers in the ring of the weight stream.
+"""Place early buffers in the ring of the weight stream.
 
-The first layers of a network have large activations and few weights, the last ones the reverse.
-What dies early need not be kept out of the ring: it lies there as long as it lives, and the stream
-has its bytes from then on.
+The first layers of a network have large activations and few weights, the last layers the reverse.
+Buffers that die early may use bytes of the ring, which the stream gets afterwards.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,12 +16,12 @@ from neuronir.passes.nc.schedule import work_of
 from neuronir.passes.nc.streams import Slot
 
 SHARES = (0.2, 0.25, 0.3, 0.35, 0.4, 0.5)
-"""Of a program's places, after which a buffer that dies before them is early."""
+"""The fraction of a program in which a buffer must die to be early."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Offsets of buffers, those of early ones among them in the ring, which begins at `base`."""
+    """Offsets of buffers; early ones may be in the ring, which starts at `base`."""
 
     offsets: dict[int, int]
     base: int
@@ -32,8 +31,11 @@ class Layout:
 def early_layouts(
     items: Sequence[Item], uses: dict[int, Life], length: int, capacity: int
 ) -> Iterator[Layout]:
-    """Ways to place the items, by what counts as early: the lasting ones at the bottom, the ring
-    above them, and early ones in both. `uses` has the places in which the stream is counted."""
+    """Return ways to place the items for several definitions of early.
+
+    Lasting buffers are at the bottom, the ring is above them, and early buffers are in both. `uses`
+    has the positions at which the stream is counted.
+    """
     for share in SHARES:
         lasting = [i for i in items if i.last > share * length]
         early = [i for i in items if i.last <= share * length]
@@ -53,8 +55,10 @@ def early_layouts(
 def estimate_ns(
     order: Sequence[Node], buffers: Sequence[Buffer], ringed: set[int], machine: Machine
 ) -> float:
-    """The time of an order where only the stream and PE take any: a transfer starts when PE is at
-    its place, and PE waits for what it reads."""
+    """Estimate the time of an order in which only the stream and PE take time.
+
+    A transfer starts when PE reaches its position, and PE waits for the data that it reads.
+    """
     clock = stream = 0.0
     arrived: dict[int, float] = {}
     for node in order:

@@ -1,4 +1,4 @@
-"""Which engine or DMA queue runs each instruction, and which engine starts a transfer."""
+"""Assign an engine or DMA queue to each instruction, and a triggering engine to each transfer."""
 
 from collections.abc import Iterable
 from math import prod
@@ -18,7 +18,7 @@ from neuronir.passes.nc.rewrite import Linear, copy_with
 
 NAMES = {engine: StringAttr(engine.name.lower()) for engine in Engine}
 
-# DMA queues by what they carry: the weight stream has one of its own, so that it is never held up.
+# DMA queues by purpose: the weight stream has its own queue, so that it is never delayed.
 _STREAM = (0,)
 _LOAD = (1, 2, 3)
 _STORE = (4, 5, 6, 7)
@@ -27,20 +27,21 @@ _SAVE = (12, 13)
 _INDEXED = (14,)
 
 LATENCIES = 4
-"""How much longer than the latency of a transfer a large one takes: nothing is gained by several at
-a time."""
+"""Transfers longer than this multiple of the latency gain nothing from running several at a time.
+"""
 
 
 class QueueAllotter:
-    """Deals transfers out to DMA queues among those of their kind.
+    """Distributes transfers over the DMA queues of their kind.
 
-    Arguments and results have a queue each, in turn: that one array is faster by several queues has
-    not been measured. So do large loads of a scratch array: of tiles that are loaded together, in
-    as many shares, none would come early. The rest goes round robin.
+    Each argument and result has one queue, assigned in rotation. Several queues for one array have
+    not been measured to be faster. Large loads of a scratch array also share a queue, because tiles
+    loaded at once in equal shares would all arrive late. Other transfers are distributed round
+    robin.
 
-    A queue belongs to the engine that starts its transfers: SP, which has nothing else to do, but
-    for what stores results. That waits for results, and SP would hold up all loads behind it; it is
-    started by POOL where there is one. What `ops` have been given already is kept to.
+    A queue belongs to the engine that triggers its transfers: SP, which has no other work, except
+    for stores of results. These wait for results and would delay all loads behind them on SP, so
+    POOL triggers them if it exists. Existing assignments of `ops` are kept.
     """
 
     def __init__(
@@ -54,7 +55,7 @@ class QueueAllotter:
         self.owners: dict[Engine, Engine] = {}
         for op in ops:
             if isinstance(op, InstructionOp) and op.spec.triggers[:1] == (Engine.POOL,):
-                self.storing = Engine.SP  # POOL makes descriptors, which a store would hold up
+                self.storing = Engine.SP  # POOL generates descriptors, which a store would delay
             if isinstance(op, InstructionOp) and op.spec.triggers and op.engine is not None:
                 self.owners.setdefault(Engine[op.engine.data.upper()], trigger_of(op))
         self.large = machine.dma_gbps * machine.dma_fixed_ns * LATENCIES
@@ -63,16 +64,16 @@ class QueueAllotter:
         self.own: dict[tuple[SSAValue | str, bool], Engine] = {}
 
     def assign(self, op: InstructionOp) -> None:
-        """Give a transfer that has none a queue, and the engine that starts it."""
+        """Assign a queue and a triggering engine to a transfer that has none."""
         queue = self._queue(op)
         trigger = self.owners.setdefault(queue, self.storing if queue in _STORING else Engine.SP)
-        if trigger not in op.spec.triggers:  # descriptors that POOL makes
+        if trigger not in op.spec.triggers:  # descriptors that POOL generates
             trigger = op.spec.trigger
             queue = self._owned(trigger, queue)
         start_by(op, queue, trigger)
 
     def _owned(self, trigger: Engine, queue: Engine) -> Engine:
-        """A queue for transfers that only `trigger` can start; `queue` where there is none."""
+        """Return a queue for transfers that only `trigger` can start; `queue` if there is none."""
         every = [Engine(Engine.DMA0 + n) for n in range(self.queues)]
         usual = [Engine(Engine.DMA0 + n) for n in _INDEXED]
         for candidate in (*usual, *reversed(every)):
@@ -117,12 +118,12 @@ _STORING = frozenset(Engine(Engine.DMA0 + n) for n in _STORE)
 
 
 def trigger_of(op: InstructionOp) -> Engine:
-    """The engine that starts a transfer."""
+    """Return the engine that starts a transfer."""
     return Engine[op.trigger.data.upper()] if op.trigger is not None else op.spec.trigger
 
 
 def start_by(op: InstructionOp, queue: Engine, trigger: Engine) -> None:
-    """Put a transfer on `queue`, and let `trigger` start it."""
+    """Put a transfer on `queue` and let `trigger` start it."""
     op.properties["engine"] = NAMES[queue]
     op.properties.pop("trigger", None)
     if trigger is not op.spec.trigger:
@@ -130,14 +131,14 @@ def start_by(op: InstructionOp, queue: Engine, trigger: Engine) -> None:
 
 
 def stream_of(op: InstructionOp) -> str:
-    """The name of the engine in whose stream an instruction is, empty where it has none yet."""
+    """Return the engine whose stream contains an instruction; empty if not assigned yet."""
     if op.engine is None:
         return ""
     return trigger_of(op).name.lower() if op.spec.triggers else op.engine.data
 
 
 def _bytes(op: InstructionOp) -> int:
-    """Bytes that a transfer writes."""
+    """Return the bytes that a transfer writes."""
     view = op.dst_views()[0]
     assert view is not None and isinstance(view.buffer.type, MemRefType)
     size = dtype_of(view.buffer.type.element_type).size
@@ -145,11 +146,11 @@ def _bytes(op: InstructionOp) -> int:
 
 
 def assign_engines(block: Block, machine: Machine, queues: QueueAllotter) -> None:
-    """Give each instruction, at any depth, an engine; what has one keeps it.
+    """Assign an engine to each instruction at any depth; existing assignments are kept.
 
-    Work that DVE and POOL both can do goes to DVE: POOL is slower, reaches no PSUM, and while it
-    uses the SBUF port DVE stands still, so handing work over gains nothing on a machine where the
-    two share the port. Registers are loaded on every engine that reads them.
+    Work that DVE and POOL can both do goes to DVE. POOL is slower and cannot access PSUM, and DVE
+    stalls while POOL uses their shared SBUF port. Registers are loaded on every engine that reads
+    them.
     """
     loads: list[InstructionOp] = []
     for op in walk_in(block):
@@ -173,7 +174,7 @@ def assign_engines(block: Block, machine: Machine, queues: QueueAllotter) -> Non
 
 
 def _place_register_load(load: InstructionOp) -> None:
-    """One copy of a register load for each engine that uses its value."""
+    """Replace a register load by one copy for each engine that uses its value."""
     users: dict[str, list[InstructionOp]] = {}
     for use in load.results[0].uses:
         user = use.operation
@@ -202,7 +203,7 @@ def _place_register_load(load: InstructionOp) -> None:
 
 
 def _number_registers(block: Block, machine: Machine) -> None:
-    """Give the register loads of each engine registers of their own."""
+    """Assign separate registers to the register loads of each engine."""
     used: dict[str, int] = {}
     for op in walk_in(block):
         if isinstance(op, InstructionOp) and op.opcode() == "register_load" and op.engine:

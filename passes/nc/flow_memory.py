@@ -1,19 +1,21 @@
-"""Who wrote the bytes of a memory last, exactly, while a program is gone through.
+"""Track exactly which instruction last wrote each byte of a memory.
 
-A memory holds the writes that may still be seen, each under the *region* that it covered. A read
-finds the writes that it meets, newest first: most often one that covers it. Where there are
-several, what each of them still shows is painted once (flow_paint.py).
+A memory holds the visible writes, each under the *region* that it covered. A read finds the writes
+that it overlaps, newest first: usually a single one that covers it. If there are several, the
+visible part of each is computed once (flow_paint.py).
 """
 
 from neuronir.passes.nc.flow_paint import UNWRITTEN, Painter, Region, Write
 
-_PAGE = 4096  # bytes that regions are sought by
-_PAGES = 64  # a region of more pages is compared with all others
+_PAGE = 4096  # page size in bytes for the region index
+_PAGES = 64  # regions with more pages are compared with all others
 
 
 class FlowMemory:
-    """One memory, or one buffer of it. Regions have numbers; those that hold a write which may
-    still be seen are noted page by page."""
+    """One memory, or one buffer of it.
+
+    Regions are numbered; regions with a visible write are indexed by page.
+    """
 
     __slots__ = (
         "live",
@@ -36,20 +38,20 @@ class FlowMemory:
         self.painter = painter
         self.live: dict[int, Write] = {}
         self.regions: list[Region] = []
-        self.lows: list[int] = []  # the bytes that regions lie between
+        self.lows: list[int] = []  # the bounding bytes of the regions
         self.highs: list[int] = []
         self.numbers: dict[tuple[int, int, int], int] = {}
-        self.known: list[dict[int, int]] = []  # by two regions: how they lie
+        self.known: list[dict[int, int]] = []  # by two regions: how they overlap
         self.ranges: list[range] = []  # the pages of each region
         self.pages: dict[int, dict[int, None]] = {}
         self.wide: dict[int, None] = {}
         self.count = 0  # of writes
         self.changed: dict[int, int] = {}  # the last write of each page
-        self.widened = 0  # the last write of more pages than are noted
+        self.widened = 0  # the last write of more pages than are indexed
         self.answers: dict[int, tuple[int, tuple[int, int, int]]] = {}  # of reads, and their count
 
     def number(self, region: Region) -> int:
-        """The number of a region here."""
+        """Return the number of a region in this memory."""
         key = (region.start, region.address, self.painter.shape(region))
         number = self.numbers.get(key)
         if number is None:
@@ -62,14 +64,14 @@ class FlowMemory:
         return number
 
     def clear(self) -> None:
-        """Forget all writes."""
+        """Drop all writes."""
         self.live.clear()
         self.pages.clear()
         self.wide.clear()
         self.answers.clear()
 
     def _near(self, number: int) -> "dict[int, None] | dict[int, Write]":
-        """The regions of live writes that may meet one."""
+        """Return the regions of visible writes that may overlap one."""
         pages = self.ranges[number]
         if len(pages) > _PAGES:
             return self.live
@@ -83,7 +85,7 @@ class FlowMemory:
         return found
 
     def _lie(self, a: int, b: int) -> int:
-        """How two regions lie: 0 apart, 1 with a byte in common, 2 with `a` over all of `b`."""
+        """Return how two regions overlap: 0 disjoint, 1 overlapping, 2 if `a` covers `b`."""
         how = self.known[a].get(b)
         if how is None:
             one, other = self.regions[a], self.regions[b]
@@ -92,7 +94,7 @@ class FlowMemory:
         return how
 
     def write(self, number: int, write: Write) -> None:
-        """Remember a write."""
+        """Record a write."""
         self.count = count = self.count + 1
         pages = self.ranges[number]
         if len(pages) > _PAGES:
@@ -123,7 +125,7 @@ class FlowMemory:
         live[number] = write
 
     def seen(self, number: int) -> list[tuple[Region, Write]]:
-        """The writes that a read meets, oldest first."""
+        """Return the writes that a read overlaps, oldest first."""
         live, regions, known = self.live, self.regions, self.known
         lows, highs = self.lows, self.highs
         low, high = lows[number], highs[number]
@@ -136,9 +138,11 @@ class FlowMemory:
         return [(regions[k], live[k]) for _, k in sorted(found)]
 
     def read(self, number: int) -> tuple[int, int, int]:
-        """What a read finds: (value, partitions, bytes that the read begins behind it), or a number
-        for several values (below UNWRITTEN), 0, and one more than that of the area that nobody has
-        written."""
+        """Return what a read finds: (value, partitions, offset of the read in it).
+
+        Several values are given by a number (below UNWRITTEN), 0, and one more than the number of
+        the area that was never written.
+        """
         answer = self.answers.get(number)
         if answer is not None and self._holds(number, answer[0]):
             return answer[1]
@@ -147,7 +151,7 @@ class FlowMemory:
         return found
 
     def _holds(self, number: int, count: int) -> bool:
-        """Whether nothing has been written near a region since so many writes."""
+        """Return whether nothing near a region was written during this many last writes."""
         pages = self.ranges[number]
         if len(pages) > _PAGES or self.widened > count:
             return self.count == count
@@ -185,7 +189,7 @@ class FlowMemory:
         return UNWRITTEN - 1 - self.painter.content(parts), 0, gap + 1
 
     def read_but(self, number: int, gap: int) -> tuple[int, int, int]:
-        """The same, of a read whose bytes in the area `gap` do not matter."""
+        """Return the same for a read whose bytes in the area `gap` do not matter."""
         read = self.regions[number]
         hidden = [
             (region, Write(0, UNWRITTEN, 0, None)) for region in self.painter.regions(read, gap)
@@ -194,8 +198,9 @@ class FlowMemory:
         return UNWRITTEN - 1 - self.painter.content(parts), 0, gap + 1
 
     def final(self) -> tuple[tuple[int, ...], ...]:
-        """What the memory holds at the end: every write that is left, and those before it that it
-        meets."""
+        """Return the final contents: every remaining write, and the earlier writes that it
+        overlaps.
+        """
         out: list[tuple[int, ...]] = []
         for k, write in self.live.items():
             region = self.regions[k]

@@ -1,8 +1,8 @@
-"""What several writes still show of a read: areas of partitions and bytes.
+"""Compute the visible parts of several writes in a read: areas of partitions and bytes.
 
-Where a read has few bytes apart from each other, they are painted one by one, else as runs of
-bytes: the areas are the same. They are relative to the read, and kept: tiles, columns and rows meet
-in the same way again and again.
+A read with few separate bytes is painted byte by byte, others as runs of bytes; the areas are
+equal. They are relative to the read and cached, because tiles, columns and rows overlap in the same
+ways repeatedly.
 """
 
 from array import array
@@ -18,13 +18,14 @@ from numpy.typing import NDArray
 from neuronir.dialects.nc.footprint import Shape, shapes_overlap
 
 Area = tuple[tuple[int, int, bytes], ...]
-"""Partitions (first, one after the last, relative to those of a read) and their bytes, as first
-bytes of intervals and ones after the last, relative to the lowest of the read (int64)."""
+"""Partitions (start, end, relative to those of a read) and their bytes, as starts and ends of
+intervals relative to the lowest byte of the read (int64).
+"""
 
 _LARGEST = 1 << 20  # granules of a shape that are painted one by one
 _MOST_PAINTED = 1 << 14  # runs of a read and its writes that are painted
-_FEW = 256  # granules of a read for which that is done without arrays
-_MOST_RUNS = 1 << 12  # of a region that is taken apart
+_FEW = 256  # granules of a read for which arrays are not used
+_MOST_RUNS = 1 << 12  # limit of pieces of a region
 
 
 class Region:
@@ -41,7 +42,7 @@ class Region:
         self.high = address + shape.high
 
     def meets(self, other: "Region") -> bool:
-        """Whether the two have a byte of a partition in common."""
+        """Return whether two regions share a byte of a partition."""
         if self.high <= other.low or other.high <= self.low:
             return False
         if self.stop <= other.start or other.stop <= self.start:
@@ -51,7 +52,7 @@ class Region:
         return shapes_overlap(self.shape, other.shape, other.address - self.address)
 
     def covers(self, other: "Region") -> bool:
-        """Whether no byte of `other` lies outside, as far as that is seen at once."""
+        """Return whether the region covers `other`, as far as a quick test can tell."""
         if self.start > other.start or self.stop < other.stop:
             return False
         if not self.shape.dims:
@@ -59,14 +60,16 @@ class Region:
         return self.address == other.address and self.shape == other.shape
 
     def moved(self, partitions: int, size: int) -> "Region":
-        """The same region some partitions and bytes further."""
+        """Return the region shifted by some partitions and bytes."""
         return Region(
             self.start + partitions, self.stop + partitions, self.address + size, self.shape
         )
 
     def within(self, other: "Region") -> "list[Region] | None":
-        """The part of it that lies in a region without gaps, as regions without gaps; None where
-        that takes too many."""
+        """Return the part inside a region without gaps, as regions without gaps.
+
+        Returns None if there would be too many.
+        """
         if prod(count for _, count in self.shape.dims) > _MOST_RUNS:
             return None
         begins = [self.low]
@@ -82,19 +85,21 @@ class Region:
 
 @lru_cache(maxsize=1 << 12)
 def run(size: int) -> Shape:
-    """The shape of so many bytes side by side."""
+    """Return the shape of this many contiguous bytes."""
     return Shape(0, size, size, ())
 
 
 def solid(start: int, stop: int, low: int, high: int) -> Region:
-    """A region without gaps."""
+    """Return a region without gaps."""
     return Region(start, stop, low, run(high - low))
 
 
 @dataclass(slots=True)
 class Write:
-    """A value in memory: who made it, and where its first byte lies or would lie (None where all
-    bytes are alike)."""
+    """A value in memory: its producer, and the address of its first byte.
+
+    The address is None if all bytes are equal.
+    """
 
     time: int
     value: int
@@ -103,12 +108,12 @@ class Write:
 
 
 UNWRITTEN = -1
-"""The value of bytes that nobody has written."""
+"""Return the value of bytes that were never written."""
 
 
 @dataclass(slots=True)
 class Painter:
-    """Numbers for contents that consist of several values; shared by the programs compared."""
+    """Numbers contents that consist of several values; shared by the compared programs."""
 
     contents: dict[tuple[tuple[int, ...], ...], int] = field(default_factory=dict)
     areas: dict[Area, int] = field(default_factory=dict)
@@ -120,7 +125,7 @@ class Painter:
     painted: dict[tuple[int, ...], tuple[int, ...]] = field(default_factory=dict)
 
     def shape(self, region: Region) -> int:
-        """A number for what a region is like, wherever it lies."""
+        """Return a number for a region's shape, independent of its position."""
         extent = region.stop - region.start
         number = self.known.get((extent, id(region.shape)))
         if number is None:
@@ -133,9 +138,11 @@ class Painter:
     def parts(
         self, read: Region, seen: list[tuple[Region, Write]]
     ) -> tuple[tuple[tuple[int, ...], ...], int]:
-        """What a read finds, as (value, partitions, bytes that the read begins behind it, area) in
-        order, and a number for the area that nobody has written (-1: there is none); `seen` are the
-        writes that it meets, oldest first. What has come there in pieces is one part again."""
+        """Return the parts that a read finds, as (value, partitions, offset, area) in order.
+
+        Also returns the number of the area that was never written (-1 if none). `seen` are the
+        overlapping writes, oldest first. Contents written in pieces are joined to one part.
+        """
         key = [self.shape(read)]
         for region, _ in seen:
             key += (
@@ -147,7 +154,7 @@ class Painter:
         if areas is None:
             try:
                 found = paint(read, [region for region, _ in seen])
-            except TooLarge:  # then all writes count, in their order
+            except TooLarge:  # then all writes count, in order
                 found = [*(((i, -1, b""),) for i in range(len(seen))), ()]
             areas = tuple(-1 if not a else self.area(a) for a in found)
             self.painted[tuple(key)] = areas
@@ -161,11 +168,11 @@ class Painter:
         return tuple(whole), areas[-1]
 
     def content(self, parts: tuple[tuple[int, ...], ...]) -> int:
-        """A number for what a read finds."""
+        """Return a number for what a read finds."""
         return self.contents.setdefault(parts, len(self.contents))
 
     def area(self, area: Area) -> int:
-        """A number for an area."""
+        """Return a number for an area."""
         number = self.areas.get(area)
         if number is None:
             number = self.areas[area] = len(self.listed)
@@ -173,7 +180,7 @@ class Painter:
         return number
 
     def fills(self, area: int, read: Region) -> bool:
-        """Whether an area is all of a read."""
+        """Return whether an area is all of a read."""
         try:
             (all_of_it,) = paint(read, [])
         except TooLarge:
@@ -181,7 +188,7 @@ class Painter:
         return self.listed[area] == all_of_it
 
     def _union(self, numbers: list[int]) -> int:
-        """The number of the area of several that have no byte in common."""
+        """Return the number of the union of several disjoint areas."""
         if len(numbers) == 1:
             return numbers[0]
         key = tuple(sorted(numbers))
@@ -191,7 +198,7 @@ class Painter:
         return found
 
     def regions(self, read: Region, area: int) -> list[Region]:
-        """The bytes of an area of a read."""
+        """Return the bytes of an area of a read."""
         known = self.listed[area]
         return [
             solid(read.start + start, read.start + stop, read.low + first, read.low + last)
@@ -201,8 +208,10 @@ class Painter:
 
 
 def union(areas: list[Area]) -> Area:
-    """All bytes of areas, of which no two have one in common; those of writes that were not painted
-    (TooLarge) stay apart."""
+    """Return all bytes of disjoint areas.
+
+    Writes that were not painted (TooLarge) stay separate.
+    """
     if any(not runs for area in areas for _, _, runs in area):
         return tuple(sorted(rows for area in areas for rows in area))
     edges = sorted({edge for area in areas for rows in area for edge in rows[:2]})
@@ -218,7 +227,7 @@ def union(areas: list[Area]) -> Area:
             continue
         both = np.concatenate(found, axis=1)
         begins, ends = both[:, both[0].argsort()]
-        kept = begins[1:] != ends[:-1]  # what begins where another run ends is one with it
+        kept = begins[1:] != ends[:-1]  # a run that starts where another one ends is merged with it
         begins, ends = begins[np.append(True, kept)], ends[np.append(kept, True)]
         runs = begins.tobytes() + ends.tobytes()
         if out and out[-1][1:] == (first, runs):
@@ -229,9 +238,9 @@ def union(areas: list[Area]) -> Area:
 
 
 def paint(read: Region, writes: list[Region]) -> list[Area]:
-    """What each of the writes, oldest first, shows of a read; at last what none of them does.
+    """Return what each write, oldest first, contributes to a read; last, what no write covers.
 
-    Raises TooLarge where that has too many parts.
+    Raises TooLarge if there are too many parts.
     """
     ends = {read.start, read.stop}
     for write in writes:
@@ -261,7 +270,7 @@ def paint(read: Region, writes: list[Region]) -> list[Area]:
 
 
 def _paint_runs(read: Region, writes: list[Region], edges: list[int]) -> list[Area]:
-    """The same where a read has many granules, run by run."""
+    """Compute the same for a read with many granules, run by run."""
     shapes = [read.shape, *(write.shape for write in writes)]
     if sum(prod(count for _, count in shape.dims) for shape in shapes) > _MOST_PAINTED:
         raise TooLarge
@@ -288,7 +297,9 @@ def _paint_runs(read: Region, writes: list[Region], edges: list[int]) -> list[Ar
 def _take(
     begins: list[int], ends: list[int], low: int, high: int, out: tuple[list[int], list[int]]
 ) -> None:
-    """Move what sorted runs have between two bytes to the end of other runs, which come before."""
+    """Move the parts of sorted runs between two bytes to the end of other runs, which precede
+    them.
+    """
     i, j = bisect_right(ends, low), bisect_left(begins, high)
     if i >= j:
         return
@@ -305,7 +316,7 @@ def _take(
 
 @lru_cache(maxsize=256)
 def _intervals(shape: Shape) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """First bytes of the runs of a shape, counted from its lowest one, and ones after the last."""
+    """Return the starts and ends of the runs of a shape, relative to its lowest byte."""
     at = np.zeros(1, np.int64)
     for stride, count in shape.dims:
         at = (np.arange(count, dtype=np.int64)[:, None] * stride + at).reshape(-1)
@@ -323,7 +334,7 @@ def _intervals(shape: Shape) -> tuple[tuple[int, ...], tuple[int, ...]]:
 def _paint_few(
     read: Region, writes: list[Region], edges: list[int], places: list[int], grain: int
 ) -> list[Area]:
-    """The same where a read has few granules, in order, and writes have no gaps."""
+    """Compute the same for a read with few granules, in order, if writes have no gaps."""
     spans = [
         (
             (write.address - read.address + write.shape.low - read.shape.low) // grain,
@@ -351,7 +362,7 @@ def _paint_few(
 
 
 def _runs(places: list[int], grain: int) -> bytes:
-    """First bytes of the intervals that granules form, and ones after the last."""
+    """Return the starts and ends of the intervals that granules form."""
     begins, ends = [places[0] * grain], []
     for before, after in pairwise(places):
         if after != before + 1:
@@ -362,7 +373,7 @@ def _runs(places: list[int], grain: int) -> bytes:
 
 
 def _grain(read: Region, writes: list[Region]) -> int:
-    """Bytes that are always together: every edge is a multiple of them away from the read's."""
+    """Return the grain size: every edge is a multiple of it away from the read's edge."""
     grain = 0
     for region in (read, *writes):
         shape = region.shape
@@ -373,7 +384,7 @@ def _grain(read: Region, writes: list[Region]) -> int:
 
 @lru_cache(maxsize=256)
 def _granules(shape: Shape, grain: int) -> NDArray[np.int64]:
-    """The bytes of a shape in grains, counted from its lowest one."""
+    """Return the bytes of a shape in grains, relative to its lowest byte."""
     at = np.arange(shape.width // grain, dtype=np.int64)
     reach, apart = shape.width, True
     for stride, count in shape.dims:
@@ -384,13 +395,13 @@ def _granules(shape: Shape, grain: int) -> NDArray[np.int64]:
 
 
 class TooLarge(Exception):
-    """A read has too many bytes apart from each other to be painted."""
+    """Raised if a read has too many separate bytes to be painted."""
 
 
 def _within(
     places: NDArray[np.int64], write: Region, distance: int, low: int, grain: int
 ) -> NDArray[np.bool_]:
-    """Which of the grains of a read belong to a write `distance` bytes behind it."""
+    """Return which grains of a read belong to a write `distance` bytes after it."""
     first = (distance + write.shape.low - low) // grain
     last = (distance + write.shape.high - low) // grain
     inside = (places >= first) & (places < last)
@@ -414,7 +425,7 @@ def _add(
 
 
 def _join(area: list[tuple[int, int, bytes]], start: int, stop: int, runs: bytes) -> None:
-    """Add the bytes of some partitions to an area, joined with those before where alike."""
+    """Add the bytes of some partitions to an area, merging equal neighbours."""
     if area and area[-1][1] == start and area[-1][2] == runs:
         area[-1] = (area[-1][0], stop, runs)
     else:

@@ -1,8 +1,8 @@
-"""nc-forward-psum: vector engines read results of the tensor engine where they are.
+"""nc-forward-psum: let vector engines read the results of the tensor engine in PSUM.
 
-A lowering evicts what a product leaves in PSUM, and what follows reads the copy in SBUF. Where only
-DVE and ACT read it they can read the banks instead, one step of the chain less: the scores of
-attention go from there into their maxima and exponentials.
+Lowering copies a product from PSUM to SBUF, and its users read the copy. If only DVE and ACT read
+it, they can read PSUM directly, which saves a step. Attention, for example, computes maxima and
+exponentials directly from scores in PSUM.
 """
 
 from collections import defaultdict
@@ -28,8 +28,9 @@ from neuronir.passes.nc.rewrite import with_views
 from neuronir.passes.statistics import record
 
 BANKS_SHARE = 2
-"""Of the banks of PSUM, one in so many may be live at once, in program order, where a copy is left
-away: the schedule needs the others to run ahead."""
+"""The fraction of PSUM banks that may be live at once, in program order, after forwarding: the
+schedule needs the others to run ahead.
+"""
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class NcForwardPsum(ModulePass):
     )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrite every block of straight-line code of the module."""
+        """Rewrite every straight-line block of the module."""
         require_phase(op, self.name, "virtual")
         machine = machine_of(op)
         limit = self.banks or machine.psum_banks // BANKS_SHARE
@@ -65,7 +66,7 @@ class NcForwardPsum(ModulePass):
 
 @dataclass(slots=True)
 class _Touch:
-    """An operand of an instruction: at which place of the block, which role, and what."""
+    """An operand of an instruction: its position in the block, its role, and the view."""
 
     place: int
     role: int
@@ -74,7 +75,7 @@ class _Touch:
 
 
 class _Forward:
-    """The instructions of one block, and who touches its buffers."""
+    """The instructions of one block, and the users of its buffers."""
 
     def __init__(self, block: Block, machine: Machine, limit: int) -> None:
         self.machine = machine
@@ -88,7 +89,7 @@ class _Forward:
                     self.touches[view.buffer].append(_Touch(place, role, view, write))
         self.local = {buffer for buffer in self.touches if _is_local(buffer, block)}
         self.last: dict[SSAValue, int] = {}
-        self.spared = 0.0  # ns of the copies that went
+        self.spared = 0.0  # ns of the removed copies
         self.load = [0] * (len(self.ops) + 1)
         for buffer, touches in self.touches.items():
             if space_of(buffer) is Space.PSUM:
@@ -105,7 +106,7 @@ class _Forward:
         return -(-partition_bytes(buffer.type) // self.machine.psum_bank_bytes)
 
     def run(self) -> int:
-        """Leave copies away; how many."""
+        """Remove copies and return their number."""
         gone: set[SSAValue] = set()
         count = 0
         for place, op in enumerate(self.ops):
@@ -123,7 +124,7 @@ class _Forward:
         return count
 
     def _forward(self, place: int, dst: View, src: View) -> bool:
-        """Let the readers of the copy at `place` read its source; False where one cannot."""
+        """Let the readers of the copy at `place` read its source; return False if one cannot."""
         low, size = dst.offset, dst.free[0][1]
         readers: dict[int, dict[int, View]] = defaultdict(dict)
         for touch in self.touches[dst.buffer]:
@@ -159,7 +160,7 @@ class _Forward:
     def _rewritten(
         self, readers: Mapping[int, Mapping[int, View]]
     ) -> dict[int, InstructionOp] | None:
-        """The readers with their new operands; None where the machine does not allow one."""
+        """Return the readers with their new operands, or None if the machine does not allow one."""
         out: dict[int, InstructionOp] = {}
         for place, views in readers.items():
             op = self.ops[place]
@@ -168,7 +169,7 @@ class _Forward:
             out[place] = new
             made = instruction_record(new, numbers, numbers)
             if made.engine not in (Engine.ACT, Engine.DVE) or list(violations(made, self.machine)):
-                for unused in out.values():  # else buffers have uses outside of the program
+                for unused in out.values():  # otherwise buffers have uses outside of the program
                     unused.erase()
                 return None
         return out
@@ -190,7 +191,7 @@ class _Forward:
 
 
 def _copies_locally(op: Operation, block: Block) -> bool:
-    """Whether an op is a plain copy between buffers of which nothing outside of `block` knows."""
+    """Return whether an op is a plain copy between buffers that are local to `block`."""
     views = _plain_copy(op) if isinstance(op, InstructionOp) else None
     return views is not None and all(_is_local(view.buffer, block) for view in views)
 
@@ -204,8 +205,10 @@ def _is_local(buffer: SSAValue, block: Block) -> bool:
 
 
 def _plain_copy(op: InstructionOp) -> tuple[View, View] | None:
-    """(destination, source) of an instruction that copies contiguous numbers from PSUM to SBUF as
-    they are."""
+    """Match an instruction that copies contiguous elements from PSUM to SBUF unchanged.
+
+    Returns (destination, source).
+    """
     if op.opcode() not in ("tensor_copy", "activation"):
         return None
     views = op.views()
@@ -228,14 +231,14 @@ def _plain_copy(op: InstructionOp) -> tuple[View, View] | None:
 
 
 def _range(view: View) -> tuple[int, int]:
-    """First element and the one after the last."""
+    """Return the first element and the one after the last."""
     ends = [stride * (size - 1) for stride, size in view.free]
     low = view.offset + sum(min(e, 0) for e in ends)
     return low, view.offset + sum(max(e, 0) for e in ends) + 1
 
 
 def _meets(view: View, other: View) -> bool:
-    """Whether two views of one buffer may have an element in common."""
+    """Return whether two views of one buffer may share an element."""
     if view.indices or view.dtype:
         return True
     (a, b), (c, d) = _range(view), _range(other)
@@ -246,7 +249,7 @@ def _meets(view: View, other: View) -> bool:
 
 
 def _within(view: View, other: View) -> bool:
-    """Whether all elements of a view are among those of a contiguous one."""
+    """Return whether all elements of a view are in a contiguous one."""
     if view.indices or view.dtype:
         return False
     (a, b), (c, d) = _range(view), _range(other)

@@ -1,4 +1,4 @@
-"""Calls written out at their place."""
+"""Inline calls."""
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
@@ -15,9 +15,9 @@ ENTRY = "main"
 
 
 def inline_calls(module: ModuleOp) -> None:
-    """Replace every nc.call by the body of the function, and remove what is then not called.
+    """Replace every nc.call by the body of the function, and erase functions without callers.
 
-    NIR_NC009 where a function is missing or calls itself.
+    Raises NIR_NC009 if a function is missing or calls itself.
     """
     known = {f.sym_name.data: f for f in functions(module)}
     done: set[str] = set()

@@ -1,4 +1,4 @@
-"""A function of nc ops as plain records, read once so that passes need no IR accessors in loops."""
+"""Read a function of nc ops into plain records, so that passes avoid IR accessors in loops."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -35,47 +35,49 @@ Bounds = dict[int, tuple[int, int]]
 """Inclusive bounds of the symbols of addresses."""
 
 LOOP = 1000
-"""In the patterns of accesses the round number of loop i is the symbol LOOP + i: unlike levels,
-these tell loops apart that follow each other."""
+"""In access patterns, the symbol LOOP + i is the iteration number of loop i.
+
+Unlike levels, these symbols distinguish consecutive loops.
+"""
 
 RING = "nc.ring"
-"""The attribute of a stream buffer that has a fixed place in the ring: the byte it begins at."""
+"""The attribute of a stream buffer with a fixed position in the ring: its first byte."""
 
 _PARTIAL = ("copy_predicated", "dma_scatter")
 
-# A function argument is known to its callers only; this many bytes bound what it may add.
+# Only callers know a function argument; this many bytes bound what it may add.
 _ANY_ARGUMENT = (0, 0)
 
 
 @dataclass(slots=True)
 class Buffer:
-    """An allocation, or a variable of HBM. `size` is bytes per partition (HBM: bytes in all)."""
+    """An allocation, or an HBM variable; `size` is in bytes per partition (HBM: total bytes)."""
 
     key: int
     value: SSAValue
     space: Space
     size: int
     partitions: int
-    role: str = ""  # of an allocation; of a variable its kind
-    name: str = ""  # of a variable
+    role: str = ""  # of an allocation; for a variable, its kind
+    name: str = ""  # for a variable
     address: int = -1
     op: Operation | None = None
-    loop: int = -1  # the loop in whose body it is allocated
-    ring: int = -1  # of a stream buffer with a fixed place in the ring: its byte there
+    loop: int = -1  # the loop whose body allocates it
+    ring: int = -1  # for a stream buffer with a fixed position in the ring: its first byte
 
 
 @dataclass(slots=True, eq=False)
 class Access:
-    """Bytes that an instruction touches: `low` to `high` (exclusive) on some partitions.
+    """The bytes that an instruction accesses: `low` to `high` (exclusive) on some partitions.
 
-    Bytes count from the base of the buffer, or from that of the memory where buffers have
-    addresses. `solid` says that every byte between low and high is touched.
+    Bytes count from the base of the buffer, or of the memory if buffers have addresses. `solid`
+    means that every byte between low and high is accessed.
     """
 
     node: int
     buffer: int
     write: bool
-    partial: bool  # a write that may leave bytes of its footprint as they were
+    partial: bool  # a write that may leave some bytes of its footprint unchanged
     low: int
     high: int
     start: int
@@ -86,7 +88,7 @@ class Access:
     shape: Shape  # of the pattern
 
     def of(self, node: int) -> "Access":
-        """The same access as one of another node."""
+        """Return the same access for another node."""
         return Access(
             node,
             self.buffer,
@@ -105,9 +107,9 @@ class Access:
 
 @dataclass(slots=True)
 class Node:
-    """An instruction of a block, or a loop or call that counts as one unit with its insides.
+    """An instruction of a block, or a loop or call that counts as a single unit.
 
-    The accesses of a loop are those of the instructions in it.
+    The accesses of a loop are those of its instructions.
     """
 
     index: int
@@ -116,15 +118,16 @@ class Node:
     accesses: list[Access]
     body: "list[Node]" = field(default_factory=list)
     trip_count: int = 1
-    level: int = 0  # of a loop: the symbol of its round number in records
-    loop: int = -1  # of a loop: its number
-    last_loop: int = -1  # of a loop: the highest number of those in it, or its own
-    touched: frozenset[int] = frozenset()  # of a loop: the buffers that it accesses
-    place: int = -1  # of an instruction: its number in the function, insides of loops counted
-    inside: tuple[int, ...] = ()  # of an instruction: the loops around it, outermost first
+    level: int = 0  # for a loop: the symbol of its iteration number in records
+    loop: int = -1  # for a loop: its number
+    last_loop: int = -1  # for a loop: the highest number of a loop inside, or its own
+    touched: frozenset[int] = frozenset()  # for a loop: the buffers that it accesses
+    # for an instruction: its number in the function, counting instructions in loops
+    place: int = -1
+    inside: tuple[int, ...] = ()  # for an instruction: the loops around it, outermost first
 
     def numbered(self, index: int) -> "Node":
-        """The same instruction at another place of its block."""
+        """Return the same instruction at another position of its block."""
         accesses = [access.of(index) for access in self.accesses]
         place, inside = self.place, self.inside
         return Node(index, self.op, self.record, accesses, place=place, inside=inside)
@@ -140,11 +143,11 @@ class Listing:
     loops: list[Node]
     bounds: Bounds
     placed: bool  # whether accesses count from the base of their memory
-    pieces: dict[int, list[Node]] = field(default_factory=dict)  # by place of the instruction
+    pieces: dict[int, list[Node]] = field(default_factory=dict)  # by position of the instruction
 
 
 def machine_of(module: ModuleOp) -> Machine:
-    """The machine that the module is for; NIR_NC001 where it names none."""
+    """Return the machine of the module; raises NIR_NC001 if it names none."""
     name = module.attributes.get("nc.machine")
     if not isinstance(name, StringAttr):
         raise NeuronError(
@@ -156,13 +159,13 @@ def machine_of(module: ModuleOp) -> Machine:
 
 
 def phase_of(module: ModuleOp) -> str:
-    """The refinement step of an nc module; `virtual` where it does not say."""
+    """Return the phase of an nc module; `virtual` if it has none."""
     phase = module.attributes.get("neuronir.phase")
     return phase.data if isinstance(phase, StringAttr) else "virtual"
 
 
 def require_phase(module: ModuleOp, pass_name: str, *phases: str) -> None:
-    """Raise NIR_NC002 where the module is not in one of `phases`."""
+    """Raise NIR_NC002 if the module is not in one of `phases`."""
     phase = phase_of(module)
     if phase not in phases:
         raise NeuronError(
@@ -174,17 +177,17 @@ def require_phase(module: ModuleOp, pass_name: str, *phases: str) -> None:
 
 
 def functions(module: ModuleOp) -> list[FuncOp]:
-    """The functions of a module in order."""
+    """Return the functions of a module in order."""
     return [op for op in module.ops if isinstance(op, FuncOp)]
 
 
 def variables(module: ModuleOp) -> dict[str, VariableOp]:
-    """The variables of a module by name, in order."""
+    """Return the variables of a module by name, in order."""
     return {op.sym_name.data: op for op in module.ops if isinstance(op, VariableOp)}
 
 
 def trip_count(loop: scf.ForOp) -> int:
-    """Rounds of a loop from 0 in steps of 1; NIR_NC003 where it has another form."""
+    """Return the trip count of a loop from 0 with step 1; raises NIR_NC003 for other loops."""
     bounds = []
     for value in (loop.lb, loop.ub, loop.step):
         owner = value.owner
@@ -207,10 +210,10 @@ def list_function(
     placed: bool,
     parts: Callable[[InstructionOp], Sequence[InstructionOp]] | None = None,
 ) -> Listing:
-    """Read a function; with `placed` accesses are by address, else relative to their buffer.
+    """Read a function; with `placed`, accesses have addresses, else they are relative to their
+    buffer.
 
-    The listing also has what could stand for an instruction: the ops that `parts` makes of it,
-    which are erased when they have been read.
+    `parts` may replace an instruction by several ops, which are read and then erased.
     """
     return _Reader(func, kinds, placed, parts).read()
 
@@ -236,7 +239,7 @@ class _Reader:
         self.bounds: Bounds = {}
         self.registers = 0
         self.loops: list[Node] = []
-        self.around: list[int] = []  # numbers of the loops that are open
+        self.around: list[int] = []  # numbers of the open loops
         self.places = 0
 
     def read(self) -> Listing:

@@ -1,4 +1,4 @@
-"""When buffers are live in the linear order of a block."""
+"""Compute the live ranges of buffers in the linear order of a block."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -8,24 +8,26 @@ from neuronir.dialects.nc.machine import Machine
 from neuronir.passes.nc.listing import Buffer, Node
 
 ALIGNMENT = 8
-"""SBUF and PSUM buffers begin at multiples of this many bytes: the largest element has 8."""
+"""SBUF and PSUM buffers are aligned to this many bytes: the largest element has 8."""
 
 
 def rounded(size: int) -> int:
-    """`size` bytes made up to the alignment of buffers."""
+    """Round `size` bytes up to the alignment of buffers."""
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 
 @dataclass(slots=True)
 class Life:
-    """Places in the linear order, both inclusive, between which a buffer holds its bytes."""
+    """The positions (both inclusive) in the linear order between which a buffer is live."""
 
     first: int
     last: int
 
 
 def lifetimes(order: Sequence[Node], buffers: Sequence[Buffer]) -> dict[int, Life]:
-    """By buffer key, from the first access to the last; a constant lives to the end."""
+    """Return live ranges by buffer key, from the first to the last access; constants live to the
+    end.
+    """
     lives: dict[int, Life] = {}
     for place, node in enumerate(order):
         for access in node.accesses:
@@ -41,7 +43,7 @@ def lifetimes(order: Sequence[Node], buffers: Sequence[Buffer]) -> dict[int, Lif
 
 
 def deep_lifetimes(order: Sequence[Node], buffers: Sequence[Buffer]) -> tuple[dict[int, Life], int]:
-    """Lifetimes where the insides of loops count as places of their own, and how many there are.
+    """Return live ranges where positions count instructions in loops, and the number of positions.
 
     A buffer that is allocated outside a loop and used in it is live in the whole loop.
     """
@@ -78,7 +80,7 @@ def deep_lifetimes(order: Sequence[Node], buffers: Sequence[Buffer]) -> tuple[di
 def peak(
     lives: dict[int, Life], buffers: Sequence[Buffer], keys: Iterable[int], length: int
 ) -> tuple[int, int]:
-    """(bytes, place) where the buffers `keys` take most, per partition."""
+    """Return (bytes, position) of the maximum per partition that the buffers `keys` take."""
     change = [0] * (length + 2)
     for key in keys:
         life = lives[key]
@@ -94,7 +96,7 @@ def peak(
 
 
 def clipped(lives: dict[int, Life], first: int, last: int) -> dict[int, Life]:
-    """The parts of lifetimes from place `first` to place `last`."""
+    """Restrict live ranges to positions `first` to `last`."""
     return {
         k: Life(max(life.first, first), min(life.last, last))
         for k, life in lives.items()
@@ -103,10 +105,11 @@ def clipped(lives: dict[int, Life], first: int, last: int) -> dict[int, Life]:
 
 
 def stream_buffers(order: Sequence[Node], buffers: Sequence[Buffer]) -> dict[int, int]:
-    """Stream buffers that one DMA of this block fills with constants or inputs: key -> place.
+    """Return the stream buffers that one DMA of this block fills from constants or inputs.
 
-    A buffer that is used otherwise is allocated like any other. One with a fixed place in the ring
-    may be filled again in a loop, which loads it ahead for its next round.
+    The result maps keys to positions. Buffers with other uses are allocated like any other buffer.
+    In a loop, a buffer with a fixed position in the ring may be filled again, ahead of the next
+    iteration.
     """
     writers: dict[int, list[int]] = {}
     for place, node in enumerate(order):
@@ -126,10 +129,10 @@ def stream_buffers(order: Sequence[Node], buffers: Sequence[Buffer]) -> dict[int
 
 
 def fixed_in_ring(buffers: Iterable[Buffer]) -> dict[int, tuple[int, int]]:
-    """The buffers with a fixed place in the ring: key -> (first byte, end)."""
+    """Return the buffers with a fixed position in the ring: key -> (first byte, end)."""
     return {b.key: (b.ring, b.ring + rounded(b.size)) for b in buffers if b.ring >= 0}
 
 
 def usable_sbuf(machine: Machine, override: int) -> int:
-    """Bytes per partition that buffers may take."""
+    """Return the bytes per partition available to buffers."""
     return override or machine.sbuf_usable_partition_bytes

@@ -1,4 +1,4 @@
-"""The error of a program that does not fit: what is live where the most memory is needed."""
+"""Create the error for a program that does not fit: the live buffers at peak memory use."""
 
 from collections.abc import Sequence
 
@@ -22,7 +22,7 @@ def out_of_memory(
     buffers: Sequence[Buffer],
     lives: dict[int, Life],
 ) -> NeuronError:
-    """NCC_EOOM002 with a map of the buffers that are live at `place`, the largest first."""
+    """Create NCC_EOOM002 with a map of the buffers that are live at `place`, largest first."""
     live = [
         k
         for k, life in lives.items()

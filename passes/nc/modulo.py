@@ -1,4 +1,4 @@
-"""Modulo scheduling: start times of one round of a loop that is begun anew every II ns."""
+"""Compute modulo schedules: start times of one iteration of a loop with initiation interval II."""
 
 from bisect import bisect_right, insort
 from collections.abc import Sequence
@@ -9,15 +9,15 @@ from neuronir.dialects.nc.enums import Engine, Port
 from neuronir.dialects.nc.machine import Machine
 from neuronir.passes.nc.schedule import Work, delay
 
-_DMA = -1  # the DMA engines together, as a resource
+_DMA = -1  # the DMA engines together, as one resource
 _PLACEMENTS = 6
-"""Times that an instruction is placed on average, at most, before an interval is given up."""
+"""Average number of placements per instruction before an interval is abandoned."""
 _TINY = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """Instruction `after` follows `before` of the round `distance` earlier."""
+    """Instruction `after` follows `before` of the iteration `distance` earlier."""
 
     before: int
     after: int
@@ -26,7 +26,9 @@ class Edge:
 
 
 def load(works: Sequence[Work]) -> dict[str, float]:
-    """Busy time (ns) of one round by engine, shared port and all DMA engines together."""
+    """Return the busy time (ns) of one iteration by engine, shared port and all DMA engines
+    together.
+    """
     out: dict[str, float] = {}
     for w in works:
         name = Engine(w.engine).name.lower()
@@ -38,14 +40,16 @@ def load(works: Sequence[Work]) -> dict[str, float]:
 
 
 class _Table:
-    """What takes a resource when, in [0, ii)."""
+    """The reservations of a resource, in [0, ii)."""
 
     def __init__(self, ii: float) -> None:
         self.ii = ii
         self.busy: list[tuple[float, float, int]] = []
 
     def find(self, earliest: float, width: float) -> float | None:
-        """The first time from `earliest` on that is free for `width`, within one interval."""
+        """Return the first time from `earliest` on with `width` free, within one interval, or
+        None.
+        """
         if not self.busy or width <= 0:
             return earliest
         ii = self.ii
@@ -68,16 +72,16 @@ class _Table:
         return earliest - m + now if now < m + ii else None
 
     def take(self, at: float, width: float, who: int) -> None:
-        """Reserve; what reaches over the end begins again at 0."""
+        """Reserve a time; what exceeds the interval wraps to 0."""
         for low, high in self._spans(at, width):
             insort(self.busy, (low, high, who))
 
     def drop(self, who: int) -> None:
-        """Forget what somebody reserved."""
+        """Remove the reservations of an instruction."""
         self.busy = [span for span in self.busy if span[2] != who]
 
     def others(self, at: float, width: float) -> set[int]:
-        """Who has reserved some of this time."""
+        """Return the instructions that have reserved some of this time."""
         return {
             who
             for low, high in self._spans(at, width)
@@ -97,19 +101,19 @@ class _Table:
 def modulo_schedule(
     works: Sequence[Work], edges: Sequence[Edge], ii: float, machine: Machine
 ) -> list[float] | None:
-    """Start times (ns, the first is 0), or None where none are found for this interval.
+    """Return start times (ns, the first is 0), or None if none are found for this interval.
 
-    Iterative modulo scheduling (B. R. Rau, MICRO-27, 1994): the instruction with the longest chain
-    behind it is placed first, as early as its operands and the engines allow. One that finds no
-    room takes it from others, which are placed again. The DMA engines are shared by queues that
-    hold what waits: their reservations are a guide.
+    Iterative modulo scheduling (B. R. Rau, MICRO-27, 1994). The instruction with the longest chain
+    after it is placed first, as early as its operands and the engines allow. If there is no room,
+    it displaces others, which are placed again. The queues share the DMA engines and buffer waiting
+    transfers, so the DMA reservations are only a guide.
     """
     schedule = _Schedule(works, edges, ii, machine)
     return schedule.times() if schedule.run() else None
 
 
 class _Schedule:
-    """A schedule that is being made."""
+    """The state of a schedule in progress."""
 
     def __init__(
         self, works: Sequence[Work], edges: Sequence[Edge], ii: float, machine: Machine
@@ -136,10 +140,10 @@ class _Schedule:
             tail[i] = max((d + tail[j] for j, d in behind[i]), default=works[i].latency)
         self.rank = [(-tail[i], i) for i in range(n)]
         self.start: list[float | None] = [None] * n
-        self.before = [-1.0] * n  # where each was the last time
+        self.before = [-1.0] * n  # the previous position of each instruction
 
     def run(self) -> bool:
-        """Place all instructions; whether that was possible."""
+        """Place all instructions; return whether that succeeded."""
         if not self.possible:
             return False
         heap = sorted(self.rank)
@@ -152,13 +156,13 @@ class _Schedule:
         return not heap
 
     def times(self) -> list[float]:
-        """Start times, the first of which is 0."""
+        """Return start times, the first of which is 0."""
         found = [s for s in self.start if s is not None]
         first = min(found)
         return [s - first for s in found]
 
     def _place(self, i: int) -> list[int]:
-        """Place an instruction; the ones that had to go."""
+        """Place an instruction; return the displaced ones."""
         earliest = 0.0
         for p, d in self.into[i]:
             at = self.start[p]
@@ -192,7 +196,7 @@ class _Schedule:
         return self.tables.setdefault(key, _Table(self.ii))
 
     def _fit(self, needs: Sequence[tuple[int | Port, float]], earliest: float) -> float | None:
-        """The first time from `earliest` on that all resources are free."""
+        """Return the first time from `earliest` on at which all resources are free."""
         at = earliest
         for _ in range(8):
             before = at
@@ -207,7 +211,7 @@ class _Schedule:
 
 
 def _needs(work: Work) -> list[tuple[int | Port, float]]:
-    """Resources, and how long an instruction takes each."""
+    """Return the resources of an instruction, with the time it occupies each."""
     needs: list[tuple[int | Port, float]] = [(work.engine, work.issue)]
     needs += [(port, work.port_time) for port in sorted(work.ports, key=lambda p: p.value)]
     if work.dma:

@@ -1,4 +1,4 @@
-"""nc-order: engines, and the order in which each of them runs its instructions."""
+"""nc-order: assign engines, and schedule the instructions of each engine."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -59,17 +59,18 @@ from neuronir.passes.nc.unroll import drop_barriers, unroll_small_loops
 from neuronir.passes.statistics import gains, record
 
 _BODY_SHARE = 0.9
-"""Of SBUF, that the body of a loop may take: packing leaves gaps."""
+"""The fraction of SBUF that the body of a loop may take: packing leaves gaps."""
 
 _COMPARED = 4000
-"""Instructions of straight-line code up to which two windows and two orders are compared: it takes
-four times as long."""
+"""Limit of straight-line instructions for comparing two windows and two orders, which takes four
+times as long.
+"""
 
 _SHARING = 2
-"""Products of a stationary that stay together in straight-line code."""
+"""Products of a stationary operand that stay together in straight-line code."""
 
 _WORTH = 0.98
-"""Of the estimated time in program order, that the order of demand has to beat."""
+"""The fraction of the estimated time in program order that demand order must beat."""
 
 
 @dataclass(frozen=True)
@@ -175,7 +176,7 @@ class NcOrder(ModulePass):
 
 
 def loads_own(kinds: Mapping[str, VariableOp], target: View, source: View) -> bool:
-    """Whether what is loaded is what the program itself has left in HBM."""
+    """Return whether the loaded data was stored to HBM by the program itself."""
     variable = source.buffer.owner
     if not isinstance(variable, AddressOfOp):
         return False
@@ -190,7 +191,7 @@ def prefetch_loops(
     capacity: int,
     rotate: bool,
 ) -> None:
-    """Order the body of every loop with stream buffers, and let it load ahead."""
+    """Order the body of every loop with stream buffers, and prefetch its loads."""
     loops = [op for op in ops_of(func.body.block) if isinstance(op, scf.ForOp) and has_stream(op)]
     for op in loops:
         listing, loop = _listed(func, kinds, op)
@@ -228,8 +229,10 @@ def _listed(func: FuncOp, kinds: Mapping[str, VariableOp], op: scf.ForOp) -> tup
 def _load_ahead(
     listing: Listing, loop: Node, machine: Machine, window: int, capacity: int, body: "_Body"
 ) -> bool:
-    """Let a loop load ahead in the order `body`, or that of a narrower window; False where SBUF has
-    no room for it."""
+    """Let a loop prefetch in the order `body`, or in that of a narrower window.
+
+    Returns False if SBUF has no room.
+    """
     while not prefetch_loop(listing, loop, body.order, capacity):
         window //= 2
         if not window:
@@ -240,15 +243,17 @@ def _load_ahead(
 
 @dataclass(frozen=True)
 class _Body:
-    """The body of a loop in order, and the time (ns) of its rounds, the stream aside."""
+    """Return the ordered body of a loop, and the time (ns) of its iterations without the stream."""
 
     order: list[Node]
     time: float
 
 
 def _order_loop(listing: Listing, loop: Node, machine: Machine, window: int) -> _Body:
-    """The body of a loop in order: from program order or from the order of demand, whichever makes
-    the shorter rounds."""
+    """Return the ordered body of a loop, scheduled from program order or demand order.
+
+    The order with the shorter iterations is used.
+    """
     best: _Body | None = None
     for demand in (False, True):
         order = _order_block(listing, loop.body, (loop.loop,), machine, window, demand=demand)
@@ -266,7 +271,7 @@ def _order_loop(listing: Listing, loop: Node, machine: Machine, window: int) -> 
 
 
 def _round_ns(listing: Listing, loop: Node, order: Sequence[Node], machine: Machine) -> float:
-    """The time (ns) of a round of a loop in that order, the stream aside."""
+    """Return the time (ns) of a loop iteration in that order, without the stream."""
     streams = set(stream_buffers(order, listing.buffers).values())
     rest = [n for i, n in enumerate(order) if i not in streams]
     return time_round(listing, replace(loop, body=rest), machine)
@@ -275,16 +280,16 @@ def _round_ns(listing: Listing, loop: Node, order: Sequence[Node], machine: Mach
 def order_function(
     listing: Listing, machine: Machine, window: int, capacity: int, narrow: int = 0
 ) -> None:
-    """Order all blocks of a function, and put its operations into that order; with `narrow` in this
-    window too, where it is the narrower one.
+    """Order all blocks of a function, and reorder its ops accordingly.
 
-    The window is halved until what is live at once leaves room for the weight stream.
+    With `narrow`, that window is tried too, and used if it is narrower. The window is halved until
+    the live buffers leave room for the weight stream.
     """
     buffers = listing.buffers
     streams = stream_buffers(listing.nodes, buffers)
     fixed = fixed_in_ring(buffers)
     two = sum(sorted((rounded(buffers[k].size) for k in streams), reverse=True)[:2])
-    room = max([two, *(end for _, end in fixed.values())])  # for the loops that load ahead
+    room = max([two, *(end for _, end in fixed.values())])  # for the loops that prefetch
     cut = frozenset[int]()
     ring = [n.index for n in listing.nodes if any(a.buffer in fixed for a in n.accesses)]
     nodes = _order_bodies(listing, listing.nodes, (), machine, window, int(capacity * _BODY_SHARE))
@@ -300,7 +305,7 @@ def order_function(
         later = peak(late, buffers, list(late), length)[0]
         if max(needed + room, later + two) <= capacity or window <= 1:
             break
-        if ring and not cut:  # keep what follows from moving to where the ring is needed
+        if ring and not cut:  # keep later instructions from moving to where the ring is needed
             cut = frozenset([max(ring)])
             continue
         window //= 2
@@ -312,7 +317,7 @@ def order_function(
 
 
 def _report(listing: Listing, order: Sequence[Node], machine: Machine) -> None:
-    """Count what list scheduling gains, but for loops that are ordered already."""
+    """Report the gain of list scheduling, except for loops that are already ordered."""
     skipped = frozenset({PIPELINED, PREFETCHED})
     for name, nodes in (("program order", listing.nodes), ("the order chosen", order)):
         time = replay_ns(listing, nodes, machine, skipped=skipped)
@@ -327,10 +332,10 @@ def _order_bodies(
     window: int,
     capacity: int,
 ) -> list[Node]:
-    """The nodes of a block, the bodies of its loops in order.
+    """Return the nodes of a block with the bodies of its loops in order.
 
-    For each loop the window is halved until what is live at once in it fits: what does not fit is
-    spilled only outside of loops. At last the body stays as it is.
+    For each loop the window is halved until its live buffers fit, because spilling only works
+    outside of loops. If no window fits, the body keeps its order.
     """
     out: list[Node] = []
     for node in nodes:
@@ -350,7 +355,7 @@ def _order_bodies(
 
 
 def _lasting_bytes(loop: Node, buffers: Sequence[Buffer]) -> int:
-    """Bytes of SBUF that are live all through a loop: buffers from outside, in whatever order."""
+    """Return the bytes of SBUF that are live throughout a loop: outer buffers, in any order."""
     return sum(
         rounded(buffers[key].size)
         for key in loop.touched
@@ -359,7 +364,9 @@ def _lasting_bytes(loop: Node, buffers: Sequence[Buffer]) -> int:
 
 
 def _peak_inside(loop: Node, buffers: Sequence[Buffer]) -> int:
-    """The most bytes of SBUF that are live at once in a loop, of buffers that it uses."""
+    """Return the maximum bytes of SBUF that are live at once in a loop, for buffers that it
+    uses.
+    """
     lives, length = deep_lifetimes([loop], buffers)
     keys = [k for k in lives if buffers[k].space == Space.SBUF]
     return peak(lives, buffers, keys, length)[0]
@@ -375,10 +382,10 @@ def _order_block(
     demand: bool = False,
     narrow: int = 0,
 ) -> list[Node]:
-    """The nodes of a block in order; a loop stays where it is.
+    """Return the nodes of a block in order; loops keep their positions.
 
-    Nothing moves across the end of the nodes `cut`. With `demand` straight-line code is scheduled
-    from the order of demand, with `narrow` also in that window.
+    Nothing moves across the end of the nodes `cut`. With `demand`, straight-line code is scheduled
+    from demand order; with `narrow`, that window is tried too.
     """
     out: list[Node] = []
     segment: list[Node] = []
@@ -415,7 +422,7 @@ def _order_block(
 
 @dataclass(frozen=True)
 class Outside:
-    """Buffers that are touched before a segment of a block, and after it."""
+    """Return the buffers accessed before a segment of a block, and after it."""
 
     before: frozenset[int]
     after: frozenset[int]
@@ -432,8 +439,7 @@ def _numbered(segment: Sequence[Node]) -> list[Node]:
 def _by_demand(
     listing: Listing, segment: Sequence[Node], around: tuple[int, ...], sharing: int = 1 << 30
 ) -> list[Node]:
-    """Straight-line nodes in the order of demand, at most `sharing` products of a stationary
-    together."""
+    """Return straight-line nodes in demand order; at most `sharing` products share a stationary."""
     nodes = _numbered(segment)
     shared: Shared = {LOOP + number: (0, 0) for number in around}
     found = dependences(nodes, listing.buffers, listing.bounds, placed=False, shared=shared)
@@ -449,8 +455,10 @@ def _order_segment(
     machine: Machine,
     windows: Sequence[int],
 ) -> list[Node]:
-    """Straight-line nodes in the order of their start times, in the window that ends first; with
-    two windows also from the order of demand, where that ends sooner."""
+    """Return straight-line nodes by start time, in the window that ends first.
+
+    With two windows, demand order is also tried, and used if it ends sooner.
+    """
     compared = len(windows) > 1 and len(segment) <= _COMPARED
     chosen = windows if compared else windows[:1]
     end, order = _scheduled(listing, segment, outside, around, machine, chosen)
@@ -475,9 +483,11 @@ def _scheduled(
     *,
     within_banks: bool = False,
 ) -> tuple[float, list[Node]]:
-    """The time (ns) of straight-line nodes, and the order of their start times in the window that
-    ends first. `within_banks`: without end where more of PSUM is live in the order given than there
-    is."""
+    """Return the time (ns) of straight-line nodes and their order, in the window that ends first.
+
+    With `within_banks`, the time is infinite if more PSUM is live in the resulting order than
+    exists.
+    """
     buffers = listing.buffers
     nodes = _numbered(segment)
     shared: Shared = {LOOP + number: (0, 0) for number in around}
@@ -488,14 +498,14 @@ def _scheduled(
     psum = PsumDemand.of(nodes, buffers, machine, elsewhere, lasting)
     if psum is None and within_banks:
         return float("inf"), list(segment)
-    if psum is None:  # then less carefully: with the banks that a loop before has used last
+    if psum is None:  # then less conservatively: with the banks that the preceding loop used last
         left = elsewhere & outside.after
         psum = PsumDemand.of(nodes, buffers, machine, left, lasting, elsewhere - left)
     works = [work_of(node.record, machine) for node in nodes if node.record is not None]
     arrivals: dict[int, float] = {}
     clock = 0.0
     for place in sorted(stream_buffers(nodes, buffers).values()):
-        if around:  # loaded in the round before
+        if around:  # loaded in the previous iteration
             arrivals[place] = -works[place].latency - machine.semaphore_latency_ns
             continue
         arrivals[place] = clock
@@ -514,7 +524,7 @@ def _scheduled(
             spreads=spreads,
         )
         end = max(at + work.latency for at, work in zip(start, works, strict=True))
-        if end <= least:  # of equals the narrower, whose buffers live for a shorter time
+        if end <= least:  # if equal, the narrower window, whose buffers have shorter live ranges
             if best:
                 record("nc-order", "ns saved by a narrower window", round(least - end))
             best, least = start, end
@@ -523,9 +533,9 @@ def _scheduled(
 
 
 def ring_order(order: list[Node], buffers: Sequence[Buffer], capacity: int) -> list[Node]:
-    """`order` with the weight stream placed by a ring of `capacity` bytes.
+    """Place the weight stream of `order` with a ring of `capacity` bytes.
 
-    Buffers that no ring can hold stay where they are.
+    Buffers that no ring can hold keep their positions.
     """
     kept: set[int] = set()
     while True:

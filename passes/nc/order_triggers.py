@@ -1,7 +1,7 @@
-"""nc-order-triggers: each engine starts its transfers in the order in which they can go.
+"""nc-order-triggers: order the transfers that each engine starts by the time they can start.
 
-A transfer that waits holds up all that its engine would start or do behind it. What a transfer
-waits for is known when buffers have addresses: also for those that had its bytes before.
+A waiting transfer delays everything behind it on its engine. Once buffers have addresses, all of
+its waits are known, including those for buffers that used the same bytes before.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,10 +35,10 @@ from neuronir.passes.nc.split_transfers import SCHEDULED
 from neuronir.passes.statistics import record
 
 _ROUNDS = 4
-"""Of a loop, that are looked at: the first ones fill it."""
+"""Iterations of a loop that are examined: the first ones fill the pipeline."""
 
 _STEADY = ("constant", "input")
-"""Kinds of variables that nobody writes."""
+"""Kinds of variables that are never written."""
 
 Chains = list[tuple[int, int]]
 
@@ -75,7 +75,7 @@ def order_triggers(listing: Listing, kinds: Mapping[str, VariableOp], machine: M
 
 
 def _ahead_of_loops(listing: Listing) -> list[Node]:
-    """The nodes of a function with the loads that need not wait for a loop in front of it."""
+    """Return the nodes of a function with loads moved before loops that they need not wait for."""
     segments: list[list[Node]] = [[]]
     loops: list[Node] = []
     for node in listing.nodes:
@@ -100,8 +100,11 @@ def _ahead_of_loops(listing: Listing) -> list[Node]:
 
 
 def _may_pass(loop: Node, behind: Sequence[Node], listing: Listing) -> set[int]:
-    """The loads behind a loop, by node index, that may as well come before it: from variables that
-    nobody writes, into bytes that neither the loop nor anything between touches."""
+    """Return the loads after a loop, by node index, that can move before it.
+
+    They read variables that are never written, into bytes that neither the loop nor anything in
+    between accesses.
+    """
     buffers = listing.buffers
     candidates = [n for n in behind if _loads_steady(n, buffers)]
     if not candidates or loop.record is not None or not loop.body:
@@ -122,7 +125,7 @@ def _may_pass(loop: Node, behind: Sequence[Node], listing: Listing) -> set[int]:
 
 
 class _Touched:
-    """Accesses of SBUF, by pieces of its address range."""
+    """SBUF accesses, indexed by address range."""
 
     _PIECE = 11  # log2 of bytes
 
@@ -133,12 +136,12 @@ class _Touched:
             self.add(access)
 
     def add(self, access: Access) -> None:
-        """Add what is touched."""
+        """Add the accesses of a node."""
         for piece in self._pieces(access):
             self.by_piece.setdefault(piece, []).append(access)
 
     def meets(self, access: Access) -> bool:
-        """Whether an access shares bytes with any of them."""
+        """Return whether an access shares bytes with any of them."""
         return any(
             conflict(other, access, self.bounds)
             for piece in self._pieces(access)
@@ -150,7 +153,7 @@ class _Touched:
 
 
 def _loads_steady(node: Node, buffers: Sequence[Buffer]) -> bool:
-    """Whether a node loads from a variable that nobody writes, at an address that is known."""
+    """Return whether a node loads from a constant address of a variable that is never written."""
     if node.record is None or node.record.opcode != "dma" or node.record.waits:
         return False
     if any(not access.fixed for access in node.accesses):
@@ -166,7 +169,7 @@ def _loads_steady(node: Node, buffers: Sequence[Buffer]) -> bool:
 def _block(
     listing: Listing, nodes: Sequence[Node], around: tuple[int, ...], machine: Machine
 ) -> list[Node]:
-    """The nodes of a block in their new order."""
+    """Return the nodes of a block in their new order."""
     out: list[Node] = []
     segment: list[Node] = []
     for node in nodes:
@@ -187,7 +190,7 @@ def _block(
 def _straight(
     listing: Listing, segment: list[Node], around: tuple[int, ...], machine: Machine
 ) -> list[Node]:
-    """Straight-line nodes in their new order."""
+    """Return straight-line nodes in their new order."""
     if not _has_choice(segment):
         return segment
 
@@ -197,7 +200,7 @@ def _straight(
 
     def timed(order: Sequence[int], free: bool) -> tuple[list[float], list[Work]]:
         at = {i: k for k, i in enumerate(order)}
-        # Orders keep all dependences, so those of one are those of the other.
+        # Orders keep all dependences, so the dependences of one order hold for the other.
         follows = [{at[j]: data for j, data in found[i].items()} for i in order]
         moved = [segment[i] for i in order]
         works = _works(moved, machine)
@@ -215,7 +218,7 @@ def _straight(
 
 
 def _rounds(listing: Listing, loop: Node, machine: Machine) -> list[Node]:
-    """The body of an innermost loop in its new order."""
+    """Return the body of an innermost loop in its new order."""
     body = loop.body
     if not _has_choice(body):
         return body
@@ -264,7 +267,7 @@ def _rounds(listing: Listing, loop: Node, machine: Machine) -> list[Node]:
 
 
 def _has_choice(nodes: Sequence[Node]) -> bool:
-    """Whether an engine starts a transfer and something else."""
+    """Return whether an engine starts a transfer and does other work."""
     streams = [n.record.stream for n in nodes if n.record is not None]
     starting = {n.record.stream for n in nodes if n.record is not None and n.record.engine.is_dma}
     return any(streams.count(s) > 1 for s in starting)
@@ -281,8 +284,11 @@ def _start(
 
 
 def _chains(nodes: Sequence[Node], free: bool) -> Chains:
-    """What each engine does in order: all that it is given, or with `free` what it computes, and
-    the transfers of each queue, which move in the order in which they were started."""
+    """Return the ordered work of each engine.
+
+    This is everything assigned to it, or with `free` its compute instructions, and the transfers of
+    each queue, which move in the order in which they were started.
+    """
     out: Chains = []
     last: dict[Engine, int] = {}
     for i, node in enumerate(nodes):
@@ -295,8 +301,7 @@ def _chains(nodes: Sequence[Node], free: bool) -> Chains:
 
 
 def _between_rounds(works: Sequence[Work], count: int) -> Chains:
-    """Transfers of a round follow what their engine does in the round before, and come before what
-    it does in the next one."""
+    """Order transfers after the previous iteration of their engine, and before the next one."""
     return [
         (i, j)
         for first in range(0, len(works) - count, count)
@@ -322,7 +327,7 @@ def _end(start: Sequence[float], works: Sequence[Work]) -> float:
 
 
 def _period(start: Sequence[float], works: Sequence[Work], rounds: int) -> float:
-    """The time of a round once the loop is under way."""
+    """Return the time of an iteration in the steady state."""
     count = len(works) // rounds
     ends = [
         _end(start[r * count : (r + 1) * count], works[r * count : (r + 1) * count])

@@ -1,4 +1,4 @@
-"""Packing buffers that live at different times into one memory, offline."""
+"""Pack buffers with different live ranges into one memory, offline."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _Ints = npt.NDArray[np.int64]
 
 @dataclass(slots=True)
 class Item:
-    """A buffer to place: `size` bytes from place `first` to place `last` (inclusive)."""
+    """A buffer to place: `size` bytes from position `first` to position `last` (inclusive)."""
 
     key: int
     size: int
@@ -24,15 +24,17 @@ class Item:
 
 @dataclass(slots=True)
 class Work:
-    """How much the searches of a pass may still do, in steps times buffers."""
+    """The remaining search budget of a pass, in steps times buffers."""
 
     left: int
 
 
 @dataclass(slots=True)
 class Packing:
-    """Offsets by key, and the bytes that they take in all; whether a search followed, and by how
-    many bytes that is less than without it."""
+    """Offsets by key, and the total height.
+
+    Also records whether a search followed, and the bytes that it saved.
+    """
 
     offsets: dict[int, int]
     height: int
@@ -49,9 +51,9 @@ _ORDERS: tuple[Callable[[Item], tuple[int, ...]], ...] = (
 
 
 _KEPT = 1 << 23
-"""So many pairs of items that meet are looked for once."""
+"""Limit of conflicting pairs for which the conflicts are precomputed."""
 _NOWHERE = 1 << 40
-"""The address of what is not placed yet: above all others."""
+"""The address of an unplaced item: above all others."""
 
 
 def pack(
@@ -61,13 +63,12 @@ def pack(
     placed: Sequence[tuple[Item, int]] = (),
     work: Work | None = None,
 ) -> Packing:
-    """Place the items, no two at once in the same bytes; stops at a height of at most `goal`.
+    """Place the items so that no two live ones overlap; stop at a height of at most `goal`.
 
-    Those of `placed` have their offsets already.
-
-    Each item goes to the lowest gap that it fits, in several orders; the best is then improved a
-    bounded number of times by placing first whatever reached highest. Where that is not enough and
-    nothing is placed already, a search follows that takes at most half of `work`.
+    Items of `placed` keep their offsets. Each item goes to the lowest gap that it fits, in several
+    orders. The best result is improved a bounded number of times by placing the highest items
+    first. If that is not enough and nothing was placed before, a search follows that takes at most
+    half of `work`.
     """
     if not items:
         return Packing({}, 0)
@@ -99,14 +100,17 @@ def pack(
 
 
 def _search(items: Sequence[Item], goal: int, best: Packing, work: Work) -> Packing:
-    """The best packing that a search finds: of the height of the liveness bound, else of `goal`,
-    else halfway between what is known to be possible and what was not found."""
+    """Return the best packing that a search finds.
+
+    The target height is the liveness bound, then `goal`, then halfway between the known feasible
+    height and the last failure.
+    """
     steps = work.left // 2 // len(items)
     spans = [(i.size, i.first, i.last) for i in items]
     bound = liveness_bound(items)
     wanted = max(goal, bound)
     height, missed = bound, bound
-    # The tightest is often the easiest: more branches are given up early.
+    # The tightest target is often the easiest, because more branches are cut early.
     for share in (3, 3, 3, 3, 2, 1):
         found, left = search(spans, height, steps // share)
         used = steps // share - left
@@ -126,7 +130,7 @@ def _search(items: Sequence[Item], goal: int, best: Packing, work: Work) -> Pack
 
 
 def liveness_bound(items: Sequence[Item]) -> int:
-    """The most bytes that are live at once: no packing is lower."""
+    """Return the maximum of the bytes that are live at once: a lower bound of any packing."""
     changes: dict[int, int] = {}
     for item in items:
         changes[item.first] = changes.get(item.first, 0) + item.size
@@ -135,8 +139,11 @@ def liveness_bound(items: Sequence[Item]) -> int:
 
 
 class _Greedy:
-    """Greedy placements of the same items in one order after the other: each in the lowest gap
-    among those before it that live when it does, and among those of `placed`."""
+    """Greedy placements of the same items in successive orders.
+
+    Each item takes the lowest gap among the items before it with overlapping live ranges, and among
+    `placed`.
+    """
 
     def __init__(self, items: Sequence[Item], placed: Sequence[tuple[Item, int]]) -> None:
         every = [*items, *(item for item, _ in placed)]
@@ -149,9 +156,9 @@ class _Greedy:
         self._room = _KEPT
 
     def place(self, order: Sequence[Item]) -> Packing:
-        """Place all items, in this order."""
+        """Place all items in this order."""
         low, high, number = self._low, self._high, self._number
-        low[: len(order)] = _NOWHERE  # they come last, behind a gap for anything, wherever they end
+        low[: len(order)] = _NOWHERE  # They come last, after a gap for anything, wherever they end.
         offsets: dict[int, int] = {}
         height = 0
         for item in order:
@@ -164,7 +171,7 @@ class _Greedy:
         return Packing(offsets, height)
 
     def _meets(self, number: int) -> _Ints:
-        """The numbers of all others that live when an item does."""
+        """Return the numbers of all other items with overlapping live ranges."""
         known = self._meeting.get(number)
         if known is None:
             first, last = self._first, self._last
@@ -178,7 +185,7 @@ class _Greedy:
 
 
 def lowest_gap(low: _Ints, high: _Ints, size: int) -> int:
-    """The lowest address with `size` free bytes between intervals that may overlap."""
+    """Return the lowest address with `size` free bytes between intervals that may overlap."""
     by_low = low.argsort(kind="stable")
     starts = low[by_low]
     if starts[0] >= size:

@@ -1,11 +1,10 @@
-"""Packing by search: depth first over the orders in which buffers are put down, bottom up.
+"""Search for packings depth first, over the orders in which buffers are placed bottom up.
 
-The method of MiniMalloc (Moffitt, ASPLOS 2024): every packing can be had by putting down buffers
-by rising offsets, each as low as those before it allow. Time is cut into sections between which the
-set of live buffers does not change. A section's floor is the lowest offset that any buffer to come
-in it can have; a branch is given up where the floor and all that is to come reach above the
-capacity. Where no buffer that is left crosses a border between sections, both sides are
-independent.
+The method of MiniMalloc (Moffitt, ASPLOS 2024): every packing can be obtained by placing buffers in
+order of increasing offset, each as low as the previous ones allow. Time is divided into sections in
+which the set of live buffers does not change. The floor of a section is the lowest offset available
+to an unplaced buffer. A branch is pruned if the floor plus all unplaced buffers exceeds the
+capacity. If no unplaced buffer crosses a section border, both sides are independent.
 """
 
 from collections.abc import Sequence
@@ -26,29 +25,29 @@ class _Problem:
     begin: _Ints
     end: _Ints
     live: npt.NDArray[np.bool_]  # [buffer, section]
-    rank: _Ints  # the place in the order in which buffers are tried
+    rank: _Ints  # the position in the order in which buffers are tried
     capacity: int
-    nodes: int  # how many more buffers may be put down
+    nodes: int  # the remaining number of placements
 
 
 _PATIENCE = 3
 """Steps for each buffer before another order is tried."""
 
 LARGEST = 600
-"""Buffers that are searched at most: each is a level of the search."""
+"""Limit of buffers in a search: each is a level of recursion."""
 
 
 class _GivenUp(Exception):
-    """The search has taken as many steps as it may."""
+    """Raised when the search has used its steps."""
 
 
 def search(
     spans: Sequence[tuple[int, int, int]], capacity: int, nodes: int
 ) -> tuple[list[int] | None, int]:
-    """Offsets of buffers (size, first place, last place) within `capacity`, and the steps left.
+    """Return offsets of buffers (size, first position, last position), and the remaining steps.
 
-    None where there are none, where `nodes` steps do not find them, or where there are more than
-    LARGEST buffers.
+    The offsets are within `capacity`. They are None if there are none, if `nodes` steps do not find
+    them, or if there are more than LARGEST buffers.
     """
     if not spans or len(spans) > LARGEST:
         return (None if spans else []), nodes
@@ -66,8 +65,9 @@ def search(
     live = (begin[:, None] <= sections) & (end[:, None] > sections)
     fullest = np.array([load[b:e].max() for b, e in zip(begin, end, strict=True)])
     length = last - first + 1
-    # What is tried first: buffers of much area, of full sections, of long life, of much size; then
-    # the same with keys that are off by up to a quarter, each until it has gone astray for a while.
+    # Buffers are tried by area, by load of their sections, by length of their live range, or by
+    # size. Further attempts perturb these keys by up to a quarter. Each attempt ends when it makes
+    # no progress.
     area = size * length
     orders = ((fullest, area), (fullest, length), (size, length), (length, size))
     noise = np.random.default_rng(0)
@@ -92,10 +92,10 @@ def search(
 
 
 def _solve(p: _Problem, left: _Ints, low: _Ints, load: _Ints) -> _Ints | None:
-    """Offsets of all buffers with those of `left` put down; None where there is no way.
+    """Return the offsets of all buffers with those of `left` placed; None if there is no way.
 
-    `low` holds the lowest offset that each of `left` can have, and the offset of the others. `load`
-    is the bytes of `left` by section.
+    `low` has the lowest possible offset of each buffer in `left`, and the offset of the others.
+    `load` is the bytes of `left` by section.
     """
     parts = _parts(p, left)
     if len(parts) > 1:
@@ -106,7 +106,7 @@ def _solve(p: _Problem, left: _Ints, low: _Ints, load: _Ints) -> _Ints | None:
             low = found
         return low
     lows = low[left]
-    # A buffer that could lie wholly below another one is put down before it.
+    # A buffer that fits entirely below another one is placed before it.
     ready = left[lows < (lows + p.size[left]).min()]
     for one in ready[np.lexsort((p.rank[ready], low[ready]))]:
         if p.nodes <= 0:
@@ -124,14 +124,15 @@ def _solve(p: _Problem, left: _Ints, low: _Ints, load: _Ints) -> _Ints | None:
 def _put(
     p: _Problem, one: int, others: _Ints, low: _Ints, load: _Ints
 ) -> tuple[_Ints, _Ints] | None:
-    """`low` and `load` with buffer `one` at its lowest offset; None where `others` then do not
-    fit."""
+    """Return `low` and `load` with buffer `one` at its lowest offset; None if others then do not
+    fit.
+    """
     at, begin, end = int(low[one]), int(p.begin[one]), int(p.end[one])
     rest = load.copy()
     rest[begin:end] -= p.size[one]
     if not others.size:
         return low, rest
-    # Nothing comes below `at` any more.
+    # Nothing is placed below `at` any more.
     meets = (p.begin[others] < end) & (p.end[others] > begin)
     lows = np.maximum(low[others], np.where(meets, at + p.size[one], at))
     if (lows + p.size[others] > p.capacity).any():
@@ -146,7 +147,7 @@ def _put(
 
 
 def _parts(p: _Problem, left: _Ints) -> list[_Ints]:
-    """Sets of buffers that have no section in common."""
+    """Return sets of buffers that have no section in common."""
     order = left[np.argsort(p.begin[left], kind="stable")]
     reach = np.maximum.accumulate(p.end[order])
     cuts = np.nonzero(p.begin[order][1:] >= reach[:-1])[0] + 1

@@ -1,10 +1,10 @@
-"""Software pipelining: rounds of an innermost loop overlap, a new one every II ns.
+"""Software-pipeline innermost loops: a new iteration starts every II ns.
 
-The loop becomes a prologue, a kernel loop and an epilogue. Step q of the new code runs, of the
-round q - s, the instructions of stage s. Buffers of the loop rotate: round i uses copy i mod depth,
-and the kernel holds as many steps as the deepest rotation has copies, so that addresses stay fixed.
-Where another loop is around it, the epilogue of one of its rounds and the prologue of the next are
-one piece of code if that is allowed (pipeline_nest.py).
+The loop becomes a prologue, a kernel loop and an epilogue. Step q of the new code runs the
+instructions of stage s of iteration q - s, for every s. Buffers of the loop rotate: iteration i
+uses copy i mod depth, and the kernel has as many steps as the deepest rotation has copies, so that
+addresses stay fixed. If there is an outer loop and the dependences allow it, the epilogue of one of
+its iterations is merged with the prologue of the next (pipeline_nest.py).
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,13 +31,15 @@ from neuronir.passes.statistics import record
 _LONGEST_BODY = 500
 
 _WORTH = 0.97
-"""Of the estimated time of a plan, what a plan of a shorter interval and more code has to reach."""
+"""The fraction of a plan's estimated time that a plan with a shorter interval and more code must
+reach.
+"""
 
 
 def pipeline_loops(
     func: FuncOp, kinds: Mapping[str, VariableOp], machine: Machine, capacity: int
 ) -> None:
-    """Pipeline every innermost loop of a function where that pays."""
+    """Pipeline every innermost loop of a function if that is profitable."""
     _hoist(func)
     if not any(isinstance(op, scf.ForOp) and _may_overlap(op) for op in walk(func)):
         return
@@ -77,7 +79,7 @@ def pipeline_loops(
 
 
 def _may_overlap(loop: Operation) -> bool:
-    """Whether a loop is an innermost one that is not ordered already."""
+    """Return whether a loop is innermost and not ordered yet."""
     ordered = {PREFETCHED, ROLLED} & set(loop.attributes)
     return not ordered and not any(
         isinstance(op, scf.ForOp)
@@ -88,7 +90,7 @@ def _may_overlap(loop: Operation) -> bool:
 
 
 def _hoist(func: FuncOp) -> None:
-    """Move addresses of variables and constants out of loops."""
+    """Hoist addresses of variables and constants out of loops."""
     block = func.body.block
     for op in list(walk_in(block)):
         if isinstance(op, (AddressOfOp, arith.ConstantOp)) and op.parent is not block:
@@ -103,8 +105,10 @@ def _hoist(func: FuncOp) -> None:
 def _choose(
     listing: Listing, loop: Node, plans: Sequence[Plan], places: int
 ) -> tuple[Plan, Nest | None]:
-    """The plan with which the loop takes the least time, fills and drains counted, and the nest in
-    which the pipeline goes on across rounds of the loop around."""
+    """Return the plan with the shortest total time, including fills and drains.
+
+    Also returns the nest, if the pipeline continues across iterations of the outer loop.
+    """
     around = carried_around(listing, loop, places)
     best: tuple[Plan, Nest | None] = plans[0], None
     least = float("inf")

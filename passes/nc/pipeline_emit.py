@@ -1,4 +1,4 @@
-"""The code of a pipelined loop: prologue, kernel loop and epilogue."""
+"""Emit the code of a pipelined loop: prologue, kernel loop and epilogue."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,8 +21,11 @@ PIPELINED = "nc.pipelined"
 
 @dataclass(frozen=True, slots=True)
 class _Round:
-    """A round of the loop around: how many rounds of the pipelined loop have begun before it, and
-    what stands for its loop variable and for its buffers."""
+    """An iteration of the outer loop.
+
+    It has the number of iterations of the pipelined loop that started before it, and the
+    replacements of its loop variable and of its buffers.
+    """
 
     base: int = 0
     indices: Mapping[SSAValue, Linear] = field(default_factory=dict)
@@ -30,7 +33,7 @@ class _Round:
 
 
 class _Emitter:
-    """Steps of one loop. Rounds count on through the rounds of the loop around it."""
+    """The steps of one loop; iterations are numbered across the iterations of the outer loop."""
 
     def __init__(self, listing: Listing, loop: Node, plan: Plan) -> None:
         assert isinstance(loop.op, scf.ForOp)
@@ -56,8 +59,11 @@ class _Emitter:
     def step(
         self, q: int, now: _Round, before: _Round | None = None, loop: SSAValue | None = None
     ) -> list[Operation]:
-        """Step `q`, or step `q + depth * loop`: what each stage does of its round. Rounds that
-        begin in front of the first one are the last ones of `before`, if there is that."""
+        """Emit step `q`, or step `q + depth * loop`: every stage of its iteration.
+
+        Iterations that start before the first one are the last iterations of `before`, if it is
+        given.
+        """
         out: list[Operation] = []
         own: dict[SSAValue, SSAValue] = {}
         for buffer in self.local:
@@ -81,7 +87,7 @@ class _Emitter:
         return out
 
     def kernel(self, now: _Round) -> list[Operation]:
-        """The loop in which all stages run."""
+        """Emit the loop in which all stages run."""
         begin, depth = self.plan.last_stage, self.plan.depth
         body = Block(arg_types=[IndexType()])
         for q in range(begin, begin + depth):
@@ -93,24 +99,24 @@ class _Emitter:
         return [*bounds, made]
 
     def steady(self, now: _Round) -> list[Operation]:
-        """Behind the prologue, all steps that begin a round."""
+        """Emit all remaining steps, after the prologue, that start an iteration."""
         out = self.kernel(now)
         for q in range(self.plan.last_stage + self.kernels * self.plan.depth, self.trips):
             out += self.step(q, now)
         return out
 
     def seam(self, before: _Round | None, now: _Round) -> list[Operation]:
-        """The prologue, and the epilogue of `before` in it."""
+        """Emit the prologue, merged with the epilogue of `before`."""
         return [op for q in range(self.plan.last_stage) for op in self.step(q, now, before)]
 
     def epilogue(self, now: _Round) -> list[Operation]:
-        """The steps that begin no round."""
+        """Emit the steps that start no iteration."""
         last = self.trips + self.plan.last_stage
         return [op for q in range(self.trips, last) for op in self.step(q, now)]
 
 
 def _make_loop(body: Block, trips: int) -> tuple[scf.ForOp, list[Operation]]:
-    """A loop of so many rounds, and the constants of its bounds."""
+    """Create a loop with this trip count, and the constants of its bounds."""
     body.add_op(scf.YieldOp())
     bounds = [arith.ConstantOp(IntegerAttr(n, IndexType())) for n in (0, trips, 1)]
     low, high, step = (b.result for b in bounds)
@@ -126,8 +132,10 @@ def emit_loop(listing: Listing, loop: Node, plan: Plan) -> None:
 
 
 def emit_nest(listing: Listing, nest: Nest, plan: Plan) -> None:
-    """Replace the loop around a pipelined one by a loop over groups of its rounds, in which the
-    pipeline stays filled, and a last smaller group if they do not come out even."""
+    """Replace the outer loop by a loop over groups of its iterations with a filled pipeline.
+
+    If the trip count is not divisible, a last smaller group follows.
+    """
     outer = nest.outer.op
     assert isinstance(outer, scf.ForOp)
     variable = outer.body.block.args[0]
@@ -153,7 +161,7 @@ def emit_nest(listing: Listing, nest: Nest, plan: Plan) -> None:
 def _group(
     listing: Listing, nest: Nest, plan: Plan, indices: Sequence[Mapping[SSAValue, Linear]]
 ) -> list[Operation]:
-    """Rounds of the loop around, one after the other."""
+    """Emit successive iterations of the outer loop."""
     emitter = _Emitter(listing, nest.loop, plan)
     out: list[Operation] = [*emitter.allocations]
     turns: list[dict[SSAValue, SSAValue]] = [{}, {}]
@@ -180,7 +188,7 @@ def _group(
 
 
 def _straight(nodes: Sequence[Node], now: _Round) -> list[Operation]:
-    """What a round of the loop around does beside the pipelined one."""
+    """Emit the ops of an outer iteration other than the pipelined loop."""
     ops = [n.op for n in nodes if isinstance(n.op, InstructionOp)]
     return [copy_with(op, now.buffers, now.indices) for op in ops]
 

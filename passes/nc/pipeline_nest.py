@@ -1,8 +1,8 @@
-"""Pipelines that stay filled across rounds of the loop around them.
+"""Keep software pipelines filled across the iterations of an outer loop.
 
-A pipelined loop that another loop runs again and again fills and drains each time, which takes as
-long as `stages - 1` of its rounds. Where no dependence forbids it, some rounds of the outer loop
-are written out, and the epilogue of one is emitted together with the prologue of the next:
+A pipelined loop inside an outer loop fills and drains once for each outer iteration, which takes as
+long as `stages - 1` inner iterations. If the dependences allow it, the outer loop is unrolled by a
+small factor, and the epilogue of one iteration is merged with the prologue of the next:
 
     for h {                             for h by 2 {
       load k[h]                           load k[h];          prologue(h);   kernel(h)
@@ -11,8 +11,8 @@ are written out, and the epilogue of one is emitted together with the prologue o
       epilogue(h)                         epilogue(h + 1)
     }                                   }
 
-Round `t` of the inner loop in round `h` of the outer one is then round `h * trips + t` of a single
-pipeline, so what the modulo schedule keeps in order within the loop is kept in order here.
+Iteration `t` of the inner loop in iteration `h` of the outer loop is then iteration `h * trips + t`
+of a single pipeline, so the modulo schedule also preserves the order across outer iterations.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,21 +29,24 @@ from neuronir.passes.nc.pipeline_plan import Plan
 from neuronir.passes.nc.prefetch import PREFETCHED
 
 _LARGEST_GROUP = 2000
-"""Instructions of the rounds that are written out."""
+"""Limit of instructions of the unrolled iterations."""
 
 _WORTH = 0.02
-"""The share of the time that more rounds written out have to save."""
+"""The share of the time that further unrolling must save."""
 
 
 Found = Sequence[Mapping[tuple[int, int], Dependence]]
-"""What an instruction follows, by its place."""
+"""The dependences of an instruction, by its position."""
 
 
 @dataclass(frozen=True, slots=True)
 class Nest:
-    """A pipelined loop, the one around it, and what that does before and after it. `rounds` of the
-    outer loop are written out; `loads` are what it does first, and can do a round ahead; `buffers`
-    are those that it allocates, of which two rounds at once use the `lasting` ones."""
+    """A pipelined loop, its outer loop, and the ops of the outer loop before and after it.
+
+    `rounds` is the unroll factor of the outer loop. `loads` are its first ops, which can run one
+    iteration ahead. `buffers` are the buffers that the outer loop allocates; `lasting` are those
+    that two overlapping iterations use.
+    """
 
     outer: Node
     loop: Node
@@ -56,13 +59,15 @@ class Nest:
 
     @property
     def fills(self) -> float:
-        """How often the pipeline is filled in a round of the outer loop."""
+        """Return how often the pipeline is filled per outer iteration."""
         return -(-self.outer.trip_count // self.rounds) / self.outer.trip_count
 
 
 def carried_around(listing: Listing, loop: Node, places: int) -> tuple[Node, Found] | None:
-    """The loop around one, and what instructions follow in its rounds; None where there is no
-    such loop. `places` counts the instructions of the function."""
+    """Return the outer loop and the dependences in its iterations; None if there is none.
+
+    `places` is the number of instructions of the function.
+    """
     outer = next((n for n in listing.loops if any(m is loop for m in n.body)), None)
     if outer is None or not isinstance(outer.op, scf.ForOp):
         return None
@@ -70,8 +75,10 @@ def carried_around(listing: Listing, loop: Node, places: int) -> tuple[Node, Fou
 
 
 def find_nest(listing: Listing, outer: Node, loop: Node, found: Found, plan: Plan) -> Nest | None:
-    """A pipelined loop and the one around it, if the pipeline pays and may go on across the rounds
-    of the outer one, in which instructions follow what is `found`."""
+    """Return a pipelined loop with its outer loop, if pipelining across it is legal and profitable.
+
+    `found` are the dependences of the instructions.
+    """
     others = [n for n in outer.body if n is not loop]
     if {PREFETCHED, ROLLED} & set(outer.op.attributes):
         return None
@@ -98,8 +105,11 @@ def find_nest(listing: Listing, outer: Node, loop: Node, found: Found, plan: Pla
 
 
 def _rounds(outer: Node, loop: Node, plan: Plan, others: int) -> int:
-    """How many rounds of the outer loop to write out: with the least fills and drains for the code
-    that may be written; 1 where that does not pay."""
+    """Return the unroll factor of the outer loop: the one with the fewest fills that code size
+    allows.
+
+    The result is 1 if unrolling is not profitable.
+    """
     begin, body = plan.last_stage, len(loop.body)
     kernels = (loop.trip_count - begin) // plan.depth
     steps = loop.trip_count - (kernels - 1) * plan.depth
@@ -117,17 +127,17 @@ def _rounds(outer: Node, loop: Node, plan: Plan, others: int) -> int:
 
 
 def _is_load(node: Node, found: Found) -> bool:
-    """Whether an instruction is a transfer that follows no other one of the outer loop."""
+    """Return whether an instruction is a transfer without dependences in the outer loop."""
     assert node.record is not None
     return node.record.opcode == "dma" and not found[node.place]
 
 
 def _allowed(found: Found, outer: Node, loop: Node, plan: Plan) -> bool:
-    """Whether what one round of the outer loop carries to a later one comes first in the new order.
+    """Return whether the new order respects the dependences carried by the outer loop.
 
-    The order of a round of the outer loop among those around it: what stands before the loop comes
-    before the first step of the round, hence behind the last stage 0 of the round before; what
-    stands behind the loop comes after the prologue of the next round.
+    In the new order, ops before the inner loop come before the first step of their outer iteration,
+    hence after the last stage 0 of the previous one. Ops after the inner loop come after the
+    prologue of the next outer iteration.
     """
     number = {n.place: i for i, n in enumerate(loop.body)}
     before = {n.place for n in outer.body if n.record is not None and n.place < loop.body[0].place}
@@ -141,7 +151,7 @@ def _allowed(found: Found, outer: Node, loop: Node, plan: Plan) -> bool:
 
 
 def _steps(plan: Plan) -> list[tuple[int, float, int, int]]:
-    """The step in which an instruction of round 0 runs, and its place there."""
+    """Return the step in which an instruction of iteration 0 runs, and its position there."""
     return [
         (stage, offset, -stage, i)
         for i, (stage, offset) in enumerate(zip(plan.stages, plan.offsets, strict=True))
@@ -155,10 +165,12 @@ def _kept(
     before: set[int],
     steps: Sequence[tuple[int, float, int, int]],
 ) -> bool:
-    """Whether the instruction at `first` comes before the one at `second` of the next round."""
+    """Return whether the instruction at `first` precedes the one at `second` of the next
+    iteration.
+    """
     if first in before:
         return True
-    if first not in number:  # behind the loop
+    if first not in number:  # after the loop
         return second not in number and second not in before
     if second in before:
         return steps[number[first]][0] == 0

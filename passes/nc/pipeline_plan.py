@@ -1,4 +1,4 @@
-"""The plan of a pipelined loop: when each instruction of a round begins, and copies of buffers."""
+"""Plan a pipelined loop: start times in an iteration, and the number of buffer copies."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,44 +14,47 @@ from neuronir.passes.nc.schedule import Work, work_of
 _LARGEST_KERNEL = 2000
 _TRIES = 24
 _STEP = 1.12
-"""The factor between the intervals that are tried."""
+"""The ratio of successive intervals that are tried."""
 
 _WAIT = -1
-"""The slack of a plan with just the copies that make it right: instructions wait for others to be
-done with a buffer."""
+"""The slack of a plan with the minimum of buffer copies: instructions wait for other users of a
+buffer.
+"""
 
 _REFINEMENTS = 2
-"""Intervals that are tried between the shortest one that fits and the next shorter one."""
+"""Intervals tried between the shortest feasible one and the next shorter one."""
 
 _WORTH_WAITING = 1.4
-"""How much longer an interval may be in which nothing waits for room than one in which it does."""
+"""How much longer an interval without waits for buffers may be than one with waits."""
 
 
 @dataclass(slots=True)
 class Plan:
-    """Of each instruction of the body: stage and offset (ns); copies of each buffer by key."""
+    """For each instruction of the body: stage and offset (ns); and the copies of each buffer by
+    key.
+    """
 
     interval: float
     stages: list[int]
     offsets: list[float]
-    slack: int  # copies of each buffer more than those with which no instruction waits, or _WAIT
+    slack: int  # buffer copies beyond those with which no instruction waits, or _WAIT
     copies: dict[int, int]
-    local: frozenset[int]  # buffers that live within one step: each has its own
-    spare: tuple[int, int]  # SBUF bytes and PSUM banks that are left
+    local: frozenset[int]  # buffers that live within one step: each has its own bytes
+    spare: tuple[int, int]  # remaining SBUF bytes and PSUM banks
 
     @property
     def depth(self) -> int:
-        """Steps in the kernel."""
+        """Return the number of steps in the kernel."""
         return max(self.copies.values(), default=1)
 
     @property
     def last_stage(self) -> int:
-        """The stage of the latest instruction."""
+        """Return the stage of the latest instruction."""
         return max(self.stages)
 
 
 def _room(listing: Listing, loop: Node, machine: Machine, capacity: int) -> tuple[int, int]:
-    """(SBUF bytes, PSUM banks) that buffers of the loop may take beside those of others."""
+    """Return the (SBUF bytes, PSUM banks) available to the buffers of the loop."""
     buffers = listing.buffers
     lives, _ = deep_lifetimes(listing.nodes, buffers)
     own = {b.key for b in buffers if b.loop == loop.loop}
@@ -71,8 +74,7 @@ def _room(listing: Listing, loop: Node, machine: Machine, capacity: int) -> tupl
 def plan_loop(
     listing: Listing, loop: Node, edges: Sequence[Edge], machine: Machine, capacity: int
 ) -> list[Plan]:
-    """Plans with the shortest intervals for which a schedule and its buffers are found, the
-    longest interval first."""
+    """Yield plans with the shortest intervals for which schedule and buffers fit, longest first."""
     works = [work_of(n.record, machine) for n in loop.body if n.record is not None]
     search = _Search(listing, loop, edges, machine, _room(listing, loop, machine, capacity), works)
     loads = load(works)
@@ -92,7 +94,7 @@ def plan_loop(
 
 @dataclass
 class _Search:
-    """Plans of one loop for given intervals. `room` is SBUF bytes and PSUM banks."""
+    """Finds plans of one loop for given intervals; `room` is in SBUF bytes and PSUM banks."""
 
     listing: Listing
     loop: Node
@@ -102,7 +104,7 @@ class _Search:
     works: Sequence[Work]
 
     def plan(self, interval: float, slacks: Sequence[int]) -> Plan | None:
-        """A plan with that interval, and the first of `slacks` that fits."""
+        """Return a plan with that interval, and the first of `slacks` that fits."""
         start = modulo_schedule(self.works, self.edges, interval, self.machine)
         if start is None:
             return None
@@ -118,7 +120,7 @@ class _Search:
         return None
 
     def refine(self, plan: Plan, least: float) -> list[Plan]:
-        """Plans of the same slack, with intervals between `least` and the plan's."""
+        """Return plans of the same slack, with intervals between `least` and the plan's."""
         out: list[Plan] = []
         most = plan.interval
         for _ in range(_REFINEMENTS):
@@ -134,13 +136,14 @@ class _Search:
     def _copies(
         self, start: Sequence[float], interval: float, slack: int
     ) -> tuple[dict[int, int], frozenset[int], tuple[int, int]] | None:
-        """How many copies each buffer of the loop needs, which ones live within one step of the
-        kernel, so that others can have their room, and the room that is left; None where they do
-        not fit.
+        """Return the copies of each buffer, the buffers that live within one step, and the free
+        room.
 
-        The first write of a round must come after the last use of the round that had the copy
-        before; that use counts until it has ended, so that nothing waits, but for `_WAIT`. One copy
-        more than that lets engines drift apart.
+        Buffers within one step can share bytes. Returns None if the buffers do not fit.
+
+        The first write of an iteration must follow the last use of the iteration that had the copy
+        before. That use counts until it has ended, so that nothing waits, except with `_WAIT`. An
+        additional copy lets engines drift apart.
         """
         buffers, machine = self.listing.buffers, self.machine
         first: dict[int, float] = {}
@@ -184,7 +187,7 @@ class _Search:
 
 
 def _size(buffer: Buffer, machine: Machine) -> int:
-    """Bytes of SBUF, or banks of PSUM."""
+    """Return bytes of SBUF, or banks of PSUM."""
     if buffer.space == Space.PSUM:
         return -(-buffer.size // machine.psum_bank_bytes)
     return rounded(buffer.size)
@@ -193,7 +196,7 @@ def _size(buffer: Buffer, machine: Machine) -> int:
 def _most_at_once(
     lives: Sequence[tuple[float, float, int]], buffers: Sequence[Buffer], machine: Machine
 ) -> int:
-    """The most that buffers which live from one time of a step to another take together."""
+    """Return the maximum size of buffers that live between two times of a step."""
     changes: list[tuple[float, int, int]] = []
     for begin, end, key in lives:
         size = _size(buffers[key], machine)

@@ -1,4 +1,4 @@
-"""Placing the buffers of SBUF: packed by their lifetimes, and what is left over is the ring."""
+"""Place the SBUF buffers: pack them by live range, and use the rest as the ring."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -25,26 +25,28 @@ from neuronir.passes.nc.pack import Item, Packing, Work, liveness_bound, pack
 from neuronir.passes.nc.streams import Slot, place_streams
 from neuronir.passes.statistics import record, unrecorded
 
-# For how many places after its last use a buffer is kept where there is room: whoever takes its
-# bytes then need not wait for that use to end.
+# If there is room, a buffer is kept this many positions after its last use, so that the next user
+# of its bytes need not wait for the end of that use.
 _SLACKS = (96, 48, 24, 12, 6, 3, 0)
 
-# The same where early buffers lie in the ring.
+# The same if early buffers share the ring.
 _EARLY_SLACK = 24
 
-# Buffers take much of the ring's room where they reach higher than one in so many bytes.
+# Buffers take too much of the ring if they exceed this fraction of it.
 _HIGH = 4
 
-# Stream buffers that may be kept out of the ring one by one; with more there is no ring at all.
+# Limit of stream buffers that are removed from the ring one by one; beyond it there is no ring.
 _OUTSIDE_RING = 8
 
 
 @dataclass(frozen=True)
 class Room:
-    """Bytes of each partition: of SBUF in all, and of the ring of the weight stream at most (0: all
-    that is left); how long to search for a packing, and whether what is loaded behind a loop gets
-    bytes that the loop does not use (nc-allocate). Only greedily, and with no more than fits, where
-    `quick`."""
+    """Limits of a placement.
+
+    These are the bytes of each partition for SBUF and at most for the ring of the weight stream (0:
+    all that is left), the search effort, and whether loads after a loop get bytes that the loop
+    does not use (nc-allocate). With `quick`, the packing is greedy and stops at the first fit.
+    """
 
     capacity: int
     ring: int = 0
@@ -54,11 +56,11 @@ class Room:
 
 
 Placed = tuple[list[Node], dict[int, int]]
-"""The order with the weight stream in its places, and the address of each buffer by key."""
+"""The order with the placed weight stream, and the address of each buffer by key."""
 
 
 class SbufFull(Exception):
-    """The buffers do not fit as they are; `error` is what the user is told if nothing helps."""
+    """Raised if the buffers do not fit; `error` is the message if nothing else helps."""
 
     def __init__(self, error: NeuronError) -> None:
         super().__init__(error.message)
@@ -68,13 +70,13 @@ class SbufFull(Exception):
 def place_sbuf(
     order: Sequence[Node], buffers: Sequence[Buffer], room: Room, machine: Machine
 ) -> Placed:
-    """Addresses of the SBUF buffers: the stream in a ring above everything else but early buffers.
+    """Return addresses of the SBUF buffers, with the stream in a ring above the others.
 
-    Stream buffers for which no ring has room are allocated as the others are, at the place in the
-    order that they have. SbufFull where they do not fit.
+    Early buffers may share the ring. Stream buffers that do not fit in any ring are allocated like
+    others, at their position in the order. Raises SbufFull if there is no placement.
     """
     found = _place(order, buffers, room, machine)
-    if found is None:  # what `too_full` has found to fit
+    if found is None:  # the placement found by `too_full`
         found = _place(order, buffers, replace(room, quick=True), machine)
     if found is None:
         raise SbufFull(_out_of_memory(order, buffers, room))
@@ -84,7 +86,7 @@ def place_sbuf(
 def too_full(
     order: Sequence[Node], buffers: Sequence[Buffer], room: Room, machine: Machine
 ) -> NeuronError | None:
-    """The error of a program whose buffers place_sbuf can't place; None where it can."""
+    """Return the error of a program whose buffers place_sbuf cannot place; None if it can."""
     with unrecorded():
         for tried in (replace(room, quick=True), room):
             if _place(order, buffers, tried, machine) is not None:
@@ -126,9 +128,9 @@ def _with_ring(
     kept: frozenset[int],
     machine: Machine,
 ) -> Placed | int:
-    """The allocation with all stream buffers but `kept` in a ring.
+    """Allocate with all stream buffers except `kept` in a ring.
 
-    Where that does not fit, the key of the stream buffer that is most in the way, -1 for none.
+    If there is no placement, return the key of the stream buffer that is most in the way, or -1.
     """
     capacity = room.capacity
     ringed = {k: p for k, p in streams.items() if k not in kept}
@@ -150,7 +152,7 @@ def _with_ring(
     beside = 0
 
     def otherwise(in_the_way: int) -> Placed | int:
-        """Where buffers beside those of loops leave no room for the rest: without them."""
+        """Retry without buffers next to those of loops if they leave no room for the others."""
         if not beside:
             return in_the_way
         closer = replace(room, loops=False)
@@ -202,8 +204,10 @@ def _with_ring(
 def _before_and_after(
     lives: dict[int, Life], keys: Sequence[int], end: int
 ) -> tuple[list[int], list[int]]:
-    """Buffers apart by whether they live only after the loops that have places in the ring, which
-    end there: those may lie in the ring too."""
+    """Split buffers by whether they live only after the loops that use the ring.
+
+    The ring is free after these loops, so such buffers may share it.
+    """
     return [k for k in keys if lives[k].first <= end], [k for k in keys if lives[k].first > end]
 
 
@@ -216,8 +220,10 @@ def _packed(
     work: Work,
     length: int,
 ) -> tuple[Packing, Sequence[Item]] | None:
-    """The buffers packed with the most slack for which they take no more than `wanted`, or without
-    slack; None where they do not fit at all."""
+    """Pack the buffers with the largest slack for which they take at most `wanted`.
+
+    Falls back to no slack; returns None if they do not fit at all.
+    """
     for slack in (0,) if room.quick else _SLACKS:
         items = _items(lives, buffers, keys, slack, length)
         bound = peak({i.key: Life(i.first, i.last) for i in items}, buffers, keys, length)[0]
@@ -232,7 +238,7 @@ def _packed(
 def _slots(
     packing: Packing, base: int, buffers: Sequence[Buffer], uses: dict[int, Life]
 ) -> list[Slot]:
-    """What buffers that are packed above `base` take of the ring that begins there, and when."""
+    """Return the bytes of the ring, which starts at `base`, that buffers take, and when."""
     out = []
     for k, offset in packing.offsets.items():
         begin = offset - base

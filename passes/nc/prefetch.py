@@ -1,10 +1,10 @@
-"""Loops with a weight stream of their own: each round also loads what the next one begins with.
+"""Prefetch the weight stream of a loop: each iteration also loads for the next one.
 
-The stream buffers of a round get fixed places in a ring that is alike in every round, such that
-each can be loaded as long before its first use as there is room for. The load of a buffer stands
-where its bytes become free, which for most of them is in the round before. So the loop gets a
-prologue, their loads for round 0, and its last round, which has nothing left to load ahead, is
-written out behind it. Of a rotated loop (rotate.py) that round leaves out what belongs to the next.
+The stream buffers of an iteration get fixed positions in a ring that is equal in every iteration.
+Positions are chosen so that each buffer can be loaded as long before its first use as room permits.
+A load is placed where its bytes become free, usually in the previous iteration. The loop therefore
+gets a prologue with the loads for iteration 0, and its last iteration, which has nothing left to
+prefetch, is peeled. In a rotated loop (rotate.py) the peeled iteration omits the work for the next.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,16 +34,18 @@ from neuronir.passes.statistics import record
 PREFETCHED = "nc.prefetched"
 """Marks a loop whose body has its final order."""
 LEAST_ROUNDS = 3
-"""Loops of fewer rounds do not load ahead."""
+"""Loops with fewer iterations do not prefetch."""
 
-_MARGIN = 0.06  # of SBUF, left for the gaps between other buffers
-_STEPS = 32  # in which the time that a load is ahead of its use is tried
+_MARGIN = 0.06  # part of SBUF left for gaps between other buffers
+_STEPS = 32  # granularity of the prefetch distances that are tried
 
 
 @dataclass(slots=True)
 class _Load:
-    """Where a stream buffer lies in the ring, and before which instruction of the body its load
-    stands (one of the round before with `ahead`)."""
+    """The position of a stream buffer in the ring, and the instruction before which it is loaded.
+
+    With `ahead`, this is an instruction of the previous iteration.
+    """
 
     key: int
     offset: int
@@ -52,7 +54,7 @@ class _Load:
 
 
 def has_stream(loop: scf.ForOp) -> bool:
-    """Whether a loop loads stream buffers of its own."""
+    """Return whether a loop loads its own stream buffers."""
     return any(
         isinstance(op, AllocOp) and op.role is not None and op.role.data == "stream"
         for op in loop.body.block.ops
@@ -60,7 +62,7 @@ def has_stream(loop: scf.ForOp) -> bool:
 
 
 def prefetch_loop(listing: Listing, loop: Node, body: Sequence[Node], capacity: int) -> bool:
-    """Let a loop load ahead; False where SBUF has no room for a ring. `body` is its order."""
+    """Let a loop prefetch; return False if SBUF has no room for a ring. `body` is its order."""
     buffers = listing.buffers
     if loop.trip_count < LEAST_ROUNDS or any(n.record is None for n in body):
         return False
@@ -92,7 +94,7 @@ def prefetch_loop(listing: Listing, loop: Node, body: Sequence[Node], capacity: 
 def _plan(
     rest: Sequence[Node], buffers: Sequence[Buffer], keys: Sequence[int], room: int
 ) -> list[_Load] | None:
-    """The places of the loads, each as long before its use as SBUF has room for."""
+    """Return the positions of the loads, each as early as SBUF has room for."""
     uses = lifetimes(rest, buffers)
     if any(k not in uses for k in keys):
         return None
@@ -115,15 +117,17 @@ def _plan(
 
 @dataclass(frozen=True, slots=True)
 class _Arc:
-    """A stream buffer: bytes, and the places in the round of its first and last use."""
+    """A stream buffer: its bytes, and the positions of its first and last use in the iteration."""
 
     size: int
     first: int
     last: int
 
     def meets(self, other: "_Arc", lead: int, length: int) -> bool:
-        """Whether both hold their bytes at once in some rounds of `length` places, if each is
-        loaded `lead` places before its first use."""
+        """Return whether both are live at once in some iterations of `length` positions.
+
+        Each is loaded `lead` positions before its first use.
+        """
         if max(self.last - self.first, other.last - other.first) + lead >= length:
             return True
         return any(
@@ -133,7 +137,7 @@ class _Arc:
 
 
 def _pack(arcs: Sequence[_Arc], lead: int, length: int) -> list[int]:
-    """An offset for each buffer, the lowest that is free in all rounds."""
+    """Return an offset for each buffer: the lowest that is free in all iterations."""
     offsets = [0] * len(arcs)
     placed: list[int] = []
     for i in sorted(range(len(arcs)), key=lambda i: (-arcs[i].size, i)):
@@ -153,8 +157,10 @@ def _pack(arcs: Sequence[_Arc], lead: int, length: int) -> list[int]:
 
 
 def _places(arcs: Sequence[_Arc], offsets: Sequence[int], lead: int, length: int) -> list[int]:
-    """Before which instruction each load stands, the ones of the round before being negative: as
-    early as nobody needs the bytes any more, in the order of first uses."""
+    """Return the instruction before which each load is placed; negative in the previous iteration.
+
+    Loads are as early as their bytes are free, in the order of first uses.
+    """
     places: list[int] = []
     for arc, offset in zip(arcs, offsets, strict=True):
         place = arc.last - length + 1
@@ -171,7 +177,7 @@ def _places(arcs: Sequence[_Arc], offsets: Sequence[int], lead: int, length: int
 
 
 class _Writer:
-    """Rewrites a loop: loads in their places, prologue, and the last round behind it."""
+    """Rewrites a loop: moves its loads, adds a prologue, and peels the last iteration."""
 
     def __init__(
         self, listing: Listing, loop: Node, dma: Mapping[int, Node], rest: Sequence[Node]
@@ -186,7 +192,7 @@ class _Writer:
         self.variable = op.body.block.args[0]
 
     def write(self, plan: Sequence[_Load]) -> None:
-        """Do it."""
+        """Rewrite the loop."""
         block = self.op.parent
         assert block is not None
         order = self._body(plan)
@@ -197,7 +203,7 @@ class _Writer:
             if load.ahead:
                 alloc.detach()
                 block.insert_op_before(alloc, self.op)
-        # the last round, which finds loaded what was loaded ahead
+        # the last iteration, which finds its data prefetched
         ahead = {id(self._dma(load)) for load in plan if load.ahead}
         same: dict[SSAValue, SSAValue] = {}
         kept = self._last_round([op for op in order if id(op) not in ahead])
@@ -217,7 +223,7 @@ class _Writer:
         self._replace(order)
 
     def _last_round(self, order: Sequence[Operation]) -> list[Operation]:
-        """What the last round does of a body: nothing for the next one."""
+        """Return the ops of a body in the last iteration: nothing for a next one."""
         rest = [op for op in order if AHEAD not in op.attributes]
         for op in order:
             op.attributes.pop(AHEAD, None)
@@ -230,7 +236,7 @@ class _Writer:
         return op
 
     def _body(self, plan: Sequence[_Load]) -> list[Operation]:
-        """The allocations that stay, then the instructions with the loads among them."""
+        """Emit the remaining allocations, then the instructions with the loads among them."""
         at: dict[int, list[Operation]] = {}
         for load in plan:
             at.setdefault(load.place, []).append(self._dma(load))
@@ -244,7 +250,7 @@ class _Writer:
         return [*out, *at.get(len(self.rest), ())]
 
     def _replace(self, order: Sequence[Operation]) -> None:
-        """Give the loop its new body and one round less."""
+        """Give the loop its new body and one iteration less."""
         body = self.op.body.block
         for op in list(body.ops):
             if not isinstance(op, scf.YieldOp):

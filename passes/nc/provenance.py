@@ -1,8 +1,8 @@
-"""Marks by which loops and their instructions are known again when a pass has rewritten them.
+"""Mark loops and their instructions, so that they can be identified after a pass rewrote them.
 
-nc-verify-order sets them before a pass and removes them behind it. A loop keeps its number, a
-kernel says how many iterations one of its own stands for, and an instruction that works ahead says
-by how many iterations.
+nc-verify-order sets the marks before a pass and removes them after it. A loop keeps its number. A
+kernel records how many original iterations one of its own covers, and an instruction that works
+ahead records by how many iterations.
 """
 
 from xdsl.dialects import scf
@@ -18,7 +18,7 @@ _SHIFT = "nc.verify.shift"
 
 
 def mark(root: Operation) -> None:
-    """Number the loops in `root`; their instructions work ahead by nothing."""
+    """Number the loops in `root`; their instructions do not work ahead."""
     number = 0
     for op in walk(root):
         if isinstance(op, InstructionOp):
@@ -38,17 +38,17 @@ def unmark(root: Operation) -> None:
 
 
 def loop_number(op: Operation) -> int:
-    """The number of a loop, -1 where it has none."""
+    """Return the number of a loop, or -1 if it has none."""
     return _int(op, _LOOP, -1)
 
 
 def step_of(op: Operation) -> int:
-    """How many iterations of the loop that was marked an iteration of this one stands for."""
+    """Return how many iterations of the marked loop one iteration of this loop covers."""
     return _int(op, _STEP, 1)
 
 
 def shifts_of(op: Operation) -> dict[int, int]:
-    """By how many iterations an instruction works ahead, by loop number."""
+    """Return by how many iterations an instruction works ahead, by loop number."""
     found = op.attributes.get(_SHIFT)
     if not isinstance(found, DictionaryAttr):
         return {}
@@ -56,8 +56,10 @@ def shifts_of(op: Operation) -> dict[int, int]:
 
 
 def move_ahead(op: Operation, variable: SSAValue, iterations: int) -> None:
-    """Note that a marked instruction works ahead by so many iterations more of the loop that had
-    this variable."""
+    """Record that a marked instruction works this many more iterations ahead of a loop.
+
+    The loop is identified by its variable.
+    """
     found = op.attributes.get(_SHIFT)
     if not iterations or not isinstance(found, DictionaryAttr) or isinstance(variable, OpResult):
         return
@@ -71,7 +73,7 @@ def move_ahead(op: Operation, variable: SSAValue, iterations: int) -> None:
 
 
 def make_kernel(loop: Operation, kernel: Operation, iterations: int) -> None:
-    """Note that an iteration of `kernel` stands for so many of a marked `loop`."""
+    """Record that an iteration of `kernel` covers this many of a marked `loop`."""
     if _LOOP in loop.attributes:
         kernel.attributes[_LOOP] = loop.attributes[_LOOP]
         kernel.attributes[_STEP] = IntegerAttr(step_of(loop) * iterations, i64)

@@ -1,4 +1,4 @@
-"""PSUM while scheduling: how many banks are taken, and who may take one."""
+"""Track PSUM during scheduling: the banks in use, and which buffers may take one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ from neuronir.passes.nc.listing import Buffer, Node
 
 @dataclass(frozen=True, slots=True)
 class PsumDemand:
-    """What the instructions of a block need of PSUM, in banks.
+    """The PSUM demand of the instructions of a block, in banks.
 
-    `first[i]` are the buffers that instruction i is the first to touch and `touches[i]` all that it
-    touches; `uses[b]` counts the instructions that touch b and `size[b]` are its banks. In program
-    order b is live from the place `rank[b]` to the place `last[b]`, and `live` are the banks that
-    are live at each place. Those of `held` are taken at first.
+    `first[i]` are the buffers that instruction i is the first to access, and `touches[i]` all that
+    it accesses. `uses[b]` is the number of instructions that access b, and `size[b]` its banks. In
+    program order b is live from position `rank[b]` to `last[b]`, and `live` is the number of live
+    banks at each position. The banks of `held` are taken initially.
     """
 
     first: dict[int, list[int]]
@@ -41,13 +41,13 @@ class PsumDemand:
         lasting: frozenset[int] = frozenset(),
         leaving: frozenset[int] = frozenset(),
     ) -> "PsumDemand | None":
-        """The demand of straight-line code.
+        """Return the demand of straight-line code.
 
-        Buffers `elsewhere` are also used outside of it: their banks are taken all the time. Those
-        that are `lasting` are used after it too: their banks are taken from the first use on; those
-        that are `leaving` before it, such as those of a loop at its end: until the last use. None
-        where program order itself needs more than there is (then buffers have to share banks, which
-        only the allocation can tell).
+        Buffers in `elsewhere` are also used outside of it: their banks are always taken. Buffers in
+        `lasting` are also used after it: their banks are taken from the first use on. Buffers in
+        `leaving` are also used before it, such as those of a loop at its end: their banks are taken
+        until the last use. Returns None if program order itself needs more banks than exist; then
+        buffers must share banks, which only allocation can decide.
         """
         touches: dict[int, list[int]] = {}
         first: dict[int, list[int]] = {}
@@ -91,25 +91,26 @@ class PsumDemand:
 class PsumState:
     """The banks during scheduling.
 
-    A buffer may take its banks before its place in program order where all that is live from the
-    oldest instruction not yet started up to that place still fits beside it. So what is oldest
-    always finds its banks, and the schedule never gets stuck.
+    A buffer may take its banks before its position in program order if everything live from the
+    oldest unstarted instruction up to that position still fits. The oldest instruction therefore
+    always finds its banks, and the schedule never deadlocks.
     """
 
     def __init__(self, demand: PsumDemand) -> None:
         self.demand = demand
         self.left = dict(demand.uses)
         free = demand.banks - sum(demand.size[key] for key in demand.held)
-        self.free_at: list[float] = [0.0] * free  # a heap: when each free bank became free
+        # a heap of the times at which free banks became free
+        self.free_at: list[float] = [0.0] * free
         self.released: dict[int, float] = {}
-        # of buffers that have, or had, their banks: from where on
+        # of buffers that have, or had, banks: from which position on
         self.since: dict[int, int] = dict.fromkeys(demand.held, 0)
-        self.plan = demand.live.copy()  # banks at each place, with what was taken ahead of it
+        self.plan = demand.live.copy()  # banks at each position, including those taken ahead
         self._seen = (-1, -1)
         self._frees = 0
 
     def changed(self, oldest: int) -> bool:
-        """Whether something has happened that may help those that found no bank."""
+        """Return whether something has happened that may help instructions without a bank."""
         state = (oldest, self._frees)
         if state == self._seen:
             return False
@@ -117,11 +118,11 @@ class PsumState:
         return True
 
     def take(self, i: int, oldest: int) -> float | None:
-        """Take the banks that instruction `i` is the first to need; when the last became free.
+        """Take the banks that instruction `i` is the first to need; return when the last became
+        free.
 
-        Instructions that write parts of one buffer may start in any order.
-
-        None where it must wait. 0.0 where it needs none.
+        Instructions that write parts of one buffer may start in any order. Returns None if the
+        instruction must wait, and 0.0 if it needs no bank.
         """
         keys = [key for key in self.demand.touches.get(i, ()) if key not in self.since]
         if not keys:
@@ -145,7 +146,7 @@ class PsumState:
         return when
 
     def done(self, i: int, end: float) -> None:
-        """Instruction `i` has been scheduled and ends at `end`."""
+        """Record that instruction `i` was scheduled and ends at `end`."""
         for key in self.demand.touches.get(i, ()):
             self.left[key] -= 1
             self.released[key] = max(self.released.get(key, 0.0), end)

@@ -1,8 +1,8 @@
-"""Loading weights again where holding them between far uses would fill the ring.
+"""Load weights again if keeping them between distant uses would fill the ring.
 
-Strands of a batch use each weight half a layer apart. Meanwhile the other weights of the layer come
-by, and a ring that held on to all of them could load nothing ahead. DMA has time to bring a weight
-once for each strand where the tensor engine is the bound.
+Strands of a batch use each weight half a layer apart. The other weights of the layer are loaded in
+between, and a ring that kept all of them could not prefetch. If the tensor engine is the bound, DMA
+has time to load a weight once for each strand.
 """
 
 from collections import OrderedDict
@@ -20,15 +20,17 @@ from neuronir.passes.nc.schedule import work_of
 from neuronir.passes.statistics import record
 
 _SHARE = 0.5
-"""Of the ring, that may come by between two uses of what is held: the rest is for loading ahead."""
+"""The fraction of the ring that may be used between two uses of a kept buffer; the rest is for
+prefetching.
+"""
 
 
 def reload_streams(listing: Listing, machine: Machine, capacity: int) -> int:
-    """Give stream buffers of straight-line code another load, into a buffer of its own, before each
-    use that comes after too much else of the stream; how many loads were added.
+    """Add loads, into separate buffers, before distant uses of stream buffers; return their number.
 
-    `capacity` are the bytes per partition of SBUF. Nothing is done where DMA would become the
-    bound, or where loops use stream buffers: those load ahead in turn.
+    A use is distant if too much other stream data is used in between. `capacity` is the SBUF bytes
+    per partition. Nothing changes if DMA would become the bound, or if loops, which prefetch
+    themselves, use stream buffers.
     """
     nodes, buffers = listing.nodes, listing.buffers
     written = stream_buffers(nodes, buffers)
@@ -62,8 +64,9 @@ def _far_uses(
     streams: set[int],
     most: int,
 ) -> dict[int, list[int]]:
-    """By buffer the places of the uses before which more than `most` bytes of other stream buffers
-    have been used since its last use."""
+    """Return, by buffer, the positions of uses before which more than `most` stream bytes were
+    used.
+    """
     recent: OrderedDict[int, int] = OrderedDict()  # by last use: bytes
     found: dict[int, list[int]] = {}
     for place, node in enumerate(nodes):
@@ -89,7 +92,7 @@ def _has_time(
     again: dict[int, list[int]],
     machine: Machine,
 ) -> bool:
-    """Whether DMA takes less than the busiest engine also with these loads."""
+    """Return whether DMA takes less time than the busiest engine, including these loads."""
     dma = 0.0
     busy = dict.fromkeys((Engine.PE, Engine.ACT, Engine.DVE, Engine.POOL), 0.0)
     works = {i: work_of(n.record, machine) for i, n in enumerate(nodes) if n.record is not None}

@@ -1,5 +1,7 @@
-"""What a block takes in a given order, by the cost model: for what `--pass-statistics` says that
-passes gain. Engines begin instructions in that order, each when its operands are there."""
+"""Estimate the time of a block in a given order with the cost model, for `--pass-statistics`.
+
+Engines start instructions in that order, each when its operands are available.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -13,11 +15,11 @@ from neuronir.passes.nc.psum import PsumDemand
 from neuronir.passes.nc.schedule import list_schedule, work_of
 
 Bytes = Mapping[int, tuple[int, int]]
-"""By buffer of PSUM its first byte and the one after its last."""
+"""By PSUM buffer, its first byte and the one after its last."""
 
 
 _ROUNDS = 3
-"""Of a loop, that are replayed: the later ones take what the last of these takes."""
+"""Iterations of a loop that are replayed: later ones take as long as the last of these."""
 
 
 def replay_ns(
@@ -29,12 +31,12 @@ def replay_ns(
     skipped: frozenset[str] = frozenset(),
     psum: Bytes | None = None,
 ) -> float:
-    """Time (ns) of a block in the order of `nodes`. Loops begin when what is before them has ended.
+    """Return the time (ns) of a block in the order of `nodes`; loops start after everything before
+    them.
 
-    The weight stream is there as early as DMA can bring it; in loops it was loaded in the round
-    before. Loops with an attribute of `skipped` count as nothing. With `psum` buffers wait for
-    those that had their bytes before; without it there are as many banks as the machine has,
-    whichever they are.
+    The weight stream arrives as early as DMA can load it; in loops it was loaded in the previous
+    iteration. Loops with an attribute in `skipped` take no time. With `psum`, buffers wait for
+    earlier users of their bytes; without it, any free bank of the machine will do.
     """
     total = 0.0
     segment: list[Node] = []
@@ -60,8 +62,10 @@ def replay_ns(
 def _rounds_ns(
     listing: Listing, loop: Node, machine: Machine, around: tuple[int, ...], psum: Bytes | None
 ) -> float:
-    """Time (ns) of all rounds of a loop of straight-line code, which may overlap. What rounds write
-    to HBM is read by none of the others."""
+    """Return the time (ns) of all iterations of a straight-line loop, which may overlap.
+
+    No iteration reads what another one writes to HBM.
+    """
     buffers = list(listing.buffers)
     nodes: list[Node] = []
     times: list[float] = []
@@ -112,8 +116,8 @@ def _straight_ns(
 
 
 def _follow(nodes: Sequence[Node], psum: Bytes, predecessors: Predecessors) -> None:
-    """Let who touches a buffer follow all who touched those that had its bytes before."""
-    touched: dict[int, list[int]] = {}  # buffers that have their bytes: by whom
+    """Make the users of a buffer follow all earlier users of its bytes."""
+    touched: dict[int, list[int]] = {}  # buffers that have their bytes: by which instruction
     before: dict[int, list[int]] = {}
     for node in nodes:
         for key in sorted({a.buffer for a in node.accesses if a.buffer in psum}):

@@ -1,4 +1,4 @@
-"""Which matmuls find their stationary loaded: that of the matmul before them on PE."""
+"""Find matmuls whose stationary operand is already loaded by the previous matmul on PE."""
 
 from xdsl.ir import Block
 
@@ -12,11 +12,11 @@ _TRANSPOSE = INSTRUCTION_OPS["transpose"]
 
 
 def mark_reuse(block: Block) -> int:
-    """Set or clear `reuse` of the matmuls of a block and of its loops, by the order of the ops; how
-    many load nothing.
+    """Set or clear `reuse` of the matmuls of a block and its loops, in op order; return their
+    number.
 
-    A write to the stationary between two matmuls makes the second one load. The first one of a
-    loop's body always loads.
+    A write to the stationary operand between two matmuls forces a load. The first matmul of a loop
+    body always loads.
     """
     count = 0
     loaded: View | None = None

@@ -1,4 +1,4 @@
-"""Copies of instructions with other buffers and index values, and blocks in a new order."""
+"""Copy instructions with other buffers and index values, and reorder blocks."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ def copy_with(
     buffers: Mapping[SSAValue, SSAValue],
     indices: Mapping[SSAValue, Linear],
 ) -> InstructionOp:
-    """A copy of `op` on other buffers, its index values replaced; what is not named stays."""
+    """Copy `op` with other buffers and index values; unmapped ones stay."""
     operands: list[SSAValue] = []
     values: list[SSAValue] = []
     patterns: list[Attribute] = []
@@ -81,7 +81,7 @@ def copy_with(
 
 
 def with_views(op: InstructionOp, changed: Mapping[int, View]) -> InstructionOp:
-    """A copy of `op` with other operands in the roles `changed`."""
+    """Copy `op` with other operands in the roles `changed`."""
     views = [changed.get(role, view) for role, view in enumerate(op.views())]
     n = len(op.spec.dst)
     copy = build(type(op), views[:n], views[n:])
@@ -94,7 +94,7 @@ def with_views(op: InstructionOp, changed: Mapping[int, View]) -> InstructionOp:
 
 
 def fold_constants(block: Block) -> None:
-    """Put constant index operands of instructions into their offsets, at any depth."""
+    """Fold constant index operands of instructions into their offsets, at any depth."""
     for op in list(walk_in(block)):
         if not isinstance(op, InstructionOp):
             continue
@@ -123,7 +123,7 @@ def hoist_buffers(block: Block) -> None:
 
 
 def reorder(block: Block, ops: Sequence[Operation]) -> None:
-    """Give a block the order `ops`, which names each of its operations once."""
+    """Reorder a block to `ops`, which lists each of its ops once."""
     if all(a is b for a, b in zip(ops_of(block), ops, strict=True)):
         return
     for op in ops:
@@ -132,7 +132,7 @@ def reorder(block: Block, ops: Sequence[Operation]) -> None:
 
 
 def write_order(block: Block, order: Sequence[Node]) -> None:
-    """Put the operations of a block, and of its loops, into the order of the nodes."""
+    """Reorder the ops of a block, and of its loops, like the nodes."""
     kinds = (AllocOp, AddressOfOp, arith.ConstantOp)
     top = [op for op in ops_of(block) if isinstance(op, kinds)]
     last = block.last_op

@@ -1,10 +1,10 @@
-"""Loops that are rotated: what begins a round is done at the end of the round before.
+"""Rotate loops: the beginning of an iteration moves to the end of the previous one.
 
-Engines run in order, so that nothing of the next round begins before the last instruction of this
-one on its engine. What a round does before it needs its weights (the normalisation that begins a
-layer) can stand at the end of the round before, and the schedule puts it beside the products that
-make the rest of what it reads. Round 0 has it done before the loop, and the last round, which is
-written out behind the loop (prefetch.py), leaves it away.
+Engines run in order, so nothing of the next iteration starts before the last instruction of the
+current one on its engine. The work before an iteration needs its weights (the normalisation at the
+start of a layer) can move to the end of the previous iteration. The schedule then overlaps it with
+the products that complete its operands. For iteration 0 this work is done before the loop, and the
+last iteration, which is peeled (prefetch.py), omits it.
 """
 
 from collections.abc import Sequence
@@ -24,13 +24,14 @@ from neuronir.passes.nc.rewrite import Linear, copy_with, hoist_buffers
 from neuronir.passes.nc.unroll import copy_round
 
 AHEAD = "nc.ahead"
-"""Marks instructions of a rotated loop that belong to the next round, until it is written."""
+"""Marks instructions of a rotated loop that belong to the next iteration, until it is emitted."""
 
 
 @dataclass(slots=True)
 class Rotation:
-    """What was done to a loop: its own instructions and their copies, the buffers that lie outside
-    of it now, and what stands in front of it."""
+    """The changes to a loop: its own instructions and their copies, hoisted buffers, and its
+    prologue.
+    """
 
     loop: scf.ForOp
     originals: list[InstructionOp]
@@ -39,7 +40,7 @@ class Rotation:
     first: list[Operation]
 
     def undo(self) -> None:
-        """Make the loop what it was."""
+        """Restore the loop."""
         for op in [*self.copies, *reversed(self.first)]:
             op.detach()
             op.erase()
@@ -51,14 +52,16 @@ class Rotation:
         hoist_buffers(block)
 
     def keep(self) -> None:
-        """Forget what the loop was."""
+        """Discard the record of the original loop."""
         for op in self.originals:
             op.erase()
 
 
 def rotate_loop(listing: Listing, loop: Node) -> Rotation | None:
-    """Move what begins the rounds of a loop of straight-line code to the end of the round before;
-    None where there is nothing of that kind. The listing is out of date afterwards."""
+    """Move the beginning of the iterations of a straight-line loop to the end of the previous ones.
+
+    Returns None if there is nothing to move. The listing is stale afterwards.
+    """
     chosen = _beginning(listing, loop)
     if not chosen:
         return None
@@ -92,8 +95,7 @@ def rotate_loop(listing: Listing, loop: Node) -> Rotation | None:
 
 
 def _beginning(listing: Listing, loop: Node) -> list[Node]:
-    """The instructions of a round that lead from what the round before hands on to the first use of
-    a stream buffer."""
+    """Return the instructions between loop-carried values and the first use of a stream buffer."""
     buffers, body = listing.buffers, loop.body
     shared: Shared = {LOOP + loop.loop: (0, 0)}
     nodes = _numbered(body)
@@ -112,7 +114,7 @@ def _beginning(listing: Listing, loop: Node) -> list[Node]:
         }
         if not split:
             return [body[i] for i in sorted(chosen)]
-        for i in chosen:  # a bank is not kept from one round to the next
+        for i in chosen:  # a bank is not kept from one iteration to the next
             barred[i] = barred[i] or any(a.buffer in split for a in body[i].accesses)
 
 
@@ -125,7 +127,7 @@ def _is_bank(buffer: Buffer) -> bool:
 
 
 def _barred(node: Node, streams: set[int]) -> bool:
-    """Whether an instruction has to stay in its round: it uses the weight stream."""
+    """Return whether an instruction must stay in its iteration: it uses the weight stream."""
     return bool(node.op.results) or any(a.buffer in streams for a in node.accesses)
 
 
@@ -136,8 +138,7 @@ def _lead(
     found: Predecessors,
     barred: Sequence[bool],
 ) -> set[int]:
-    """The numbers of the instructions that need nothing barred and read what is carried, and of
-    those that they need."""
+    """Return the instructions that read carried values and nothing barred, and those they need."""
     written = {
         a.buffer
         for n in body

@@ -1,4 +1,4 @@
-"""List scheduling of straight-line code on in-order engines that share ports."""
+"""List-schedule straight-line code on in-order engines that share ports."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -12,14 +12,15 @@ from neuronir.passes.nc.dependence import Predecessors
 from neuronir.passes.nc.psum import PsumDemand, PsumState
 
 PLACE_NS = 50.0
-"""What a place in program order counts against the length of the chain behind an instruction: else
-the beginnings of independent work all come first, and their ends, which free what they hold, last.
+"""The weight of the position in program order relative to the chain length.
+
+Without it, the starts of independent work come first and their ends, which free memory, last.
 """
 
 
 @dataclass(slots=True)
 class Work:
-    """What the scheduler knows of one instruction; times in ns."""
+    """The scheduler's data for one instruction; times in ns."""
 
     engine: int
     issue: float
@@ -28,11 +29,11 @@ class Work:
     port_time: float = 0.0
     table: str = ""
     dma: float = 0.0  # time of all DMA engines together
-    transfer: bool = False  # `engine` is the one that starts it
+    transfer: bool = False  # `engine` is the one that triggers it
 
 
 def work_of(record: Instruction, machine: Machine) -> Work:
-    """The work of an instruction by the cost model."""
+    """Return the work of an instruction by the cost model."""
     c: Cost = cost(record, machine)
     return Work(
         int(record.stream),
@@ -47,7 +48,7 @@ def work_of(record: Instruction, machine: Machine) -> Work:
 
 
 def delay(first: Work, second: Work, data: bool, machine: Machine) -> float:
-    """From the start of `first` to the earliest start of `second`, which depends on it."""
+    """Return the time from the start of `first` to the earliest start of the dependent `second`."""
     if first.engine == second.engine and not (first.transfer or second.transfer):
         if not data or first.engine == Engine.PE:  # PE accumulates without waiting for itself
             return first.issue
@@ -56,7 +57,7 @@ def delay(first: Work, second: Work, data: bool, machine: Machine) -> float:
 
 
 def is_spread(record: Instruction) -> bool:
-    """Whether a matmul begins a sum by repeating one row (or the sum of some) on all partitions."""
+    """Return whether a matmul starts a sum by broadcasting one row (or a sum of rows)."""
     if record.opcode != "matmul" or record.params.get("accumulate"):
         return False
     stationary = record.src[0]
@@ -65,11 +66,11 @@ def is_spread(record: Instruction) -> bool:
 
 @dataclass(slots=True)
 class _Lane:
-    """One engine: what is ready now, by activation table, and what will be."""
+    """One engine: the ready instructions by activation table, and the pending ones."""
 
     tables: Sequence[str]  # by instruction
     free: float = 0.0
-    table: str = ""  # that is loaded
+    table: str = ""  # the loaded table
     now: dict[str, list[tuple[float, int]]] = field(default_factory=dict)
     later: list[tuple[float, float, int]] = field(default_factory=list)
 
@@ -79,7 +80,7 @@ class _Lane:
         return max(self.free, self.later[0][0]) if self.later else float("inf")
 
     def pick(self, at: float, switch: float) -> int:
-        """Take the most urgent that is ready at `at`; another table must be worth loading."""
+        """Take the most urgent instruction that is ready at `at`; changing the table must pay."""
         while self.later and self.later[0][0] <= at:
             _, priority, i = heappop(self.later)
             heappush(self.now.setdefault(self.tables[i], []), (priority, i))
@@ -110,18 +111,19 @@ def list_schedule(
     spreads: Collection[int] = (),
     chains: Sequence[tuple[int, int]] = (),
 ) -> list[float]:
-    """Start times (ns) of the instructions of a block, consistent with their dependences.
+    """Return start times (ns) of the instructions of a block that respect their dependences.
 
-    Of what is ready the most urgent goes first: that with the longest chain of work behind it, less
-    its place in program order; on PE the first in program order, so that products which share a
-    stationary stay together and end one after the other. An instruction starts at most `window`
-    places before the first one, in program order, that has not been started: that keeps live
-    ranges near to those of the program. `fixed` gives start times of instructions that the schedule
-    takes as they are (the weight stream). `psum` keeps the schedule within the banks. `spreads` are
-    rows of constants that PE spreads over the partitions: each waits until its reader waits for
-    nothing else, so that it takes no bank for long, and then goes before all other work of PE.
-    `chains` are pairs of instructions that one engine has to begin in their order; then of those
-    that are ready the first in program order goes first on all engines.
+    The most urgent ready instruction goes first: the one with the longest chain of work after it,
+    less its position in program order. On PE, program order decides, so that products with a common
+    stationary operand stay together and end one after the other. An instruction starts at most
+    `window` positions before the first unstarted one in program order, which keeps live ranges
+    close to those of the program.
+
+    `fixed` gives start times of instructions that are already scheduled (the weight stream). `psum`
+    keeps the schedule within the banks. `spreads` are rows of constants that PE broadcasts over the
+    partitions: each waits until its reader waits for nothing else, so that it holds its bank only
+    briefly, and then precedes all other work of PE. `chains` are pairs of instructions that one
+    engine must start in order; program order then decides on all engines.
     """
     run = _Schedule(works, predecessors, machine, window, fixed or {}, chains)
     run.banks = PsumState(psum) if psum is not None else None
@@ -130,7 +132,7 @@ def list_schedule(
 
 
 def _tails(works: Sequence[Work], successors: Sequence[Sequence[tuple[int, float]]]) -> list[float]:
-    """The length of the longest chain of work that begins with each instruction."""
+    """Return the length of the longest chain of work that starts with each instruction."""
     tail = [0.0] * len(works)
     for i in range(len(works) - 1, -1, -1):
         tail[i] = max((d + tail[j] for j, d in successors[i]), default=works[i].latency)
@@ -138,7 +140,7 @@ def _tails(works: Sequence[Work], successors: Sequence[Sequence[tuple[int, float
 
 
 class _Schedule:
-    """A schedule that is being made."""
+    """The state of a schedule in progress."""
 
     def __init__(
         self,
@@ -152,7 +154,7 @@ class _Schedule:
         n = len(works)
         self.works, self.machine, self.window, self.given = works, machine, window, given
         self.successors: list[list[tuple[int, float]]] = [[] for _ in range(n)]
-        self.missing = [0] * n  # how many each still waits for
+        self.missing = [0] * n  # the number of predecessors that each instruction still waits for
         for j, found in enumerate(predecessors):
             if j in given:
                 continue
@@ -166,7 +168,8 @@ class _Schedule:
             float(i) if chains or works[i].engine == Engine.PE else PLACE_NS * i - tail
             for i, tail in enumerate(_tails(works, self.successors))
         ]
-        self.waits: dict[int, int] = {}  # spreads: how many their readers wait for besides
+        # spreads: the number of other predecessors of their readers
+        self.waits: dict[int, int] = {}
         self.followers: dict[int, list[int]] = {}
         tables = [w.table for w in works]
         self.lanes = {w.engine: _Lane(tables) for w in works}
@@ -175,14 +178,14 @@ class _Schedule:
         self.done = [False] * n
         self.port_free: dict[Port, tuple[float, int]] = {}
         self.dma_free = 0.0
-        self.low = 0  # the first not started
-        self.oldest = 0  # the same, without spreads that wait
+        self.low = 0  # the first unstarted instruction
+        self.oldest = 0  # the same, without waiting spreads
         self.held: list[int] = []  # ready but outside the window
         self.banks: PsumState | None = None
         self.starved: list[int] = []  # ready but without a bank
 
     def hold_back(self, predecessors: Predecessors, spreads: Collection[int]) -> None:
-        """Let spreads wait until their readers wait for nothing else."""
+        """Delay spreads until their readers wait for nothing else."""
         for i in spreads:
             reader = min((j for j, _ in self.successors[i]), default=i)
             others = [p for p in predecessors[reader] if p not in spreads and p not in self.given]
@@ -219,7 +222,7 @@ class _Schedule:
         heappush(lane.later, (self.ready[i], self.urgency[i], i))
 
     def _release(self, i: int) -> None:
-        """An instruction waits for no other."""
+        """Mark an instruction as ready: it has no unstarted predecessors."""
         if i in self.waits:
             return
         if i >= self.oldest + self.window:
@@ -233,7 +236,7 @@ class _Schedule:
             self._release(i)
 
     def _finish(self, i: int, at: float, held_up: float = 0.0) -> None:
-        """An instruction starts at a time; what waits for it may be ready now."""
+        """Start an instruction at a time; its successors may become ready."""
         ready, missing, given = self.ready, self.missing, self.given
         self.start[i] = at
         self.done[i] = True
@@ -251,7 +254,7 @@ class _Schedule:
                     self._admit(j)
 
     def _move_on(self) -> None:
-        """Move the window on, and try those again that found no bank."""
+        """Advance the window, and retry instructions without a bank."""
         n, done = len(self.works), self.done
         while self.low < n and done[self.low]:
             self.low += 1
@@ -265,14 +268,16 @@ class _Schedule:
                 self._push(i)
 
     def _begin(self, i: int, lane: _Lane, number: int, at: float) -> bool:
-        """Start an instruction at `at`, or when banks and ports are free; False where it finds no
-        bank."""
+        """Start an instruction at `at`, or when banks and ports are free; return False without a
+        bank.
+        """
         w, port_free = self.works[i], self.port_free
         if self.banks is not None:
             free = self.banks.take(i, self.low)
             if free is None:
                 self.starved.append(i)
-                lane.free = max(lane.free, at)  # what else was ready at `at` can't start before
+                # nothing else that was ready at `at` can start earlier
+                lane.free = max(lane.free, at)
                 return False
             at = max(at, free)
         for port in w.ports:
@@ -282,8 +287,9 @@ class _Schedule:
         for port in w.ports:
             port_free[port] = (at + w.port_time, number)
         held_up = 0.0
-        if w.dma:  # the DMA engines take the transfers of all queues one after the other
-            if w.dma > self.machine.dma_trigger_ns:  # small ones pass between the packets of others
+        if w.dma:  # the DMA engines serve the transfers of all queues in turn
+            # small transfers pass between the packets of others
+            if w.dma > self.machine.dma_trigger_ns:
                 held_up = max(0.0, self.dma_free - at)
             self.dma_free = max(at, self.dma_free) + w.dma
         lane.free = at + w.issue

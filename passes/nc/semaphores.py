@@ -1,4 +1,4 @@
-"""Which semaphore each completed instruction adds to."""
+"""Assign a semaphore to each instruction that others wait for."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,10 +12,10 @@ from neuronir.passes.nc.listing import Node
 
 @dataclass(slots=True)
 class Signals:
-    """By place: (semaphore, amount) that an instruction adds.
+    """By position: (semaphore, amount) that an instruction adds.
 
-    `alone` are the transfers that have to wait until all earlier ones on their semaphore are
-    complete, because nothing else makes sure of it.
+    `alone` are the transfers that must wait until all earlier ones on their semaphore are complete,
+    because nothing else guarantees it.
     """
 
     update: dict[int, tuple[int, int]] = field(default_factory=dict)
@@ -24,11 +24,11 @@ class Signals:
 
 
 def allot_semaphores(nodes: Sequence[Node], found: Waits, machine: Machine) -> Signals:
-    """Semaphores for all instructions (by place) that somebody waits for.
+    """Assign semaphores to all instructions (by position) that others wait for.
 
-    An engine counts those of its instructions in one semaphore. Two transfers are never under way
-    on one semaphore: they share it where each is known to be complete when the next one starts.
-    Where the semaphores run out, a transfer joins the one that was used longest ago and waits.
+    An engine counts its instructions in one semaphore. Two transfers never share a semaphore while
+    both are in flight: they share it only if each is known to be complete when the next one starts.
+    If the semaphores run out, a transfer joins the one that was least recently used and waits.
     """
     awaited = {d.before for waits in found.waits for d in waits}
     engines = [int(n.record.engine) if n.record is not None else 0 for n in nodes]
@@ -60,7 +60,7 @@ class _Chains:
         self.users: list[list[int]] = []  # of each semaphore, in order
 
     def join(self, j: int) -> int:
-        """The chain for transfer `j`, which is the last of it from then on."""
+        """Return the chain for transfer `j`, which becomes its last element."""
         if not self.nodes[j].inside:
             known = self.found.start[j].transfers
             for number, users in enumerate(self.users):
@@ -74,7 +74,7 @@ class _Chains:
             return len(self.users) - 1
         number = min(range(self.limit), key=lambda c: self.users[c][-1])
         around = set(self.nodes[j].inside)
-        # Those of the same loop come round again after this one.
+        # Transfers of the same loop run again after this one.
         self.alone.update(u for u in self.users[number] if around & set(self.nodes[u].inside))
         self.alone.add(j)
         self.users[number].append(j)

@@ -1,8 +1,8 @@
-"""nc-spill: SBUF buffers go into HBM for a while, the one with the furthest next use first.
+"""nc-spill: spill SBUF buffers to HBM, the one with the furthest next use first.
 
-A buffer that one DMA has filled from a constant or an input, or one instruction that reads nothing
-(a memset, an iota), is not stored: it is filled again (rematerialised); where nobody has read it
-before, that is the only time. Stores and reloads carry the attribute nc.spill.
+A buffer is rematerialised instead of stored if a single DMA filled it from a constant or an input,
+or a single instruction without operands (a memset, an iota). If the buffer was not read before, it
+is filled only then. Stores and reloads have the attribute nc.spill.
 """
 
 from dataclasses import dataclass, field
@@ -34,7 +34,7 @@ from neuronir.passes.nc.spill_writer import Writer
 from neuronir.passes.statistics import record
 
 _SHARES = (1.0, 0.95, 0.85, 0.7, 0.55)
-"""Of the capacity, how much may be live at once after spilling: less where packing leaves gaps."""
+"""The fraction of the capacity that may be live after spilling: less if packing leaves gaps."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class NcSpill(ModulePass):
     )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Make every function fit; NCC_EOOM002 for one that spilling does not make fit."""
+        """Make every function fit; raises NCC_EOOM002 if spilling is not enough."""
         require_phase(op, self.name, "ordered")
         machine = machine_of(op)
         room = Room(usable_sbuf(machine, self.sbuf), search=self.search)
@@ -99,10 +99,11 @@ class NcSpill(ModulePass):
     def _spill(
         self, listing: Listing, module: ModuleOp, machine: Machine, capacity: int, *, weights: bool
     ) -> bool:
-        """Rewrite a function so that at most `capacity` bytes are live at once; whether anything
-        was done. Buffers that one instruction or loop uses together stay together. With `weights`
-        buffers of the weight stream may be loaded again too, otherwise the largest two have room
-        kept."""
+        """Rewrite a function so that at most `capacity` bytes are live; return whether it changed.
+
+        Buffers that one instruction or loop uses together stay together. With `weights`, buffers of
+        the weight stream may be loaded again too; otherwise room is reserved for the largest two.
+        """
         order, buffers = listing.nodes, listing.buffers
         streams = {} if weights else stream_buffers(order, buffers)
         room = sum(sorted((rounded(buffers[k].size) for k in streams), reverse=True)[:2])
@@ -127,7 +128,7 @@ class NcSpill(ModulePass):
 
 
 def _bytes_apart(func: FuncOp) -> int:
-    """Bytes per partition that the SBUF buffers of a function take without sharing."""
+    """Return the bytes per partition of the SBUF buffers of a function without sharing."""
     allocs = (op for op in walk(func) if isinstance(op, AllocOp))
     local = (op for op in allocs if space_of(op.buffer) == Space.SBUF)
     return sum(rounded(partition_bytes(op.buffer.type)) for op in local)

@@ -1,8 +1,8 @@
-"""What to spill: Belady's rule, what has the furthest next use goes first, part by part.
+"""Choose what to spill with Belady's rule: evict the page with the furthest next use.
 
-A buffer is a page, or one page for each of its parts where no instruction touches two of them. What
-becomes of a page when it is evicted depends on who will use it: each part that has users of its own
-comes back as a page of its own, when they need it, and the rest does not come back at all.
+A page is a buffer, or a part of a buffer if no instruction accesses two parts. After an eviction,
+each part with its own users returns as a separate page when they need it. Unused parts do not
+return.
 """
 
 from bisect import bisect_right
@@ -17,11 +17,12 @@ from neuronir.passes.nc.spill_extent import Written
 
 NEVER = 1 << 62
 LEAST = 2048
-"""Bytes per partition of a part: shorter rows cost DMA more time than is saved by what stays away
-(docs/hardware.md section 2.5)."""
+"""Bytes per partition of a part: shorter rows cost DMA more time than the smaller transfer saves
+(docs/hardware.md section 2.5).
+"""
 
 Touch = tuple[int, Access]
-"""The place of an instruction, and what it touches."""
+"""The position of an instruction, and its accesses."""
 _Piece = tuple[int, int, list[Touch]]
 
 
@@ -29,9 +30,9 @@ _Piece = tuple[int, int, list[Touch]]
 class Page:
     """Bytes `low` to `high` of each partition of buffer `key`, from one eviction to the next.
 
-    `touches` are all that come after the first; those up to the place `last` find it on the chip.
-    Of a page that comes back, `begin` is the place of its first use, `parent` what it was a part of
-    and `extent` the bytes and partitions of it that were written before; None for nothing.
+    `touches` are all accesses after the first one; those up to position `last` find the page on the
+    chip. For a page that returns, `begin` is the position of its first use, `parent` the page from
+    which it was split, and `extent` the bytes and partitions that were written before, or None.
     """
 
     number: int
@@ -50,17 +51,17 @@ class Page:
 
     @property
     def bytes(self) -> int:
-        """Bytes per partition of its buffer."""
+        """Return the bytes per partition of its buffer."""
         return rounded(self.high - self.low)
 
     @property
     def resident(self) -> list[Touch]:
-        """The touches that find it on the chip before it is evicted."""
+        """Return the accesses that find it on the chip before it is evicted."""
         return self.touches[: bisect_right(self.places, self.last)]
 
     @property
     def dirty(self) -> bool:
-        """Whether its parent holds something of it that HBM does not."""
+        """Return whether its parent has data of it that HBM does not have."""
         return self.extent is not None and any(
             a.write and a.low < self.high and self.low < a.high
             for _, a in (self.parent.resident if self.parent is not None else ())
@@ -68,38 +69,40 @@ class Page:
 
     @property
     def moved(self) -> int:
-        """Bytes that come back."""
+        """Return the bytes that are reloaded."""
         return 0 if self.extent is None else (self.extent[1] - self.extent[0]) * self.extent[2]
 
     def next_after(self, place: int) -> int:
-        """The place of the next use; NEVER where there is none."""
+        """Return the position of the next use; NEVER if there is none."""
         at = bisect_right(self.places, place)
         return self.places[at] if at < len(self.places) else NEVER
 
 
 @dataclass(slots=True)
 class Plan:
-    """Pages in the order in which they come up, and the bytes that are taken at each place."""
+    """Pages in order of creation, and the bytes in use at each position."""
 
     pages: list[Page]
     taken: list[int]
 
     def moved(self, sources: Mapping[int, object]) -> int:
-        """Bytes that are stored and loaded; of buffers in `sources` they are only loaded."""
+        """Return the bytes stored and loaded; buffers in `sources` are only loaded."""
         back = [page for page in self.pages if page.parent is not None]
         loads = sum(page.moved for page in back)
         return loads + sum(p.moved for p in back if p.dirty and p.key not in sources)
 
     @property
     def empty(self) -> bool:
-        """Whether nothing is to be spilled."""
+        """Return whether nothing is spilled."""
         return all(page.parent is None for page in self.pages)
 
 
 class Planner:
-    """Belady's rule for the buffers of a function but for `streams`, with so many bytes of each
-    partition. Buffers have parts where `grains` has a number for them: parts begin and end at
-    multiples of so many bytes behind the second number."""
+    """Apply Belady's rule to the buffers of a function, except `streams`.
+
+    Pages are limited to the given bytes of each partition. `grains` has two values for each
+    divisible buffer: parts start and end at multiples of the first value after the second.
+    """
 
     def __init__(
         self,
@@ -124,13 +127,13 @@ class Planner:
         self.current: dict[int, list[Page]] = {}
 
     def plan(self) -> Plan:
-        """Go through the function once."""
+        """Visit the function once."""
         for key, touches in self.touches.items():
             pieces = self._pieces(key, touches)
             if len(pieces) == 1:
                 pieces = [(0, self.buffers[key].size, touches)]
             self.current[key] = [self._page(key, *piece) for piece in pieces]
-        resident: dict[Page, int] = {}  # and the place of its next use
+        resident: dict[Page, int] = {}  # and the position of its next use
         taken: list[int] = []
         total = 0
         for place, node in enumerate(self.order):
@@ -165,7 +168,7 @@ class Planner:
         return next(p for p in pages if p.low <= access.low and access.high <= p.high)
 
     def _pieces(self, key: int, touches: list[Touch]) -> list[_Piece]:
-        """What of a buffer these users need, in parts that none of them shares with others."""
+        """Return the parts of a buffer that these users need; no part is shared with others."""
         if key not in self.grains:
             return [(0, self.buffers[key].size, touches)]
         grain, base = self.grains[key]
@@ -185,8 +188,7 @@ class Planner:
         return [(low, high, sorted(t, key=lambda t: t[0])) for low, high, t in out]
 
     def _evict(self, page: Page, place: int) -> bool:
-        """Take a page off the chip; False where what has been written of it leaves gaps, which a
-        store would read."""
+        """Evict a page; return False if its written bytes have gaps, which a store would read."""
         if not isinstance(self.buffers[page.key].op, AllocOp):
             return False
         future = page.touches[bisect_right(page.places, place) :]

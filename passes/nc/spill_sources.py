@@ -1,4 +1,4 @@
-"""What can be made again in place of storing it, and which buffers can be spilled part by part."""
+"""Find buffers that can be rematerialised, and buffers that can be spilled in parts."""
 
 from dataclasses import replace
 from math import lcm, prod
@@ -16,12 +16,15 @@ from neuronir.passes.nc.listing import Listing, Node
 from neuronir.passes.nc.rewrite import with_views
 
 GRAIN = 8
-"""Parts begin and end at multiples of this many bytes: the largest element has 8."""
+"""Parts start and end at multiples of this many bytes: the largest element has 8."""
 
 
 def find_sources(listing: Listing) -> dict[int, Node]:
-    """The instructions that fill buffers which nothing else writes, from constants or inputs or
-    from nothing: doing them again gives the same."""
+    """Return the instructions that fill otherwise unwritten buffers from constants, inputs or
+    nothing.
+
+    Executing them again gives the same contents.
+    """
     buffers = listing.buffers
     writers: dict[int, list[Operation]] = {}
     for node in listing.nodes:
@@ -41,8 +44,10 @@ def find_sources(listing: Listing) -> dict[int, Node]:
 
 
 def find_grains(listing: Listing, sources: dict[int, Node]) -> dict[int, tuple[int, int]]:
-    """The buffers that may be spilled part by part: parts begin and end at multiples of so many
-    bytes behind the second number. None of those that loops use, which stay whole."""
+    """Return the buffers that may be spilled in parts, with the grain and offset of parts.
+
+    Buffers that loops use are excluded and stay whole.
+    """
     out = {
         b.key: (GRAIN, 0)
         for b in listing.buffers
@@ -63,7 +68,7 @@ def find_grains(listing: Listing, sources: dict[int, Node]) -> dict[int, tuple[i
 
 
 def _grain(source: Node) -> tuple[int, int] | None:
-    """How the bytes that a source fills can be cut along its outermost dimension."""
+    """Return how a source's bytes can be split along its outermost dimension."""
     op = source.op
     if not isinstance(op, DmaOp | MemsetOp) or source.record is None:
         return None
@@ -78,8 +83,10 @@ def _grain(source: Node) -> tuple[int, int] | None:
 
 
 def fill_again(source: Node, low: int, high: int, buffer: SSAValue, first: int) -> InstructionOp:
-    """A copy of a source that fills the bytes from `low` to `high` of what it fills, in `buffer`,
-    which begins at byte `first` of it."""
+    """Copy a source so that it fills bytes `low` to `high` in `buffer`.
+
+    `buffer` starts at byte `first` of the original.
+    """
     op = source.op
     assert isinstance(op, InstructionOp) and source.record is not None
     pattern = source.record.dst[0]

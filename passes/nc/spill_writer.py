@@ -1,4 +1,4 @@
-"""Writing down what is spilled: a buffer for each page, with stores and reloads between them."""
+"""Rewrite a function with a spill plan: a buffer for each page, with stores and reloads."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -25,11 +25,11 @@ SPILL = "nc.spill"
 """The attribute of stores and reloads."""
 
 _AHEAD = 12
-"""A reload is put this many places before the first use, so that it is there in time."""
+"""A reload is placed this many positions before the first use, so that it arrives in time."""
 
 
 class Writer:
-    """Rewrites a function by a plan; buffers in `sources` are filled again and not stored."""
+    """Rewrites a function by a plan; buffers in `sources` are rematerialised instead of stored."""
 
     def __init__(
         self, listing: Listing, module: ModuleOp, machine: Machine, sources: Mapping[int, Node]
@@ -42,10 +42,10 @@ class Writer:
         self.sources = sources
         self.values: dict[Page, SSAValue] = {}
         self.variables: dict[int, SSAValue] = {}
-        self.changed: dict[int, dict[int, View]] = {}  # by place and role of an operand
+        self.changed: dict[int, dict[int, View]] = {}  # by position and role of an operand
 
     def write(self, plan: Plan, capacity: int) -> None:
-        """Do it; reloads come earlier where the bytes that are taken leave room."""
+        """Rewrite the function; reloads move earlier if there is room."""
         for page in plan.pages:
             buffer = self.buffers[page.key]
             size = buffer.size
@@ -70,7 +70,9 @@ class Writer:
             self._drop_unused(key)
 
     def _filled_for_nothing(self, page: Page) -> bool:
-        """Whether what fills a page is done again before anybody has read it."""
+        """Return whether the fill of a page is repeated before the page is read for the first
+        time.
+        """
         source = self.sources.get(page.key)
         if source is None or page.parent is not None or page.next_after(page.last) == NEVER:
             return False
@@ -83,7 +85,7 @@ class Writer:
         record("nc-spill", "fills that come later instead")
 
     def _drop_unused(self, key: int) -> None:
-        """Remove a buffer whose pages all have buffers of their own: it may be larger than SBUF."""
+        """Erase a buffer whose pages all have their own buffers: it may be larger than SBUF."""
         alloc = self.buffers[key].op
         if alloc is not None and not list(self.buffers[key].value.uses):
             alloc.detach()
@@ -97,8 +99,9 @@ class Writer:
         taken: list[int],
         capacity: int,
     ) -> None:
-        """Load a page before its first use, and store it after the last use of its parent where HBM
-        does not have it."""
+        """Load a page before its first use; store it after its parent's last use if HBM lacks
+        it.
+        """
         fresh, source = self.values[page], self.sources.get(page.key)
         name = "nc-spill"
         if (page.low, page.high) != (parent.low, parent.high):
@@ -121,7 +124,7 @@ class Writer:
         self.block.insert_op_before(reload, self.order[at].op)
 
     def _note(self, page: Page, buffer: Buffer) -> None:
-        """Let who finds the page on the chip use its buffer."""
+        """Let users that find the page on the chip use its buffer."""
         fresh = self.values[page]
         for place, access in page.resident:
             node = self.order[place]
@@ -174,7 +177,7 @@ class Writer:
     def _transfer(
         self, page: Page, holder: Page, extent: tuple[int, int, int], *, store: bool
     ) -> InstructionOp:
-        """Between what was written of a page, in the buffer of `holder`, and its variable."""
+        """Copy the written part of a page between the buffer of `holder` and its variable."""
         buffer = self.buffers[page.key]
         type_ = cast(MemRefType, buffer.value.type)
         size = dtype_of(type_.element_type).size
@@ -190,7 +193,9 @@ class Writer:
 
 
 def _reload_place(page: Page, parent: Page, taken: list[int], capacity: int) -> int:
-    """Where the reload of a page goes: some places before its first use where there is room."""
+    """Return the position of a page's reload: some positions before its first use if there is
+    room.
+    """
     place = page.begin
     while place - 1 > parent.last and page.begin - place < _AHEAD:
         if taken[place - 1] + page.bytes > capacity:
@@ -201,7 +206,7 @@ def _reload_place(page: Page, parent: Page, taken: list[int], capacity: int) -> 
 
 
 def _tables(node: Node) -> set[int]:
-    """Buffers that an instruction touches otherwise than by a pattern of its own."""
+    """Return buffers that an instruction accesses other than through its own patterns."""
     known = [] if node.record is None else [*node.record.dst, *node.record.src]
     return {a.buffer for a in node.accesses if not any(a.pattern is p for p in known)}
 

@@ -1,8 +1,8 @@
-"""nc-split-transfers: large transfers between HBM and SBUF in pieces.
+"""nc-split-transfers: split large transfers between HBM and SBUF.
 
-An instruction that reads what a transfer brings waits for the end of the transfer, even for its
-first row, and a transfer that stores waits for the last result. In pieces the first readers begin
-when their piece is there, and what is done early is stored early.
+A reader waits for the end of a transfer, even for its first row, and a storing transfer waits for
+the last result. After splitting, the first readers start when their piece has arrived, and early
+results are stored early.
 """
 
 from collections.abc import Callable
@@ -29,18 +29,18 @@ from neuronir.passes.nc.rewrite import with_views
 from neuronir.passes.statistics import record
 
 PIECE = 1 << 18
-"""Bytes of a piece at least: some 1 us at the rate of all DMA engines."""
+"""Minimum bytes of a piece: about 1 us at the rate of all DMA engines."""
 
 SCHEDULED = "nc.scheduled"
-"""Marks a function whose order nc-order chose: the transfers of others stay as they were written.
-"""
+"""Marks a function whose order nc-order chose; transfers of other functions are not changed."""
 
 Chosen = Callable[[View, View], bool]
-"""Whether a transfer is concerned, by its target and its source."""
+"""Return whether a transfer qualifies, by its target and its source."""
 
 _RUN = 4096
-"""Bytes of a partition that lie side by side at both ends are not cut into less: by the cost model
-(dialects/nc/dma_cost.py) shorter rows of one queue do not keep all DMA engines busy."""
+"""Contiguous bytes of a partition are not split below this size: by the cost model
+(dialects/nc/dma_cost.py), shorter rows of one queue do not keep all DMA engines busy.
+"""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class NcSplitTransfers(ModulePass):
     )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Cut the transfers of every function."""
+        """Split the transfers of every function."""
         require_phase(op, self.name, "allocated")
         with bodies_in_place(op):
             for func in functions(op):
@@ -78,7 +78,7 @@ class NcSplitTransfers(ModulePass):
 
 
 def parts_behind_order(op: Operation, piece: int) -> list[DmaOp]:
-    """The pieces into which nc-split-transfers cuts an op where it is; none if it stays whole."""
+    """Return the pieces of an op in nc-split-transfers; empty if it stays whole."""
     around: list[Operation] = []
     parent = op.parent_op()
     while parent is not None:
@@ -99,8 +99,10 @@ def _stores(target: View, source: View) -> bool:
 
 
 def split_transfers(block: Block, piece: int, chosen: Chosen) -> tuple[int, int]:
-    """Cut the transfers of a block between ends that are `chosen` into pieces of at least `piece`
-    bytes; those cut, and into how many."""
+    """Split qualifying transfers of a block into pieces of at least `piece` bytes.
+
+    Returns the number of split transfers, and of pieces.
+    """
     cut = pieces = 0
     for op in list(ops_of(block)):
         parts = parts_of(op, piece, chosen)
@@ -113,7 +115,7 @@ def split_transfers(block: Block, piece: int, chosen: Chosen) -> tuple[int, int]
 
 
 def parts_of(op: Operation, piece: int, chosen: Chosen) -> list[DmaOp]:
-    """The pieces, in no block yet, into which an op is cut; none where it stays whole."""
+    """Return the detached pieces of an op; empty if it stays whole."""
     if not piece or not isinstance(op, DmaOp):
         return []
     ends = _ends(op)
@@ -126,8 +128,11 @@ def parts_of(op: Operation, piece: int, chosen: Chosen) -> list[DmaOp]:
 
 
 def _divisible(target: View, source: View) -> bool:
-    """Whether a transfer may be cut: the same rows of both ends are the same elements, and none is
-    written twice, as the order in which that happens would be another one."""
+    """Return whether a transfer may be split.
+
+    Equal rows of both ends must hold the same elements, and no element may be written twice,
+    because the order of writes would change.
+    """
     if {space_of(target.buffer), space_of(source.buffer)} != {Space.HBM, Space.SBUF}:
         return False
     alloc = target.buffer.owner
@@ -137,7 +142,7 @@ def _divisible(target: View, source: View) -> bool:
 
 
 def _apart(view: View) -> bool:
-    """Whether all elements of a view are known to lie in places of their own."""
+    """Return whether all elements of a view are known to be at distinct addresses."""
     dims = list(view.free)
     if space_of(view.buffer) == Space.HBM:
         dims.append((view.partition_stride, view.partitions))
@@ -155,7 +160,7 @@ def _ends(op: DmaOp) -> tuple[View, View]:
 
 
 def _pieces(target: View, source: View, piece: int) -> list[tuple[View, View]]:
-    """Both ends of the pieces; a single one where the ends differ in their outermost dimension."""
+    """Return both ends of the pieces; one piece if the ends differ in their outermost dimension."""
     whole = [(target, source)]
     if not target.free or not source.free or target.free[0][1] != source.free[0][1]:
         return whole
@@ -178,12 +183,12 @@ def _pieces(target: View, source: View, piece: int) -> list[tuple[View, View]]:
 
 
 def _inner(view: View) -> View:
-    """A view of one row without its outermost dimension."""
+    """Drop the outermost dimension of a view with one row."""
     return replace(view, free=view.free[1:])
 
 
 def _rows(view: View, begin: int, end: int) -> View:
-    """The part of a view from row `begin` to `end` of its outermost free dimension."""
+    """Return rows `begin` to `end` of the outermost free dimension of a view."""
     stride, _ = view.free[0]
     free = ((stride, end - begin), *view.free[1:])
     return replace(view, free=free, offset=view.offset + begin * stride)

@@ -1,7 +1,7 @@
-"""The steady state of loops, for `--pass-statistics`: the time of a round beside what bounds it.
+"""Report the steady state of loops in `--pass-statistics`: iteration time and its bound.
 
-Of a pipelined loop it is what the modulo schedule says. A loop over layers keeps its order, so its
-rounds are timed one after the other, with the same model.
+For a pipelined loop this is the modulo schedule. A loop over layers keeps its order, so its
+iterations are timed one after the other with the same model.
 """
 
 from collections.abc import Sequence
@@ -21,8 +21,10 @@ _ROUNDS = 3  # the first ones fill the engines
 
 
 def report_steady(loop: str, interval: float, loads: dict[str, float]) -> None:
-    """Count the interval (ns) of a loop, the load (ns a round) of its busiest resource, and the
-    interval in per cent of that."""
+    """Report the interval (ns) of a loop, the load of its busiest resource, and their ratio in %.
+
+    The load is in ns per iteration.
+    """
     busiest = max(loads, key=lambda name: (loads[name], name))
     record("nc-order", f"{loop}: interval ns", round(interval))
     record("nc-order", f"{loop}: load of {busiest} ns", round(loads[busiest]))
@@ -30,10 +32,10 @@ def report_steady(loop: str, interval: float, loads: dict[str, float]) -> None:
 
 
 def time_round(listing: Listing, loop: Node, machine: Machine) -> float:
-    """Time (ns) from the end of one round to that of the next, in the order of the body; infinite
-    where that needs more banks of PSUM than there are.
+    """Return the time (ns) between the ends of two successive iterations, in body order.
 
-    Buffers of the body are fresh in each round. Its instructions are straight-line code.
+    The result is infinite if that needs more PSUM banks than exist. Buffers of the body are new in
+    each iteration. Its instructions are straight-line code.
     """
     nodes: list[Node] = []
     buffers = list(listing.buffers)
@@ -62,7 +64,7 @@ def time_round(listing: Listing, loop: Node, machine: Machine) -> float:
 
 
 def _fresh(loop: Node, known: Sequence[Buffer], buffers: list[Buffer]) -> dict[int, int]:
-    """New keys for the buffers that a round has of its own."""
+    """Return new keys for the private buffers of an iteration."""
     fresh: dict[int, int] = {}
     for buffer in known:
         if buffer.loop == loop.loop:
@@ -72,7 +74,7 @@ def _fresh(loop: Node, known: Sequence[Buffer], buffers: list[Buffer]) -> dict[i
 
 
 def report_layers(listing: Listing, machine: Machine, mark: str) -> None:
-    """Count the steady state of every loop that has the attribute `mark`."""
+    """Report the steady state of every loop with the attribute `mark`."""
     marked = [loop for loop in listing.loops if mark in loop.op.attributes]
     for number, loop in enumerate(marked, 1):
         works = [work_of(n.record, machine) for n in loop.body if n.record is not None]

@@ -1,4 +1,4 @@
-"""Placing the weight stream: each DMA as early as a ring in SBUF has room for it."""
+"""Place the weight stream: each DMA as early as a ring in SBUF has room for it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from neuronir.passes.nc.liveness import fixed_in_ring, lifetimes, rounded, strea
 
 @dataclass(slots=True)
 class Ring:
-    """The order with the stream in its places, and where in the ring each buffer lies (bytes)."""
+    """The order with the placed stream, and the ring offset (bytes) of each buffer."""
 
     order: list[Node]
     offsets: dict[int, int]
@@ -17,7 +17,7 @@ class Ring:
 
 @dataclass(slots=True)
 class Slot:
-    """Bytes of the ring that a buffer has between the places of its first and last use."""
+    """The bytes of the ring that a buffer has from its first to its last use."""
 
     begin: int
     end: int
@@ -33,12 +33,13 @@ def place_streams(
     keep: frozenset[int],
     taken: Sequence[Slot] = (),
 ) -> Ring | int:
-    """Move the DMAs of stream buffers (but for those in `keep`) to their earliest places.
+    """Move the DMAs of stream buffers (except those in `keep`) to their earliest positions.
 
-    The ring is filled in the order of first uses and wraps around; a buffer takes the place of
-    others after their last use. Those of loops that load ahead have fixed places, and what is
-    `taken` by other buffers for a time is left to them. Where `capacity` bytes are too few, the key
-    of the buffer that is most in the way (it lives longest): the caller may keep it elsewhere.
+    The ring is filled in the order of first uses and wraps around; a buffer takes the bytes of
+    others after their last use. Buffers of loops that prefetch have fixed positions, and bytes
+    `taken` by other buffers for a time are left to them. If `capacity` bytes are too few, the
+    result is the key of the buffer that is most in the way (the longest-lived one); the caller may
+    place it elsewhere.
     """
     written = {k: p for k, p in stream_buffers(order, buffers).items() if k not in keep}
     moved = {order[place].index for place in written.values()}
@@ -48,21 +49,21 @@ def place_streams(
     sequence = sorted((k for k in written if k in uses), key=lambda k: (uses[k].first, k))
     before: dict[int, list[Node]] = {}
     for key in written:
-        if key not in uses:  # never read: it still has to be somewhere
+        if key not in uses:  # never read, but still needs an address
             return key
     fixed = {k: begin for k, (begin, _) in fixed_in_ring(buffers).items() if k not in keep}
-    sequence += [k for k in fixed if k not in written]  # filled inside a loop only
+    sequence += [k for k in fixed if k not in written]  # filled only inside a loop
     sequence.sort(key=lambda k: (uses[k].first, k))
     offsets: dict[int, int] = {}
     live: list[Slot] = []  # by address
     head = 0
-    earliest = 0  # place in `rest` before which the next DMA may stand
+    earliest = 0  # position in `rest` before which the next DMA may be placed
     for key in sequence:
         size = rounded(buffers[key].size)
         first, last = uses[key].first, uses[key].last
         busy = [*live, *(s for s in taken if s.first <= last)]
         if key in fixed:
-            # the buffers of one loop take turns as it was planned there
+            # the buffers of one loop rotate as planned there
             others = [s for s in busy if s.first != first]
             found = fixed_slot(others, fixed[key], size, capacity, first)
         else:
@@ -90,7 +91,7 @@ def place_streams(
 def fixed_slot(
     live: Sequence[Slot], begin: int, size: int, capacity: int, first: int
 ) -> tuple[int, int] | None:
-    """(address, place from which it is free) at a fixed address."""
+    """Return (address, position from which it is free) at a fixed address."""
     if begin + size > capacity:
         return None
     ends = [s.last + 1 for s in live if s.begin < begin + size and begin < s.end]
@@ -101,9 +102,9 @@ def fixed_slot(
 def next_slot(
     live: Sequence[Slot], head: int, size: int, capacity: int, first: int
 ) -> tuple[int, int] | None:
-    """(address, place from which it is free) of the next room at or after `head`, around once.
+    """Return (address, position from which it is free) of the next room from `head`, wrapping once.
 
-    What is live may begin, or lie, below the ring.
+    Live buffers may start, or be, below the ring.
     """
     if size > capacity:
         return None

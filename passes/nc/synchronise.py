@@ -1,4 +1,4 @@
-"""nc-synchronise: the waits and updates that keep what different engines do in order."""
+"""nc-synchronise: insert waits and updates that order the work of different engines."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -55,7 +55,7 @@ class NcSynchronise(ModulePass):
 
 
 def synchronise_function(listing: Listing, machine: Machine) -> None:
-    """Set waits and updates of a function."""
+    """Set the waits and updates of a function."""
     nodes: list[Node] = []
     first_places = [0] * len(listing.loops)
     _flatten(listing.nodes, nodes, first_places)
@@ -96,7 +96,7 @@ def _flatten(nodes: Sequence[Node], out: list[Node], first_places: list[int]) ->
 
 
 def _merged(waits: Sequence[tuple[int, Count]]) -> list[tuple[int, Count]]:
-    """One wait for all on the same semaphore that grow alike: the one for the largest count."""
+    """Merge waits on the same semaphore that grow alike into one for the largest count."""
     most: dict[tuple[int, tuple[tuple[int, int], ...]], int] = {}
     for semaphore, count in waits:
         key = (semaphore, count.rounds)
@@ -110,7 +110,7 @@ def _write(
     update: tuple[int, int] | None,
     loops: Sequence[Node],
 ) -> None:
-    """Set the properties of an instruction; round numbers become index operands of it."""
+    """Set the properties of an instruction; iteration numbers become index operands."""
     op = node.op
     if not isinstance(op, InstructionOp):
         return

@@ -1,4 +1,4 @@
-"""Which engines help SP to start transfers, where SP would be what bounds a block."""
+"""Let other engines help SP to start transfers if SP would be the bound of a block."""
 
 from xdsl.dialects import scf
 from xdsl.ir import Block, SSAValue
@@ -14,8 +14,10 @@ from neuronir.passes.nc.engines import LOADS, QueueAllotter, start_by
 from neuronir.passes.statistics import record
 
 _HELPERS = {Engine.ACT: Engine.DMA11, Engine.PE: Engine.DMA15}
-"""Engines that trigger beside what they compute, each with a DMA queue. DVE and POOL do not help:
-they share a port, and POOL starts what stores."""
+"""Compute engines that also trigger transfers, each with a DMA queue. DVE and POOL do not help:
+they
+share a port, and POOL starts what stores.
+"""
 
 
 def choose_triggers(block: Block, machine: Machine, queues: QueueAllotter) -> None:

@@ -1,4 +1,4 @@
-"""Loops written out: every round a copy of the body with its own buffers."""
+"""Unroll loops: every iteration becomes a copy of the body with its own buffers."""
 
 from collections.abc import Iterable
 
@@ -13,15 +13,15 @@ from neuronir.dialects.support.walking import walk, walk_in
 from neuronir.passes.nc.listing import trip_count
 from neuronir.passes.nc.rewrite import Linear, copy_with
 
-# Loops inside a loop that stays are written out up to this size, so that the body can be pipelined.
+# Loops inside a remaining loop are unrolled up to this size, so that the body can be pipelined.
 _BODY = 500
-# Rounds from which on overlapping them beats writing them out: the schedule of a long block takes
-# what begins the longest chain first, so the ends of all rounds come last.
+# From this trip count, overlapping iterations is better than unrolling: the schedule of a long
+# block starts the longest chains first, so that the ends of all iterations come last.
 _MANY = 32
 
 
 def expanded_size(ops: Iterable[Operation]) -> int:
-    """Instructions of the ops of a block when every loop in it is written out."""
+    """Return the number of instructions of a block after unrolling every loop in it."""
     size = 0
     for op in ops:
         if isinstance(op, scf.ForOp):
@@ -32,8 +32,11 @@ def expanded_size(ops: Iterable[Operation]) -> int:
 
 
 def unroll_small_loops(block: Block, limit: int, pipeline: bool) -> None:
-    """Write out the loops of at most `limit` instructions in all, and remove the empty ones; with
-    `pipeline` innermost loops of many rounds stay. Rolled loops and those around them stay."""
+    """Unroll loops of at most `limit` instructions in total, and erase empty ones.
+
+    With `pipeline`, innermost loops with many iterations stay. Rolled loops and those around them
+    stay.
+    """
     for loop in [op for op in block.ops if isinstance(op, scf.ForOp)]:
         body = loop.body.block
         rounds, size = trip_count(loop), expanded_size(body.ops)
@@ -49,7 +52,7 @@ def unroll_small_loops(block: Block, limit: int, pipeline: bool) -> None:
 
 
 def drop_barriers(block: Block) -> None:
-    """Remove barriers: what must stay in order is known exactly, from what instructions touch."""
+    """Erase barriers: the order is known exactly from the accesses of the instructions."""
     for op in list(walk_in(block)):
         if isinstance(op, BarrierOp):
             op.detach()
@@ -57,7 +60,7 @@ def drop_barriers(block: Block) -> None:
 
 
 def unroll_loop(loop: scf.ForOp) -> None:
-    """Replace a loop by its rounds; loops inside are written out as well."""
+    """Replace a loop by its iterations; inner loops are unrolled as well."""
     for inner in [op for op in loop.body.block.ops if isinstance(op, scf.ForOp)]:
         unroll_loop(inner)
     block = loop.parent
@@ -74,7 +77,7 @@ def unroll_loop(loop: scf.ForOp) -> None:
 def copy_round(
     body: list[Operation], indices: dict[SSAValue, Linear], buffers: dict[SSAValue, SSAValue]
 ) -> list[Operation]:
-    """A copy of straight-line ops; both maps are extended by what the copy defines."""
+    """Copy straight-line ops; both maps are extended by the values that the copies define."""
     out: list[Operation] = []
     for op in body:
         if isinstance(op, InstructionOp):

@@ -1,10 +1,10 @@
-"""Which values the instructions of a program read, as numbers that programs are compared by.
+"""Number the values that the instructions of a program read, so that programs can be compared.
 
-The instructions are gone through in program order. What one writes gets a number that stands for
-the instruction (opcode, parameters, shapes) and for the numbers of what it reads, byte for byte
-(flow_memory.py). So the same number is the same computation, in whatever buffer, at whatever
-address, in whatever order. Copies of inputs, spilled values and constants that fill memory are
-looked through: who loads a part of something again has the same.
+The instructions are visited in program order. The value that an instruction writes gets a number
+that represents the instruction (opcode, parameters, shapes) and the numbers of the values that it
+reads, byte by byte (flow_memory.py). Equal numbers therefore mean equal computations, in any
+buffer, at any address and in any order. Copies of inputs, spilled values and constant fills are
+looked through: loading a part of something again gives the same number.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,27 +27,30 @@ _Key = tuple[int, ...]
 
 @dataclass(slots=True)
 class Values:
-    """The numbers that the programs which are compared have in common."""
+    """The numbers that the compared programs share."""
 
     painter: Painter = field(default_factory=Painter)
     instructions: dict[_Key, int] = field(default_factory=dict)
     signatures: dict[tuple[object, ...], int] = field(default_factory=dict)
     gaps: dict[int, dict[int, dict[int, None]]] = field(default_factory=dict)
-    """By signature and source: the areas that nobody had written when they were read."""
+    """By signature and source: the areas that were unwritten when they were read."""
 
     def signature(self, what: tuple[object, ...]) -> int:
-        """A number for what an instruction does, or for a source of values."""
+        """Return a number for what an instruction does, or for a source of values."""
         return self.signatures.setdefault(what, len(self.signatures))
 
     def value(self, key: _Key) -> int:
-        """A number for an instruction and what it reads."""
+        """Return a number for an instruction and its operands."""
         return self.instructions.setdefault(key, len(self.instructions))
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A loop of which only some iterations are gone through: those before `first`, and from
-    `first + left_out` on. Each iteration is `step` of the loop that the input has."""
+    """A loop of which only some iterations are visited.
+
+    These are the iterations before `first`, and from `first + left_out` on. Each iteration covers
+    `step` iterations of the original loop.
+    """
 
     first: int
     left_out: int
@@ -56,8 +59,10 @@ class Cut:
 
 @dataclass(slots=True)
 class Flow:
-    """What a program computes: the final contents of its outputs by name, and the first
-    instruction that computes what was not computed before (`stranger`)."""
+    """The computation of a program: the final contents of its outputs by name.
+
+    `stranger` is the first instruction that computes a value the other program did not compute.
+    """
 
     outputs: dict[str, tuple[tuple[int, ...], ...]] = field(default_factory=dict)
     stranger: Node | None = None
@@ -66,10 +71,10 @@ class Flow:
 
 @dataclass(slots=True)
 class _Place:
-    """An operand: its memory, and its region there (where that is fixed, by number)."""
+    """An operand: its memory, and its region there (by number if it is fixed)."""
 
-    memory: FlowMemory | None  # None where nothing ever writes it
-    source: int  # then: which variable it is
+    memory: FlowMemory | None  # None if nothing ever writes it
+    source: int  # in that case, the variable
     number: int
     start: int
     stop: int
@@ -81,18 +86,18 @@ class _Place:
 
 @dataclass(slots=True)
 class _Step:
-    """An instruction, prepared to be gone through many times."""
+    """An instruction, prepared for repeated visits."""
 
     node: Node
     signature: int
-    shift: Mapping[int, int]  # iterations that it works ahead, by symbol
+    shift: Mapping[int, int]  # iterations by which it works ahead, by symbol
     reads: list[_Place]
     writes: list[_Place]
     registers: tuple[tuple[int, int, int], ...]  # (operand, symbol, coefficient)
     result: int  # the symbol of the register that it loads, else -1
     kind: int = 0
     rows: dict[int, tuple[tuple[int, int, int, int], ...]] = field(default_factory=dict)
-    """Of a load of an input, by address: the rows that it brings."""
+    """For a load of an input, the rows that it reads, by address."""
 
 
 _PLAIN, _FILL, _LOAD, _MOVE = range(4)
@@ -107,8 +112,11 @@ def flow_of(
     pieces: Mapping[int, Sequence[Node]] | None = None,
     known: int | None = None,
 ) -> Flow:
-    """Go through a program. `cuts` shorten loops, by what `numbers` calls them; `pieces` stand
-    in the place of transfers (by place); numbers of instructions from `known` on are strange."""
+    """Visits a program.
+
+    `cuts` shorten loops, by their number in `numbers`. `pieces` replace transfers (by position).
+    Numbers of instructions from `known` on are strange.
+    """
     return _Run(listing, values, cuts or {}, numbers or {}, pieces or {}, known).run()
 
 
@@ -138,11 +146,12 @@ class _Run:
         self.registers: dict[int, int] = {}
         self.loads = 0
         self.env: dict[int, int] = {}
-        self.shifted: dict[int, tuple[int, Cut]] = {}  # by symbol: the iteration, and how it is cut
+        # by symbol: the iteration, and how its loop is shortened
+        self.shifted: dict[int, tuple[int, Cut]] = {}
         self.fresh: dict[int, list[FlowMemory]] = {}
 
     def run(self) -> Flow:
-        """All of it."""
+        """Visit the whole program."""
         steps = self._steps(self.listing.nodes)
         for buffer in self.listing.buffers:
             if buffer.loop >= 0 and not self.listing.placed and buffer.key in self.memories:
@@ -154,7 +163,10 @@ class _Run:
         return self.flow
 
     def _memory_key(self, buffer: int) -> int:
-        """Variables of HBM are apart from each other, as are buffers without addresses."""
+        """Return the memory of an operand:
+
+        HBM variables, and buffers without addresses, are disjoint.
+        """
         space = self.listing.buffers[buffer].space
         if self.listing.placed and space != Space.HBM:
             return -1 - space
@@ -246,7 +258,7 @@ class _Run:
         return _Place(memory, -1, number, start, stop, shape, const, terms)
 
     def _see_through(self, step: _Step, record: Instruction) -> None:
-        """Find out whether an instruction only fills memory with what is known by its source."""
+        """Determine whether an instruction only fills memory with values of a known source."""
         if len(step.writes) != 1 or step.writes[0].memory is None:
             return
         dst = record.dst[0]
@@ -267,7 +279,7 @@ class _Run:
                 step.kind = _LOAD
 
     def _is_load(self, dst: AccessPattern, src: AccessPattern, target: _Place) -> bool:
-        """Whether a transfer is a copy of rows, the same ones at both ends."""
+        """Return whether a transfer copies rows, the same ones at both ends."""
         if target.shape.dims or dst.partitions != src.partitions:
             return False
         if dst.dtype.size * dst.elements != target.shape.width:
@@ -279,8 +291,11 @@ class _Run:
         return is_dense(src.free) or [n for _, n in src.free] == [n for _, n in dst.free]
 
     def _rows(self, step: _Step, address: int) -> tuple[tuple[int, int, int, int], ...]:
-        """The rows that a load brings from `address` on: value, first byte behind that of the
-        target, bytes, and where the first element of the source would lie, counted so as well."""
+        """Return the rows that a load reads from `address` on.
+
+        Each row has its value, its offset in the target, its bytes, and the offset of the first
+        element of the source.
+        """
         record = step.node.record
         assert record is not None
         dst, src = record.dst[0], record.src[0]
@@ -297,7 +312,7 @@ class _Run:
         dense = is_dense(src.free[1:])
         for k in range(src.free[0][1]):
             place = first + k * src.free[0][0]
-            if dense:  # the same as a load of this row alone
+            if dense:  # equal to a load of this row alone
                 value = self.values.signature(("load", *kinds))
                 out.append((value, k * row, row, k * row - dst.dtype.size * place))
                 continue
@@ -377,8 +392,11 @@ class _Run:
             place.memory.write(number, made)
 
     def _value(self, step: _Step, key: list[int]) -> int:
-        """The number of an instruction. Where no program has done the same, bytes count less that
-        nobody had written in the program before: they can be anything."""
+        """Return the number of an instruction.
+
+        If no program has computed the same, bytes that were unwritten in the other program are
+        ignored: they can be anything.
+        """
         known = self.values.instructions.get(tuple(key))
         if known is not None:
             return known
@@ -416,8 +434,9 @@ class _Run:
         return number
 
     def _seen_through(self, step: _Step) -> bool:
-        """Do an instruction that only brings what is known by its source; False where it has to
-        count as one that computes."""
+        """Apply an instruction that only moves known values; return False if it must count as a
+        computation.
+        """
         target = step.writes[0]
         memory = target.memory
         assert memory is not None
@@ -439,7 +458,7 @@ class _Run:
         return self._moved(step.reads[0], target, memory)
 
     def _moved(self, source: _Place, target: _Place, memory: FlowMemory) -> bool:
-        """Move what is spilled; False where it is no rectangle of bytes at both ends."""
+        """Move spilled data; return False if it is not a rectangle of bytes at both ends."""
         if source.memory is None or source.number < 0 or target.number < 0:
             return False
         if source.shape.dims or target.shape.dims or source.shape.width != target.shape.width:
@@ -467,5 +486,5 @@ def _by_register(access: Access) -> bool:
 
 
 def _exact(number: int | float) -> int | str:
-    """A parameter such that equal ones are the same bits."""
+    """Return a parameter in a form that is equal exactly for equal bits."""
     return number.hex() if isinstance(number, float) else number

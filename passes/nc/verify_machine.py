@@ -1,4 +1,4 @@
-"""nc-verify-machine: an nc module against the limits of its machine."""
+"""nc-verify-machine: check an nc module against the limits of its machine."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ class NcVerifyMachine(ModulePass):
     name = "nc-verify-machine"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Check the module; it is not changed."""
+        """Check the module without changing it."""
         check = MachineCheck(machine_of(op))
         placed = phase_of(op) in PLACED
         if phase_of(op) == "virtual":
@@ -62,10 +62,10 @@ class NcVerifyMachine(ModulePass):
 
 
 class MachineCheck:
-    """Checks functions against the limits of a machine; what has been found right is known.
+    """Checks functions against the limits of a machine, caching what was found valid.
 
-    With `room` buffers that have no place yet must fit in SBUF, too. Passes leave that to
-    nc-allocate, which says what is live: a program that is too large is no fault of theirs.
+    With `room`, unplaced buffers must fit in SBUF, too. Passes leave that check to nc-allocate,
+    which reports the live buffers, because a program that is too large is not a bug of a pass.
     """
 
     def __init__(self, machine: Machine, room: bool = True) -> None:
@@ -79,7 +79,7 @@ class MachineCheck:
         self.owners: dict[Engine, Engine] = {}
 
     def function(self, listing: Listing) -> None:
-        """NIR_NC010 for the first thing of a function that is wrong."""
+        """Raise NIR_NC010 for the first violation in a function."""
         sizes = dict(self.limits)
         if not (listing.placed or self.room):
             del sizes[Space.SBUF]
@@ -91,7 +91,7 @@ class MachineCheck:
             self._check(node, listing, sizes)
 
     def semaphores(self, module: ModuleOp) -> None:
-        """NIR_NC010 for the first semaphore that there is not, of a module that is right else."""
+        """Raise NIR_NC010 for the first invalid semaphore of an otherwise valid module."""
         for op in walk(module):
             if isinstance(op, InstructionOp):
                 waits = [cast(WaitAttr, a).data for a in op.waits.data] if op.waits else ()
@@ -155,8 +155,10 @@ class MachineCheck:
 
 
 def _what(record: Instruction, machine: Machine) -> tuple[object, ...]:
-    """All of an instruction that limits depend on: of addresses only where a sum lies in its
-    bank."""
+    """Return a key with everything on which limits depend.
+
+    An address matters only through the position of a sum in its bank.
+    """
     bank: object = None
     if record.opcode == "matmul" and record.dst and record.dst[0] is not None:
         address = record.dst[0].address
@@ -177,7 +179,7 @@ def _what(record: Instruction, machine: Machine) -> tuple[object, ...]:
 
 
 def written_out(module: ModuleOp) -> ModuleOp:
-    """A copy as nc-order begins with: calls written out at their place, constant places folded."""
+    """Return a copy as nc-order prepares it: calls inlined, constant indices folded."""
     copy = clone(module)
     for old, new in zip(walk(module), walk(copy), strict=True):
         new.location = old.location
@@ -189,7 +191,7 @@ def written_out(module: ModuleOp) -> ModuleOp:
 
 
 def location_of(op: Operation) -> SourceLocation | str | None:
-    """Where an op stands: its HLO op, or its place in the file it was read from."""
+    """Return the location of an op: its HLO op, or its position in the source file."""
     location = op.location
     if isinstance(location, FileLineColLoc):
         return SourceLocation(location.filename.data, location.line.data, location.column.data)
@@ -197,7 +199,7 @@ def location_of(op: Operation) -> SourceLocation | str | None:
 
 
 def _meaning(record: Instruction, machine: Machine) -> Iterator[str]:
-    """Whether the operands fit each other, as far as that does not depend on data."""
+    """Return whether the operands match each other, as far as that does not depend on data."""
     if record.opcode in _WITHOUT_TILES:
         return
     try:
@@ -207,7 +209,7 @@ def _meaning(record: Instruction, machine: Machine) -> Iterator[str]:
 
 
 def _bounds(access: Access, listing: Listing) -> Iterator[str]:
-    """Whether an access stays in its buffer in all rounds of the loops around it."""
+    """Return whether an access stays in its buffer in all iterations of the loops around it."""
     buffer = listing.buffers[access.buffer]
     base = buffer.address if listing.placed else 0
     low, high = access.low - base, access.high - base

@@ -1,4 +1,4 @@
-"""nc-verify-order: what passes that move, rename or place have made of a module."""
+"""nc-verify-order: check that passes that move, rename or place preserve a module's computation."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -33,12 +33,12 @@ from neuronir.passes.nc.value_flow import Cut, Values, flow_of
 from neuronir.passes.nc.verify_machine import PLACED, location_of, written_out
 
 _ITERATIONS = 3
-"""Iterations of a loop, or of the kernel that it has become, that are gone through at least."""
+"""Minimum iterations that are checked of a loop, or of the kernel that replaced it."""
 
 
 @dataclass
 class Snapshot:
-    """What a module was before passes changed it."""
+    """The state of a module before passes changed it."""
 
     phase: str
     piece: int
@@ -66,8 +66,10 @@ class NcVerifyOrder(ModulePass):
     piece: int = field(default=PIECE, metadata={"help": "as for nc-order or nc-split-transfers"})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Compare with the module as it was remembered, and remember it; it is not changed but for
-        marks, which the next check removes."""
+        """Compare the module with its record, and record it.
+
+        Only marks are changed; the next check removes them.
+        """
         before = _SNAPSHOTS.get(op)
         try:
             if before is not None:
@@ -80,7 +82,7 @@ class NcVerifyOrder(ModulePass):
 
 
 def take_snapshot(module: ModuleOp, piece: int = PIECE) -> Snapshot:
-    """What a module does now. Passes that follow phase `virtual` need it marked, as `mark` does."""
+    """Record what a module does. Before passes after phase `virtual`, mark it with `mark`."""
     phase = phase_of(module)
     out = Snapshot(phase, piece)
     if phase == "virtual":
@@ -104,12 +106,14 @@ def take_snapshot(module: ModuleOp, piece: int = PIECE) -> Snapshot:
 
 
 def unchanged(before: Snapshot, module: ModuleOp) -> bool:
-    """Whether a module has the instructions of a snapshot in their places, but for waits."""
+    """Return whether a module has the instructions of a snapshot in the same order, except for
+    waits.
+    """
     return before.phase != "virtual" and _trace(module) == before.trace
 
 
 def check_order(before: Snapshot, behind: Snapshot) -> None:
-    """NIR_NC011 where a module does not compute what it computed before."""
+    """Raise NIR_NC011 if a module does not compute what it computed before."""
     for name, made in behind.listings.items():
         known = before.listings.get(name)
         if known is not None:
@@ -117,7 +121,9 @@ def check_order(before: Snapshot, behind: Snapshot) -> None:
 
 
 def _trace(module: ModuleOp) -> list[object]:
-    """The instructions in order, with all that their values depend on but for waits."""
+    """Return the instructions in order, with everything on which their values depend except
+    waits.
+    """
     out: list[object] = []
     for op in walk(module):
         count = 0
@@ -141,17 +147,17 @@ def _trace(module: ModuleOp) -> list[object]:
 
 @dataclass
 class _Comparison:
-    """A function before and behind passes."""
+    """A function before and after passes."""
 
     phase: str
     known: Listing
     made: Listing
 
     def check(self) -> None:
-        """NIR_NC011 where they compute different outputs."""
+        """Raise NIR_NC011 if the outputs differ."""
         cuts = self._cuts()
         wrong = self._difference(cuts) if cuts else None
-        if wrong is not None or not cuts:  # what is left out could be the reason
+        if wrong is not None or not cuts:  # skipped iterations could be the reason
             wrong = self._difference({})
         if wrong is None:
             return
@@ -170,7 +176,7 @@ class _Comparison:
         )
 
     def _difference(self, cuts: Mapping[int, tuple[Cut, Cut]]) -> tuple[Node | None, str] | None:
-        """The first instruction that is another one, and an output; None where all are alike."""
+        """Return the first instruction that differs, and an output; None if all are equal."""
         values = Values()
         first = {n: pair[0] for n, pair in cuts.items()}
         second = {n: pair[1] for n, pair in cuts.items()}
@@ -184,14 +190,17 @@ class _Comparison:
         return None
 
     def _numbers(self, listing: Listing) -> dict[int, int]:
-        """What a loop is called before and behind the passes, by its number in the listing."""
+        """Return the label of a loop before and after the passes, by its number in the listing."""
         if self.phase == "virtual":
             return {loop.loop: loop_number(loop.op) for loop in listing.loops}
         return {loop.loop: loop.loop for loop in listing.loops}
 
     def _pieces(self) -> dict[int, list[Node]]:
-        """The transfers that have been cut: nc-order leaves those whole whose loops it leaves,
-        nc-split-transfers none that can be cut."""
+        """Return the split transfers.
+
+        nc-order keeps transfers whole if it keeps their loops, and nc-split-transfers splits all
+        that can be split.
+        """
         if self.phase != "virtual":
             return {} if self.made.pieces else self.known.pieces
         left = {loop_number(loop.op) for loop in self.made.loops}
@@ -203,7 +212,7 @@ class _Comparison:
         }
 
     def _cuts(self) -> dict[int, tuple[Cut, Cut]]:
-        """Which iterations are left out: of each loop before, and of what it has become."""
+        """Return the skipped iterations of each loop before, and of its replacement after."""
         before, behind = self._numbers(self.known), self._numbers(self.made)
         trips = {before[loop.loop]: loop.trip_count for loop in self.known.loops}
         kinds: dict[int, set[tuple[int, int]]] = {}
@@ -212,7 +221,7 @@ class _Comparison:
         out: dict[int, tuple[Cut, Cut]] = {}
         for number, found in kinds.items():
             count, step = min(found)
-            around = trips.get(number, 0) - count * step  # in front of the kernel and behind it
+            around = trips.get(number, 0) - count * step  # before and after the kernel
             kept = max(_ITERATIONS, around // step + 1)
             if len(found) == 1 and around >= 0 and kept < count:
                 first = around + (kept * step - around + 1) // 2
