@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from xdsl.dialects.builtin import ArrayAttr, StringAttr
 
-from neuronir.api import Executable, as_error
+from neuronir.api import Executable
 from neuronir.dialects.hlo.interpreter import entry_signature, interpret
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.npz import Array
 from neuronir.driver.compiler import compile_file
 from neuronir.driver.options import CompileOptions
-from neuronir.driver.pass_runner import RunFailure
+from neuronir.driver.pass_runner import RunFailure, as_error
 from neuronir.driver.phases import PHASES
 from neuronir.driver.precision import Rung
 from neuronir.driver.precision import ladder as rungs_of

@@ -134,7 +134,7 @@ def compile(
     """
     from neuronir.driver import CompileOptions
     from neuronir.driver.compiler import compile_file, compile_model, compile_text
-    from neuronir.driver.pass_runner import RunFailure
+    from neuronir.driver.pass_runner import RunFailure, as_error
     from neuronir.driver.result import CompiledResult
     from neuronir.frontends.bindings import Bindings, merged, parse_io_config
 
@@ -181,15 +181,6 @@ def compile(
         raise as_error(failure) from failure
     assert result.program is not None
     return Executable(result.program, result.encoding)
-
-
-def as_error(failure: Any) -> NeuronError:
-    """A failure of a pass as the one error that users see."""
-    found = failure.diagnostic
-    code, _, text = found.text.removeprefix("[").partition("] ")
-    if not text:
-        code, text = "NIR_INTERNAL" if failure.internal else "NIR_IR", found.text
-    return NeuronError(code, text, location=found.location, help=found.help, excerpt=found.excerpt)
 
 
 def load(path: PathLike) -> Executable:

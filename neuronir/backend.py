@@ -76,8 +76,7 @@ class NeuronBackendRep(BackendRep):
 
 def compile_for(model: OnnxModel, target: str, bindings: Bindings) -> Executable:
     """A model compiled without casting anything; NeuronError says what cannot be compiled."""
-    from neuronir.api import as_error
-    from neuronir.driver.pass_runner import RunFailure
+    from neuronir.driver.pass_runner import RunFailure, as_error
 
     try:
         result = compile_model(model, target, CompileOptions(auto_cast="none", bindings=bindings))

@@ -30,7 +30,7 @@ from neuronir.driver.compiler import compile_model
 from neuronir.driver.dumps import ir_text
 from neuronir.driver.module_input import Chunk, parse
 from neuronir.driver.options import CompileOptions
-from neuronir.driver.pass_runner import RunFailure
+from neuronir.driver.pass_runner import RunFailure, as_error
 from neuronir.frontends.bindings import Bindings
 from neuronir.frontends.models import Use
 from neuronir.registry import Registry
@@ -137,7 +137,6 @@ def _run(place: Path, timeout: float | None) -> bytes:
 
 def main(words: Sequence[str]) -> int:
     """Compile the job in a folder."""
-    from neuronir.api import as_error
     from neuronir.targets.neff.writer import neff_pieces
     from neuronir.version import __version__
 

@@ -168,3 +168,12 @@ class PassRunner:
             text = f"internal error: pass '{instance.name}' made invalid IR: {inner.text}"
             outer = Diagnostic("error", text, inner.location, inner.notes)
             raise RunFailure(outer, internal=True, index=index) from failure
+
+
+def as_error(failure: RunFailure) -> NeuronError:
+    """A failure of a pass as the one error that users see."""
+    found = failure.diagnostic
+    code, _, text = found.text.removeprefix("[").partition("] ")
+    if not text:
+        code, text = "NIR_INTERNAL" if failure.internal else "NIR_IR", found.text
+    return NeuronError(code, text, location=found.location, help=found.help, excerpt=found.excerpt)

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from xdsl.dialects.builtin import ModuleOp
 
-from neuronir.api import Executable, as_error
+from neuronir.api import Executable
 from neuronir.cli.cc_args import with_flags
 from neuronir.cli.neuronx_cc_args import (
     ALIASES,
@@ -27,7 +27,7 @@ from neuronir.dialects.support.errors import NeuronError
 from neuronir.driver import CompileOptions
 from neuronir.driver.compiler import compile_model
 from neuronir.driver.elsewhere import Job, compile_jobs
-from neuronir.driver.pass_runner import RunFailure
+from neuronir.driver.pass_runner import RunFailure, as_error
 from neuronir.frontends.bindings import Bindings
 from neuronir.frontends.models import Use
 from neuronir.frontends.torch import Imported, import_torch

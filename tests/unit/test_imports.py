@@ -38,7 +38,7 @@ LAYERS = (
         "neuronir.many",
     ),
     ("neuronir.cli",),
-    ("neuronir.torch", "neuronir.testing"),
+    ("neuronir.torch", "neuronir.torch_neuron", "neuronir.testing"),
     ("neuronir",),  # names its parts, and imports them when they are used
 )
 """From the lowest up: a module may import from its own layer and from those below."""
