@@ -49,32 +49,6 @@ def add_optlevel(g: argparse._ArgumentGroup) -> None:
     )
 
 
-def add_pool(g: argparse._ArgumentGroup) -> None:
-    """The options for the workers that compile several models; None where one is not given."""
-    g.add_argument(
-        "--jobs",
-        "--num-parallel-jobs",
-        type=int,
-        metavar="N",
-        help="number of worker processes (default: the number of cores); 1: this process",
-    )
-    g.add_argument(
-        "--retries",
-        type=int,
-        metavar="N",
-        help="further attempts at a model whose worker ended (default: 1)",
-    )
-    g.add_argument(
-        "--memory-limit", metavar="SIZE", help="memory of each worker, such as 2G (default: none)"
-    )
-    g.add_argument(
-        "--scheduler",
-        action="append",
-        metavar="ADDRESS",
-        help="use the workers of this Dask cluster; may be repeated",
-    )
-
-
 def add_shared(p: argparse.ArgumentParser, no_effect: Sequence[NoEffect]) -> None:
     """NeuronIR's own options and those without effect."""
     g = p.add_argument_group("NeuronIR options")

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from neuronir.dialects.support.printable import printable
 from neuronir.many.jobs import Job, Outcome, Pool
 
 RETRIES = 1
+_SHORT_S = 5.0
 
 
 @contextmanager
@@ -48,13 +50,14 @@ def pool_of(args: Namespace, jobs: int) -> Iterator[Pool]:
 class Progress:
     """Tell of jobs: a bar on a terminal, and one line for each job that ended.
 
-    `describe` says in a few words what a value is; `verbs` are the words for one that is running.
+    `describe` says in a few words what an outcome is.
     """
 
     total: int
     describe: Any
     running: list[str] = field(default_factory=list)
     done: int = 0
+    start: float = field(default_factory=time.monotonic)
     _bar: Any = None
     _task: Any = None
 
@@ -65,13 +68,13 @@ class Progress:
             yield self
             return
         from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
         from rich.progress import Progress as Bar
 
         columns = (
             BarColumn(),
             MofNCompleteColumn(),
-            TimeElapsedColumn(),
+            TimeRemainingColumn(elapsed_when_finished=True),
             TextColumn("{task.description}", markup=False),
         )
         with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
@@ -98,8 +101,16 @@ class Progress:
         else:
             text = f"lost: {printable(outcome.lost)}"
         name = printable(outcome.job.name)
-        self._print(f"[{self.done}/{self.total}] {name}: {text}")
+        self._print(f"[{self.done}/{self.total}] {name}: {text}{self._left()}")
         self._refresh()
+
+    def _left(self) -> str:
+        """How long the rest will take, at the rate so far; empty where that is known too badly."""
+        passed = time.monotonic() - self.start
+        rest = self.total - self.done
+        if not rest or passed < _SHORT_S:
+            return ""
+        return f", {passed * rest / self.done:.0f} s left"
 
     def _stopped(self, job: Job) -> None:
         if job.name in self.running:

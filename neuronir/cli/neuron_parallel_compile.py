@@ -16,11 +16,12 @@ from typing import Any
 from neuronir.cache import FOLDER_VARIABLE, Cache
 from neuronir.cache_graphs import COLLECT, Graph, graphs, remove
 from neuronir.cache_place import find_cache
-from neuronir.cli.cc_args import FLAGS, add_pool
+from neuronir.cli.cc_args import FLAGS
 from neuronir.cli.cc_many import run_requests
 from neuronir.cli.cc_pool import Progress, pool_of
 from neuronir.cli.cc_request import Request
 from neuronir.cli.neuron_parallel_check import Checked, check_one
+from neuronir.cli.pool_args import add_pool
 from neuronir.cli.program import OK, USER_ERROR, Parser, UsageError, guarded
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.output import atomic_write, output_error, write_stdout

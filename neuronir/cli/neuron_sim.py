@@ -35,7 +35,7 @@ def _main(words: list[str]) -> int:
         write_stdout(f"neuron-sim {__version__}\n")
         return OK
     if args.command is None:
-        raise UsageError("a command is missing: run, diff, disasm or info")
+        raise UsageError("a command is missing: run, diff, sweep, disasm or info")
     if args.command == "info":
         write_stdout("".join(f"{line}\n" for line in info_lines(load_neff(args.neff))))
         return OK
@@ -48,6 +48,10 @@ def _main(words: list[str]) -> int:
         from neuronir.cli.neuron_sim_diff import compare
 
         return compare(args)
+    if args.command == "sweep":
+        from neuronir.cli.neuron_sim_sweep import sweep
+
+        return sweep(args)
     return _run(args)
 
 

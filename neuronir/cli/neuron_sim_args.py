@@ -2,6 +2,7 @@
 
 import argparse
 
+from neuronir.cli.neuron_sim_sweep_args import add_sweep
 from neuronir.cli.program import Parser
 from neuronir.dialects.nc.enums import Engine
 
@@ -32,7 +33,13 @@ def build_parser() -> Parser:
         "diff", help="compare the timing of two binaries", allow_abbrev=False
     )
     _add_diff(diff)
-    for command in (run, disasm, info, diff):
+    sweep = commands.add_parser(
+        "sweep",
+        help="compile a model at each point of a grid, and compare the timing",
+        allow_abbrev=False,
+    )
+    add_sweep(sweep)
+    for command in (run, disasm, info, diff, sweep):
         command.add_argument("--debug", action="store_true", help="show tracebacks")
     return parser
 

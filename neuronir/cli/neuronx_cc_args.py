@@ -16,13 +16,13 @@ from neuronir.cli.cc_args import (
     add_cores,
     add_neuron_cc_precision,
     add_optlevel,
-    add_pool,
     add_shared,
     check_cores,
     check_framework,
     joined,
     no_effect_remarks,
 )
+from neuronir.cli.pool_args import add_pool
 from neuronir.cli.program import Parser, UsageError
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.driver.precision import EXACT, Precision, WrongKeywords, precision_of

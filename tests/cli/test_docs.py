@@ -43,6 +43,7 @@ OF_THE_DAY = {
     "many-compiles.md": {
         "not neuronx-cc compile large.hlo": "[NCC_EOOM002] SBUF is too small",
         "not neuronx-cc compile mlp.hlo wide.hlo": "2 compiled, 1 from the cache, 1 failed, 0 lost",
+        "neuron-sim sweep mlp.onnxtxt": "inferences/s on one core (batch 1024",
         "neuron_parallel_compile --cache-dir graphs sh": "Total graphs:",
         "neuron_parallel_compile --command analyze": "3 of 3 models supported",
         "neuron_parallel_compile --cache-dir graphs --command clean": "3 entries and 0 collected",

@@ -2,7 +2,7 @@
 and the roofline plot. Sizes of time are us."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from neuronir.dialects.support.errors import NeuronError
@@ -226,6 +226,87 @@ def changes_figure(names: Sequence[str], changes: Sequence[float]) -> dict[str, 
     fig.xaxis.formatter = _ticks()
     fig.ygrid.grid_line_color = None
     return _item(fig, "changes-figure")
+
+
+SERIES = ("#4477cc", "#e8a020", "#e0605a", "#55b5a6", "#9a6fd8", "#3f9e50", "#e57fae", "#a27a5c")
+_DASHES = ("solid", "dashed", "dotted", "dotdash")
+
+
+def sweep_figure(
+    key: str, label: str, lines: Mapping[str, Sequence[Report]], target: str, by_batch: bool
+) -> dict[str, Any]:
+    """A figure of a sweep: a line over the batch sizes for each series, or a bar for each series.
+
+    `lines` are the points of each series, `key` the figure of a point that is drawn.
+    """
+    from bokeh.models import FactorRange
+    from bokeh.plotting import figure
+
+    style = {"name": key, "sizing_mode": "stretch_width", "toolbar_location": None, "tools": ""}
+    if not by_batch:
+        names = list(lines)
+        fig = figure(
+            y_range=FactorRange(*reversed(names)),
+            height=26 * len(names) + 70,
+            min_border_left=220,
+            x_axis_label=label,
+            **style,
+        )
+        _bars(fig, key, label, lines)
+        return _item(fig, target)
+    batches = sorted({point["batch"] for points in lines.values() for point in points})
+    fig = figure(
+        x_range=FactorRange(*map(str, batches)),
+        height=380,
+        min_border_left=90,
+        x_axis_label="batch",
+        y_axis_label=label,
+        **style,
+    )
+    fig.y_range.start = 0
+    _series(fig, key, label, lines)
+    return _item(fig, target)
+
+
+def _bars(fig: "Figure", key: str, label: str, lines: Mapping[str, Sequence[Report]]) -> None:
+    from bokeh.models import ColumnDataSource, HoverTool
+
+    values = [points[0][key] for points in lines.values()]
+    source = ColumnDataSource(name=f"{key}-bars", data={"y": list(lines), "x": values})
+    bars = fig.hbar(
+        y="y", right="x", left=0, height=0.7, fill_color=SERIES[0], line_color=None, source=source
+    )
+    fig.x_range.start = 0
+    fig.add_tools(HoverTool(renderers=[bars], tooltips=[("", "@y"), (label, "@x{0,0.00}")]))
+    fig.xaxis.formatter = _ticks()
+    fig.ygrid.grid_line_color = None
+
+
+def _series(fig: "Figure", key: str, label: str, lines: Mapping[str, Sequence[Report]]) -> None:
+    from bokeh.models import ColumnDataSource, HoverTool, Legend
+
+    shown = []
+    for number, (name, found) in enumerate(lines.items()):
+        points = sorted(found, key=lambda point: point["batch"])
+        data = {
+            "x": [str(point["batch"]) for point in points],
+            "y": [point[key] for point in points],
+            "name": [name] * len(points),
+        }
+        source = ColumnDataSource(name=f"{key}-{number}", data=data)
+        color = SERIES[number % len(SERIES)]
+        dash = _DASHES[number // len(SERIES) % len(_DASHES)]
+        line = fig.line("x", "y", source=source, line_color=color, line_width=2, line_dash=dash)
+        dots = fig.scatter("x", "y", source=source, size=8, color=color)
+        tips = [("", "@name"), ("batch", "@x"), (label, "@y{0,0.00}")]
+        fig.add_tools(HoverTool(renderers=[dots], tooltips=tips))
+        shown.append((name, [line, dots]))
+    fig.yaxis.formatter = _ticks()
+    if len(shown) > 1:
+        columns = 2 if max(len(name) for name, _ in shown) < 40 else 1
+        legend = Legend(items=shown, ncols=columns, location="left", border_line_alpha=0)
+        fig.add_layout(legend, "above")
+        fig.height += 24 * -(-len(shown) // columns)
 
 
 def roofline_rows(report: Report) -> list[Report]:

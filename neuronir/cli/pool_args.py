@@ -1,0 +1,29 @@
+"""The options for the workers of many jobs."""
+
+from argparse import _ArgumentGroup
+
+
+def add_pool(g: _ArgumentGroup) -> None:
+    """The options for the workers that compile several models; None where one is not given."""
+    g.add_argument(
+        "--jobs",
+        "--num-parallel-jobs",
+        type=int,
+        metavar="N",
+        help="number of worker processes (default: the number of cores); 1: this process",
+    )
+    g.add_argument(
+        "--retries",
+        type=int,
+        metavar="N",
+        help="further attempts at a model whose worker ended (default: 1)",
+    )
+    g.add_argument(
+        "--memory-limit", metavar="SIZE", help="memory of each worker, such as 2G (default: none)"
+    )
+    g.add_argument(
+        "--scheduler",
+        action="append",
+        metavar="ADDRESS",
+        help="use the workers of this Dask cluster; may be repeated",
+    )
