@@ -1,1 +1,1 @@
-"""The tile dialect: layouts of tensors on a NeuronCore, conversions, and how hlo ops are tiled."""
+"""The tile dialect: layouts of tensors on a NeuronCore, layout conversions, and tiling rules."""

@@ -1,9 +1,9 @@
-"""How an op is tiled: which part of its operands a part of its result needs.
+"""Declare how ops are tiled: which slice of each operand a slice of the result needs.
 
-An op declares it with `register_tiling`; a plugin's does so, too. For each dimension of each
-operand it says which dimension of the result it follows (a slice of the result needs the same
-slice of the operand), of which it needs a window (with what lies around), that it is reduced
-(partial results of slices combine), or that all of it is needed.
+An op declares its tiling with `register_tiling`; plugins can do the same. For each dimension of
+each operand, the declaration says one of the following: it follows a dimension of the result (a
+slice of the result needs the same slice of the operand); a window of it is needed (including
+neighbours); it is reduced (partial results of slices are combined); or all of it is needed.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ from xdsl.ir import Operation
 
 
 class Need(Enum):
-    """What an operand is needed of along a dimension that no dimension of the result follows."""
+    """What is needed of an operand along a dimension that no result dimension follows."""
 
     WHOLE = "whole"
     REDUCED = "reduced"
@@ -27,8 +27,11 @@ WHOLE, REDUCED = Need.WHOLE, Need.REDUCED
 
 @dataclass(frozen=True)
 class Window:
-    """Position r along dimension `dim` of the result needs the positions r * stride + first to
-    r * stride + last of the operand, of which some may lie outside (padding)."""
+    """A windowed dimension.
+
+    Position r along dimension `dim` of the result needs positions r * stride + first to r * stride
+    + last of the operand, some of which may be outside (padding).
+    """
 
     dim: int
     stride: int = 1
@@ -44,10 +47,10 @@ DimNeed = int | Window | Need
 class Tiling:
     """The tiling of an op with one result.
 
-    `operands` has an entry for each operand, with one for each of its dimensions. `whole` are the
-    dimensions of the result that can only be made as a whole. `combine` names the hlo op that
-    combines partial results where a dimension is reduced. With `regroups` the elements keep their
-    order and the dimensions are other factors of it (a reshape): then digits follow digits.
+    `operands` has, for each operand, one entry per dimension. `whole` are dimensions of the result
+    that can only be computed as a whole. `combine` names the hlo op that combines partial results
+    if a dimension is reduced. With `regroups`, elements keep their order and dimensions are
+    regrouped (a reshape), so digits follow digits.
     """
 
     operands: tuple[tuple[DimNeed, ...], ...]
@@ -62,7 +65,7 @@ _RULES: dict[str, TilingRule] = {}
 
 
 def register_tiling(*names: str) -> Callable[[TilingRule], TilingRule]:
-    """Registers the rule of the ops of these names ("hlo.dot"); None where an op can't be tiled."""
+    """Register the rule of the ops of these names ("hlo.dot"); None if an op cannot be tiled."""
 
     def register(rule: TilingRule) -> TilingRule:
         for name in names:
@@ -73,7 +76,7 @@ def register_tiling(*names: str) -> Callable[[TilingRule], TilingRule]:
 
 
 def tiling_of(op: Operation) -> Tiling | None:
-    """The tiling of an op; None where it has none: then it is worked on as a whole."""
+    """Return the tiling of an op; None if it has none and is lowered as a whole."""
     known = _KNOWN.get()
     if known is None:
         return _found(op)
@@ -92,7 +95,7 @@ _KNOWN: ContextVar[dict[Operation, Tiling | None] | None] = ContextVar("tilings"
 
 @contextmanager
 def unchanged_ops() -> Iterator[None]:
-    """While this lasts no op changes, so that each is asked for its tiling once."""
+    """Cache tilings while the context is active; ops must not change meanwhile."""
     token = _KNOWN.set({})
     try:
         yield

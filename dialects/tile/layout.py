@@ -1,16 +1,16 @@
-"""Layouts: where the elements of a tensor lie, as the encoding of its type.
+"""Define layouts: the positions of a tensor's elements, as the encoding of its type.
 
-Each dimension is a list of digits, outermost first. A digit lies on partitions, on the free axis of
-each partition, or nowhere, where the tensor repeats along it:
+Each dimension is a list of digits, outermost first. A digit is on partitions or on the free axis of
+each partition; along a digit that is on neither, the tensor repeats:
 
     tensor<1024x64xf32, #tile.layout<sbuf, [128p1, 8f64], [64f1]>>
 
-has rows 8k to 8k + 7 on partition k, one after the other. What repeats on partitions follows:
+has rows 8k to 8k + 7 on partition k, contiguously. Digits that repeat on partitions follow:
 
     tensor<64xf32, #tile.layout<sbuf, [64f1] x [128p1]>>
 
-is the same row on 128 partitions. Where digits lie across dimensions one list numbers all elements.
-A tensor without an encoding lies in HBM, row by row.
+is the same row on 128 partitions. If digits span dimensions, a single list covers all elements. A
+tensor without an encoding is in HBM, row-major.
 """
 
 from collections.abc import Iterable, Sequence
@@ -28,8 +28,11 @@ MEMORIES = ("hbm", "sbuf", "psum")
 
 @dataclass(frozen=True, slots=True)
 class Digit:
-    """One factor of a dimension: `size` positions, `partition` partitions or else `free` elements
-    of a partition apart; with neither the tensor repeats along it."""
+    """One factor of a dimension: `size` positions.
+
+    Successive positions are `partition` partitions apart, or `free` elements of a partition. If
+    both are 0, the tensor repeats along the digit.
+    """
 
     size: int
     partition: int = 0
@@ -43,8 +46,11 @@ class Digit:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The digits of all dimensions of a tensor (or one list for all of its elements), its memory
-    ("sbuf", "psum" or "hbm"), and digits on partitions along which all of it repeats."""
+    """The layout of a tensor: its digits by dimension, and its memory ("sbuf", "psum" or "hbm").
+
+    A single list of digits covers all elements. Further digits on partitions repeat the whole
+    tensor.
+    """
 
     memory: str
     dims: tuple[tuple[Digit, ...], ...]
@@ -57,22 +63,24 @@ class Layout:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of the tensors that it fits, in one dimension if its digits lie across."""
+        """Return the shape of the tensors that it fits, in one dimension if its digits span
+        dimensions.
+        """
         return tuple(prod(d.size for d in digits) for digits in self.dims)
 
     def fits(self, shape: Sequence[int]) -> bool:
-        """Whether it is a layout of a tensor of that shape."""
+        """Return whether it is a layout of a tensor of that shape."""
         return self.shape == tuple(shape) or self.shape == (prod(shape),)
 
     @property
     def partitions(self) -> int:
-        """How many partitions it takes."""
+        """Return the number of partitions in use."""
         digits = [d for dim in (*self.dims, self.repeats) for d in dim if d.partition]
         return sum((d.size - 1) * d.partition for d in digits) + 1
 
     @property
     def elements(self) -> int:
-        """Elements of a partition, gaps not counted."""
+        """Return the elements of a partition, without gaps."""
         return prod(d.size for dim in self.dims for d in dim if d.free)
 
 
@@ -124,7 +132,7 @@ def _parse_digit(parser: AttrParser) -> Digit:
 
 
 def layout_of(value: SSAValue | Attribute) -> Layout | None:
-    """The layout of a tensor value or type; None where it has none."""
+    """Return the layout of a tensor value or type; None if it has none."""
     type_ = value.type if isinstance(value, SSAValue) else value
     if isinstance(type_, TensorType) and isinstance(type_.encoding, LayoutAttr):
         return type_.encoding.data
@@ -132,14 +140,14 @@ def layout_of(value: SSAValue | Attribute) -> Layout | None:
 
 
 def with_layout(type_: TensorType[Attribute], layout: Layout | None) -> TensorType[Attribute]:
-    """The type with that encoding."""
+    """Return the type with that encoding."""
     if layout is None:
         return TensorType(type_.element_type, type_.get_shape())
     return TensorType(type_.element_type, type_.get_shape(), LayoutAttr(layout))
 
 
 def dense_strides(sizes: Sequence[int], innermost: int = 1) -> list[int]:
-    """Strides of digits (outermost first) that lie one after the other."""
+    """Return strides of dense digits (outermost first)."""
     strides: list[int] = []
     for size in reversed(sizes):
         strides.insert(0, innermost)
@@ -148,5 +156,5 @@ def dense_strides(sizes: Sequence[int], innermost: int = 1) -> list[int]:
 
 
 def digits_text(layouts: Iterable[Layout]) -> str:
-    """Layouts in messages."""
+    """Describe layouts in messages."""
     return ", ".join(f"<{layout}>" for layout in layouts)

@@ -1,4 +1,4 @@
-"""The tile dialect: layout conversions, memories, loop indices and recurrences."""
+"""Define the tile ops: layout conversions, memories, loop indices and recurrences."""
 
 from collections.abc import Sequence
 
@@ -20,7 +20,7 @@ from neuronir.dialects.support.ops import NeuronOp
 from neuronir.dialects.tile import semantics
 from neuronir.dialects.tile.layout import LayoutAttr, layout_of
 
-assert semantics  # importing it registers what the ops compute
+assert semantics  # importing it registers the semantics of the ops
 
 
 @irdl_op_definition
@@ -39,7 +39,7 @@ class ConvertLayoutOp(NeuronOp):
 
     @staticmethod
     def make(source: SSAValue, type_: Attribute) -> "ConvertLayoutOp":
-        """`source` as a tensor of that type."""
+        """Create a conversion of `source` to that type."""
         return ConvertLayoutOp.create(operands=[source], result_types=[type_])
 
     def verify_(self) -> None:
@@ -71,7 +71,7 @@ class EmptyOp(NeuronOp):
 
     @staticmethod
     def make(memory: str, type_: Attribute) -> "EmptyOp":
-        """A tensor of that type in a memory."""
+        """Create a tensor of that type in a memory."""
         return EmptyOp.create(properties={"memory": StringAttr(memory)}, result_types=[type_])
 
     def verify_(self) -> None:
@@ -92,7 +92,7 @@ class IndexOp(NeuronOp):
 
     @staticmethod
     def make(index: SSAValue, element_type: Attribute) -> "IndexOp":
-        """`index` as a number of that type."""
+        """Create a tensor of that type from `index`."""
         return IndexOp.create(operands=[index], result_types=[TensorType(element_type, [])])
 
     def verify_(self) -> None:
@@ -132,7 +132,7 @@ class ScanOp(NeuronOp):
     def make(
         kind: str, arrays: Sequence[SSAValue], begin: SSAValue | None, *, backwards: bool = False
     ) -> "ScanOp":
-        """The recurrence of a kind over `arrays`, which begins with `begin`."""
+        """Create a recurrence of a kind over `arrays`, starting from `begin`."""
         properties: dict[str, Attribute] = {"kind": StringAttr(kind)}
         if backwards:
             properties["backwards"] = UnitAttr()
@@ -143,12 +143,12 @@ class ScanOp(NeuronOp):
 
     @property
     def arrays(self) -> tuple[SSAValue, ...]:
-        """The arrays that it runs over."""
+        """Return the arrays that it runs over."""
         return tuple(self.inputs[: SCANS[self.kind.data]])
 
     @property
     def begin(self) -> SSAValue | None:
-        """What it begins with; None where it begins with the first element."""
+        """Return the initial value; None if it starts with the first element."""
         count = SCANS[self.kind.data]
         return self.inputs[count] if len(self.inputs) > count else None
 

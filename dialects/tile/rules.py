@@ -1,4 +1,4 @@
-"""The tiling of hlo's ops, family by family."""
+"""Declare the tilings of hlo ops, family by family."""
 
 from math import prod
 
@@ -31,8 +31,8 @@ ELEMENTWISE = tuple(
 
 
 def shape_of(value: SSAValue | Attribute) -> tuple[int, ...]:
-    """The shape of a tensor value or type."""
-    # asked for often: an exact class is seen faster than what isinstance looks for
+    """Return the shape of a tensor value or type."""
+    # a hot path: exact class checks are faster than isinstance
     type_ = value if type(value) is TensorType else value.type  # type: ignore[union-attr]
     assert type(type_) is TensorType, type_
     return extents(type_)
@@ -57,7 +57,8 @@ def _elementwise(op: Operation) -> Tiling | None:
     shape = shape_of(op.results[0])
     needs = []
     for v in op.operands:
-        if shape_of(v) != shape and shape_of(v) != ():  # select takes one predicate for all
+        # select takes one predicate for all elements
+        if shape_of(v) != shape and shape_of(v) != ():
             return None
         needs.append(_same(v))
     return Tiling(tuple(needs))
@@ -159,7 +160,9 @@ def _reduce(op: Operation) -> Tiling | None:
 
 
 def combiner(op: Operation) -> str:
-    """The hlo op that combines two partial results of a reduction, empty where it is not one op."""
+    """Return the hlo op that combines two partial results of a reduction; empty if it is not one
+    op.
+    """
     block = op.regions[0].block
     first, last = block.first_op, block.last_op
     if first is None or last is None or first.next_op is not last or len(first.operands) != 2:
@@ -199,7 +202,7 @@ def _dot(op: Operation) -> Tiling:
 
 
 def contracting(op: Operation) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The contracted dimensions of both operands of a dot, those that go together side by side."""
+    """Return the contracted dimensions of both operands of a dot, paired."""
     left, right = (_ints(op, f"{side}_contracting_dims") for side in ("lhs", "rhs"))
     return left, right
 
@@ -257,7 +260,9 @@ def _reduce_window(op: Operation) -> Tiling | None:
 
 @register_tiling("hlo.composite")
 def _composite(op: Operation) -> Tiling | None:
-    """What the ops of the region say together; of orders of rows, that these are whole."""
+    """Return the tiling of the ops of the region together; row-ordering composites need whole
+    rows.
+    """
     first = op.regions[0].block.first_op
     if first is not None and first.name in ("hlo.topk", "hlo.sort"):
         last = len(shape_of(op.results[0])) - 1
@@ -266,7 +271,7 @@ def _composite(op: Operation) -> Tiling | None:
 
 
 def tiling_of_block(block: Block, rank: int) -> Tiling | None:
-    """The tiling of a region as one op, from its arguments to the value that it returns."""
+    """Return the tiling of a region as one op, from its arguments to its result."""
     last = block.last_op
     assert last is not None
     found: dict[SSAValue, list[DimNeed]] = {last.operands[0]: list(range(rank))}
@@ -298,7 +303,7 @@ def tiling_of_block(block: Block, rank: int) -> Tiling | None:
                 m for n in needs if isinstance(n, Window) and isinstance(m := mine[n.dim], int)
             )
             note(v, [mine[n] if isinstance(n, int) else WHOLE for n in needs])
-    # a dimension that is whole somewhere is so for all operands
+    # a dimension that is whole somewhere is whole for all operands
     arguments = [
         tuple(
             WHOLE if isinstance(n, int) and n in whole else n
@@ -312,7 +317,9 @@ def tiling_of_block(block: Block, rank: int) -> Tiling | None:
 def _regrouped(
     source: SSAValue, result: SSAValue, mine: list[DimNeed], whole: set[int]
 ) -> list[DimNeed]:
-    """Needs of a reshape's operand: its dimensions that are dimensions of the result, too."""
+    """Return the needs of a reshape's operand: dimensions that are also dimensions of the
+    result.
+    """
     before, after = shape_of(source), shape_of(result)
     needs: list[DimNeed] = [WHOLE] * len(before)
     for d, n in enumerate(after):
@@ -333,7 +340,7 @@ def _regrouped(
 
 @register_tiling("tile.scan")
 def _scan(op: Operation) -> Tiling:
-    """Rows along the last dimension, each by itself."""
+    """Tile rows along the last dimension independently."""
     rank = len(shape_of(op.results[0]))
     row: tuple[DimNeed, ...] = (*range(rank - 1), WHOLE)
     return Tiling(tuple(row[: len(shape_of(v))] for v in op.operands), frozenset({rank - 1}))

@@ -1,4 +1,4 @@
-"""What the ops of the tile dialect compute, in numpy."""
+"""Define the numpy semantics of the tile ops."""
 
 import numpy as np
 from xdsl.ir import Operation

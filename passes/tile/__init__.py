@@ -1,4 +1,4 @@
-"""Passes of the tiled level, between hlo and nc, each imported when it is first used."""
+"""Define the passes of the tiled level, between hlo and nc, each imported on first use."""
 
 from collections.abc import Callable
 from importlib import import_module

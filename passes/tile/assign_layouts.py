@@ -1,4 +1,4 @@
-"""tile-assign-layouts: every value on the chip gets a layout, and changes of layout are written."""
+"""tile-assign-layouts: assign a layout to every on-chip value, and insert layout conversions."""
 
 from dataclasses import dataclass, field
 

@@ -1,8 +1,8 @@
-"""Axes: digits of dimensions that all values of a group of ops have in common.
+"""Identify axes: digits of dimensions that all values of a group of ops share.
 
-Each dimension of each value is a row of axes. What an op says of its dimensions (the tiling
-interface) makes axes one; a reshape splits them into common factors. Then a tile of one axis is a
-tile of every value that has it.
+Each dimension of each value is a list of axes. The tiling interface of an op unifies axes, and a
+reshape splits them into common factors. A tile of one axis is therefore a tile of every value that
+has it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,24 +17,24 @@ from neuronir.passes.tile.whole import tiled
 
 
 class Axes:
-    """Axes by number; some are other ones, some are rows of smaller ones."""
+    """Axes by number; an axis may be an alias of another one, or a list of smaller ones."""
 
     def __init__(self) -> None:
         self._size: list[int] = []
-        self._parts: list[tuple[int, ...]] = []  # what an axis is made of; empty for a leaf
+        self._parts: list[tuple[int, ...]] = []  # the parts of an axis; empty for a leaf
 
     def new(self, size: int) -> int:
-        """A new axis."""
+        """Create an axis."""
         self._size.append(size)
         self._parts.append(())
         return len(self._size) - 1
 
     def size(self, axis: int) -> int:
-        """Positions along it."""
+        """Return the number of positions."""
         return self._size[axis]
 
     def leaves(self, axes: Iterable[int]) -> list[int]:
-        """The axes that have no parts, of more than one position, outermost first."""
+        """Return the leaf axes with more than one position, outermost first."""
         out: list[int] = []
         all_parts = self._parts
         for axis in axes:
@@ -44,15 +44,17 @@ class Axes:
                     out.append(axis)
                 continue
             for part in parts:
-                if all_parts[part]:  # it was split after that: note what it is now
+                if all_parts[part]:  # it was split later: record its current parts
                     parts = all_parts[axis] = tuple(self.leaves(parts))
                     break
             out += parts
         return out
 
     def unify(self, left: Sequence[int], right: Sequence[int]) -> bool:
-        """Make two rows of axes, outermost first, the same; False where their factors do not go
-        together (then some inner ones may have been made the same)."""
+        """Unify two lists of axes, outermost first.
+
+        Returns False if their factors are incompatible; some inner axes may then have been unified.
+        """
         a, b = self.leaves(left), self.leaves(right)
         while a and b:
             x, y = a.pop(), b.pop()
@@ -78,14 +80,16 @@ class Axes:
 
 
 Key = SSAValue | tuple[Operation, int]
-"""A value that one of the ops makes, or one use (op, number of the operand) of one from outside:
-different uses of it may be of different slices."""
+"""A result of one of the ops, or one use (op, operand number) of an outer value: different uses may
+read different slices.
+"""
 
 
 @dataclass(frozen=True)
 class Derived:
-    """An axis of which positions `base` * stride + first to `base` * stride + last are needed, as
-    far as it goes."""
+    """An axis of which positions `base` * stride + first to `base` * stride + last are needed, if
+    they exist.
+    """
 
     base: int
     stride: int
@@ -93,16 +97,16 @@ class Derived:
     last: int
 
     def span(self, count: int, size: int) -> int:
-        """Positions that `count` neighbours of the base need, of `size` at most."""
+        """Return the positions that `count` neighbours of the base need, at most `size`."""
         return min(size, (count - 1) * self.stride + self.last - self.first + 1)
 
 
 class Related:
     """The axes of all values that a set of ops (in program order) reads and makes.
 
-    `whole` are axes along which some op needs or makes everything; `reduced` those that some op
-    sums over, with these ops; `derived` those of which a window is needed. `fits` is False where a
-    value would have one axis twice.
+    `whole` are axes along which some op needs or makes everything. `reduced` are axes over which
+    some op reduces, with these ops. `derived` are axes of which a window is needed. `fits` is False
+    if a value would have one axis twice.
     """
 
     def __init__(self, ops: Sequence[Operation]) -> None:
@@ -131,24 +135,24 @@ class Related:
                 self.reduced.setdefault(leaf, []).append(op)
 
     def key(self, op: Operation, which: int) -> Key:
-        """The key of an operand."""
+        """Return the key of an operand."""
         value = op.operands[which]
         return value if value.owner in self._inside else (op, which)
 
     def of(self, key: Key) -> list[list[int]]:
-        """The leaf axes of each dimension."""
+        """Return the leaf axes of each dimension."""
         if key not in self._rows:
             self._rows[key] = [self.axes.leaves((axis,)) for axis in self.dims[key]]
         return self._rows[key]
 
     def leaves(self, key: Key) -> list[int]:
-        """All leaf axes, outermost first."""
+        """Return all leaf axes, outermost first."""
         if key not in self._leaves:
             self._leaves[key] = [axis for row in self.of(key) for axis in row]
         return self._leaves[key]
 
     def of_op(self, op: Operation) -> frozenset[int]:
-        """The axes that an op works on: those of its operands and its result."""
+        """Return the axes that an op works on: those of its operands and its result."""
         if op not in self._of_op:
             found: set[int] = set()
             for i in range(len(op.operands)):
@@ -159,7 +163,7 @@ class Related:
         return self._of_op[op]
 
     def inputs(self) -> list[tuple[Operation, int]]:
-        """The uses of values from outside."""
+        """Return the uses of outer values."""
         return [key for key in self.dims if isinstance(key, tuple)]
 
     def _known(self, key: Key) -> tuple[int, ...]:
@@ -196,7 +200,9 @@ class Related:
         return self._contract(op, tiling)
 
     def _derive(self, axis: int, base: int, window: Window) -> None:
-        """Note what of an axis is needed; all of it where it is no simple function of another."""
+        """Record what is needed of an axis: all of it, unless it is a simple function of another
+        axis.
+        """
         mine, others = self.axes.leaves((axis,)), self.axes.leaves((base,))
         if len(mine) != 1 or len(others) != 1:
             self._whole += [*mine, *others]
@@ -213,7 +219,7 @@ class Related:
         self.derived[leaf] = found
 
     def _order(self) -> None:
-        """Take axes that hang on themselves, or on what is needed whole, as whole."""
+        """Make axes whole that depend on themselves or on whole axes."""
         for axis in list(self.derived):
             seen = {axis}
             base = axis
@@ -232,13 +238,13 @@ class Related:
             changed = bool(lost)
 
     def base(self, axis: int) -> int:
-        """What an axis is derived from in the end."""
+        """Return the axis from which an axis is ultimately derived."""
         while axis in self.derived:
             axis = self.derived[axis].base
         return axis
 
     def _contract(self, op: Operation, tiling: Tiling) -> bool:
-        """The dimensions that two operands are reduced along together are the same, in order."""
+        """Unify the dimensions along which two operands are reduced together, in order."""
         rows = [
             self._reduced_dims(op, i, needs)
             for i, needs in enumerate(tiling.operands)
@@ -254,8 +260,7 @@ class Related:
         return [mine[d] for d in order if needs[d] is REDUCED]
 
     def _regroup(self, source: Sequence[int], result: Sequence[int]) -> None:
-        """A reshape: what lies between common borders is the same, or whole where factors
-        differ."""
+        """Unify the dimensions of a reshape between common borders; whole if factors differ."""
         before, after = list(source), list(result)
         while before or after:
             left, right = before[:1], after[:1]

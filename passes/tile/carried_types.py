@@ -1,7 +1,7 @@
-"""States of loops that rounds read in another type: carried in that type, too.
+"""Carry loop states additionally in the type in which iterations read them.
 
-A state that a product reads in 16 bits would be converted as each round begins, with everything
-waiting for that; the round before makes it in both types.
+If a dot reads a state in 16 bits, the state would be converted at the start of each iteration while
+everything waits. Instead the previous iteration makes the state in both types.
 """
 
 from xdsl.dialects import scf
@@ -14,7 +14,7 @@ from neuronir.passes.hlo.support.values import element
 
 
 def carry_converted(op: scf.ForOp) -> scf.ForOp:
-    """Let a loop carry what its rounds convert, beside what that is made of."""
+    """Let a loop carry the converted state next to the original one."""
     block, last = op.body.block, op.body.block.last_op
     assert last is not None
     found = [(k, type_) for k, a in enumerate(block.args[1:]) if (type_ := _read_as(a)) is not None]
@@ -36,7 +36,7 @@ def carry_converted(op: scf.ForOp) -> scf.ForOp:
 
 
 def _again(op: scf.ForOp, block: Block, begins: list[SSAValue]) -> scf.ForOp:
-    """The loop with more of what it carries."""
+    """Rebuild the loop with more carried values."""
     low, high, step, inits = op.lb, op.ub, op.step, [*op.iter_args, *begins]
     op.body.detach_block(block)
     new = scf.ForOp(low, high, step, inits, Region(block))
@@ -51,7 +51,7 @@ def _again(op: scf.ForOp, block: Block, begins: list[SSAValue]) -> scf.ForOp:
 
 
 def _read_as(argument: BlockArgument) -> Attribute | None:
-    """The narrower type in which all readers take a state; None where there is no one such."""
+    """Return the single narrower type in which all readers take a state, or None."""
     kinds: set[Attribute] = set()
     for use in argument.uses:
         reader = use.operation
@@ -76,8 +76,10 @@ def _convert(value: SSAValue, type_: Attribute, before: Operation) -> SSAValue:
 
 
 def _made_again(value: SSAValue, before: Operation) -> SSAValue:
-    """An elementwise value that others read, too, computed once more: the conversion is a part of
-    that instruction, and waits for no other."""
+    """Duplicate an elementwise value with other users.
+
+    The conversion then merges into that instruction and waits for no other.
+    """
     while isinstance(value.owner, Operation) and value.owner.name == "hlo.copy":
         value = value.owner.operands[0]
     maker = value.owner

@@ -1,5 +1,7 @@
-"""Conversions to narrower floats, right behind what makes a value: whoever takes it out of PSUM
-converts it, and views are of the narrower value."""
+"""Move conversions to narrower floats right after the producer of a value.
+
+The eviction from PSUM then converts, and views are of the narrower value.
+"""
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -15,8 +17,10 @@ VIEWS = frozenset(("hlo.reshape", "hlo.bitcast", "hlo.transpose", "hlo.slice"))
 
 
 def cast_at_once(op: Operation) -> None:
-    """Convert a result where it is made, if several read it, through views, and all of them convert
-    it to the same narrower float: the bits are the same, and less of it lies around."""
+    """Convert a result at its producer if all of several readers convert it to one narrower float.
+
+    Views in between are allowed. The bits are equal, and less data is stored.
+    """
     if op.name in VIEWS or op.name in ("hlo.convert", "hlo.constant", "hlo.iota"):
         return
     if len(op.results) != 1 or not isinstance(op.results[0].type, TensorType):
@@ -40,7 +44,7 @@ def cast_at_once(op: Operation) -> None:
 def _readers(
     value: SSAValue, block: Block | None, views: list[Operation], casts: list[Operation]
 ) -> bool:
-    """Gather the views of a value and what converts those; False where anything else reads it."""
+    """Collect the views of a value and their conversions; return False if it has other readers."""
     for use in value.uses:
         reader = use.operation
         if reader.parent is not block:

@@ -1,4 +1,4 @@
-"""Loops of the program as scf.for: carried tensors, slices that move with the round."""
+"""Rewrite loops of the program as scf.for, with carried tensors and moving slices."""
 
 from math import prod
 
@@ -24,7 +24,7 @@ from neuronir.passes.hlo.while_carry import GTE
 from neuronir.passes.tile.retile import slice_properties
 
 ON_CHIP = 3 << 19
-"""Bytes at most of an array that an inner loop writes on the chip: the outer one stores it."""
+"""Limit of bytes of an array that an inner loop writes on the chip; the outer one stores it."""
 
 
 def _bytes(value: SSAValue) -> int:
@@ -32,7 +32,7 @@ def _bytes(value: SSAValue) -> int:
 
 
 def write_loops(block: Block) -> None:
-    """Write the loops of a block, and those in them, as scf.for."""
+    """Rewrite the loops of a block, including nested ones, as scf.for."""
     for op in list(block.ops):
         if op.name != "hlo.while":
             continue
@@ -42,7 +42,7 @@ def write_loops(block: Block) -> None:
 
 
 class _Writer:
-    """Writes one loop."""
+    """Rewrites one loop."""
 
     def __init__(self, loop: CountedLoop) -> None:
         self.loop = loop
@@ -52,10 +52,10 @@ class _Writer:
         self.body.add_op(self.end)
         self.values: dict[SSAValue, SSAValue] = {}
         self.carried = [*loop.written, *loop.states]
-        self.slices: dict[int, SSAValue] = {}  # what written arrays have become
+        self.slices: dict[int, SSAValue] = {}  # the replacements of written arrays
 
     def write(self) -> Block:
-        """The loop in place of the old one; its body."""
+        """Build the new loop and its body."""
         loop, parts = self.loop, self.loop.parts
         begin = [self._begin(i) for i in self.carried]
         for v in begin:
@@ -106,7 +106,7 @@ class _Writer:
         return self._before(copy).results[0]
 
     def _replace(self, results: dict[int, SSAValue]) -> None:
-        """Let those behind the loop read what it gives."""
+        """Replace the results of the old loop."""
         loop = self.loop
         for use in list(self.op.results[0].uses):
             get = use.operation
@@ -149,7 +149,7 @@ class _Writer:
             self.values[old] = new
 
     def _counted(self, value: SSAValue) -> None:
-        """The number of the round as a tensor, where an op reads it."""
+        """Return the iteration number as a tensor, if an op reads it."""
         get = value.owner
         if value in self.values or not isinstance(get, Operation) or get.name != GTE:
             return
@@ -207,7 +207,9 @@ class _Writer:
         return value
 
     def _next(self, index: int) -> SSAValue:
-        """What is handed on: a value of its own, since others may read what it is a view of."""
+        """Return a carried value as a separate value, because others may read the source of a
+        view.
+        """
         value = self.loop.parts.next[index]
         self._counted(value)
         new = CopyOp.create(operands=[self.values.get(value, value)], result_types=[value.type])

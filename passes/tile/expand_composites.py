@@ -1,10 +1,8 @@
-"""tile-expand-composites: composites become the ops that they stand for, but for single
-instructions.
+"""tile-expand-composites: expand composites that are not single instructions.
 
-At the tiled level softmax and the norms are reductions and elementwise ops like any other, which
-are tiled, fused and laid out with what is around them. Two reductions one after the other, which
-hlo made of one so that there are rows for the partitions, become one again: layouts see to that
-here.
+At the tiled level softmax and the norms are ordinary reductions and elementwise ops, which are
+tiled, fused and laid out with their neighbours. Nested reductions, which hlo passes split to get
+rows for the partitions, are merged again, because layouts handle that here.
 """
 
 from collections.abc import Iterator
@@ -45,7 +43,7 @@ from neuronir.passes.tile.scales import scale_behind, scale_in_front
 from neuronir.passes.tile.split_slices import split_slices
 
 KEPT = frozenset(COMPOSITES)
-"""Composites that one instruction of ACT computes."""
+"""Composites that one ACT instruction computes."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +79,7 @@ class TileExpandComposites(ModulePass):
 
 
 def loop_bodies(block: Block) -> Iterator[Block]:
-    """A block, and the bodies of the loops in it."""
+    """Rewrite a block, and the bodies of its loops."""
     yield block
     for op in block.ops:
         if isinstance(op, scf.ForOp):
@@ -89,7 +87,7 @@ def loop_bodies(block: Block) -> Iterator[Block]:
 
 
 def expand(block: Block) -> None:
-    """Take the ops of one block apart."""
+    """Expand the composites of one block."""
     for inner in list(block.ops):
         if isinstance(inner, CompositeOp) and inner.kind.data not in (*KEPT, *ROWS):
             value = move_block(inner.regions[0].block, list(inner.operands), inner)
@@ -123,7 +121,7 @@ def expand(block: Block) -> None:
 
 
 def join_reductions(op: ReduceOp) -> None:
-    """Make a reduction of a reduction one of what that reads, without the reshape between them."""
+    """Merge a reduction of a reduction, and the reshape in between, into one."""
     while True:
         inner = op.operands[0].owner
         if not isinstance(inner, ReduceOp) or len(op.operands) != 2 or len(inner.operands) != 2:
@@ -158,8 +156,10 @@ def _reduced(value: SSAValue, dims: list[int], op: Operation) -> object:
 
 
 def add_negation(op: Operation) -> None:
-    """x - broadcast(y) as x + broadcast(-y), which is the same number: ACT adds as it goes along,
-    and y is small."""
+    """Rewrite x - broadcast(y) as x + broadcast(-y), which is equal.
+
+    ACT can add as part of an instruction, and y is small.
+    """
     wide = op.operands[1].owner
     if not isinstance(wide, Operation) or wide.name != "hlo.broadcast":
         return
@@ -190,8 +190,10 @@ def _same_number(left: SSAValue, right: SSAValue) -> bool:
 
 
 def _through(reshape: Operation, dims: tuple[int, ...]) -> list[int] | None:
-    """The dimensions of a reshape's operand that are reduced where the result is along `dims`; None
-    where one is in part."""
+    """Map the dimensions `dims` of a reduced reshape to dimensions of the reshape's operand.
+
+    Returns None if only a part of a dimension is reduced.
+    """
     before, after = shape_of(reshape.operands[0]), shape_of(reshape.results[0])
     out: list[int] = []
     j = 0
@@ -216,8 +218,7 @@ def _through(reshape: Operation, dims: tuple[int, ...]) -> list[int] | None:
 
 
 def copy_results(block: Block) -> None:
-    """Let a result in another order, or with repetitions, be computed, so that it is tiled with
-    what it is made of."""
+    """Materialise a permuted or broadcast result, so that it is tiled with its producer."""
     assert block.last_op is not None
     work = [block.last_op]
     while work:
@@ -236,7 +237,7 @@ def copy_results(block: Block) -> None:
 
 
 def separate_views(block: Block) -> None:
-    """Give every reader of a view a view of its own."""
+    """Give every reader of a view its own view."""
     for op in reversed(list(block.ops)):
         for i, v in enumerate(op.operands):
             maker = v.owner
@@ -251,7 +252,7 @@ def separate_views(block: Block) -> None:
 
 
 def _separate(block: Block, op: Operation) -> None:
-    """The same for what a new view reads."""
+    """Do the same for the operand of a new view."""
     for i, v in enumerate(op.operands):
         maker = v.owner
         if isinstance(maker, Operation) and is_view(maker) and not v.has_one_use():

@@ -1,4 +1,4 @@
-"""Convolutions as tiles take them: padding by itself, gradients and single taps as products."""
+"""Rewrite convolutions for tiling: explicit padding, and gradients and single taps as dots."""
 
 from itertools import product
 from math import prod
@@ -16,15 +16,15 @@ from neuronir.passes.hlo.support.walk import erase_dead
 from neuronir.passes.lowering.convolution.numbers import Numbers, numbers_of_op
 
 LEAST_FEATURES = 32
-"""Features of a group from which on they fill enough partitions."""
+"""From this number of features, a group fills enough partitions."""
 MANY_TAPS = 64
-"""Taps of a kernel that is as large as the image: a gradient with respect to another kernel."""
+"""Taps of a kernel as large as the image: a gradient with respect to another kernel."""
 MOST_PLACES = 64
-"""Places of the result of such a convolution, each a product."""
+"""Limit of result positions of such a convolution, each a dot."""
 
 
 def expand_convolution(op: Operation) -> None:
-    """Write a convolution in a form that has layouts and a rule for tiles, where there is one."""
+    """Rewrite a convolution in a form with layouts and a tiling rule, if there is one."""
     if not isinstance(op, ConvolutionOp) or integer(op, "batch_group_count") != 1:
         return
     take_reversal(op)
@@ -46,7 +46,7 @@ def expand_convolution(op: Operation) -> None:
 
 
 def take_reversal(op: ConvolutionOp) -> None:
-    """A kernel that is reversed along taps is taken as it is, from its last tap on."""
+    """Flip a kernel that is reversed along taps."""
     n, reverse = numbers_of_op(op), op.rhs.owner
     convert = reverse if isinstance(reverse, ConvertOp) else None
     if convert is not None:
@@ -65,7 +65,7 @@ def take_reversal(op: ConvolutionOp) -> None:
 
 
 def _image(build: Emitter, op: ConvolutionOp, n: Numbers) -> SSAValue:
-    """The image with its padding, and with gaps where it is dilated."""
+    """Pad the image, and dilate it with zeros."""
     rank = len(shape_of(op.lhs))
     low, high, gaps = [0] * rank, [0] * rank, [0] * rank
     for i, d in enumerate(n.spatial):
@@ -87,7 +87,7 @@ def _image(build: Emitter, op: ConvolutionOp, n: Numbers) -> SSAValue:
 
 
 def _padded(build: Emitter, op: ConvolutionOp, n: Numbers) -> SSAValue:
-    """The convolution without padding of the image with it."""
+    """Build the convolution of the padded image."""
     ones = i64_array([1] * len(n.spatial))
     properties = {
         **op.properties,
@@ -99,7 +99,7 @@ def _padded(build: Emitter, op: ConvolutionOp, n: Numbers) -> SSAValue:
 
 
 def _product(build: Emitter, op: ConvolutionOp, n: Numbers) -> SSAValue:
-    """A convolution with one tap as a product."""
+    """Rewrite a convolution with one tap as a dot."""
     image = _image(build, op, n)
     shape = shape_of(image)
     steps = [1] * len(shape)
@@ -127,7 +127,7 @@ def _dot(
     right: list[int],
     order: list[int],
 ) -> SSAValue:
-    """A product, whose dimension i becomes dimension `order[i]` of the result."""
+    """Build a dot whose dimension i becomes dimension `order[i]` of the result."""
     precision = op.properties.get("operand_precision")
     more = {} if precision is None else {"operand_precision": precision}
     rows = [m for d, m in enumerate(shape_of(image)) if d not in left]
@@ -148,7 +148,7 @@ def _dot(
 
 
 def _products(build: Emitter, op: ConvolutionOp, n: Numbers) -> SSAValue:
-    """A convolution of which the result has few places as a product for each of them."""
+    """Rewrite a convolution with few result positions as a dot for each of them."""
     image, kernel = _image(build, op, n), op.rhs
     reversed_ = [d for d, turned in zip(n.k_spatial, n.reversal, strict=True) if turned]
     kernel = build.reverse(kernel, reversed_)

@@ -1,4 +1,4 @@
-"""Recurrences as tile.scan, with the dimension that they run along last."""
+"""Rewrite recurrences as tile.scan, along the last dimension."""
 
 from collections.abc import Sequence
 from math import prod
@@ -18,16 +18,17 @@ from neuronir.passes.hlo.support.walk import erase_dead
 from neuronir.passes.tile.retile import slice_properties
 
 LONGEST = 4096
-"""Elements of a row at most: of longer ones some fewer at a time, in a loop."""
+"""Limit of elements of a row: longer rows are processed in parts, in a loop."""
 ELEMENTS = 1 << 18
-"""Elements of a part of all rows where these lie across each other in HBM: then all rows together
-are read in one piece, and a part of them stays on the chip."""
+"""Limit of elements of a part of all rows if rows are interleaved in HBM: all rows are then loaded
+together, and a part of them stays on the chip.
+"""
 LEAST = 128
-"""Elements of a row of such a part at least."""
+"""Minimum elements of a row in such a part."""
 
 
 def expand_recurrence(op: Operation) -> None:
-    """Write a composite that is a recurrence as tile.scan."""
+    """Rewrite a recurrence composite as tile.scan."""
     it = recurrence_of(op)
     if it is None:
         return
@@ -44,7 +45,7 @@ def expand_recurrence(op: Operation) -> None:
 
 
 def _piece(length: int, rows: int, *, across: bool) -> int:
-    """The longest part of a row that divides it; the row itself where there is none, or no need."""
+    """Return the longest part that divides a row; the row itself if none or not necessary."""
     most = LONGEST
     if across and ELEMENTS // rows >= LEAST:
         most = min(most, ELEMENTS // rows)
@@ -61,7 +62,7 @@ def scan(
     along: int,
     backwards: bool,
 ) -> SSAValue:
-    """A recurrence along a dimension, which is last in tile.scan."""
+    """Build a recurrence along a dimension, moved last for tile.scan."""
     rank = len(shape_of(arrays[-1]))
     order = [*(d for d in range(rank) if d != along), along]
     turned = [build.transpose(v, order) for v in arrays]
@@ -70,7 +71,9 @@ def scan(
 
 
 def _in_pieces(op: Operation, it: Recurrence, begin: SSAValue, piece: int) -> SSAValue:
-    """The same in a loop over parts of a row, which hands on the last element of each."""
+    """Build the recurrence as a loop over parts of a row, which carries the last element of
+    each.
+    """
     build, along, backwards = Emitter(op), it.dimension, it.backwards
     shape = shape_of(op.results[0])
     dims = (*shape[:along], piece, *shape[along + 1 :])
@@ -122,7 +125,7 @@ def _in_pieces(op: Operation, it: Recurrence, begin: SSAValue, piece: int) -> SS
 
 
 def _read_last(op: Operation, state: SSAValue, place: int, along: int) -> None:
-    """Let those who read the element of each row that comes last read what the loop hands on."""
+    """Replace reads of the last element of each row by the carried value."""
     for use in list(op.results[0].uses):
         part = use.operation
         if part.name != "hlo.slice" or shape_of(part.results[0])[along] != 1:
@@ -140,7 +143,7 @@ def _read_last(op: Operation, state: SSAValue, place: int, along: int) -> None:
 
 
 def _start(build: Emitter, round_: SSAValue, rounds: int, piece: int, backwards: bool) -> SSAValue:
-    """Where the part of a round begins: `round * piece`, or from the end."""
+    """Return the offset of an iteration's part: `round * piece`, or counted from the end."""
     factor, first = (-piece, (rounds - 1) * piece) if backwards else (piece, 0)
     number = build.insert(arith.ConstantOp(IntegerAttr(factor, IndexType()))).results[0]
     found: SSAValue = build.insert(arith.MuliOp(round_, number)).results[0]

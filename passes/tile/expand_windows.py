@@ -1,4 +1,4 @@
-"""Reductions of windows (pooling) as elementwise ops of slices, one dimension after the other."""
+"""Rewrite window reductions (pooling) as elementwise ops on slices, one dimension at a time."""
 
 from xdsl.dialects.builtin import f32
 from xdsl.ir import Operation, SSAValue
@@ -11,7 +11,7 @@ from neuronir.passes.hlo.support.walk import erase_dead
 from neuronir.passes.tile.numbers import number_of
 
 LARGEST_WINDOW = 64
-"""Places of a window along one dimension, at most."""
+"""Limit of the taps of a window along one dimension."""
 REDUCERS = ("hlo.add", "hlo.maximum", "hlo.minimum")
 
 
@@ -59,8 +59,10 @@ def _expands(op: Operation) -> bool:
 
 
 def _along(build: Emitter, opcode: str, x: SSAValue, d: int, window: int, stride: int) -> SSAValue:
-    """Reduce windows along one dimension. Windows that overlap are put together of smaller ones,
-    of 2, 4, 8 ... places."""
+    """Reduce windows along one dimension.
+
+    Overlapping windows are composed of smaller ones of 2, 4, 8, ... taps.
+    """
     count = (shape_of(x)[d] - window) // stride + 1
     parts: list[SSAValue] = []
     first, size = 0, 1
@@ -85,7 +87,7 @@ def _along(build: Emitter, opcode: str, x: SSAValue, d: int, window: int, stride
 
 
 def _every(build: Emitter, x: SSAValue, d: int, first: int, count: int, stride: int) -> SSAValue:
-    """`count` places along a dimension, from `first` on."""
+    """Return `count` positions along a dimension, from `first` on."""
     shape = shape_of(x)
     starts, limits, steps = [0] * len(shape), list(shape), [1] * len(shape)
     starts[d], limits[d], steps[d] = first, first + (count - 1) * stride + 1, stride

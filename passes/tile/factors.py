@@ -1,4 +1,4 @@
-"""Factors that vary along few dimensions, multiplied with each other before they are spread."""
+"""Multiply factors that vary along few dimensions before they are broadcast."""
 
 from math import prod
 
@@ -11,18 +11,21 @@ from neuronir.passes.hlo.support.values import element, ints
 from neuronir.passes.hlo.support.walk import erase_dead
 
 SHARE = 8
-"""Elements of what is scaled for each of the factors together at least."""
+"""Minimum elements of the scaled value for each element of the factors."""
 MOST = 512
-"""Elements of the factors together at most: those of a bank of PSUM, from which DVE reads a row
-that all partitions have. Longer rows are better scaled with their features on partitions, where
-each factor is a number."""
+"""Limit of elements of the combined factors: a bank of PSUM, from which DVE reads a row that all
+partitions share. Longer rows are better scaled with features on partitions, where each factor is a
+scalar.
+"""
 
 
 def join_factors(op: Operation) -> None:
-    """(x * broadcast(r)) * broadcast(s) as x * broadcast(r * s), where both vary along few
-    dimensions and r is an inverse square root, as of a variance: no product of such a number with
-    a factor is so large that it matters in which order they are multiplied. Also with a reshape of
-    the product between them."""
+    """Rewrite (x * broadcast(r)) * broadcast(s) as x * broadcast(r * s).
+
+    Both vary along few dimensions, and r is an inverse square root, as of a variance. Such a factor
+    is small enough that the order of multiplication does not matter. A reshape of the product in
+    between is allowed.
+    """
     if op.name != "hlo.multiply" or not is_float(element(op.results[0])):
         return
     for i in (0, 1):
@@ -45,7 +48,7 @@ def join_factors(op: Operation) -> None:
 
 
 def _root(op: Operation) -> bool:
-    """Whether what is broadcast is an inverse square root."""
+    """Return whether the broadcast value is an inverse square root."""
     value = op.operands[0].owner
     while isinstance(value, Operation) and value.name in ("hlo.reshape", "hlo.bitcast"):
         value = value.operands[0].owner
@@ -74,13 +77,13 @@ def _join(op: Operation, outer: Operation, first: Operation, value: SSAValue) ->
 
 
 def _varied(op: Operation) -> list[int]:
-    """The dimensions along which a broadcast varies."""
+    """Return the dimensions along which a broadcast varies."""
     source = shape_of(op.operands[0])
     return [d for d, n in zip(ints(op, "dimensions"), source, strict=True) if n > 1]
 
 
 def _spread(build: Emitter, value: SSAValue, shape: list[int], dims: list[int]) -> SSAValue:
-    """A factor as an array of `shape`, of which it has the dimensions `dims`."""
+    """Return a factor as an array of `shape`, in which it has the dimensions `dims`."""
     flat = build.reshape(value, [shape[d] for d in dims])
     return flat if len(dims) == len(shape) else build.broadcast(flat, shape, dims)
 
@@ -88,8 +91,10 @@ def _spread(build: Emitter, value: SSAValue, shape: list[int], dims: list[int]) 
 def _same_dims(
     before: tuple[int, ...], after: tuple[int, ...], dims: list[int]
 ) -> list[int] | None:
-    """The dimensions of `before` that are dimensions `dims` of its reshape `after`; None where one
-    of these is joined with others, or is a part of one."""
+    """Map dimensions `dims` of the reshape `after` to dimensions of `before`.
+
+    Returns None if one of them is joined with others, or is a part of one.
+    """
     out: list[int] = []
     i = j = 0
     while i < len(before) and j < len(after):

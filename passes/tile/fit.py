@@ -1,4 +1,4 @@
-"""What the tiled level takes: values that have elements, of types that the machine has."""
+"""Check what the tiled level supports: nonempty values of types that the machine has."""
 
 from collections.abc import Iterator
 from math import prod
@@ -15,7 +15,7 @@ from neuronir.passes.lowering.layouts.types import known_dtype
 
 
 def programs(module: ModuleOp) -> Iterator[FuncOp]:
-    """The functions that are tiled: without those that do more than compute, such as check."""
+    """Return the functions that are tiled: without those with effects, such as check."""
     for function in functions(module):
         block = function.body.block
         if all(op.results or op is block.last_op for op in block.ops):
@@ -23,7 +23,7 @@ def programs(module: ModuleOp) -> Iterator[FuncOp]:
 
 
 def check_elements(function: FuncOp) -> None:
-    """NIR_TIL001 where a value has no elements: there is nothing to lay out."""
+    """Raise NIR_TIL001 if a value has no elements."""
     for op in function.body.block.ops:
         for value in (*op.operands, *op.results):
             if isinstance(value.type, TensorType) and not prod(value.type.get_shape()):
@@ -35,7 +35,7 @@ def check_elements(function: FuncOp) -> None:
 
 
 def check_types(function: FuncOp, machine: Machine) -> None:
-    """NCC_ESPP004 where a value is of a type that the machine does not have."""
+    """Raise NCC_ESPP004 if a value has a type that the machine lacks."""
     block = function.body.block
     for value in (*block.args, *(r for op in walk_in(block) for r in op.results)):
         if isinstance(value.type, TensorType):

@@ -1,4 +1,4 @@
-"""Comparisons of indices in fp32: exact below 2^24, and DVE compares with a number a partition."""
+"""Compare indices in fp32, which is exact below 2^24 and lets DVE use a per-partition scalar."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ from neuronir.dialects.support.dtypes import is_integer
 from neuronir.dialects.tile.rules import shape_of
 
 LARGEST = 1 << 24
-"""Whole numbers below are exact in fp32."""
+"""Integers below this are exact in fp32."""
 
 Range = tuple[int, int]
 _SAME = ("hlo.broadcast", "hlo.reshape", "hlo.transpose", "hlo.slice", "hlo.reverse", "hlo.copy")
@@ -24,8 +24,7 @@ _PAIRS: dict[str, Callable[[int, int], int]] = {
 
 
 def range_of(value: SSAValue) -> Range | None:
-    """The least and the largest of indices that follow from iotas and constants; None for
-    others."""
+    """Return the range of indices that follow from iotas and constants, or None."""
     op = value.owner
     if not isinstance(op, Operation) or not isinstance(value.type, TensorType):
         return None
@@ -50,7 +49,7 @@ def range_of(value: SSAValue) -> Range | None:
 
 
 def compare_in_floats(block: Block) -> None:
-    """Let comparisons of such indices take them in fp32."""
+    """Convert the operands of such comparisons to fp32."""
     made: dict[SSAValue, SSAValue] = {}
     for op in list(block.ops):
         if op.name == "hlo.compare" and all(range_of(v) is not None for v in op.operands):

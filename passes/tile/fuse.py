@@ -1,4 +1,4 @@
-"""tile-fuse: groups of ops become loops over tiles."""
+"""tile-fuse: fuse groups of ops into loops over tiles."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -49,7 +49,7 @@ class TileFuse(ModulePass):
 
 
 def machine_of(module: ModuleOp, target: str, name: str) -> Machine:
-    """The machine that a pass works for: its option, or what the module says."""
+    """Return the machine of a pass: its option, or that of the module."""
     attribute = module.attributes.get("nc.machine")
     chosen = target or (attribute.data if isinstance(attribute, StringAttr) else "")
     if not chosen:
@@ -58,8 +58,10 @@ def machine_of(module: ModuleOp, target: str, name: str) -> Machine:
 
 
 def fuse_block(block: Block, machine: Machine, room: float = 0.8) -> None:
-    """Write the ops of a block as groups, with their loops; the body of a loop of the program by
-    itself, and what is in front of it and behind it apart."""
+    """Rewrite the ops of a block as groups with their loops.
+
+    The body of a loop of the program is rewritten separately, as are the ops before and after it.
+    """
     last = block.last_op
     assert last is not None
     old = [op for op in block.ops if op is not last]
@@ -90,7 +92,7 @@ def _settled(
 
 
 def write_groups(block: Block, groups: Sequence[Group], resident: frozenset[SSAValue]) -> None:
-    """Write the ops of a block as these groups; `resident` values stay in SBUF between them."""
+    """Rewrite the ops of a block as these groups; `resident` values stay in SBUF between them."""
     last = block.last_op
     assert last is not None
     writer = Written(block, last, [op for op in block.ops if op is not last])
@@ -99,7 +101,7 @@ def write_groups(block: Block, groups: Sequence[Group], resident: frozenset[SSAV
 
 
 class Written:
-    """A block that is written anew: what its old values have become."""
+    """A block being rewritten, with the replacements of its old values."""
 
     def __init__(self, block: Block, last: Operation, old: Sequence[Operation]) -> None:
         self.block = block
@@ -110,15 +112,17 @@ class Written:
     def groups(
         self, groups: Sequence[Group], resident: frozenset[SSAValue], before: Operation
     ) -> None:
-        """Write groups in front of an op; `resident` values stay in SBUF between them."""
+        """Emit groups before an op; `resident` values stay in SBUF between them."""
         for group in groups:
             Nest(group, self.mapping, resident).write(Where(self.block, before))
             record("tile-fuse", "groups")
             record("tile-fuse", "loops", len(group.loops))
 
     def loop(self, op: scf.ForOp) -> None:
-        """Let a loop read what its operands, and what its body takes from outside, have become;
-        its body has views of its own."""
+        """Remap the operands of a loop, and the outer values that its body uses.
+
+        Its body gets its own views.
+        """
         self.old.remove(op)
         for i, v in enumerate(op.operands):
             op.operands[i] = self.renewed(v, op)
@@ -134,7 +138,7 @@ class Written:
     def _seen(
         self, value: SSAValue, first: Operation, inside: dict[SSAValue, SSAValue]
     ) -> SSAValue:
-        """A value from outside in a loop, where views of it are made anew."""
+        """Return an outer value inside a loop, where views of it are rebuilt."""
         if value in self.mapping:
             return self.mapping[value]
         if value in inside:
@@ -149,7 +153,7 @@ class Written:
         return copy.results[0]
 
     def renewed(self, value: SSAValue, before: Operation) -> SSAValue:
-        """What a value has become; views, tuples and what is put into arrays are made anew."""
+        """Return the replacement of a value; views, tuples and array insertions are rebuilt."""
         if value in self.mapping or isinstance(value, BlockArgument):
             return self.mapping.get(value, value)
         op = value.owner
@@ -162,7 +166,7 @@ class Written:
         return copy.results[0]
 
     def finish(self) -> None:
-        """Let what ends the block read the new values; drop the old ops."""
+        """Remap the terminator of the block, and erase the old ops."""
         for i, v in enumerate(self.last.operands):
             self.last.operands[i] = self.renewed(v, self.last)
         for op in reversed(self.old):
@@ -178,7 +182,7 @@ class Written:
 
 
 def _leaves(last: Operation) -> list[SSAValue]:
-    """What the function returns."""
+    """Return the operands of the function's return."""
     out: list[SSAValue] = []
     work = list(last.operands)
     while work:

@@ -1,4 +1,4 @@
-"""Groups: ops that are worked on together, tile by tile, in loops over axes that they share."""
+"""Represent groups: ops that are executed together, tile by tile, in loops over shared axes."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,23 +18,23 @@ from neuronir.passes.tile.axes import Key, Related
 VIEWS = frozenset(
     ("hlo.broadcast", "hlo.reshape", "hlo.bitcast", "hlo.transpose", "hlo.constant", "hlo.iota")
 )
-"""Ops whose results need no memory of their own: they are made anew wherever they are read."""
+"""Ops whose results need no memory: they are rebuilt at every reader."""
 
 
 def item_bytes(value: SSAValue) -> int:
-    """Bytes of an element."""
+    """Return the bytes of an element."""
     assert isinstance(value.type, TensorType)
     return dtype_of(value.type.element_type).size
 
 
 def nbytes(value: SSAValue) -> int:
-    """Bytes of a tensor value."""
+    """Return the bytes of a tensor value."""
     return prod(shape_of(value)) * item_bytes(value)
 
 
 @dataclass(frozen=True)
 class Loop:
-    """A loop over an axis of `size` positions, `tile` of them in each round."""
+    """A loop over an axis of `size` positions, `tile` of them in each iteration."""
 
     axis: int
     size: int
@@ -42,7 +42,7 @@ class Loop:
 
     @property
     def rounds(self) -> int:
-        """Rounds, with the last shorter one where there is one."""
+        """Return the trip count, including a last shorter iteration."""
         return -(-self.size // self.tile)
 
 
@@ -60,7 +60,7 @@ class Group:
 
     @cached_property
     def outputs(self) -> tuple[SSAValue, ...]:
-        """Results that are read outside."""
+        """Return results with readers outside the group."""
         return tuple(
             r
             for op in self.ops
@@ -70,23 +70,25 @@ class Group:
 
     @cached_property
     def inputs(self) -> tuple[tuple[Operation, int], ...]:
-        """Uses of values from outside that are read from memory."""
+        """Return uses of outer values that are read from memory."""
         return tuple((op, i) for op, i in self.related.inputs() if not is_number(op.operands[i]))
 
     def value(self, key: Key) -> SSAValue:
-        """The value of a key."""
+        """Return the value of a key."""
         return key[0].operands[key[1]] if isinstance(key, tuple) else key
 
     def axes_of(self, op: Operation) -> frozenset[int]:
-        """The axes that an op works on, those that are derived as what they are derived from."""
+        """Return the axes that an op works on, derived axes replaced by their bases."""
         return self.related.of_op(op)
 
     def based(self, axes: Iterable[int]) -> frozenset[int]:
-        """Axes, those that are derived as what they are derived from."""
+        """Return axes, with derived ones replaced by their bases."""
         return frozenset(self.related.base(a) for a in axes)
 
     def depth_of(self, axes: frozenset[int]) -> int:
-        """How many loops are around what has these axes: down to the innermost that moves it."""
+        """Return how many loops enclose a value with these axes: down to the innermost that moves
+        it.
+        """
         depth = 0
         for i, loop in enumerate(self.loops):
             if loop.axis in axes:
@@ -94,7 +96,7 @@ class Group:
         return depth
 
     def extent(self, axis: int) -> int:
-        """Positions of an axis in one round."""
+        """Return the positions of an axis in one iteration."""
         derived = self.related.derived.get(axis)
         if derived is not None and self.related.base(axis) in self.extents:
             return derived.span(self.extent(derived.base), self.related.axes.size(axis))
@@ -102,20 +104,20 @@ class Group:
 
     @cached_property
     def extents(self) -> Mapping[int, int]:
-        """Positions in one round of the axes that are looped over."""
+        """Return the positions of the looped axes in one iteration."""
         return {loop.axis: loop.tile for loop in self.loops}
 
     def tile_elements(self, key: Key) -> int:
-        """Elements of a tile of a value."""
+        """Return the elements of a tile of a value."""
         return prod(self.extent(axis) for axis in self.related.leaves(key))
 
     def rounds(self, depth: int) -> int:
-        """Rounds of the `depth` outer loops together."""
+        """Return the product of the trip counts of the `depth` outer loops."""
         return prod(loop.rounds for loop in self.loops[:depth])
 
     @cached_property
     def batch(self) -> frozenset[int]:
-        """Axes that are batch dimensions of a product."""
+        """Return the axes that are batch dimensions of a dot."""
         found: set[int] = set()
         for op in self.ops:
             if op.name == "hlo.dot":
@@ -124,7 +126,9 @@ class Group:
         return frozenset(found)
 
     def parallel(self) -> list[int]:
-        """Axes that loops may be over: nothing is needed whole or summed up along them."""
+        """Return the axes over which loops are possible: nothing is needed whole or reduced along
+        them.
+        """
         related = self.related
         found: dict[int, None] = {}
         overlapping: set[int] = set()
@@ -138,8 +142,10 @@ class Group:
         return [a for a in found if a not in overlapping]
 
     def summed(self) -> list[int]:
-        """Axes that loops may be over in which partial results are added up: those who sum along
-        them are read outside of the group only."""
+        """Return the axes over which loops may accumulate partial results.
+
+        All reductions along them are read only outside the group.
+        """
         out: list[int] = []
         for axis, ops in self.related.reduced.items():
             if axis in self.related.whole or not all(_combines(op) for op in ops):
@@ -155,7 +161,7 @@ def _combines(op: Operation) -> bool:
 
 
 def is_number(value: SSAValue) -> bool:
-    """Whether a value is one known number."""
+    """Return whether a value is a known scalar."""
     return (
         isinstance(value.owner, Operation)
         and value.owner.name == "hlo.constant"
@@ -164,14 +170,14 @@ def is_number(value: SSAValue) -> bool:
 
 
 def is_view(op: Operation) -> bool:
-    """Whether an op takes no instruction. An array of constants is loaded as an argument is."""
+    """Return whether an op needs no instruction; arrays of constants are loaded like arguments."""
     if op.name == "hlo.constant":
         return prod(shape_of(op.results[0])) == 1
     return op.name in VIEWS or is_cast(op)
 
 
 def is_cast(op: Operation) -> bool:
-    """Whether an op is a conversion that the transfer does which loads what it reads."""
+    """Return whether an op is a conversion that is part of the load of its operand."""
     if op.name != "hlo.convert" or not all(
         isinstance(v.type, TensorType) and is_float(v.type.element_type)
         for v in (op.operands[0], op.results[0])
@@ -188,8 +194,10 @@ def is_cast(op: Operation) -> bool:
 
 
 def is_source(op: Operation | Block) -> bool:
-    """Whether an op is an array of constants, or what a loop of the program reads: a slice, the
-    number of the round; they stay where they are."""
+    """Return whether an op is an array constant, or a slice or counter that a program loop reads.
+
+    Such ops keep their positions.
+    """
     if not isinstance(op, Operation):
         return False
     if op.name in ("tensor.extract_slice", "tile.index") or op.name.startswith("arith."):
@@ -198,14 +206,14 @@ def is_source(op: Operation | Block) -> bool:
 
 
 def root_of(value: SSAValue) -> SSAValue:
-    """What a value is a view of, through all views."""
+    """Return the base of a value, through all views."""
     while isinstance(value.owner, Operation) and is_view(value.owner) and value.owner.operands:
         value = value.owner.operands[0]
     return value
 
 
 def views_between(value: SSAValue) -> Iterator[Operation]:
-    """The views of which a value is made, the nearest first."""
+    """Return the views between a value and its base, nearest first."""
     while isinstance(value.owner, Operation) and is_view(value.owner):
         yield value.owner
         if not value.owner.operands:
@@ -214,7 +222,7 @@ def views_between(value: SSAValue) -> Iterator[Operation]:
 
 
 def make_group(ops: Sequence[Operation], order: Mapping[Operation, int]) -> Group | None:
-    """A group of ops and the views that they read; None where their axes do not go together."""
+    """Create a group of ops and the views that they read; None if their axes are incompatible."""
     members = set(ops)
     for op in ops:
         for v in op.operands:
@@ -225,7 +233,7 @@ def make_group(ops: Sequence[Operation], order: Mapping[Operation, int]) -> Grou
 
 
 def loaded(value: SSAValue) -> bool:
-    """Whether a value is an argument of the function, but for its order and type."""
+    """Return whether a value is an argument of the function, possibly permuted or converted."""
     while isinstance(value.owner, Operation):
         if not (is_view(value.owner) or value.owner.name == "hlo.convert"):
             return False

@@ -1,8 +1,8 @@
-"""Which ops form groups: neighbours join where that is faster, by the estimated times.
+"""Choose groups: neighbours are fused if that is estimated to be faster.
 
-First every op is a group of its own. Then values are taken in the order of the bytes that need not
-move if those who make and read them are one group; two groups become one where their axes go
-together, a tile of all of it fits, and it takes less time than both.
+Initially every op is a group. Values are then visited in the order of the bytes of traffic that a
+fusion of their producers and readers saves. Two groups are fused if their axes are compatible, a
+tile of the result fits, and the fused group takes less time than both.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,23 +26,23 @@ from neuronir.passes.tile.times import GroupTimes, Times
 from neuronir.passes.tile.whole import whole
 
 MOST_LOOPS = 3
-"""Loops of a nest."""
+"""Limit of loops of a nest."""
 MOST_AXES = 6
-"""Axes that are tried."""
+"""Limit of axes that are tried."""
 SQUARES = (128, 256, 512, 1024, 2048)
-"""Tiles of nests that cut two axes, such as those of a transpose."""
+"""Tile sizes of nests that split two axes, such as those of a transpose."""
 MOST_UNEVEN = 6
-"""Rounds of a nest at most that are written out, as they are cut at edges."""
+"""Limit of unrolled iterations of a nest with padding at its edges."""
 SPLIT = 1.1
-"""How much slower a group may be in less room before it is taken apart."""
+"""How much slower a group may be in less room before it is split."""
 MOST_BETWEEN = 8
-"""Groups at most that are joined at once, as each lies between two others."""
+"""Limit of groups fused at once, if each is between two others."""
 MANY_OPS = 120
-"""Ops of a group at most: the body of its loop is pipelined as a whole."""
+"""Limit of ops of a group, because the body of its loop is pipelined as a whole."""
 
 
 APART = frozenset(("hlo.tuple", "tensor.insert_slice", "tile.empty"))
-"""Ops of the program's loops and results that no group has."""
+"""Loops and terminators of the program, which are in no group."""
 
 
 class Grouping:
@@ -56,7 +56,7 @@ class Grouping:
         room: float,
         part: Sequence[Operation] | None = None,
     ) -> None:
-        """`part`: the ops of the block that are grouped; without it all but the last one."""
+        """Create a search; `part` are the ops of the block to group (default: all but the last)."""
         self.machine = machine
         self.times = GroupTimes(machine, resident)
         self.resident = resident
@@ -72,7 +72,7 @@ class Grouping:
         self.known: dict[frozenset[Operation], tuple[Group, Times] | None] = {}
 
     def find(self) -> list[Group]:
-        """The groups in an order in which each comes after what it reads."""
+        """Return the groups in an order in which each follows its operands."""
         for op in self.nodes:
             self.members[op] = frozenset((op,))
         edges: list[tuple[int, int, Operation, Operation]] = []
@@ -96,11 +96,11 @@ class Grouping:
         if best is not None:
             return best[0]
         group = make_group(sorted(ops, key=self.order.__getitem__), self.order)
-        assert group is not None  # one op, whose axes go together, or it would have been left
+        assert group is not None  # a single op with compatible axes, or it would have been excluded
         return group
 
     def _join(self, left: frozenset[Operation], right: frozenset[Operation]) -> bool:
-        """Join two groups, and those between them, where that is faster."""
+        """Fuse two groups, and those between them, if that is faster."""
         if len(left) + len(right) > MANY_OPS or left | right in self.known:
             return False
         parts = [left, *self._between(left, right), right]
@@ -127,7 +127,7 @@ class Grouping:
     def _between(
         self, left: frozenset[Operation], right: frozenset[Operation]
     ) -> list[frozenset[Operation]]:
-        """The groups outside that read of the first and are read by the second, in between."""
+        """Return the groups that read the first group and are read by the second."""
         makers: dict[frozenset[Operation], list[frozenset[Operation]]] = {}
         work = [left]
         while work:
@@ -164,20 +164,21 @@ class Grouping:
         return list(found)
 
     def best(self, ops: frozenset[Operation]) -> tuple[Group, Times] | None:
-        """The group of these ops with the loops that take least time; None where none fits."""
+        """Return the group of these ops with the fastest loops; None if none fits."""
         if ops not in self.known:
             group = make_group(sorted(ops, key=self.order.__getitem__), self.order)
             self.known[ops] = None if group is None else self._tiled(group)
         return self.known[ops]
 
     def stay(self, resident: frozenset[SSAValue]) -> None:
-        """Say which values lie in SBUF between groups."""
+        """Set which values are in SBUF between groups."""
         self.resident = resident
         self.times = GroupTimes(self.machine, resident)
 
     def within(self, group: Group, room: int) -> list[Group]:
-        """A group with loops whose tiles fit into a room; as several groups where that is
-        faster."""
+        """Return a group with loops whose tiles fit in a room, or several groups if that is
+        faster.
+        """
         found = self._tiled(replace(group, loops=()), room)
         before = self.times.of(group)
         if found is not None and found[1].total <= SPLIT * before.total:
@@ -212,7 +213,9 @@ class Grouping:
         return best
 
     def candidates(self, group: Group) -> list[tuple[Loop, ...]]:
-        """Nests of loops: outer ones of single positions, the innermost of tiles of all sizes."""
+        """Return nests of loops: outer ones of single positions, the innermost of tiles of all
+        sizes.
+        """
         size = group.related.axes.size
         largest = max((r for op in group.ops if not is_view(op) for r in op.results), key=nbytes)
         place = {axis: i for i, axis in enumerate(group.related.leaves(largest))}
@@ -256,8 +259,9 @@ class Grouping:
 
 
 def ladder(size: int) -> list[int]:
-    """Tiles that are tried: powers of two and multiples of 128 that leave no rest where they
-    can."""
+    """Return candidate tile sizes: powers of two and multiples of 128, without remainder if
+    possible.
+    """
     found = {1 << k for k in range(size.bit_length()) if 1 << k < size}
     found |= {d for d in range(2, min(size, 129)) if size % d == 0}
     found |= {128 * k for k in (1, 2, 3, 4, 6, 8, 12, 16, 32) if 128 * k < size}
@@ -265,5 +269,5 @@ def ladder(size: int) -> list[int]:
 
 
 def order_of(block: Block) -> Mapping[Operation, int]:
-    """The places of the ops of a block."""
+    """Return the positions of the ops of a block."""
     return {op: i for i, op in enumerate(block.ops)}

@@ -1,4 +1,4 @@
-"""Groups as loops: `scf.for` over tiles, with slices of what is read and of what is made."""
+"""Write groups as loops: `scf.for` over tiles, with slices of operands and results."""
 
 from collections.abc import Callable, Sequence
 from math import prod
@@ -36,7 +36,7 @@ from neuronir.passes.tile.whole import tiled, whole
 
 
 class Where:
-    """Where the ops of a group go: a block, with values of the group by key and equal slices."""
+    """The insertion point of a group: a block, with values of the group by key and equal slices."""
 
     def __init__(self, block: Block, before: Operation | None, outer: "Where | None" = None):
         self.block = block
@@ -48,7 +48,7 @@ class Where:
         self.level: int = outer.level + 1 if outer else 0
 
     def add(self, op: Operation) -> Operation:
-        """Put an op here; one that stands for nothing in the source is located with the group."""
+        """Insert an op; one without a source op gets the location of the group."""
         if isinstance(op.location, UnknownLoc):
             op.location = self.location
         if self.before is None:
@@ -58,7 +58,7 @@ class Where:
         return op
 
     def at(self, level: int) -> "Where":
-        """What is around this, within so many loops."""
+        """Return the enclosing scope within this many loops."""
         found = self
         while found.level > level:
             assert found.outer is not None
@@ -66,7 +66,7 @@ class Where:
         return found
 
     def index(self, number: int) -> SSAValue:
-        """A constant index."""
+        """Return a constant index."""
         key = ("index", number)
         if key not in self.slices:
             op = arith.ConstantOp(IntegerAttr(number, IndexType()))
@@ -85,7 +85,7 @@ class Nest:
         self.resident = resident
         self.related = group.related
         self.depths = {op: group.depth_of(group.axes_of(op)) for op in group.ops}
-        for op in reversed(group.ops):  # a view stands where it is read
+        for op in reversed(group.ops):  # a view is rebuilt at its reader
             if is_view(op):
                 readers = [
                     self.depths[use.operation]
@@ -117,29 +117,33 @@ class Nest:
             self.mapping[v] = self._joined(where, v, done[v]) if v in done else where.values[v]
 
     def _begin(self, where: Where, value: SSAValue) -> SSAValue:
-        """What the tiles of an output are put into."""
+        """Create the array into which the tiles of an output are inserted."""
         memory = "sbuf" if value in self.resident else "hbm"
         type_ = resized(value.type, self._sizes(self._rows(value)))
         return where.add(EmptyOp.make(memory, type_)).results[0]
 
     def _rows(self, value: SSAValue) -> list[list[int]]:
-        """The dimensions of what an output is put together in: those apart of which a tile would be
-        in pieces."""
+        """Return the dimensions of the array in which an output is assembled.
+
+        Dimensions are split where a tile would otherwise be in pieces.
+        """
         rows = self.related.of(value)
         return self._split(rows, self.group.extent) or rows
 
     def _joined(self, where: Where, value: SSAValue, found: SSAValue) -> SSAValue:
-        """An output in its own shape."""
+        """Return an output in its own shape."""
         if shape_of(found) == shape_of(value):
             return found
         return where.add(_reshape(found, shape_of(value))).results[0]
 
     def home(self, value: SSAValue) -> int:
-        """The loops that move an output: sums over the others are complete behind them."""
+        """Return the loops that move an output: partial sums over other loops are complete after
+        them.
+        """
         return self.group.depth_of(self.group.based(self.related.leaves(value)))
 
     def summed(self, value: SSAValue) -> bool:
-        """Whether loops add up partial results of an output."""
+        """Return whether loops accumulate partial results of an output."""
         return self._depth(value) > self.home(value)
 
     def _level(
@@ -149,10 +153,10 @@ class Nest:
         tiles: Tiles,
         accs: dict[SSAValue, SSAValue],
     ) -> dict[SSAValue, SSAValue]:
-        """The ops of a level and the loops inside of it; what outputs have become.
+        """Write the ops of a level and its inner loops; return the new outputs.
 
-        An output is put into what is carried in the loops that move it. A sum over further loops is
-        carried as a tile in those.
+        An output is inserted into a carried array in the loops that move it. A sum over further
+        loops is carried as a tile in those.
         """
         accs = dict(accs)
         self._ops(where, level, tiles)
@@ -178,7 +182,7 @@ class Nest:
         return self.depths[_op(value)]
 
     def _initial(self, where: Where, value: SSAValue, tiles: Tiles) -> SSAValue:
-        """What a sum begins with."""
+        """Return the initial value of an accumulator."""
         op = value.owner
         assert isinstance(op, Operation)
         type_ = resized(value.type, tiles.shape(value))
@@ -194,7 +198,7 @@ class Nest:
         return where.add(_broadcast(number, type_)).results[0]
 
     def _combine(self, where: Where, value: SSAValue, acc: SSAValue) -> SSAValue:
-        """What a sum becomes with a partial one."""
+        """Combine an accumulator with a partial result."""
         op = value.owner
         assert isinstance(op, Operation)
         tiling = tiling_of(op)
@@ -231,7 +235,7 @@ class Nest:
         accs: dict[SSAValue, SSAValue],
         number: int,
     ) -> dict[SSAValue, SSAValue]:
-        """One round, written out."""
+        """Write one iteration, unrolled."""
         loop = self.group.loops[level]
         size = min(loop.tile, loop.size - number * loop.tile)
         tile = Tile(Position(None, number * loop.tile), size)
@@ -247,7 +251,7 @@ class Nest:
         first: int,
         last: int,
     ) -> dict[SSAValue, SSAValue]:
-        """Rounds that are alike, as a loop."""
+        """Write equal iterations as a loop."""
         loop = self.group.loops[level]
         values = list(accs)
         low, high, step = (where.index(n) for n in (0, (last - first) * loop.tile, loop.tile))
@@ -274,7 +278,7 @@ class Nest:
 
     def _op(self, where: Where, op: Operation, tiles: Tiles) -> None:
         if any(n <= 0 for r in op.results for n in tiles.shape(r)):
-            return  # all of what would be read of it is padding
+            return  # all of the operand is padding
         padding = op.name == "hlo.pad" and 0 in tiles.shape(self.related.key(op, 0))
         if padding:
             number = self._operand(where, op, 1, tiles)
@@ -292,17 +296,20 @@ class Nest:
         shape = tiles.shape(result)
         edges = self._edges(op, tiles)
         if op.name == "hlo.pad" and tuple(shape) == shape_of(operands[0]):
-            where.values[result] = operands[0]  # a tile that lies inside
+            where.values[result] = operands[0]  # a tile that is inside
             return
         new = retile(op, operands, shape, edges)
-        if isinstance(op, IotaOp):  # the same in all rounds, but for where it begins
+        if isinstance(op, IotaOp):  # loop-invariant except for its start
             where.values[result] = self._moved(where, op, self._iota(where, new), tiles)
             return
         where.values[result] = where.add(new).results[0]
 
     def _edges(self, op: Operation, tiles: Tiles) -> dict[int, int]:
-        """For dimensions of which a window is needed: where what is needed begins, from the tile of
-        the operand on (before it where that is padding)."""
+        """Return, for windowed dimensions, the start of the needed part relative to the operand's
+        tile.
+
+        The start is negative in padding.
+        """
         tiling = tiled(op)
         found: dict[int, int] = {}
         if tiling is None or not tiling.operands:
@@ -316,7 +323,9 @@ class Nest:
         return found
 
     def _neutral(self, where: Where, op: Operation) -> SSAValue:
-        """What leaves a partial result as it is: the sum as a whole has its initial value."""
+        """Return the identity for a partial result: the whole reduction has its own initial
+        value.
+        """
         type_ = op.operands[1].type
         assert isinstance(type_, TensorType)
         tiling = tiling_of(op)
@@ -327,7 +336,7 @@ class Nest:
         return where.add(constant_op(np.asarray(number, np_dtype(type_.element_type)))).results[0]
 
     def _iota(self, where: Where, new: Operation) -> SSAValue:
-        """An iota in front of all loops."""
+        """Return an iota before all loops."""
         first = where.at(0)
         mark = ("iota", new.results[0].type, new.properties["iota_dimension"])
         if mark not in first.slices:
@@ -335,7 +344,7 @@ class Nest:
         return first.slices[mark]
 
     def _moved(self, where: Where, op: IotaOp, tile: SSAValue, tiles: Tiles) -> SSAValue:
-        """An iota whose tile does not begin at 0."""
+        """Return an iota whose tile does not start at 0."""
         row = self.related.of(op.results[0])[int(op.iota_dimension.value.data)]
         offset = self._offset(where, row, tiles)
         if offset is None:
@@ -354,7 +363,7 @@ class Nest:
         moving = [a for row in rows for a in row if tiles.of(a) is not None]
         if not moving:
             return value
-        # axes that do not move are alike where they are of one size
+        # axes that do not move are equal if they have one size
         mark = (
             value,
             tuple(
@@ -363,7 +372,7 @@ class Nest:
             ),
         )
         if mark not in where.slices:
-            # in front of loops that do not move it
+            # before loops that do not move it
             here = where.at(self.group.depth_of(self.group.based(moving)))
             if mark not in here.slices:
                 here.slices[mark] = self._slice(here, value, rows, tiles)
@@ -373,7 +382,7 @@ class Nest:
     # slices
 
     def _offset(self, where: Where, row: Sequence[int], tiles: Tiles) -> SSAValue | None:
-        """Where a tile begins along a dimension: None at 0."""
+        """Return where a tile starts along a dimension; None at 0."""
         total: SSAValue | None = None
         fixed = 0
         stride = 1
@@ -399,8 +408,10 @@ class Nest:
         return total
 
     def _apart(self, row: Sequence[int], extent: Callable[[int], int]) -> bool:
-        """Whether a tile is not contiguous along a dimension: an axis is split inside an axis that
-        covers more than one position."""
+        """Return whether a tile is not contiguous along a dimension.
+
+        This happens if an axis is split inside an axis that spans more than one position.
+        """
         outer = 1
         for axis in row:
             if outer > 1 and extent(axis) < self.related.axes.size(axis):
@@ -411,7 +422,7 @@ class Nest:
     def _split(
         self, rows: Sequence[Sequence[int]], extent: Callable[[int], int]
     ) -> list[list[int]] | None:
-        """The dimensions with those apart that are in pieces; None where none is."""
+        """Return the dimensions with split ones separate; None if none is split."""
         if not any(self._apart(row, extent) for row in rows):
             return None
         out: list[list[int]] = []
@@ -464,7 +475,7 @@ class Nest:
         return offsets, given
 
     def _insert(self, where: Where, value: SSAValue, acc: SSAValue, tiles: Tiles) -> SSAValue:
-        """An output with a tile put into it."""
+        """Insert a tile into an output."""
         rows = self._rows(value)
         made = where.values[value]
         if tuple(tiles.sizes(rows)) != shape_of(made):
@@ -484,12 +495,12 @@ def _op(value: SSAValue) -> Operation:
 
 
 def _read_again(value: SSAValue) -> bool:
-    """Whether a value is read by more than the return."""
+    """Return whether a value has readers other than the return."""
     return any(use.operation.name not in ("func.return", "hlo.tuple") for use in value.uses)
 
 
 def _broadcast(number: SSAValue, type_: Attribute) -> Operation:
-    """A number everywhere."""
+    """Return a uniform value."""
     return BroadcastOp.create(
         operands=[number], result_types=[type_], properties={"dimensions": i64_array([])}
     )

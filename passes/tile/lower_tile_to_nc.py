@@ -1,4 +1,4 @@
-"""lower-tile-to-nc: from the tiled level to the virtual phase of nc."""
+"""lower-tile-to-nc: lower the tiled level to the virtual phase of nc."""
 
 from dataclasses import dataclass, field
 from typing import cast
@@ -46,7 +46,7 @@ RULES = (
     unary,
     views,
 )
-"""The modules whose rules are registered as they are imported."""
+"""Modules that register their rules on import."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class LowerTileToNc(ModulePass):
 
 
 def lower_function(function: HloFunc, machine: Machine) -> ModuleOp:
-    """The nc module (virtual phase) of a function of the tiled level."""
+    """Return the nc module (virtual phase) of a function of the tiled level."""
     state = Lower(machine)
     block = function.body.block
     last = block.last_op

@@ -1,4 +1,4 @@
-"""Values that are one number everywhere."""
+"""Find uniform values."""
 
 from math import prod
 
@@ -9,7 +9,7 @@ from neuronir.dialects.tile.rules import shape_of
 
 
 def number_of(value: SSAValue) -> float | None:
-    """The number that a value is everywhere; None where it is none."""
+    """Return the constant that fills a value, or None."""
     op = value.owner
     while isinstance(op, Operation) and op.name in (
         "hlo.broadcast",

@@ -1,4 +1,4 @@
-"""Scatters of one element a row as comparisons with the places: those are tiled as all else."""
+"""Rewrite scatters of one element per row as comparisons with positions, which can be tiled."""
 
 from math import prod
 
@@ -20,7 +20,7 @@ from neuronir.passes.tile.numbers import number_of
 
 
 def scatter_as_one_hot(op: Operation) -> None:
-    """x[.., i] += u for each row as x + u * (places == i), where places are below 2^24."""
+    """Rewrite x[.., i] += u for each row as x + u * (positions == i); positions are below 2^24."""
     row = _row(op)
     if row is None:
         return
@@ -63,7 +63,7 @@ def scatter_as_one_hot(op: Operation) -> None:
             properties={"direction": StringAttr("EQ")},
         )
     )
-    if number_of(updates) is not None:  # finite: nothing becomes NaN beside it
+    if number_of(updates) is not None:  # finite: no NaN arises next to it
         ones = add(ConvertOp.create(operands=[hits], result_types=[type_]))
         moved = add(MultiplyOp.create(operands=[ones, wide(updates, f32)], result_types=[type_]))
     else:
@@ -85,7 +85,7 @@ def scatter_as_one_hot(op: Operation) -> None:
 
 
 def _row(op: Operation) -> int | None:
-    """The dimension along which a scatter adds one number to each row; None where it is another."""
+    """Return the dimension along which a scatter adds one value to each row, or None."""
     if op.name != "hlo.scatter" or len(op.operands) != 3 or combiner(op) != "hlo.add":
         return None
     operand, indices, updates = op.operands

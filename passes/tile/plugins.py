@@ -1,8 +1,8 @@
-"""Rules of other packages for their ops: how those are laid out and lowered at the tiled level.
+"""Load the layout and lowering rules of other packages for their ops.
 
-A package names a module in an entry point of the group `neuronir.rules`; as the module is imported
-it registers its rules (`register_plans`, `register_lowering`). It is imported when the first pass
-of the tiled level runs, so that whoever only reads or prints the dialect does not pay for it.
+A package names a module in an entry point of the group `neuronir.rules`. The module registers its
+rules on import (`register_plans`, `register_lowering`). It is imported when the first pass of the
+tiled level runs, so that programs that only read or print the dialect do not pay for it.
 """
 
 from functools import cache
@@ -16,11 +16,11 @@ GROUP = "neuronir.rules"
 
 @cache
 def load_rules() -> None:
-    """Import what other packages register, once; NIR_PLUGIN says which of them fails."""
+    """Import the registered modules once; NIR_PLUGIN names a module that fails."""
     for point in sorted(entry_points(group=GROUP), key=lambda p: (p.name, p.value)):
         try:
             import_module(point.value)
-        # A plugin may fail in any way at all while it is imported; the user must learn which.
+        # A plugin may fail in any way on import; the user must learn which one.
         except Exception as error:
             raise NeuronError(
                 "NIR_PLUGIN",

@@ -1,4 +1,4 @@
-"""Which values stay in SBUF from one group to another, and what room each group has beside them."""
+"""Choose the values that stay in SBUF between groups, and the room that remains for each group."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,13 +14,13 @@ from neuronir.passes.tile.times import spread
 from neuronir.passes.tile.whole import whole
 
 SHARE = 12
-"""Values of at most one in so many bytes of SBUF may stay there."""
+"""Values up to this fraction of SBUF may stay there."""
 LEAST_ROOM = 0.6
-"""Of what a group may have, what it has at least: values that stay go to HBM before it has less."""
+"""The minimum fraction of a group's room: resident values move to HBM before it gets less."""
 
 
 def may_stay(ops: Sequence[Operation], machine: Machine) -> frozenset[SSAValue]:
-    """Values that are small enough to stay in SBUF from one group to another."""
+    """Values that are small enough to stay in SBUF between groups."""
     room = machine.sbuf_usable_partition_bytes * machine.partitions // SHARE
     return frozenset(
         r
@@ -32,7 +32,7 @@ def may_stay(ops: Sequence[Operation], machine: Machine) -> frozenset[SSAValue]:
 
 @dataclass(frozen=True)
 class Span:
-    """The groups (first, last) in between which a value lies in SBUF, and its bytes a partition."""
+    """The groups (first, last) between which a value is in SBUF, and its bytes per partition."""
 
     value: SSAValue
     first: int
@@ -40,12 +40,14 @@ class Span:
     bytes: int
 
     def covers(self, group: int) -> bool:
-        """Whether it lies there beside what a group has."""
+        """Return whether it fits next to the buffers of a group."""
         return self.first <= group <= self.last
 
 
 def settle(grouping: Grouping) -> tuple[list[Group], frozenset[SSAValue]]:
-    """The groups of a block with their loops, and the values that stay in SBUF between them."""
+    """Return the groups of a block with their loops, and the values that stay in SBUF between
+    them.
+    """
     groups = grouping.find()
     resident = set(grouping.resident)
     spans = _spans(groups, resident, grouping.machine)
@@ -83,7 +85,7 @@ def _spans(groups: Sequence[Group], resident: set[SSAValue], machine: Machine) -
 
 
 def _readers(value: SSAValue) -> list[Operation]:
-    """The ops that read a value, through views."""
+    """Return the ops that read a value, through views."""
     out: list[Operation] = []
     work = [use.operation for use in value.uses]
     while work:

@@ -1,4 +1,4 @@
-"""An op at the size of a tile."""
+"""Rebuild an op at the size of a tile."""
 
 from collections.abc import Mapping, Sequence
 from typing import cast
@@ -15,7 +15,7 @@ from neuronir.passes.tile.row_composites import ORDERS
 
 
 def resized(type_: Attribute, shape: Sequence[int]) -> TensorType[Attribute]:
-    """A tensor type of another shape."""
+    """Return a tensor type of another shape."""
     assert isinstance(type_, TensorType)
     return TensorType(type_.element_type, list(shape))
 
@@ -26,8 +26,11 @@ def retile(
     shape: Sequence[int],
     edges: Mapping[int, int] | None = None,
 ) -> Operation:
-    """A copy of an op on tiles, whose result has that shape. `edges`: where along dimensions of the
-    operand of which a window is needed that begins, from the tile of it on."""
+    """Copy an op to tiles; its result has that shape.
+
+    `edges` gives, for windowed dimensions of the operand, the start of the needed part relative to
+    the operand's tile.
+    """
     properties = dict(op.properties)
     edges = edges or {}
     if op.name == "hlo.slice":
@@ -53,7 +56,7 @@ def _slice(op: Operation, shape: Sequence[int], edges: Mapping[int, int]) -> dic
         if d in edges:
             starts[d] = edges[d]
             limits[d] = edges[d] + (m - 1) * steps[d] + 1
-        elif n != m:  # not cut, so all of the operand's tile
+        elif n != m:  # not split, so all of the operand's tile
             starts[d], limits[d] = 0, m
     return {"start_indices": i64_array(starts), "limit_indices": i64_array(limits)}
 
@@ -71,7 +74,7 @@ def _pad(
 def _region(
     region: Region, op: Operation, operands: Sequence[SSAValue], shape: Sequence[int]
 ) -> Region:
-    """The region of a composite on tiles; one on single elements as it is."""
+    """Return the region of a composite on tiles; a region on single elements is unchanged."""
     block = region.block
     if all(shape_of(a) == () for a in block.args):
         return clone_region(region)
@@ -87,7 +90,7 @@ def _region(
 
 
 def _orders(block: Block, old: Sequence[int], operands: Sequence[SSAValue]) -> Region:
-    """The region of what orders rows, of which there are others."""
+    """Return the region of a row-ordering composite for another number of rows."""
     before, rows = tuple(old[:-1]), shape_of(operands[0])[:-1]
 
     def other(type_: Attribute) -> Attribute:
@@ -125,7 +128,9 @@ def _inside(
 
 
 def slice_properties(offsets: Sequence[int], sizes: Sequence[int]) -> dict[str, DenseArrayBase]:
-    """The properties of a slice without strides; an offset of DYNAMIC_INDEX is an operand."""
+    """Return the properties of a slice without strides; an offset of DYNAMIC_INDEX is an
+    operand.
+    """
     return {
         "static_offsets": DenseArrayBase.from_list(i64, list(offsets)),
         "static_sizes": DenseArrayBase.from_list(i64, list(sizes)),

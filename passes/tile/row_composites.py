@@ -1,4 +1,4 @@
-"""Composites that work on whole rows, which stay what they are on tiles."""
+"""List composites that work on whole rows and stay composites on tiles."""
 
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation
@@ -10,28 +10,28 @@ from neuronir.passes.hlo.decompositions.row_tops import TOP_ROWS, TOP_VALUES
 from neuronir.passes.hlo.decompositions.searches import FIRST_MATCH
 
 TOPS = frozenset((TOP_ROWS, TOP_VALUES))
-"""Those whose rows become shorter."""
+"""Kinds whose rows become shorter."""
 ORDERS = frozenset((SORT_ROWS, SORT_PAIRS)) | TOPS
-"""Those that order rows, the last dimension of all that they take and make."""
+"""Kinds that reorder rows, along the last dimension of all operands and results."""
 ROWS = frozenset((FIRST_MATCH,)) | ORDERS
-"""Their kinds: rows of dimension `axes` of the first operand lie on the free axis."""
+"""Kinds whose rows, along dimension `axes` of the first operand, are on the free axis."""
 
 
 def rule_name(op: Operation) -> str:
-    """The name by which an op has its rules: that of its kind for a composite of rows."""
+    """Return the rule name of an op: its kind for a composite of rows."""
     if isinstance(op, CompositeOp) and op.kind.data in ROWS:
         return f"{op.name}.{op.kind.data}"
     return op.name
 
 
 def axis_of(op: CompositeOp) -> int:
-    """The dimension along which its rows lie."""
+    """Return the dimension of the rows."""
     (axis,) = ints(op.params.data["axes"])
     return axis
 
 
 def count_of(op: CompositeOp) -> int:
-    """How many elements of a row it takes."""
+    """Return how many elements of a row are selected."""
     count = op.params.data["k"]
     assert isinstance(count, IntegerAttr)
     return int(count.value.data)

@@ -1,4 +1,4 @@
-"""Factors of products, on the side where fewer elements are multiplied."""
+"""Move factors of dots to the side with fewer elements."""
 
 from math import frexp, prod
 
@@ -15,11 +15,11 @@ from neuronir.passes.tile.numbers import number_of
 
 
 def scale_in_front(op: Operation) -> None:
-    """(x @ y) * c as (x * c) @ y where x has fewer elements than the product and c is a power of
-    two below one, so that the numbers are the same.
+    """Rewrite (x @ y) * c as (x * c) @ y if x is smaller than the dot.
 
-    Also a quotient by a power of two above one. In f16 x * c may be subnormal, which is not exact:
-    such products stay.
+    The factor c must be a power of two below one, so that the result is equal. Division by a power
+    of two above one is treated alike. In f16, x * c may be subnormal and inexact, so f16 dots are
+    not changed.
     """
     factor = _factor(op)
     if factor is None:
@@ -45,7 +45,7 @@ def scale_in_front(op: Operation) -> None:
 
 
 def _factor(op: Operation) -> tuple[Operation, float] | None:
-    """The product that an op multiplies by a power of two below one, and that number."""
+    """Match a dot that is multiplied by a power of two below one; return both."""
     if op.name not in ("hlo.multiply", "hlo.divide"):
         return None
     for i in (0, 1) if op.name == "hlo.multiply" else (1,):
@@ -61,9 +61,12 @@ def _factor(op: Operation) -> tuple[Operation, float] | None:
 
 
 def scale_behind(op: Operation) -> None:
-    """(x / broadcast(d)) @ y as (x @ y) / broadcast(d) where d does not vary along what is
-    contracted: fewer elements are divided. Also behind a conversion of the quotient. Not where the
-    product has more than a fourth of the elements: in front they lie as what divides them."""
+    """Rewrite (x / broadcast(d)) @ y as (x @ y) / broadcast(d), which divides fewer elements.
+
+    The divisor d must not vary along the contraction. A conversion of the quotient in between is
+    allowed. Not applied if the dot has more than a fourth of the elements, because the division is
+    cheaper in the layout of x.
+    """
     for which in (0, 1):
         cast = op.operands[which].owner
         chain: list[Operation] = []

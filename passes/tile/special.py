@@ -1,7 +1,7 @@
-"""Values at the tiled level in which infinities or NaN may be: products spread those.
+"""Find values that may contain infinities or NaN, which products would spread.
 
-What reaches a product is taken to be numbers, but for what the program puts in, and where the
-program looks for them, as on the level of hlo (passes/lowering/conversion/special.py).
+Operands of dots are assumed to be finite unless the program introduces or tests for such values, as
+on the direct path (passes/lowering/conversion/special.py).
 """
 
 from xdsl.dialects import scf
@@ -22,7 +22,7 @@ _REDUCTIONS = frozenset(("hlo.reduce", "hlo.reduce_window"))
 
 
 def special_values(block: Block) -> frozenset[SSAValue]:
-    """The values of a function in which infinities or NaN may be."""
+    """Return the values of a function that may contain infinities or NaN."""
     ops = list(_nested(block))
     multiplied = reaches_products(ops)
     found: set[SSAValue] = set()
@@ -64,7 +64,7 @@ def _float(value: SSAValue) -> bool:
 
 
 def _nested(block: Block) -> list[Operation]:
-    """All ops, those of loops behind the loop itself."""
+    """Yield all ops; the ops of loops follow the loop itself."""
     out: list[Operation] = []
     for op in block.ops:
         out.append(op)

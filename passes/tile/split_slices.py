@@ -1,7 +1,7 @@
-"""Slices of what is computed element by element, or of a product, as what is computed of slices.
+"""Compute slices of elementwise values and dots from slices of their operands.
 
-In a recurrent layer one product gives all gates, which are slices of it. As products of slices of
-the weights each gate waits for its own alone, and takes it out of PSUM.
+In a recurrent layer, one dot computes all gates, which are slices of it. With separate dots of
+sliced weights, each gate waits only for its own dot, and evicts it from PSUM.
 """
 
 from xdsl.ir import Block, Operation, OpResult, SSAValue
@@ -14,11 +14,11 @@ from neuronir.passes.hlo.support.walk import erase_dead
 from neuronir.passes.tile.group import is_view, root_of
 
 LEAST = 2
-"""Slices of a value from which on it is worth it."""
+"""Minimum number of slices of a value."""
 
 
 def split_slices(block: Block) -> None:
-    """Compute of slices what in a block is only read in slices along one dimension."""
+    """Split values of a block that are only read in slices along one dimension."""
     inside = {block, *block.ops}
     for op in reversed(list(block.ops)):
         if op.parent is not block or len(op.results) != 1:
@@ -36,8 +36,7 @@ def split_slices(block: Block) -> None:
 
 
 def _sliced_along(op: Operation) -> int | None:
-    """The dimension along which slices are all that is read of an op's result, which do not
-    overlap; None where there is none."""
+    """Return the dimension along which all readers take disjoint slices of a result, or None."""
     users = [use.operation for use in op.results[0].uses]
     if len(users) < LEAST or any(u.name != "hlo.slice" or u.parent is not op.parent for u in users):
         return None
@@ -62,7 +61,7 @@ def _sliced_along(op: Operation) -> int | None:
 
 
 def _of_slices(op: Operation, part: Operation, along: int) -> SSAValue:
-    """A slice of an op's result, computed of slices of its operands."""
+    """Return a slice of an op's result, computed from slices of its operands."""
     first, end = ints(part, "start_indices")[along], ints(part, "limit_indices")[along]
     build = Emitter(op, source=op)
     tiling = tiling_of(op)
@@ -76,7 +75,7 @@ def _of_slices(op: Operation, part: Operation, along: int) -> SSAValue:
 
 
 def _slice(build: Emitter, value: SSAValue, along: int, first: int, end: int) -> SSAValue:
-    """A slice of a value; of what is broadcast along the dimension, a smaller broadcast."""
+    """Slice a value; a broadcast along the dimension becomes a smaller broadcast."""
     shape = shape_of(value)
     owner = value.owner
     if isinstance(value, OpResult) and value.op.name == "hlo.broadcast" and is_view(value.op):

@@ -1,5 +1,4 @@
-"""Where the tiles of a group lie along each axis, in a round of its loops or in a part beside
-them."""
+"""Compute the tile of a group along each axis, in an iteration of its loops or beside them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +13,10 @@ from neuronir.passes.tile.group import Group, Loop
 
 @dataclass(frozen=True)
 class Position:
-    """Where a tile begins: `value` (an index) * factor + number; number alone without a value."""
+    """The start of a tile:
+
+    `value` (an index) * factor + constant; a constant alone without a value.
+    """
 
     value: SSAValue | None
     number: int
@@ -23,7 +25,7 @@ class Position:
 
 @dataclass(frozen=True)
 class Tile:
-    """A tile along an axis: its beginning and its positions."""
+    """A tile along an axis: its start and its size."""
 
     start: Position
     size: int
@@ -31,13 +33,13 @@ class Tile:
 
 @dataclass(frozen=True, eq=False)
 class Tiles:
-    """The tiles along all axes, from those of the axes that loops are over."""
+    """The tiles along all axes, given those of the looped axes."""
 
     group: Group
     given: Mapping[int, Tile] = field(default_factory=dict)
 
     def beside(self, axis: int, tile: Tile) -> "Tiles":
-        """The same with a tile along one more axis."""
+        """Return a copy with a tile along one more axis."""
         return Tiles(self.group, {**self.given, axis: tile})
 
     @cached_property
@@ -45,7 +47,7 @@ class Tiles:
         return {}
 
     def of(self, axis: int) -> Tile | None:
-        """The tile along an axis; None where all of it is taken."""
+        """Return the tile along an axis, or None for the full axis."""
         if axis not in self._known:
             self._known[axis] = self._find(axis)
         return self._known[axis]
@@ -68,27 +70,29 @@ class Tiles:
         return Tile(Position(None, begin), end - begin)
 
     def extent(self, axis: int) -> int:
-        """Positions of an axis in a tile."""
+        """Return the positions of an axis in a tile."""
         tile = self.of(axis)
         return self.group.related.axes.size(axis) if tile is None else tile.size
 
     def number(self, axis: int) -> int:
-        """The number in the beginning of a tile."""
+        """Return the constant in the start of a tile."""
         tile = self.of(axis)
         return 0 if tile is None else tile.start.number
 
     def sizes(self, rows: Sequence[Sequence[int]]) -> list[int]:
-        """The shape of a tile of dimensions of these axes."""
+        """Return the shape of a tile with dimensions of these axes."""
         return [prod(self.extent(a) for a in row) for row in rows]
 
     def shape(self, key: Key) -> list[int]:
-        """The shape of a tile of a value."""
+        """Return the shape of a tile of a value."""
         return self.sizes(self.group.related.of(key))
 
 
 def even_rounds(group: Group, outer: Tiles, loop: Loop) -> tuple[int, int]:
-    """The first round of a loop, and the one after the last, whose tiles are full and alike: none
-    is cut at the edge of a padded array."""
+    """Return the range of iterations of a loop whose tiles are full and equal.
+
+    No tile in the range is cut at the edge of a padded array.
+    """
     count = loop.size // loop.tile
     derived = [a for a in group.related.derived if group.related.base(a) == loop.axis]
     if not derived:
@@ -117,7 +121,7 @@ def _cut(group: Group, outer: Tiles, loop: Loop, number: int, derived: Sequence[
 
 
 def uneven(group: Group, loops: Sequence[Loop]) -> int:
-    """Rounds of a nest that are written out: those at edges, and the rest."""
+    """Return the iterations of a nest to unroll (those at edges), and the remaining ones."""
     total = 0
     for loop in loops:
         first, last = even_rounds(group, Tiles(group), loop)

@@ -1,7 +1,7 @@
-"""What a group takes: time of the DMA engines, of PE and of ACT and DVE, and bytes of SBUF.
+"""Estimate the time of a group on the DMA engines, PE, and ACT and DVE, and its SBUF bytes.
 
-Closed forms of dialects/nc/cost.py for whole tiles, to choose between ways of grouping and tiling;
-tests bound how far they are from the simulator.
+The closed forms of dialects/nc/cost.py for whole tiles are used to choose groups and tile sizes.
+Tests bound their error relative to the simulator.
 """
 
 from collections.abc import Sequence
@@ -21,18 +21,18 @@ from neuronir.passes.tile.axes import Key
 from neuronir.passes.tile.group import Group, is_view, item_bytes, root_of
 
 ROUND_NS = 1500.0
-"""What a round of a loop adds, where rounds overlap but the first and the last do not."""
+"""The overhead of an iteration: iterations overlap, except for the first and the last."""
 REFILL = 0.4
-"""Of the time from the beginning to the end of a round, how much passes with little work each time
-that the innermost loop begins again: its last rounds overlap with the first ones of the next time
-only in part. Measured on attention."""
+"""The fraction of an iteration's latency that is lost each time the innermost loop restarts: its
+last iterations overlap only partly with the next first ones. Measured on attention.
+"""
 PIECE = 2048
-"""Elements of a partition that an instruction works on at a time."""
+"""Elements of a partition that an instruction processes at a time."""
 
 
 @dataclass(frozen=True)
 class Times:
-    """Busy times in ns over all rounds, and bytes of a partition that are live at most."""
+    """Busy times in ns over all iterations, and the maximum live bytes of a partition."""
 
     dma: float
     pe: float
@@ -42,13 +42,13 @@ class Times:
 
     @property
     def total(self) -> float:
-        """The time of the group, where all of it overlaps."""
+        """Return the time of the group with full overlap."""
         return max(self.dma, self.pe, self.vector) + self.fixed
 
 
 @lru_cache(maxsize=65536)
 def spread(extents: tuple[int, ...], limit: int) -> int:
-    """How many partitions a tile of these extents can have at most: one axis, or two together."""
+    """Return the maximum partitions of a tile of these extents: one axis, or two together."""
     best = 1
     for i, n in enumerate(extents):
         whole = _divisor(n, limit)
@@ -69,8 +69,7 @@ def _divisor(n: int, limit: int) -> int:
 
 
 def passes_on(op: Operation, group: Group) -> bool:
-    """Whether the result of an op has no buffer of its own: the one who reads it takes it out of
-    PSUM, or computes it along."""
+    """Return whether the result of an op has no buffer: its reader evicts or computes it."""
     (result,) = op.results
     use = result.get_user_of_unique_use()
     if use is None or use not in group.inside or use.name not in ELEMENTWISE:
@@ -86,14 +85,14 @@ def passes_on(op: Operation, group: Group) -> bool:
 
 
 class GroupTimes:
-    """Estimates the times of groups; `resident` are values that lie in SBUF between groups."""
+    """Estimates the times of groups; `resident` values are in SBUF between groups."""
 
     def __init__(self, machine: Machine, resident: frozenset[SSAValue]) -> None:
         self.machine = machine
         self.resident = resident
 
     def of(self, group: Group) -> Times:
-        """The times of a group with its loops."""
+        """Return the times of a group with its loops."""
         pe = vector = 0.0
         for op in group.ops:
             if is_view(op):
@@ -112,7 +111,7 @@ class GroupTimes:
         return Times(dma, pe, vector, fixed, self.peak(group))
 
     def _read(self, group: Group) -> list[Key]:
-        """Uses of values that are loaded, equal slices once."""
+        """Return the uses of loaded values, equal slices once."""
         seen: set[tuple[SSAValue, tuple[int, ...]]] = set()
         out: list[Key] = []
         for key in group.inputs:
@@ -124,7 +123,9 @@ class GroupTimes:
         return out
 
     def _moved(self, key: Key, group: Group) -> float:
-        """What all DMA engines take for the tiles of a value, over all rounds, in ns."""
+        """Return the time in ns of all DMA engines for the tiles of a value, over all
+        iterations.
+        """
         m = self.machine
         value = group.value(key)
         size = item_bytes(value)
@@ -143,7 +144,7 @@ class GroupTimes:
         return rounds * max(rows * each / m.dma_engines, m.dma_trigger_ns)
 
     def _op(self, op: Operation, group: Group) -> tuple[float, float]:
-        """Time of one execution on PE, and on ACT and DVE together."""
+        """Return the time of one execution on PE, and on ACT and DVE together."""
         if op.name == "hlo.dot":
             return self._dot(op, group)
         m = self.machine
@@ -156,9 +157,11 @@ class GroupTimes:
         return 0.0, (elements * passes + pieces * m.dve_overhead_cycles) / (2 * m.dve_ghz)
 
     def _partitions(self, op: Operation, leaves: Sequence[int], group: Group) -> int:
-        """Partitions that an op works on at once: of axes that it does not reduce and that are no
-        batch of a product, whose results have those one after the other; or of any, at the price
-        of one more pass to bring them there."""
+        """Return the partitions that an op uses at once.
+
+        They come from axes that it does not reduce and that are not batch axes of a dot (whose
+        results are computed in sequence). Other axes cost an additional pass to convert.
+        """
         kept = set(leaves)
         if op.name == "hlo.reduce":
             kept = set(group.related.leaves(op.results[0]))
@@ -190,7 +193,7 @@ class GroupTimes:
             sides.append((free, contracted))
         (a, k), (b, _) = sides
         (a_all, _), (b_all, _) = self._whole_sides(op)
-        # fewer rows or columns than PE has are transposed and evicted as slowly as all
+        # fewer rows or columns than PE has take as long to transpose and evict as all
         a, b = (max(n, min(m.partitions, every)) for n, every in ((a, a_all), (b, b_all)))
         single = dtype_of(element(op.operands[0])) is DType.F32
         passes = m.fp32_passes if single else 1
@@ -207,7 +210,7 @@ class GroupTimes:
         return batch * passes * best / m.pe_ghz, 1.1 * out / (2 * m.dve_ghz)
 
     def _whole_sides(self, op: Operation) -> list[tuple[int, int]]:
-        """(free, contracted) elements of both operands of a product, without loops."""
+        """Return the (free, contracted) elements of both operands of a dot, without loops."""
         tiling = tiling_of(op)
         assert tiling is not None
         batch = len(ints(op, "lhs_batch_dims"))
@@ -223,8 +226,11 @@ class GroupTimes:
         return out
 
     def peak(self, group: Group) -> int:
-        """Bytes of a partition that a group takes at most: without loops what is live at once, in
-        program order; in a loop all that a round makes, twice, since rounds overlap."""
+        """Return the maximum bytes of a partition that a group takes.
+
+        Without loops, this is the maximum of the live bytes in program order. In a loop, it is
+        everything that an iteration makes, twice, because iterations overlap.
+        """
         sizes = self._sizes(group)
         if not group.loops:
             return self._live(group, {key: size for key, (size, _) in sizes.items()})
@@ -232,8 +238,7 @@ class GroupTimes:
         return sum(size * (2 if depth == inner else 1) for size, depth in sizes.values())
 
     def _sizes(self, group: Group) -> dict[Key, tuple[int, int]]:
-        """Bytes of a partition of a tile of each value that has a buffer, and its depth in
-        loops."""
+        """Return the bytes of a partition of a tile of each buffered value, and its loop depth."""
         found: dict[Key, tuple[int, int]] = {}
         seen: dict[tuple[SSAValue, tuple[int, ...]], Key] = {}
         for op in group.ops:
@@ -287,7 +292,7 @@ class GroupTimes:
         return best
 
     def _root(self, group: Group, op: Operation, which: int) -> Key | None:
-        """What an operand is a view of: a value of the group, or a use of one from outside."""
+        """Return the base of an operand: a value of the group, or an outer use."""
         while True:
             value = op.operands[which]
             owner = value.owner

@@ -1,6 +1,6 @@
-"""Which ops are worked on as a whole: those without a tiling, layouts or a rule for tiles.
+"""Select ops that are lowered as a whole: those without a tiling, layouts or a rule for tiles.
 
-They read and write arrays in HBM, by the rules of lower-hlo-to-nc.
+They read and write arrays in HBM, with the rules of lower-hlo-to-nc.
 """
 
 from collections.abc import Callable
@@ -25,13 +25,13 @@ ON_TILES = frozenset(
         "reshape reverse rsqrt select sign sine slice sqrt tanh transpose xor"
     ).split()
 ) | frozenset((*BINARY, *LOGICAL))
-"""Ops that have layouts and a rule for tiles."""
+"""Ops with layouts and a rule for tiles."""
 
 
 MARK = "tile.whole"
-"""The attribute of an op for which no layout was found: it is worked on as a whole."""
+"""The attribute of an op without a layout: it is lowered as a whole."""
 REDUCERS = frozenset(("hlo.add", "hlo.multiply", "hlo.maximum", "hlo.minimum", *LOGICAL))
-"""What combines the elements of a reduction on tiles."""
+"""Supported combiners of reductions on tiles."""
 
 
 def _dtype(op: Operation) -> DType:
@@ -66,7 +66,7 @@ _CHECKS: dict[str, Callable[[Operation], bool]] = {
 
 
 def whole(op: Operation) -> bool:
-    """Whether an op is worked on as a whole."""
+    """Return whether an op is lowered as a whole."""
     if not op.name.startswith("hlo.") or op.name == "hlo.tuple":
         return False
     if MARK in op.attributes or op.name not in ON_TILES or tiling_of(op) is None:
@@ -76,5 +76,5 @@ def whole(op: Operation) -> bool:
 
 
 def tiled(op: Operation) -> Tiling | None:
-    """The tiling of an op; None where it is worked on as a whole."""
+    """Return the tiling of an op; None if it is lowered as a whole."""
     return None if whole(op) else tiling_of(op)

@@ -1,1 +1,1 @@
-"""Which layout each value of the tiled level has: candidates, costs, and the choice."""
+"""Assign layouts at the tiled level: candidates, costs, and the choice."""

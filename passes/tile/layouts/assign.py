@@ -1,5 +1,7 @@
-"""The choice of layouts: costs from the end backwards, then choices from the beginning, twice: the
-second time with what the first one has chosen for the other operands of each op."""
+"""Assign layouts: costs from the end backwards, then choices from the beginning; twice.
+
+The second run uses the choices of the first one for the other operands of each op.
+"""
 
 from xdsl.ir import Block
 
@@ -13,11 +15,11 @@ from neuronir.passes.tile.layouts.values import Values
 from neuronir.passes.tile.layouts.write import Writer
 
 TRIES = 3
-"""Choices of which the one that takes least is written."""
+"""Number of choices, of which the fastest is used."""
 
 
 def assign_layouts(block: Block, machine: Machine) -> None:
-    """Lay out the values of a function."""
+    """Assign layouts to the values of a function."""
     values = Values(block, machine)
     tables = Tables(values, Costs(machine, values.loads(), extras(values)))
     known: Copies = {}

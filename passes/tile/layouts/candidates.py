@@ -1,4 +1,4 @@
-"""Partitions that a value may have: one dimension, or two, on partitions."""
+"""List candidate partitions of a value: one dimension, or two, on partitions."""
 
 from functools import lru_cache
 from math import prod
@@ -7,13 +7,16 @@ from neuronir.passes.lowering.layouts.layout import Atom, atom, divisor, row_maj
 from neuronir.passes.tile.layouts.maps import Partition, everywhere, in_order
 
 LEAST = 2
-"""Positions of a digit that is worth a place on partitions."""
+"""Minimum positions of a digit on partitions."""
 
 
 @lru_cache(maxsize=20_000)
 def candidates(shape: tuple[int, ...], limit: int) -> tuple[Partition, ...]:
-    """The partitions that are tried for a value: inner or outer digits of one dimension, of as many
-    positions as there are partitions, or of two; none; and the same on all partitions."""
+    """Return the candidate partitions of a value.
+
+    These are inner or outer digits of one dimension, with as many positions as there are
+    partitions, or of two dimensions; no partition; and a copy on all partitions.
+    """
     found: dict[Partition, None] = {}
     singles = [(d, a) for d, n in enumerate(shape) if n >= LEAST for a in digits(shape, d, limit)]
     for _, a in singles:
@@ -26,7 +29,7 @@ def candidates(shape: tuple[int, ...], limit: int) -> tuple[Partition, ...]:
                     continue
                 for a in digits(shape, e, limit // n):
                     if a.size >= LEAST and a.size * n > limit // 2:
-                        # rows one behind the other in HBM are one transfer
+                        # rows that are contiguous in HBM are one transfer
                         rows = [(a, n), (whole, 1)] if e < d else [(whole, a.size), (a, 1)]
                         found[in_order(rows)] = None
     found[()] = None
@@ -35,7 +38,7 @@ def candidates(shape: tuple[int, ...], limit: int) -> tuple[Partition, ...]:
 
 
 def digits(shape: tuple[int, ...], d: int, limit: int) -> list[Atom]:
-    """A dimension, or its largest inner and outer digit of at most `limit` positions."""
+    """Return a dimension, or its largest inner and outer digits of at most `limit` positions."""
     n, stride = shape[d], row_major(shape)[d]
     if n <= limit:
         return [atom(n, stride)]

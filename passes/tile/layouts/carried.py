@@ -1,4 +1,4 @@
-"""What loops carry: arrays into which they put tiles, followed through loops and reshapes."""
+"""Trace arrays into which loops insert tiles, through loops and reshapes."""
 
 from collections.abc import Iterator
 
@@ -14,11 +14,11 @@ from neuronir.passes.lowering.layouts.layout import row_major
 from neuronir.passes.tile.layouts.maps import Partition, cut, through_dims
 
 RESHAPES = ("hlo.reshape", "hlo.bitcast")
-"""Ops that leave an array in HBM as it is."""
+"""Ops that leave an array in HBM unchanged."""
 
 
 def final(value: SSAValue, *, reshapes: bool = True) -> SSAValue:
-    """What a tensor has become behind all loops that put tiles into it, and behind `reshapes`."""
+    """Return a tensor after all loops that insert tiles into it, and after `reshapes`."""
     while True:
         found = None
         for use in value.uses:
@@ -38,7 +38,7 @@ def final(value: SSAValue, *, reshapes: bool = True) -> SSAValue:
 
 
 def assembled(value: SSAValue) -> bool:
-    """Whether a value is what loops put tiles into."""
+    """Return whether loops insert tiles into a value."""
     if isinstance(value, BlockArgument):
         loop = value.owner.parent_op()
         return isinstance(loop, scf.ForOp) and assembled(loop.iter_args[value.index - 1])
@@ -49,7 +49,7 @@ def assembled(value: SSAValue) -> bool:
 
 
 def carriers(value: SSAValue) -> Iterator[SSAValue]:
-    """What carries the value that tiles are put into: arguments of loops, up to where it begins."""
+    """Return the values that carry an array: loop arguments, back to where it is created."""
     while True:
         yield value
         if isinstance(value, BlockArgument):
@@ -66,7 +66,7 @@ def carriers(value: SSAValue) -> Iterator[SSAValue]:
 
 
 def part_of(op: InsertSliceOp, partition: Partition) -> Partition | None:
-    """The partition of a tile of what lies in `partition`; None where its digits are cut."""
+    """Return the partition of a tile of an array in `partition`; None if its digits are split."""
     tile, target = shape_of(op.source), shape_of(op.dest)
     pieces = cut(partition, target)
     if pieces is None:

@@ -1,7 +1,7 @@
-"""The choice of partitions, from the beginning of the function on.
+"""Choose partitions from the start of the function.
 
-Each op takes the way that is cheapest with the partitions that its operands have, by the tables of
-what follows; changes of layout are made where they are needed, as far out of loops as they can be.
+For each op, the cheapest plan is chosen, given the partitions of its operands and the cost tables
+of its users. Conversions are placed where they are needed, as far out of loops as possible.
 """
 
 from collections.abc import Sequence
@@ -26,11 +26,11 @@ from neuronir.passes.tile.layouts.values import trips
 from neuronir.passes.tile.whole import MARK, whole
 
 FAR = 1e9
-"""ns that stand for a way that nothing is made in, so that the least of such is still found."""
+"""Penalty in ns of a plan without a valid result, so that the least bad one can be found."""
 
 
 class NoLayouts(NeuronError):
-    """No layouts are known for an op: the program is lowered in another way."""
+    """Raised if no layouts are known for an op: the program is lowered in another way."""
 
     def __init__(self, what: str) -> None:
         super().__init__("NIR_TIL001", f"no layout at the tiled level: {what}")
@@ -46,8 +46,10 @@ class Copy:
 
 @dataclass
 class Known:
-    """What is known of a value: its copies on the chip, and whether it lies in HBM, where `run`
-    elements of it follow each other."""
+    """What is known of a value: its on-chip copies, and whether it is in HBM.
+
+    `run` elements of it are contiguous in HBM.
+    """
 
     value: SSAValue
     hbm: bool = False
@@ -57,23 +59,23 @@ class Known:
 
 
 class Choice:
-    """Chooses partitions; what it makes of them is noted only (write.py writes it)."""
+    """Chooses partitions and records the choice (write.py writes it)."""
 
     def __init__(self, tables: Tables) -> None:
         self.tables = tables
         self.values = tables.values
         self.machine = tables.values.machine
         self.known: dict[SSAValue, Known] = {}
-        self.given: dict[SSAValue, Partition] = {}  # of what loops put together or carry
-        self.moves = False  # whether the operand that is brought moves through a product
-        self.total = 0.0  # what the ops and the changes of layout take, in ns
+        self.given: dict[SSAValue, Partition] = {}  # for arrays that loops assemble or carry
+        self.moves = False  # whether the converted operand is the moving operand of a dot
+        self.total = 0.0  # the time of ops and conversions, in ns
 
     def copies(self) -> dict[SSAValue, list[Partition]]:
-        """The partitions that values have been given."""
+        """Return the chosen partitions of values."""
         return {v: [c.place.partition for c in k.copies] for v, k in self.known.items()}
 
     def info(self, root: SSAValue) -> Known:
-        """What is known of a value that is no view."""
+        """Return what is known of a value that is not a view."""
         if root not in self.known:
             found = Known(root, hbm=self.values.in_hbm(root))
             if found.hbm:
@@ -86,17 +88,17 @@ class Choice:
     # what is made of a choice
 
     def lay_out(self, value: SSAValue, where: Place) -> None:
-        """Give a value a layout."""
+        """Record the layout of a value."""
         self.info(value).copies.append(Copy(value, where))
 
     def load(self, root: SSAValue, partition: Partition, reader: Operation, kind: object) -> Copy:
-        """A copy of what lies in HBM."""
+        """Record a copy of a value in HBM."""
         copy = Copy(root, Place(partition, ()))
         self.info(root).copies.append(copy)
         return copy
 
     def converted(self, root: SSAValue, copy: Copy, wanted: Partition, reader: Operation) -> Copy:
-        """A copy of a value in another partition."""
+        """Record a copy of a value in another partition."""
         made = Copy(root, Place(wanted, ()))
         self.info(root).copies.append(made)
         return made
@@ -109,40 +111,42 @@ class Choice:
         views: Sequence[Operation],
         turned: Partition | None,
     ) -> Place:
-        """Let an op read a copy through views, of which the last changes its partition if `turned`
-        says so; its layout as the op sees it."""
+        """Let an op read a copy through views.
+
+        With `turned`, the last view changes its partition. Returns the layout as the op sees it.
+        """
         return copy.place
 
     def joined(
         self, op: Operation, plan: Plan, places: Sequence[Place | None]
     ) -> list[Place | None]:
-        """Let products and convolutions take operands whose digits they can walk along."""
+        """Return operands of dots and convolutions whose digits can be traversed."""
         return list(places)
 
     def result_place(self, op: Operation, plan: Plan, places: Sequence[Place | None]) -> Place:
-        """The layout of a result in full."""
+        """Return the full layout of a result."""
         assert plan.result is not None
         return Place(plan.result, ())
 
     def filled(self, op: Operation, index: int, where: Partition | None = None) -> None:
-        """Make a number an array, to be stored, or in a partition."""
+        """Materialise a scalar as an array, to store it or in a partition."""
 
     def to_hbm(self, op: Operation, index: int) -> None:
-        """Let an op take an operand from HBM."""
+        """Let an op read an operand from HBM."""
 
     def views_in_hbm(
         self, op: Operation, index: int, copy: Copy, views: Sequence[Operation]
     ) -> None:
-        """Let an op take views of a copy from HBM."""
+        """Let an op read views of a copy from HBM."""
 
     def carried_on(self, loop: scf.ForOp, index: int) -> None:
-        """Let what a round hands on have the layout in which the next one takes it."""
+        """Give a carried value the layout that the next iteration reads."""
 
     def exactly(self, op: Operation, index: int, like: SSAValue) -> None:
-        """Let an op read an operand in the very layout of another value."""
+        """Let an op read an operand in the same layout as another value."""
 
     def put_together(self, value: SSAValue, where: Partition) -> None:
-        """Give what tiles are put into a layout, wherever it is carried."""
+        """Assign a layout to an assembled array, wherever it is carried."""
 
     # choices
 
@@ -195,7 +199,7 @@ class Choice:
         self.lay_out(op.results[0], self.result_place(op, best[1], places))
 
     def need_cost(self, op: Operation, index: int, need: Partition) -> float:
-        """The cost of having an operand in a partition, by the copies that there are."""
+        """Return the cost of an operand in a partition, given the existing copies."""
         if self.values.is_number(op.operands[index]):
             return 0.0
         return self.way_to(op, index, need)[0]
@@ -203,9 +207,10 @@ class Choice:
     def way_to(
         self, op: Operation, index: int, need: Partition
     ) -> tuple[float, Partition | None, bool]:
-        """The least cost of having an operand, a view of a value, in a partition, each time that
-        the op is computed; the partition that the value has for that, and whether the view changes
-        after that."""
+        """Return the least cost of an operand, a view of a value, in a partition, per execution.
+
+        Also returns the partition of the value for that, and whether the view is converted instead.
+        """
         root, views = self.values.chain(op.operands[index])
         assert op.parent is not None
         share = self.values.weight(root) / self.values.weights[op.parent]
@@ -215,7 +220,7 @@ class Choice:
             cost, way = self.bring(root, wanted)
             if isinstance(way, tuple) and any(v.name in SLICES for v in views):
                 others = sum(any(v.name in SLICES for v in u.views) for u in self.values.uses(root))
-                cost /= max(1, others)  # other slices will want the same
+                cost /= max(1, others)  # other slices will need the same partition
             best = share * cost, wanted, False
         if not views or not (wanted is None or any(v.name in SLICES for v in views)):
             return best
@@ -230,12 +235,14 @@ class Choice:
         return best
 
     def _seeds(self, root: SSAValue) -> Sequence[Partition]:
-        """Partitions in which a value is loaded that is not on the chip."""
+        """Return the partitions in which to load a value that is not on the chip."""
         return () if self.info(root).copies else candidates(shape_of(root), self.values.limit)
 
     def bring(self, root: SSAValue, wanted: Partition) -> tuple[float, Copy | Partition | None]:
-        """The least cost of a copy of a value in a partition, and the way: a copy that is there, or
-        a partition to load."""
+        """Return the least cost of a copy of a value in a partition.
+
+        Also returns its source: an existing copy, or a partition to load.
+        """
         info = self.info(root)
         best: tuple[float, Copy | Partition | None] = NEVER, None
         for copy in info.copies:
@@ -255,14 +262,14 @@ class Choice:
         return best
 
     def _loading(self, root: SSAValue, partition: Partition) -> float:
-        """The time of loading a value in HBM."""
+        """Return the time of loading a value from HBM."""
         info, shape = self.info(root), shape_of(root)
         if info.constant:
             return prod(shape) * dtype(root).size / self.machine.dma_gbps
         return self.tables.costs.transfer(shape, info.run, dtype(root), partition)
 
     def operand(self, op: Operation, index: int, need: Partition) -> Place:
-        """Let an operand have a partition; its layout, as the op sees it."""
+        """Give an operand a partition; return its layout as the op sees it."""
         root, views = self.values.chain(op.operands[index])
         _, wanted, turned = self.way_to(op, index, need)
         if wanted is None:
@@ -279,7 +286,7 @@ class Choice:
         return self.seen(op, index, copy, views, need if turned else None)
 
     def copy(self, root: SSAValue, wanted: Partition, reader: Operation, like: SSAValue) -> Copy:
-        """A copy of a value in a partition, made where the value is if there is none."""
+        """Return a copy of a value in a partition, made at the value's definition if missing."""
         info = self.info(root)
         kind = element_of(like)
         same = [c for c in info.copies if self.element(c) == kind]
@@ -299,7 +306,7 @@ class Choice:
         return self._changed(root, way, wanted, reader)
 
     def element(self, copy: Copy) -> object:
-        """The element type of a copy."""
+        """Return the element type of a copy."""
         return element_of(copy.value)
 
     def _changed(self, root: SSAValue, copy: Copy, wanted: Partition, reader: Operation) -> Copy:
@@ -313,7 +320,7 @@ class Choice:
             copy = self._changed(root, copy, via, reader)
         return self.converted(root, copy, wanted, reader)
 
-    # loops and what leaves them
+    # loops and terminators
 
     def _loop(self, op: scf.ForOp) -> None:
         block = op.body.block
@@ -329,7 +336,7 @@ class Choice:
             if assembled(init):
                 root = list(carriers(init))[-1]
                 if root not in self.given:
-                    continue  # a loop around puts tiles into it
+                    continue  # a loop around it inserts tiles
                 where = Place(self.given[root], ())
             else:
                 where = Place(self.given[argument], ())
@@ -337,11 +344,11 @@ class Choice:
             self.lay_out(op.results[i], self.settled(argument, where))
 
     def settled(self, argument: SSAValue, where: Place) -> Place:
-        """The layout in full of what a loop carries."""
+        """Return the full layout of a carried value."""
         return where
 
     def _carried(self, op: scf.ForOp, i: int, init: SSAValue, argument: BlockArgument) -> None:
-        """What a loop adds up: in the partition that is cheapest for those who compute it."""
+        """Choose the partition of an accumulator: the one that is cheapest to compute."""
         table = self.tables.of[argument]
         after = self.tables.of.get(op.results[i], {})
         last = op.body.block.last_op
@@ -372,14 +379,15 @@ class Choice:
             self.exactly(op, 3 + i, argument)
 
     def _handed_on(self, value: SSAValue, wanted: Partition) -> float:
-        """What it takes to hand on a value in a partition, from the one that it was made in by the
-        choice before."""
+        """Return the cost of a carried value in a partition, given its partition in the last
+        choice.
+        """
         root, views = self.values.chain(value)
         made = self.tables.known.get(root, ())
         return self.tables.seen(root, made[0], views, wanted) if made else 0.0
 
     def carry(self, argument: BlockArgument, partition: Partition) -> None:
-        """Give what a loop adds up a layout."""
+        """Assign a layout to an accumulator."""
         self.lay_out(argument, Place(partition, ()))
 
     def _insert(self, op: InsertSliceOp) -> None:
@@ -398,7 +406,7 @@ class Choice:
             self.lay_out(op.result, self.settled(op.dest, Place(self.given[root], ())))
 
     def _together(self, op: InsertSliceOp, root: SSAValue) -> Partition:
-        """How what is put together on the chip lies."""
+        """Return the layout of an array assembled on the chip."""
         table = self.tables.of[final(op.result, reshapes=False)]
         assert op.parent is not None
         rounds = self.values.weights[op.parent] / self.values.weight(root)
@@ -415,7 +423,7 @@ class Choice:
         return best[1]
 
     def _stored(self, op: Operation, index: int, run: int) -> None:
-        """Bring what is stored into the partition from which that takes least."""
+        """Convert a stored value to the partition from which a store is cheapest."""
         value = op.operands[index]
         if self.values.is_number(value):
             self.filled(op, index)
@@ -445,7 +453,7 @@ class Choice:
         self.operand(op, index, need)
 
     def _to_memory(self, op: Operation) -> None:
-        """Bring what a function returns, and what an op takes as a whole, to HBM."""
+        """Store the results of a function, and the operands of ops lowered as a whole, to HBM."""
         for i, v in enumerate(op.operands):
             if not isinstance(v.type, TensorType):
                 continue
@@ -466,7 +474,7 @@ class Choice:
     def _from_memory(
         self, op: Operation, index: int, root: SSAValue, views: Sequence[Operation]
     ) -> None:
-        """Let an op read views of a value from HBM, where that is stored without them."""
+        """Let an op read views of a value from HBM, if the value is stored without them."""
         run = prod(shape_of(root))
         stores = [
             self.tables.store(root, copy.place.partition, (), run)
@@ -480,11 +488,11 @@ class Choice:
 
 
 def takes_arrays(op: Operation, index: int) -> bool:
-    """Whether the rule of an op takes an operand as an array, even if it is one number."""
+    """Return whether the rule of an op needs an array operand even for a scalar."""
     return op.name in ("hlo.dot", "hlo.convolution") or (op.name == "hlo.reduce" and index == 0)
 
 
 def element_of(value: SSAValue) -> object:
-    """The element type of a tensor value."""
+    """Return the element type of a tensor value."""
     assert isinstance(value.type, TensorType)
     return value.type.element_type

@@ -1,4 +1,4 @@
-"""How a value gets from one partition to another: the one answer for its cost and its lowering."""
+"""Decide how a value is converted between partitions, for costs and lowering alike."""
 
 from enum import Enum
 from functools import lru_cache
@@ -10,31 +10,33 @@ from neuronir.passes.tile.layouts.maps import Partition, own, positions, repeats
 
 
 class Way(Enum):
-    """Ways of changing a partition."""
+    """Methods of converting a partition."""
 
     SAME = "same"
-    """Nothing moves: what is wanted is there."""
+    """No conversion is necessary."""
     SELECT = "select"
-    """A product with zeros and ones: partitions change places or repeat."""
+    """A product with zeros and ones: partitions are permuted or repeated."""
     TRANSPOSE = "transpose"
-    """PE transposes: digits of the free axis and of partitions change places."""
+    """PE transposes: digits of the free axis and of partitions are exchanged."""
     HALVES = "halves"
-    """PE transposes of 16 bits at a time as whole numbers, which is exact for all bit patterns."""
+    """PE transposes of 16 bits at a time as integers, exact for all bit patterns."""
     BLOCKS = "blocks"
-    """DVE transposes 32 x 32 blocks, which leaves infinities and NaN where they are."""
+    """DVE transposes of 32 x 32 blocks, which keep infinities and NaN intact."""
     MEMORY = "memory"
     """A store to HBM and a load."""
 
 
 MOST_SCATTERED = 512
-"""Elements of a value of which the digits go to one partition by transposes."""
+"""Minimum elements of a value for which digits are moved to one partition by transposes."""
 
 
 def way(
     machine: Machine, size: int, dtype: DType, source: Partition, target: Partition, special: bool
 ) -> Way:
-    """How a value of `size` elements changes from `source` to `target`; `special`: there may be
-    infinities or NaN in it, which products spread."""
+    """Return how a value of `size` elements is converted from `source` to `target`.
+
+    `special` means that it may have infinities or NaN, which products would spread.
+    """
     mine, wanted = own(source, size), own(target, size)
     if source == target or (not mine and not wanted and span(source) >= span(target)):
         return Way.SAME
@@ -59,18 +61,18 @@ def way(
 
 
 def within(machine: Machine, partition: Partition) -> bool:
-    """Whether a partition takes no more than there are."""
+    """Return whether a partition does not exceed the number of partitions."""
     return span(partition) <= machine.partitions
 
 
 def dense(partition: Partition) -> bool:
-    """Whether a partition has no gaps."""
+    """Return whether a partition has no gaps."""
     return span(partition) == positions(partition)
 
 
 @lru_cache(maxsize=100_000)
 def leaves(taken: Partition, wanted: Partition, size: int) -> bool:
-    """Whether what a partition leaves of a value has the digits of another one whole."""
+    """Return whether the digits of the other partition are whole in the rest of a partition."""
     cuts = {c for a, _ in taken for c in (a.stride, a.end)}
     rest = split_at(atom(size, 1), cuts)
     if rest is None:

@@ -1,4 +1,4 @@
-"""Ways of computing a convolution: features on partitions, and what of the result is stationary."""
+"""List plans of a convolution: features on partitions, and the choice of the stationary side."""
 
 from math import prod
 from typing import cast
@@ -46,14 +46,14 @@ def _digit(depth: Atom | None, stride: int) -> Partition:
 
 
 def _features(n: Numbers, out: tuple[int, ...], limit: int) -> list[Partition]:
-    """Features of the result on partitions."""
+    """Put features of the result on partitions."""
     stride = row_major(out)[n.o_feature]
     found = digits((out[n.o_feature] // n.groups,), 0, limit)
     return [((atom(a.size, a.stride * stride), 1),) for a in found] or [()]
 
 
 def _pixels(n: Numbers, out: tuple[int, ...], limit: int) -> list[Partition]:
-    """Places of the result on partitions: a dimension, or two together."""
+    """Put spatial positions of the result on partitions: a dimension, or two together."""
     strides = row_major(out)
     dims = [d for d in (n.o_batch, *n.o_spatial) if out[d] > 1]
     found: dict[Partition, None] = {}
@@ -65,7 +65,7 @@ def _pixels(n: Numbers, out: tuple[int, ...], limit: int) -> list[Partition]:
                 if e != d:
                     for a in digits(out, e, limit // out[d]):
                         whole = atom(out[d], strides[d])
-                        # rows one behind the other in HBM are one transfer
+                        # rows that are contiguous in HBM are one transfer
                         pairs = [(a, out[d]), (whole, 1)]
                         if e > d:
                             pairs = [(whole, a.size), (a, 1)]

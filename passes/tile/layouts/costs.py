@@ -1,8 +1,7 @@
-"""What it takes to have a value in a partition: loads, stores, transposes, copies, in ns.
+"""Estimate the costs in ns of loads, stores, transposes and copies between partitions.
 
-The closed forms follow dialects/nc/cost.py and what the rules of lower-tile-to-nc emit. The time is
-that of the resource that is busiest, plus a part of what the others do: engines overlap, but not
-all of the time.
+The closed forms follow dialects/nc/cost.py and the code that lower-tile-to-nc emits. The time is
+that of the busiest resource, plus a fraction of the others, because engines overlap only partly.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,14 +21,16 @@ from neuronir.passes.tile.layouts.maps import Partition, own, positions, repeats
 
 NEVER = float("inf")
 ELEMENT_NS = 0.5
-"""An element of a partition on ACT and DVE, which share the work."""
+"""The time per element of a partition on ACT and DVE, which share the work."""
 START_NS = 50.0
-"""An instruction's fixed part."""
+"""The fixed time of an instruction."""
 
 
 @dataclass(frozen=True)
 class Weights:
-    """What a ns of a resource counts: those that the program does not wait for count less."""
+    """Returns the weight of a ns of each resource: less for resources that are not the
+    bottleneck.
+    """
 
     dma: float = 1.0
     pe: float = 1.0
@@ -37,22 +38,23 @@ class Weights:
 
     @staticmethod
     def of(dma: float, pe: float, vector: float) -> "Weights":
-        """By how long each is busy at least."""
+        """Compute weights from the minimum busy time of each resource."""
         most = max(dma, pe, vector, 1.0)
         return Weights(*(LEAST_WEIGHT + (1 - LEAST_WEIGHT) * t / most for t in (dma, pe, vector)))
 
 
 LEAST_WEIGHT = 0.25
-"""What a ns of a resource with nothing to do counts: it may still hold up what follows."""
+"""The weight of a ns of an idle resource, which may still delay later work."""
 
 
 WAITS = 1.02
-"""What a transpose counts more of which every tile has elements from the first to the last: it
-cannot begin before all of the value is there."""
+"""The extra cost of a transpose whose tiles span all of the value: it cannot start before the whole
+value is available.
+"""
 
 
 class Costs:
-    """Costs of one machine, a ns of each resource by its weight."""
+    """Costs of one machine, with weights for the ns of each resource."""
 
     def __init__(
         self, machine: Machine, weights: Weights, extras: Mapping[SSAValue, tuple[Partition, ...]]
@@ -73,11 +75,11 @@ class Costs:
         }
 
     def candidates(self, value: SSAValue) -> tuple[Partition, ...]:
-        """The partitions that are tried for a value."""
+        """Return the candidate partitions of a value."""
         return (*candidates(shape_of(value), self.limit), *self.extras.get(value, ()))
 
     def fits(self, shape: tuple[int, ...], dtype: DType, partition: Partition) -> bool:
-        """Whether a value takes no more of a partition of SBUF than there is."""
+        """Return whether a value fits in a partition of SBUF."""
         size = prod(shape)
         each = -(-size // max(1, positions(own(partition, size)))) * dtype.size
         return each <= self.machine.sbuf_usable_partition_bytes
@@ -87,7 +89,9 @@ class Costs:
     def transfer(
         self, shape: tuple[int, ...], run: int, dtype: DType, partition: Partition
     ) -> float:
-        """Between HBM, where `run` elements of the slice lie in one piece, and a partition."""
+        """Return the cost of a transfer between HBM, with contiguous runs of `run`, and a
+        partition.
+        """
         key = (shape, run, dtype, partition)
         if key not in self._move:
             self._move[key] = self._transfer(shape, run, dtype, partition)
@@ -109,7 +113,7 @@ class Costs:
     # on the chip
 
     def elementwise(self, shape: tuple[int, ...], partition: Partition, passes: float) -> float:
-        """One instruction over all elements, some times."""
+        """Return the cost of one instruction over all elements, executed several times."""
         size = prod(shape)
         per = size / max(1, positions(own(partition, size)))
         pieces = max(1.0, per / 4096)
@@ -123,7 +127,7 @@ class Costs:
         target: Partition,
         special: bool = False,
     ) -> float:
-        """From one partition to another."""
+        """Return the cost of a conversion between partitions."""
         if source == target:
             return 0.0
         key = (shape, dtype, source, target, special)
@@ -135,7 +139,7 @@ class Costs:
     def _select(
         self, shape: tuple[int, ...], dtype: DType, source: Partition, target: Partition
     ) -> float:
-        """By products with zeros and ones."""
+        """Return the cost of a conversion by products with zeros and ones."""
         m, size = self.machine, prod(shape)
         columns = size // max(1, positions(own(source, size)))
         passes = m.fp32_passes if dtype is DType.F32 else 1
@@ -147,7 +151,7 @@ class Costs:
     def _transpose(
         self, shape: tuple[int, ...], dtype: DType, source: Partition, target: Partition
     ) -> float:
-        """By PE; what has one byte becomes bf16 before."""
+        """Return the cost of a PE transpose; one-byte types become bf16 first."""
         m, size = self.machine, prod(shape)
         wide, rows = max(1, positions(target)), max(1, positions(own(source, size)))
         blocks = max(1, size // (wide * rows))
@@ -167,7 +171,7 @@ class Costs:
     def _halves(
         self, shape: tuple[int, ...], dtype: DType, source: Partition, target: Partition
     ) -> float:
-        """By PE, as whole numbers of 16 bits in fp32."""
+        """Return the cost of PE transposes of 16-bit integers in fp32."""
         size, halves = prod(shape), dtype.size // 2
         rows = max(1, positions(own(source, size)))
         into = halves * size / rows * ELEMENT_NS
@@ -177,7 +181,7 @@ class Costs:
     def _blocks(
         self, shape: tuple[int, ...], dtype: DType, source: Partition, target: Partition
     ) -> float:
-        """By DVE, 32 x 32 at a time."""
+        """Return the cost of DVE transposes of 32 x 32 blocks."""
         size = prod(shape)
         wide, rows = max(1, positions(target)), max(1, positions(own(source, size)))
         tiles = max(1, size // (wide * rows)) * -(-wide // 32) * -(-rows // 32)
@@ -186,7 +190,7 @@ class Costs:
     def _memory(
         self, shape: tuple[int, ...], dtype: DType, source: Partition, target: Partition
     ) -> float:
-        """A store and a load, of which the second waits for the first."""
+        """Return the cost of a store and a load, where the load waits for the store."""
         size = prod(shape)
         moved = sum(self._transfer(shape, size, dtype, p) for p in (own(source, size), target))
         return moved + 2 * self.machine.dma_fixed_ns
@@ -194,13 +198,15 @@ class Costs:
 
 @lru_cache(maxsize=100_000)
 def contiguous(partition: Partition, run: int) -> int:
-    """Elements in a row that a partition has of an array of which `run` lie in a row: up to the
-    lowest digit that lies on partitions."""
+    """Return the contiguous elements of a partition, for an array with contiguous runs of `run`.
+
+    A run ends at the lowest digit on partitions.
+    """
     return max(1, min([run, *(a.stride for a, _ in partition)]))
 
 
 def run_of(shape: tuple[int, ...], whole: tuple[int, ...]) -> int:
-    """Elements of a slice of a row-major array that lie in a row."""
+    """Return the contiguous elements of a slice of a row-major array."""
     run = 1
     for n, m in zip(reversed(shape), reversed(whole), strict=True):
         run *= n
@@ -210,7 +216,7 @@ def run_of(shape: tuple[int, ...], whole: tuple[int, ...]) -> int:
 
 
 def natural(shape: tuple[int, ...], limit: int) -> Partition:
-    """The partition in which each partition has one run of neighbours: outermost digits."""
+    """Return the partition in which each partition has one contiguous run: outermost digits."""
     strides = row_major(shape)
     from neuronir.passes.lowering.layouts.layout import atom, divisor
 

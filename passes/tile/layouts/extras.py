@@ -1,5 +1,8 @@
-"""Partitions that values have because of others: of small values that are broadcast to large ones,
-of what reductions leave on all partitions that they were reduced over, and of slices."""
+"""Find partitions that come from other values.
+
+These are partitions of small values that are broadcast to large ones, of reductions whose results
+are on all partitions, and of slices.
+"""
 
 from collections.abc import Mapping
 from math import prod
@@ -22,13 +25,13 @@ from neuronir.passes.tile.layouts.maps import (
 from neuronir.passes.tile.layouts.values import Values
 
 MOST = 12
-"""Such partitions of a value at most."""
+"""Limit of such partitions of a value."""
 
 Extras = Mapping[SSAValue, tuple[Partition, ...]]
 
 
 def extras(values: Values) -> Extras:
-    """The partitions that each value may have besides those of its own dimensions."""
+    """Return the partitions that each value may have in addition to those of its own dimensions."""
     found: dict[SSAValue, dict[Partition, None]] = {}
     laid_out = [
         op
@@ -64,7 +67,7 @@ def extras(values: Values) -> Extras:
 
 
 def _add(mine: dict[Partition, None], value: SSAValue, partition: Partition | None) -> None:
-    """Note a partition of which some digits are the value's and some repeat it, without gaps."""
+    """Record a partition whose digits belong to the value or repeat it, without gaps."""
     if partition is None or len(mine) >= MOST:
         return
     size = prod(shape_of(value))
@@ -76,7 +79,7 @@ def _add(mine: dict[Partition, None], value: SSAValue, partition: Partition | No
 def _add_plain(
     mine: dict[Partition, None], value: SSAValue, partition: Partition | None, limit: int
 ) -> None:
-    """Note digits that divide slices, where those of the whole do not."""
+    """Record digits that divide slices, if those of the whole value do not."""
     if not partition or len(mine) >= MOST or own(partition, prod(shape_of(value))) != partition:
         return
     if partition not in candidates(shape_of(value), limit):

@@ -1,8 +1,8 @@
-"""Partitions seen through views: which digits of what is viewed lie on partitions.
+"""Map partitions through views.
 
-A partition is a tuple of (digit, step): digits of the element number of a value, with the
-partitions that each advances by. Digits at or beyond the size of a value repeat it: so lies a row
-that all partitions need.
+A partition is a tuple of (digit, step): digits of the element number of a value, with the number of
+partitions between successive positions of each. Digits at or beyond the size of a value repeat it,
+as for a row that all partitions need.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,18 +20,20 @@ Partition = tuple[tuple[Atom, int], ...]
 
 
 def span(partition: Partition) -> int:
-    """Partitions that it takes."""
+    """Return the number of partitions."""
     return sum((a.size - 1) * s for a, s in partition) + 1
 
 
 def positions(partition: Partition) -> int:
-    """Positions of all digits together."""
+    """Return the positions of all digits together."""
     return prod(a.size for a, _ in partition)
 
 
 def in_order(pairs: Iterable[tuple[Atom, int]], size: int = 0) -> Partition:
-    """One way of writing a partition: outermost first, neighbours joined, but for a digit of a
-    value of `size` elements and one that repeats it."""
+    """Return the canonical form of a partition: outermost first, neighbours joined.
+
+    A digit of a value of `size` elements is not joined with one that repeats the value.
+    """
     found = join(sorted((p for p in pairs if p[0].size > 1), key=lambda p: -p[1]))
     if not any(a.stride < size < a.end for a, _ in found):
         return found
@@ -44,23 +46,23 @@ def in_order(pairs: Iterable[tuple[Atom, int]], size: int = 0) -> Partition:
 
 
 def borders(shape: Sequence[int]) -> set[int]:
-    """Where dimensions begin and end, in element numbers."""
+    """Return where dimensions start and end, in element numbers."""
     strides = row_major(shape)
     return {c for s, n in zip(strides, shape, strict=True) for c in (s, s * n)}
 
 
 def own(partition: Partition, size: int) -> Partition:
-    """The digits that are digits of a value of that size: without those that repeat it."""
+    """Return the digits that belong to a value of that size, without those that repeat it."""
     return tuple((a, s) for a, s in partition if a.stride < size)
 
 
 def repeats(partition: Partition, size: int) -> Partition:
-    """The digits that repeat a value of that size."""
+    """Return the digits that repeat a value of that size."""
     return tuple((a, s) for a, s in partition if a.stride >= size)
 
 
 def repeated(pairs: Sequence[tuple[int, int]], size: int) -> Partition:
-    """Digits of (size, step) that repeat a value of `size` elements."""
+    """Return digits of (size, step) that repeat a value of `size` elements."""
     out: list[tuple[Atom, int]] = []
     stride = max(size, 1)
     for n, step in sorted(pairs, key=lambda p: p[1]):
@@ -70,14 +72,16 @@ def repeated(pairs: Sequence[tuple[int, int]], size: int) -> Partition:
 
 
 def everywhere(size: int, partitions: int) -> Partition:
-    """A value of `size` elements on all partitions."""
+    """Return the partition of a value of `size` elements that is on all partitions."""
     return ((atom(partitions, max(size, 1)), 1),)
 
 
 @lru_cache(maxsize=100_000)
 def cut(partition: Partition, shape: tuple[int, ...]) -> tuple[tuple[Atom, int, int], ...] | None:
-    """(digit, step, dimension) of a partition, cut at the borders of dimensions; None where a digit
-    lies across one. Digits that repeat have dimension -1."""
+    """Split a partition at the borders of dimensions: (digit, step, dimension).
+
+    Returns None if a digit spans two dimensions. Digits that repeat have dimension -1.
+    """
     edges = borders(shape)
     strides = row_major(shape)
     size = prod(shape)
@@ -113,9 +117,11 @@ def through_dims(
     target: tuple[int, ...],
     dims: Sequence[int | None],
 ) -> Partition | None:
-    """A partition of a value of `shape` as one of a value of `target`, where dimension d of the
-    first is dimension `dims[d]` of the second. Digits of dimensions without one repeat the
-    other."""
+    """Map a partition of a value of `shape` to one of a value of `target`.
+
+    Dimension d of the first is dimension `dims[d]` of the second. Digits of unmapped dimensions
+    repeat the second value.
+    """
     pieces = cut(partition, shape)
     if pieces is None:
         return None
@@ -132,7 +138,7 @@ def through_dims(
 
 
 def back(op: Operation, partition: Partition) -> Partition | None:
-    """The partition that a view's operand needs for the view to have `partition`."""
+    """Return the partition of a view's operand for which the view has `partition`."""
     source, result = shape_of(op.operands[0]), shape_of(op.results[0])
     if op.name in ("hlo.reshape", "hlo.bitcast"):
         return partition
@@ -150,7 +156,7 @@ def back(op: Operation, partition: Partition) -> Partition | None:
 def _back_slice(
     op: Operation, partition: Partition, source: tuple[int, ...], result: tuple[int, ...]
 ) -> Partition | None:
-    """Digits of a dimension that is cut have to divide the slice, and where it begins."""
+    """The digits of a sliced dimension must divide the slice, and its start."""
     pieces = cut(partition, result)
     if pieces is None or not _whole_digits(op, pieces, result):
         return None
@@ -162,8 +168,7 @@ def _whole_digits(
     pieces: Sequence[tuple[Atom, int, int]],
     shape: tuple[int, ...],
 ) -> bool:
-    """Whether digits of a slice or of its source, which has that `shape`, are whole in the
-    slice."""
+    """Return whether digits are whole in a slice of a source with that `shape`."""
     source, result = shape_of(op.operands[0]), shape_of(op.results[0])
     strides = row_major(shape)
     starts, steps = slice_numbers(op)
@@ -177,16 +182,16 @@ def _whole_digits(
 
 
 def slice_numbers(op: Operation) -> tuple[list[int], list[int]]:
-    """The positions at which a slice begins, 0 for what moves, and its strides."""
+    """Return the start positions of a slice, 0 for moving ones, and its strides."""
     if op.name == "hlo.slice":
         return list(ints(op, "start_indices")), list(ints(op, "strides"))
-    # a moving slice begins at a multiple of its size
+    # a moving slice starts at a multiple of its size
     starts = [0 if n == DYNAMIC_INDEX else n for n in ints(op, "static_offsets")]
     return starts, list(ints(op, "static_strides"))
 
 
 def back_through(views: Sequence[Operation], partition: Partition) -> Partition | None:
-    """The partition that what is at the end of a chain of views (the nearest first) needs."""
+    """Return the partition that the base of a chain of views (nearest first) needs."""
     for op in views:
         found = back(op, partition)
         if found is None:
@@ -196,7 +201,7 @@ def back_through(views: Sequence[Operation], partition: Partition) -> Partition 
 
 
 def forward(op: Operation, partition: Partition) -> Partition | None:
-    """The partition of a view whose operand has `partition`."""
+    """Return the partition of a view whose operand has `partition`."""
     source, result = shape_of(op.operands[0]), shape_of(op.results[0])
     if op.name in ("hlo.reshape", "hlo.bitcast"):
         return partition
@@ -219,7 +224,7 @@ def forward(op: Operation, partition: Partition) -> Partition | None:
 def _cut_whole(
     op: Operation, partition: Partition, source: tuple[int, ...], result: tuple[int, ...]
 ) -> Partition | None:
-    """The partition of a slice: its digits have to divide the slice, and where it begins."""
+    """Return the partition of a slice: its digits must divide the slice, and its start."""
     pieces = cut(partition, source)
     if pieces is None or not _whole_digits(op, pieces, source):
         return None
@@ -227,7 +232,7 @@ def _cut_whole(
 
 
 def chain(value: SSAValue) -> tuple[SSAValue, list[Operation]]:
-    """What a value is a view of, and the views, the nearest first."""
+    """Return the base of a value, and the views in between, nearest first."""
     views: list[Operation] = []
     while isinstance(value.owner, Operation) and value.owner.name in VIEWS:
         views.append(value.owner)
@@ -237,4 +242,4 @@ def chain(value: SSAValue) -> tuple[SSAValue, list[Operation]]:
 
 SLICES = ("hlo.slice", "tensor.extract_slice")
 VIEWS = ("hlo.reshape", "hlo.bitcast", "hlo.broadcast", "hlo.transpose", *SLICES)
-"""Ops without an instruction: where their operand lies says where they lie."""
+"""Ops without an instruction: the layout of their operand determines theirs."""

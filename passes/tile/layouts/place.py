@@ -1,4 +1,4 @@
-"""Layouts in full: the partition, and how the rest lies on the free axis."""
+"""Represent full layouts: the partition, and the order of the other digits on the free axis."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -31,21 +31,23 @@ from neuronir.passes.tile.layouts.maps import (
 
 @dataclass(frozen=True)
 class Place:
-    """Digits on partitions, with those that repeat; (digit, stride) on the free axis."""
+    """Digits on partitions, including repeating ones, and (digit, stride) on the free axis."""
 
     partition: Partition
     free: Partition
 
     def form(self, buffer: SSAValue, size: int, start: int = 0, offset: int = 0) -> Form:
-        """The copy in a buffer of a value of `size` elements."""
+        """Return the copy of a value of `size` elements in a buffer."""
         if own(self.partition, size):
             return Form(buffer, self.partition, self.free, start, offset)
         return Form(buffer, (), self.free, start, offset, copies=span(self.partition))
 
 
 def place(shape: Sequence[int], partition: Partition, order: Iterable[Atom] = ()) -> Place:
-    """The partition with the rest dense on the free axis: digits of `order` in their order, then
-    innermost those that it does not name, outermost first."""
+    """Return the place with the other digits dense on the free axis.
+
+    Digits of `order` come in their order, then, innermost, the remaining ones, outermost first.
+    """
     order = list(order)
     edges = {c for a in order for c in (a.stride, a.end)}
     rest = cut_order(remaining(shape, partition), edges)
@@ -59,26 +61,26 @@ def place(shape: Sequence[int], partition: Partition, order: Iterable[Atom] = ()
 
 
 def remaining(shape: Sequence[int], partition: Partition) -> list[Atom]:
-    """The digits of a shape that a partition leaves, outermost first, cut where it needs it."""
+    """Return the remaining digits of a shape, outermost first, split at the partition's digits."""
     size = prod(shape)
     mine = [a for a, _ in own(partition, size)]
     cuts = {c for a in mine for c in (a.stride, a.end)}
     out: list[Atom] = []
     for whole in merge(dim_atoms(shape, range(len(shape)))):
         parts = split_at(whole, cuts)
-        assert parts is not None  # a partition's digits divide the value
+        assert parts is not None  # the digits of a partition divide the value
         out += [b for b in parts if not any(a.stride <= b.stride and b.end <= a.end for a in mine)]
     return out
 
 
 def cut_order(atoms: Iterable[Atom], cuts: Iterable[int]) -> list[Atom]:
-    """Digits cut at these places."""
+    """Split digits at these positions."""
     edges = set(cuts)
     return [b for a in atoms for b in split_at(a, edges) or (a,)]
 
 
 def to_layout(shape: Sequence[int], where: Place, memory: str = "sbuf") -> Layout:
-    """The encoding of a place."""
+    """Return the encoding of a place."""
     size = prod(shape)
     found = _by_dimensions(shape, where) or _by_dimensions((size,), where)
     assert found is not None, (shape, where)
@@ -87,7 +89,7 @@ def to_layout(shape: Sequence[int], where: Place, memory: str = "sbuf") -> Layou
 
 
 def _by_dimensions(shape: Sequence[int], where: Place) -> tuple[tuple[Digit, ...], ...] | None:
-    """The digits of each dimension; None where one lies across dimensions."""
+    """Return the digits of each dimension; None if one spans several dimensions."""
     edges, strides = borders(shape), row_major(shape)
     size = prod(shape)
     dims: list[list[tuple[int, Digit]]] = [[] for _ in shape]
@@ -113,7 +115,9 @@ def _by_dimensions(shape: Sequence[int], where: Place) -> tuple[tuple[Digit, ...
 
 
 def _filled(n: int, stride: int, row: list[tuple[int, Digit]]) -> tuple[Digit, ...] | None:
-    """The digits of a dimension, outermost first, with those along which the value repeats."""
+    """Return the digits of a dimension, outermost first, with those along which the value
+    repeats.
+    """
     out: list[Digit] = []
     expected = stride
     for unit, digit in sorted(row, key=lambda item: item[0]):
@@ -138,7 +142,7 @@ def _dim(a: Atom, shape: Sequence[int], strides: Sequence[int]) -> int | None:
 
 
 def from_layout(shape: Sequence[int], layout: Layout) -> Place:
-    """The place that an encoding says."""
+    """Return the place of an encoding."""
     if len(layout.dims) != len(shape):
         shape = (prod(shape),)
     strides = row_major(shape)

@@ -1,6 +1,6 @@
-"""Ways of computing an op: the partitions that it takes and gives, and what that costs.
+"""Define plans of ops: the partitions of operands and result, with their cost.
 
-Each family of ops has a rule, in an open registry, as the lowering has one for what it emits.
+Each family of ops has a rule in an open registry, like the lowering rules.
 """
 
 from collections.abc import Callable, Sequence
@@ -35,8 +35,10 @@ from neuronir.passes.tile.row_composites import axis_of, count_of, rule_name
 
 @dataclass(frozen=True)
 class Plan:
-    """The partition of each operand (None: any will do) and of the result, and the time in ns.
-    `stationary` is the operand of a product whose rows become partitions."""
+    """A plan: the partition of each operand (None: any) and of the result, and the time in ns.
+
+    `stationary` is the operand of a dot whose rows become partitions.
+    """
 
     needs: tuple[Partition | None, ...]
     result: Partition | None
@@ -49,7 +51,7 @@ _RULES: dict[str, PlanRule] = {}
 
 
 def register_plans(*names: str) -> Callable[[PlanRule], PlanRule]:
-    """Registers the rule of the ops of these names."""
+    """Register the rule of the ops of these names."""
 
     def register(rule: PlanRule) -> PlanRule:
         for name in names:
@@ -60,23 +62,23 @@ def register_plans(*names: str) -> Callable[[PlanRule], PlanRule]:
 
 
 def has_plans(op: Operation) -> bool:
-    """Whether an op has a rule."""
+    """Return whether an op has a rule."""
     return rule_name(op) in _RULES
 
 
 def plans_of(op: Operation, costs: Costs) -> list[Plan]:
-    """The ways of computing an op."""
+    """Return the plans of an op."""
     return _RULES[rule_name(op)](op, costs)
 
 
 def dtype(value: SSAValue) -> DType:
-    """The element type of a tensor value."""
+    """Return the element type of a tensor value."""
     assert isinstance(value.type, TensorType)
     return dtype_of(value.type.element_type)
 
 
 PASSES = {"hlo.select": 2.0, "hlo.divide": 3.0, "hlo.power": 3.0, "hlo.remainder": 2.0}
-"""Instructions over all elements, where they are not one and a half."""
+"""The number of instructions over all elements, for ops that need other than one and a half."""
 
 
 @register_plans(*ELEMENTWISE, "hlo.bitcast_convert", "hlo.composite")
@@ -94,15 +96,18 @@ def _elementwise(op: Operation, costs: Costs) -> list[Plan]:
 
 
 TENSOR_PASSES = 2.4
-"""What an instruction over two tiles of fp32 takes, by DVE alone, beyond one with a number for each
-partition, which ACT can do, too."""
+"""The extra time of an instruction with two fp32 tiles, which only DVE can execute, over one with a
+per-partition scalar, which ACT can execute too.
+"""
 SHORT_ROW = 96
-"""Elements from which on a row with a number of its own is worth an instruction."""
+"""From this number of elements, a row with its own scalar is worth an instruction."""
 
 
 def _spread_rows(op: Operation, c: Partition, costs: Costs) -> float:
-    """What it takes more where a broadcast operand is not one number for each row of a partition:
-    then it is a tile, too."""
+    """Return the extra time of a broadcast operand that is not one scalar per row of a partition.
+
+    Such an operand becomes a tile.
+    """
     shape = shape_of(op.results[0])
     wide = [v.owner for v in op.operands if shape_of(v) == shape]
     small = [o for o in wide if isinstance(o, Operation) and o.name == "hlo.broadcast"]
@@ -170,7 +175,7 @@ def _reduce(op: Operation, costs: Costs) -> list[Plan]:
 
 @register_plans("hlo.composite.first_match")
 def _first_match(op: Operation, costs: Costs) -> list[Plan]:
-    """Rows on the free axis: a pass of DVE, and two of ACT."""
+    """Rows on the free axis: one pass of DVE, and two of ACT."""
     assert isinstance(op, CompositeOp)
     source, target = shape_of(op.operands[0]), shape_of(op.results[0])
     axis = axis_of(op)
@@ -204,7 +209,7 @@ def _sort_rows(op: Operation, costs: Costs) -> list[Plan]:
 
 @register_plans("hlo.composite.top_rows", "hlo.composite.top_values")
 def _top(op: Operation, costs: Costs) -> list[Plan]:
-    """Rows on the free axis: up to three instructions for eight elements of each."""
+    """Rows on the free axis: up to three instructions for each eight elements."""
     assert isinstance(op, CompositeOp)
     source, target = shape_of(op.operands[0]), shape_of(op.results[0])
     last, size = len(source) - 1, prod(source)
@@ -221,7 +226,7 @@ def _top(op: Operation, costs: Costs) -> list[Plan]:
 
 
 def _across(columns: int, costs: Costs, adds: bool) -> float:
-    """What it takes to reduce that many elements of each partition over partitions."""
+    """Return the time of reducing that many elements of each partition over partitions."""
     m = costs.machine
     if adds:
         pe = m.fp32_passes * (columns + m.matmul_min_cycles + m.matmul_overhead_cycles) / m.pe_ghz
@@ -233,8 +238,10 @@ def _across(columns: int, costs: Costs, adds: bool) -> float:
 def kept_and_reduced(
     op: Operation, partition: Partition
 ) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """(size, step) of the digits on partitions of a reduction's operand that are kept, and of those
-    that are reduced; digits that repeat it are kept."""
+    """Split the digits (size, step) of a reduction's operand on partitions into kept and reduced.
+
+    Digits that repeat the operand are kept.
+    """
     reduced = ints(op, "dimensions")
     pieces = cut(partition, shape_of(op.operands[0])) or ()
     groups: list[list[tuple[int, int]]] = [[], []]
@@ -265,14 +272,16 @@ def _dot(op: Operation, costs: Costs) -> list[Plan]:
 
 
 def parts_of_partitions(machine: Machine, size: int) -> int:
-    """How many groups of `size` partitions may lie behind one another, each to be used alone."""
+    """Return how many groups of `size` partitions fit after each other, each usable alone."""
     starts = machine.partition_starts.get(size, ())
     return len(starts) if starts == tuple(range(0, len(starts) * size, size)) else 1
 
 
 def beside_rows(op: Operation, rows: Partition, machine: Machine) -> list[Partition]:
-    """The rows of a product on partitions, with digits of the batch beside them: products then
-    write to other partitions."""
+    """Put rows of a dot on partitions, with digits of the batch next to them.
+
+    Different products then write to different partitions.
+    """
     if span(rows) != positions(rows):
         return []
     shape = shape_of(op.results[0])
@@ -287,8 +296,10 @@ def beside_rows(op: Operation, rows: Partition, machine: Machine) -> list[Partit
 def beside_contraction(
     op: Operation, k: tuple[Partition, Partition], machine: Machine
 ) -> list[tuple[Partition, Partition]]:
-    """What is contracted on partitions, together with digits of the batch: products then read other
-    partitions, which begin where those of an operand may."""
+    """Put contracted digits on partitions, together with digits of the batch.
+
+    Different products then read different partitions, which must be valid start partitions.
+    """
     depth = positions(k[0])
     most = parts_of_partitions(machine, depth)
     if span(k[0]) != depth or most < 2:
@@ -310,12 +321,14 @@ def beside_contraction(
 
 
 MOST_STEPS = 64
-"""Positions of what is contracted up to which DVE multiplies and adds in place of PE."""
+"""Up to this contraction size, DVE multiplies and adds instead of PE."""
 
 
 def vector_side(op: Operation) -> int | None:
-    """The operand of a product that is one number for each position of the batch and of what is
-    contracted, which is short; None where there is none."""
+    """Return the operand of a dot that is a scalar per batch and contraction position, or None.
+
+    The contraction must be short.
+    """
     if not ints(op, "lhs_batch_dims"):
         return None
     steps = prod(shape_of(op.operands[0])[d] for d in contracting(op)[0])
@@ -329,7 +342,7 @@ def vector_side(op: Operation) -> int | None:
 
 
 def _rows_of_batches(op: Operation, costs: Costs) -> list[Plan]:
-    """Products of numbers and rows, with the batch on partitions, by DVE."""
+    """Plan products of scalars and rows on DVE, with the batch on partitions."""
     side = vector_side(op)
     if side is None or dtype(op.results[0]) is not DType.F32:
         return []
@@ -358,7 +371,7 @@ def _rows_of_batches(op: Operation, costs: Costs) -> list[Plan]:
 
 
 def contracted_digits(op: Operation, limit: int) -> list[tuple[Partition, Partition]]:
-    """Digits of what is contracted that both operands may have on partitions."""
+    """Return contracted digits that both operands may have on partitions."""
     dims = contracting(op)
     shapes = [shape_of(v) for v in op.operands]
     strides = [row_major(s) for s in shapes]
@@ -395,8 +408,9 @@ def contracted_digits(op: Operation, limit: int) -> list[tuple[Partition, Partit
 
 
 def free_dims(op: Operation, which: int) -> list[tuple[int, int]]:
-    """(dimension of an operand of a dot, dimension of the result) that are neither batch nor
-    contracted."""
+    """Return (operand dimension, result dimension) of dot dimensions neither batch nor
+    contracted.
+    """
     tiling = tiling_of(op)
     assert tiling is not None
     batch = len(ints(op, "lhs_batch_dims"))
@@ -406,7 +420,7 @@ def free_dims(op: Operation, which: int) -> list[tuple[int, int]]:
 
 
 def rows_of_result(op: Operation, which: int, limit: int) -> list[Partition]:
-    """Partitions of a product whose stationary operand is number `which`."""
+    """Return the partitions of a dot whose stationary operand has number `which`."""
     shape = shape_of(op.results[0])
     dims = [to for _, to in free_dims(op, which) if shape[to] > 1]
     found: dict[Partition, None] = {}
@@ -418,7 +432,7 @@ def rows_of_result(op: Operation, which: int, limit: int) -> list[Partition]:
             for e in dims:
                 if e != d:
                     for a in digits(shape, e, limit // shape[d]):
-                        # rows one behind the other in HBM are one transfer
+                        # rows that are contiguous in HBM are one transfer
                         pairs = [(a, shape[d]), (whole, 1)]
                         if e > d:
                             pairs = [(whole, a.size), (a, 1)]
@@ -430,7 +444,7 @@ def rows_of_result(op: Operation, which: int, limit: int) -> list[Partition]:
 
 
 def _rows_of_slices(op: Operation, which: int, costs: Costs) -> list[Partition]:
-    """The same where slices of the product need others: digits that divide these."""
+    """Add variants for slices of the result that need other partitions: digits that divide them."""
     value = op.results[0]
     shape = shape_of(value)
     dims = {to for _, to in free_dims(op, which)}
@@ -444,7 +458,7 @@ def _rows_of_slices(op: Operation, which: int, costs: Costs) -> list[Partition]:
 
 
 def product_ns(op: Operation, which: int, depth: int, result: Partition, costs: Costs) -> float:
-    """PE's time of a product and the time of its evictions."""
+    """Return the PE time of a dot and the time of its evictions."""
     m = costs.machine
     shape = shape_of(op.results[0])
     border = prod(shape[len(ints(op, "lhs_batch_dims")) :])

@@ -1,4 +1,4 @@
-"""Ways of computing a recurrence: its rows on partitions, the dimension that it runs along free."""
+"""List plans of a recurrence: rows on partitions, its dimension on the free axis."""
 
 from math import prod
 

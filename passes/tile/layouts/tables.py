@@ -1,4 +1,4 @@
-"""What each partition of each value costs, from the end of the function backwards."""
+"""Compute the cost of each partition of each value, from the end of the function backwards."""
 
 from collections.abc import Mapping, Sequence
 from math import prod
@@ -20,16 +20,17 @@ from neuronir.passes.tile.layouts.plans import Plan, dtype, has_plans, plans_of
 from neuronir.passes.tile.layouts.values import Use, Values
 from neuronir.passes.tile.whole import whole
 
-assert convolution_plans and scan_plans  # importing them registers their rules
+assert convolution_plans and scan_plans  # importing these modules registers their rules
 
 Copies = Mapping[SSAValue, Sequence[Partition]]
-"""The partitions that values have been given."""
+"""The chosen partitions of values."""
 
 
 class Tables:
-    """For every value on the chip and each partition that it may have, the cost of all that
-    follows: of each reader the cheapest way of computing it, with a change of layout where it
-    takes another.
+    """Cost tables of on-chip values.
+
+    For each partition that a value may have, the table has the cost of everything that follows: for
+    each reader, its cheapest plan, including a conversion if it needs another partition.
     """
 
     def __init__(self, values: Values, costs: Costs) -> None:
@@ -42,8 +43,9 @@ class Tables:
         self._routes: dict[object, tuple[float, Partition | None]] = {}
 
     def fill(self, known: Copies) -> None:
-        """Compute all tables; `known` is what partitions the other operands of readers had in the
-        choice before."""
+        """Compute all tables; `known` are the partitions of other operands in the previous
+        choice.
+        """
         self.of = {}
         self.known = known
         self._backward(self.values.block)
@@ -71,8 +73,9 @@ class Tables:
         }
 
     def candidates(self, value: SSAValue) -> list[Partition]:
-        """The partitions that a value may have: those of its own dimensions, and those of others
-        that its op can give it."""
+        """Return the possible partitions of a value: those of its dimensions, and others its op can
+        give.
+        """
         found = dict.fromkeys(self.costs.candidates(value))
         op = value.owner
         if isinstance(op, Operation) and not whole(op) and has_plans(op):
@@ -82,7 +85,7 @@ class Tables:
         return list(found)
 
     def plans(self, op: Operation) -> list[Plan]:
-        """The ways of computing an op."""
+        """Return the plans of an op."""
         if op not in self._plans:
             self._plans[op] = plans_of(op, self.costs)
         return self._plans[op]
@@ -90,7 +93,9 @@ class Tables:
     # one reader
 
     def _use(self, value: SSAValue, c: Partition, use: Use, weight: float) -> float:
-        """The least cost of a reader and of what follows it, by execution of where the value is."""
+        """Return the least cost of a reader and its successors, per execution at the value's
+        definition.
+        """
         op = use.op
         assert op.parent is not None
         times = self.values.weights[op.parent] / weight
@@ -116,14 +121,14 @@ class Tables:
         return best
 
     def _arrays(self, op: Operation) -> int:
-        """How many operands are no numbers, of at least one."""
+        """Return the number of operands that are not scalars, at least one."""
         if op not in self._counts:
             arrays = sum(not self.values.is_number(v) for v in op.operands)
             self._counts[op] = max(1, arrays)
         return self._counts[op]
 
     def _others(self, use: Use, plan: Plan) -> float:
-        """What a way of computing an op costs to bring its other operands, as they were last."""
+        """Return the cost of converting the other operands for a plan, as last chosen."""
         assert use.op.parent is not None
         total = 0.0
         for i, need in enumerate(plan.needs):
@@ -145,8 +150,10 @@ class Tables:
         need: Partition,
         times: float = 1.0,
     ) -> float:
-        """The least cost of having a view of a value that has partition `c` in the partition
-        `need`: the value changes, or the view of it, which is read `times` as often."""
+        """Return the least cost of converting a view of a value from partition `c` to `need`.
+
+        Either the value is converted or the view, which is read `times` as often.
+        """
         wanted = self.values.back(views, need)
         best = NEVER if wanted is None else self.change(value, c, wanted)
         if views and best > 0 and (wanted is None or any(v.name in SLICES for v in views)):
@@ -165,8 +172,9 @@ class Tables:
         return times * self.store(value, c, use.views, run)[0]
 
     def _put(self, value: SSAValue, c: Partition, use: Use, times: float) -> float:
-        """The least cost of putting a tile into what is put together on the chip, and of what reads
-        that."""
+        """Return the least cost of inserting a tile into an on-chip array, and of the array's
+        readers.
+        """
         op = use.op
         assert isinstance(op, InsertSliceOp)
         target = final(op.result, reshapes=False)
@@ -182,7 +190,9 @@ class Tables:
     def store(
         self, value: SSAValue, c: Partition, views: Sequence[Operation], run: int
     ) -> tuple[float, Partition]:
-        """The least time of storing a value that has partition `c`, and the partition to store."""
+        """Return the least time of storing a value with partition `c`, and the partition to
+        store.
+        """
         best = NEVER, c
         shape = shape_of(value)
         out = shape_of(views[0].results[0]) if views else shape
@@ -198,13 +208,13 @@ class Tables:
     # changes
 
     def change(self, value: SSAValue, source: Partition, target: Partition) -> float:
-        """From one partition of a value to another, over a third where that is faster."""
+        """Return the cost of a conversion, through a third partition if that is faster."""
         return self.route(value, source, target)[0]
 
     def route(
         self, value: SSAValue, source: Partition, target: Partition
     ) -> tuple[float, Partition | None]:
-        """The least cost of a change of partition, and the one on the way."""
+        """Return the least cost of a conversion, and the intermediate partition."""
         key = shape_of(value), dtype(value), value in self.values.special, source, target
         if key not in self._routes:
             self._routes[key] = self._route(*key)

@@ -1,4 +1,4 @@
-"""What the values of a function are, for their layouts: in HBM, views of others, numbers, tiles."""
+"""Classify the values of a function for layouts: in HBM, views, scalars, or tiles."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ NOT_LAID_OUT = ("hlo.tuple", "tile.index", "tile.empty", "tensor.insert_slice", 
 
 @dataclass(frozen=True)
 class Use:
-    """A reader of a value on the chip, with the views between them (the nearest first)."""
+    """A reader of an on-chip value, with the views in between (nearest first)."""
 
     op: Operation
     index: int
@@ -36,7 +36,7 @@ class Use:
 
 
 class Values:
-    """The values of a function, with how often each block is executed."""
+    """The values of a function, with the execution count of each block."""
 
     def __init__(self, block: Block, machine: Machine) -> None:
         self.block = block
@@ -58,7 +58,7 @@ class Values:
                 yield from self._walk(op.body.block)
 
     def _home(self, op: EmptyOp) -> None:
-        """What is put together of tiles that no digits on partitions divide is so in HBM."""
+        """An array assembled from tiles that no partition digits divide is assembled in HBM."""
         inserts = [
             o
             for o in self.ops
@@ -72,7 +72,7 @@ class Values:
         op.memory = StringAttr("hbm")
 
     def _casts(self, op: Operation) -> bool:
-        """Whether an op is a conversion that the load of what it reads does."""
+        """Return whether an op is a conversion that the load of its operand performs."""
         if op.name != "hlo.convert" or not self.machine.dma_casts:
             return False
         if not (dtype(op.operands[0]).is_float and dtype(op.results[0]).is_float):
@@ -81,7 +81,7 @@ class Values:
         return self.in_hbm(root) and not any(v.name == "hlo.slice" for v in views)
 
     def in_hbm(self, value: SSAValue) -> bool:
-        """Whether a value lies in HBM."""
+        """Return whether a value is in HBM."""
         if isinstance(value, BlockArgument):
             loop = value.owner.parent_op()
             if not isinstance(loop, scf.ForOp):
@@ -101,14 +101,16 @@ class Values:
         return whole(op) or (op.name == "hlo.constant" and prod(shape_of(value)) > 1)
 
     def laid_out(self, op: Operation) -> bool:
-        """Whether the result of an op lies on the chip, in a layout that is chosen for it."""
+        """Return whether the result of an op is on the chip, in a chosen layout."""
         if op.name in VIEWS or op in self.casts or op.name in NOT_LAID_OUT:
             return False
         return not all(self.in_hbm(r) for r in op.results)
 
     def chain(self, value: SSAValue, *, casts: bool = True) -> tuple[SSAValue, list[Operation]]:
-        """What a value is a view of, and the views, the nearest first; a slice of what is in HBM is
-        where its address is known."""
+        """Return the base of a value, and the views in between, nearest first.
+
+        A slice of a value in HBM is a base if its address is known.
+        """
         views: list[Operation] = []
         while True:
             op = value.owner
@@ -124,7 +126,7 @@ class Values:
         return value, views
 
     def is_number(self, value: SSAValue) -> bool:
-        """Whether a value is one number everywhere."""
+        """Return whether a value is uniform."""
         root, _ = self.chain(value)
         op = root.owner
         return isinstance(op, Operation) and (
@@ -132,7 +134,7 @@ class Values:
         )
 
     def run(self, root: SSAValue) -> int:
-        """Elements of a value in HBM that lie in a row there."""
+        """Return the contiguous elements of a value in HBM."""
         run = prod(shape_of(root))
         value = root
         while isinstance(value.owner, ExtractSliceOp):
@@ -142,7 +144,7 @@ class Values:
         return max(1, run)
 
     def uses(self, value: SSAValue) -> Iterator[Use]:
-        """The readers of a value, through views."""
+        """Return the readers of a value, through views."""
         work: list[tuple[SSAValue, tuple[Operation, ...]]] = [(value, ())]
         while work:
             v, views = work.pop()
@@ -154,14 +156,14 @@ class Values:
                     yield Use(op, use.index, views)
 
     def weight(self, value: SSAValue) -> float:
-        """How often a value is made."""
+        """Return how often a value is computed."""
         owner = value.owner
         block = owner if isinstance(owner, Block) else owner.parent
         assert block is not None
         return self.weights[block]
 
     def back(self, views: Sequence[Operation], partition: Partition) -> Partition | None:
-        """The partition that the root of views needs."""
+        """Return the partition that the base of views needs."""
         found: Partition | None = partition
         for op in views:
             if op not in self.casts:
@@ -169,7 +171,7 @@ class Values:
         return found
 
     def forward(self, views: Sequence[Operation], partition: Partition) -> Partition | None:
-        """The partition of what views make of a value in `partition`."""
+        """Return the partition of views of a value in `partition`."""
         found: Partition | None = partition
         for op in reversed(views):
             if op not in self.casts:
@@ -177,7 +179,7 @@ class Values:
         return found
 
     def loads(self) -> Weights:
-        """How long transfers, PE, and ACT and DVE are busy at least."""
+        """Return the minimum busy times of transfers, PE, and ACT and DVE."""
         m = self.machine
         dma = pe = vector = 0.0
         for op in self.ops:
@@ -205,12 +207,12 @@ class Values:
 
 
 def kind_of(value: SSAValue) -> DType:
-    """The element type of a value."""
+    """Return the element type of a value."""
     return dtype(value)
 
 
 def trips(op: scf.ForOp) -> int:
-    """The rounds of a loop."""
+    """Return the trip count of a loop."""
 
     def number(value: SSAValue) -> int:
         owner = value.owner

@@ -1,4 +1,4 @@
-"""Layouts seen through views: where a view's elements lie is where its operand's do."""
+"""Map full layouts through views, whose elements are those of their operand."""
 
 from math import prod
 
@@ -20,7 +20,7 @@ from neuronir.passes.tile.layouts.place import Place
 
 
 def see(op: Operation, where: Place) -> Place:
-    """The layout of a view whose operand has the layout `where`."""
+    """Return the layout of a view whose operand has the layout `where`."""
     source, result = shape_of(op.operands[0]), shape_of(op.results[0])
     if op.name in ("hlo.reshape", "hlo.bitcast"):
         return where
@@ -50,8 +50,10 @@ def see(op: Operation, where: Place) -> Place:
 
 
 def in_pieces(op: Operation, where: Place) -> bool:
-    """Whether a slice cuts digits of the free axis of its operand, which has the layout `where`:
-    all but the outermost one of a dimension have to be whole in it."""
+    """Return whether a slice splits digits of the free axis of its operand in layout `where`.
+
+    All digits of a dimension except the outermost must be whole in the slice.
+    """
     source, result = shape_of(op.operands[0]), shape_of(op.results[0])
     if op.name not in SLICES:
         return False
@@ -71,7 +73,7 @@ def in_pieces(op: Operation, where: Place) -> bool:
 
 
 def _sliced(where: Place, source: tuple[int, ...], result: tuple[int, ...]) -> Place:
-    """Digits of a slice: those of a dimension that is cut become as large as what is left."""
+    """Return the digits of a slice: those of a sliced dimension shrink to the remaining size."""
     old, new = row_major(source), row_major(result)
     edges = {c for s, n in zip(old, source, strict=True) for c in (s, s * n)}
     size = prod(source)

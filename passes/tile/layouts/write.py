@@ -1,4 +1,4 @@
-"""Writing a choice of layouts: encodings, and changes of layout as ops."""
+"""Write a choice of layouts: encodings, and conversions as ops."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -27,7 +27,7 @@ from neuronir.passes.tile.layouts.views import in_pieces, see
 
 
 def _location(value: SSAValue, reader: Operation) -> LocationAttr:
-    """Of what brings a value to a reader: the reader's; that of the value where it is a result."""
+    """The origin of a conversion's location: the reader, or the value if it is a result."""
     if reader.name == "func.return" and isinstance(value.owner, Operation):
         return value.owner.location
     return reader.location
@@ -62,7 +62,7 @@ class Writer(Choice):
     def _add(
         self, root: SSAValue, source: SSAValue, where: Place, reader: Operation, kind: object
     ) -> Copy:
-        """Write a change of layout in front of the reader, outside of loops that do not make it."""
+        """Insert a conversion before the reader, outside of loops that do not define the value."""
         block = root.owner if isinstance(root.owner, Block) else root.owner.parent
         anchor = reader
         while anchor.parent is not block:
@@ -79,8 +79,10 @@ class Writer(Choice):
         return made
 
     def _target(self, value: SSAValue, where: Place, wanted: Partition, reader: Operation) -> Place:
-        """The layout of a value that changes its partition, in the order that the change gives,
-        but for what moves through a large product, whose order that of the product follows."""
+        """Return the layout of a converted value, in the digit order that the conversion gives.
+
+        For the moving operand of a large dot, the order of the dot is used instead.
+        """
         shape, size = shape_of(value), prod(shape_of(value))
         special = value in self.values.special
         how = way(self.machine, size, dtype(value), where.partition, wanted, special)
@@ -102,9 +104,12 @@ class Writer(Choice):
         *,
         whole: bool,
     ) -> Place:
-        """The layout of a transposed value: the dimensions that lay on partitions innermost, in
-        their order, or with what lay there behind the rest, where it would be written in pieces
-        and need not be `whole`."""
+        """Return the layout of a transposed value.
+
+        The dimensions that were on partitions become innermost, in their order. If the transpose
+        would be written in pieces and need not be `whole`, those that were on partitions come after
+        the others.
+        """
         strides = row_major(shape)
         along = [
             atom(n, s)
@@ -149,7 +154,7 @@ class Writer(Choice):
             assert op.parent is not None
             op.parent.insert_op_before(mine, op)
             where = see(mine, where)
-            kind = element_of(current)  # that of a cast, which the load has done
+            kind = element_of(current)  # the layout of a cast, which the load has performed
             current = mine.results[0]
             assert isinstance(kind, Attribute)
             type_ = TensorType(kind, shape_of(current))
@@ -162,7 +167,7 @@ class Writer(Choice):
     def _view_changed(
         self, value: SSAValue, where: Place, wanted: Partition, reader: Operation
     ) -> tuple[SSAValue, Place]:
-        """A view in another partition, right in front of its reader."""
+        """Insert a view in another partition right before its reader."""
         _, via = self.tables.route(value, where.partition, wanted)
         for target in (via, wanted):
             if target is None or target == where.partition:
@@ -172,7 +177,7 @@ class Writer(Choice):
         return value, where
 
     def _converted(self, value: SSAValue, where: Place, reader: Operation) -> SSAValue:
-        """A value in another layout, in front of a reader."""
+        """Convert a value to another layout before a reader."""
         assert isinstance(value.type, TensorType) and reader.parent is not None
         type_ = with_layout(value.type, to_layout(shape_of(value), where))
         new = ConvertLayoutOp.make(value, type_)
@@ -193,7 +198,9 @@ class Writer(Choice):
         return found
 
     def result_place(self, op: Operation, plan: Plan, places: Sequence[Place | None]) -> Place:
-        """The layout of a result in full: its free digits in the order in which they are made."""
+        """Return the full layout of a result: its free digits in the order in which they are
+        computed.
+        """
         shape = shape_of(op.results[0])
         assert plan.result is not None
         order: list[Atom] = self._order_of_copy(op, plan.result)
@@ -217,8 +224,11 @@ class Writer(Choice):
         return place(shape, plan.result, order)
 
     def _order_of_copy(self, op: Operation, partition: Partition) -> list[Atom]:
-        """The order of the free digits in which a copy of a result, seen in another order, goes to
-        HBM: made in that order, it is not copied. None of them where there is no such copy."""
+        """Return the order of free digits in which a copy of a result is stored to HBM.
+
+        If the result is computed in that order, no copy is necessary. Empty if there is no such
+        copy.
+        """
         views: list[Operation] = []
         user = op.results[0].get_user_of_unique_use()
         while user is not None and user.name in MOVES and user.parent is op.parent:
@@ -234,7 +244,7 @@ class Writer(Choice):
         return [a for a, _ in sorted(mine or (), key=lambda pair: -pair[1])]
 
     def _leaves(self, op: Operation) -> bool:
-        """Whether a result goes to HBM alone: there its elements have one order."""
+        """Return whether a result is only stored to HBM, where its elements have a fixed order."""
         users = [use.operation for use in op.results[0].uses]
         return all(
             user.name in ("func.return", "hlo.tuple")
@@ -320,8 +330,10 @@ class Writer(Choice):
 
 
 def _as_products(shape: tuple[int, ...], partition: Partition) -> list[Atom]:
-    """The order in which products give their free digits: dimensions that do not lie on partitions
-    innermost, as those of what moves."""
+    """Return the order of a dot's free digits: dimensions not on partitions innermost.
+
+    They follow the order of the moving operand.
+    """
     pieces = cut(own(partition, prod(shape)), shape)
     there = {d for _, _, d in pieces or ()}
     return [
@@ -337,8 +349,10 @@ def _set_type(value: SSAValue, where: Place) -> None:
 
 
 def _pixels_last(op: Operation, plan: Plan) -> list[Atom]:
-    """The free digits of a convolution: places innermost where the kernel is stationary, features
-    where the image is."""
+    """Return the free digits of a convolution.
+
+    Spatial positions are innermost if the kernel is stationary, features if the image is.
+    """
     shape = shape_of(op.results[0])
     strides, feature = row_major(shape), integer(op, "output_feature_dim")
     places = [atom(n, strides[d]) for d, n in enumerate(shape) if n > 1 and d != feature]
@@ -346,8 +360,10 @@ def _pixels_last(op: Operation, plan: Plan) -> list[Atom]:
 
 
 def _cut_up(op: Operation, plan: Plan, index: int, where: Place) -> bool:
-    """Whether an operand's free digits are in pieces that a product's rows, or the places of a
-    convolution, are not made of."""
+    """Return whether an operand's free digits are split differently from its reader's.
+
+    The reader is a dot (by rows) or a convolution (by positions).
+    """
     if op.name not in ("hlo.dot", "hlo.convolution"):
         return False
     shape = shape_of(op.operands[index])
@@ -366,7 +382,7 @@ def _cut_up(op: Operation, plan: Plan, index: int, where: Place) -> bool:
 
 
 def _row_in_pieces(op: Operation, index: int, where: Place) -> bool:
-    """Whether the row along which a recurrence runs is no one digit."""
+    """Return whether the row of a recurrence is not a single digit."""
     shape = shape_of(op.operands[index])
     if op.name != "tile.scan" or shape != shape_of(op.results[0]) or shape[-1] == 1:
         return False
@@ -374,7 +390,7 @@ def _row_in_pieces(op: Operation, index: int, where: Place) -> bool:
 
 
 def _ends(pairs: Partition, shape: tuple[int, ...]) -> dict[int, set[int]]:
-    """Where digits begin and end, in positions of the dimension that they are of."""
+    """Return where digits start and end, in positions of their dimension."""
     found: dict[int, set[int]] = {}
     for a, _, d in cut(pairs, shape) or ():
         if d >= 0:
@@ -384,7 +400,7 @@ def _ends(pairs: Partition, shape: tuple[int, ...]) -> dict[int, set[int]]:
 
 
 def columns_order(op: Operation, plan: Plan, places: Sequence[Place | None]) -> list[Atom]:
-    """The free digits of a product: those of the operand that moves, innermost, in its order."""
+    """Return the free digits of a dot: those of the moving operand, innermost, in its order."""
     moving = 1 - plan.stationary
     where = places[moving]
     shape, out = shape_of(op.operands[moving]), shape_of(op.results[0])

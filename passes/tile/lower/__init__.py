@@ -1,1 +1,1 @@
-"""lower-tile-to-nc: from tiles in layouts to instructions, one rule an op."""
+"""lower-tile-to-nc: lower tiles with layouts to instructions, one rule per op."""

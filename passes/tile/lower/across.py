@@ -1,4 +1,4 @@
-"""Reductions over partitions: sums by a product, the largest and the least by transposes."""
+"""Reduce over partitions: sums by a product, maxima and minima by transposes."""
 
 from dataclasses import replace
 from hashlib import sha256
@@ -15,7 +15,7 @@ from neuronir.passes.tile.lower.state import Lower
 
 
 def add_partitions(state: Lower, op: Operation, partial: Form, out: Form, alu: AluOp) -> None:
-    """Add up what partitions hold, by a product with ones, which leaves the sums on all of them."""
+    """Sum over partitions by a product with ones, which leaves the sums on all partitions."""
     rows, wide = partial.partitions, out.partitions
     groups = _groups(op, partial)
     same = (groups[:, None] == np.resize(groups, wide)[None, :]).astype(np.float32)
@@ -31,8 +31,10 @@ def add_partitions(state: Lower, op: Operation, partial: Form, out: Form, alu: A
 
 
 def compare_partitions(state: Lower, op: Operation, partial: Form, out: Form, alu: AluOp) -> None:
-    """The largest or the least of what partitions hold: transposed, so that it lies on the free
-    axis, and back again onto all of them."""
+    """Reduce over partitions to the maximum or minimum.
+
+    The operand is transposed to the free axis, reduced, and broadcast back to all partitions.
+    """
     rows, m = partial.partitions, state.machine
     kept, reduced = kept_and_reduced(op, partial.partition)
     for first, count in _columns(partial, m.partitions):
@@ -56,8 +58,7 @@ def compare_partitions(state: Lower, op: Operation, partial: Form, out: Form, al
 
 
 def _turn(state: Lower, source: View, wide: int, rows: int) -> View:
-    """A transpose by DVE, which keeps infinities: `rows` partitions of `wide` elements become
-    `wide` partitions of `rows`."""
+    """Transpose with DVE, which keeps infinities: `rows` x `wide` becomes `wide` x `rows`."""
     buffer = state.emitter.sbuf(wide, rows, DType.F32)
     out = View(buffer, 0, wide, ((1, rows),))
     state.converter.transpose_blocks(out, source, wide, rows)
@@ -67,7 +68,7 @@ def _turn(state: Lower, source: View, wide: int, rows: int) -> View:
 def _order(
     partial: Form, kept: list[tuple[int, int]], reduced: list[tuple[int, int]]
 ) -> list[tuple[int, int]]:
-    """(stride, size) dims that read the reduced values once for each partition, in their order."""
+    """Return (stride, size) dims that read the reduced values once per partition, in order."""
     dense = [s for s, _ in _dense([n for n, _ in kept])] if kept else []
     strides = dict(zip([s for _, s in kept], dense, strict=True))
     dims = [(strides[s], n) for n, s in kept] + [(0, n) for n, _ in reduced]
@@ -76,7 +77,7 @@ def _order(
 
 
 def _groups(op: Operation, partial: Form) -> np.ndarray:
-    """A number for each partition: equal ones are reduced together."""
+    """Return a number for each partition: equal ones are reduced together."""
     kept, _ = kept_and_reduced(op, partial.partition)
     numbers = np.zeros(partial.partitions, np.int64)
     p = np.arange(partial.partitions)
@@ -88,7 +89,7 @@ def _groups(op: Operation, partial: Form) -> np.ndarray:
 
 
 def _columns(partial: Form, most: int) -> list[tuple[int, int]]:
-    """(first, count) of the pieces of the free axis."""
+    """Return (first, count) of the pieces of the free axis."""
     total = max(1, partial.elements)
     return [(first, min(most, total - first)) for first in range(0, total, most)]
 

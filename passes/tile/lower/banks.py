@@ -1,7 +1,7 @@
-"""Banks of PSUM in a loop: each op of its body has some of its own, which it takes in turn.
+"""Share PSUM banks in a loop: each op of its body rotates through its own banks.
 
-The next round of an op can begin when its own results have left PSUM, while ops that come later in
-the round before are still at work: so rounds overlap (nc-order).
+The next iteration of an op can start once its own results have left PSUM, while later ops of the
+current iteration still run. Iterations can thus overlap (nc-order).
 """
 
 from collections.abc import Sequence
@@ -12,16 +12,18 @@ from xdsl.ir import Block, Operation, SSAValue
 
 @dataclass(frozen=True)
 class Request:
-    """A bank that an op has asked for: a buffer of its own, for now."""
+    """A bank that an op has requested: a separate buffer, for now."""
 
     op: Operation
     bank: SSAValue
 
 
 def shares(counts: Sequence[int], banks: int) -> list[int]:
-    """How many banks each of some ops gets: one at least, two where there are enough, so that one
-    is filled while the other one is read; the next one goes to the op that has fewest for what it
-    asks."""
+    """Return how many banks each of some ops gets.
+
+    Each gets at least one, and two if possible, so that one is filled while the other is read.
+    Further banks go to the op with the fewest relative to its requests.
+    """
     got = [1] * len(counts)
     for _ in range(banks - len(counts)):
         most = max(
@@ -36,8 +38,7 @@ def shares(counts: Sequence[int], banks: int) -> list[int]:
 
 
 def assign(requests: Sequence[Request], slots: Sequence[SSAValue]) -> None:
-    """Let the ops of each block share the banks; blocks, of which one runs after the other, have
-    the same ones."""
+    """Share the banks among the ops of each block; blocks, which run in sequence, reuse them."""
     blocks: dict[Block | None, dict[Operation, list[SSAValue]]] = {}
     for r in requests:
         blocks.setdefault(r.op.parent, {}).setdefault(r.op, []).append(r.bank)

@@ -1,4 +1,4 @@
-"""Two tiles, or a tile and a number; quotients; choices between tiles."""
+"""Lower binary ops on tiles and scalars, quotients, and selects."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -38,7 +38,7 @@ BINARIES = (*BINARY, *LOGICAL, "hlo.divide", "hlo.compare")
 
 @register_lowering(*BINARIES)
 def lower_binary(state: Lower, op: Operation) -> None:
-    """Two operands: with a number it may wait, with tiles it is one instruction."""
+    """Lower a binary op: with a scalar it may be deferred, with two tiles it is one instruction."""
     dtype = state.dtype(op.operands[0])
     left, right = state.get(op.operands[0]), state.get(op.operands[1])
     if op.name == "hlo.divide":
@@ -77,7 +77,7 @@ def _exact_inverse(value: float) -> bool:
 
 
 def _divide(state: Lower, op: Operation, left: Value, right: Value, dtype: DType) -> None:
-    """a / b = a * (1 / b), where the inverse of each number is computed once."""
+    """Lower a / b = a * (1 / b), where each scalar is inverted once."""
     assert not isinstance(right, Number)
     form = state.held(op.operands[1])
     elements = prod(a.size for a, _ in form.free)
@@ -115,7 +115,7 @@ def _binary(
 def _tensors(
     state: Lower, op: Operation, left: "Held | Lazy", right: "Held | Lazy", alu: AluOp, dtype: DType
 ) -> None:
-    """Two tiles; one operation with a number that has waited is done along."""
+    """Combine two tiles, including one deferred scalar operation."""
     sides = [left, right]
     for i in (0, 1):
         one, other = sides[i], sides[1 - i]
@@ -166,13 +166,16 @@ def _tensors(
 
 
 SMALL_SHARE = 4
-"""Elements of the result for each of a small operand from which on that is copied to PSUM."""
+"""Minimum result elements per element of a small operand for which that is copied to PSUM."""
 
 
 def small_in_psum(state: Lower, sides: Sequence["Held | Lazy"], out: Form) -> "list[Held | Lazy]":
-    """The operands of an operation of DVE on two tiles of fp32 in SBUF, of which it reads one
-    element each other cycle: where one is small, it is read from PSUM, and an element each cycle
-    is done. Outside of loops, where a bank of PSUM may be taken for long."""
+    """Return the operands of a DVE operation on two fp32 tiles, the small one in PSUM.
+
+    With both operands in SBUF, DVE reads one element every other cycle. With one in PSUM it
+    processes one element per cycle. This applies outside of loops, where a PSUM bank is available
+    for long.
+    """
     found = list(sides)
     if any(isinstance(s, Lazy) for s in sides):
         return found
@@ -192,7 +195,7 @@ def small_in_psum(state: Lower, sides: Sequence["Held | Lazy"], out: Form) -> "l
 
 
 def _is_small(state: Lower, form: Form, out: Form) -> bool:
-    """Whether an operand of a result fits in a bank of PSUM, and is read again and again."""
+    """Return whether an operand of a result fits in a PSUM bank and is read repeatedly."""
     few = state.machine.psum_bank_bytes // DType.F32.size
     elements = prod(a.size for a, _ in form.free)
     whole = prod(a.size for a, _ in out.free)
@@ -202,9 +205,11 @@ def _is_small(state: Lower, form: Form, out: Form) -> bool:
 def _scaled_by_act(
     state: Lower, op: Operation, sides: Sequence["Held | Lazy"], out: Form
 ) -> "list[Held | Lazy]":
-    """The operands of an operation of DVE, where one with a scale or a bias that waits meets a
-    small one: ACT applies those, so that DVE can read the small one from PSUM. To do both at once
-    takes DVE two cycles an element."""
+    """Return the operands of a DVE operation with a deferred scale or bias and a small operand.
+
+    ACT applies the scale or bias, so that DVE can read the small operand from PSUM. Doing both at
+    once takes DVE two cycles per element.
+    """
     found = list(sides)
     for i, side in enumerate(sides):
         other = sides[1 - i]
@@ -216,20 +221,20 @@ def _scaled_by_act(
 
 
 def one_a_partition(state: Lower, partitions: int, number: float, dtype: DType) -> View:
-    """A number on each partition."""
+    """A scalar on each partition."""
     filled = View(state.emitter.sbuf(partitions, 1, dtype), 0, partitions, ((1, 1),))
     state.emitter.memset(filled, number)
     return filled
 
 
 def repeated(one: View, step: Step) -> View:
-    """A number on each partition, as often as the result of a step has elements."""
+    """Return a scalar on each partition, repeated for the elements of a step's result."""
     free = tuple((0, n) for _, n in step.out.free)
     return replace(one, partitions=step.partitions, start=step.out.start, free=free)
 
 
 def in_psum(value: Lazy) -> bool:
-    """Whether a value is a product as it lies in PSUM."""
+    """Return whether a value is a product in PSUM."""
     return not isinstance(value.source, Held) and not value.steps
 
 
@@ -242,8 +247,11 @@ def _over_number(
     number: float,
     invert: bool,
 ) -> None:
-    """A product copied out of PSUM over a number, where the predicate says: DVE reads one operand
-    in SBUF and the other in PSUM at full rate, where two in SBUF take it twice as long."""
+    """Overwrite a scalar with a product from PSUM where the predicate holds.
+
+    DVE reads one operand from SBUF and one from PSUM at full rate; two from SBUF take twice as
+    long.
+    """
     everywhere = one_a_partition(state, out.partitions, number, state.dtype(result))
     for step in steps(state, out, [predicate, product]):
         state.emitter.copy(step.out, repeated(everywhere, step))
@@ -256,7 +264,7 @@ def _over_number(
 
 @register_lowering("hlo.select")
 def lower_select(state: Lower, op: Operation) -> None:
-    """A copy of one value, over which the other is written where the predicate says."""
+    """Copy one value, then overwrite it with the other where the predicate holds."""
     predicate = Held(state.held(op.operands[0]), DType.BOOL)
     on_true, on_false = (state.get(v) for v in op.operands[1:])
     result, out = target(state, op)

@@ -1,4 +1,4 @@
-"""Constants of phase `tiled`: in the weight stream, or in a table in HBM."""
+"""Place constants of phase `tiled` in the weight stream, or in a table in HBM."""
 
 from math import prod
 
@@ -15,7 +15,7 @@ from neuronir.passes.tile.lower.state import Lower
 
 
 def constant_form(state: Lower, op: Operation, value: SSAValue) -> Form:
-    """An array of constants in a layout, as a part of the weight stream."""
+    """Emit an array constant in a layout, as a part of the weight stream."""
     array = as_array(lazy_constant(op)).reshape(-1)
     where, dtype = state.place(value), state.dtype(value)
     size = prod(shape_of(value))
@@ -29,7 +29,7 @@ def constant_form(state: Lower, op: Operation, value: SSAValue) -> Form:
 
 
 def constant_in_hbm(state: Lower, op: ConstantOp) -> None:
-    """Put a constant into a table in HBM, row by row: slices of it are loaded in loops."""
+    """Place a constant in a table in HBM, row by row, so that loops can load slices."""
     value = op.results[0]
     if value not in state.memory:
         shape, dtype = shape_of(value), state.dtype(value)

@@ -1,4 +1,4 @@
-"""tile.convert_layout: loads, stores, transposes, copies, and partitions that change places."""
+"""Lower tile.convert_layout: loads, stores, transposes, copies, and partition changes."""
 
 from dataclasses import replace
 from hashlib import sha256
@@ -40,7 +40,7 @@ from neuronir.passes.tile.lower.values import Lazy, Number
 
 @register_lowering("tile.convert_layout")
 def lower_convert_layout(state: Lower, op: Operation) -> None:
-    """Bring a value into another layout."""
+    """Convert a value to another layout."""
     assert isinstance(op, ConvertLayoutOp)
     source, result = op.source, op.result
     if isinstance(source.owner, Operation) and source.owner.name == "hlo.constant":
@@ -68,7 +68,7 @@ def lower_convert_layout(state: Lower, op: Operation) -> None:
 
 
 def _transposed(state: Lower, op: ConvertLayoutOp, form: Form) -> Transposed | None:
-    """What PE transposes for one reader, which takes it out of PSUM; None for other changes."""
+    """Return a PSUM-resident PE transpose for its single reader; None for other conversions."""
     value, result, size = op.source, op.result, prod(shape_of(op.source))
     if state.dtype(value) is not DType.F32 or not read_from_psum(state, result):
         return None
@@ -84,7 +84,7 @@ def _transposed(state: Lower, op: ConvertLayoutOp, form: Form) -> Transposed | N
 
 
 def converted(state: Lower, form: Form, value: SSAValue, result: SSAValue) -> Form:
-    """A copy of a value in the layout of `result`."""
+    """Copy a value to the layout of `result`."""
     where, dtype, size = state.place(result), state.dtype(value), prod(shape_of(value))
     source = form.partition or everywhere(size, form.copies)
     how = way(state.machine, size, dtype, source, where.partition, value in state.special)
@@ -98,7 +98,7 @@ def converted(state: Lower, form: Form, value: SSAValue, result: SSAValue) -> Fo
             select(state, form, target, dtype)
     elif how in TURNS and may_turn(once := _once(form, size), target, how):
         whole = target
-        if dims_of(target, [a for a, _ in form.partition]) is None:  # a part that lies in pieces
+        if dims_of(target, [a for a, _ in form.partition]) is None:  # a part with gaps
             whole = state.buffer(where, size, dtype)
         TURNS[how](state, once, whole, dtype)
         copy(state, whole, target)
@@ -108,19 +108,19 @@ def converted(state: Lower, form: Form, value: SSAValue, result: SSAValue) -> Fo
 
 
 def _once(form: Form, size: int) -> Form:
-    """A copy of `size` elements without what repeats it on other partitions."""
+    """Return a copy of `size` elements without repeats on other partitions."""
     return replace(form, partition=own(form.partition, size), copies=1)
 
 
 def through_memory(state: Lower, form: Form, target: Form, value: SSAValue) -> None:
-    """A store and a load."""
+    """Lower to a store and a load."""
     memory = in_hbm(state, "scratch", "scratch", value)
     store_form(state, form, value, memory)
     transfer(state, target, memory, load=True)
 
 
 def select(state: Lower, form: Form, target: Form, dtype: DType) -> None:
-    """Partitions that change places or repeat: a product with zeros and ones."""
+    """Lower to a product with zeros and ones, which permutes or repeats partitions."""
     emitter, m = state.emitter, state.machine
     rows, n = form.partitions if form.partition else 1, target.partitions
     chosen = np.zeros((rows, n), dtype.numpy)
@@ -139,8 +139,10 @@ def select(state: Lower, form: Form, target: Form, dtype: DType) -> None:
 
 
 def select_bits(state: Lower, form: Form, target: Form, dtype: DType) -> None:
-    """The same for what a product would spoil, such as the sign of zero: 16 bits at a time, as
-    whole numbers."""
+    """Lower the same for values that a product would corrupt, such as -0: 16 bits at a time.
+
+    The 16-bit parts are integers.
+    """
     halves, kind = max(1, dtype.size // 2), DType.BF16 if dtype.size == 1 else DType.F32
     bits = (DType.U8 if dtype.size == 1 else DType.U16).name.lower()
     source, goal = (replace(in_halves(f, halves), dtype=bits) for f in (form, target))
@@ -153,7 +155,7 @@ def select_bits(state: Lower, form: Form, target: Form, dtype: DType) -> None:
 
 
 def _numbers(form: Form) -> list[int]:
-    """The element with which each partition begins."""
+    """Return the first element of each partition."""
     if not form.partition:
         return [0] * form.partitions
     return numbers_of([a for a, _ in form.partition])

@@ -1,4 +1,4 @@
-"""hlo.convolution: a matmul for each tap and each tile of features, which add up in PSUM."""
+"""Lower hlo.convolution: a matmul for each tap and feature tile, accumulated in PSUM."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -23,12 +23,12 @@ from neuronir.passes.tile.lower.values import Piece
 
 @register_lowering("hlo.convolution")
 def lower_convolution(state: Lower, op: Operation) -> None:
-    """A convolution without padding, as a product: computed when it is read."""
+    """Create a convolution without padding as a product, which is computed when it is read."""
     hand_on(state, op, Convolution(state, op))
 
 
 class Convolution:
-    """A convolution under way."""
+    """A convolution in progress."""
 
     def __init__(self, state: Lower, op: Operation) -> None:
         self.state = state
@@ -46,7 +46,7 @@ class Convolution:
         self.bank = state.machine.psum_bank_bytes // 4
 
     def pieces(self) -> Iterator[Piece]:
-        """Compute a bank of PSUM after the other."""
+        """Compute one PSUM bank after the other."""
         state = self.state
         here = state.emitter.source
         edges = {c for s, n in zip(self.strides, self.shape, strict=True) for c in (s, s * n)}
@@ -112,7 +112,7 @@ class Convolution:
             first = False
 
     def _access(self, a: Atom) -> tuple[int, int]:
-        """(stride, size) of a digit of the result in the operand that has it."""
+        """Return (stride, size) of a result digit in the operand that has it."""
         d = self._dim(a)
         unit = a.stride // self.strides[d]
         if d == self.n.o_feature:
@@ -120,15 +120,14 @@ class Convolution:
         return self._step(d) * unit, a.size
 
     def _step(self, d: int) -> int:
-        """Elements of the image's buffer by which a place of the result's dimension d advances."""
+        """Return the image buffer stride of a result position along dimension d."""
         if d == self.n.o_batch:
             return self.image_steps[self.n.batch]
         i = self.n.o_spatial.index(d)
         return self.image_steps[self.n.spatial[i]] * self.n.strides[i]
 
     def _begin(self, number: int) -> tuple[int, int]:
-        """The first elements of the image's and of the kernel's buffer for a place of the
-        result."""
+        """Return the first elements in the image and kernel buffers for a result position."""
         n = self.n
         digit = [number // s % m for s, m in zip(self.strides, self.shape, strict=True)]
         image = self.image.offset
@@ -140,12 +139,13 @@ class Convolution:
         return image, self.kernel.offset + digit[n.o_feature] * self.kernel_steps[n.k_out]
 
     def _feature(self, form: Form, shape: Sequence[int], d: int, feature: int) -> int:
-        """Elements by which a feature that begins a partition lies behind the first one."""
+        """Return the distance in elements between the first feature of a partition and the very
+        first.
+        """
         return form.locate(feature * row_major(shape)[d])[1] - form.offset
 
     def _places(self) -> list[tuple[int, int]]:
-        """Elements of the image's and of the kernel's buffer for each tap and each tile of
-        features."""
+        """Return the elements of the image and kernel buffers for each tap and feature tile."""
         n = self.n
         taps = []
         for i, (d, k) in enumerate(zip(n.spatial, n.k_spatial, strict=True)):
@@ -179,8 +179,7 @@ class Convolution:
 
 
 def _steps(form: Form, shape: Sequence[int]) -> list[int]:
-    """Elements of a buffer between neighbours along each dimension; 0 where it lies on
-    partitions."""
+    """Return the stride of a buffer along each dimension; 0 for dimensions on partitions."""
     found: list[int] = []
     for n, s in zip(shape, row_major(shape), strict=True):
         if n == 1:
@@ -189,7 +188,7 @@ def _steps(form: Form, shape: Sequence[int]) -> list[int]:
         whole = form.stride(atom(n, s))
         if whole is None:
             if any(a.stride < s * n and s < a.end for a, _ in form.partition):
-                found.append(0)  # a dimension of which digits lie on partitions
+                found.append(0)  # a dimension with some digits on partitions
                 continue
             raise NeuronError("NIR_TIL008", "a dimension of a convolution is not contiguous")
         found.append(whole)

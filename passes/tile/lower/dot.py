@@ -1,4 +1,4 @@
-"""hlo.dot: tiles of matmuls that add up in PSUM; who reads the product takes it out of there."""
+"""Lower hlo.dot: matmul tiles accumulate in PSUM, and the reader evicts the product."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -24,12 +24,12 @@ from neuronir.passes.tile.lower.values import Lazy, Piece, Pieces
 from neuronir.passes.tile.lower.waiting import write
 
 READERS = frozenset((*UNARY, *BINARIES, "hlo.select", "hlo.composite")) - {"hlo.bitcast_convert"}
-"""Ops that take a product out of PSUM piece by piece."""
+"""Ops that evict a product from PSUM piece by piece."""
 
 
 @register_lowering("hlo.dot")
 def lower_dot(state: Lower, op: Operation) -> None:
-    """A product waits for its reader where that is one elementwise op; else it is computed now."""
+    """Defer a product to its reader if that is one elementwise op, else compute it now."""
     if _by_rows(state, op):
         lower_rows(state, op)
         return
@@ -37,7 +37,7 @@ def lower_dot(state: Lower, op: Operation) -> None:
 
 
 def hand_on(state: Lower, op: Operation, product: Pieces) -> None:
-    """Let a product wait for its reader where that is one elementwise op, or compute it."""
+    """Defer a product to its reader if that is one elementwise op, or compute it."""
     result = op.results[0]
     lazy = Lazy(product, (), DType.F32)
     if read_from_psum(state, result):
@@ -49,18 +49,18 @@ def hand_on(state: Lower, op: Operation, product: Pieces) -> None:
 
 
 def read_from_psum(state: Lower, result: SSAValue) -> bool:
-    """Whether what PE computes has one reader, which takes it out of PSUM itself."""
+    """Return whether a PE result has one reader, which evicts it from PSUM itself."""
     user, owner = result.get_user_of_unique_use(), result.owner
     if user is None or not isinstance(owner, Operation) or user.parent is not owner.parent:
         return False
     dtype = state.dtype(result)
-    # A narrower float has to be rounded to before it is converted.
+    # A narrower float must be rounded before it is converted further.
     exact = dtype is DType.F32 or (user.name == "hlo.convert" and not dtype.is_float)
     return exact and user.name in READERS
 
 
 def _by_rows(state: Lower, op: Operation) -> bool:
-    """Whether the batch of a product alone lies on partitions: then DVE computes it."""
+    """Return whether only the batch of a dot is on partitions: DVE then computes it."""
     batch = len(ints(op, "lhs_batch_dims"))
     pieces = cut(state.place(op.results[0]).partition, shape_of(op.results[0])) or ()
     dims = [d for _, _, d in pieces if d >= 0]
@@ -68,7 +68,7 @@ def _by_rows(state: Lower, op: Operation) -> bool:
 
 
 def lower_rows(state: Lower, op: Operation) -> None:
-    """Products of one number a partition with a row, added up by DVE."""
+    """Compute a dot as products of a per-partition scalar and a row, summed by DVE."""
     side = vector_side(op)
     assert side is not None
     shape, batch = shape_of(op.results[0]), len(ints(op, "lhs_batch_dims"))
@@ -90,7 +90,7 @@ def lower_rows(state: Lower, op: Operation) -> None:
     number_form, row_form = forms[side], forms[1 - side]
     if state.dtype(op.operands[side]) is not DType.F32:
         number_form = _single(state, number_form)
-    renamed: list[tuple[Atom, Atom]] = []  # digits of the result and of the row's operand
+    renamed: list[tuple[Atom, Atom]] = []  # digits of the result and of the row operand
     cuts = {c for s, n in zip(strides, shape, strict=True) for c in (s, s * n)}
     edges = {c for x in row_form.atoms() for c in (x.stride, x.end)}
     for a in (b for whole in inner for b in split_at(whole, cuts) or (whole,)):
@@ -125,7 +125,7 @@ def lower_rows(state: Lower, op: Operation) -> None:
 
 
 def _single(state: Lower, form: Form) -> Form:
-    """A copy in fp32, as numbers of instructions are."""
+    """Return a copy in fp32, the type of scalar operands."""
     buffer = state.emitter.sbuf(form.partitions, max(1, form.elements), DType.F32)
     made = Form(buffer, form.partition, dense([a for a, _ in form.free]), copies=form.copies)
     copy(state, form, made)
@@ -148,7 +148,7 @@ def _renamed(
 
 
 class Product:
-    """A product under way, by the layouts of its operands and of its result."""
+    """A dot in progress, by the layouts of its operands and its result."""
 
     def __init__(self, state: Lower, op: Operation) -> None:
         self.state = state
@@ -164,10 +164,10 @@ class Product:
         self.stationary = self._stationary()
         self.forms = [state.held(v) for v in op.operands]
         self.bank = state.machine.psum_bank_bytes // 4
-        self.depth = 1  # partitions of the contraction
+        self.depth = 1  # contracted partitions
 
     def _maps(self) -> list[dict[int, int]]:
-        """Of each operand: the dimension of it for each dimension of the result that it has."""
+        """For each operand: its dimension for each result dimension that it has."""
         tiling = tiling_of(self.op)
         assert tiling is not None
         return [
@@ -185,7 +185,7 @@ class Product:
         return 0 if free[0] <= free[1] else 1
 
     def side(self, which: int, a: Atom) -> Atom | None:
-        """A digit of the result as one of an operand; None where the operand does not have it."""
+        """Map a result digit to an operand; None if the operand does not have it."""
         d = self._dim(a)
         if d not in self.maps[which]:
             return None
@@ -200,14 +200,16 @@ class Product:
         )
 
     def number(self, which: int, number: int) -> int:
-        """The element of an operand with which an element of the result begins."""
+        """Return the operand element at the start of a result element."""
         total = 0
         for d, mine in self.maps[which].items():
             total += number // self.strides[d] % self.shape[d] * self.sides[which][mine]
         return total
 
     def _free(self) -> list[Atom]:
-        """The free digits of the result, cut at dimensions and where the operands' digits end."""
+        """Return the free result digits, split at dimensions and at the ends of the operands'
+        digits.
+        """
         cuts = {c for s, n in zip(self.strides, self.shape, strict=True) for c in (s, s * n)}
         for which in (0, 1):
             for a in self.forms[which].atoms():
@@ -225,8 +227,10 @@ class Product:
         return out
 
     def _contracted(self) -> list[tuple[int, int]]:
-        """Steps in elements, of the stationary and of the moving operand, of each round of the
-        contraction: digits of it that do not lie on partitions."""
+        """Return the steps, in elements of both operands, of each iteration of the contraction.
+
+        These are the contracted digits that are not on partitions.
+        """
         s, v = self.stationary, 1 - self.stationary
         dims = contracting(self.op)
         self.depth = 1
@@ -257,7 +261,7 @@ class Product:
         return total
 
     def pieces(self) -> Iterator[Piece]:
-        """Compute a bank of PSUM after the other."""
+        """Compute one PSUM bank after the other."""
         state, s, v = self.state, self.stationary, 1 - self.stationary
         here = state.emitter.source
         batch = len(ints(self.op, "lhs_batch_dims"))
@@ -297,11 +301,11 @@ class Product:
                 yield Piece(psum, first + number, (*group, *inner))
 
     def _on_partitions(self) -> Sequence[tuple[Atom, int, int]]:
-        """(digit, step, dimension) of the result's digits on partitions."""
+        """Return (digit, step, dimension) of the result's digits on partitions."""
         return cut(self.form.partition, self.shape) or ()
 
     def _cut_rows(self, a: Atom, border: int) -> Sequence[Atom]:
-        """A digit of the rows, cut at dimensions; without what of it is of the batch."""
+        """Split a row digit at dimensions, without its batch part."""
         cuts = {c for s, n in zip(self.strides, self.shape, strict=True) for c in (s, s * n)}
         parts = [b for b in split_at(a, cuts) or (a,) if b.stride < border]
         out: list[Atom] = []
@@ -367,15 +371,18 @@ class Product:
 
 
 FEW_COLUMNS = 64
-"""Columns of a matmul that take as long as fewer."""
+"""Matmuls with fewer columns take as long as with this many."""
 
 
 def column_blocks(
     columns: Sequence[Atom], bank: int
 ) -> Iterator[tuple[int, list[Atom], list[Atom]]]:
-    """Where columns of one kind of matmul begin, those of one of at most `bank`, and digits of
-    which each position has others: one kind, or even shares and a shorter last one where a digit
-    has no divisor for it."""
+    """Split the columns of a dot into matmuls of at most `bank`.
+
+    Returns where the columns of one kind of matmul start, their sizes, and the digits that repeat
+    them. There is one kind, or equal parts and a shorter last one if a digit has no suitable
+    divisor.
+    """
     inner, beside = column_block(columns, bank)
     last = columns[-1] if columns else None
     if last is None or last.size <= bank or prod(a.size for a in inner) >= FEW_COLUMNS:
@@ -390,7 +397,7 @@ def column_blocks(
 
 
 def _starts(parts: Sequence[tuple[Atom, int]]) -> list[tuple[int, int]]:
-    """(partition, element of the result) at which each part of the partitions begins."""
+    """Return (partition, element of the result) at the start of each part of the partitions."""
     out = [(0, 0)]
     for a, step in parts:
         out = [(p + i * step, n + i * a.stride) for p, n in out for i in range(a.size)]
@@ -398,8 +405,7 @@ def _starts(parts: Sequence[tuple[Atom, int]]) -> list[tuple[int, int]]:
 
 
 def column_block(columns: Sequence[Atom], bank: int) -> tuple[list[Atom], list[Atom]]:
-    """The columns of one matmul, of at most `bank`, and digits of which each position has
-    others."""
+    """Return the columns of one matmul, at most `bank`, and the digits that repeat it."""
     inner: list[Atom] = []
     beside: list[Atom] = []
     width = 1
@@ -419,7 +425,7 @@ def column_block(columns: Sequence[Atom], bank: int) -> tuple[list[Atom], list[A
 
 
 def together(outer: list[Atom], width: int, bank: int) -> tuple[list[Atom], list[Atom]]:
-    """Of digits outside of one matmul those whose results share a bank, and the others."""
+    """Split the digits outside of a matmul into those that share a bank, and the others."""
     if not outer or width * 2 > bank:
         return [], outer
     last = outer[-1]

@@ -1,4 +1,4 @@
-"""What a loop hands on is made where its next round reads it, if nobody reads the old one then."""
+"""Compute loop-carried values in the buffer of the state, if its old value is dead by then."""
 
 from math import prod
 
@@ -12,11 +12,11 @@ from neuronir.passes.tile.layouts.maps import VIEWS
 from neuronir.passes.tile.lower.state import Lower
 
 WAITING = frozenset(f"hlo.{n}" for n in ("dot", "convolution", "convert", "copy", "negate"))
-"""Ops that may be computed only as their reader is, beside those with one number."""
+"""Ops, besides those with one scalar, that may be evaluated lazily by their reader."""
 
 
 def find_homes(state: Lower, op: scf.ForOp, sums: dict[int, Form]) -> None:
-    """Let ops of a loop's body write what is handed on into the buffers of its states."""
+    """Let ops of a loop body write carried values into the buffers of their states."""
     block = op.body.block
     last = block.last_op
     assert last is not None
@@ -36,8 +36,10 @@ def find_homes(state: Lower, op: scf.ForOp, sums: dict[int, Form]) -> None:
 
 
 def _read_before(argument: BlockArgument, maker: Operation, order: dict[Operation, int]) -> bool:
-    """Whether all that reads a state has done so when an op writes the next one, but for the op
-    itself, which does so element by element."""
+    """Return whether all reads of a state precede the op that writes the next value.
+
+    The op itself may read the state, element by element.
+    """
     block = argument.owner
     work: list[SSAValue] = [argument]
     while work:
@@ -56,7 +58,7 @@ def _read_before(argument: BlockArgument, maker: Operation, order: dict[Operatio
 
 
 def _may_wait(op: Operation) -> bool:
-    """Whether an op may be computed only as its reader is."""
+    """Return whether an op may be evaluated lazily by its reader."""
     if op.name in WAITING:
         return True
     if op.name not in ELEMENTWISE or len(op.operands) < 2:
@@ -66,12 +68,12 @@ def _may_wait(op: Operation) -> bool:
 
 
 def _lies_elsewhere(value: SSAValue) -> bool:
-    """Whether a view shows elements at other places than they have."""
+    """Return whether a view moves elements."""
     return isinstance(value.owner, Operation) and value.owner.name in VIEWS
 
 
 def _in_block(op: Operation, block: Block) -> Operation:
-    """The op of a block that an op is, or is in."""
+    """Return the op of a block that is or contains an op."""
     while op.parent is not block:
         parent = op.parent_op()
         assert parent is not None

@@ -1,4 +1,4 @@
-"""Indices of the tiled level as sums: a number, and rounds of emitted loops times numbers."""
+"""Represent indices as sums: a constant, and iterations of emitted loops times factors."""
 
 from dataclasses import dataclass
 
@@ -11,26 +11,26 @@ from neuronir.dialects.hlo.attributes import ints
 from neuronir.dialects.support.errors import NeuronError
 
 Terms = tuple[int, tuple[tuple[SSAValue, int], ...]]
-"""A number, and (round of a loop, factor) of each term."""
+"""A constant, and (iteration of a loop, factor) terms."""
 
 
 @dataclass(frozen=True)
 class Round:
-    """The variable of a loop: the round of the loop that was emitted, times its step."""
+    """Return the variable of a loop: the iteration of the emitted loop times its step."""
 
     index: SSAValue
     step: int
 
 
 class Indices:
-    """What the indices of the tiled level are, in rounds of emitted loops."""
+    """The indices of the tiled level in terms of emitted loop iterations."""
 
     def __init__(self) -> None:
         self.rounds: dict[SSAValue, Round] = {}
-        self.counts: dict[SSAValue, int] = {}  # rounds of emitted loops
+        self.counts: dict[SSAValue, int] = {}  # iterations of emitted loops
 
     def of(self, value: SSAValue) -> Terms:
-        """An index as a sum; NIR_LOW008 where it is none."""
+        """Return an index as a sum; raises NIR_LOW008 if it is none."""
         if value in self.rounds:
             found = self.rounds[value]
             return 0, ((found.index, found.step),)
@@ -49,7 +49,7 @@ class Indices:
         raise NeuronError("NIR_LOW008", "an index of a slice is not affine in loop variables")
 
     def places(self, op: ExtractSliceOp | InsertSliceOp) -> list[Terms]:
-        """Where a slice begins along each dimension."""
+        """Return the start of a slice along each dimension."""
         given = iter(op.offsets)
         return [
             self.of(next(given)) if n == DYNAMIC_INDEX else (n, ()) for n in ints(op.static_offsets)
@@ -57,7 +57,7 @@ class Indices:
 
 
 def constant_index(value: SSAValue) -> int:
-    """The number that an index is; NIR_LOW008 where it is none."""
+    """Return a constant index; raises NIR_LOW008 if it is not constant."""
     op = value.owner
     if not isinstance(op, arith.ConstantOp) or not isinstance(op.value, IntegerAttr):
         raise NeuronError("NIR_LOW008", "a bound of a loop is not constant")

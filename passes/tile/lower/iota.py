@@ -1,4 +1,4 @@
-"""Iotas: numbers of positions, by GPSIMD."""
+"""Lower iotas with POOL."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,7 +19,7 @@ from neuronir.passes.tile.lower.state import Lower, register_lowering
 
 @register_lowering("hlo.iota")
 def lower_iota(state: Lower, op: Operation) -> None:
-    """Numbers along a dimension, by POOL."""
+    """Fill a result with counts along a dimension."""
     from neuronir.passes.hlo.support.values import integer
     from neuronir.passes.lowering.layouts.layout import row_major, split_at
 
@@ -58,7 +58,7 @@ def lower_iota(state: Lower, op: Operation) -> None:
 def _add_rows(
     state: Lower, out: Form, view: View, rows: Sequence[tuple[Atom, int, int]], dtype: DType
 ) -> None:
-    """Add to each partition what digits on partitions count."""
+    """Add the contribution of the partition digits to each partition."""
     p = np.arange(out.partitions)
     column = np.zeros(out.partitions, dtype.numpy)
     for a, step, each in rows:

@@ -1,4 +1,4 @@
-"""What lies in HBM: arguments, results, and what loops put together; loads, stores, loops."""
+"""Lower values in HBM (arguments, results, arrays that loops assemble), loads, stores and loops."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -38,18 +38,18 @@ from neuronir.passes.tile.lower.views import slice_form
 
 @register_lowering("arith.constant", "arith.addi", "arith.muli", "hlo.constant", "hlo.tuple")
 def lower_nothing(state: Lower, op: Operation) -> None:
-    """Indices, constants and tuples are looked at by who reads them."""
+    """Indices, constants and tuples are evaluated by their readers."""
 
 
 def in_hbm(state: Lower, name: str, kind: str, value: SSAValue, **more: object) -> Form:
-    """A new variable in HBM for a value, row by row."""
+    """Create an HBM variable for a value, row-major."""
     shape, dtype = shape_of(value), state.dtype(value)
     buffer = state.emitter.variable(name, kind, shape, dtype, **more)
     return hbm_form(buffer, new_value(shape, dtype))
 
 
 def transfer(state: Lower, chip: Form, memory: Form, *, load: bool) -> None:
-    """Move all of a copy on the chip from or to HBM."""
+    """Transfer all of an on-chip copy from or to HBM."""
     if space_of(chip.buffer) is Space.PSUM:
         raise NeuronError("NIR_TIL005", "PSUM is not reached by transfers")
     for pair in dma_views(chip, memory, state.machine.dma_max_dims - 1):
@@ -62,12 +62,12 @@ def transfer(state: Lower, chip: Form, memory: Form, *, load: bool) -> None:
 
 
 MOST_NUMBERS = 4096
-"""Rounds of a loop whose numbers are a table; those of longer loops are counted."""
+"""Limit of the trip count of loops whose iteration numbers are in a table; others use a counter."""
 
 
 @register_lowering("tile.index")
 def lower_index(state: Lower, op: Operation) -> None:
-    """An index as a number: an element of a table, by the rounds that it hangs on, or a count."""
+    """Return an index as data: an element of a table, by iterations, or a counter."""
     assert isinstance(op, IndexOp)
     number, terms = state.indices.of(op.index)
     dtype = state.dtype(op.result)
@@ -92,7 +92,7 @@ def lower_index(state: Lower, op: Operation) -> None:
 
 
 def _counted(state: Lower, counter: Form, factor: int, number: int) -> Form:
-    """The number of a round, times a factor and more."""
+    """Return the iteration number times a factor plus a constant."""
     if factor == 1 and not number:
         return counter
     engine = engine_for(AluOp.ADD, DType.I32, state.machine.has_pool)
@@ -104,7 +104,7 @@ def _counted(state: Lower, counter: Form, factor: int, number: int) -> Form:
 
 
 def _count(state: Lower, loop: scf.ForOp, index: SSAValue, rounds: int) -> Form | None:
-    """A counter in front of a long loop whose rounds are read as numbers."""
+    """Create a counter before a long loop whose iteration number is read as data."""
     if rounds <= MOST_NUMBERS or not any(isinstance(o, IndexOp) for o in walk_in(loop.body.block)):
         return None
     n = state.machine.partitions
@@ -116,8 +116,10 @@ def _count(state: Lower, loop: scf.ForOp, index: SSAValue, rounds: int) -> Form 
 
 @register_lowering("tile.empty")
 def lower_empty(state: Lower, op: Operation) -> None:
-    """What loops put together: the variable of a result where it is one, else a scratch one; on the
-    chip where it has a layout."""
+    """Create an array that loops assemble: a result variable, else scratch.
+
+    With a layout, it is on the chip.
+    """
     assert isinstance(op, EmptyOp)
     if layout_of(op.tensor) is not None:
         state.set(op.tensor, state.allocate(op.tensor))
@@ -126,8 +128,7 @@ def lower_empty(state: Lower, op: Operation) -> None:
 
 
 def result_in_hbm(state: Lower, value: SSAValue) -> Form:
-    """Where a value that lies in HBM goes: the variable of a result where it is one, else a scratch
-    variable."""
+    """Return the variable of a value in HBM: that of a result if it is one, else scratch."""
     numbers = [n for n in state.results.get(final(value), []) if n not in state.written]
     if not numbers:
         return in_hbm(state, "scratch", "scratch", value)
@@ -137,7 +138,7 @@ def result_in_hbm(state: Lower, value: SSAValue) -> Form:
 
 @register_lowering("tensor.insert_slice")
 def lower_insert_slice(state: Lower, op: Operation) -> None:
-    """A tile goes where it belongs."""
+    """Insert a tile into its array."""
     assert isinstance(op, InsertSliceOp)
     if layout_of(op.dest) is not None:
         from neuronir.passes.tile.lower.pieces import part_of_whole
@@ -155,14 +156,14 @@ def lower_insert_slice(state: Lower, op: Operation) -> None:
 
 
 def store(state: Lower, value: SSAValue, target: Form) -> None:
-    """Store a value; each element once, also where several partitions have it."""
+    """Store a value; each element once, even if several partitions have it."""
     if target_type(target) is not state.dtype(value):
         raise NeuronError("NIR_TIL005", "a tile of another type than the array")
     store_form(state, state.held(value), value, target)
 
 
 def store_form(state: Lower, form: Form, value: SSAValue, target: Form) -> None:
-    """The same for a copy of it, with what it does not vary along."""
+    """Store a copy, with dimensions along which it does not vary."""
     cuts = {c for a in form.atoms() for c in (a.stride, a.end)}
     known = form.atoms()
     missing = [
@@ -180,7 +181,7 @@ def store_form(state: Lower, form: Form, value: SSAValue, target: Form) -> None:
 
 
 def target_type(form: Form) -> DType:
-    """The element type of a copy."""
+    """Return the element type of a copy."""
     from neuronir.passes.lowering.emitter import view_dtype
 
     return view_dtype(form.at(0, 1, ()))
@@ -188,7 +189,7 @@ def target_type(form: Form) -> DType:
 
 @register_lowering("scf.for")
 def lower_for(state: Lower, op: Operation) -> None:
-    """A loop of a static number of rounds; what it adds up stays in a buffer."""
+    """Lower a loop with a static trip count; accumulators stay in a buffer."""
     assert isinstance(op, scf.ForOp)
     low, high, step = (constant_index(v) for v in (op.lb, op.ub, op.step))
     rounds = -(-(high - low) // step)
@@ -238,8 +239,9 @@ def lower_for(state: Lower, op: Operation) -> None:
 
 
 def _share_banks(state: Lower) -> None:
-    """Let the ops of the loops that were emitted last share the banks of PSUM, which are allocated
-    in front of them."""
+    """Share the PSUM banks among the ops of the last emitted loops, and allocate them before
+    these.
+    """
     m = state.machine
     width = m.psum_bank_bytes // DType.F32.size
     count = min(m.psum_banks, len(state.requests))
@@ -256,7 +258,7 @@ def _share_banks(state: Lower) -> None:
 
 
 def begin(state: Lower, init: SSAValue, form: Form) -> None:
-    """Fill a buffer with what a sum begins with."""
+    """Fill a buffer with the initial value of an accumulator."""
     found = state.get(init)
     if isinstance(found, Number):
         number_everywhere(state, form, found.value)
@@ -265,7 +267,7 @@ def begin(state: Lower, init: SSAValue, form: Form) -> None:
 
 
 def copy(state: Lower, source: Form, target: Form) -> None:
-    """Copy a value into another buffer of the same layout."""
+    """Copy a value to another buffer of the same layout."""
     if source.buffer is target.buffer and source.offset == target.offset:
         return
     dims = walked([target, source], [a for a, _ in target.free])
@@ -287,14 +289,14 @@ def lower_return(state: Lower, op: Operation) -> None:
 
 
 def between(state: Lower, source: Form, target: Form, value: SSAValue) -> None:
-    """Copy an array from one place in HBM to another."""
+    """Copy an array within HBM."""
     dims = walked([target, source], [a for a, _ in target.free])
     for piece in chunks(dims, 1, state.machine.dma_max_dims - 1, 1 << 40):
         state.emitter.dma(piece.view(target, 0), piece.view(source, 1))
 
 
 def leaves(op: Operation) -> list[SSAValue]:
-    """The arrays that a return or a tuple holds, in order."""
+    """Return the arrays of a return or a tuple, in order."""
     out: list[SSAValue] = []
     for v in op.operands:
         if isinstance(v.owner, Operation) and v.owner.name == "hlo.tuple":
@@ -305,7 +307,7 @@ def leaves(op: Operation) -> list[SSAValue]:
 
 
 def arguments(state: Lower, block: Block) -> Iterator[tuple[int, SSAValue]]:
-    """The arguments that are read."""
+    """Return the arguments with readers."""
     for i, argument in enumerate(block.args):
         if not isinstance(argument.type, TensorType):
             raise NeuronError("NIR_LOW005", f"parameter {i} is not an array")

@@ -1,4 +1,4 @@
-"""Long reductions in pieces along what is reduced outermost, each begun when its rows are there."""
+"""Split long reductions along the outermost reduced digit, so that they start early."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,16 +12,18 @@ from neuronir.passes.tile.lower.state import Lower
 from neuronir.passes.tile.lower.steps import PIECE
 
 SHARE = 8
-"""Elements of the operand for each partial result at least."""
+"""Minimum operand elements per partial result."""
 
 
 def in_pieces(
     state: Lower, form: Form, target: Form, inside: Sequence[Dim], alu: AluOp, dtype: DType
 ) -> bool:
-    """Reduce a copy along the digits `inside`, outermost first, into a copy of what is kept: first
-    pieces of the outermost digit, then their results. False, and nothing is done, where that is of
-    no use: in loops, of which the rounds overlap, for few elements, and where what is kept lies
-    outside of what is reduced, so that each result has its own rows."""
+    """Reduce a copy along the digits `inside`, outermost first, in two steps.
+
+    Pieces of the outermost digit are reduced first, then their results. Returns False, without
+    effect, if that is not useful: in loops, whose iterations overlap; for few elements; and if the
+    kept digits are outside the reduced ones, so that each result has its own rows.
+    """
     atoms = [a for a, _ in target.free]
     walk = plan([target, form], atoms)
     outer, rest = inside[0], inside[1:]

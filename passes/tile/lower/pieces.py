@@ -1,6 +1,6 @@
-"""Values that are put together: tiles of an array on the chip, concatenations, padding.
+"""Write pieces directly into values that are assembled: arrays, concatenations, padding.
 
-What is computed or loaded for one of these only is written where it belongs at once.
+A value that is computed or loaded only to become a piece is written to its final position.
 """
 
 from collections.abc import Sequence
@@ -27,8 +27,10 @@ from neuronir.passes.tile.numbers import number_of
 
 
 def destination(state: Lower, value: SSAValue) -> Form | None:
-    """Where a value goes that one op puts together with others; None where it has a buffer of its
-    own. What is padded may have other readers, which see the middle of the padded value."""
+    """Return the position of a value that a single op assembles; None if it has its own buffer.
+
+    A padded value may have other readers, which see the middle of the padded result.
+    """
     op = value.get_user_of_unique_use() or _padding(value)
     block = value.owner.parent if isinstance(value.owner, Operation) else value.owner
     if op is None or op.parent is not block or not op.results or layout_of(op.results[0]) is None:
@@ -39,7 +41,7 @@ def destination(state: Lower, value: SSAValue) -> Form | None:
         part: Form | None = part_of_whole(state, op)
     elif op.name in ("hlo.concatenate", "hlo.pad"):
         if state.emitter.depth and op.name == "hlo.concatenate":
-            return None  # a copy beside it holds nobody up there, and a shared buffer may
+            return None  # a separate copy delays nothing, while a shared buffer may
         part = piece_of(state, op, next(i for i, v in enumerate(op.operands) if v is value))
     else:
         return None
@@ -51,33 +53,32 @@ def destination(state: Lower, value: SSAValue) -> Form | None:
 
 
 def _alike(state: Lower, value: SSAValue, part: Form) -> bool:
-    """Whether instructions can walk the place of a value and the layout that it was given
-    together, so that writing it there takes no more of them."""
+    """Return whether a value can be written to its position as efficiently as to its own layout."""
     free = state.place(value).free
     dims = plan([part, replace(part, free=free)], [a for a, _ in part.free])
     return dims is not None and len(dims) <= MAX_DIMS
 
 
 def _padding(value: SSAValue) -> Operation | None:
-    """The only op that pads a value, of several that read it."""
+    """Return the only op, among several readers, that pads a value."""
     found = [u.operation for u in value.uses if u.operation.name == "hlo.pad" and u.index == 0]
     return found[0] if len(found) == 1 else None
 
 
 def together(state: Lower, op: Operation) -> Form:
-    """The buffer of what an op puts together, with its padding: pieces come later."""
+    """Create the buffer of an assembled value, including padding; pieces follow."""
     if op not in state.joined:
         whole = state.joined[op] = state.allocate(op.results[0])
         if op.name == "hlo.pad":
             number = number_of(op.operands[1])
-            assert number is not None  # or it would be lowered as a whole
+            assert number is not None  # otherwise it is lowered as a whole
             for edge in edges(op, whole):
                 fill(state, edge, number)
     return state.joined[op]
 
 
 def piece_of(state: Lower, op: Operation, index: int) -> Form | None:
-    """The part of what an op puts together that is an operand of it."""
+    """Return the part of an assembled value for an operand."""
     whole = together(state, op)
     shape, piece = shape_of(op.results[0]), shape_of(op.operands[index])
     if op.name == "hlo.pad":
@@ -91,7 +92,7 @@ def piece_of(state: Lower, op: Operation, index: int) -> Form | None:
 
 
 def part_of_whole(state: Lower, op: InsertSliceOp) -> Form:
-    """Where a tile goes in what is put together on the chip."""
+    """Return the position of a tile in an on-chip array."""
     target = slice_form(
         state.held(op.dest), shape_of(op.dest), shape_of(op.source), state.indices.places(op)
     )
@@ -102,7 +103,7 @@ def part_of_whole(state: Lower, op: InsertSliceOp) -> Form:
 
 @register_lowering("hlo.concatenate")
 def lower_concatenate(state: Lower, op: Operation) -> None:
-    """Each operand in its place, one after the other along a dimension."""
+    """Lower a concatenation: each operand is written to its position."""
     whole = together(state, op)
     for i in range(len(op.operands)):
         _put(state, op, i)
@@ -111,7 +112,7 @@ def lower_concatenate(state: Lower, op: Operation) -> None:
 
 @register_lowering("hlo.pad")
 def lower_pad(state: Lower, op: Operation) -> None:
-    """The padding value around the operand, and between its elements."""
+    """Lower a pad: write the padding value around the operand and between its elements."""
     whole = together(state, op)
     _put(state, op, 0)
     state.set(op.results[0], whole)
@@ -119,7 +120,7 @@ def lower_pad(state: Lower, op: Operation) -> None:
 
 @register_lowering("hlo.reverse")
 def lower_reverse(state: Lower, op: Operation) -> None:
-    """A copy that is read backwards."""
+    """Lower a reverse: a copy that is read backwards."""
     value, shape = op.operands[0], shape_of(op.results[0])
     found = state.get(value)
     if isinstance(found, Number):
@@ -146,14 +147,14 @@ def _put(state: Lower, op: Operation, index: int) -> None:
 
 
 def fill(state: Lower, form: Form, number: float) -> None:
-    """Fill a part of a buffer with a number."""
+    """Fill a part of a buffer with a constant."""
     dims = walked([form], [a for a, _ in form.free])
     for piece in chunks(dims, form.partitions, 4, state.machine.max_free_sbuf):
         state.emitter.memset(piece.view(form, 0), number)
 
 
 def edges(op: Operation, whole: Form) -> list[Form]:
-    """What of a padded value holds the padding value: all of it where it lies between elements."""
+    """Return the parts that hold the padding value: everything if it is between elements."""
     shape, piece = shape_of(op.results[0]), shape_of(op.operands[0])
     low = ints(op, "edge_padding_low")
     if any(ints(op, "interior_padding")):

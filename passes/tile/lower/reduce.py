@@ -1,4 +1,4 @@
-"""Reductions: along the free axis by DVE or as ACT goes along, over partitions by a product."""
+"""Lower reductions: along the free axis by DVE or as part of ACT, over partitions by a product."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -26,21 +26,23 @@ from neuronir.passes.tile.numbers import number_of
 
 
 def kept_dims(op: Operation) -> list[int]:
-    """The dimensions of a reduction's operand that are dimensions of its result."""
+    """Return the dimensions of a reduction's operand that are dimensions of its result."""
     reduced = ints(op, "dimensions")
     return [d for d in range(len(shape_of(op.operands[0]))) if d not in reduced]
 
 
 def seen_from_operand(op: Operation, form: Form) -> Form:
-    """The copy of a reduction's result, in the numbering of its operand."""
+    """Return the copy of a reduction's result, numbered like its operand."""
     return seen_from(shape_of(op.operands[0]), shape_of(op.results[0]), kept_dims(op), form)
 
 
 def seen_from(
     source: Sequence[int], result: Sequence[int], kept: Sequence[int], form: Form
 ) -> Form:
-    """The copy of a value of shape `result`, whose dimensions are dimensions `kept` of `source`, in
-    the numbering of that."""
+    """Return the copy of a value of shape `result`, numbered like `source`.
+
+    Its dimensions are dimensions `kept` of `source`.
+    """
     old, new = row_major(source), row_major(result)
     cuts = {c for s, n in zip(new, result, strict=True) for c in (s, s * n)}
     groups: list[list[tuple[Atom, int]]] = [[], []]
@@ -63,14 +65,14 @@ def seen_from(
 
 
 def reduced_axes(op: Operation) -> list[Atom]:
-    """The digits of the operand that are reduced."""
+    """Return the digits of the operand that are reduced."""
     source = shape_of(op.operands[0])
     strides = row_major(source)
     return [atom(source[d], strides[d]) for d in ints(op, "dimensions") if source[d] > 1]
 
 
 def split_free(op: Operation, form: Form) -> tuple[list[Atom], list[Atom]]:
-    """The free digits of an operand's copy that are kept, and those that are reduced."""
+    """Split the free digits of an operand's copy into kept and reduced ones."""
     axes = reduced_axes(op)
     cuts = {c for a in axes for c in (a.stride, a.end)}
     outer: list[Atom] = []
@@ -83,7 +85,9 @@ def split_free(op: Operation, form: Form) -> tuple[list[Atom], list[Atom]]:
 
 
 def reduced_free(op: Operation, form: Form) -> list[Atom]:
-    """The digits that are reduced and do not lie on partitions, also where a copy does not vary."""
+    """Return reduced digits that are not on partitions, including those along which a copy
+    repeats.
+    """
     cuts = {c for a in form.atoms() for c in (a.stride, a.end)}
     return [
         a for axis in reduced_axes(op) for a in split_at(axis, cuts) or (axis,) if not form.step(a)
@@ -91,7 +95,9 @@ def reduced_free(op: Operation, form: Form) -> list[Atom]:
 
 
 def sums_rows(state: Lower, op: Operation, value: SSAValue, out: Form) -> bool:
-    """Whether `op` adds up all of the innermost free digits of a value that lies as `out`."""
+    """Return whether `op` sums all of the innermost free digits of a value in the layout of
+    `out`.
+    """
     if op.name != "hlo.reduce" or op.operands[0] is not value or combiner(op) != "hlo.add":
         return False
     if number_of(op.operands[1]) != 0.0 or state.dtype(op.results[0]) is not DType.F32:
@@ -103,7 +109,8 @@ def sums_rows(state: Lower, op: Operation, value: SSAValue, out: Form) -> bool:
     row = prod(a.size for a in inner)
     if not inner or row > state.machine.max_free_psum:
         return False
-    if outer and row < LEAST_ROW:  # DVE adds up many short rows in less than their starts take ACT
+    # DVE sums many short rows in less time than ACT needs to start an instruction for each
+    if outer and row < LEAST_ROW:
         return False
     strides = [out.stride(a) or 0 for a in inner]
     return max(strides) < min([out.stride(a) or 0 for a in outer], default=1 << 60)
@@ -111,11 +118,11 @@ def sums_rows(state: Lower, op: Operation, value: SSAValue, out: Form) -> bool:
 
 @register_lowering("hlo.reduce")
 def lower_reduce(state: Lower, op: Operation) -> None:
-    """Along the free axis first, then over partitions."""
+    """Reduce along the free axis, then over partitions."""
     value, initial = op.operands[0], number_of(op.operands[1])
     dtype = state.dtype(op.results[0])
     alu = reducer(op, op.regions[0], dtype)
-    assert initial is not None  # or it would be lowered as a whole
+    assert initial is not None  # otherwise it is lowered as a whole
     if isinstance(state.get(value), Number):
         raise NeuronError("NIR_TIL007", "a reduction of a scalar")
     form = state.held(value)
@@ -153,7 +160,10 @@ def lower_reduce(state: Lower, op: Operation) -> None:
 
 
 def negation(state: Lower, op: Operation) -> Operation | None:
-    """The op that negates a reduction of floats, if nobody else reads it: DVE does both at once."""
+    """Return the negation of a reduction of floats, if it is the only reader:
+
+    DVE does both at once.
+    """
     user = op.results[0].get_user_of_unique_use()
     if user is None or user.name != "hlo.negate" or user.parent is not op.parent:
         return None

@@ -1,7 +1,7 @@
-"""In how many pieces small values of rows are made: as the large ones are that they spread over.
+"""Decide in how many pieces to compute small values that are broadcast to large ones.
 
-The mean of each row, and what is made of it, is little work; made in one piece it would still hold
-up the first rows until the last ones are there.
+The mean of each row, and its derived values, are little work. Computed in one piece, they would
+delay the first rows until the last ones are available.
 """
 
 from math import prod
@@ -15,14 +15,16 @@ from neuronir.passes.lowering.layouts.layout import row_major
 from neuronir.passes.tile.layouts.place import from_layout
 
 MOST = 4
-"""Pieces of a small value at most."""
+"""Limit of pieces of a small value."""
 FAR = 8
-"""Ops between a small value and what it spreads over at most."""
+"""Limit of ops between a small value and its broadcast."""
 
 
 def spreads(value: SSAValue, far: int = FAR) -> int:
-    """How often the elements of a value are read side by side in a larger one, whose rows come one
-    after the other as those of the value do; 1 where nobody does so."""
+    """Return how often elements of a value are read side by side in a larger one; 1 if never.
+
+    The rows of the larger value follow those of the small value.
+    """
     most = 1
     for use in value.uses:
         op = use.operation
@@ -39,8 +41,7 @@ def spreads(value: SSAValue, far: int = FAR) -> int:
 
 
 def _row_by_row(op: Operation) -> bool:
-    """Whether what reads a broadcast has outermost on its free axis a digit along which the
-    broadcast varies."""
+    """Return whether the outermost free digit of a broadcast's reader varies in the broadcast."""
     varies = ints(op, "dimensions")
     for use in op.results[0].uses:
         reader = use.operation

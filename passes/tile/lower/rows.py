@@ -1,4 +1,4 @@
-"""Composites of rows: each row lies on the free axis of a partition."""
+"""Lower row composites: each row is on the free axis of a partition."""
 
 from xdsl.ir import Operation
 
@@ -17,7 +17,7 @@ from neuronir.passes.tile.row_composites import axis_of, count_of
 
 @register_lowering("hlo.composite.first_match")
 def lower_first_match(state: Lower, op: Operation) -> None:
-    """find_index8, one row of a partition at a time."""
+    """Lower to find_index8, one row of a partition at a time."""
     assert isinstance(op, CompositeOp)
     source, result = shape_of(op.operands[0]), shape_of(op.results[0])
     axis = axis_of(op)
@@ -42,7 +42,7 @@ def lower_first_match(state: Lower, op: Operation) -> None:
 
 @register_lowering("hlo.composite.sort_rows")
 def lower_sort_rows(state: Lower, op: Operation) -> None:
-    """A network of comparisons, of all rows of a partition at once."""
+    """Lower to a comparison network over all rows of a partition at once."""
     assert isinstance(op, CompositeOp)
     shape, axis = shape_of(op.results[0]), axis_of(op)
     form, out = state.held(op.operands[0]), state.allocate(op.results[0])
@@ -53,7 +53,7 @@ def lower_sort_rows(state: Lower, op: Operation) -> None:
 
 @register_lowering("hlo.composite.top_rows", "hlo.composite.top_values")
 def lower_top(state: Lower, op: Operation) -> None:
-    """Eight elements of a row at a time."""
+    """Select eight elements of a row at a time."""
     assert isinstance(op, CompositeOp)
     n, width = shape_of(op.operands[0])[-1], shape_of(op.results[0])[-1]
     form, out = state.held(op.operands[0]), state.allocate(op.results[0])
@@ -63,7 +63,7 @@ def lower_top(state: Lower, op: Operation) -> None:
 
 @register_lowering("hlo.composite.sort_pairs")
 def lower_sort_pairs(state: Lower, op: Operation) -> None:
-    """A network that compares pairs of numbers."""
+    """Lower to a network that compares pairs of values."""
     assert isinstance(op, CompositeOp)
     n = shape_of(op.results[0])[-1]
     high, low = (state.held(v) for v in op.operands)

@@ -1,4 +1,4 @@
-"""tile.scan: a recurrence along a row is one instruction of DVE."""
+"""Lower tile.scan: a recurrence along a row is one DVE instruction."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -24,18 +24,18 @@ OPERATORS = {
     "maximum": (AluOp.MAX, AluOp.MAX),
     "minimum": (AluOp.MIN, AluOp.MIN),
 }
-"""`h = (data0 op0 h) op1 data1`: a sum multiplies by one, a product adds a negative zero."""
+"""`h = (data0 op0 h) op1 data1`: a sum multiplies by one, a product adds negative zero."""
 
 
 @register_lowering("tile.scan")
 def lower_scan(state: Lower, op: Operation) -> None:
-    """An instruction a row of each partition."""
+    """Emit one instruction per row of each partition."""
     assert isinstance(op, ScanOp)
     _Rows(state, op).emit()
 
 
 class _Rows:
-    """The rows of a recurrence, one after the other."""
+    """The rows of a recurrence, in order."""
 
     def __init__(self, state: Lower, op: ScanOp) -> None:
         self.state, self.op = state, op
@@ -51,12 +51,12 @@ class _Rows:
         self.rest = self._rest(shape, forms)
 
     def _source(self, value: SSAValue) -> Form | None:
-        """The copy of an array; None where it is one number."""
+        """Return the copy of an array; None for a scalar."""
         found = self.state.get(value)
         return None if isinstance(found, Number) else self.state.held(value)
 
     def _begin_form(self, value: SSAValue) -> Form | None:
-        """What each row begins with, in the numbering of the rows' arrays; None for a number."""
+        """Return the initial value of each row, numbered like the rows; None for a scalar."""
         if isinstance(self.state.get(value), Number):
             return None
         form, size = self.state.held(value), prod(shape_of(value))
@@ -71,7 +71,7 @@ class _Rows:
         return replace(form, partition=partition, free=longer(form.free))
 
     def _along(self, shape: Sequence[int]) -> list[int]:
-        """The stride of the result and of each array along a row."""
+        """Return the stride of the result and of each array along a row."""
         whole = atom(shape[-1], 1)
         steps = [0 if f is None else f.stride(whole) for f in (self.out, *self.sources)]
         if None in steps:
@@ -79,7 +79,7 @@ class _Rows:
         return [s or 0 for s in steps]
 
     def _rest(self, shape: Sequence[int], forms: Sequence[Form]) -> list[Atom]:
-        """The digits of the rows of a partition."""
+        """Return the digits of the rows of a partition."""
         cuts = {c for f in forms for a in f.atoms() for c in (a.stride, a.end)}
         cuts |= {shape[-1], *borders(shape)}
         return [
@@ -120,7 +120,7 @@ class _Rows:
         params: dict[str, float | int] = {"op0": ops[0], "op1": ops[1]}
         initial: View | None = None
         if self.begin is None:
-            initial = replace(dst, free=((1, 1),))  # the first element, which is there already
+            initial = replace(dst, free=((1, 1),))  # the first element, which is already written
             dst, arrays = self._behind(dst), [self._behind(a) for a in arrays]
             if not dst.free[0][1]:
                 return
@@ -132,7 +132,7 @@ class _Rows:
         self.state.emitter.emit("tensor_tensor_scan", [dst], [*arrays, initial], params, Engine.DVE)
 
     def _row(self, form: Form, which: int, place: int) -> View:
-        """A row, in the order in which the recurrence runs."""
+        """Return a row, in the order of the recurrence."""
         view, step = form.at(place, self.out.partitions, ((1, 1),)), self.steps[which]
         if not self.backwards:
             return replace(view, free=((step, self.length),))
@@ -140,19 +140,19 @@ class _Rows:
         return replace(view, free=((-step, self.length),), offset=offset)
 
     def _behind(self, view: View) -> View:
-        """A row without its first element."""
+        """Return a row without its first element."""
         ((step, n),) = view.free
         return replace(view, free=((step, n - 1),), offset=view.offset + step)
 
     def _filled(self, number: float) -> View:
-        """One number on each partition."""
+        """Return a scalar on each partition."""
         rows = self.out.partitions
         view = View(self.state.emitter.sbuf(rows, 1, DType.F32), 0, rows, ((1, 1),))
         self.state.emitter.memset(view, number)
         return view
 
     def _first(self, numbers: dict[int, View]) -> None:
-        """Copy the first elements of the last array, that of many rows at once."""
+        """Copy the first elements of the last array, for many rows at once."""
         last, which = self.sources[-1], len(self.sources)
         dims = [(a, self.out.stride(a) or 0) for a in self.rest]
         for place in numbers_of([a for a, _ in dims[:-3]]):

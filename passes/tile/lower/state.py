@@ -1,4 +1,4 @@
-"""The state of a lowering: values by SSA value, and rules by op."""
+"""Hold the state of a lowering: lowered values by SSA value, and rules by op."""
 
 from collections.abc import Callable
 from math import prod
@@ -32,7 +32,7 @@ _RULES: dict[str, Rule] = {}
 
 
 def register_lowering(*names: str) -> Callable[[Rule], Rule]:
-    """Registers the rule that lowers the ops of these names; a plugin's ops have theirs."""
+    """Register the rule that lowers the ops of these names; plugins register theirs, too."""
 
     def register(rule: Rule) -> Rule:
         for name in names:
@@ -51,16 +51,16 @@ class Lower:
         self.constants = Constants(self.emitter)
         self.converter = Converter(self.emitter, self.constants)
         self.indices = Indices()
-        self.counters: dict[SSAValue, Form] = {}  # of long loops, by their round
+        self.counters: dict[SSAValue, Form] = {}  # for long loops, by iteration
         self.special: frozenset[SSAValue] = frozenset()  # values with infinities or NaN
         self.values: dict[SSAValue, Value] = {}
-        self.memory: dict[SSAValue, Form] = {}  # what lies in HBM
-        self.done: set[Operation] = set()  # ops that others have done along
+        self.memory: dict[SSAValue, Form] = {}  # values in HBM
+        self.done: set[Operation] = set()  # ops that were lowered together with others
         self.results: dict[SSAValue, list[int]] = {}
         self.written: set[int] = set()
-        self.joined: dict[Operation, Form] = {}  # what is put together, by the op that does it
-        self.requests: list[Request] = []  # for banks, of the loop that is open
-        self.homes: dict[SSAValue, Form] = {}  # of what a loop hands on to its next round
+        self.joined: dict[Operation, Form] = {}  # assembled values, by the op that assembles them
+        self.requests: list[Request] = []  # bank requests of the open loop
+        self.homes: dict[SSAValue, Form] = {}  # for carried values of a loop
 
     def lower(self, op: Operation) -> None:
         """Lower one op by its rule."""
@@ -79,19 +79,20 @@ class Lower:
         rule(self, op)
 
     def dtype(self, value: SSAValue) -> DType:
-        """The element type of a tensor value."""
+        """Return the element type of a tensor value."""
         assert isinstance(value.type, TensorType)
         return dtype_of(value.type.element_type)
 
     def place(self, value: SSAValue) -> Place:
-        """The layout that a value has been given."""
+        """Return the layout of a value."""
         layout = layout_of(value)
         assert layout is not None, value
         return from_layout(shape_of(value), layout)
 
     def allocate(self, value: SSAValue, dtype: DType | None = None) -> Form:
-        """A buffer for a value, in its layout; where the value belongs, if it is a piece of
-        another."""
+        """Return a buffer for a value, in its layout; if it is a piece, a part of the assembled
+        value.
+        """
         from neuronir.passes.tile.lower.pieces import destination
 
         home = self.homes.get(value)
@@ -104,13 +105,12 @@ class Lower:
         return self.buffer(where, prod(shape_of(value)), dtype or self.dtype(value))
 
     def buffer(self, where: Place, size: int, dtype: DType) -> Form:
-        """A buffer in SBUF for a layout."""
+        """Allocate an SBUF buffer for a layout."""
         elements = prod(a.size for a, _ in where.free)
         return where.form(self.emitter.sbuf(span(where.partition), elements, dtype), size)
 
     def psum(self, partitions: int, elements: int, dtype: DType = DType.F32) -> View:
-        """Room in PSUM; in a loop a whole bank, which is shared with others in the end
-        (banks.py)."""
+        """Allocate PSUM; in a loop a whole bank, which is later shared (banks.py)."""
         if not self.emitter.depth:
             buffer = self.emitter.psum(partitions, elements, dtype)
             return View(buffer, 0, partitions, ((1, elements),))
@@ -121,7 +121,7 @@ class Lower:
         return View(bank, 0, partitions, ((1, elements),), 0, (), 0, dtype.name.lower())
 
     def get(self, value: SSAValue) -> Value:
-        """A value, a number where it is one."""
+        """Return a value; a scalar if it is uniform."""
         if value in self.values:
             return self.values[value]
         number = number_of(value)
@@ -130,7 +130,7 @@ class Lower:
         return Number(number)
 
     def held(self, value: SSAValue, known: Value | None = None) -> Form:
-        """A copy of a value, computed now where it was not."""
+        """Return a copy of a value, computing it if it was deferred."""
         from neuronir.passes.tile.lower.waiting import materialize
 
         found = known or self.get(value)
@@ -143,11 +143,11 @@ class Lower:
         return found.form
 
     def set(self, value: SSAValue, form: Form) -> None:
-        """A value lies in a buffer."""
+        """Record the buffer of a value."""
         self.values[value] = Held(form, self.dtype(value))
 
 
 def number_everywhere(state: Lower, form: Form, value: float) -> None:
-    """Fill a copy with one number."""
+    """Fill a copy with one value."""
     elements = prod(a.size for a, _ in form.free)
     state.emitter.memset(form.at(0, form.partitions, [(1, elements)]), value)

@@ -1,4 +1,4 @@
-"""Walking a result and its operands together, in pieces that an instruction takes."""
+"""Iterate over a result and its operands together, in pieces for one instruction each."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -18,13 +18,14 @@ from neuronir.passes.tile.lower.values import Held, Lazy, Number, Piece, Value
 
 MAX_DIMS = 3
 PIECE = 1024
-"""Elements of a partition that an instruction outside of loops takes at most, so that another
-engine can go on with what is done; in a loop rounds overlap."""
+"""Limit of elements per partition of an instruction outside of loops, so that another engine can
+continue with finished parts; in a loop, iterations overlap.
+"""
 
 
 @dataclass(frozen=True)
 class Step:
-    """One instruction's views: of what it writes and reads, and where they begin."""
+    """The views of one instruction: its result and operands, and their start elements."""
 
     out: View
     sources: tuple[View, ...]
@@ -39,8 +40,11 @@ def steps(
     sources: Sequence["Held | Lazy"],
     scalars: Sequence["float | Form"] = (),
 ) -> Iterator[Step]:
-    """Walk a result and its operands together, in pieces that an instruction takes; where an
-    operand is a product, in its pieces. `scalars` are one number a partition in each piece."""
+    """Yield the pieces of a result and its operands, one instruction each.
+
+    If an operand is a product, these are its pieces. `scalars` are one value per partition in each
+    piece.
+    """
     found = list(scalars)
     for s in sources:
         if isinstance(s, Lazy):
@@ -76,7 +80,7 @@ def steps(
 
 
 def piece_of_rows(state: Lower, elements: int) -> int:
-    """Elements of a partition that an instruction of the op that is lowered takes, of so many."""
+    """Return the elements of a partition that an instruction of the lowered op processes."""
     op = state.emitter.source
     if elements >= PIECE or op is None or len(op.results) != 1:
         return PIECE
@@ -132,7 +136,7 @@ def _parts(dims: Sequence[Dim], piece: Piece, cut: int) -> Iterator[Chunk]:
 
 
 def _part_view(piece: Piece, chunk: Chunk, strides: Sequence[tuple[Atom, int]]) -> View:
-    """The part of a piece in PSUM that a chunk is: digits lie there one after the other."""
+    """Return the part of a PSUM piece in a chunk: digits are dense there."""
     offset, number = 0, chunk.number
     for a, stride in strides:
         offset += a.digit(number) * stride
@@ -148,12 +152,14 @@ def _part_view(piece: Piece, chunk: Chunk, strides: Sequence[tuple[Atom, int]]) 
 
 
 LEAST_ROW = 96
-"""Elements of a row from which on an instruction for each row is worth its start."""
+"""Minimum elements of a row that are worth an instruction."""
 
 
 def scalar_of(value: Value, out: Form) -> "float | Form | None":
-    """A number, or a copy with one number for each row of a partition, where rows are long enough
-    for an instruction each; None where it is a tile."""
+    """Return a scalar operand: a uniform value, or a copy with one value per row of a partition.
+
+    Rows must be long enough for an instruction each. Returns None if the operand is a tile.
+    """
     if isinstance(value, Number):
         return value.value
     if isinstance(value, Held) and value.dtype is DType.F32:
@@ -168,19 +174,18 @@ def scalar_of(value: Value, out: Form) -> "float | Form | None":
 
 
 def leading(dims: Sequence[Dim], which: int) -> int:
-    """How many of the first dimensions a copy varies along, up to the last that it does."""
+    """Return the number of leading dimensions up to the last along which a copy varies."""
     return max((i + 1 for i, d in enumerate(dims) if d.strides[which]), default=0)
 
 
 def rows_of(out: Form, scalars: Sequence["float | Form"]) -> int:
-    """How many of the dimensions of a walk go one by one, for each scalar to be one number a
-    partition."""
+    """Return how many outer dimensions to iterate so that scalars have one value per partition."""
     forms = [s for s in scalars if isinstance(s, Form)]
     return leading_all(out, forms)
 
 
 def leading_all(out: Form, forms: Sequence[Form]) -> int:
-    """The same for some copies together."""
+    """Return the maximum of that number for several copies."""
     if not forms:
         return 0
     dims = plan([out, *forms], [a for a, _ in out.free])
@@ -189,7 +194,7 @@ def leading_all(out: Form, forms: Sequence[Form]) -> int:
 
 
 def view_scalar(operand: "float | Form", step: Step) -> "float | View":
-    """The operand of an instruction."""
+    """Return the instruction operand."""
     if isinstance(operand, float):
         return operand
     return operand.at(step.number, step.partitions, ((1, 1),))

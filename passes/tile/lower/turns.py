@@ -1,4 +1,4 @@
-"""Transposes: digits of the free axis and of partitions change places."""
+"""Lower transposes that exchange digits of the free axis and of partitions."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -17,11 +17,11 @@ from neuronir.passes.tile.lower.state import Lower
 from neuronir.passes.tile.lower.values import Piece
 
 MOST_COLUMNS = 4
-"""Digits of what PE transposes at once: the dimensions of an access."""
+"""Limit of digits that PE transposes at once: the dimensions of an access."""
 
 
 def may_turn(form: Form, target: Form, how: Way) -> bool:
-    """Whether a copy, as it lies, is transposed as a layout says."""
+    """Return whether a copy can be transposed to a layout."""
     if form.start or form.partitions != max(1, positions(form.partition)):
         return False
     columns = dims_of(form, [a for a, _ in target.partition])
@@ -33,18 +33,19 @@ def may_turn(form: Form, target: Form, how: Way) -> bool:
 
 @dataclass(frozen=True)
 class Turn:
-    """The tiles of a transpose: digits that tell where they begin, rows and columns of each, and
-    the digits that were on partitions."""
+    """The tiles of a transpose: digits of their starts, rows and columns, and former partition
+    digits.
+    """
 
     rest: list[Atom]
     rows: int
     wide: int
     old: list[Atom]
-    columns: list[tuple[int, int]]  # (stride, size) in what is transposed
+    columns: list[tuple[int, int]]  # (stride, size) in the source
 
     @property
     def jobs(self) -> list[int]:
-        """The elements with which the tiles begin."""
+        """Return the start elements of the tiles."""
         return numbers_of(merge_in_order(self.rest))
 
 
@@ -59,10 +60,9 @@ def _turn(form: Form, target: Form) -> Turn:
 
 
 def transpose(state: Lower, form: Form, target: Form, dtype: DType) -> None:
-    """Digits of the free axis go to partitions, and those that were there to the free axis, tile by
-    tile by PE."""
+    """Transpose tile by tile with PE: free digits move to partitions and vice versa."""
     if dtype.size == 1:
-        if dtype.is_float:  # as whole numbers, which keep the sign of zero and NaN
+        if dtype.is_float:  # as integers, which keep the sign of zero and NaN
             form, target = (replace(f, dtype=DType.U8.name.lower()) for f in (form, target))
         form, dtype = _widened(state, form), DType.BF16
     turn = _turn(form, target)
@@ -83,7 +83,7 @@ def transpose(state: Lower, form: Form, target: Form, dtype: DType) -> None:
 
 
 class Transposed:
-    """A value that PE transposes tile by tile, and that is read out of PSUM."""
+    """A value that PE transposes tile by tile, and that is read from PSUM."""
 
     def __init__(self, state: Lower, op: Operation, source: Form, form: Form) -> None:
         self.state = state
@@ -92,7 +92,7 @@ class Transposed:
         self.op = op
 
     def pieces(self) -> Iterator[Piece]:
-        """Compute a bank of PSUM after the other."""
+        """Compute one PSUM bank after the other."""
         state, turn = self.state, _turn(self.source, self.form)
         here = state.emitter.source
         most = max(1, state.machine.psum_bank_bytes // DType.F32.size // turn.rows)
@@ -111,7 +111,7 @@ class Transposed:
 
 
 def transpose_halves(state: Lower, form: Form, target: Form, dtype: DType) -> None:
-    """The same for what PE would spoil: 16 bits at a time, as whole numbers in fp32."""
+    """Transpose values that PE would corrupt: 16 bits at a time, as integers in fp32."""
     halves = dtype.size // 2
     form, target = in_halves(form, halves), in_halves(target, halves)
     turn = _turn(form, target)
@@ -144,7 +144,7 @@ def _half(halves: int) -> list[tuple[int, int]]:
 
 
 def in_halves(form: Form, halves: int) -> Form:
-    """A copy seen as numbers of 16 bits."""
+    """Return a copy viewed as 16-bit values."""
     return replace(
         form,
         free=tuple((a, s * halves) for a, s in form.free),
@@ -155,7 +155,7 @@ def in_halves(form: Form, halves: int) -> Form:
 
 
 def transpose_blocks(state: Lower, form: Form, target: Form, dtype: DType) -> None:
-    """The same by DVE, in blocks of 32 x 32."""
+    """Transpose with DVE, in blocks of 32 x 32."""
     turn = _turn(form, target)
     for number in turn.jobs:
         out = target.at(number, turn.wide, dims_of(target, turn.old) or ((1, 1),))
@@ -168,11 +168,11 @@ TURNS = {
     Way.HALVES: transpose_halves,
     Way.BLOCKS: transpose_blocks,
 }
-"""How digits of the free axis and of partitions change places."""
+"""Return how digits of the free axis and of partitions are exchanged."""
 
 
 def _widened(state: Lower, form: Form) -> Form:
-    """A copy in bf16, which holds what has one byte exactly."""
+    """Return a copy in bf16, which holds one-byte types exactly."""
     buffer = state.emitter.sbuf(form.partitions, max(1, form.elements), DType.BF16)
     wide = Form(buffer, form.partition, dense([a for a, _ in form.free]), copies=form.copies)
     copy(state, form, wide)
@@ -180,8 +180,9 @@ def _widened(state: Lower, form: Form) -> Form:
 
 
 def dims_of(form: Form, atoms: list[Atom]) -> list[tuple[int, int]] | None:
-    """(stride, size) of digits on the free axis of a copy, cut where its own are; None where one is
-    not there."""
+    """Return (stride, size) of free digits of a copy, split at its own digits; None if one is
+    absent.
+    """
     cuts = {c for a in form.atoms() for c in (a.stride, a.end)}
     dims: list[tuple[int, int]] = []
     for whole in atoms:
@@ -197,12 +198,12 @@ def dims_of(form: Form, atoms: list[Atom]) -> list[tuple[int, int]] | None:
 
 
 def merge_in_order(atoms: list[Atom]) -> tuple[Atom, ...]:
-    """Digits outermost first, neighbours joined."""
+    """Return digits outermost first, with neighbours joined."""
     return merge(sorted(atoms, key=lambda a: -a.stride))
 
 
 def _runs(forms: list[Form], jobs: list[int], most: int) -> list[list[int]]:
-    """Jobs that lie at equal distances in some copies, as many as fit in a bank."""
+    """Group jobs at equal distances in all copies, as many as fit in a bank."""
     groups: list[list[int]] = []
     for number in jobs:
         if groups and len(groups[-1]) < most and _goes_on(forms, groups[-1], number):
@@ -221,7 +222,7 @@ def _goes_on(forms: list[Form], group: list[int], number: int) -> bool:
 
 
 def _step(form: Form, group: list[int]) -> int:
-    """The distance of the first two jobs of a group."""
+    """Return the distance of the first two jobs of a group."""
     return form.locate(group[1])[1] - form.locate(group[0])[1]
 
 

@@ -1,4 +1,4 @@
-"""Functions of ACT, conversions, and operations of DVE on one tile."""
+"""Lower ACT functions, conversions, and DVE operations on one tile."""
 
 from dataclasses import replace
 from math import prod
@@ -38,7 +38,7 @@ UNARY = tuple(
 
 @register_lowering(*UNARY)
 def lower_unary(state: Lower, op: Operation) -> None:
-    """One instruction: a function of ACT with what has waited, or an operation of DVE."""
+    """Emit one instruction: an ACT function with deferred operations, or a DVE operation."""
     operand = state.get(op.operands[0])
     if isinstance(operand, Number):
         if op.name not in ("hlo.copy", "hlo.convert"):
@@ -78,7 +78,7 @@ def lower_unary(state: Lower, op: Operation) -> None:
 
 @register_lowering("hlo.composite")
 def lower_composite(state: Lower, op: Operation) -> None:
-    """A function of ACT."""
+    """Lower an ACT function."""
     func = activation_of(op, state.machine)
     operand = state.get(op.operands[0])
     if func is None or isinstance(operand, Number):
@@ -87,7 +87,7 @@ def lower_composite(state: Lower, op: Operation) -> None:
 
 
 def activation(state: Lower, op: Operation, operand: "Held | Lazy", func: Activation) -> None:
-    """A function of ACT on what has waited, which adds up rows where a reduction asks for that."""
+    """Apply an ACT function to a deferred value; it also sums rows if a reduction asks for that."""
     scale: float | Form = 1.0
     bias: float | Form = 0.0
     if isinstance(operand, Lazy):
@@ -111,8 +111,7 @@ def activation(state: Lower, op: Operation, operand: "Held | Lazy", func: Activa
 
 
 def sums_beside(state: Lower, op: Operation) -> Operation | None:
-    """The reduction whose sums ACT adds up along: it takes all of the innermost free digits of a
-    function's result, and no others."""
+    """Return the reduction that ACT can perform: a sum of exactly the innermost free digits."""
     from neuronir.passes.tile.lower.reduce import sums_rows
 
     result = op.results[0]
@@ -124,7 +123,7 @@ def sums_beside(state: Lower, op: Operation) -> Operation | None:
 
 
 def row_sums(state: Lower, op: Operation) -> Form:
-    """Where the sums of a reduction go."""
+    """Return the destination of the sums of a reduction."""
     form = state.allocate(op.results[0])
     state.done.add(op)
     state.set(op.results[0], form)
@@ -132,7 +131,7 @@ def row_sums(state: Lower, op: Operation) -> Form:
 
 
 def see_rows(op: Operation, form: Form) -> Form:
-    """The copy of a reduction's result, seen in the numbering of its operand."""
+    """Return the copy of a reduction's result, numbered like its operand."""
     from neuronir.passes.tile.lower.reduce import seen_from_operand
 
     return seen_from_operand(op, form)
@@ -156,5 +155,5 @@ def _conversion(state: Lower, op: Operation, operand: "Held | Lazy") -> None:
 
 
 def _alike(one: Form, other: Form) -> bool:
-    """Whether two copies lie alike."""
+    """Return whether two copies have the same layout."""
     return (one.partition, one.free, one.copies) == (other.partition, other.free, other.copies)

@@ -1,8 +1,8 @@
-"""Values while they are lowered: numbers, copies in buffers, and what is not computed yet.
+"""Represent values during lowering: scalars, copies in buffers, and deferred values.
 
-A product is computed when it is read, a bank of PSUM at a time, so that who reads it takes it out
-of PSUM. An operation with a number, or with one number a partition, waits for the next one, which
-can often do both.
+A product is computed when it is read, one PSUM bank at a time, so that its reader evicts it. An
+operation with a scalar or a per-partition scalar is deferred, because the next instruction can
+often include it.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from neuronir.passes.lowering.layouts.layout import Atom, Form
 
 @dataclass(frozen=True)
 class Number:
-    """One number everywhere."""
+    """A uniform value."""
 
     value: float
 
@@ -31,8 +31,7 @@ class Held:
 
 @dataclass(frozen=True)
 class Piece:
-    """A part of a product: where it lies in PSUM, the element number where it begins in the result,
-    and the digits that it holds, outermost first."""
+    """A part of a product in PSUM: its address, its start element in the result, and its digits."""
 
     view: View
     number: int
@@ -40,24 +39,23 @@ class Piece:
 
     @property
     def partitions(self) -> int:
-        """Partitions of it."""
+        """Return the number of partitions."""
         return self.view.partitions
 
 
 class Pieces(Protocol):
-    """What is computed piece by piece, in PSUM."""
+    """A value that is computed piece by piece, in PSUM."""
 
-    form: Form  # as it would lie if it were one, without a buffer of its own
+    form: Form  # its layout if it were a copy, without a buffer
 
     def pieces(self) -> Iterator[Piece]:
-        """Compute the next piece, and the next."""
+        """Compute the pieces one by one."""
         ...
 
 
 @dataclass(frozen=True)
 class Scalar:
-    """An operation with a number or with one number a partition (a copy without free digits, or
-    whose free digits go along)."""
+    """An operation with a scalar or per-partition scalars (a copy with compatible free digits)."""
 
     op: AluOp
     operand: "float | Form"
@@ -66,7 +64,7 @@ class Scalar:
 
 @dataclass(frozen=True)
 class Lazy:
-    """Scalar operations that wait: at most two, on a copy or on a product."""
+    """At most two deferred scalar operations on a copy or on a product."""
 
     source: "Held | Pieces"
     steps: tuple[Scalar, ...]
@@ -74,7 +72,7 @@ class Lazy:
 
     @property
     def form(self) -> Form:
-        """The layout of the source."""
+        """Return the layout of the source."""
         return self.source.form
 
 

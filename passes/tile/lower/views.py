@@ -1,4 +1,4 @@
-"""Views of copies: broadcasts, reshapes, transposes and slices take no instruction."""
+"""Lower views of copies: broadcasts, reshapes, transposes and slices need no instruction."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -23,13 +23,13 @@ from neuronir.passes.tile.lower.values import Held, Lazy, Number
 
 @register_lowering("hlo.broadcast", "hlo.reshape", "hlo.bitcast", "hlo.transpose", "hlo.slice")
 def lower_view(state: Lower, op: Operation) -> None:
-    """A view: nothing but another numbering of the same copy."""
+    """Lower a view: the same copy with other numbering."""
     source, result = op.operands[0], op.results[0]
     if source in state.memory:
         state.memory[result] = view_form(op, state.memory[source])
         return
     if source not in state.values:
-        return  # a number, or a constant that nobody has placed
+        return  # a scalar, or a constant that is not placed yet
     found = state.values[source]
     if isinstance(found, Number):
         state.values[result] = found
@@ -40,7 +40,7 @@ def lower_view(state: Lower, op: Operation) -> None:
 
 @register_lowering("tensor.extract_slice")
 def lower_extract_slice(state: Lower, op: Operation) -> None:
-    """A slice: the same copy from another element on."""
+    """Lower a slice: the same copy from another element on."""
     assert isinstance(op, ExtractSliceOp)
     source, sizes = op.source, shape_of(op.result)
     shape, offsets = shape_of(source), state.indices.places(op)
@@ -59,7 +59,7 @@ def lower_extract_slice(state: Lower, op: Operation) -> None:
 
 
 def view_form(op: Operation, form: Form) -> Form:
-    """A copy seen through a view."""
+    """Return a copy seen through a view."""
     source, result = shape_of(op.operands[0]), shape_of(op.results[0])
     if op.name == "hlo.slice":
         starts, steps = ints(op, "start_indices"), ints(op, "strides")
@@ -80,8 +80,10 @@ def slice_form(
     offsets: Sequence[Terms],
     steps: Sequence[int] | None = None,
 ) -> Form | None:
-    """The copy of a slice inside a copy of the whole; None if it is not contiguous there, or
-    moves along partitions."""
+    """Return the copy of a slice inside a copy of the whole.
+
+    Returns None if it is not contiguous there, or if it moves along partitions.
+    """
     cutter = _Cutter(shape, sizes, offsets, steps or [1] * len(shape))
     groups: list[list[tuple[Atom, int]]] = [[], []]
     start, offset, moved = form.start, form.offset, list(form.indices)
@@ -135,8 +137,11 @@ class _Cutter:
         self.cuts = {c for s, n in zip(self.old, shape, strict=True) for c in (s, s * n)}
 
     def part(self, a: Atom) -> tuple[Atom | None, int, int, list[tuple[SSAValue, int]]] | None:
-        """The digit of the slice (None for one position), the multiple of the old one's step that
-        it advances by, the position of the first one, and how that moves."""
+        """Return how a digit is sliced.
+
+        The result has the digit of the slice (None for one position), the factor of the old step,
+        the start position, and how the start moves.
+        """
         d = next(
             i
             for i, (s, n) in enumerate(zip(self.old, self.shape, strict=True))

@@ -1,4 +1,4 @@
-"""Operations with numbers wait for the next one, which can often do both; writing those."""
+"""Defer scalar operations to the next instruction, and emit deferred ones."""
 
 from collections.abc import Sequence
 from math import prod
@@ -29,8 +29,11 @@ def target(
     beside: Operation | None = None,
     over: Sequence[SSAValue] = (),
 ) -> tuple[SSAValue, Form]:
-    """The buffer of a result: of its conversion where nobody else reads it, but for `beside`; that
-    of an operand of `over` which ends here, outside of loops, where rounds do not share it."""
+    """Return the buffer of a result.
+
+    This is the buffer of its conversion if there is no other reader (except `beside`). Outside of
+    loops, whose iterations share buffers, it is the buffer of an operand in `over` that dies here.
+    """
     result = op.results[0]
     users = [use.operation for use in result.uses if use.operation is not beside]
     if len(users) == 1 and users[0].name == "hlo.convert" and users[0].parent is op.parent:
@@ -50,11 +53,13 @@ def target(
 ALIASES = frozenset(
     f"hlo.{n}" for n in ("reshape", "bitcast", "transpose", "convert", "copy", "bitcast_convert")
 )
-"""Ops whose result may be the very copy of their operand."""
+"""Ops whose result may be the same copy as their operand."""
 
 
 def ends_here(state: Lower, value: SSAValue, op: Operation, result: SSAValue) -> bool:
-    """Whether an operand lies in a buffer that nobody else reads, as the result is to lie."""
+    """Return whether an operand is in a buffer without other readers, in the layout of the
+    result.
+    """
     held = state.values.get(value)
     if not isinstance(held, Held) or held.dtype is not state.dtype(result):
         return False
@@ -75,7 +80,7 @@ def ends_here(state: Lower, value: SSAValue, op: Operation, result: SSAValue) ->
 
 
 def waits(state: Lower, op: Operation) -> bool:
-    """Whether the one who reads a result can do more than one operation at once."""
+    """Return whether the reader of a result can perform more than one operation at once."""
     user = op.results[0].get_user_of_unique_use()
     if user is None or user.parent is not op.parent:
         return False
@@ -97,12 +102,12 @@ def waits(state: Lower, op: Operation) -> bool:
 
 
 def source(state: Lower, value: SSAValue) -> "Held | Lazy | Number":
-    """An operand as it is."""
+    """Return an operand without deferred operations."""
     return state.get(value)
 
 
 def materialize(state: Lower, value: SSAValue, lazy: Lazy) -> Held:
-    """Compute what has waited."""
+    """Emit the deferred operations."""
     form = state.allocate(value)
     write(state, form, lazy)
     state.set(value, form)
@@ -110,7 +115,7 @@ def materialize(state: Lower, value: SSAValue, lazy: Lazy) -> Held:
 
 
 def write(state: Lower, out: Form, lazy: Lazy) -> None:
-    """Write what has waited into a buffer."""
+    """Write a deferred value to a buffer."""
     for step in steps(state, out, [lazy]):
         (src,) = step.sources
         apply_steps(state, step, src, lazy.steps, lazy.dtype)
@@ -119,7 +124,7 @@ def write(state: Lower, out: Form, lazy: Lazy) -> None:
 def apply_steps(
     state: Lower, step: Step, src: View, waiting: Sequence[Scalar], dtype: DType
 ) -> None:
-    """out = src with scalar operations."""
+    """Emit out = src with scalar operations."""
     if not waiting:
         state.emitter.copy(step.out, src)
         return
@@ -147,7 +152,7 @@ def apply_steps(
 
 
 def affine(waiting: Sequence[Scalar]) -> tuple["float | Form | None", "float | Form | None"]:
-    """Scale and bias that operations are; None where they are no scale and bias of ACT."""
+    """Return operations as ACT's scale and bias, or None."""
     scale: float | Form = 1.0
     bias: float | Form = 0.0
     for i, s in enumerate(waiting):
@@ -168,7 +173,7 @@ def affine(waiting: Sequence[Scalar]) -> tuple["float | Form | None", "float | F
 
 
 def scalar_step(state: Lower, op: Operation, operand: "Held | Lazy", step: Scalar) -> None:
-    """An operation with a number: it waits where the next one can do it, too."""
+    """Lower an operation with a scalar: it is deferred if the next instruction can include it."""
     result = op.results[0]
     dtype = operand.dtype
     if isinstance(operand, Lazy) and len(operand.steps) >= 2:
@@ -186,7 +191,7 @@ def scalar_step(state: Lower, op: Operation, operand: "Held | Lazy", step: Scala
 
 
 def converted_next(state: Lower, op: Operation) -> bool:
-    """Whether a comparison becomes ones and zeros in fp32 at once, as DVE gives it."""
+    """Return whether a comparison becomes fp32 ones and zeros, DVE's native result."""
     user = op.results[0].get_user_of_unique_use()
     return (
         op.name == "hlo.compare"
@@ -199,7 +204,7 @@ def converted_next(state: Lower, op: Operation) -> bool:
 
 
 def evaluated(state: Lower, op: Operation, *numbers: Number) -> Number:
-    """What an op makes of numbers, in its own type."""
+    """Evaluate an op on scalars, in its own type."""
     arrays = [
         np.asarray(n.value, state.dtype(v).numpy) for n, v in zip(numbers, op.operands, strict=True)
     ]

@@ -1,4 +1,4 @@
-"""Ops that are worked on as a whole: the rules of lower-hlo-to-nc, between arrays in HBM."""
+"""Lower ops as a whole with the rules of lower-hlo-to-nc, between arrays in HBM."""
 
 from math import prod
 
@@ -30,8 +30,7 @@ _VIEWS = frozenset(("hlo.broadcast", "hlo.reshape", "hlo.bitcast", "hlo.transpos
 
 
 def lower_whole(state: Lower, op: Operation) -> None:
-    """Lower an op by its rule of lower-hlo-to-nc: what it reads lies in HBM, and so does what it
-    makes."""
+    """Lower an op with its rule of lower-hlo-to-nc; operands and results are in HBM."""
     lowering = _lowering(state)
     for v in op.operands:
         value = lowering.values[v] = _operand(state, v)
@@ -50,7 +49,7 @@ def lower_whole(state: Lower, op: Operation) -> None:
 
 
 def _lowering(state: Lower) -> Lowering:
-    """A state of those rules that emits to the same place."""
+    """Return a state of those rules that emits to the same block."""
     lowering = Lowering(state.machine)
     lowering.lower = lower_op
     lowering.emitter = state.emitter
@@ -75,7 +74,7 @@ def _operand(state: Lower, value: SSAValue) -> Value:
 
 
 def _array(value: SSAValue) -> np.ndarray | None:
-    """What a constant, or a view of one, holds; None for others and for one number."""
+    """Return the array of a constant or of a view of one; None for other values and scalars."""
     op = value.owner
     if isinstance(op, ConstantOp):
         return constant_array(op)
@@ -86,6 +85,6 @@ def _array(value: SSAValue) -> np.ndarray | None:
 
 
 def _varying(shape: tuple[int, ...], dtype: DType, form: Form) -> Value:
-    """A value that varies along the digits of its copy."""
+    """Return a value that varies along the digits of its copy."""
     atoms = sorted(form.atoms(), key=lambda a: -a.stride)
     return Value(shape, dtype, merge(a for a in atoms if a.stride < prod(shape)), [form])
