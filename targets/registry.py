@@ -7,12 +7,14 @@ point of the group `neuronir.targets`; the name of the entry point is what users
 from collections.abc import Mapping
 from importlib import import_module
 from importlib.metadata import entry_points
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from neuronir.dialects.nc.machine import Machine, register_machine
 from neuronir.dialects.support.errors import NeuronError
-from neuronir.passes.hlo.legality import Legality, legality_of, register_legality
 from neuronir.targets.encoding.encoding import Encoding
+
+if TYPE_CHECKING:
+    from neuronir.passes.hlo.legality import Legality  # the simulator works without passes
 
 GROUP = "neuronir.targets"
 
@@ -63,8 +65,10 @@ def is_ours(name: str) -> bool:
     return name in _OURS and name not in _extra
 
 
-def legality_for(target: TargetLike) -> Legality:
+def legality_for(target: TargetLike) -> "Legality":
     """What a target can compile: its own table, else the one that follows from its machine."""
+    from neuronir.passes.hlo.legality import Legality, legality_of
+
     own = getattr(target, "legality", None)
     return own if isinstance(own, Legality) else legality_of(target.machine)
 
@@ -83,6 +87,8 @@ def register_target(target: TargetLike) -> None:
         raise NeuronError("NIR_TARGET", f"there is already a target named '{target.name}'")
     _extra[target.name] = target
     if isinstance(target.machine, Machine):
+        from neuronir.passes.hlo.legality import register_legality
+
         register_machine(target.machine)
         register_legality(legality_for(target))
 

@@ -2,10 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from neuronir.dialects.nc.machine import Machine
-from neuronir.passes.hlo.legality import Legality
 from neuronir.targets.encoding.encoding import Encoding
+
+if TYPE_CHECKING:
+    from neuronir.passes.hlo.legality import Legality  # the simulator works without passes
 
 
 @dataclass(frozen=True)
@@ -22,5 +25,5 @@ class Target:
     machine: Machine
     description: str
     pipelines: Mapping[str, str] = field(default_factory=dict)
-    legality: Legality | None = None
+    legality: "Legality | None" = None
     encoding: Encoding | None = None
