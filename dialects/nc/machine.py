@@ -93,6 +93,9 @@ class Machine:
     hbm_conflict_factor: float  # slowdown of descriptors of such rows
     cores_per_chip: int
     dma_contention: float  # slowdown of descriptors while all cores of a chip are active
+    chips: int  # of the largest instance, in a row
+    link_gbps: float  # from one chip to the next, one way
+    link_latency_ns: float  # of a transfer over a link, whatever its size
     # synchronisation
     semaphores: int
     semaphore_latency_ns: float
@@ -132,6 +135,16 @@ class Machine:
         return "POOL" in self.engines
 
     @property
+    def cores(self) -> int:
+        """Cores of the largest instance."""
+        return self.chips * self.cores_per_chip
+
+    @property
+    def chip_hbm_gbps(self) -> float:
+        """Bytes/ns of the memory that the cores of a chip share."""
+        return self.hbm_gbps * self.cores_per_chip
+
+    @property
     def psum_banks(self) -> int:
         """Return the banks per partition."""
         return self.psum_partition_bytes // self.psum_bank_bytes
@@ -169,6 +182,14 @@ def with_cores_active(machine: Machine, cores: int) -> Machine:
         dma_descriptor_ns=machine.dma_descriptor_ns * slower,
         dma_queue_descriptor_ns=machine.dma_queue_descriptor_ns * slower,
     )
+
+
+def link_ns(sent: float, core: int, machine: Machine) -> float:
+    """How long `sent` bytes take from core `core` - 1 of a pipeline to core `core`: cores of one
+    chip share its memory, and hand over by a semaphore; chips have a link."""
+    if core % machine.cores_per_chip:
+        return machine.semaphore_latency_ns
+    return machine.link_latency_ns + sent / machine.link_gbps
 
 
 def with_numbers(machine: Machine, changes: Mapping[str, float]) -> Machine:

@@ -137,18 +137,21 @@ def add_cores(g: argparse._ArgumentGroup) -> None:
         type=int,
         default=1,
         metavar="N",
-        help="number of cores of the pipeline; must be 1",
+        help="cut the model into a pipeline over N cores (default: 1)",
     )
 
 
-def check_cores(cores: int) -> None:
-    """NIR_ARG002 for more cores than one."""
-    if cores != 1:
+def check_cores(args: argparse.Namespace) -> None:
+    """UsageError for fewer cores than one, NIR_ARG002 for a pipeline that is not compiled whole."""
+    cores = args.neuroncore_pipeline_cores
+    if cores < 1:
+        raise UsageError(f"--neuroncore-pipeline-cores {cores}: a model needs one core at least")
+    if cores > 1 and (args.compile_from, args.compile_to) != (PHASES[0], PHASES[-1]):
         raise NeuronError(
             "NIR_ARG002",
-            f"--neuroncore-pipeline-cores {cores} is not supported: a model is compiled for one "
-            "core",
-            help="use --neuroncore-pipeline-cores 1",
+            f"--neuroncore-pipeline-cores {cores} needs the whole compile: it cannot be combined "
+            "with --compile-from and --compile-to",
+            help="--dump-phases-to DIR writes the IR of each stage",
         )
 
 

@@ -24,6 +24,7 @@ from neuronir.targets.registry import is_ours
 
 if TYPE_CHECKING:
     from neuronir.driver import CompiledResult
+    from neuronir.driver.pipelined import PipelinedResult
 
 _OF_RESULT = (
     "target",
@@ -32,6 +33,7 @@ _OF_RESULT = (
     "optlevel",
     "native_int64",
     "tiling",
+    "neuroncore_pipeline_cores",
 )
 """The options that decide what comes out, and so belong to the key in the cache; beside them what
 --input-shape, --io-config and --signature bind."""
@@ -120,7 +122,7 @@ class Keeper:
         except (OSError, Changed) as error:
             self.messages.say("info", f"the failure was not kept in the cache: {error}")
 
-    def write(self, result: "CompiledResult", output: str) -> None:
+    def write(self, result: "CompiledResult | PipelinedResult", output: str) -> None:
         """Write a result, and keep it; that it cannot be kept is only said.
 
         It is written into the cache and copied from there: the file `output` may be another

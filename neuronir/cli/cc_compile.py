@@ -26,7 +26,9 @@ from neuronir.driver.phases import PHASES
 
 if TYPE_CHECKING:
     from neuronir.dialects.support.npz import Array
+    from neuronir.driver import CompiledResult, CompileOptions
     from neuronir.driver.pass_runner import RunFailure
+    from neuronir.driver.pipelined import PipelinedResult
 
 STATUS = "Compiler status PASS"
 
@@ -110,7 +112,7 @@ def _compile_with(
     keeper: Keeper | None,
 ) -> int:
     """Compile with the weights that a function gives."""
-    from neuronir.driver import CompileOptions, compile_file
+    from neuronir.driver import CompileOptions
     from neuronir.driver.pass_runner import RunFailure
     from neuronir.driver.timer import statistics_report, timing_report
     from neuronir.passes import statistics
@@ -134,8 +136,9 @@ def _compile_with(
     try:
         try:
             with messages.listening():
-                result = compile_file(args.model[0], args.target, options)
-            messages.compiled(result)
+                result = _compiled(args, options)
+            for part in result.parts:
+                messages.compiled(part)
         except (RunFailure, NeuronError) as failure:
             if keeper is not None:
                 _remember(failure, messages, keeper)
@@ -173,6 +176,19 @@ def _remember(failure: "RunFailure | NeuronError", messages: Messages, keeper: K
     of_computer = diagnostic.text.startswith(("[NIR_MEMORY]", "[NIR_DEPTH]", "[NIR_OUTPUT]"))
     if messages.phases[-1:] not in ([], [PHASES[0]]) and not internal and not of_computer:
         keeper.failed(diagnostic)
+
+
+def _compiled(args: Namespace, options: "CompileOptions") -> "CompiledResult | PipelinedResult":
+    """The compile that is asked for: of a program for one core, or of a pipeline."""
+    if args.neuroncore_pipeline_cores > 1:
+        from neuronir.driver.pipelined import compile_pipelined
+
+        return compile_pipelined(
+            args.model[0], args.target, options, args.neuroncore_pipeline_cores
+        )
+    from neuronir.driver import compile_file
+
+    return compile_file(args.model[0], args.target, options)
 
 
 def _log_failure(args: Namespace, messages: Messages) -> None:

@@ -145,7 +145,7 @@ def check(args: argparse.Namespace) -> None:
     check_framework(args.framework)
     if len(args.model) > 1:
         raise UsageError(f"one model is compiled at a time, {len(args.model)} were given")
-    check_cores(args.neuroncore_pipeline_cores)
+    check_cores(args)
     for step in args.pipeline or ():
         if step not in _PIPELINE:
             raise NeuronError(

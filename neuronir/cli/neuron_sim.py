@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from io import StringIO
 
 from neuronir.cli.neuron_sim_args import build_parser
-from neuronir.cli.neuron_sim_info import info_lines
+from neuronir.cli.neuron_sim_info import info_lines, pipeline_lines
 from neuronir.cli.neuron_sim_judge import Run, judge
 from neuronir.cli.program import OK, UsageError, guarded
 from neuronir.dialects.nc.enums import Engine
@@ -18,7 +18,8 @@ from neuronir.dialects.support.npz import Array, load_npz, npz_bytes
 from neuronir.dialects.support.output import atomic_write, write_stdout
 from neuronir.targets.encoding.disassembler import disassemble
 from neuronir.targets.neff.check import check_machine
-from neuronir.targets.neff.reader import load_neff
+from neuronir.targets.neff.pipeline import PipelineNeff, load_any
+from neuronir.targets.neff.reader import Neff
 from neuronir.targets.registry import get_target
 from neuronir.targets.simulator.program_data import choose_inputs, named_outputs, variables_of
 from neuronir.version import __version__
@@ -37,12 +38,12 @@ def _main(words: list[str]) -> int:
     if args.command is None:
         raise UsageError("a command is missing: run, diff, sweep, disasm or info")
     if args.command == "info":
-        write_stdout("".join(f"{line}\n" for line in info_lines(load_neff(args.neff))))
+        found = load_any(args.neff)
+        lines = pipeline_lines(found) if isinstance(found, PipelineNeff) else info_lines(found)
+        write_stdout("".join(f"{line}\n" for line in lines))
         return OK
     if args.command == "disasm":
-        engines = _engines(args.engine)
-        program = load_neff(args.neff).program
-        write_stdout("".join(f"{line}\n" for line in disassemble(program, engines)))
+        _disassemble(args)
         return OK
     if args.command == "diff":
         from neuronir.cli.neuron_sim_diff import compare
@@ -53,6 +54,18 @@ def _main(words: list[str]) -> int:
 
         return sweep(args)
     return _run(args)
+
+
+def _disassemble(args: Namespace) -> None:
+    """Print the instructions of a program, or of each stage of a pipeline."""
+    engines = _engines(args.engine)
+    found = load_any(args.neff)
+    if isinstance(found, PipelineNeff):
+        for number, program in enumerate(found.pipeline.stages):
+            write_stdout(f"stage {number}:\n")
+            write_stdout("".join(f"{line}\n" for line in disassemble(program, engines)))
+        return
+    write_stdout("".join(f"{line}\n" for line in disassemble(found.program, engines)))
 
 
 def _engines(text: str | None) -> list[Engine] | None:
@@ -90,9 +103,21 @@ def _run(args: Namespace) -> int:
         from neuronir.targets.simulator.page.figures import require_bokeh
 
         require_bokeh()  # before the long run
-    program = load_neff(args.neff).program
-    machine: Machine = get_target(program.machine).machine
-    check_machine(program, machine, args.neff)
+    files = [load_any(name) for name in args.neff]
+    cores = args.cores
+    if cores is not None and cores < 1:
+        raise UsageError(f"--cores {cores}: a program runs on one core at least")
+    if len(files) > 1 or cores is not None:
+        return _together(args, files)
+    (found,) = files
+    if isinstance(found, PipelineNeff):
+        from neuronir.cli.neuron_sim_cores import run_stages
+
+        machine = get_target(found.pipeline.machine).machine
+        return run_stages(args, found.pipeline, machine, _timed_machine(args, machine))
+    program = found.program
+    machine = get_target(program.machine).machine
+    check_machine(program, machine, args.neff[0])
     timed = _timed_machine(args, machine)
     status = OK
     if not args.timing_only:
@@ -100,6 +125,29 @@ def _run(args: Namespace) -> int:
     if not args.no_timing:
         _time(args, program, timed)
     return status
+
+
+def _together(args: Namespace, files: Sequence[Neff | PipelineNeff]) -> int:
+    """Programs at once, each on a core; or copies of one."""
+    from neuronir.cli.neuron_sim_cores import run_together
+
+    if not args.timing_only:
+        raise UsageError("--cores, and several files, are about time: they need --timing-only")
+    names, programs = list(args.neff), []
+    for name, found in zip(names, files, strict=True):
+        if isinstance(found, PipelineNeff):
+            raise UsageError(f"{name} is a pipeline over several cores: it runs alone")
+        check_machine(found.program, get_target(found.program.machine).machine, name)
+        programs.append(found.program)
+    machines = {program.machine for program in programs}
+    if len(machines) > 1:
+        raise UsageError(f"the files are for different machines: {', '.join(sorted(machines))}")
+    if args.cores is not None:
+        if len(programs) > 1:
+            raise UsageError("--cores N runs N copies of one file; several files have a core each")
+        programs, names = programs * args.cores, names * args.cores
+    machine = get_target(programs[0].machine).machine
+    return run_together(args, programs, names, _timed_machine(args, machine))
 
 
 def _timed_machine(args: Namespace, machine: Machine) -> Machine:

@@ -55,7 +55,9 @@ def _add_diff(p: argparse.ArgumentParser) -> None:
 
 
 def _add_run(p: argparse.ArgumentParser) -> None:
-    p.add_argument("neff", metavar="FILE")
+    p.add_argument(
+        "neff", nargs="+", metavar="FILE", help="a program or a pipeline; several: a core each"
+    )
     g = p.add_argument_group("data")
     g.add_argument(
         "--inputs", metavar="IN.npz", help="inputs arg0, arg1 ...; bound arguments are ignored"
@@ -100,12 +102,22 @@ def _add_run(p: argparse.ArgumentParser) -> None:
         "(default: 1)",
     )
     g.add_argument(
+        "--cores",
+        type=int,
+        metavar="N",
+        help="time N copies of the program at once, a core each, which share the memory of a chip",
+    )
+    g.add_argument(
         "--set",
         action="append",
         default=[],
         metavar="NAME=VALUE",
         help="override a parameter of the machine description; may be repeated",
     )
+    _add_checks(p)
+
+
+def _add_checks(p: argparse.ArgumentParser) -> None:
     g = p.add_argument_group("checks")
     g.add_argument(
         "--check-races", action="store_true", help="report accesses that no semaphore orders"

@@ -4,7 +4,9 @@ from collections.abc import Iterator
 
 from neuronir.dialects.nc.instruction import Program, Variable
 from neuronir.targets.encoding.encoding import count_instructions
+from neuronir.targets.neff.pipeline import PipelineNeff
 from neuronir.targets.neff.reader import Neff
+from neuronir.targets.pipeline import HOST
 
 
 def info_lines(neff: Neff) -> Iterator[str]:
@@ -51,3 +53,32 @@ def _variable_line(v: Variable) -> str:
         f"{v.kind}{number} '{v.name}' {v.dtype.name.lower()} {shape}, {v.size} bytes at "
         f"{v.address:#x}"
     )
+
+
+def pipeline_lines(found: PipelineNeff) -> Iterator[str]:
+    """Header, what made it, and its stages: what each gets, and how large it is; a line each."""
+    header, pipeline = found.header, found.pipeline
+    yield f"name              {header.name}"
+    yield f"made by           {header.build_version}"
+    yield f"container         {header.version[0]}.{header.version[1]}, {header.data_size} bytes"
+    yield f"hash (sha256)     {header.hash.hex()}"
+    yield f"machine           {pipeline.machine}"
+    yield f"pipeline          {len(pipeline.stages)} cores"
+    for key, value in sorted(pipeline.interface.metadata.items()):
+        yield f"{key:17} {value}"
+    yield ""
+    yield "inputs and outputs"
+    for variable in pipeline.interface.variables:
+        yield "  " + _variable_line(variable)
+    for number, program in enumerate(pipeline.stages):
+        weights = sum(v.size for v in program.variables if v.kind == "constant")
+        yield ""
+        yield f"stage {number}: {weights} bytes of constants, {pipeline.sent[number]} received"
+        for variable in program.variables:
+            if variable.kind == "input":
+                feed = pipeline.feeds[number][variable.index]
+                origin = "the host" if feed.stage == HOST else f"stage {feed.stage}"
+                yield f"  {_variable_line(variable)}, {feed.index} of {origin}"
+            elif variable.kind == "output":
+                yield f"  {_variable_line(variable)}"
+        yield from _instruction_lines(program)

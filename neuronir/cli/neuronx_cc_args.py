@@ -197,7 +197,7 @@ def check(args: argparse.Namespace) -> None:
             f"--native-int64 enabled is not supported by target '{args.target}'",
             help="use --native-int64 disabled",
         )
-    check_cores(args.neuroncore_pipeline_cores)
+    check_cores(args)
     if args.auto_cast_type == "fp8_e4m3" and args.auto_cast != "none":
         raise NeuronError(
             "NIR_ARG002",

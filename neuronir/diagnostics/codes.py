@@ -137,6 +137,10 @@ CODES: dict[str, tuple[str, str]] = {
     ),
     "NIR_DRV011": ("the target has no phase `tiled`", "remove --tiling, or use another phase"),
     "NIR_DRV012": ("the process of a compile failed", "see the message"),
+    "NIR_DRV013": (
+        "the program computes nothing that could be cut into stages",
+        "use --neuroncore-pipeline-cores 1",
+    ),
     "NIR_DYNAMIC_WHILE": (
         "the trip count of a loop depends on data",
         "use a loop with a constant trip count",
@@ -306,6 +310,10 @@ CODES: dict[str, tuple[str, str]] = {
         "compile the model again",
     ),
     "NIR_NEFF008": ("the parts of a binary are inconsistent", "compile the model again"),
+    "NIR_NEFF009": (
+        "the file holds a pipeline over several cores, not a program for one",
+        "use `neuron-sim run`, or compile for one core",
+    ),
     "NIR_NO_CALLEE": ("a called computation does not exist", "define it"),
     "NIR_NPZ001": (
         "an npz file cannot hold arrays of this type",

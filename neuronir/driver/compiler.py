@@ -378,7 +378,7 @@ class _Compile:
 
     def binary(self, module: ModuleOp) -> Program:
         """The program of a synchronised module, with what made it."""
-        return self.program(module, self.metadata(module))
+        return self.program(module, metadata_of(module, self.options))
 
     def program(self, module: ModuleOp, metadata: Mapping[str, str]) -> Program:
         """The program of a synchronised module, as the target's machine can run it."""
@@ -388,41 +388,42 @@ class _Compile:
         check_registers(program, machine)
         return program
 
-    def metadata(self, module: ModuleOp) -> dict[str, str]:
-        """What made the program."""
-        known = {
-            "module": "hlo.module_name",
-            "precision": "hlo.auto_cast",
-            "relayout": "hlo.relayout",
-            "input_sha256": "neuronir.input",
-            "weights_sample_sha256": "neuronir.weights",
-            "arguments": "neuronir.arguments",
-        }
-        found = {
-            key: attr.data
-            for key, name in known.items()
-            if isinstance(attr := module.attributes.get(name), StringAttr)
-        }
-        for key, name in (("inputs", INPUT_NAMES), ("outputs", OUTPUT_NAMES)):
-            names = module.attributes.get(name)
-            if isinstance(names, ArrayAttr):
-                listed = [text.data for text in names if isinstance(text, StringAttr)]
-                found[key] = json.dumps(listed)
-        for key, name in (("wide_inputs", WIDE_INPUTS), ("wide_outputs", WIDE_OUTPUTS)):
-            wide = module.attributes.get(name)
-            if isinstance(wide, DictionaryAttr):
-                types = {k: v.data for k, v in wide.data.items() if isinstance(v, StringAttr)}
-                found[key] = json.dumps(types)
-        ranges = module.attributes.get(INPUT_RANGES)
-        if isinstance(ranges, DictionaryAttr):
-            found["input_ranges"] = json.dumps(
-                {k: [n.data for n in v] for k, v in ranges.data.items() if isinstance(v, ArrayAttr)}
-            )
-        return {
-            "compiler": f"NeuronIR {__version__}",
-            "options": self.options.text(),
-            **found,
-        }
+
+def metadata_of(module: ModuleOp, options: CompileOptions) -> dict[str, str]:
+    """What made the program of a module by these options."""
+    known = {
+        "module": "hlo.module_name",
+        "precision": "hlo.auto_cast",
+        "relayout": "hlo.relayout",
+        "input_sha256": "neuronir.input",
+        "weights_sample_sha256": "neuronir.weights",
+        "arguments": "neuronir.arguments",
+    }
+    found = {
+        key: attr.data
+        for key, name in known.items()
+        if isinstance(attr := module.attributes.get(name), StringAttr)
+    }
+    for key, name in (("inputs", INPUT_NAMES), ("outputs", OUTPUT_NAMES)):
+        names = module.attributes.get(name)
+        if isinstance(names, ArrayAttr):
+            listed = [text.data for text in names if isinstance(text, StringAttr)]
+            found[key] = json.dumps(listed)
+    for key, name in (("wide_inputs", WIDE_INPUTS), ("wide_outputs", WIDE_OUTPUTS)):
+        wide = module.attributes.get(name)
+        if isinstance(wide, DictionaryAttr):
+            types = {k: v.data for k, v in wide.data.items() if isinstance(v, StringAttr)}
+            found[key] = json.dumps(types)
+    ranges = module.attributes.get(INPUT_RANGES)
+    if isinstance(ranges, DictionaryAttr):
+        found["input_ranges"] = json.dumps(
+            {k: [n.data for n in v] for k, v in ranges.data.items() if isinstance(v, ArrayAttr)}
+        )
+    return {
+        "compiler": f"NeuronIR {__version__}",
+        "options": options.text(),
+        **found,
+    }
 
 
 def _bound(chunk: Chunk, options: CompileOptions) -> Chunk:

@@ -31,6 +31,11 @@ class CompiledResult:
     """Whether the module has been through phase `tiled`."""
 
     @property
+    def parts(self) -> "tuple[CompiledResult, ...]":
+        """The compiles for single cores that it consists of."""
+        return (self,)
+
+    @property
     def encoding(self) -> Encoding:
         """The instruction encoding of the target."""
         return encoding_of(self.target)

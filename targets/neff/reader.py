@@ -19,7 +19,7 @@ from neuronir.targets.neff.schema import (
     sources_from,
     variable_from,
 )
-from neuronir.targets.neff.writer import FORMAT, FORMAT_VERSION, SUBGRAPH
+from neuronir.targets.neff.writer import FORMAT, FORMAT_VERSION, PIPELINE_FORMAT, SUBGRAPH
 from neuronir.targets.registry import installed_encoding
 
 Decoder = Callable[[dict[Engine, bytes], list[str]], dict[str, dict[Engine, list[Item]]]]
@@ -44,12 +44,16 @@ def read_neff(path: str | os.PathLike[str]) -> Program:
 
 def load_neff(path: str | os.PathLike[str]) -> Neff:
     """Everything in the file."""
+    return parse_neff(open_neff(path), os.fspath(path))
+
+
+def open_neff(path: str | os.PathLike[str]) -> Buffer:
+    """The bytes of a file; NIR_INPUT where it cannot be read."""
     try:
         with open(path, "rb") as stream:
-            raw = _contents(stream)
+            return _contents(stream)
     except OSError as error:
         raise input_error(path, error) from error
-    return parse_neff(raw, os.fspath(path))
 
 
 def _contents(stream: BinaryIO) -> Buffer:
@@ -62,18 +66,11 @@ def _contents(stream: BinaryIO) -> Buffer:
 
 def parse_neff(raw: Buffer, path: str | None = None) -> Neff:
     """What the bytes of a file say."""
-    view = memoryview(raw)
-    header = unpack_header(bytes(view[:HEADER_SIZE]), path)
-    data = view[HEADER_SIZE:]
-    if len(data) != header.data_size:
-        what = "truncated" if len(data) < header.data_size else "too long"
-        raise invalid(
-            2, f"it is {what}: {len(data)} bytes of data, its header says {header.data_size}", path
-        )
-    if header.sign([data]).hash != header.hash:
-        raise invalid(4, "its contents do not match its hash; the file is damaged", path)
+    header, data = checked(raw, path)
     members = read_archive(data, path)
     top = Record.parse(_member(members, "neff.json", path), "neff.json", path)
+    if top.text("format") == PIPELINE_FORMAT:
+        raise invalid(9, "it holds a pipeline over several cores, not a program for one", path)
     if top.text("format") != FORMAT:
         raise top.wrong("format")
     version = top.integer("version")
@@ -90,6 +87,21 @@ def parse_neff(raw: Buffer, path: str | None = None) -> Neff:
         f"{encoding.text('name')} {encoding.integer('version')}",
         encoding.value.get("control_flow") is True,
     )
+
+
+def checked(raw: Buffer, path: str | None) -> tuple[Header, memoryview]:
+    """The header of a file and its archive, whose size and hash are right."""
+    view = memoryview(raw)
+    header = unpack_header(bytes(view[:HEADER_SIZE]), path)
+    data = view[HEADER_SIZE:]
+    if len(data) != header.data_size:
+        what = "truncated" if len(data) < header.data_size else "too long"
+        raise invalid(
+            2, f"it is {what}: {len(data)} bytes of data, its header says {header.data_size}", path
+        )
+    if header.sign([data]).hash != header.hash:
+        raise invalid(4, "its contents do not match its hash; the file is damaged", path)
+    return header, data
 
 
 def _member(members: dict[str, memoryview], name: str, path: str | None) -> bytes:

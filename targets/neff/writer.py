@@ -29,6 +29,8 @@ from neuronir.targets.neff.schema import (
 )
 
 FORMAT = "neuronir-neff"
+PIPELINE_FORMAT = "neuronir-pipeline"
+"""The format of a file that holds one NEFF for each core (pipeline.py)."""
 FORMAT_VERSION = 1
 SUBGRAPH = "sg00"
 NOTE = "NeuronIR's own instruction encoding; runs on neuron-sim, never on a NeuronCore"

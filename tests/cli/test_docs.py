@@ -21,6 +21,7 @@ PAGES = (
     "nc-dialect.md",
     "neuron-opt.md",
     "onnx.md",
+    "several-cores.md",
     "tensorflow.md",
 )
 

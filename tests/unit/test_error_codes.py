@@ -8,7 +8,7 @@ from neuronir.diagnostics.codes import CODES
 
 ROOT = Path(__file__).resolve().parents[2]
 _CODE = re.compile(r'"((?:NIR|NCC)_[A-Z_]*[A-Z](?:\d{3})?)"|\[((?:NIR|NCC)_[A-Z]+\d*)\]')
-NUMBERED = {f"NIR_NEFF{n:03d}" for n in range(1, 9)}
+NUMBERED = {f"NIR_NEFF{n:03d}" for n in range(1, 10)}
 """Codes that the reader of binaries makes from numbers."""
 PREFIXES = {"NCC_", "NIR_TIL", "NIR_LOW"}
 """Beginnings of codes, which the driver compares with."""

@@ -1,0 +1,213 @@
+"""Compile a model for several cores: cut the program into stages, and balance them by their times.
+
+The first cut is by estimates (passes/hlo/stages/costs.py). Then the stages are compiled and timed,
+the costs of their units are scaled to what was simulated, and the program is cut again, as long as
+that makes the slowest stage faster.
+"""
+
+import os
+from dataclasses import dataclass, field, replace
+from math import prod
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import SSAValue
+
+from neuronir.dialects.nc.data_types import dtype_of
+from neuronir.dialects.nc.instruction import Program, Variable
+from neuronir.dialects.nc.machine import Machine, link_ns, with_cores_active
+from neuronir.dialects.support.diagnostics import warning
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.driver.compiler import compile_file, compile_module, metadata_of
+from neuronir.driver.options import CompileOptions
+from neuronir.driver.result import CompiledResult
+from neuronir.driver.timer import Timer
+from neuronir.driver.weights import entry_function, parameter_names
+from neuronir.passes.hlo.stages.build import Stage, build_stages
+from neuronir.passes.hlo.stages.costs import Floats, bytes_of, live_bytes, unit_costs
+from neuronir.passes.hlo.stages.cuts import Cuts, find_cuts
+from neuronir.passes.hlo.stages.graph import Graph
+from neuronir.targets.neff.pipeline import write_pipeline
+from neuronir.targets.pipeline import HOST, Feed, Pipeline
+from neuronir.targets.registry import get_target
+from neuronir.targets.simulator.pipelined import program_time
+from neuronir.version import __version__
+
+ROUNDS = 2
+"""How often the program is cut again."""
+_WORTH = 0.97
+"""A new cut is tried where its slowest stage would take at most this part of the time."""
+_WEIGHTS = 2e7
+"""Weights of four cores, by the published rule: 4 * round(weights / 2e7) cores."""
+
+
+@dataclass
+class PipelinedResult:
+    """What a compile for several cores made."""
+
+    pipeline: Pipeline
+    stages: list[CompiledResult]
+    timer: Timer = field(default_factory=Timer)
+
+    @property
+    def parts(self) -> tuple[CompiledResult, ...]:
+        """The compiles for single cores that it consists of."""
+        return tuple(self.stages)
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the container, whole or not at all."""
+        write_pipeline(self.pipeline, path, __version__, self.stages[0].encoding)
+
+
+def compile_pipelined(
+    path: str, target: str, options: CompileOptions, cores: int
+) -> PipelinedResult:
+    """Compile the model in a file for a pipeline of at most `cores` cores.
+
+    NIR_ARG002 where no instance of the target has so many. Warns where fewer stages are as fast:
+    then the others would be idle.
+    """
+    machine = get_target(target).machine
+    check_cores(cores, machine)
+    whole = compile_file(path, target, replace(options, compile_to="hlo"))
+    cutter = _Cutter(whole, machine, options, cores)
+    cuts = cutter.balanced()
+    if cuts.stages < cores:
+        warning(
+            f"--neuroncore-pipeline-cores {cores}: the network is cut into {cuts.stages} stages, "
+            "of which the slowest would not be faster with more cores; "
+            f"by the rule 4 * round(weights / 2e7) it is made for {cutter.rule()}"
+        )
+    return cutter.result(cuts)
+
+
+def check_cores(cores: int, machine: Machine) -> None:
+    """NIR_ARG002 for a number of cores that no instance has."""
+    if not 1 <= cores <= machine.cores:
+        raise NeuronError(
+            "NIR_ARG002",
+            f"--neuroncore-pipeline-cores {cores}: the largest instance of {machine.name} has "
+            f"{machine.cores} cores",
+            help=f"use 1 to {machine.cores} cores",
+        )
+
+
+class _Cutter:
+    """Cuts a module in phase hlo, and compiles stages, each once."""
+
+    def __init__(
+        self, whole: CompiledResult, machine: Machine, options: CompileOptions, cores: int
+    ) -> None:
+        self.whole = whole
+        self.machine = machine
+        self.options = options
+        self.cores = cores
+        self.graph = Graph.of(entry_function(whole.module).body.block)
+        if not self.graph.units:
+            raise NeuronError(
+                "NIR_DRV013",
+                "the program computes nothing that could be cut into stages",
+                help="use --neuroncore-pipeline-cores 1",
+            )
+        self.sent = live_bytes(self.graph)
+        self.known: dict[tuple[int, int], tuple[CompiledResult, float]] = {}
+
+    def rule(self) -> int:
+        """The cores that the published rule gives for the weights: constants and arguments."""
+        weights = sum(
+            bytes_of(op.results[0]) // 2 for op in self.graph.copied if op.name == "hlo.constant"
+        )
+        return max(1, 4 * round(weights / _WEIGHTS))
+
+    def balanced(self) -> Cuts:
+        """The best cuts of all that were compiled."""
+        costs = unit_costs(self.graph, self.machine)
+        cuts = find_cuts(costs, self.sent, self.machine, self.cores)
+        best, least = cuts, self.slowest(cuts)
+        for _ in range(ROUNDS if self.cores > 1 else 0):
+            costs = self.scaled(costs, cuts)
+            cuts = find_cuts(costs, self.sent, self.machine, self.cores)
+            if cuts.bottleneck_ns > _WORTH * least:
+                break
+            if (time := self.slowest(cuts)) < least:
+                best, least = cuts, time
+        return best
+
+    def scaled(self, costs: Floats, cuts: Cuts) -> Floats:
+        """The costs of the units of each stage, such that they add up to its simulated time."""
+        out = costs.copy()
+        for low, high in zip(cuts.bounds, cuts.bounds[1:], strict=False):
+            estimate = float(costs[low:high].sum(axis=0).max())
+            _, time = self.known[low, high]
+            out[low:high] *= time / estimate if estimate else 1.0
+        return out
+
+    def slowest(self, cuts: Cuts) -> float:
+        """The simulated time of the slowest stage or link, in ns."""
+        stages = build_stages(self.whole.module, self.graph, cuts.bounds)
+        times = []
+        for number, stage in enumerate(stages):
+            low, high = cuts.bounds[number : number + 2]
+            if (low, high) not in self.known:
+                self.known[low, high] = self.compiled(stage, number, cuts.stages)
+            times.append(self.known[low, high][1])
+            times.append(link_ns(float(self.sent[low]), number, self.machine) if number else 0.0)
+        return max(times)
+
+    def compiled(self, stage: Stage, number: int, stages: int) -> tuple[CompiledResult, float]:
+        """A stage compiled, and its time with all cores of its chip at work."""
+        options = replace(self.options, compile_from="hlo", compile_to="binary", weights={})
+        if options.dump_phases_to is not None:
+            folder = os.path.join(options.dump_phases_to, f"stage{number:02d}")
+            options = replace(options, dump_phases_to=folder)
+        name = f"{self.whole.name}: stage {number}"
+        result = compile_module(stage.module, self.machine.name, options, name=name)
+        assert result.program is not None
+        first = number // self.machine.cores_per_chip * self.machine.cores_per_chip
+        active = min(self.machine.cores_per_chip, stages - first)
+        machine = with_cores_active(self.machine, active)
+        return result, program_time(result.program, machine).run_ns
+
+    def result(self, cuts: Cuts) -> PipelinedResult:
+        """The pipeline of these cuts, whose stages are compiled."""
+        graph = self.graph
+        built = build_stages(self.whole.module, graph, cuts.bounds)
+        compiled = [
+            self.known[low, high][0]
+            for low, high in zip(cuts.bounds, cuts.bounds[1:], strict=False)
+        ]
+        where: dict[SSAValue, Feed] = {
+            argument: Feed(HOST, i) for i, argument in enumerate(graph.block.args)
+        }
+        feeds = []
+        for number, stage in enumerate(built):
+            feeds.append([where[value] for value in stage.arguments])
+            where |= {value: Feed(number, i) for i, value in enumerate(stage.results)}
+        results = [where[leaf] for leaf in graph.leaves]
+        programs = [one.program for one in compiled if one.program is not None]
+        sent = [int(self.sent[low]) for low in cuts.bounds[:-1]]
+        interface = self.interface()
+        return PipelinedResult(
+            Pipeline(interface, programs, feeds, results, sent), compiled, self.whole.timer
+        )
+
+    def interface(self) -> Program:
+        """The inputs that are used and the outputs of the whole program, with its metadata."""
+        names = parameter_names(self.whole.module)
+        variables = [
+            _variable(names[i] or f"arg{i}", "input", value, i)
+            for i, value in enumerate(self.graph.block.args)
+            if value in self.graph.last or value in self.graph.leaves
+        ]
+        variables += [
+            _variable(f"out{i}", "output", leaf, i) for i, leaf in enumerate(self.graph.leaves)
+        ]
+        metadata = metadata_of(self.whole.module, self.options)
+        return Program(self.machine.name, "main", {}, variables, [], metadata)
+
+
+def _variable(name: str, kind: str, value: SSAValue, index: int) -> Variable:
+    type_ = value.type
+    assert isinstance(type_, TensorType)
+    dtype = dtype_of(type_.element_type)
+    shape = tuple(type_.get_shape())
+    return Variable(name, kind, prod(shape) * dtype.size, 0, shape, dtype, index=index)

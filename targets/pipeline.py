@@ -1,0 +1,38 @@
+"""A model over several cores: a program for each, and what it gets from whom."""
+
+from dataclasses import dataclass, field
+
+from neuronir.dialects.nc.instruction import Program
+
+HOST = -1
+"""The stage that primary inputs come from."""
+
+
+@dataclass(frozen=True)
+class Feed:
+    """Where an argument comes from: result `index` of a stage, or argument `index` of the host."""
+
+    stage: int
+    index: int
+
+
+@dataclass
+class Pipeline:
+    """Stages in the order of their cores.
+
+    `interface` has the inputs, the outputs and the metadata of the whole model and no streams.
+    `feeds[k]` says of each argument of stage k where it comes from, `results` of each output.
+    `sent[k]` are the bytes that pass from stage k - 1 to stage k for one request, those on their
+    way to later stages included: only the first stage gets inputs from the host (`sent[0]`).
+    """
+
+    interface: Program
+    stages: list[Program]
+    feeds: list[list[Feed]]
+    results: list[Feed]
+    sent: list[int] = field(default_factory=list)
+
+    @property
+    def machine(self) -> str:
+        """The name of the machine of each core."""
+        return self.interface.machine
