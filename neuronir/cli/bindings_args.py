@@ -1,8 +1,10 @@
 """The options that bind what a model leaves open: shapes of inputs, and what goes in and out."""
 
 from argparse import Namespace, _ArgumentGroup
+from typing import TYPE_CHECKING
 
-from neuronir.frontends.bindings import Bindings, merged, parse_io_config, parse_shapes
+if TYPE_CHECKING:
+    from neuronir.frontends.bindings import Bindings  # neuron-sim works without frontends
 
 
 def add_bindings(group: _ArgumentGroup) -> None:
@@ -22,7 +24,9 @@ def add_bindings(group: _ArgumentGroup) -> None:
     group.add_argument("--signature", metavar="NAME", help="signature of a SavedModel")
 
 
-def bindings_of(args: Namespace) -> Bindings:
+def bindings_of(args: Namespace) -> "Bindings":
     """The bindings that the options give."""
+    from neuronir.frontends.bindings import Bindings, merged, parse_io_config, parse_shapes
+
     given = Bindings(parse_shapes(args.input_shape), signature=args.signature)
     return given if args.io_config is None else merged(given, parse_io_config(args.io_config))
