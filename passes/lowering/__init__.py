@@ -1,4 +1,4 @@
-"""Lowering from hlo to nc."""
+"""Lower hlo to nc."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""hlo-assign-layouts: what lies on partitions, for all products of a function together."""
+"""hlo-assign-layouts: choose partition dimensions for all dots and norms of a function together."""
 
 from dataclasses import dataclass, field
 from typing import cast
@@ -57,7 +57,7 @@ class HloAssignLayouts(ModulePass):
 
 
 def assign_block(block: Block, machine: Machine, norms: bool = True, products: bool = True) -> None:
-    """Assign the layouts of the normalisations and of the products of a block, or of one kind."""
+    """Assign the layouts of the norms and of the dots of a block, or of one kind."""
     dma_ns = least_dma_ns(block, machine)
     for op in block.ops:
         op.attributes.pop(PARTITION_DIM, None)

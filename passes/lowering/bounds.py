@@ -1,4 +1,4 @@
-"""What a program takes at least: DMA for what it must move, and PE for its products."""
+"""Compute lower bounds of a program's time: DMA for its data, and PE for its dots."""
 
 from math import prod
 
@@ -13,7 +13,7 @@ from neuronir.passes.lowering.layouts.types import known_dtype
 
 
 def least_dma_ns(block: Block, machine: Machine) -> float:
-    """What DMA must bring and take away, at its rate: arguments, constants and results, once."""
+    """Return the DMA time of all arguments, constants and results, each once, at the peak rate."""
     values: list[SSAValue] = [arg for arg in block.args if arg.uses]
     values += [op.results[0] for op in block.ops if isinstance(op, ConstantOp)]
     if block.last_op is not None:
@@ -27,12 +27,12 @@ def least_dma_ns(block: Block, machine: Machine) -> float:
 
 
 def least_pe_ns(block: Block, machine: Machine) -> float:
-    """What PE takes for the products of a block at its peak."""
+    """Return the PE time of the dots of a block at the peak rate."""
     return sum(useful_flops(op) for op in block.ops) / machine.peak_flops_bf16 * 1e9
 
 
 def leaves_of(ssa: SSAValue) -> list[SSAValue]:
-    """The arrays of a result, in order; NIR_LOW005 for a tuple that comes from elsewhere."""
+    """Return the arrays of a result, in order; raises NIR_LOW005 for a tuple from elsewhere."""
     if not isinstance(ssa.type, TupleType):
         return [ssa]
     owner = ssa.owner

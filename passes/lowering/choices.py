@@ -1,4 +1,4 @@
-"""What the lowering may do, as the options of lower-hlo-to-nc say."""
+"""Represent the options of lower-hlo-to-nc."""
 
 from dataclasses import dataclass
 
@@ -8,13 +8,13 @@ from neuronir.passes.lowering.layouts.demand import DEPTH
 
 @dataclass(frozen=True)
 class Choices:
-    """How many ops downstream users of a value are looked at for its layout."""
+    """How many ops downstream the users of a value are examined to choose its layout."""
 
     lookahead: int = DEPTH
 
     @staticmethod
     def parse(lookahead: int) -> "Choices":
-        """The choices of the pass's options; NIR_LOW007 where one is none."""
+        """Parse the options of the pass; raises NIR_LOW007 for an invalid one."""
         if lookahead < 1:
             raise NeuronError(
                 "NIR_LOW007",

@@ -1,4 +1,4 @@
-"""hlo-choose-blocks: how large products of two matrices go block by block."""
+"""hlo-choose-blocks: choose the block sizes of large dots."""
 
 from dataclasses import dataclass, field
 
@@ -57,8 +57,7 @@ class HloChooseBlocks(ModulePass):
     )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Choose the blocks of the entry function's products; NIR_LOW007 for `tiles` that are
-        none."""
+        """Choose the blocks of the entry function's dots; raises NIR_LOW007 for invalid `tiles`."""
         tiles = tiles_of(self.tiles)
         for block, machine in entry_on(op, self.target):
             _choose(block, machine, tiles)

@@ -1,4 +1,4 @@
-"""Writing nc ops: buffers, loops, instructions with their source, the cheapest of several ways."""
+"""Emit nc ops: buffers, loops, and instructions with their source."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,18 +23,20 @@ from neuronir.dialects.nc.structure import AddressOfOp, AllocOp, VariableOp
 
 
 def elements_of_dims(free: Sequence[tuple[int, int]]) -> int:
-    """How many elements (stride, size) dims walk over."""
+    """Return how many elements (stride, size) dims cover."""
     return prod(size for _, size in free)
 
 
 def dense_dims(sizes: Sequence[int]) -> tuple[tuple[int, int], ...]:
-    """(stride, size) dims of contiguous elements."""
+    """Return (stride, size) dims of contiguous elements."""
     return tuple((prod(sizes[i + 1 :]), size) for i, size in enumerate(sizes))
 
 
 def column_parts(view: View, limit: int) -> list[tuple[int, View]] | None:
-    """The columns of a view in parts of `limit` (the last may have fewer), each with the number of
-    its first column; None where no pattern of strides walks over such a part."""
+    """Split the columns of a view into parts of `limit`, each with its first column.
+
+    The last part may be smaller. Returns None if no stride pattern covers such a part.
+    """
     if elements_of_dims(view.free) <= limit:
         return [(0, view)]
     (stride, size), *inner = view.free
@@ -65,9 +67,10 @@ def column_parts(view: View, limit: int) -> list[tuple[int, View]] | None:
 
 
 class Emitter:
-    """Appends nc ops to a list, each with the location of the HLO op that is being lowered.
+    """Appends nc ops to a list, each with the location of the HLO op being lowered.
 
-    What ACT and DVE both can do is written for one of them; nc-balance-evictions moves it.
+    Work that ACT and DVE can both execute is emitted for one of them; nc-balance-evictions moves
+    it.
     """
 
     def __init__(self, machine: Machine) -> None:
@@ -77,7 +80,7 @@ class Emitter:
         self.head: list[Operation] = []
         self.variables: list[VariableOp] = []
         self.source: Operation | None = None
-        self.unit: list[InstructionOp] | None = None  # placed for the unit that is being lowered
+        self.unit: list[InstructionOp] | None = None  # placed for the unit being lowered
         self._names: dict[str, int] = {}
 
     # buffers
@@ -85,13 +88,13 @@ class Emitter:
     def sbuf(
         self, partitions: int, elements: int, dtype: DType, role: str | None = None
     ) -> SSAValue:
-        """A buffer of [partitions, elements] in SBUF."""
+        """Allocate a buffer of [partitions, elements] in SBUF."""
         return self._alloc(
             MemRefType(element_type_of(dtype), [partitions, elements], memory_space=SBUF), role
         )
 
     def psum(self, partitions: int, elements: int, dtype: DType = DType.F32) -> SSAValue:
-        """A buffer of [partitions, elements] in PSUM."""
+        """Allocate a buffer of [partitions, elements] in PSUM."""
         return self._alloc(
             MemRefType(element_type_of(dtype), [partitions, elements], memory_space=PSUM), None
         )
@@ -104,7 +107,7 @@ class Emitter:
     def variable(
         self, name: str, kind: str, shape: Sequence[int], dtype: DType, **more: object
     ) -> SSAValue:
-        """A new HBM variable and its buffer; a name that is taken gets a number."""
+        """Create an HBM variable and its buffer; a name in use gets a number."""
         name = self.unique(name)
         type_ = MemRefType(element_type_of(dtype), list(shape), memory_space=HBM)
         op = VariableOp.make(name, kind, type_, **more)  # type: ignore[arg-type]
@@ -114,7 +117,7 @@ class Emitter:
         return address.buffer
 
     def unique(self, name: str) -> str:
-        """`name` for a variable or function; one that is taken gets a number."""
+        """Return a unique `name` for a variable or function; a name in use gets a number."""
         n = self._names.get(name, 0)
         self._names[name] = n + 1
         return f"{name}.{n}" if n else name
@@ -127,19 +130,21 @@ class Emitter:
         self.scopes.append(self.ops)
 
     def leave(self) -> list[Operation]:
-        """End the body of the innermost loop; gives its ops."""
+        """End the body of the innermost loop; return its ops."""
         body = self.scopes.pop()
         self.ops = self.scopes[-1]
         return body
 
     @property
     def depth(self) -> int:
-        """How many loops are open."""
+        """Return how many loops are open."""
         return len(self.scopes) - 1
 
     @contextmanager
     def outside(self, depth: int) -> Iterator[None]:
-        """Append to the body of the loop number `depth` (0: to the function) for a while."""
+        """Append to the body of loop number `depth` (0: the function) while the context is
+        active.
+        """
         here = self.ops
         self.ops = self.scopes[min(depth, self.depth)]
         try:
@@ -150,7 +155,7 @@ class Emitter:
     # instructions
 
     def place(self, op: Operation) -> None:
-        """Append `op` with the source of what is being lowered."""
+        """Append `op` with the source of the op being lowered."""
         if self.source is not None:
             op.location = self.source.location
             metadata = self.source.attributes.get("metadata")
@@ -176,9 +181,12 @@ class Emitter:
         self.place(build(INSTRUCTION_OPS[opcode], dst, src, params, engine=engine))
 
     def cheapest(self, *ways: Callable[[], None], awaited: bool = False) -> None:
-        """Emit one of several ways of computing the same: that with the least sum of its own time
-        on ACT, DVE and POOL and of what it adds to the busiest of them, which other work waits for;
-        its own time alone where all that follows waits for the result."""
+        """Emit one of several equivalent instruction sequences.
+
+        The cost of each is the sum of its own time on ACT, DVE and POOL and its increase of the
+        busiest of them, for which other work waits. If everything that follows waits for the
+        result, only its own time counts.
+        """
         if len(ways) == 1:
             ways[0]()
             return
@@ -200,7 +208,7 @@ class Emitter:
         self.ops.extend(ops)
 
     def _load_ns(self, ops: Sequence[Operation]) -> dict[Engine, float]:
-        """How long instructions occupy ACT, DVE and POOL, in ns."""
+        """Return the time in ns that instructions occupy ACT, DVE and POOL."""
         load = {Engine.ACT: 0.0, Engine.DVE: 0.0, Engine.POOL: 0.0}
         for op in ops:
             if isinstance(op, InstructionOp):
@@ -210,10 +218,10 @@ class Emitter:
         return load
 
     def matmul(self, dst: View, stationary: View, moving: View, accumulate: bool) -> None:
-        """dst (+)= stationary^T @ moving.
+        """Emit dst (+)= stationary^T @ moving.
 
-        The stationary operand may have as many columns as there are partitions. An array of fewer
-        columns takes them in parts, whose results lie on partitions behind each other.
+        The stationary operand may have as many columns as there are partitions. An array with fewer
+        columns takes them in parts, whose results are on consecutive partitions.
         """
         params = {"accumulate": int(accumulate)}
         limit = self.machine.pe_columns
@@ -238,7 +246,7 @@ class Emitter:
         bias: float | View = 0.0,
         total: View | None = None,
     ) -> None:
-        """dst = func(src * scale + bias); `total` [P,1] takes the sum over the free dims."""
+        """Emit dst = func(src * scale + bias); `total` [P,1] gets the sum over the free dims."""
         params: dict[str, int | float | IntEnum] = {"func": func}
         if not isinstance(scale, View):
             params["scale"] = scale
@@ -257,8 +265,8 @@ class Emitter:
         )
 
     def copy(self, dst: View, src: View, engine: Engine | None = None) -> None:
-        """dst = src with conversion, on ACT or DVE, or POOL where neither is in PSUM."""
-        if engine in (None, Engine.ACT):  # ACT goes through fp32
+        """Emit dst = src with conversion, on ACT or DVE, or on POOL if neither is in PSUM."""
+        if engine in (None, Engine.ACT):  # ACT computes in fp32
             floats = view_dtype(dst).is_float and view_dtype(src).is_float
             engine = Engine.ACT if floats else Engine.DVE
         if engine is Engine.ACT:
@@ -269,7 +277,7 @@ class Emitter:
     def tensor_tensor(
         self, op: AluOp, dst: View, lhs: View, rhs: View, engine: Engine | None = None
     ) -> None:
-        """dst = lhs op rhs; two PSUM operands are not allowed by the machine."""
+        """Emit dst = lhs op rhs; the machine does not allow two PSUM operands."""
         self.emit("tensor_tensor", [dst], [lhs, rhs], {"op": op}, engine or Engine.DVE)
 
     def tensor_scalar(
@@ -285,7 +293,7 @@ class Emitter:
         reverse1: bool = False,
         engine: Engine | None = None,
     ) -> None:
-        """dst = (src op0 a) op1 b."""
+        """Emit dst = (src op0 a) op1 b."""
         params: dict[str, int | float | IntEnum] = {"op0": op0}
         if not isinstance(a, View):
             params["imm0"] = a
@@ -306,7 +314,7 @@ class Emitter:
         )
 
     def memset(self, dst: View, value: float, engine: Engine | None = None) -> None:
-        """dst = value."""
+        """Emit dst = value."""
         if engine is None:
             engine = (
                 Engine.POOL
@@ -316,17 +324,17 @@ class Emitter:
         self.emit("memset", [dst], [], {"value": value}, engine)
 
     def dma(self, dst: View, src: View) -> None:
-        """A transfer; the ordered phase chooses its queue."""
+        """Emit a transfer; the ordered phase chooses its queue."""
         self.emit("dma", [dst], [src])
 
 
 def _opcode(op: Operation) -> str:
-    """The opcode of an hlo op, or the kind of a composite."""
+    """Return the opcode of an hlo op, or the kind of a composite."""
     return op.kind.data if isinstance(op, CompositeOp) else op.name.removeprefix("hlo.")
 
 
 def view_dtype(view: View) -> DType:
-    """The element type of an access."""
+    """Return the element type of an access."""
 
     if view.dtype:
         return DType[view.dtype.upper()]

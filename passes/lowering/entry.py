@@ -1,4 +1,4 @@
-"""What passes over the entry function work on, for a target that an option or the module names."""
+"""Find the entry function and the machine for passes that need both."""
 
 from collections.abc import Iterator
 
@@ -10,8 +10,11 @@ from neuronir.dialects.nc.machine import Machine, get_machine
 
 
 def entry_on(module: ModuleOp, target: str) -> Iterator[tuple[Block, Machine]]:
-    """The body of the entry function, with the machine that `target` or else the module attribute
-    `nc.machine` names; nothing without either, or without an entry function."""
+    """Return the body of the entry function and the machine.
+
+    The machine is that of `target`, or else of the module attribute `nc.machine`. Returns nothing
+    without either, or without an entry function.
+    """
     attr = module.attributes.get("nc.machine")
     name = target or (attr.data if isinstance(attr, StringAttr) else "")
     for function in module.ops:

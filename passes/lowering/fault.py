@@ -1,4 +1,4 @@
-"""What can go wrong in a rule: declared reasons that callers act on, and faults of the compiler."""
+"""Define errors of lowering rules: reasons that callers handle, and compiler bugs."""
 
 from xdsl.ir import Operation
 
@@ -7,14 +7,16 @@ from neuronir.dialects.support.location import source_name
 
 
 class NoLayout(NeuronError):
-    """A value cannot be laid out as is wanted (NIR_LOW001); callers may try another layout."""
+    """Raised if a value cannot have a requested layout (NIR_LOW001); callers may try another
+    one.
+    """
 
     def __init__(self, message: str) -> None:
         super().__init__("NIR_LOW001", message)
 
 
 class LoweringFault(Exception):
-    """A rule failed in a way that no check foresaw: a fault of the compiler."""
+    """Raised if a rule failed in an unforeseen way: a compiler bug."""
 
     def __init__(self, op: Operation, error: Exception) -> None:
         text = f"{type(error).__name__} {error}".strip()

@@ -1,4 +1,4 @@
-"""Lowering a whole function: parameters, the rule of each op, and the results."""
+"""Lower a whole function: parameters, the rule of each op, and the results."""
 
 from collections.abc import Sequence
 from typing import cast
@@ -145,8 +145,11 @@ def lower_block(
     stream: bool = False,
     direct: frozenset[SSAValue] = frozenset(),
 ) -> None:
-    """Lower the ops of a block in order, the terminator excepted; with `stream` what does not fit
-    in SBUF tile by tile (`direct` are operands of dots that lie in HBM as dots take them)."""
+    """Lower the ops of a block in order, except the terminator.
+
+    With `stream`, values that do not fit in SBUF are computed tile by tile. `direct` are operands
+    of dots that are in HBM in the order that dots need.
+    """
     units = [op for op in block.ops if op is not block.last_op]
     groups = find_groups(block, state.machine, direct, state.layers) if stream else []
     state.streamed.update(op for group in groups for op in group.ops)
@@ -221,10 +224,10 @@ def lower_op(state: Lowering, op: Operation) -> None:
 def lower_function(
     function: HloFunc, machine: Machine, layers: int = 0, choices: Choices | None = None
 ) -> ModuleOp:
-    """The nc module (virtual phase) of an hlo entry function without calls and loops.
+    """Return the nc module (virtual phase) of an hlo entry function without calls and loops.
 
-    Repeated layers of at least `layers` instructions in all become loops, with 0 none; nor where
-    strands run across them: in a round of a loop all strands would have to end.
+    Repeated layers of at least `layers` instructions in total become loops; with 0 none do. Nor do
+    they if strands cross them, because all strands would have to end in each iteration.
     """
     choices = choices or Choices()
     norms = norms_across(function.body.block, machine)
@@ -277,7 +280,7 @@ def _lower_function(
     try:
         lower_block(state, block, stream=True)
     except CannotLoop:
-        # The next try reads the ops: loops that were emitted before give them their operands back.
+        # Restore the operands of earlier loops' ops, which the next attempt reads.
         for restore in reversed(state.restore_layers):
             restore()
         raise
@@ -339,7 +342,7 @@ def _result(state: Lowering, index: int, ssa: SSAValue) -> None:
 
 
 def store(state: Lowering, value: Value, target: object) -> None:
-    """Write `value` to an HBM form, from a copy on the chip."""
+    """Write `value` to an HBM form, from an on-chip copy."""
     from neuronir.passes.lowering.layouts.layout import Form
     from neuronir.passes.lowering.rules.reduce import full_value
 
@@ -352,7 +355,7 @@ def store(state: Lowering, value: Value, target: object) -> None:
     if form is None:
         partition = state.default_partition(value.support)
         form = converter.ensure(value, partition)
-    if not dma_reaches(form, target):  # its factors lie across the rows of a place in an array
+    if not dma_reaches(form, target):  # its factors cross the rows of its position in an array
         dims = range(len(value.shape))
         form = converter.ensure(value, in_dimensions(value.shape, dims, state.machine.partitions))
         form = converter.by_dimensions(value, form)
@@ -364,7 +367,7 @@ def store(state: Lowering, value: Value, target: object) -> None:
 
 
 def _fits(state: Lowering, value: Value) -> bool:
-    """Whether a value takes a small part of SBUF only."""
+    """Return whether a value takes only a small part of SBUF."""
     machine = state.machine
     whole = machine.sbuf_usable_partition_bytes * machine.partitions
     return value.size * value.dtype.size * SEED_SHARE <= whole

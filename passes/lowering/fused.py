@@ -1,4 +1,4 @@
-"""Which HLO ops are lowered together: their instructions say so, for the report."""
+"""Record which HLO ops are lowered together, for the report."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -10,12 +10,12 @@ from neuronir.dialects.nc.records import GROUP
 from neuronir.dialects.support.location import source_name
 from neuronir.passes.lowering.state import VIEWS, Lowering
 
-# Views, and casts: those that the compiler puts in bear the name of the op that they are for.
+# Views, and casts: casts that the compiler inserts have the name of the op that they are for.
 _SILENT = (*VIEWS, "hlo.convert")
 
 
 class Fusing:
-    """Names the groups of a function: the ops of each unit of lowering, and what it took along."""
+    """Names the groups of a function: the ops of each lowered unit, and the ops fused into it."""
 
     def __init__(self, state: Lowering) -> None:
         self.state = state
@@ -23,7 +23,7 @@ class Fusing:
 
     @contextmanager
     def unit(self, ops: Sequence[Operation]) -> Iterator[None]:
-        """Lower `ops` as one; units inside of a unit belong to it."""
+        """Lower `ops` as one unit; nested units belong to it."""
         emitter = self.state.emitter
         if emitter.unit is not None:
             yield
@@ -43,7 +43,7 @@ class Fusing:
                 instruction.attributes[GROUP] = group
 
     def _taken(self, ops: Sequence[Operation]) -> list[Operation]:
-        """Neighbours, near and far, that the lowering of `ops` has done as well."""
+        """Return neighbours, direct and indirect, that the lowering of `ops` has also lowered."""
         found: list[Operation] = []
         queue = list(ops)
         while queue:

@@ -1,4 +1,4 @@
-"""The pass that lowers the hlo entry function to the virtual phase of nc."""
+"""lower-hlo-to-nc: lower the hlo entry function to the virtual phase of nc."""
 
 from dataclasses import dataclass, field
 
@@ -69,7 +69,7 @@ class LowerHloToNc(ModulePass):
         for key, value in lowered.attributes.items():
             op.attributes[key] = value
         for function in list(op.ops):
-            function.detach()  # all of it goes together, so nothing has to be taken apart
+            function.detach()  # everything is lowered together, so nothing needs to be separated
         body = lowered.body.block
         for inner in list(body.ops):
             inner.detach()

@@ -1,4 +1,4 @@
-"""The nc module of a program that has been emitted."""
+"""Build the nc module of an emitted program."""
 
 from collections.abc import Sequence
 from typing import cast
@@ -13,7 +13,7 @@ from neuronir.passes.lowering.emitter import Emitter
 
 
 def finished_module(emitter: Emitter, constants: Constants, machine: Machine) -> ModuleOp:
-    """A module in phase `virtual`: variables, and @main with all that was emitted."""
+    """Return a module in phase `virtual`: variables, and @main with the emitted ops."""
     constants.finish()
     body = Block(
         [
@@ -31,7 +31,7 @@ def finished_module(emitter: Emitter, constants: Constants, machine: Machine) ->
 
 
 def _used(variables: Sequence[VariableOp], addresses: Sequence[Operation]) -> list[VariableOp]:
-    """The variables without scratch that nobody reads, such as that of a try of a layer."""
+    """Return the variables without unread scratch ones, such as those of a trial of a layer."""
     known = {
         op.variable.root_reference.data
         for op in addresses

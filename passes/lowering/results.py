@@ -1,7 +1,7 @@
-"""Results of the program: stored as soon as they are there, those in pieces piece by piece.
+"""Store results of the program as soon as they are available, concatenations piece by piece.
 
-A result that is put together from slices of a batch need not be on the chip as a whole: what is
-done first is on its way to HBM while the rest is computed.
+A result that is concatenated from batch slices need not be whole on the chip: early slices are
+stored while the rest is computed.
 """
 
 from collections.abc import Sequence
@@ -20,8 +20,10 @@ from neuronir.passes.lowering.state import Lowering
 
 
 def stored_in_pieces(state: Lowering, leaves: Sequence[SSAValue]) -> None:
-    """Note which results are concatenations that nothing else reads, of pieces whose rows in HBM
-    are long: their operands are stored one by one."""
+    """Record results that are concatenations without other readers, with long rows in HBM.
+
+    Their operands are stored one by one.
+    """
     for ssa in leaves:
         op = ssa.owner
         if not isinstance(op, ConcatenateOp) or not all(_computed(v) for v in op.operands):
@@ -43,7 +45,7 @@ def _computed(value: SSAValue) -> bool:
 
 
 def store_piece(state: Lowering, ssa: SSAValue) -> None:
-    """Store a value that has just been made in each result that it is a piece of."""
+    """Store a new value in each result of which it is a piece."""
     if state.emitter.depth or ssa not in state.values:
         return
     for op in state.pieces_of_results.pop(ssa, ()):
@@ -62,5 +64,5 @@ def _store_in(state: Lowering, ssa: SSAValue, op: ConcatenateOp) -> None:
     window = slice_value(new_value(shape, state.dtype(whole)), starts, limits, [1] * len(shape))
     assert window.from_source is not None
     place = window.from_source(target)
-    assert place is not None  # the array in HBM is cut along one dimension
+    assert place is not None  # the array in HBM is split along one dimension
     write_all(state, state.value(ssa), place)

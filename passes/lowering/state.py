@@ -1,4 +1,4 @@
-"""The state of a lowering: values by SSA value, the converter, and choices of layout."""
+"""Hold the state of a lowering: values by SSA value, the converter, and layout choices."""
 
 from collections.abc import Callable, Hashable, Sequence
 
@@ -52,7 +52,7 @@ class Lowering:
         self.converter = Converter(self.emitter, self.constants)
         self.values: dict[SSAValue, Value] = {}
         self.done: set[Operation] = set()
-        self.multiplied: set[SSAValue] = set()  # values whose infinities would reach a product
+        self.multiplied: set[SSAValue] = set()  # values whose infinities would reach a dot
         self.lower: Rule | None = None
         self.results: dict[SSAValue, list[int]] = {}
         self.written: set[int] = set()
@@ -60,46 +60,51 @@ class Lowering:
         self.pieces: dict[tuple[Value, tuple[int, ...], tuple[int, ...]], Value] = {}
         self.row_parts: dict[Form, Form] = {}
         self.statistics: dict[tuple[Form, str, float], tuple[Form | None, Form]] = {}  # of rows
-        self.across: frozenset[Operation] = frozenset()  # norms of rows along partitions
-        self.recentred: frozenset[Operation] = frozenset()  # norms whose means are taken away
+        self.across: frozenset[Operation] = frozenset()  # norms with rows along partitions
+        self.recentred: frozenset[Operation] = frozenset()  # norms whose means are subtracted
         self.deviations: dict[tuple[Form, float], tuple[DType, list[View]]] = {}  # of rows across
-        self.tensor_bound = False  # whether PE is what the program waits for, at its least time
+        self.tensor_bound = False  # whether PE is the bottleneck, at its minimum time
         self.joined: dict[Operation, Form] = {}  # concatenations that their operands write
-        # Concatenations that are results, by the operands that are still to come.
+        # Concatenations that are results, by their missing operands.
         self.pieces_of_results: dict[SSAValue, list[ConcatenateOp]] = {}
         self.stored: dict[Operation, Form] = {}  # concatenations that are stored piece by piece
-        self.attentions: dict[Operation, Attention] = {}  # under way, by the dot that ends them
+        self.attentions: dict[Operation, Attention] = {}  # in progress, by the dot that ends them
         self.layers: Sequence[Repetition] = ()
         self._layer_of: dict[Operation, list[Operation]] = {}
-        self.least_layers = 0  # instructions that they must have in all to become a loop
+        self.least_layers = 0  # minimum total instructions of layers that become a loop
         self.restore_layers: list[Callable[[], None]] = []
         """Give the ops of layers that became loops their operands back, for another try."""
         self._derived: dict[tuple[Value, Hashable], Value] = {}
         self._demands: dict[SSAValue, Demand] = {}
 
     def set_layers(self, layers: Sequence[Repetition]) -> None:
-        """Say which layers are to become loops."""
+        """Set which layers become loops."""
         self.layers = layers
         self._layer_of = {op: layer for found in layers for layer in found.layers for op in layer}
 
     def ends_layer(self, op: Operation, user: Operation) -> bool:
-        """Whether `user` belongs to another layer of a loop than `op`, which hands its result on:
-        then it cannot be lowered together with it."""
+        """Return whether `user` belongs to another layer of a loop than its operand `op`.
+
+        Both then cannot be lowered together.
+        """
         return self._layer_of.get(op) is not self._layer_of.get(user)
 
     def value(self, ssa: SSAValue) -> Value:
-        """The value that has been made for `ssa`."""
+        """Return the value of `ssa`."""
         return self.values[ssa]
 
     def derived(self, value: Value, key: Hashable, make: Callable[[], Value]) -> Value:
-        """What `make` makes of a value, once for each key: its copies on the chip are shared."""
+        """Return what `make` creates from a value, cached by key, so that its copies are shared."""
         if (value, key) not in self._derived:
             self._derived[value, key] = make()
         return self._derived[value, key]
 
     def available(self, ssa: SSAValue) -> Value | None:
-        """The value of `ssa`, which is made now where that takes no instruction (constants and
-        views of what is there); None where it comes later."""
+        """Return the value of `ssa`, created now if that takes no instruction; None if it comes
+        later.
+
+        Constants and views of available values take no instruction.
+        """
         if ssa in self.values:
             return self.values[ssa]
         op = ssa.owner
@@ -119,11 +124,11 @@ class Lowering:
         self.values[ssa] = value
 
     def dtype(self, ssa: SSAValue) -> DType:
-        """The data type of a tensor value, checked against what the machine takes."""
+        """Return the data type of a tensor value, checked against the machine."""
         return known_dtype(ssa, self.machine)
 
     def demand(self, ssa: SSAValue) -> Demand:
-        """What the users of `ssa` want."""
+        """Return what the users of `ssa` want."""
         if ssa not in self._demands:
             limit = self.machine.partitions
             found = self._demands[ssa] = demand(ssa, limit, self.across, self.choices.lookahead)
@@ -134,8 +139,10 @@ class Lowering:
     # layouts
 
     def default_partition(self, support: Sequence[Atom], avoid: Sequence[Atom] = ()) -> Partition:
-        """A layout for a value that nobody has laid out: its outermost factors on partitions, so
-        that each partition holds one contiguous run; atoms of `avoid` stay on the free axis."""
+        """Return the default layout of a value: its outermost factors on partitions.
+
+        Each partition then holds one contiguous run; atoms of `avoid` stay on the free axis.
+        """
         limit = self.machine.partitions
         atoms = _apart(support, avoid)
         if not atoms:
@@ -153,13 +160,13 @@ class Lowering:
         return ((atom(width, a.stride * (a.size // width)), 1),)
 
     def partition_of(self, form: Form) -> Partition:
-        """The layout of a form, to make others alike."""
+        """Return the layout of a form, to create others like it."""
         return join(form.partition)
 
     def allocate(
         self, support: Sequence[Atom], partition: Partition, dtype: DType, order: Form | None = None
     ) -> Form:
-        """A new SBUF form with that layout; the free axis in the order of `order` where given."""
+        """Allocate an SBUF form with that layout; the free axis follows `order` if given."""
         mine = tuple(
             (b, s * (b.stride // a.stride))
             for a, s in partition
@@ -183,12 +190,12 @@ class Lowering:
         return Form(buffer, mine, dense(atoms), copies=copies)
 
     def shape(self, ssa: SSAValue) -> tuple[int, ...]:
-        """The static shape of a tensor value."""
+        """Return the static shape of a tensor value."""
         return shape_of(ssa)
 
 
 def _apart(support: Sequence[Atom], avoid: Sequence[Atom]) -> list[Atom]:
-    """The factors of `support` that none of `avoid` meets, neighbours joined."""
+    """Return the factors of `support` that do not overlap `avoid`, neighbours joined."""
     cuts = {c for a in avoid for c in (a.stride, a.end)}
     parts = [a for s in support for a in split_at(s, cuts) or (s,)]
     return list(
@@ -197,7 +204,7 @@ def _apart(support: Sequence[Atom], avoid: Sequence[Atom]) -> list[Atom]:
 
 
 def union(supports: Sequence[Sequence[Atom]]) -> tuple[Atom, ...]:
-    """The atoms along which any of several values varies, outermost first."""
+    """Return the atoms along which any of several values varies, outermost first."""
     cuts = {c for s in supports for a in s for c in (a.stride, a.end)}
     parts: set[Atom] = set()
     for s in supports:
@@ -207,11 +214,11 @@ def union(supports: Sequence[Sequence[Atom]]) -> tuple[Atom, ...]:
 
 
 def whole(ssa: SSAValue) -> tuple[Atom, ...]:
-    """The atoms of all dimensions of a value."""
+    """Return the atoms of all dimensions of a value."""
     shape = shape_of(ssa)
     return merge(dim_atoms(shape, range(len(shape))))
 
 
 def span(partition: Partition) -> int:
-    """Partitions that a layout takes."""
+    """Return the partitions that a layout takes."""
     return sum((a.size - 1) * s for a, s in partition) + 1

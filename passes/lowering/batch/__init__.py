@@ -1,1 +1,1 @@
-"""Slices of the batch: strands beside each other, tiles one after the other."""
+"""Slice the batch into parallel strands or sequential tiles."""

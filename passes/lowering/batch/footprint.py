@@ -1,7 +1,7 @@
-"""What the ops of a convolutional network take of each partition, before layouts are known.
+"""Estimate the bytes per partition of a convolutional network, before layouts are known.
 
-Features lie on partitions, up to 128 side by side, and all else of an activation on the free axis:
-the fewer features, the more a partition has to hold.
+Features are on partitions, up to 128 of them, and all other dimensions of an activation on the free
+axis. The fewer features there are, the more elements a partition holds.
 """
 
 from math import prod
@@ -24,7 +24,7 @@ class Footprint:
         self.machine = machine
         self.rows: dict[SSAValue, int] = {}
         self.features: dict[SSAValue, int] = {}
-        self.given: set[SSAValue] = set()  # by nothing that lays features on partitions
+        self.given: set[SSAValue] = set()  # by no op that puts features on partitions
         self._find(block)
 
     def _find(self, block: Block) -> None:
@@ -47,8 +47,10 @@ class Footprint:
                         self.given.add(v)
 
     def _note(self, op: ConvolutionOp, value: SSAValue) -> None:
-        """The dimensions of a convolution's image or result: its rows are the first spatial
-        dimension with more than one, or else the images."""
+        """Return the dimensions of a convolution's image or result.
+
+        Its rows are the first spatial dimension with more than one position, or else the images.
+        """
         n = numbers_of_op(op)
         image = value is not op.results[0]
         shape = shape_of(op.results[0])
@@ -67,8 +69,11 @@ class Footprint:
         return True
 
     def of(self, value: SSAValue) -> int:
-        """Bytes per partition of an activation, as what it is stored as when what follows it
-        elementwise is computed as it is evicted; 0 of other values."""
+        """Return the bytes per partition of an activation; 0 for other values.
+
+        The type is the one in which it is stored after the elementwise ops that its eviction
+        computes.
+        """
         if value not in self.rows:
             return 0
         while value.has_one_use():
@@ -85,13 +90,15 @@ class Footprint:
         return nbytes(value) // max(features, 1) * -(-features // self.machine.partitions)
 
     def reads(self, op: Operation) -> int:
-        """Bytes per partition of an op's operands, each once; few features have their taps beside
-        them."""
+        """Return the bytes per partition of an op's operands, each once.
+
+        If there are few features, taps are packed next to them.
+        """
         values = dict.fromkeys(op.operands)
         if isinstance(op, ConvolutionOp):
             dilated = prod(numbers_of_op(op).lhs_dilation)
             image = op.operands[0]
-            if dilated > 1:  # it is spread out in memory
+            if dilated > 1:  # it is expanded in memory
                 return self.of(image) + dilated * self._by_features(image)
             packed = self._packed(op)
             if packed:

@@ -1,7 +1,7 @@
-"""Which rows of its operands an op needs for some rows of its result.
+"""Compute the operand rows that an op needs for some rows of its result.
 
-A window reaches over the border of a band of rows: its operand's band is larger by the rows that it
-reaches over (the halo), and is padded where the whole is.
+A window extends beyond a band of rows. The operand's band includes the additional rows (the halo),
+and is padded at the edges of the whole.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,8 +22,10 @@ from neuronir.passes.lowering.streaming.dims import WHOLE, Tiling, spread, tiled
 
 @dataclass(frozen=True)
 class Window:
-    """How a window moves along the rows of an operand; `pair` is the place of its (low, high) in
-    the op's padding."""
+    """How a window moves along the rows of an operand.
+
+    `pair` is the position of its (low, high) in the op's padding.
+    """
 
     operand: int
     dim: int
@@ -34,14 +36,16 @@ class Window:
     low: int
 
     def rows(self, first: int, end: int) -> tuple[int, int]:
-        """The rows of the operand, padding included, for the result's rows [first, end)."""
+        """Return the rows of the operand, including padding, for the result's rows [first, end)."""
         reach = (self.taps - 1) * self.dilation + 1
         return first * self.stride - self.low, (end - 1) * self.stride + reach - self.low
 
 
 def window_of(op: Operation, dim: int) -> Window | None:
-    """The window that moves along dimension `dim` of the result of a convolution, a reduce_window
-    or a pad; None where there is none, or where it can't be divided into bands."""
+    """Return the window that moves along dimension `dim` of a convolution, reduce_window or pad.
+
+    Returns None if there is none, or if it cannot be divided into bands.
+    """
     if isinstance(op, ConvolutionOp):
         spatial = ints(op.output_spatial_dims)
         if dim not in spatial or op.operands[0] is op.operands[1]:
@@ -69,8 +73,11 @@ def window_of(op: Operation, dim: int) -> Window | None:
 
 
 def along(op: Operation, value: SSAValue, dim: int) -> Tiling | None:
-    """The dimension of each operand and of the result that `dim` of `value`, one of them, passes
-    on to, windows included; None where the op does not pass it on."""
+    """Return the dimension of each operand and result that corresponds to `dim` of `value`.
+
+    `value` is one of them, and windows are included. Returns None if the op does not preserve the
+    dimension.
+    """
     result = op.results[0] if len(op.results) == 1 else None
     if isinstance(op, ConcatenateOp):
         if dim == int(op.dimension.value.data):
@@ -90,8 +97,10 @@ def along(op: Operation, value: SSAValue, dim: int) -> Tiling | None:
 
 
 def needed(op: Operation, dim: int, first: int, end: int) -> dict[SSAValue, Piece] | None:
-    """What the rows [first, end), dimension `dim`, of an op's result need of its operands, those
-    needed whole left out; None where the op can't be computed so."""
+    """Return what rows [first, end) of dimension `dim` of an op's result need of its operands.
+
+    Operands needed whole are omitted. Returns None if the op cannot be computed this way.
+    """
     window = window_of(op, dim)
     if window is not None:
         image = op.operands[window.operand]
@@ -115,8 +124,7 @@ def needed(op: Operation, dim: int, first: int, end: int) -> dict[SSAValue, Piec
 def banded_copy(
     op: Operation, dim: int, first: int, end: int, mapping: Mapping[SSAValue, SSAValue]
 ) -> Operation:
-    """A copy of `op` for the rows [first, end) of its result, on operands that are what `needed`
-    says."""
+    """Copy `op` for rows [first, end) of its result, on operands sliced as in `needed`."""
     rows = end - first
     window = window_of(op, dim)
     if window is None:

@@ -1,4 +1,4 @@
-"""Writing ops once for each part of their results: slices before them, pieces joined behind."""
+"""Copy ops for each part of their results, with slices before and concatenations after them."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
@@ -11,36 +11,38 @@ from neuronir.passes.lowering.batch.slices import slice_of
 from neuronir.passes.lowering.layouts.demand import shape_of
 
 Piece = tuple[int, int, int]
-"""(dimension, first, end): the elements of a value between two places along one dimension."""
+"""(dimension, first, end): the elements of a value between two positions of one dimension."""
 
 
 class Parts(Protocol):
-    """How ops are divided: what each part's copy of an op reads, makes and leaves behind."""
+    """How ops are divided: the operands, result and contribution of the copy for each part."""
 
     @property
     def ops(self) -> Collection[Operation]:
-        """The ops that are written by parts, each with one result."""
+        """The replicated ops, each with one result."""
 
     @property
     def count(self) -> int:
-        """How many parts there are."""
+        """The number of parts."""
 
     def read(self, part: int, op: Operation, value: SSAValue) -> Piece | None:
-        """What the copy of `op` reads of an operand; None for all of it."""
+        """Return the part of an operand that the copy of `op` reads; None for all of it."""
 
     def made(self, part: int, value: SSAValue) -> Piece:
-        """What a part has of a result."""
+        """Return the part of a result that a copy computes."""
 
     def kept(self, part: int, value: SSAValue) -> Piece:
-        """What of a part's piece goes into the result that is put together again."""
+        """Return the part of a copy's result that goes into the concatenation."""
 
     def copy(self, part: int, op: Operation, mapping: Mapping[SSAValue, SSAValue]) -> Operation:
-        """The part's copy of an op, on the operands that `mapping` has for its own."""
+        """Return the copy of an op for a part, on the operands in `mapping`."""
 
 
 def write_parts(block: Block, parts: Parts, order: Sequence[tuple[int, Operation]]) -> None:
-    """Replace ops by their copies, in the order of (part, op) pairs; what they need whole keeps its
-    place before its first user."""
+    """Replace ops by their copies, in the order of (part, op) pairs.
+
+    Ops that they need whole stay before their first user.
+    """
     whole = [op for op in block.ops if op not in parts.ops]
     place = {op: i for i, op in enumerate(block.ops)}
     made: list[dict[SSAValue, SSAValue]] = [{} for _ in range(parts.count)]
@@ -107,7 +109,7 @@ def write_parts(block: Block, parts: Parts, order: Sequence[tuple[int, Operation
 
 
 def in_one_piece(block: Block, ops: Collection[Operation]) -> bool:
-    """Whether nothing between ops of a set depends on their results."""
+    """Return whether no op between the ops of a set depends on their results."""
     left = len(ops)
     for op in block.ops:
         if op in ops:

@@ -1,4 +1,4 @@
-"""Slices of a value along one dimension, as hlo ops."""
+"""Slice values along one dimension."""
 
 from xdsl.ir import Operation, SSAValue
 
@@ -9,7 +9,7 @@ from neuronir.passes.lowering.streaming.dims import tiled_type
 
 
 def slice_of(value: SSAValue, dim: int, low: int, rows: int) -> Operation:
-    """Elements `low` to `low + rows` of `value` along `dim`."""
+    """Return elements `low` to `low + rows` of `value` along `dim`."""
     shape = shape_of(value)
     starts = [low if d == dim else 0 for d in range(len(shape))]
     limits = [low + rows if d == dim else n for d, n in enumerate(shape)]

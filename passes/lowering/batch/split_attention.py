@@ -1,11 +1,11 @@
-"""hlo-split-attention: softmaxes between two products, a few heads at a time.
+"""hlo-split-attention: compute softmaxes between two dots for a few heads at a time.
 
-Scores of all heads together are large, and are worked on as a whole: the tensor engine waits for
-the vector engines and they for it. Heads depend on each other nowhere, so the ops from the scores
-to the product with the values are copied for tiles of the batch and of the heads, whose scores fill
-a bank of PSUM. A tile's products run beside another's exponentials, and no more than the scores of
-a few tiles are alive at once. The results are put together again, which takes no instruction: each
-tile writes its own part (products/in_place.py).
+The scores of all heads together are large. Computed as a whole, they make the tensor engine and the
+vector engines wait for each other. Heads are independent, so the ops from the scores to the dot
+with the values are replicated for tiles of the batch and the heads whose scores fill a bank of
+PSUM. The dots of one tile overlap the exponentials of another, and only the scores of a few tiles
+are live at once. Concatenating the results needs no instruction, because each tile writes its own
+part (products/in_place.py).
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ from neuronir.passes.lowering.streaming.size import nbytes
 from neuronir.passes.statistics import record
 
 BETWEEN = ("hlo.add", "hlo.subtract", "hlo.multiply", "hlo.divide", "hlo.convert", "hlo.select")
-"""Elementwise ops that may come between the scores and their softmax, and after it."""
+"""Elementwise ops allowed between the scores and their softmax, and after it."""
 _VIEWS = (ConcatenateOp, ReshapeOp, TransposeOp)
 
 
@@ -87,8 +87,10 @@ def split_block(block: Block, machine: Machine, columns: int) -> None:
 
 
 def find_chain(product: Operation, machine: Machine) -> list[Operation] | None:
-    """The ops from the product that makes the scores to `product`, if a softmax is between them and
-    nothing else reads what they make."""
+    """Return the ops from the dot of the scores to `product`, if a softmax is in between.
+
+    The intermediate values must have no other users.
+    """
     if not isinstance(product, DotOp) or not ints(product.lhs_batch_dims):
         return None
     for operand in product.operands:
@@ -115,14 +117,16 @@ def find_chain(product: Operation, machine: Machine) -> list[Operation] | None:
 
 
 def _computed(value: SSAValue) -> bool:
-    """Whether an operand is what the chain hands on: the others are masks and numbers."""
+    """Return whether an operand is passed along the chain; the others are masks and scalars."""
     return value.has_one_use() and getattr(value.owner, "name", "") != "hlo.broadcast"
 
 
 def tile_sizes(chain: Sequence[Operation], columns: int) -> list[int]:
-    """How much of each batch dimension a tile takes: whole inner ones first, as long as rows of
-    scores have at most `columns` elements; an even number of heads, which lie side by side on the
-    partitions of their product."""
+    """Return how much of each batch dimension a tile takes.
+
+    Inner dimensions are taken whole first, as long as rows of scores have at most `columns`
+    elements. The number of heads is even, because pairs of heads share the partitions of their dot.
+    """
     shape = shape_of(chain[0].results[0])
     batch = shape[:-2]
     sizes = [1] * len(batch)
@@ -139,8 +143,10 @@ def tile_sizes(chain: Sequence[Operation], columns: int) -> list[int]:
 
 
 def _hoist(chain: Sequence[Operation], place: dict[Operation, int]) -> None:
-    """Move the chain to the first place where all that it reads is there, so that the tensor engine
-    prefers it to what may run beside it."""
+    """Move the chain to the earliest position where its operands are available.
+
+    The tensor engine then prefers it to parallel work.
+    """
     mine = set(chain)
     block = chain[0].parent
     owners = {v.owner for op in chain for v in op.operands} - mine
@@ -205,8 +211,10 @@ def _split(
 
 
 def _cast_parts(value: SSAValue) -> None:
-    """Cast the results of tiles before they are put together, where a cast of the whole is all that
-    follows: each tile's own product writes them in that type."""
+    """Cast the results of tiles before the concatenation, if only a cast of the whole follows.
+
+    The dot of each tile then writes that type.
+    """
     joined = False
     while value.has_one_use():
         op = next(iter(value.uses)).operation
@@ -223,7 +231,7 @@ def _cast_parts(value: SSAValue) -> None:
 
 
 def _cast(value: SSAValue, element: Attribute) -> SSAValue:
-    """`value` in another type: casts of the parts that it is put together from."""
+    """Cast `value` by casting the operands of its concatenation."""
     owner = value.owner
     assert isinstance(owner, Operation) and owner.parent is not None
     copy: Operation
@@ -245,7 +253,7 @@ def _cast(value: SSAValue, element: Attribute) -> SSAValue:
 
 
 def _erase(op: Operation) -> None:
-    """Erase an op that nobody uses, and the views that only it used."""
+    """Erase an op without users, and the views that only it used."""
     operands = list(op.operands)
     op.detach()
     op.erase()
@@ -255,7 +263,7 @@ def _erase(op: Operation) -> None:
 
 
 def _tiling(chain: Sequence[Operation], dim: int, extent: int) -> Tiling | None:
-    """The tiled dimension of all that the chain works on."""
+    """Return the tiled dimension of every value of the chain."""
     tiling = close(chain, {chain[-1].results[0]: dim})
     if tiling is None or any(tiling.get(op.results[0], WHOLE) == WHOLE for op in chain):
         return None
@@ -273,7 +281,7 @@ def _sliced(
     before: Operation,
     slices: dict[tuple[SSAValue, int, int, int], SSAValue],
 ) -> SSAValue:
-    """A part of an operand, the same one for all who take it (masks are those of all layers)."""
+    """Return a part of an operand, shared by all users (masks are those of all layers)."""
     key = (value, dim, low, size)
     if key not in slices:
         cut = slice_of(value, dim, low, size)

@@ -1,10 +1,10 @@
-"""hlo-split-batch: strands of batch slices, one vector phase beside the other's matmuls.
+"""hlo-split-batch: overlap the vector phases of one batch slice with the matmuls of another.
 
-A network computes one layer's products, then its normalisations and softmaxes: the tensor engine
-and the vector engines take turns. Slices of the batch depend on each other nowhere, so the ops
-between the inputs and the results are copied for each slice, in the order in which two engines
-would run them (strands.py). Weights are used by all strands while they are on the chip, and
-intermediates are as many times smaller.
+A network computes the dots of a layer, then its norms and softmaxes, so the tensor engine and the
+vector engines alternate. Batch slices are independent. The ops between the inputs and the results
+are replicated for each slice (strand), in the order in which two engines would run them
+(strands.py). All strands use a weight while it is on the chip, and intermediate values are smaller
+by the number of strands.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -32,9 +32,9 @@ from neuronir.passes.lowering.streaming.dims import WHOLE, Tiling, spread, tiled
 from neuronir.passes.statistics import gains, record
 
 ACROSS = "hlo.strands"
-"""Attribute of a function whose strands run across its layers: how many there are."""
+"""Attribute of a function whose strands cross its layers: the number of strands."""
 MOST_ACROSS = 2000
-"""Copies of ops up to which strands run across layers, which are then written out."""
+"""Limit of copies of ops for strands that cross layers, which are then unrolled."""
 
 
 @dataclass(frozen=True)
@@ -97,18 +97,21 @@ def split_function(function: FuncOp, machine: Machine, strands: int) -> None:
 
 @dataclass(frozen=True)
 class BatchRegion:
-    """Ops that work on slices of the batch, in order, each with the sliced dimensions of its
-    operands and results; and the size of the batch."""
+    """The ops that work on batch slices, in order, with the sliced dimensions of their values.
+
+    Also has the size of the batch.
+    """
 
     tilings: dict[Operation, Tiling]
     extent: int
 
 
 def find_region(block: Block) -> BatchRegion | None:
-    """The ops before the results that can be computed slice by slice along their first dimension.
+    """Return the ops before the results that can be computed slice by slice along the first
+    dimension.
 
-    From the results backwards: an op is among them where all users of its result are, and want the
-    same slices. What they need besides is computed whole.
+    The search goes backwards from the results: an op is included if all users of its result are
+    included and need the same slices. Other operands are computed whole.
     """
     last, extent = block.last_op, _extent(block)
     if last is None or extent is None:
@@ -128,7 +131,7 @@ def find_region(block: Block) -> BatchRegion | None:
 
 
 def _extent(block: Block) -> int | None:
-    """The first dimension of all results; None where they differ in it, or one has none."""
+    """Return the size of the first dimension of all results; None if it differs or is missing."""
     assert block.last_op is not None
     leaves = list(_leaves(block.last_op))
     shapes = [shape_of(v) if isinstance(v.type, TensorType) else () for v in leaves]
@@ -137,7 +140,7 @@ def _extent(block: Block) -> int | None:
 
 
 def _tiling(op: Operation, wanted: dict[SSAValue, int], extent: int) -> Tiling | None:
-    """The slices that an op works on for those that are wanted of its result."""
+    """Return the slices that an op works on, for the slices of its result that are needed."""
     if len(op.results) != 1 or wanted.get(op.results[0], WHOLE) == WHOLE:
         return None
     tiling = spread(op, op.results[0], wanted[op.results[0]])
@@ -149,13 +152,13 @@ def _tiling(op: Operation, wanted: dict[SSAValue, int], extent: int) -> Tiling |
 
 
 def _used(op: Operation) -> Iterator[SSAValue]:
-    """Operands of an op and of the ops inside of it."""
+    """Return the operands of an op and of the ops in its regions."""
     for inner in walk(op):
         yield from inner.operands
 
 
 def _outside(op: Operation) -> Iterator[SSAValue]:
-    """What the ops inside of an op use that comes from outside and is not an operand."""
+    """Return the outer values that the ops in its regions use, except operands."""
     inside = {v for inner in walk(op) for v in inner.results}
     inside |= {v for inner in walk(op) for r in inner.regions for b in r.blocks for v in b.args}
     operands = set(op.operands)
@@ -173,7 +176,7 @@ def _leaves(op: Operation) -> Iterator[SSAValue]:
 def split(
     block: Block, region: BatchRegion, order: list[tuple[int, Operation]], strands: int
 ) -> None:
-    """Replace the ops of the region by copies for each strand, in that order."""
+    """Replace the ops of the region by copies for each strand, in the given order."""
     write_parts(block, _Slices(region, strands), order)
 
 

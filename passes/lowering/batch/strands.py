@@ -1,8 +1,8 @@
-"""The order of strands: copies of a program's ops on slices of its batch, beside each other.
+"""Order strands: copies of a program's ops on slices of its batch, which run in parallel.
 
-The tensor engine and the vector engines each run the ops of all strands one after the other; within
-a strand an op waits for the one before it. So one strand's products run beside another's softmax.
-Times are estimates by size alone, as they are before layouts are known.
+The tensor engine and the vector engines each run the ops of all strands in sequence. In a strand,
+each op waits for the previous one. The dots of one strand thus overlap the softmax of another.
+Times are estimates by size alone, because layouts are not known yet.
 """
 
 from collections.abc import Sequence
@@ -23,22 +23,22 @@ from neuronir.passes.lowering.streaming.size import VIEWS
 from neuronir.passes.statistics import record
 
 PASSES_OF_SOFTMAX = 4
-"""Times that a softmax goes over its data: maximum, difference, exponential, division."""
+"""Passes of a softmax over its data: maximum, difference, exponential, division."""
 PASSES_OF_NORM = 2
-"""Times that a normalisation does: statistics, and their application."""
+"""Passes of a norm: statistics, and their application."""
 LEAST_GAIN = 0.1
-"""Of the time, that overlapping must be estimated to save."""
+"""The fraction of the time that overlapping must save."""
 
 
 def interleaved(
     ops: Sequence[Operation], strands: int, machine: Machine, *, ahead: bool = False
 ) -> list[tuple[int, Operation]]:
-    """(strand, op) of all copies, by the time at which they could start.
+    """Order (strand, op) of all copies by the time at which they can start.
 
-    Of those that could start at the same time the one comes first that has the least to do on the
-    tensor engine before a vector phase, as in a flow shop of two machines: the longer products of
-    the other strands then run beside that phase. With `ahead` strands come one after the other up
-    to their first product, which then need not wait for the others.
+    Among copies that can start at the same time, the one with the least tensor work before a vector
+    phase comes first, as in a two-machine flow shop. The longer dots of the other strands then
+    overlap that phase. With `ahead`, each strand is emitted up to its first dot before the next
+    strand, so that dots need not wait for the other strands.
     """
     works = [(tensor_ns(op, machine) / strands, vector_ns(op, machine) / strands) for op in ops]
     first = _before_products(ops, machine) if ahead else 0
@@ -74,8 +74,7 @@ def interleaved(
 def estimate_ns(
     order: Sequence[tuple[int, Operation]], strands: int, machine: Machine
 ) -> tuple[float, float]:
-    """Times (ns) of all copies where the tensor and the vector engines take turns, and of those
-    engines beside each other in that order."""
+    """Return the times (ns) of all copies with alternating and with overlapping engines."""
     tensor = vector = lockstep = 0.0
     ready = [0.0] * strands
     for strand, op in order:
@@ -94,11 +93,13 @@ def estimate_ns(
 def in_layers(
     block: Block, ops: Sequence[Operation], strands: int, machine: Machine
 ) -> list[tuple[int, Operation]]:
-    """(strand, op) of all copies of `ops`, which are in the order of the block, such that repeated
-    layers stay repeated: a layer of all strands comes after the one before it, and all layers are
-    in one order."""
+    """Order (strand, op) of all copies of `ops` (in block order) so that layers stay repeated.
+
+    A layer of all strands follows the previous layer, and all layers have the same order.
+    """
     chosen = set(ops)
-    ends: dict[Operation, list[tuple[int, Operation]]] = {}  # what to emit after a layer's last op
+    # what to emit after the last op of a layer
+    ends: dict[Operation, list[tuple[int, Operation]]] = {}
     inside: set[Operation] = set()
     place = {op: i for i, op in enumerate(ops)}
     for found in find_repetitions(block):
@@ -130,8 +131,11 @@ def in_layers(
 def _first_layer(
     layer: list[tuple[int, Operation]], machine: Machine
 ) -> tuple[list[Operation], list[tuple[int, Operation]]]:
-    """The ops of the first layer that its first product needs, which belong to what comes before
-    it; and the others of all strands in order, those that it does not need behind it."""
+    """Return the ops that the first dot of the first layer needs, and the other ops.
+
+    The former belong to the preceding ops. The others are in order for all strands, with ops that
+    the dot does not need last.
+    """
     ops = [op for strand, op in layer if strand == 0]
     count = _before_products(ops, machine)
     if count == len(ops):
@@ -155,7 +159,7 @@ def _first_layer(
 
 
 def _before_products(ops: Sequence[Operation], machine: Machine) -> int:
-    """How many ops come before the first one for the tensor engine."""
+    """Return how many ops precede the first tensor engine op."""
     return next((i for i, op in enumerate(ops) if tensor_ns(op, machine)), len(ops))
 
 
@@ -166,8 +170,11 @@ def _start(work: tuple[float, float], ready: float, tensor: float, vector: float
 
 
 def worthwhile(ops: Sequence[Operation], extent: int, machine: Machine) -> bool:
-    """Whether two strands are estimated to be faster: their products cost PE no more, because
-    columns still fill its blocks, and the vector phases beside them are long enough to matter."""
+    """Return whether two strands are estimated to be faster.
+
+    Their dots must not cost PE more (columns still fill its blocks), and the overlapped vector
+    phases must be long enough to matter.
+    """
     tensor = sum(tensor_ns(op, machine) for op in ops)
     vector = sum(vector_ns(op, machine) for op in ops)
     wide = 2 * machine.matmul_max_moving
@@ -177,7 +184,9 @@ def worthwhile(ops: Sequence[Operation], extent: int, machine: Machine) -> bool:
 
 
 def _columns(op: Operation) -> int:
-    """Columns of one operand of a dot for each tile of the other; batched dots are cut anyway."""
+    """Return the columns of one operand of a dot per tile of the other; batched dots are split
+    anyway.
+    """
     if not isinstance(op, DotOp) or ints(op.lhs_batch_dims):
         return 1 << 30
     contracted = ints(op.lhs_contracting_dims)
@@ -185,15 +194,18 @@ def _columns(op: Operation) -> int:
 
 
 def tensor_ns(op: Operation, machine: Machine) -> float:
-    """Time on PE where each full row of moving columns has a stationary of its own."""
+    """Return the PE time if each full row of moving columns has its own stationary operand."""
     moving = machine.matmul_max_moving
     load = machine.matmul_overhead_cycles + machine.pe_columns / machine.stationary_load_divisor
     return useful_flops(op) / machine.peak_flops_bf16 * 1e9 * (moving + load) / moving
 
 
 def vector_ns(op: Operation, machine: Machine) -> float:
-    """Time on DVE, an element of each partition a cycle; nothing for products and what follows them
-    elementwise, which is computed as they are evicted, and for arguments, which DMA converts."""
+    """Return the DVE time: one element of each partition per cycle.
+
+    Dots and elementwise ops that their eviction computes take no time, nor do arguments, which DMA
+    converts.
+    """
     if op.name == "hlo.convert" and isinstance(op.operands[0], BlockArgument):
         return 0.0
     if op.name in VIEWS or not isinstance(op.results[0].type, TensorType) or _evicted(op):
@@ -207,7 +219,7 @@ def vector_ns(op: Operation, machine: Machine) -> float:
 
 
 def _shares_statistics(op: CompositeOp) -> bool:
-    """Whether a normalisation of the same values comes before it."""
+    """Return whether a norm of the same values precedes it."""
     alike = [use.operation for use in op.operands[0].uses]
     return any(
         isinstance(o, CompositeOp) and o.kind == op.kind and o.is_before_in_block(op)

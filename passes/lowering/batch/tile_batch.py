@@ -1,5 +1,7 @@
-"""hlo-tile-batch: the part of a convolutional network whose activations are large, by parts of the
-batch one after the other, so that no more than a part's activations are alive at once."""
+"""hlo-tile-batch: compute large activations of a convolutional network in parts of the batch.
+
+Only the activations of one part are live at once.
+"""
 
 from dataclasses import dataclass, field
 from math import prod
@@ -20,9 +22,9 @@ from neuronir.passes.lowering.streaming.dims import WHOLE, Tiling, spread
 from neuronir.passes.statistics import record
 
 LARGE_SHARE = 5
-"""A value is large where it takes more than one in so many bytes of SBUF: a residual block keeps
-its input, its output and what is between them, and the filters of the next layers are on their
-way."""
+"""A value is large if it takes more than this fraction of SBUF: a residual block keeps its input,
+its output and the values in between, and the filters of the next layers are being loaded.
+"""
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class HloTileBatch(ModulePass):
 
 
 def tile_block(block: Block, machine: Machine, parts: int) -> None:
-    """Write the ops that lead to large values once for each part of the batch."""
+    """Replicate the ops that lead to large values for each part of the batch."""
     largest = machine.sbuf_usable_partition_bytes * machine.partitions // LARGE_SHARE
     region = find_region(block, largest)
     if region is None:
@@ -76,8 +78,9 @@ def _bytes(value: SSAValue) -> int:
 
 
 def find_region(block: Block, largest: int) -> BatchRegion | None:
-    """The ops that lead to values of more than `largest` bytes with a batch dimension, and those
-    that read them."""
+    """Return the ops that lead to values of more than `largest` bytes with a batch, and their
+    readers.
+    """
     dims: Tiling = {}
     extent = 0
     for op in block.ops:
@@ -112,7 +115,9 @@ def find_region(block: Block, largest: int) -> BatchRegion | None:
 
 
 def _batch_of_result(op: Operation, dims: Tiling) -> int | None:
-    """The batch dimension of a result, from those of the operands; convolutions have their own."""
+    """Return the batch dimension of a result, given those of the operands; convolutions have their
+    own.
+    """
     if len(op.results) != 1 or not isinstance(op.results[0].type, TensorType):
         return None
     if isinstance(op, ConvolutionOp):
@@ -126,7 +131,7 @@ def _batch_of_result(op: Operation, dims: Tiling) -> int | None:
 
 
 def _with_casts(found: dict[Operation, Tiling], dims: Tiling) -> None:
-    """What leaves the region as a smaller type is rounded inside of it."""
+    """Results that leave the region in a smaller type are rounded inside it."""
     for op in tuple(found):
         result = op.results[0]
         for use in result.uses:
@@ -139,7 +144,7 @@ def _with_casts(found: dict[Operation, Tiling], dims: Tiling) -> None:
 
 
 def _joined_too_large(region: BatchRegion, largest: int) -> bool:
-    """Whether something large would be put together again."""
+    """Return whether a concatenation of the parts would be large."""
     return any(
         _bytes(op.results[0]) > largest
         for op in region.tilings

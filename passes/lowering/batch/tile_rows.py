@@ -1,4 +1,4 @@
-"""hlo-tile-rows: activations that are too large for SBUF, by bands of rows, depth first."""
+"""hlo-tile-rows: compute activations that are too large for SBUF in bands of rows, depth first."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,16 +22,17 @@ from neuronir.passes.lowering.streaming.size import nbytes
 from neuronir.passes.statistics import record
 
 LARGE = 0.6
-"""Of a partition, that what an op reads and makes takes from which on it is worked on by bands."""
+"""Ops whose operands and result exceed this fraction of a partition are computed in bands."""
 BIG = 1 / 6
-"""Of a partition, that a value takes from which on its readers join those that make it."""
+"""The readers of a value above this fraction of a partition join its producers."""
 BAND = 1 / 3
-"""Of a partition, that what an op reads and makes of one band may take: the band before and the one
-after it have room beside it, and so have filters."""
+"""The fraction of a partition for the operands and result of an op in one band; the bands before
+and after it, and filters, need room too.
+"""
 MOST_EXTRA = 0.15
-"""Of the work, that may be done twice because bands overlap."""
+"""The fraction of the work that overlapping bands may duplicate."""
 LONGEST = 64
-"""Ops that are worked on band by band together."""
+"""Limit of ops that are computed band by band together."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class HloTileRows(ModulePass):
 
 
 def tile_block(block: Block, machine: Machine, bands: int) -> None:
-    """Write the ops around large activations once for each band of rows."""
+    """Replicate the ops around large activations for each band of rows."""
     for region in _Finder(block, machine, bands).find():
         largest = max(nbytes(op.results[0]) for op in region.ops)
         order = [(part, op) for part in range(region.count) for op in region.ops]
@@ -79,7 +80,7 @@ def tile_block(block: Block, machine: Machine, bands: int) -> None:
 
 
 class Bands:
-    """Ops that are worked on by `count` bands of rows (see Parts)."""
+    """Ops that are computed in `count` bands of rows (see Parts)."""
 
     def __init__(self, ops: Sequence[Operation], rows: Mapping[SSAValue, int], count: int) -> None:
         self.ops: Collection[Operation] = dict.fromkeys(ops)
@@ -94,7 +95,7 @@ class Bands:
         self.bands = [self._bands(part) for part in range(count)]
 
     def _bands(self, part: int) -> dict[SSAValue, Piece]:
-        """The rows that a part has of each result."""
+        """Return the rows of each result that a part computes."""
         out: dict[SSAValue, Piece] = {v: self.kept(part, v) for v in self.left}
         for op in reversed(list(self.ops)):
             piece = out.get(op.results[0])
@@ -127,19 +128,19 @@ class Bands:
         return banded_copy(op, *self.bands[part][op.results[0]], mapping)
 
     def share(self, part: int, op: Operation) -> float:
-        """Of the rows of an op's result, those that a part computes."""
+        """Return the rows of an op's result that a part contributes."""
         d, low, end = self.bands[part][op.results[0]]
         return (end - low) / shape_of(op.results[0])[d]
 
     def extra(self) -> float:
-        """Of the work, what is done more than once."""
+        """Return the fraction of duplicated work."""
         work = {op: useful_flops(op) + prod(shape_of(op.results[0])) for op in self.ops}
         done = sum(n * self.share(part, op) for op, n in work.items() for part in range(self.count))
         return done / max(1, sum(work.values())) - 1
 
 
 class _Finder:
-    """Goes through a block once and puts large ops together that follow each other."""
+    """Visits a block once and groups consecutive large ops."""
 
     def __init__(self, block: Block, machine: Machine, bands: int) -> None:
         self.block = block
@@ -151,10 +152,10 @@ class _Finder:
         self.ops: list[Operation] = []
         self.best: Bands | None = None
         self.made: set[SSAValue] = set()
-        self.outside: set[SSAValue] = set()  # what depends on them elsewhere
+        self.outside: set[SSAValue] = set()  # ops outside that depend on them
 
     def find(self) -> list[Bands]:
-        """The regions, in order."""
+        """Return the regions, in order."""
         for op in self.block.ops if self.footprint.rows else ():
             if op is self.block.last_op:
                 break
@@ -165,7 +166,7 @@ class _Finder:
         return self.found
 
     def _joins(self, op: Operation) -> bool:
-        """Add an op to the ops under way, or begin anew with it, where it is large."""
+        """Add an op to the current ops, or start a new region with it if it is large."""
         if len(op.results) != 1 or op.results[0] not in self.footprint.rows:
             return False
         big = self.big
@@ -202,7 +203,9 @@ class _Finder:
         return self.footprint.reads(op) + self.footprint.of(op.results[0])
 
     def _fewest(self, ops: list[Operation]) -> Bands | None:
-        """Ops by as few bands as fit; None where that can't be done or repeats too much work."""
+        """Divide ops into as few bands as fit; None if impossible or if too much work is
+        duplicated.
+        """
         make = partial(Bands, ops, self.footprint.rows)
         loads = {op: self._load(op) for op in ops}
         room = BAND * self.capacity
@@ -220,5 +223,5 @@ class _Finder:
 
 
 def _used(op: Operation) -> set[SSAValue]:
-    """Operands of an op and of the ops inside of it."""
+    """Return the operands of an op and of the ops in its regions."""
     return {v for inner in walk(op) for v in inner.operands}

@@ -1,1 +1,1 @@
-"""Constants that compile time knows: chunks of the weight stream, layer by layer."""
+"""Pack compile-time constants into chunks of the weight stream, layer by layer."""

@@ -1,9 +1,9 @@
-"""Bound constants: packed into the weight stream, into resident blocks, or into row blocks.
+"""Pack constants into the weight stream, into resident blocks, or into row blocks.
 
-The stream is cut into chunks of whole constants in the order of their first use; each chunk is one
-DMA of 128 long rows (docs/hardware.md section 2.5: rows of 4 KiB or more). Constants used all
-through the program (identity matrices, rows to be broadcast) lie in resident chunks. Layers that
-share their instructions have chunks of their own (by_layer.py).
+The stream is split into chunks of whole constants in the order of first use. Each chunk is one DMA
+with 128 long rows (docs/hardware.md section 2.5: rows of 4 KiB or more). Constants that are used
+throughout the program (identity matrices, rows to broadcast) are in resident chunks. Layers that
+share instructions have their own chunks (by_layer.py).
 """
 
 from collections.abc import Sequence
@@ -30,18 +30,20 @@ from neuronir.passes.lowering.constants.layered import Layered
 from neuronir.passes.lowering.emitter import Emitter
 
 ROW_BYTES = 4096
-"""Bytes per partition of a block of rows."""
+"""Bytes per partition of a row block."""
 
 
 def splits(vector: np.ndarray) -> bool:
-    """Whether a float32 vector is the sum of its bfloat16 parts: finite, also when rounded, and
-    without -0, which 0 is added to."""
+    """Return whether a float32 vector is the sum of its bfloat16 parts.
+
+    It must be finite, also after rounding, and without -0, because a sum with 0 gives 0.
+    """
     finite = np.isfinite(vector.astype(DType.BF16.numpy).astype(np.float32)).all()
     return bool(finite and not (np.signbit(vector) & (vector == 0)).any())
 
 
 class Constants:
-    """Places constants and tells where they lie in SBUF."""
+    """Places constants and returns their addresses in SBUF."""
 
     def __init__(self, emitter: Emitter) -> None:
         self.emitter = emitter
@@ -52,9 +54,7 @@ class Constants:
         self._row_chunk: ConstantChunk | None = None
         self._next_row = (0, 0)
         self.layers: LayerConstants | None = None
-        self._chunks: list[
-            ConstantChunk | LayerConstants
-        ] = []  # closed, in the order of their bytes
+        self._chunks: list[ConstantChunk | LayerConstants] = []  # closed chunks, in byte order
         self._offsets: list[int] = []
         self._size = 0
         self._address: AddressOfOp | None = None
@@ -62,20 +62,20 @@ class Constants:
         self._row_places: dict[bytes, tuple[SSAValue, int, int, int]] = {}
 
     def place(self, array: np.ndarray, dtype: DType, rows: int = 0) -> tuple[SSAValue, int]:
-        """Put [partitions, elements] into the stream; gives the buffer and the element offset.
+        """Put [partitions, elements] into the stream; return the buffer and the element offset.
 
-        With `rows` the array has any shape: that many partitions in row-major order.
+        With `rows`, the array has any shape: that many partitions in row-major order.
         """
         rows = rows or array.shape[0]
         if self.layers is not None:
             if isinstance(array, Layered):
                 return self.layers.place(array, dtype, rows)
-            return self._keep(array, dtype, rows)  # the same in all layers
+            return self._keep(array, dtype, rows)  # equal in all layers
         size = array.size // rows * dtype.size
         if self.stream is not None and self.stream.ends_before(size, rows):
             self._close_stream()
         if self.stream is None:
-            # the chunk's DMA has its place among the ops, and is made when the chunk is closed
+            # the chunk's DMA is inserted among the ops now, and created when the chunk is closed
             ops = cast(list[Operation | None], self.emitter.scopes[0])
             self.stream = ConstantChunk(self.emitter, "stream", ops, fitted=True)
         offset = self.stream.add(array, dtype, rows)
@@ -85,7 +85,7 @@ class Constants:
         return buffer, offset // dtype.size
 
     def keep(self, name: str, array: np.ndarray, dtype: DType) -> tuple[SSAValue, int]:
-        """A resident constant, by name."""
+        """Return a resident constant by name."""
         if name not in self._known:
             self._known[name] = self._keep(array, dtype)
         return self._known[name]
@@ -97,16 +97,17 @@ class Constants:
         return self._resident.alloc.buffer, offset // dtype.size
 
     def identity(self, dtype: DType) -> tuple[SSAValue, int]:
-        """The identity matrix of the machine's partitions."""
+        """Return the identity matrix for the machine's partitions."""
         n = self.emitter.machine.partitions
         return self.keep(f"identity.{dtype.name}", np.eye(n, dtype=dtype.numpy), dtype)
 
     def row(self, vector: np.ndarray) -> tuple[SSAValue, int, int, int]:
-        """Put a finite float32 vector into a block of rows; gives (buffer, partition, element,
-        partitions of the block that may be read).
+        """Put a finite float32 vector into a row block; return (buffer, partition, element,
+        partitions).
 
-        It takes three partitions, as bfloat16 numbers whose sum it is (8 bits of the fraction
-        each), so that the tensor engine can spread it in one pass instead of fp32's four.
+        The last item is the number of partitions of the block that may be read. The vector takes
+        three partitions, as bfloat16 values whose sum it is (8 bits of the fraction each). The
+        tensor engine can then broadcast it in one pass instead of the four passes of fp32.
         """
         if self.layers is not None and isinstance(vector, Layered):
             return self.layers.row(vector)
@@ -133,7 +134,9 @@ class Constants:
         return place
 
     def row_selector(self) -> tuple[SSAValue, int]:
-        """A matrix whose column j has ones in the rows j, j + 1, ... of one vector's parts."""
+        """Return a matrix whose column j has ones in the rows j, j + 1, ... of one vector's
+        parts.
+        """
         n = self.emitter.machine.partitions
         below = np.arange(n)[:, None] - np.arange(n)[None, :]
         band = ((below >= 0) & (below < ROW_PARTS)).astype(DType.BF16.numpy)
@@ -160,12 +163,12 @@ class Constants:
         self._size += size
 
     def begin_layers(self, layers: int) -> None:
-        """From now on Layered arrays are placed in the body of the loop that is open."""
+        """From now on, place Layered arrays in the body of the open loop."""
         self._close_stream()
         self.layers = LayerConstants(self.emitter, layers)
 
     def end_layers(self, round_: SSAValue | None) -> None:
-        """Load what has been placed since in each round, or forget it where there is no loop."""
+        """Load what has been placed since then in each iteration; drop it if there is no loop."""
         layers = self.layers
         self.layers = None
         if layers is not None and round_ is not None:
@@ -173,14 +176,14 @@ class Constants:
             self._append(layers, stride * layers.layers)
 
     def _memory(self) -> SSAValue:
-        """The variable that all chunks lie in; its size is known at the end."""
+        """Return the variable of all chunks; its size is known at the end."""
         if self._address is None:
             type_ = MemRefType(i8, [1], memory_space=HBM)
             self._address = AddressOfOp.make(VariableOp.make("constants", "constant", type_))
         return self._address.buffer
 
     def finish(self) -> None:
-        """Close what is open; all chunks lie in one variable, in the order of their use."""
+        """Close open chunks; all chunks share one variable, in the order of use."""
         self._close_stream()
         self._close_rows()
         if self._resident is not None:
@@ -197,7 +200,7 @@ class Constants:
                 chunks += part.filled()
         image = LazyArray(Image(chunks))
         type_ = MemRefType(i8, [image.size], memory_space=HBM)
-        memory._type = type_  # only known now; nothing has looked at it yet
+        memory._type = type_  # only known now; nothing has read it yet
         variable = VariableOp.make("constants", "constant", type_, value=intern(image))
         self.emitter.variables.append(variable)
         assert self._address is not None
@@ -205,7 +208,9 @@ class Constants:
 
 
 def digits_of(atoms: Sequence[tuple[int, int]]) -> np.ndarray:
-    """Sums of digit*stride over all digits of (size, stride) atoms, outermost first, flattened."""
+    """Return sums of digit*stride over all digits of (size, stride) atoms, outermost first,
+    flattened.
+    """
     total = np.zeros(1, np.int64)
     for size, stride in atoms:
         total = (total[:, None] + np.arange(size, dtype=np.int64)[None, :] * stride).reshape(-1)

@@ -1,8 +1,8 @@
-"""The constants of layers that share their instructions: chunks that are alike, layer by layer.
+"""Place the constants of layers that share instructions in equal chunks, one set per layer.
 
-Each round of the loop over layers loads its own, at an address that moves by the bytes of a layer.
-Vectors that the tensor engine spreads lie in small blocks of rows beside them, so that none has to
-stay for a whole layer.
+Each iteration of the loop over layers loads its own chunks, at an address that advances by the
+bytes of a layer. Vectors that the tensor engine broadcasts are in small row blocks next to them, so
+that none occupies SBUF for a whole layer.
 """
 
 import numpy as np
@@ -20,11 +20,11 @@ from neuronir.passes.lowering.constants.layered import layers_of
 from neuronir.passes.lowering.emitter import Emitter
 
 _VECTORS = 2
-"""Vectors in a block of rows: it can be loaded for the next layer only when all have been used."""
+"""Vectors in a row block: the next layer can be loaded only when all of them have been used."""
 
 
 class LayerConstants:
-    """Places the constants of `layers` layers, in the body of the loop that is open."""
+    """Places the constants of `layers` layers, in the body of the open loop."""
 
     def __init__(self, emitter: Emitter, layers: int) -> None:
         self.emitter = emitter
@@ -38,8 +38,9 @@ class LayerConstants:
         self._vectors: list[np.ndarray] = []
 
     def place(self, array: np.ndarray, dtype: DType, rows: int) -> tuple[SSAValue, int]:
-        """Put a Layered array, of `rows` partitions, into the stream: the buffer and element
-        offset."""
+        """Put a Layered array with `rows` partitions into the stream; return buffer and element
+        offset.
+        """
         size = array.size // rows * dtype.size
         if self.stream is not None and self.stream.ends_before(size, rows):
             self._close_stream()
@@ -52,7 +53,7 @@ class LayerConstants:
         return chunk.alloc.buffer, offset // dtype.size
 
     def row(self, vector: np.ndarray) -> tuple[SSAValue, int, int, int]:
-        """Put a finite Layered float32 vector into a block of rows; as Constants.row."""
+        """Put a finite Layered float32 vector into a row block; see Constants.row."""
         key = b"".join(v.tobytes() for v in layers_of(vector) or [vector])
         if key in self._places:
             return self._places[key]
@@ -93,8 +94,10 @@ class LayerConstants:
         self._vectors = []
 
     def finish(self, memory: SSAValue, base: int, round_: SSAValue) -> int:
-        """Close what is open and complete the loads, the first at byte `base` in round 0; gives
-        the bytes of a layer."""
+        """Close open chunks and complete the loads, the first at byte `base` in iteration 0.
+
+        Returns the bytes of a layer.
+        """
         self._close_stream()
         self._close_rows()
         self.stride = sum(c.size for c in self.chunks)
@@ -105,5 +108,5 @@ class LayerConstants:
         return self.stride
 
     def filled(self) -> list[Chunk]:
-        """What the chunks of all layers hold, one layer after the other."""
+        """Return the contents of the chunks of all layers, one layer after the other."""
         return [c.filled(layer) for layer in range(self.layers) for c in self.chunks]

@@ -1,4 +1,4 @@
-"""A chunk of constants: what one DMA brings to SBUF."""
+"""Represent a chunk of constants: the data of one DMA to SBUF."""
 
 import numpy as np
 from xdsl.dialects.builtin import MemRefType, i8
@@ -14,20 +14,22 @@ from neuronir.passes.lowering.constants.layered import layers_of
 from neuronir.passes.lowering.emitter import Emitter
 
 CHUNK_BYTES = 8192
-"""Bytes per partition at which a chunk of the stream is closed: twice the row that saturates a DMA
-engine (docs/hardware.md section 2.5)."""
+"""Bytes per partition at which a chunk of the stream is closed: twice the row size that saturates a
+DMA engine (docs/hardware.md section 2.5).
+"""
 LEAST_BYTES = 512
-"""Bytes per partition up to which a chunk takes whatever comes next: its rows would take their
-descriptors' time for little, as those of biases do."""
+"""Bytes per partition up to which a chunk accepts any constant: shorter rows, such as those of
+biases, would waste descriptor time.
+"""
 ROW_PARTS = 3
-"""bfloat16 numbers that add up to a float32 one: 3 x 8 bits of fraction."""
+"""bfloat16 values that sum to a float32 value: 3 x 8 bits of fraction"""
 
 
 class ConstantChunk:
-    """A chunk under way: the pieces so far and its ops, which are completed when it is closed.
+    """An open chunk: its pieces so far, and its ops, which are completed when it is closed.
 
-    `ops` is the body that it is loaded in. The pieces of a chunk of layers are Layered arrays. One
-    that is `fitted` takes no more partitions than its highest piece.
+    `ops` is the body in which it is loaded. The pieces of a layered chunk are Layered arrays. A
+    `fitted` chunk takes no more partitions than its tallest piece.
     """
 
     def __init__(
@@ -55,14 +57,16 @@ class ConstantChunk:
 
     @property
     def size(self) -> int:
-        """Bytes in HBM (of one layer)."""
+        """Return the bytes in HBM (of one layer)."""
         return self.used * self.partitions
 
     def ends_before(self, size: int, rows: int) -> bool:
-        """Whether a constant of `size` bytes on each of `rows` partitions begins another chunk."""
+        """Return whether a constant of `size` bytes on each of `rows` partitions starts another
+        chunk.
+        """
         if self.used > LEAST_BYTES and self.used + size > CHUNK_BYTES:
             return True
-        # all rows of a chunk are as long: what that adds may take longer than another transfer
+        # all rows of a chunk have equal length, so padding may take longer than another transfer
         height = max((n for _, n, _, _ in self.pieces), default=rows)
         added = max(height, rows) * (self.used + size) - height * self.used - rows * size
         alone = self.machine.dma_queue_descriptor_ns * self.machine.dma_engine_gbps
@@ -70,9 +74,9 @@ class ConstantChunk:
         return added > alone
 
     def add(self, array: np.ndarray, dtype: DType, rows: int = 0) -> int:
-        """Append [partitions, elements] to be stored as `dtype`; gives the byte offset.
+        """Append [partitions, elements] to be stored as `dtype`; return the byte offset.
 
-        With `rows` the array has any shape: that many partitions in row-major order. It is read
+        With `rows`, the array has any shape: that many partitions in row-major order. It is read
         when the chunk is filled, so it must not change.
         """
         rows = rows or array.shape[0]
@@ -85,13 +89,15 @@ class ConstantChunk:
         """Fix the size of the chunk."""
         if self.fitted:
             self.partitions = max(rows for _, rows, _, _ in self.pieces)
-        # the buffer's type is only known now; nothing has looked at it yet
+        # the type of the buffer is only known now; nothing has read it yet
         self.alloc.buffer._type = self._type(self.used)
 
     def load(
         self, memory: SSAValue, offset: int, round_: SSAValue | None = None, stride: int = 0
     ) -> None:
-        """Complete its DMA, from byte `offset` of the constants in HBM (and `stride` a round)."""
+        """Complete its DMA, from byte `offset` of the constants in HBM (plus `stride` per
+        iteration).
+        """
         free = ((1, self.used),)
         indices = () if round_ is None else ((round_, stride),)
         dma = build(
@@ -105,7 +111,7 @@ class ConstantChunk:
         self.ops[self.place + 1] = dma
 
     def filled(self, layer: int = 0) -> Chunk:
-        """What it holds (in one layer)."""
+        """Return its contents (in one layer)."""
         pieces = []
         for offset, rows, array, dtype in self.pieces:
             layers = layers_of(array)
@@ -115,7 +121,7 @@ class ConstantChunk:
 
 
 def bf16_parts(vector: np.ndarray) -> list[np.ndarray]:
-    """bfloat16 vectors whose sum is a finite float32 vector."""
+    """Return bfloat16 vectors whose sum is a finite float32 vector."""
     rest = vector.astype(np.float32)
     parts: list[np.ndarray] = []
     for _ in range(ROW_PARTS):

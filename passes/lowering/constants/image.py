@@ -1,7 +1,7 @@
-"""The bytes of all constants as they lie in HBM, made when they are written or simulated.
+"""Generate the bytes of all constants in HBM order, when they are written or simulated.
 
-As an array they would be touched twice, and memory that is touched for the first time costs more
-than computing what comes to lie in it (docs/compile-time.md).
+A stored array would be accessed twice, and the first access to memory costs more than computing its
+contents (docs/compile-time.md).
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,7 +30,7 @@ class Piece:
 
     @property
     def width(self) -> int:
-        """Its bytes in a partition."""
+        """Return its bytes in a partition."""
         return self.array.size // self.rows * self.dtype.size
 
     def write(self, data: Bytes, writer: LazyWriter) -> None:
@@ -44,7 +44,7 @@ class Piece:
             target[...] = writer.numbers(self.array).reshape(target.shape)
 
     def sample(self, rows: NDArray[np.int64], columns: NDArray[np.int64], out: Bytes) -> None:
-        """Write into `out` those of the bytes at (row, column) of its chunk that are its own."""
+        """Write to `out` those bytes at (row, column) of its chunk that belong to it."""
         (mine,) = np.nonzero(
             (rows < self.rows) & (columns >= self.offset) & (columns < self.offset + self.width)
         )
@@ -63,7 +63,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class Chunk:
-    """[partitions, used] bytes; those that belong to no piece are zero."""
+    """The [partitions, used] bytes of a chunk; those outside of all pieces are zero."""
 
     partitions: int
     used: int
@@ -71,11 +71,11 @@ class Chunk:
 
     @property
     def size(self) -> int:
-        """Its bytes."""
+        """Return its bytes."""
         return self.partitions * self.used
 
     def write(self, out: Bytes, writer: LazyWriter) -> None:
-        """Write its bytes into a vector."""
+        """Write its bytes to a vector."""
         if sum(piece.rows * piece.width for piece in self.pieces) < self.size:
             out[...] = 0
         data = out.reshape(self.partitions, self.used)
@@ -83,14 +83,14 @@ class Chunk:
             piece.write(data, writer)
 
     def sample(self, places: NDArray[np.int64], out: Bytes) -> None:
-        """Write its bytes at these places into `out`, which is zero."""
+        """Write its bytes at these positions to `out`, which is zero."""
         rows, columns = np.divmod(places, self.used)
         for piece in self.pieces:
             piece.sample(rows, columns, out)
 
 
 class Image(Maker):
-    """Chunks one behind the other, as a vector of bytes."""
+    """Consecutive chunks, as a vector of bytes."""
 
     def __init__(self, chunks: Sequence[Chunk]) -> None:
         self.chunks = chunks
@@ -98,13 +98,13 @@ class Image(Maker):
         super().__init__((int(self._ends[-1]),), np.dtype(np.uint8))
 
     def write(self, out: Array) -> None:
-        """All chunks."""
+        """Return all chunks."""
         writer = LazyWriter()
         for chunk, end in zip(self.chunks, self._ends, strict=True):
             chunk.write(out[end - chunk.size : end], writer)
 
     def pieces(self) -> Iterator[Array]:
-        """The chunks one after the other, in as many rooms as pieces are to stay."""
+        """Yield the chunks one after the other, in as many buffers as pieces are kept."""
         writer = LazyWriter()
         size = max(chunk.size for chunk in self.chunks)
         rooms = np.empty((PIECES_KEPT, size), np.uint8)
@@ -113,7 +113,7 @@ class Image(Maker):
             yield room[: chunk.size]
 
     def sample(self, places: Places) -> Array:
-        """The bytes at these places."""
+        """Return the bytes at these positions."""
         order = np.argsort(places.numbers, kind="stable")
         numbers = places.numbers[order]
         sorted_ = np.zeros(numbers.size, np.uint8)
@@ -126,7 +126,7 @@ class Image(Maker):
         return found
 
     def same(self, other: Maker) -> bool:
-        """Whether another image has chunks of the same sizes with the same bytes."""
+        """Return whether another image has chunks of the same sizes with the same bytes."""
         return (
             isinstance(other, Image)
             and np.array_equal(self._ends, other._ends)

@@ -1,4 +1,4 @@
-"""Arrays of which every layer of a repetition has its own: numpy works on all of them at once."""
+"""Represent arrays with one version per layer of a repetition, which numpy processes together."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, cast
@@ -12,15 +12,15 @@ Array = np.ndarray[Any, Any]
 
 
 class LayersDiffer(Exception):
-    """Layers that look alike cannot share their instructions; the text says why."""
+    """Raised if similar layers cannot share instructions; the message says why."""
 
 
 class Layered(NDArrayOperatorsMixin):
-    """One array a layer, alike in shape and type, that behaves as one array.
+    """One array per layer, of equal shape and type, that behaves like one array.
 
-    numpy functions and operators give a Layered of the results. What has to be one number or one
-    decision for all layers raises LayersDiffer where they disagree, and so does every way to take
-    one plain array out unnoticed.
+    numpy functions and operators return a Layered of the results. Code that needs one value or one
+    decision for all layers raises LayersDiffer if they disagree, and so does any implicit
+    conversion to a plain array.
     """
 
     def __init__(self, arrays: Sequence[Array]) -> None:
@@ -28,7 +28,7 @@ class Layered(NDArrayOperatorsMixin):
 
     @staticmethod
     def of(arrays: Sequence[Array]) -> Array:
-        """The arrays as one, for code that knows of plain arrays only."""
+        """The arrays as one, for code that only handles plain arrays."""
         return cast(Array, Layered(arrays))
 
     def __array__(self, *_: object, **__: object) -> Array:
@@ -41,7 +41,7 @@ class Layered(NDArrayOperatorsMixin):
         return self._called(lambda i: func, args, more)
 
     def _called(self, function: Callable[[int], Any], args: Any, more: Any) -> Any:
-        """What the function of each layer gives for arguments in which each takes its arrays."""
+        """Apply the function for each layer, with the arrays of that layer."""
         if _has_layers(args) or _has_layers(more):
             return self._each(lambda i: function(i)(*_pick(args, i), **_pick(more, i)))
         return self._each(lambda i: function(i)(*args, **more))
@@ -64,7 +64,7 @@ class Layered(NDArrayOperatorsMixin):
         if not callable(found):
             if isinstance(found, (np.ndarray, LazyArray)):
                 return self._each(lambda i: getattr(self.arrays[i], name))
-            return found  # shape, dtype and the like
+            return found  # shape, dtype and similar attributes
         return lambda *args, **more: self._called(
             lambda i: getattr(self.arrays[i], name), args, more
         )
@@ -77,12 +77,12 @@ class Layered(NDArrayOperatorsMixin):
 
 
 def layers_of(array: object) -> list[Array] | None:
-    """The array of each layer; None for a plain array."""
+    """Return the array of each layer; None for a plain array."""
     return array.arrays if isinstance(array, Layered) else None
 
 
 def _has_layers(value: Any) -> bool:
-    """Whether there is a Layered in `value`."""
+    """Return whether `value` contains a Layered."""
     if isinstance(value, (tuple, list)):
         return any(_has_layers(v) for v in value)
     if isinstance(value, dict):
@@ -91,7 +91,7 @@ def _has_layers(value: Any) -> bool:
 
 
 def _pick(value: Any, layer: int) -> Any:
-    """`value` with the array of one layer in place of every Layered in it."""
+    """Replace every Layered in `value` by the array of one layer."""
     if isinstance(value, Layered):
         return value.arrays[layer]
     if isinstance(value, (tuple, list)):

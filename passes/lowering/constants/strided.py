@@ -1,4 +1,4 @@
-"""A constant in the layout that it is needed in, as a view of its elements: nothing is copied."""
+"""Return a constant in a required layout as a view of its elements, without a copy."""
 
 from collections.abc import Sequence
 from typing import cast
@@ -20,10 +20,11 @@ def strided(
     free: Sequence[Atom],
     copies: int,
 ) -> np.ndarray | None:
-    """The elements of `flat` (those of a value that varies along `support`) by partition and then
-    by `free` atom, in row-major order; `copies` partitions alike where no atom is `wanted`.
+    """Return the elements of `flat` by partition and then by `free` atom, in row-major order.
 
-    None where partitions are left out, a tile is ragged, or a view would leave the array.
+    `flat` has the elements of a value that varies along `support`. If no atom is `wanted`, `copies`
+    partitions are equal. Returns None if partitions are skipped, a tile is ragged, or a view would
+    leave the array.
     """
     if any(a.ragged for a in free) or any(a.ragged for a, _ in wanted):
         return None
@@ -47,5 +48,5 @@ def _view(flat: np.ndarray, shape: list[int], pairs: Sequence[tuple[int, int]]) 
     if isinstance(flat, LazyArray):
         strides = [stride * flat.itemsize for _, stride in pairs]
         return cast(np.ndarray, flat.strided(shape, strides))
-    # One column of an array is flat without a copy, and its elements are not neighbours.
+    # One column of an array is flat without a copy, although its elements are not adjacent.
     return as_strided(flat, shape, [stride * flat.strides[0] for _, stride in pairs])

@@ -1,1 +1,1 @@
-"""Bringing values from one layout, type or memory into another."""
+"""Convert values between layouts, types and memories."""

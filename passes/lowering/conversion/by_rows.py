@@ -1,7 +1,7 @@
-"""Loads whose wanted layout would be gathered from HBM in small pieces: rows, then PE transposes.
+"""Load by rows and transpose with PE if a direct load would gather small pieces from HBM.
 
 A DMA engine takes as long for a descriptor of 4 bytes as for one of 1.6 KB (docs/hardware.md
-section 2.5), and PE transposes a tile of 128 x 128 in less than the time of two.
+section 2.5), and PE transposes a tile of 128 x 128 in less time than two descriptors take.
 """
 
 from math import prod
@@ -13,12 +13,15 @@ from neuronir.passes.lowering.layouts.values import Partition, Value
 from neuronir.passes.lowering.layouts.views import dma_reaches, walked
 
 GAIN = 4
-"""How many times fewer descriptors make up for the transposes."""
+"""The reduction in descriptors that makes up for the transposes."""
 
 
 def rows_first(machine: Machine, value: Value, source: Form, wanted: Partition) -> Partition | None:
-    """The layout to load `value` in before it is transposed into `wanted`, or to transpose it into
-    before it is stored from there; None where the direct way is as good, or PE can't transpose."""
+    """Return the layout in which to load `value` before it is transposed to `wanted`.
+
+    The same layout is used to store a transposed value. Returns None if the direct way is as good,
+    or if PE cannot transpose.
+    """
     count = prod(a.size for a, _ in wanted)
     dense_steps = sum((a.size - 1) * s for a, s in wanted) + 1 == count
     if not wanted or not dense_steps or not value.dtype.is_float or value.dtype.size > 4:
@@ -43,7 +46,7 @@ def rows_first(machine: Machine, value: Value, source: Form, wanted: Partition) 
 
 
 def descriptors(value: Value, source: Form, wanted: Partition) -> int | None:
-    """Contiguous pieces of HBM that make up a layout; None where it can't be loaded at once."""
+    """Return the contiguous pieces of HBM in a layout; None if it cannot be loaded at once."""
     free = remaining(value.support, [a for a, _ in wanted])
     if free is None:
         return None

@@ -1,8 +1,8 @@
-"""Bringing values into the layout that an instruction needs.
+"""Convert values to the layouts that instructions need.
 
-`Converter.ensure` gives a copy of a value with the wanted partition atoms: one that is there, a
-view of one, a constant in that layout, a load from HBM, PE transposes, a broadcast by PE, or, where
-all else fails, a trip through HBM.
+`Converter.ensure` returns a copy of a value with the requested partition atoms. The copy is an
+existing one, a view of one, a constant in that layout, a load from HBM, PE transposes, or a
+broadcast by PE. If nothing else works, the value goes through HBM.
 """
 
 from collections.abc import Iterator, Sequence
@@ -58,16 +58,18 @@ from neuronir.passes.lowering.layouts.views import (
 )
 
 SLICED_SHARE = 6
-"""A value in HBM is loaded by the slices that are used of it where all of it would take more than
-one in so many bytes of a partition."""
+"""A value in HBM is loaded by the slices in use if all of it would exceed this fraction of a
+partition.
+"""
 
 FEW_ROWS = 32
-"""A slice of one in so many elements is transposed by itself, and not taken of its source
-transposed: one token of each sequence."""
+"""A slice below this fraction of the elements is transposed by itself instead of with its source,
+such as one token of each sequence.
+"""
 
 
 class Converter(KnownValues):
-    """Finds or makes copies of values."""
+    """Finds or creates copies of values."""
 
     def __init__(self, emitter: Emitter, constants: Constants) -> None:
         super().__init__(emitter, constants)
@@ -76,14 +78,17 @@ class Converter(KnownValues):
     # loops
 
     def settle(self, value: Value) -> None:
-        """From now on copies of `value` are made at the present depth of loops, or where they were
-        made before: it is used as it is in loops that are opened later."""
+        """Make copies of `value` at the current loop depth from now on, or where they were made
+        before.
+
+        Inner loops then use it as it is.
+        """
         if value.lazy is not None and not value.forms:
             self.settle(value.lazy[0])
         self.homes.setdefault(value.root(), self.emitter.depth)
 
     def home(self, value: Value) -> int:
-        """The depth of loops at which copies of `value` are made."""
+        """Return the loop depth at which copies of `value` are made."""
         if isinstance(value.array, Layered):
             return self.emitter.depth
         if value.array is not None or value.scalar is not None:
@@ -95,10 +100,10 @@ class Converter(KnownValues):
     # what is wanted
 
     def ensure(self, value: Value, partition: Partition, copies: int = 1) -> Form:
-        """A copy of `value` in SBUF (or PSUM) with these partition atoms.
+        """Return a copy of `value` in SBUF (or PSUM) with these partition atoms.
 
-        `partition` are (atom, step) pairs; those along which the value is constant ask for the same
-        data on all partitions; `copies` is how many partitions that takes.
+        `partition` has (atom, step) pairs. Atoms along which the value is constant request equal
+        data on all partitions; `copies` is the number of partitions for that.
         """
         found = self.effective(value, partition)
         if found is None:
@@ -122,8 +127,10 @@ class Converter(KnownValues):
         return form
 
     def effective(self, value: Value, partition: Partition) -> tuple[Partition, bool] | None:
-        """The atoms along which the value varies, and whether it is constant along others; None
-        where it varies along an indivisible part of one."""
+        """Return the atoms along which the value varies, and whether it is constant along others.
+
+        Returns None if it varies along an indivisible part of one.
+        """
         wanted: list[tuple[Atom, int]] = []
         constant = False
         for a, step in partition:
@@ -149,14 +156,16 @@ class Converter(KnownValues):
         return tuple(wanted), constant and bool(wanted)
 
     def support(self, value: Value, partition: Partition) -> tuple[Atom, ...]:
-        """What a copy of `value` with these partition atoms varies along: all elements where they
-        are not divided by what the value itself varies along."""
+        """Return what a copy of `value` with these partition atoms varies along.
+
+        This is all elements if the atoms do not divide the support of the value.
+        """
         if self.effective(value, partition) is None:
             return merge(dim_atoms(value.shape, range(len(value.shape))))
         return value.support
 
     def find(self, value: Value, wanted: Partition, copies: int) -> Form | None:
-        """A copy that is there already, of the value or of what it is a view of."""
+        """Return an existing copy of the value or of its source."""
         signature = join(wanted)
         for form in value.forms:
             if not form.hbm and _matches(form, signature, copies):
@@ -170,8 +179,10 @@ class Converter(KnownValues):
         return None
 
     def source_forms(self, value: Value, *, lazy: bool = False) -> Iterator[Form]:
-        """The copies of a value that there are, those of what it is a view of included; with
-        `lazy` those of what it is computed from, too, where it is not computed yet: its layout."""
+        """Return the existing copies of a value and of its sources.
+
+        With `lazy`, the copies of a deferred value's operand are included, for their layout.
+        """
         if lazy and value.lazy is not None and not value.forms:
             yield from self.source_forms(value.lazy[0], lazy=True)
             return
@@ -217,14 +228,15 @@ class Converter(KnownValues):
         return self._load(value, source, wanted, copies)
 
     def _transposed(self, value: Value, forms: Sequence[Form], wanted: Partition) -> Form | None:
-        """A copy by transposes of the first of the forms from which there is one."""
+        """Return a copy by transposing the first suitable form."""
         return next(
             (made for f in forms if (made := self._transpose(value, f, wanted)) is not None), None
         )
 
     def expanded(self, value: Value) -> Value:
-        """A copy of a value that varies along all of its elements, for layouts that its own factors
-        do not divide."""
+        """Return a copy of a value that varies along all elements, if its own factors do not
+        divide.
+        """
         full = new_value(value.shape, value.dtype)
         full.special = value.may_be_special()
         cuts = {c for a in value.support for c in (a.stride, a.end)}
@@ -234,7 +246,7 @@ class Converter(KnownValues):
         widest = max(atoms, key=lambda a: a.size)
         width = tile_width(widest.size, self.machine.partitions)
         inner = tile(widest.size, widest.stride, width)[1]
-        if value.scalar is not None and not inner.ragged:  # rows of neighbours, which DMA likes
+        if value.scalar is not None and not inner.ragged:  # contiguous rows, which suit DMA
             inner = atom(width, widest.stride * (widest.size // width))
         free = remaining(atoms, [inner])
         assert free is not None  # a tile of one of the atoms
@@ -269,7 +281,7 @@ class Converter(KnownValues):
         return form
 
     def _too_large(self, source: Value, partition: Sequence[tuple[Atom, int]]) -> bool:
-        """Whether a copy of a value on the chip, for a slice of it, would take too much."""
+        """Return whether a copy of an on-chip value would be too large for a slice of it."""
         if all(not f.hbm for f in self.source_forms(source)):
             return False
         elements = -(-source.size // max(1, prod(a.size for a, _ in partition)))
@@ -290,7 +302,9 @@ class Converter(KnownValues):
         return result
 
     def _make_mixed(self, value: Value, partition: Partition) -> Form:
-        """A copy for partition atoms along some of which the value is constant: they repeat."""
+        """Return a copy for partition atoms along some of which the value is constant: they
+        repeat.
+        """
         for form in value.forms:
             if join(form.partition) == join(partition):
                 return form
@@ -337,8 +351,10 @@ class Converter(KnownValues):
     # HBM
 
     def in_order_in_hbm(self, value: Value, source: Form) -> Form:
-        """A copy in HBM in the order of the element numbers, which any layout can be loaded from,
-        of one in another order."""
+        """Return a row-major copy in HBM, from which any layout can be loaded.
+
+        The value has another order on the chip.
+        """
         atoms = [a for a, _ in source.free]
         if not atoms or all(a.stride == s for a, s in source.free):
             raise NoLayout(f"no layout for a value of shape {value.shape}")
@@ -355,7 +371,7 @@ class Converter(KnownValues):
         return form
 
     def in_hbm(self, value: Value) -> Form:
-        """The value's copy in HBM, which is written now if there is none."""
+        """Return the value's copy in HBM, writing it if there is none."""
         for form in self.source_forms(value):
             if form.hbm:
                 return form
@@ -380,7 +396,7 @@ class Converter(KnownValues):
                 source = self.ensure(value, layout, positions(layout))
             if source is None:
                 raise NeuronError("NIR_LOW002", f"a value of shape {value.shape} has no copy")
-            # what is written is what the value varies along: the rest of the array repeats
+            # only the support of the value is written: the rest of the array repeats
             support = sorted(value.support, key=lambda a: -a.stride)
             sizes = [a.size for a in support]
             buffer = self.emitter.variable("scratch", "scratch", sizes, value.dtype)
@@ -393,8 +409,9 @@ class Converter(KnownValues):
         return form
 
     def _packed(self, value: Value) -> Form:
-        """A new row-major copy in HBM of what a value varies along, for views that no other copy
-        divides."""
+        """Return a new row-major copy in HBM of a value's support, for views that divide no other
+        copy.
+        """
         layout = widest(value.support, self.machine.partitions)
         chip = self.ensure(value, layout, positions(layout))
         support = sorted(value.support, key=lambda a: -a.stride)
@@ -405,18 +422,20 @@ class Converter(KnownValues):
         return form
 
     def _written_out(self, value: Value) -> Form:
-        """A new row-major copy in HBM with all elements, for views that cut what repeats."""
+        """Return a new row-major copy in HBM with all elements, for views that split a
+        repetition.
+        """
         return self.in_hbm(self.expanded(value))
 
     def hbm_constant(self, array: np.ndarray, dtype: DType, shape: Sequence[int]) -> SSAValue:
-        """A constant that stays in HBM (gather tables)."""
+        """Return a constant that stays in HBM (gather tables)."""
         data = np.ascontiguousarray(array.astype(dtype.numpy, copy=False)).reshape(tuple(shape))
         return self.emitter.variable(
             "table", "constant", shape, dtype, value=intern(data, owned=True)
         )
 
     def transfer(self, dst: Form, src: Form, load: bool) -> None:
-        """DMA between an HBM form and an SBUF form; from PSUM through SBUF first."""
+        """Emit DMA between an HBM form and an SBUF form; from PSUM through SBUF first."""
         chip, memory = (dst, src) if load else (_once(src, dst), dst)
         if space_of(chip.buffer) is Space.PSUM:
             chip = self.to_sbuf(chip)
@@ -428,15 +447,18 @@ class Converter(KnownValues):
                     self.emitter.dma(memory_view, chip_view)
 
     def _accesses(self, chip: Form, memory: Form) -> Iterator[tuple[View, View]]:
-        """The accesses, on the chip and in HBM, of the transfers between two forms."""
+        """Return the accesses, on the chip and in HBM, of the transfers between two forms."""
         for pair in dma_views(chip, memory, self.machine.dma_max_dims - 1):
             yield from by_columns(self.machine, *pair)
 
     def beside(
         self, value: Value, form: Form, others: Sequence[Form], atoms: Sequence[Atom]
     ) -> tuple[Form, list[Dim]]:
-        """A copy of `value` that can be walked along `atoms` together with other forms, and how
-        (they come first): `form`, or one in order where its factors do not divide theirs."""
+        """Return a copy of `value` that can be traversed along `atoms` together with other forms.
+
+        The other forms come first. The copy is `form`, or one in element order if the factors of
+        `form` do not divide theirs.
+        """
         dims = plan([*others, form], atoms)
         if dims is not None:
             return form, dims
@@ -444,16 +466,19 @@ class Converter(KnownValues):
         return form, walked([*others, form], atoms)
 
     def by_dimensions(self, value: Value, form: Form) -> Form:
-        """A copy of `value` whose free factors are factors of its dimensions: `form`, or one in
-        order."""
+        """Return a copy of `value` whose free factors are factors of its dimensions.
+
+        The copy is `form`, or one in element order.
+        """
         dims = dim_atoms(value.shape, range(len(value.shape)))
         cuts = {c for a in dims for c in (a.stride, a.end)}
         whole = all(a.ragged or split_at(a, cuts) is not None for a, _ in form.free)
         return form if whole else self.in_order(value, form)
 
     def in_order(self, value: Value, form: Form) -> Form:
-        """A copy of a form with its free factors in the order of the element numbers, which is the
-        first that will be found from now on."""
+        """Return a copy of a form with its free factors in element order, which is preferred from
+        now on.
+        """
         free = remaining(value.support, [a for a, _ in form.partition])
         if free is None:
             raise NeuronError("NIR_LOW003", "a factor lies across the layout of a value")
@@ -466,7 +491,7 @@ class Converter(KnownValues):
         return result
 
     def to_sbuf(self, form: Form) -> Form:
-        """A copy of a PSUM form in SBUF, same layout."""
+        """Return a copy of a PSUM form in SBUF with the same layout."""
         dtype = view_dtype(form.at(0, 1, ()))
         buffer = self.emitter.sbuf(form.partitions, form.elements, dtype)
         result = Form(buffer, form.partition, dense([a for a, _ in form.free]), copies=form.copies)
@@ -477,7 +502,7 @@ class Converter(KnownValues):
 
 
 def hbm_form(buffer: SSAValue, value: Value, strides: Sequence[int] | None = None) -> Form:
-    """The row-major (or given, in elements) copy of a value in an HBM buffer."""
+    """Return the row-major (or given, in elements) copy of a value in an HBM buffer."""
     steps = strides or row_major(value.shape)
     free = tuple(
         (a, s)
@@ -492,7 +517,7 @@ def hbm_form(buffer: SSAValue, value: Value, strides: Sequence[int] | None = Non
 
 
 def _once(chip: Form, memory: Form) -> Form:
-    """A form on the chip without what repeats it: each element of `memory` is stored once."""
+    """Return an on-chip form without repeats: each element of `memory` is stored once."""
     varying = tuple((a, s) for a, s in chip.partition if memory.stride(a) != 0)
     return replace(chip, partition=varying, copies=1)
 

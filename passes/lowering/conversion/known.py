@@ -1,4 +1,4 @@
-"""Copies of values that are known when the program is compiled: one number, or a constant."""
+"""Create copies of values that are known at compile time: uniform values and constants."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ from neuronir.passes.lowering.layouts.values import Partition, Value
 
 
 class KnownValues(Spreader):
-    """Makes copies of scalars and constants."""
+    """Creates copies of scalars and constants."""
 
     def _make_scalar(self, value: Value, copies: int) -> Form:
         assert value.scalar is not None
@@ -65,7 +65,9 @@ class KnownValues(Spreader):
         free: Sequence[Atom],
         copies: int,
     ) -> Form:
-        """A constant's elements, in the order of `rows` partitions, where they are needed."""
+        """Return a constant's elements, in the order of `rows` partitions, where they are
+        needed.
+        """
         buffer, offset = self.constants.place(data, value.dtype, rows)
         name = value.dtype.name.lower()
         return Form(buffer, wanted, dense(free), 0, offset, name, 1 if wanted else max(copies, 1))

@@ -1,4 +1,4 @@
-"""Values as row-major arrays in HBM, for accesses that no layout on the chip serves."""
+"""Provide values as row-major arrays in HBM, for accesses that no on-chip layout serves."""
 
 from dataclasses import replace
 
@@ -12,14 +12,15 @@ from neuronir.passes.lowering.state import Lowering
 
 
 def holds(form: Form, value: Value) -> bool:
-    """Whether the bytes of a copy are of the value's type: those of parameters may not be, whose
-    loads convert."""
+    """Return whether a copy has the value's type: parameters may differ, because loads convert."""
     return view_dtype(form.at(0, 1, ())) is value.dtype
 
 
 def contiguous_in_hbm(state: Lowering, value: Value) -> Form:
-    """A row-major copy of a value in HBM, in a buffer of the value's type: those who read rows of
-    it take the buffer's."""
+    """Return a row-major copy of a value in HBM, in a buffer of the value's type.
+
+    Readers of its rows use the type of the buffer.
+    """
     for form in state.converter.source_forms(value):
         plain = all(s == a.stride for a, s in form.free)
         if form.hbm and plain and holds(replace(form, dtype=""), value):
@@ -29,7 +30,7 @@ def contiguous_in_hbm(state: Lowering, value: Value) -> Form:
             if covered == value.size:
                 return form
     if value.array is not None or value.scalar is not None:
-        # By itself: of a slice of a constant the converter finds a view of the whole, with gaps.
+        # Separately: for a slice of a constant the converter finds a view of the whole, with gaps.
         alone = Value(value.shape, value.dtype, value.support, [], value.scalar, value.array)
         form = state.converter.in_hbm(alone)
         value.forms.append(form)
@@ -43,7 +44,7 @@ def contiguous_in_hbm(state: Lowering, value: Value) -> Form:
 
 
 def result_in_hbm(state: Lowering, ssa: SSAValue) -> Form:
-    """Where a result that lies in HBM goes: the output variable, or a scratch variable."""
+    """Return where a result in HBM goes: the output variable, or a scratch variable."""
     shape, dtype = state.shape(ssa), state.dtype(ssa)
     numbers = state.results.get(ssa)
     if numbers and numbers[0] not in state.written:

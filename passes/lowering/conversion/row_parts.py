@@ -1,7 +1,7 @@
-"""Rows of float32 numbers as bfloat16 parts that add up to them, for products of one pass.
+"""Split rows of float32 values into bfloat16 parts, for dots in one pass.
 
-A bias along the columns is added in PSUM by a product of ones and the bias. In float32 that takes
-PE four passes; three bfloat16 rows, one in each of three quarters of the partitions, take one.
+A bias along the columns is added in PSUM by a dot of ones and the bias. In float32 that takes PE
+four passes. Three bfloat16 rows, in three quarters of the partitions, take one pass.
 """
 
 import numpy as np
@@ -15,18 +15,24 @@ from neuronir.passes.lowering.layouts.views import chunks, walked
 from neuronir.passes.lowering.state import Lowering
 
 QUARTER = 32
-"""Partitions between the parts: where a single row may start (machine-trn1: partition_starts)."""
+"""Partitions between the parts: valid start partitions of a single row (machine-trn1:
+partition_starts).
+"""
 LARGEST = float(np.finfo(np.float32).max)
 TOP_BITS = -65536
-"""As int32, the bits of a float32 number that bfloat16 has: a part is cut, not rounded, so that no
-sum of parts is larger than the whole, which would overflow to infinity."""
+"""As int32, the bits of a float32 value that bfloat16 holds: parts are truncated, not rounded, so
+that no partial sum exceeds the value and overflows to infinity.
+"""
 INSTRUCTIONS = 10
-"""That split a row."""
+"""Creates instructions that split a row."""
 
 
 def row_parts(state: Lowering, value: Value, products: int, columns: int) -> Form | None:
-    """The parts of a float32 row that `products` products of that many columns add; None where
-    splitting it costs more than they save. Of an infinity or NaN the last part is one too."""
+    """Return the parts of a float32 row that `products` dots of that many columns add.
+
+    Returns None if the split costs more than it saves. For infinity or NaN, the last part is one
+    too.
+    """
     form = state.converter.ensure(value, (), 1)
     known = state.row_parts.get(form)
     if known is not None:
@@ -45,7 +51,9 @@ def row_parts(state: Lowering, value: Value, products: int, columns: int) -> For
 
 
 def parts_selector(state: Lowering, rows: int) -> View:
-    """The stationary that adds the parts up on `rows` partitions: ones in the rows of the parts."""
+    """Return the stationary operand that sums the parts on `rows` partitions: ones in their
+    rows.
+    """
     n = state.machine.partitions
     ones = np.zeros((n, n), DType.BF16.numpy)
     ones[: ROW_PARTS * QUARTER : QUARTER] = 1

@@ -1,9 +1,9 @@
-"""Where infinities and NaN may be: PE transposes spoil the neighbours of such values.
+"""Find values that may contain infinities or NaN, which PE transposes spread to neighbours.
 
-The program itself may put them in (constants, padding) or make them (the logarithm of 0), and
-arguments may hold them: masks of minus infinity are common. What reaches a product is taken to be
-numbers, but for what the program puts in, and where the program looks for them; so are sums and
-products that may grow beyond them.
+The program may introduce them (constants, padding) or compute them (the logarithm of 0), and
+arguments may hold them: masks of minus infinity are common. Operands of dots are assumed to be
+finite, as are sums and products that may overflow. The exceptions are values that the program
+introduces or tests for.
 """
 
 import math
@@ -22,20 +22,21 @@ FINITE_RESULTS = frozenset(
     f"hlo.{name}"
     for name in "compare exponential tanh logistic erf reduce reduce_window composite".split()
 )
-"""Ops that map the infinities of masks and padding to numbers: exp(-inf) = 0, a maximum of which
-some element is a number."""
+"""Ops that map the infinities of masks and padding to finite values: exp(-inf) = 0, a maximum with
+a finite element.
+"""
 MAKERS = frozenset(
     f"hlo.{name}"
     for name in (
         "log log_plus_one sqrt rsqrt divide remainder power exponential exponential_minus_one"
     ).split()
 )
-"""Ops that make infinities or NaN of usual numbers: log(0), 1 / 0, exp(100)."""
+"""Ops that produce infinities or NaN from ordinary values: log(0), 1 / 0, exp(100)."""
 _COMPUTED = frozenset(
     f"hlo.{name}"
     for name in "add convert convolution dot multiply reduce reduce_window subtract".split()
 )
-"""Ops whose results of usual numbers are infinite in a type of small range: 300 in f8e4m3."""
+"""Ops whose ordinary results overflow a type of small range: 300 in f8e4m3."""
 PRODUCTS = frozenset(("hlo.dot", "hlo.convolution"))
 _SAME_PLACES = frozenset(
     f"hlo.{name}"
@@ -46,10 +47,11 @@ _REDUCTIONS = frozenset(("hlo.reduce", "hlo.reduce_window"))
 
 
 def mark_special(state: Lowering, op: Operation) -> None:
-    """Note in the results whether infinities or NaN may be in them.
+    """Record whether the results may contain infinities or NaN.
 
-    Results that a product takes are numbers where `op` makes numbers of masks; of other results
-    nothing is known: the minimum of an argument may be minus infinity, the exponential of NaN NaN.
+    Results that a dot reads are finite if `op` maps masks to finite values. Nothing is known about
+    other results: the minimum of an argument may be minus infinity, and the exponential of NaN is
+    NaN.
     """
     if op.name == "hlo.compare":
         return
@@ -57,18 +59,18 @@ def mark_special(state: Lowering, op: Operation) -> None:
         return
     read = list(op.operands)
     if op.name in _REDUCTIONS:
-        read = read[: len(read) // 2]  # an initial value of minus infinity is the neutral one
+        read = read[: len(read) // 2]  # an initial value of minus infinity is the identity
     made = makes_special(op) and not any(r in state.multiplied for r in op.results)
     if made or any(state.values[v].may_be_special() for v in read if v in state.values):
         for result in op.results:
             value: Value | None = state.values.get(result)
-            while value is not None:  # what it is a view of may have been made for it
+            while value is not None:  # the source of the view may have been made for it
                 value.special = True
                 value = value.source
 
 
 def makes_special(op: Operation) -> bool:
-    """Whether an op makes infinities or NaN of usual numbers."""
+    """Return whether an op produces infinities or NaN from ordinary values."""
     if op.name in _COMPUTED:
         return any(_small_range(element(r)) for r in op.results if is_tensor(r))
     return op.name in MAKERS
@@ -79,8 +81,11 @@ def _small_range(type_: Attribute) -> bool:
 
 
 def _looked_for(ops: Sequence[Operation]) -> set[SSAValue]:
-    """Values whose infinities or NaN the program looks for: it compares them with an infinity, or
-    with themselves. Those are there, then, and something else is done with them."""
+    """Return values whose infinities or NaN the program tests for.
+
+    The program compares them with an infinity or with themselves, so infinities or NaN are expected
+    and handled.
+    """
     out: set[SSAValue] = set()
     for op in reversed(ops):
         if op.name == "hlo.compare":
@@ -97,8 +102,10 @@ def _is_infinite(value: SSAValue) -> bool:
 
 
 def reaches_products(ops: Sequence[Operation]) -> set[SSAValue]:
-    """Values whose infinities would reach a dot or convolution, whose sums they spoil in any case:
-    those of masks become numbers before, and so may those that the program looks for."""
+    """Return values whose infinities would reach a dot or convolution and spoil its sums.
+
+    Masks become finite before, and so may the values that the program tests.
+    """
     seen = _looked_for(ops)
     out: set[SSAValue] = set()
     for op in reversed(ops):

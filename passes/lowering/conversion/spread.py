@@ -1,4 +1,4 @@
-"""Vectors on all partitions: PE multiplies a row with ones."""
+"""Broadcast vectors to all partitions: PE multiplies a row by ones."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -17,28 +17,31 @@ from neuronir.passes.lowering.layouts.values import Partition, Value
 from neuronir.passes.lowering.layouts.views import chunks, packed, walked
 
 Put = Callable[[View, int], None]
-"""Writes a vector's elements from a given one on to a view in PSUM."""
+"""Writes a vector's elements, from a given one on, to a view in PSUM."""
 
 
 class Spreader(Transposer):
-    """Makes copies of vectors that are the same on all partitions."""
+    """Creates copies of vectors that are equal on all partitions."""
 
     def __init__(self, emitter: Emitter, constants: Constants) -> None:
         super().__init__(emitter)
         self.constants = constants
 
     def ensure(self, value: Value, partition: Partition, copies: int = 1) -> Form:
-        """A copy of `value` with these partition atoms (Converter)."""
+        """Return a copy of `value` with these partition atoms (Converter)."""
         raise NotImplementedError
 
     def home(self, value: Value) -> int:
-        """The depth of loops at which copies of `value` are made (Converter)."""
+        """Return the loop depth at which copies of `value` are made (Converter)."""
         raise NotImplementedError
 
     def in_psum(self, value: Value, limit: int) -> list[tuple[int, Form]] | None:
-        """A float32 vector on all partitions, spread by PE and left in PSUM bank by bank: the first
-        element of each bank, and a form that holds those from it on. None where it takes more than
-        `limit` bytes of a partition, or is not one that PE can spread."""
+        """Return a float32 vector that PE has broadcast to PSUM, bank by bank.
+
+        The result has the first element of each bank, with a form of the elements from there on. It
+        is None if the vector takes more than `limit` bytes of a partition, or if PE cannot
+        broadcast it.
+        """
         if value.source is not None and value.from_source is not None:
             found = self.in_psum(value.source, limit)
             if found is None:
@@ -83,8 +86,9 @@ class Spreader(Transposer):
         return put
 
     def _row_product(self, vector: np.ndarray) -> Put:
-        """Spread a constant float32 vector, which is put into a row block: its rows times a column
-        of the identity."""
+        """Broadcast a constant float32 vector from a row block: its rows times a column of the
+        identity.
+        """
         rows, partition, column, height = self.constants.row(vector.astype(np.float32))
         selector, base = self.constants.row_selector()
         n = self.machine.partitions
@@ -97,8 +101,9 @@ class Spreader(Transposer):
         return put
 
     def _multiply(self, out: View, stationary: View, moving: View) -> None:
-        """out = stationary^T @ moving, for equal columns of the stationary operand: as many at a
-        time as the array has."""
+        """Emit out = stationary^T @ moving for equal columns of the stationary operand, in array
+        widths.
+        """
         rows = out.partitions
         for low in range(0, rows, self.machine.pe_columns):
             count = min(self.machine.pe_columns, rows - low)
@@ -113,7 +118,7 @@ class Spreader(Transposer):
     def _broadcast_rows(
         self, flat: np.ndarray, free: tuple[Atom, ...], value: Value, copies: int
     ) -> Form:
-        """A constant float32 vector on all partitions."""
+        """Return a constant float32 vector on all partitions."""
         put = self._row_product(flat[digits_of([(a.size, a.stride) for a in free])])
         n, bank = self.machine.partitions, self.machine.psum_bank_bytes // DType.F32.size
         size = elements_of(free)
@@ -126,7 +131,7 @@ class Spreader(Transposer):
         return Form(target, (), dense(free), copies=n)
 
     def _replicate(self, value: Value, forms: Sequence[Form], copies: int) -> Form | None:
-        """Spread a value that lies on one partition over all, by a matmul with ones (K = 1)."""
+        """Broadcast a value on one partition to all, with a matmul by ones (K = 1)."""
         form = next((f for f in forms if not f.partition and not f.start), None)
         if form is None or space_of(form.buffer) is Space.PSUM:
             return None

@@ -1,4 +1,4 @@
-"""Transposes: PE brings atoms of the free axis to partitions, DVE where infinities may be there."""
+"""Transpose: PE moves free atoms to partitions; DVE does it if infinities may be present."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,14 +18,17 @@ DVE_BLOCK = 32
 
 
 class Transposer:
-    """Makes copies of values with other atoms on partitions, from copies on the chip."""
+    """Creates copies of on-chip values with other atoms on partitions."""
 
     def __init__(self, emitter: Emitter) -> None:
         self.emitter = emitter
         self.machine: Machine = emitter.machine
 
     def _transpose(self, value: Value, form: Form, wanted: Partition) -> Form | None:
-        """PE transposes: `wanted` comes from the free axis, the partition atoms go there."""
+        """Transpose with PE:
+
+        `wanted` moves from the free axis to partitions, the old partition atoms back.
+        """
         if not value.dtype.is_float or not wanted or value.dtype.size > 4:
             return None
         if space_of(form.buffer) is not Space.SBUF or form.start:
@@ -37,8 +40,10 @@ class Transposer:
         return self._transpose_tiles(value, form, wanted)
 
     def transpose_blocks(self, out: View, source: View, wide: int, rows: int) -> None:
-        """DVE transposes of 32 x 32 blocks, which keep infinities and NaN where they are; PE would
-        multiply them by the zeros of the identity and spoil their neighbours."""
+        """Transpose with DVE in blocks of 32 x 32, which keep infinities and NaN in position.
+
+        PE would multiply them by the zeros of the identity and spoil their neighbours.
+        """
         side = DVE_BLOCK
         stride = source.free[0][0]
         for i in range(0, rows, side):
@@ -61,7 +66,9 @@ class Transposer:
                 self.emitter.emit("transpose_dve", [dst], [src], {}, Engine.DVE)
 
     def _free_dims(self, form: Form, wanted: Partition) -> list[tuple[int, int]] | None:
-        """(stride, size) dims of the wanted atoms on a form's free axis; None where one is not."""
+        """Return (stride, size) dims of the wanted atoms on a form's free axis; None if one is
+        absent.
+        """
         cuts = {c for a in form.atoms() for c in (a.stride, a.end)}
         dims: list[tuple[int, int]] = []
         for whole, _ in wanted:
@@ -87,7 +94,7 @@ class Transposer:
         free = remaining(value.support, [a for a, _ in wanted])
         if free is None:
             return None
-        # on the free axis: what was there and stays, then the old partition atoms, contiguous
+        # On the free axis: remaining atoms, then the old partition atoms, contiguous.
         old = [a for a, _ in form.partition]
         if ragged_in is not None:
             old = [atom(ragged_in.extent, ragged_in.unit)]
@@ -123,7 +130,7 @@ class Transposer:
             for wide, base_out in _tiles(ragged_out, width)
         ]
         pairs = [(t, c) for c in columns for t in tiles]
-        if len(columns) * rows <= bank:  # a tile that is made first leaves PSUM first
+        if len(columns) * rows <= bank:  # the tile that is made first leaves PSUM first
             columns.sort(key=lambda c: -c[1])
             pairs = [(t, c) for t in tiles for c in columns]
         jobs = [(low + number, count, wide) for (low, count), (number, wide) in pairs]
@@ -153,15 +160,17 @@ class Transposer:
 
 
 _Job = tuple[int, int, int]
-"""A transpose: the number of its first element, its rows and the columns that become partitions."""
+"""A transpose: its first element, its rows, and the columns that become partitions."""
 
 
 def _batch(
     result: Form, jobs: Sequence[_Job], first: int, bank: int
 ) -> tuple[list[_Job], tuple[tuple[int, int], ...]]:
-    """The jobs from `first` on whose results leave a bank of so many elements by one instruction,
-    and the (stride, size) dims of where they go: one after the other, or equal ones at equal
-    distances."""
+    """Return the jobs from `first` on that one instruction can evict from a bank.
+
+    Also returns the (stride, size) dims of their destination: consecutive, or equal results at
+    equal distances. `size` is the number of elements of the bank.
+    """
     number, count, wide = jobs[first]
     partition, start = result.locate(number)
     total, step = count, 0
@@ -182,7 +191,7 @@ def _batch(
 
 
 def _tiles(ragged: Atom | None, width: int) -> list[tuple[int, int]]:
-    """(positions, element number of the first) of each tile."""
+    """Return (positions, first element) of each tile."""
     if ragged is None:
         return [(width, 0)]
     count = -(-ragged.extent // width)

@@ -1,1 +1,1 @@
-"""Convolutions as matmuls over filter taps, and ways to pack few features."""
+"""Lower convolutions to matmuls over filter taps, with several ways to pack few features."""

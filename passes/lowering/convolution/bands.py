@@ -1,10 +1,10 @@
-"""Two bands of rows on the halves of the partitions, for convolutions with few features.
+"""Put two bands of rows on the halves of the partitions, for convolutions with few features.
 
-A product of half the array's rows and columns costs as much as one of all. Where a filter has half
-as many features on both sides, the upper and the lower half of the rows lie on the two halves of
-the partitions, and one stationary with the filter twice on its diagonal computes both at once: half
-the matmuls, and half the columns to evict. The bands overlap by the rows that the window reaches
-over, so the image is copied into them.
+A matmul with half the rows and columns of the array costs as much as a full one. If a filter has at
+most half as many features on both sides, the upper and lower half of the image rows are put on the
+two halves of the partitions. One stationary operand, with the filter twice on its diagonal,
+computes both at once: half the matmuls, and half the columns to evict. The bands overlap by the
+extent of the window, so the image is copied into them.
 """
 
 from collections.abc import Sequence
@@ -45,8 +45,10 @@ class Bands:
 def bands(
     state: Lowering, operands: Operands, shape: Sequence[int], epilogue: Epilogue
 ) -> Bands | None:
-    """The convolution by bands; None where it does not fit, or others than products along features
-    read the result. `shape` is the result's."""
+    """Return the convolution in bands, for a result of `shape`.
+
+    Returns None if it does not fit, or if the result has readers other than dots along features.
+    """
     n, image, weights = operands.numbers, operands.image, operands.weights
     machine = state.machine
     half = machine.partitions // 2
@@ -91,7 +93,7 @@ def bands(
 
 
 def _read_by_products(value: SSAValue) -> bool:
-    """Whether all that read a value are convolutions of a single tap, which take bands."""
+    """Return whether all readers of a value are single-tap convolutions, which accept bands."""
     if not value.uses:
         return False
     for use in value.uses:
@@ -112,7 +114,7 @@ def _pointwise(op: ConvolutionOp) -> bool:
 
 
 def _twice(weights: Value, order: tuple[int, ...]) -> Value:
-    """The constant filter as [rows, columns, 2 * features, 2 * outputs], on the diagonal."""
+    """Return the constant filter as [rows, columns, 2 * features, 2 * outputs], on the diagonal."""
     assert weights.array is not None
     array = weights.array.transpose(order)
     height, width, features, outputs = array.shape
@@ -123,8 +125,10 @@ def _twice(weights: Value, order: tuple[int, ...]) -> Value:
 
 
 def _copied(state: Lowering, operands: Operands, first: list[int], count: int) -> Value | None:
-    """The image as [batch, rows of a band, columns, band * feature]: rows from `first` on for each
-    band, zeros where the image ends."""
+    """Return the image as [batch, rows of a band, columns, band * feature].
+
+    Each band has the rows from `first` on, and zeros after the end of the image.
+    """
     n, image, emitter = operands.numbers, operands.image, state.emitter
     order = row_major(image.shape)
     batch, height, width = (image.shape[d] for d in (n.batch, *n.spatial))
@@ -166,14 +170,14 @@ def _copied(state: Lowering, operands: Operands, first: list[int], count: int) -
 
 @dataclass(frozen=True)
 class Split:
-    """An image whose rows lie in two bands on the halves of the partitions."""
+    """An image whose rows are in two bands on the halves of the partitions."""
 
     form: Form
     band: Atom
 
 
 def split_image(state: Lowering, image: Value, op: ConvolutionOp) -> Split | None:
-    """The copy of an image by bands, where a convolution of a single tap can read it."""
+    """Return the banded copy of an image, if a single-tap convolution can read it."""
     if not _pointwise(op):
         return None
     n = numbers_of_op(op)
@@ -194,7 +198,7 @@ def split_image(state: Lowering, image: Value, op: ConvolutionOp) -> Split | Non
 def on_both(
     state: Lowering, weights: Value, partition: Partition, half: int
 ) -> tuple[Value, Partition]:
-    """A filter, and its layout, with a copy on each half of the partitions."""
+    """Return a filter, with its layout, that has a copy on each half of the partitions."""
     shape = (2, *weights.shape)
     dims = range(1, len(shape))
     both = state.derived(weights, "both", lambda: rename_dims(weights, shape, dims))

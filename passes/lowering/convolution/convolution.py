@@ -1,8 +1,8 @@
-"""convolution: matmuls that accumulate over the filter taps and input features in PSUM.
+"""Lower convolution to matmuls that accumulate over filter taps and input features in PSUM.
 
-Features lie on partitions; a tap is a shifted, strided view of the input, so nothing is unfolded in
-memory. Padding costs nothing: a tap that falls outside for some outputs is a matmul over the others
-only. With few features, taps join them on partitions (planes.py, rows.py).
+Features are on partitions. A tap is a shifted, strided view of the input, so nothing is unfolded in
+memory. Padding costs nothing: a tap that is outside for some outputs becomes a matmul over the
+others. With few features, taps join them on partitions (planes.py, rows.py).
 """
 
 from collections.abc import Sequence
@@ -51,7 +51,7 @@ from neuronir.passes.lowering.state import Lowering, span
 
 
 def lower_convolution(state: Lowering, op: Operation) -> None:
-    """Lower a convolution and what can be fused into its eviction."""
+    """Lower a convolution and the ops that its eviction can compute."""
     assert isinstance(op, ConvolutionOp)
     if int(cast(IntegerAttr, op.batch_group_count).value.data) != 1:
         raise NeuronError(
@@ -64,7 +64,7 @@ def lower_convolution(state: Lowering, op: Operation) -> None:
 
 
 class Convolution(Taps):
-    """One convolution under way."""
+    """A convolution in progress."""
 
     def __init__(self, state: Lowering, op: ConvolutionOp) -> None:
         self.state = state
@@ -77,7 +77,7 @@ class Convolution(Taps):
         self.limit = state.machine.partitions
 
     def lower(self) -> None:
-        """Choose how the input is laid out and emit piece by piece."""
+        """Choose the layout of the input and emit piece by piece."""
         state = self.state
         self._dilate()
         outputs = [self.shape[d] for d in self.n.o_spatial]
@@ -130,7 +130,7 @@ class Convolution(Taps):
                 w = state.converter.in_order(kept, w)
             self._matmuls(x, w, piece, blocks, evict, first, width)
         evict.flush()
-        if epilogue.residual is not None:  # what was written over is gone
+        if epilogue.residual is not None:  # the overwritten value is gone
             before = epilogue.residual[1]
             before.forms = [f for f in before.forms if f.buffer is not out.buffer]
         state.done.update(epilogue.ops)
@@ -145,7 +145,7 @@ class Convolution(Taps):
     # the input
 
     def _features(self, shape: Sequence[int], d: int, groups: int | None = None) -> Partition:
-        """The layout of a feature dimension: a tile on partitions, which no group crosses."""
+        """Return the layout of a feature dimension: a tile on partitions that crosses no group."""
         groups = self.n.groups if groups is None else groups
         if self.n.groups == 1 or shape[d] == 1:
             return inner_tile(dim_atoms(shape, [d]), self.limit)[0]
@@ -157,7 +157,7 @@ class Convolution(Taps):
         return ((tile(shape[d], row_major(shape)[d], width)[1], 1),)
 
     def _dilate(self) -> None:
-        """Spread the input's elements where it is dilated; the window then has no dilation."""
+        """Dilate the input in memory; the window then has no dilation."""
         if all(d == 1 for d in self.n.lhs_dilation):
             return
         rank = len(self.image.shape)
@@ -175,8 +175,10 @@ class Convolution(Taps):
         self.n = replace(self.n, low=zeros, high=zeros, lhs_dilation=ones)
 
     def _pad_where_no_tap_covers(self) -> None:
-        """Pad in memory only where some output has no tap inside the input in common with the
-        others, so that no first matmul could start its accumulation."""
+        """Pad in memory only if some output has no tap inside the input in common with the others.
+
+        Otherwise no first matmul could start its accumulation.
+        """
         n = self.n
         rank = len(self.image.shape)
         low, high = [0] * rank, [0] * rank
@@ -203,7 +205,9 @@ class Convolution(Taps):
     # the output
 
     def _memory_order(self, x: Form, dims: list[int]) -> list[int]:
-        """Output dimensions in the order in which the input stores theirs, outermost first."""
+        """Return output dimensions in the order in which the input stores theirs, outermost
+        first.
+        """
         n = self.n
         mine = {n.o_batch: n.batch, **dict(zip(n.o_spatial, n.spatial, strict=True))}
         order = row_major(self.image.shape)
@@ -223,7 +227,7 @@ class Convolution(Taps):
         dtype: DType,
         reused: Sequence[Form] = (),
     ) -> Form:
-        """Room for the result: one of `reused`, where it is laid out like it, else a new buffer."""
+        """Return room for the result: one of `reused` with the same layout, else a new buffer."""
         whole = merge(dim_atoms(self.shape, range(len(self.shape))))
         free = remaining(whole, [a for a, _ in o_tile])
         assert free is not None
@@ -245,7 +249,7 @@ class Convolution(Taps):
         return Form(self.state.emitter.sbuf(span(o_tile), size, dtype), o_tile, order)
 
     def _weight_pieces(self, width: int) -> list[tuple[Value, int]]:
-        """The filter by pieces of output features, where it is large; with each one's first."""
+        """Split a large filter by output features; yield the pieces with their first feature."""
         weights, d = self.weights, self.n.k_out
         total = weights.size * weights.dtype.size // self.limit
         on_chip = any(not f.hbm for f in self.state.converter.source_forms(weights))
@@ -267,15 +271,18 @@ class Convolution(Taps):
     def _tiles(
         self, w: Form, weights: Value, width: int
     ) -> dict[int, list[tuple[int, int]] | None]:
-        """The dims of each tile of output features in a copy of the filter, by its first; None
-        where it has none."""
+        """Return the dims of each tile of output features in a copy of the filter, by its first
+        feature.
+
+        Returns None for a tile without dims.
+        """
         d = self.n.k_out
         size = weights.shape[d]
         whole = atom(size, row_major(weights.shape)[d])
         return {low: run_of(w, whole, low, min(width, size - low)) for low in range(0, size, width)}
 
     def _whole(self, x: Form) -> Form:
-        """A copy of the image in which each dimension that windows move along lies whole."""
+        """Return a copy of the image in which each windowed dimension is whole."""
         order, n = row_major(self.image.shape), self.n
         dims = [d for d in (n.batch, *n.spatial) if self.image.shape[d] > 1]
         if any(x.stride(atom(self.image.shape[d], order[d])) is None for d in dims):
@@ -283,7 +290,10 @@ class Convolution(Taps):
         return x
 
     def _blocks(self, columns: list[Atom]) -> list[tuple[int, list[Atom]]]:
-        """The columns of each matmul: (first element, atoms); none crosses a band of the image."""
+        """Return the columns of each matmul:
+
+        (first element, atoms); none crosses a band of the image.
+        """
         bank = self.state.machine.psum_bank_bytes // 4
         if self.split is None:
             return column_blocks(columns, bank)
@@ -361,13 +371,13 @@ class Convolution(Taps):
 
 
 def group_tile(size: int, limit: int) -> int:
-    """A tile of a group's features that divides them, as tiles of all features run through."""
+    """Return a tile of a group's features that divides them."""
     width = tile_width(size, limit)
     return width if size % width == 0 else divisor(size, limit)
 
 
 def reusable(epilogue: Epilogue) -> list[Form]:
-    """The copies of a residual that the result may be written over."""
+    """Return the copies of a residual that the result may overwrite."""
     if epilogue.residual is None or not epilogue.last_use:
         return []
     value = epilogue.residual[1]

@@ -1,4 +1,4 @@
-"""Dimension numbers and windows of a convolution, as plain numbers."""
+"""Represent the dimension numbers and windows of a convolution as plain data."""
 
 from dataclasses import dataclass
 from typing import cast
@@ -12,7 +12,7 @@ from neuronir.passes.lowering.layouts.values import Value
 
 @dataclass(frozen=True)
 class Numbers:
-    """Dimension numbers and windows of a convolution; spatial tuples go by spatial dimension."""
+    """Dimension numbers and windows of a convolution; spatial tuples are by spatial dimension."""
 
     batch: int
     feature: int
@@ -32,8 +32,10 @@ class Numbers:
     groups: int = 1
 
     def range(self, i: int, tap: int, taps: int, size: int, outputs: int) -> tuple[int, int]:
-        """The outputs [first, end), of `outputs`, along spatial dimension i whose tap, of `taps`,
-        lies inside the `size` elements of the input."""
+        """Return the outputs [first, end) along spatial dimension i whose tap is inside the input.
+
+        `outputs` is their number, `taps` the number of taps, and `size` the elements of the input.
+        """
         t = taps - 1 - tap if self.reversal[i] else tap
         shift = t * self.rhs_dilation[i] - self.low[i]
         first = max(0, -(shift // self.strides[i]))
@@ -43,7 +45,7 @@ class Numbers:
 
 @dataclass(frozen=True)
 class Operands:
-    """A convolution to be lowered: its input, its filter and their numbers."""
+    """A convolution to lower: its input, its filter and their numbers."""
 
     image: Value
     weights: Value
@@ -51,7 +53,7 @@ class Operands:
 
 
 def numbers_of_op(op: ConvolutionOp) -> Numbers:
-    """The dimension numbers of `op` as plain numbers."""
+    """Return the dimension numbers of `op` as plain data."""
     pads = ints(op.padding)
 
     def one(attr: object) -> int:

@@ -1,4 +1,4 @@
-"""Values with padding and dilation around them, for windows and convolutions."""
+"""Pad and dilate values for windows and convolutions."""
 
 from collections.abc import Sequence
 from math import isfinite
@@ -32,11 +32,12 @@ def padded(
     fill: float,
     partition: Partition,
 ) -> Value:
-    """`value` with `low` and `high` elements of `fill` around and `interior` between its elements.
+    """Return `value` with `low` and `high` elements of `fill` around and `interior` between its
+    elements.
 
-    `partition` (in atoms of the value) only holds dimensions that are not padded; negative padding
-    cuts. The value itself is given back where there is nothing to do, `fill` alone where nothing of
-    it is left.
+    `partition` (in atoms of the value) only has dimensions that are not padded. Negative padding
+    cuts. Returns the value itself if there is nothing to do, and `fill` alone if nothing of it
+    remains.
     """
     shape = tuple(
         (n - 1) * (i + 1) + 1 + a + b
@@ -80,13 +81,13 @@ def _fill(
     fill: float,
     value: Value,
 ) -> None:
-    """Write the padding: its borders alone where nothing lies between the elements."""
+    """Write the padding: only the borders if there is no interior padding."""
     if any(interior):
         everywhere = scalar_value(shape, value.dtype, fill)
         copy_into(state, target, shape, everywhere, [0] * len(shape))
         return
     for d, (a, b) in enumerate(zip(low, high, strict=True)):
-        # Padding that the other end cuts reaches beyond the result.
+        # Padding that the other end cuts extends beyond the result.
         first, last = min(a, shape[d]), max(shape[d] - b, 0)
         for start, size in ((0, first), (last, shape[d] - last)):
             if size <= 0:
@@ -99,7 +100,7 @@ def _fill(
 
 
 def renumbered(value: Value, partition: Partition, shape: Sequence[int]) -> Partition:
-    """Partition atoms of `value`, of dimensions that stay whole, in the numbering of `shape`."""
+    """Return partition atoms of `value`, of unpadded dimensions, in the numbering of `shape`."""
     old, new = row_major(value.shape), row_major(shape)
     ends = {o * n for o, n in zip(old, value.shape, strict=True)}
     out = []

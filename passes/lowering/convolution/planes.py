@@ -1,10 +1,10 @@
-"""All taps packed with few features on partitions, for large images.
+"""Pack all taps with few features on partitions, for large images.
 
-The image goes to HBM as planes, one for each feature and each phase of the strides, with the
-padding around it. There the elements that a tap takes for all outputs are one run, so that a row of
-the moving operand, (tap, feature), is one contiguous piece: the loads are few large descriptors,
-and the convolution becomes one of a single tap, with taps * features contracted; or of a few along
-a row, where that takes no more matmuls but fewer rows.
+The image is written to HBM as planes, one for each feature and stride phase, including padding.
+There, the elements that a tap reads for all outputs are one run, so each row of the moving operand,
+(tap, feature), is one contiguous piece. The loads have few, large descriptors, and the convolution
+becomes a single-tap one that contracts taps * features. If that takes no more matmuls, only some
+taps of a row are packed, which needs fewer rows.
 """
 
 from collections.abc import Sequence
@@ -36,12 +36,12 @@ from neuronir.passes.lowering.layouts.values import (
 from neuronir.passes.lowering.state import Lowering
 
 SBUF_SHARE = 2
-"""The packed rows may take one in so many bytes of a partition."""
+"""The fraction of a partition for the packed rows."""
 RUN_BYTES = 4096
-"""Bytes of a run from which on a DMA engine works at its rate (docs/hardware.md section 2.5)."""
+"""Bytes of a run from which a DMA engine works at its full rate (docs/hardware.md section 2.5)."""
 TRIPS = 4
-"""Transfers one after the other until the first rows are there: image, planes, rows, and what they
-wait for."""
+"""Consecutive transfers until the first rows are available: image, planes, rows, and their waits.
+"""
 
 
 @dataclass(frozen=True)
@@ -59,44 +59,46 @@ class _Axis:
 
     @property
     def shifts(self) -> int:
-        """Places of a plane's element that an output needs."""
+        """Return the positions of a plane that an output needs."""
         return (self.taps - 1) * self.dilation // self.stride + 1
 
     @property
     def sets(self) -> int:
-        """How many sets of taps there are: `together` shifts of all phases lie on partitions."""
+        """Return the number of sets of taps: `together` shifts of all phases are on partitions."""
         return -(-self.shifts // self.together) if self.together else 1
 
     @property
     def packed(self) -> int:
-        """Taps of one set."""
+        """Return the taps of one set."""
         return self.together * self.stride if self.sets > 1 else self.taps
 
     @property
     def reach(self) -> int:
-        """Elements along it that one run has."""
+        """Return the elements along this dimension in one run."""
         return self.outputs + (self.sets - 1) * self.together
 
     @property
     def extent(self) -> int:
-        """Elements of a plane along it."""
+        """Return the elements of a plane along this dimension."""
         return self.outputs - 1 + max(self.shifts, self.sets * self.together)
 
     def place(self, tap: int) -> tuple[int, int]:
-        """(phase, first element in its plane) of a tap."""
+        """Return (phase, first element in its plane) of a tap."""
         position = (self.taps - 1 - tap if self.reversed else tap) * self.dilation
         return position % self.stride, position // self.stride
 
     def inside(self, phase: int) -> tuple[int, int]:
-        """The elements [first, end) of a phase's plane that the image has."""
+        """Return the elements [first, end) of a phase's plane that the image has."""
         first = max(0, -(-(self.low - phase) // self.stride))
         end = (self.size - 1 + self.low - phase) // self.stride + 1
         return min(first, self.extent), max(first, min(end, self.extent))
 
 
 def packed_taps(state: Lowering, operands: Operands, outputs: Sequence[int]) -> Operands | None:
-    """The same convolution with few taps; None where that does not fit or is not worth it.
-    `outputs` are the result's sizes by spatial dimension."""
+    """Return the same convolution with few taps; None if it does not fit or is not profitable.
+
+    `outputs` are the result's sizes by spatial dimension.
+    """
     n, image, weights = operands.numbers, operands.image, operands.weights
     if n.groups != 1 or len(n.spatial) != 2 or not image.dtype.is_float:
         return None
@@ -138,7 +140,7 @@ def packed_taps(state: Lowering, operands: Operands, outputs: Sequence[int]) -> 
 
 
 def _fewest(machine: Machine, axes: Sequence[_Axis], features: int) -> _Axis:
-    """The columns' taps in sets, of as few matmuls and then as few rows as there can be."""
+    """Split the taps along a row into sets with the fewest matmuls, then the fewest rows."""
     rows, columns = axes
 
     def cost(axis: _Axis) -> tuple[int, int]:
@@ -151,7 +153,9 @@ def _fewest(machine: Machine, axes: Sequence[_Axis], features: int) -> _Axis:
 
 
 def _in_sets(weights: Value, n: Numbers, columns: _Axis) -> Value:
-    """A constant filter as [1, sets, rows * packed * features, outputs], zeros where taps end."""
+    """Return a constant filter as [1, sets, rows * packed * features, outputs], zero after the last
+    tap.
+    """
     assert weights.array is not None
     array = weights.array.transpose((*n.k_spatial, n.k_in, n.k_out))
     if columns.reversed:
@@ -165,7 +169,7 @@ def _in_sets(weights: Value, n: Numbers, columns: _Axis) -> Value:
 
 
 def _worthwhile(machine: Machine, image: Value, axes: Sequence[_Axis], n: Numbers) -> bool:
-    """Whether the matmuls and transposes that packing saves take longer than its transfers."""
+    """Return whether the saved matmuls and transposes take longer than the packing's transfers."""
     features = image.shape[n.feature]
     taps = axes[0].taps * axes[1].taps
     if features > FEW_FEATURES or taps == 1:
@@ -188,7 +192,7 @@ def _worthwhile(machine: Machine, image: Value, axes: Sequence[_Axis], n: Number
 
 
 def _in_order(weights: Value, n: Numbers) -> Value:
-    """The filter as [1, 1, taps * features, outputs]."""
+    """Return the filter as [1, 1, taps * features, outputs]."""
     order = (*n.k_spatial, n.k_in, n.k_out)
     shape = [weights.shape[d] for d in order]
     if order != tuple(range(len(order))):
@@ -205,7 +209,7 @@ def _in_order(weights: Value, n: Numbers) -> Value:
 
 
 class _Planes:
-    """Writing the planes of an image to HBM, and loading the rows of taps from there."""
+    """Writes the planes of an image to HBM, and loads the rows of taps from there."""
 
     def __init__(
         self, state: Lowering, image: Value, form: Form, axes: Sequence[_Axis], n: Numbers
@@ -225,7 +229,7 @@ class _Planes:
         self.strides = self._strides()
 
     def _strides(self) -> dict[str, int] | None:
-        """Elements between neighbours in the image's form, by what they are neighbours along."""
+        """Return the strides of the image's form, by dimension."""
         _, feature, h, w = self.dims
         row = self.order[h]
         parts = {
@@ -243,7 +247,7 @@ class _Planes:
         return found
 
     def packed(self) -> Value:
-        """The image as [batch, rows, columns, taps * features] of outputs."""
+        """Return the image as [batch, rows, columns, taps * features] of outputs."""
         machine, dtype = self.state.machine, self.image.dtype
         planes = self.rows.stride * self.columns.stride * self.features
         memory = self.state.emitter.variable(
@@ -274,7 +278,7 @@ class _Planes:
         return value
 
     def _zeros(self, memory: SSAValue) -> None:
-        """Rows of padding, above and below the image, in all planes of a phase of the rows."""
+        """Write the rows of padding above and below the image in all planes of a row phase."""
         inside = [self.rows.inside(phase) for phase in range(self.rows.stride)]
         most = max(max(first, self.rows.extent - end) for first, end in inside)
         if not most:
@@ -296,12 +300,12 @@ class _Planes:
                     )
 
     def _plane(self, b: int, row_phase: int, column_phase: int, feature: int) -> int:
-        """The first element of a plane."""
+        """Return the first element of a plane."""
         phases = (b * self.rows.stride + row_phase) * self.columns.stride + column_phase
         return (phases * self.features + feature) * self.plane
 
     def _store(self, memory: SSAValue, b: int) -> None:
-        """Sort an image's columns by phase, with the padding beside them, and write its rows."""
+        """Sort an image's columns by phase, including padding, and write its rows."""
         assert self.strides is not None
         emitter, dtype = self.state.emitter, self.image.dtype
         steps, phases = self.strides, self.columns.stride
@@ -351,14 +355,17 @@ class _Planes:
                 )  # fmt: skip
 
     def _column(self, tap: int) -> tuple[int, int]:
-        """(phase, first element) of a tap along a row; sets of taps are in the order of places."""
+        """Return (phase, first element) of a tap along a row; sets of taps are in position
+        order.
+        """
         if self.columns.sets == 1:
             return self.columns.place(tap)
         return tap % self.columns.stride, tap // self.columns.stride
 
     def _load(self, memory: SSAValue, buffer: SSAValue, b: int, width: int) -> None:
-        """Load the run of each (tap, feature), by strips of outputs, so that products can
-        start."""
+        """Load the run of each (tap, feature) in strips of outputs, so that matmuls can start
+        early.
+        """
         bases = [
             self._plane(b, up[0], left[0], feature) + up[1] * self.pitch + left[1]
             for up in map(self.rows.place, range(self.rows.taps))
@@ -378,7 +385,7 @@ class _Planes:
 
 
 def _runs(bases: Sequence[int], width: int) -> list[tuple[int, int, int]]:
-    """(first, count, step) of neighbours of one tile whose places are evenly spaced."""
+    """Return (first, count, step) of neighbours of one tile at evenly spaced positions."""
     out: list[tuple[int, int, int]] = []
     start = 0
     while start < len(bases):

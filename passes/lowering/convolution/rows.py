@@ -1,5 +1,8 @@
-"""Taps along rows joined with few features: rows of the image go on partitions, windows along a row
-are overlapping views, and PE transposes bring (tap, feature) to the partitions."""
+"""Join the taps of a row with few features.
+
+Rows of the image are on partitions, windows along a row are overlapping views, and PE transposes
+bring (tap, feature) to the partitions.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,8 +16,11 @@ from neuronir.passes.lowering.state import Lowering
 
 
 def _may_join(operands: Operands, outputs: Sequence[int], limit: int) -> bool:
-    """Whether the taps of the last spatial dimension can be joined to the features: these are few,
-    both lie side by side in the image and in the filter, and some row of taps meets all rows."""
+    """Return whether the taps of the last spatial dimension can be joined to the features.
+
+    The features must be few, both must be adjacent in the image and in the filter, and some row of
+    taps must be inside for all rows.
+    """
     n, image, weights = operands.numbers, operands.image, operands.weights
     h, w = n.spatial
     features = image.shape[n.feature]
@@ -42,14 +48,14 @@ def _may_join(operands: Operands, outputs: Sequence[int], limit: int) -> bool:
 
 
 def _inner_rows(size: int, stride: int, width: int) -> Partition:
-    """Rows on partitions: all of them, or the inner digit of `width`."""
+    """Put rows on partitions: all of them, or the inner digit of `width`."""
     if width < size:
         return ((tile(size, stride, width)[1], 1),)
     return ((atom(size, stride), 1),)
 
 
 def _joined_numbers(n: Numbers) -> Numbers:
-    """The dimension numbers once taps are joined to the features."""
+    """Return the dimension numbers after taps are joined to the features."""
     return replace(
         n,
         batch=0,
@@ -65,8 +71,11 @@ def _joined_numbers(n: Numbers) -> Numbers:
 
 
 def joined_taps(state: Lowering, operands: Operands, outputs: Sequence[int]) -> Operands | None:
-    """The same convolution with the taps of the last spatial dimension joined to the features;
-    None where that does not fit. `outputs` are the result's sizes by spatial dimension."""
+    """Return the same convolution with the taps of the last spatial dimension joined to the
+    features.
+
+    Returns None if it does not fit. `outputs` are the result's sizes by spatial dimension.
+    """
     n, image, weights = operands.numbers, operands.image, operands.weights
     limit = state.machine.partitions
     if not image.dtype.is_float or len(n.spatial) != 2:

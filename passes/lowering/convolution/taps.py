@@ -1,4 +1,4 @@
-"""Which outputs a tap reaches, and the accesses of its matmul."""
+"""Compute which outputs a tap reaches, and the accesses of its matmul."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,12 +11,14 @@ from neuronir.passes.lowering.layouts.layout import Atom, Form, atom, row_major
 from neuronir.passes.lowering.layouts.values import Value
 
 Ranges = list[tuple[int, int, int]]
-"""(output dimension, first, size) of a block, in its memory order."""
+"""(output dimension, first, size) of a block, in its memory order"""
 
 
 class Taps:
-    """The geometry of a convolution: its operands as they are lowered, the result's `shape`, and
-    `split` where the image lies in two bands."""
+    """The geometry of a convolution: its operands as lowered, and the result's `shape`.
+
+    `split` is set if the image is in two bands.
+    """
 
     n: Numbers
     image: Value
@@ -25,21 +27,23 @@ class Taps:
     split: Split | None
 
     def range_of(self, i: int, tap: int) -> tuple[int, int]:
-        """The outputs [first, end) along spatial dimension i whose tap lies inside the input."""
+        """Return the outputs [first, end) along spatial dimension i whose tap is inside the
+        input.
+        """
         n = self.n
         taps = self.weights.shape[n.k_spatial[i]]
         size = self.image.shape[n.spatial[i]]
         return n.range(i, tap, taps, size, self.shape[n.o_spatial[i]])
 
     def band_of(self, number: int) -> int:
-        """The band of the image that the output element `number` reads."""
+        """Return the band of the image that the output element `number` reads."""
         if self.split is None:
             return 0
         d = self.n.o_spatial[0]
         return number // row_major(self.shape)[d] % self.shape[d] // (self.shape[d] // 2)
 
     def block_ranges(self, number: int, parts: Sequence[Atom]) -> Ranges:
-        """(output dimension, first, size) of a block, in its memory order."""
+        """Return (output dimension, first, size) of a block, in its memory order."""
         order = row_major(self.shape)
         out: Ranges = []
         dims = [d for d in (self.n.o_batch, *self.n.o_spatial)]
@@ -57,7 +61,7 @@ class Taps:
         return out
 
     def inside(self, tap: tuple[int, ...], ranges: Ranges) -> Ranges | None:
-        """The part of a block for which a tap lies inside the input; None where there is none."""
+        """Return the part of a block for which a tap is inside the input, or None."""
         out: Ranges = []
         for d, first, size in ranges:
             if d in self.n.o_spatial:
@@ -80,7 +84,7 @@ class Taps:
         x: Form,
         x_order: Sequence[int],
     ) -> tuple[View, list[tuple[int, int]], int]:
-        """(destination, dims of the moving operand, its first element) of a tap's matmul."""
+        """Return (destination, dims of the moving operand, its first element) of a tap's matmul."""
         n = self.n
         stride = 1
         dst: list[tuple[int, int]] = []

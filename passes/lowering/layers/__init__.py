@@ -1,1 +1,1 @@
-"""Repeated layers: found, lowered once, and run as a loop."""
+"""Find repeated layers, lower one of them, and run it as a loop."""

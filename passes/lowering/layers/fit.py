@@ -1,7 +1,6 @@
-"""How much of SBUF the body of a loop takes in program order.
+"""Compute how much of SBUF the body of a loop takes in program order.
 
-What does not fit is put into HBM for a while only outside of loops (nc-spill), so layers
-of which one does not fit have to be written out.
+nc-spill only works outside of loops, so layers that do not fit must be unrolled.
 """
 
 from collections.abc import Sequence
@@ -20,10 +19,10 @@ from neuronir.passes.nc.liveness import rounded
 
 
 def body_bytes(ops: Sequence[Operation]) -> int:
-    """The most bytes per partition that are live at once in the ops of a loop's body.
+    """Return the maximum bytes per partition that are live in the ops of a loop's body.
 
-    What lies outside and is used in it counts all the time. A part of the weight stream counts from
-    its first use on: it is loaded when there is room.
+    Outer buffers that it uses count throughout. A part of the weight stream counts from its first
+    use on, because it is loaded when there is room.
     """
     own = {op.buffer: op for op in ops if isinstance(op, AllocOp)}
     lives: dict[SSAValue, list[int]] = {}
@@ -49,14 +48,16 @@ def body_bytes(ops: Sequence[Operation]) -> int:
 
 
 def _inside(loop: scf.ForOp) -> int:
-    """What a loop takes of its own."""
+    """Return what a loop allocates itself."""
     ops = list(loop.body.block.ops)
     around = {b for op in ops for b in _touched(op) if not _within(b, loop)}
     return body_bytes(ops) - sum(_size(b) for b in around)
 
 
 def _touched(op: Operation) -> list[SSAValue]:
-    """SBUF buffers that an op, or one inside of it, uses; not the part of the stream it loads."""
+    """Return SBUF buffers that an op, or one inside it, uses, except the stream part that it
+    loads.
+    """
     found: dict[SSAValue, None] = {}
     for inner in walk(op):
         if isinstance(inner, InstructionOp):
@@ -71,7 +72,7 @@ def _touched(op: Operation) -> list[SSAValue]:
 
 
 def _within(buffer: SSAValue, op: Operation) -> bool:
-    """Whether a buffer is allocated inside of an op."""
+    """Return whether a buffer is allocated inside an op."""
     parent: Operation | None = buffer.owner if isinstance(buffer.owner, Operation) else None
     while parent is not None and parent is not op:
         parent = parent.parent_op()

@@ -1,7 +1,7 @@
-"""What the layers differ in: constants and parameters of each, and views of them.
+"""Represent what differs between layers: constants, parameters, and views of them.
 
-The ops of the layer that is lowered get leaves that stand for those of all layers: Layered arrays
-in the place of constants, arrays of parameters in the place of parameters (parameters.py).
+The ops of the lowered layer get leaves that represent those of all layers: Layered arrays for
+constants, and arrays of parameters for parameters (parameters.py).
 """
 
 from collections.abc import Sequence
@@ -19,10 +19,10 @@ from neuronir.passes.lowering.state import Lowering
 
 
 class Leaves:
-    """The leaves of layer number `template`; `round_` is the round number of the loop.
+    """The leaves of layer number `template`; `round_` is the iteration number of the loop.
 
-    `shared` are those that are the same in all layers, `chosen` the layers whose numbers are in the
-    others.
+    `shared` are leaves that are equal in all layers. `chosen` are the layers whose values are in
+    the other leaves.
     """
 
     def __init__(self, state: Lowering, found: Repetition, template: int, round_: SSAValue) -> None:
@@ -37,7 +37,7 @@ class Leaves:
         self._operands = [list(op.operands) for op in self.ops]
 
     def own(self, layers: Sequence[int]) -> None:
-        """Put leaves with the numbers of `layers` in, where those of the layers differ."""
+        """Insert leaves with the values of `layers` where the leaves of the layers differ."""
         self.restore()
         self.chosen = layers
         made: dict[tuple[SSAValue, ...], SSAValue] = {}
@@ -46,7 +46,7 @@ class Leaves:
             op.operands[slot] = self._leaf(tuple(leaves), made, op)
 
     def restore(self) -> None:
-        """Give the ops the leaves that they had."""
+        """Restore the original leaves of the ops."""
         for op, operands in zip(self.ops, self._operands, strict=True):
             op.operands = operands
         for op in reversed(self.inserted):
@@ -58,11 +58,11 @@ class Leaves:
         self.parameters.restore()
 
     def begin(self) -> None:
-        """Make the values of parameters in the body that is open."""
+        """Create the values of parameters in the open body."""
         self.parameters.begin()
 
     def forget(self) -> None:
-        """Drop those of a body that did not fit."""
+        """Drop the values of a body that did not fit."""
         self.parameters.forget()
 
     def _leaf(
@@ -118,8 +118,7 @@ class Leaves:
 
 
 def leaves_from(found: Repetition, first: int) -> set[Operation]:
-    """The constants, and views of them and of parameters, that only layers from number `first` on
-    read."""
+    """Return constants, and views of leaves, that only layers from number `first` on read."""
     readers = {op for layer in found.layers[first:] for op in layer}
     leaves: set[Operation] = set()
     queue = [leaf.owner for values in found.leaves.values() for leaf in values[first:]]
@@ -135,7 +134,9 @@ def leaves_from(found: Repetition, first: int) -> set[Operation]:
 
 
 def _special(array: Array) -> bool:
-    """Whether constants of layers hold infinities or NaN; LayersDiffer where some do."""
+    """Return whether constants of layers contain infinities or NaN; LayersDiffer if only some
+    do.
+    """
     found = {not all_finite(layer) for layer in layers_of(array) or [array]}
     if len(found) > 1:
         raise LayersDiffer("a choice depends on the numbers of a layer")

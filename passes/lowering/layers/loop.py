@@ -1,9 +1,9 @@
-"""Repeated layers as one loop: a body for all, with the constants of each at base + layer * stride.
+"""Lower repeated layers as a loop with one body; constants are at base + layer * stride.
 
-One layer is lowered, the second, because it has a layer before it and one after it. What it takes
-from the layer before lies in buffers outside of the loop, and what it hands on is left in the same
-ones at its end; so both must be laid out alike, which a first try finds out. What all layers read
-is brought into the layouts that they want outside of the loop, once.
+The second layer is lowered, because it has a layer before and after it. Its inputs are in buffers
+outside of the loop, and it leaves its outputs in the same buffers. Both must therefore have the
+same layout, which a trial lowering finds. Values that all layers read are converted to the required
+layouts once, outside of the loop.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,18 +36,20 @@ from neuronir.passes.statistics import record
 _TEMPLATE = 1  # the layer that is lowered
 _TRIES = 3
 _SHARE = 0.9
-"""Of SBUF, that a layer may take in program order: packing leaves gaps."""
+"""The fraction of SBUF that a layer may take in program order: packing leaves gaps."""
 
 
 def unread_leaves(found: Repetition) -> set[Operation]:
-    """Leaves of layers that nobody lowers: what they hold is put beside what the template's do."""
-    return leaves_from(found, _TEMPLATE + 2)  # the one after it says what goes with it
+    """Leaves of the layers that are not lowered: their contents go next to those of the
+    template.
+    """
+    return leaves_from(found, _TEMPLATE + 2)  # the next layer says what goes with it
 
 
 class CannotLoop(Exception):
-    """The layers of `found` cannot be one loop; the text says why.
+    """Raised if the layers of `found` cannot become a loop; the message says why.
 
-    `instead` is what may be: all but the first layer, or nothing.
+    `instead` is a possible repetition: all layers but the first, or None.
     """
 
     def __init__(self, found: Repetition, why: str, instead: Repetition | None = None) -> None:
@@ -57,15 +59,15 @@ class CannotLoop(Exception):
 
 
 class FirstDiffers(Exception):
-    """The first layer takes something that the others never do (infinities or NaN)."""
+    """Raised if only the inputs of the first layer have a property (infinities or NaN)."""
 
 
 def lower_layers(state: Lowering, found: Repetition, least: int, tiles: bool) -> None:
-    """Emit the loop over the layers; CannotLoop where they have to be written out, as layers of
-    fewer than `least` instructions in all are. With `tiles` a layer works on some values tile by
-    tile.
+    """Emit the loop over the layers.
 
-    After CannotLoop the state is of no use any more.
+    Raises CannotLoop if the layers must be unrolled, which includes layers of fewer than `least`
+    instructions in total. With `tiles`, a layer computes some values tile by tile. The state must
+    not be used after CannotLoop.
     """
     layers = _Layers(state, found, least, tiles)
     state.restore_layers.append(layers.leaves.restore)
@@ -95,7 +97,9 @@ class _Layers:
         self._note_carried()
 
     def _note_carried(self) -> None:
-        """What layers hand on: results, and those of ops of the next one that go with them."""
+        """Return what layers pass on: results, and results of ops of the next layer that go with
+        them.
+        """
 
         def own(layer: int) -> list[SSAValue]:
             return [self.found.layers[layer][i].results[0] for i in sorted(self.ahead)]
@@ -106,7 +110,7 @@ class _Layers:
         self.outputs = [*carried[_TEMPLATE], *own(_TEMPLATE + 1)]
 
     def _settle(self) -> list[Value]:
-        """Make what the first layer takes, and use it and what all layers read as it is."""
+        """Create the inputs of the first layer, and use them and the common values in place."""
         state, first = self.state, self.found.layers[0]
         assert state.lower is not None
         for i in sorted(self.ahead):
@@ -119,9 +123,9 @@ class _Layers:
         return [state.value(ssa) for ssa in self.starts]
 
     def lower(self) -> None:
-        """Find the layout of what is carried, then emit."""
+        """Find the layout of the carried values, then emit."""
         state = self.state
-        self._own_leaves([_TEMPLATE])  # what is tried needs no other layer's
+        self._own_leaves([_TEMPLATE])  # a trial needs no other layer's data
         values = self._settle()
         forms = [_chip_form(state, v) for v in values]
         special = [False] * len(forms)
@@ -162,8 +166,11 @@ class _Layers:
     def _special_as_first(
         self, values: Sequence[Value], forms: Sequence[Form], special: list[bool], size: int
     ) -> list[bool]:
-        """Which inputs hold infinities or NaN in some layer; FirstDiffers where those of the first
-        layer alone would make all others (of `size` instructions) longer."""
+        """Return which inputs contain infinities or NaN in some layer.
+
+        Raises FirstDiffers if those of the first layer alone would make all others (of `size`
+        instructions) longer.
+        """
         merged = [s or v.may_be_special() for v, s in zip(values, special, strict=True)]
         if merged == special:
             return special
@@ -177,13 +184,13 @@ class _Layers:
         return merged
 
     def _own_leaves(self, layers: Sequence[int]) -> None:
-        """Give the layer leaves of its own, with the numbers of `layers`, and find its tiles."""
+        """Insert the leaves with the values of `layers`, and find the tiles of the layer."""
         self.leaves.own(layers)
         if self.tiles:
             self._find_groups()
 
     def _find_groups(self) -> None:
-        """The groups of ops of the layer that work on values tile by tile."""
+        """Return the groups of ops of the layer that compute values tile by tile."""
         state, mine = self.state, set(self.ops)
         block = self.ops[0].parent
         assert block is not None
@@ -196,7 +203,7 @@ class _Layers:
             state.streamed.update(group.ops)
 
     def _units(self) -> list[Operation | Group]:
-        """The ops of the layer, those of a group as one."""
+        """Return the ops of the layer, those of a group as one."""
         if not self.groups:
             return list(self.ops)
         mine = set(self.ops)
@@ -207,7 +214,7 @@ class _Layers:
         return units
 
     def _try(self, forms: Sequence[Form], special: Sequence[bool]) -> list[Form]:
-        """Lower the body with inputs in these layouts; the layouts of its outputs."""
+        """Lower the body with inputs in these layouts; return the layouts of its outputs."""
         state = self.state
         assert state.lower is not None
         state.emitter.enter()
@@ -241,7 +248,7 @@ class _Layers:
         return [_chip_form(state, state.value(v)) for v in self.outputs if v in state.values]
 
     def _taken(self) -> set[int]:
-        """Numbers of the ops of the next layer that were lowered together with this one."""
+        """Return the ops of the next layer that were lowered together with this one."""
         following = self.found.layers[_TEMPLATE + 1]
         layers = {op for layer in self.found.layers for op in layer}
         done = {op for op in self.done if op.parent is self.ops[0].parent}  # no copies for a tile
@@ -253,7 +260,7 @@ class _Layers:
         return found
 
     def _caches(self) -> list[dict[Any, Any]]:
-        """What the lowering remembers of forms; those of the body are of no use outside of it."""
+        """Forget the forms of the body, which are not usable outside of it."""
         state = self.state
         return [state.pieces, state.row_parts, state.statistics, state.deviations]
 
@@ -279,7 +286,7 @@ class _Layers:
             state.emitter.scopes[0].remove(owner)
 
     def _emit(self, exits: Sequence[Form]) -> None:
-        """Put the loop around the body, and the first inputs into the carried buffers."""
+        """Wrap the body in the loop, and copy the first inputs to the carried buffers."""
         state = self.state
         emitter = state.emitter
         state.constants.end_layers(self.body.args[0])
@@ -315,7 +322,7 @@ class _Layers:
             record("lower-hlo-to-nc", "parameters of layers side by side", count)
 
     def _count_flops(self) -> None:
-        """Let the instructions of the body stand for the products of all layers."""
+        """Scale the products of the body's instructions to all layers."""
         for outer in self.state.emitter.scopes[-1]:
             for op in walk(outer):
                 flops = op.attributes.get(FLOPS)
@@ -323,7 +330,7 @@ class _Layers:
                     op.attributes[FLOPS] = IntegerAttr(flops.value.data * self.count, i64)
 
     def _rename(self, given: SSAValue, carried: SSAValue) -> bool:
-        """Let the body write its output where the input was, if that has been read by then."""
+        """Let the body overwrite its input with its output, if the input is dead by then."""
         owner = given.owner
         ops = self.state.emitter.scopes[-1]
         if not isinstance(owner, AllocOp) or owner not in ops or given.type != carried.type:
@@ -337,7 +344,7 @@ class _Layers:
 
 
 def _uses(buffer: SSAValue, places: Mapping[Operation, int]) -> list[int]:
-    """The places of the ops that use a buffer, in the loops inside of them too."""
+    """Return the positions of the ops that use a buffer, including those in inner loops."""
     found: list[int] = []
     for use in buffer.uses:
         op: Operation | None = use.operation
@@ -349,7 +356,7 @@ def _uses(buffer: SSAValue, places: Mapping[Operation, int]) -> list[int]:
 
 
 def _chip_form(state: Lowering, value: Value) -> Form:
-    """A copy of a value in SBUF, which is made now if there is none."""
+    """Return a copy of a value in SBUF, creating it if there is none."""
     converter = state.converter
     for form in converter.source_forms(value):
         if not form.hbm and space_of(form.buffer) is Space.SBUF and not form.start:
@@ -360,7 +367,7 @@ def _chip_form(state: Lowering, value: Value) -> Form:
 
 
 def _alike(a: Form, b: Form) -> bool:
-    """Whether two forms differ in nothing but their buffer."""
+    """Return whether two forms differ only in their buffer."""
     return _with_buffer(a, b.buffer) == b and a.buffer.type == b.buffer.type
 
 
@@ -376,13 +383,13 @@ def _buffer_like(state: Lowering, form: Form) -> SSAValue:
 
 
 def _copies(target: Form, source: Form) -> bool:
-    """Whether one form can be copied to the other."""
+    """Return whether one form can be copied to the other."""
     same = target.partition == source.partition
     return same and plan([target, source], [a for a, _ in target.free]) is not None
 
 
 def _copy(state: Lowering, target: Form, source: Form) -> None:
-    """target = source, which has the same partition atoms."""
+    """Emit target = source, for forms with the same partition atoms."""
     dims = plan([target, source], [a for a, _ in target.free])
     if dims is None or not _copies(target, source):
         raise LayersDiffer("what the first layer takes cannot be laid out for the others")

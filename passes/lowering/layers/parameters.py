@@ -1,7 +1,7 @@
-"""Parameters of which every layer has its own: side by side in HBM, at base + layer * pitch.
+"""Place per-layer parameters contiguously in HBM, at base + layer * pitch.
 
-In the ops of the layer another argument of the block stands for the parameters of all of them; its
-value is made anew for each try of the body, because its copies on the chip belong to that.
+In the ops of the layer, another argument of the block represents the parameters of all layers. Its
+value is created for each trial of the body, because its on-chip copies belong to the trial.
 """
 
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ from neuronir.passes.lowering.state import Lowering
 
 @dataclass(frozen=True)
 class _Array:
-    """The parameters of all layers as one: their common place, and what stands for them."""
+    """The parameters of all layers as one: their common variable, and the value for them."""
 
     form: Form
     once: bool
@@ -26,7 +26,7 @@ class _Array:
 
 
 class LayerParameters:
-    """The parameters of the layers of one loop, whose round number is `round_`."""
+    """The parameters of the layers of one loop, whose iteration number is `round_`."""
 
     def __init__(self, state: Lowering, round_: SSAValue) -> None:
         self.state = state
@@ -36,9 +36,9 @@ class LayerParameters:
         self.views: list[Operation] = []
 
     def stand_in(self, parameters: tuple[SSAValue, ...]) -> SSAValue:
-        """What stands for the parameters of all layers in the ops of one.
+        """Return what represents the parameters of all layers in the ops of one layer.
 
-        LayersDiffer where they cannot lie side by side.
+        Raises LayersDiffer if they cannot be contiguous.
         """
         if parameters not in self.arrays:
             self.arrays[parameters] = self._array(parameters)
@@ -49,7 +49,7 @@ class LayerParameters:
         return stands
 
     def restore(self) -> None:
-        """Take back what stands for parameters, and views of it."""
+        """Remove the representatives of parameters, and views of them."""
         self.forget()
         self.views.clear()
         for stands in reversed(self.stands.values()):
@@ -85,7 +85,7 @@ class LayerParameters:
         return _Array(form, once, any(value.special for value in values))
 
     def _source(self, value: Value) -> Form | None:
-        """Where a parameter lies: not a copy of it in HBM."""
+        """Return where a parameter is: not a copy of it in HBM."""
         kinds = {v.sym_name.data: v.kind.data for v in self.state.emitter.variables}
         for form in value.forms:
             address = form.buffer.owner
@@ -95,7 +95,7 @@ class LayerParameters:
         return None
 
     def view(self, op: Operation) -> bool:
-        """Take over a view of what stands for parameters; False where it is none."""
+        """Adopt a view of a representative; return False if it is none."""
         mine: set[SSAValue] = {*self.stands.values(), *(v.results[0] for v in self.views)}
         if not any(operand in mine for operand in op.operands):
             return False
@@ -103,7 +103,7 @@ class LayerParameters:
         return True
 
     def begin(self) -> None:
-        """Make the values, in the body that is open."""
+        """Create the values in the open body."""
         state = self.state
         assert state.lower is not None
         for parameters, stands in self.stands.items():

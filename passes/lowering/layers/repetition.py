@@ -1,11 +1,10 @@
-"""Finding the repeated layers of a program: equal pieces of a block of which each feeds the next.
+"""Find the repeated layers of a program: equal parts of a block, each of which feeds the next.
 
-Only structure counts, never names. Ops are numbered by what they do (properties, types, regions);
-the distance at which these numbers repeat is the length of a layer, and the place where fewest
-values cross is where layers are cut. From the last layer on backwards the layers are then compared
-op by op through their operands, so that what lies between their ops does not matter. Constants,
-parameters, and views of them, belong to whoever reads them: where they differ they are what the
-layers differ in.
+Only structure counts, never names. Ops are numbered by what they do (properties, types, regions).
+The distance at which these numbers repeat is the length of a layer, and layers are split where the
+fewest values cross. The layers are then compared op by op through their operands, from the last
+layer backwards, so that ops in between do not matter. Constants, parameters, and views of them
+belong to their readers; if they differ, the layers differ in them.
 """
 
 from collections import Counter, deque
@@ -23,22 +22,22 @@ LEAVES = frozenset(
 """Constants and parameters, and views of them."""
 
 _IGNORED = ("metadata", "hlo.name", "sharding", "frontend_attributes", "backend_config")
-"""Attributes that say where an op came from, not what it does."""
+"""Attributes that record where an op came from, not what it does."""
 
-_PERIODS = 6  # distances that are looked at, those at which most ops repeat
-_ALIKE = 8  # ops of a layer that do the same (such as those of strands), for an op to count
+_PERIODS = 6  # candidate distances: those at which most ops repeat
+_ALIKE = 8  # limit of equal ops in a layer (such as those of strands) for an op to count
 _CUTS = 8
-_SHORTEST = 4  # ops of a layer
+_SHORTEST = 4  # limit of ops of a layer
 LEAST_LAYERS = 3
 
 
 @dataclass(frozen=True, eq=False)
 class Repetition:
-    """Layers: of each its ops, and the values that it hands on to the next, both in one order.
+    """Layers: the ops of each, and the values that it passes to the next, both in one order.
 
-    `inputs` are what the first layer takes in their place; `outside` what every layer reads.
-    `leaves` are the operands that come from constants or parameters: of (op, operand number) the
-    value in each layer.
+    `inputs` are the corresponding values for the first layer. `outside` are values that every layer
+    reads. `leaves` maps (op, operand number) of operands from constants or parameters to the value
+    in each layer.
     """
 
     layers: list[list[Operation]]
@@ -48,7 +47,7 @@ class Repetition:
     leaves: dict[tuple[int, int], list[SSAValue]]
 
     def rest(self) -> "Repetition | None":
-        """All but the first layer; None where too few are left."""
+        """Return all layers but the first; None if too few remain."""
         if len(self.layers) <= LEAST_LAYERS:
             return None
         leaves = {slot: values[1:] for slot, values in self.leaves.items()}
@@ -57,7 +56,7 @@ class Repetition:
 
     @cached_property
     def last(self) -> Operation:
-        """The op after which all layers are complete."""
+        """Return the op after which all layers are complete."""
         block = self.layers[-1][0].parent
         assert block is not None
         mine = set(self.layers[-1])
@@ -65,13 +64,15 @@ class Repetition:
 
 
 class _Numbers:
-    """Small numbers for ops that do the same, as long as nobody changes the ops; with `outside`
-    what is in their regions does not matter."""
+    """Numbers equal ops, while the ops do not change.
+
+    With `outside`, the contents of their regions do not matter.
+    """
 
     def __init__(self, outside: bool = False) -> None:
         self.outside = outside
         self.keys: dict[Hashable, int] = {}
-        self.known: dict[Hashable, int] = {}  # by the identity of attributes: most are shared
+        self.known: dict[Hashable, int] = {}  # by identity of attributes: most are shared
 
     def number(self, key: Hashable) -> int:
         return self.keys.setdefault(key, len(self.keys))
@@ -83,16 +84,16 @@ class _Numbers:
         return known
 
     def of(self, op: Operation) -> int:
-        """The number of an op of the block, its operands left out."""
+        """Return the number of an op of the block, ignoring its operands."""
         if self.outside or not op.regions:
             return self._what(op)
         regions = [self._inside(block, {}) for region in op.regions for block in region.blocks]
-        if None in regions:  # it reads what is around it: like no other
+        if None in regions:  # it reads values around it, so it equals no other op
             return self.number(("alone", id(op)))
         return self.number((self._what(op), *regions))
 
     def _what(self, op: Operation) -> int:
-        """The number of what an op does, its operands and regions left out."""
+        """Return the number of what an op does, ignoring its operands and regions."""
         given, types = op.properties, [r.type for r in op.results]
         if op.attributes:
             marks = {k: v for k, v in op.attributes.items() if k not in _IGNORED}
@@ -106,7 +107,7 @@ class _Numbers:
         return known
 
     def _inside(self, block: Block, names: dict[SSAValue, int]) -> int | None:
-        """The number of a block and what is in it; None where it reads what is around it."""
+        """Return the number of a block with its contents; None if it reads values around it."""
         for argument in block.args:
             names[argument] = len(names)
         out: list[Hashable] = [tuple([self.type(a.type) for a in block.args])]
@@ -157,7 +158,7 @@ class _Finder:
         return True
 
     def find(self, low: int, high: int) -> list[Repetition]:
-        """The repetitions among the ops low to high, the longest first of all."""
+        """Return the repetitions among the ops low to high, the longest first."""
         for period, first, end in self._runs(low, high):
             found = self._best(period, first, end)
             if found is not None:
@@ -167,7 +168,7 @@ class _Finder:
         return []
 
     def _runs(self, low: int, high: int) -> list[tuple[int, int, int]]:
-        """(period, first op, end) of stretches that repeat, the longest first."""
+        """Return (period, first op, end) of repeating ranges, the longest first."""
         tokens = self.tokens[low:high]
         places: dict[int, deque[int]] = {}
         distances: Counter[int] = Counter()
@@ -189,7 +190,7 @@ class _Finder:
         return sorted(out, key=lambda r: (-(r[2] - r[1] - r[0]), r[0]))
 
     def _best(self, period: int, first: int, end: int) -> Repetition | None:
-        """The layers of a stretch, cut where fewest values cross."""
+        """Return the layers of a range, split where the fewest values cross."""
         cuts = [c for c in range(end - period + 1, end + 1) if c - 2 * period >= first]
         crossing = {c: self._crossing(c - period, period) for c in cuts}
         counts = Counter(self.tokens.tolist())
@@ -207,7 +208,7 @@ class _Finder:
         return best
 
     def _crossing(self, cut: int, period: int) -> list[SSAValue]:
-        """The results of the layer that ends at `cut` that the next one reads."""
+        """Return the results of the layer ending at `cut` that the next one reads."""
         return [
             value
             for op in self.ops[cut - period : cut]
@@ -216,7 +217,9 @@ class _Finder:
         ]
 
     def _layers(self, end: int, period: int, inputs: list[SSAValue]) -> Repetition | None:
-        """The layers, the last of which ends at `end` and takes `inputs` from the one before."""
+        """Return the layers, the last of which ends at `end` and reads `inputs` from the previous
+        one.
+        """
         last = self.ops[end - period : end]
         outputs: list[SSAValue] = []
         for value in inputs:
@@ -235,7 +238,7 @@ class _Finder:
         return self._checked(matched)
 
     def _checked(self, matched: list["_Match"]) -> Repetition | None:
-        """The layers of which only the next one, or for the last what follows, reads something."""
+        """Return the layers whose results are only read by the next one, or after the last one."""
         if matched and not self._closed(matched[-1], None):
             matched = matched[:-1]
         for i in range(len(matched) - 2, -1, -1):
@@ -256,7 +259,7 @@ class _Finder:
         )
 
     def _closed(self, match: "_Match", following: "_Match | None") -> bool:
-        """Whether the results of a layer are read by nobody but itself and the next one."""
+        """Return whether only a layer itself and the next one read its results."""
         mine, handed = match.set, set(match.outputs)
         end = max(self.position[op] for op in match.ops)
         for op in match.ops:
@@ -275,9 +278,9 @@ class _Finder:
 
 
 class _Match:
-    """Comparing a layer with the last one, from what it hands on back to what it takes.
+    """Compares a layer with the last one, from its results back to its inputs.
 
-    `own` are the inputs if they are known already.
+    `own` are the inputs if they are already known.
     """
 
     def __init__(
@@ -302,21 +305,21 @@ class _Match:
 
     @cached_property
     def ops(self) -> list[Operation]:
-        """The ops of the layer that has been found, in the order of the last one's."""
+        """Return the ops of the layer, in the order of the last layer's ops."""
         return [self.found[op] for op in self.last]
 
     @cached_property
     def set(self) -> set[Operation]:
-        """The ops of the layer that has been found."""
+        """Return the ops of the layer."""
         return set(self.ops)
 
     @property
     def inputs(self) -> list[SSAValue]:
-        """What the layer takes."""
+        """Return the inputs of the layer."""
         return [v for v in self.taken if v is not None]
 
     def run(self) -> bool:
-        """Whether the layer is like the last one."""
+        """Return whether the layer equals the last one."""
         waiting = list(self.pairs)
         number, token = self.number, self.finder.token
         while waiting:
@@ -343,7 +346,7 @@ class _Match:
         return full and None not in self.taken
 
     def _border(self, number: int, slot: int, a: SSAValue, b: SSAValue) -> bool:
-        """An operand that does not come from the layer itself."""
+        """Handle an operand from outside the layer."""
         if a in self.slot:
             taken = self.taken[self.slot[a]]
             if taken is None:
@@ -358,9 +361,11 @@ class _Match:
 
 
 def find_repetitions(block: Block, outside: bool = False) -> list[Repetition]:
-    """The repeated layers of a block, in its order; each is repeated three times at least. With
-    `outside` they may differ in the regions of their ops. Layers that hand on arrays without
-    elements are none: there is nothing to compute."""
+    """Return the repeated layers of a block, in block order; each is repeated at least three times.
+
+    With `outside`, the regions of their ops may differ. Layers that pass on arrays without elements
+    are excluded, because there is nothing to compute.
+    """
     finder = _Finder(block, outside)
     found = finder.find(0, len(finder.ops))
     return [r for r in found if not any(map(_empty, (*r.inputs, *r.outside, *r.carried[0])))]

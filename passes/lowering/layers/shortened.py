@@ -1,6 +1,6 @@
-"""A block without the layers in the middle of a repetition, which are like those around them.
+"""Shorten a block by the middle layers of its repetitions, which equal their neighbours.
 
-For what is counted op by op in program order, such as the memory that is live at once.
+This speeds up analyses that visit ops in program order, such as memory estimates.
 """
 
 from collections.abc import Sequence
@@ -13,9 +13,9 @@ from neuronir.passes.lowering.layers.repetition import LEAVES, Repetition
 def shortened(
     block: Block, found: Sequence[Repetition]
 ) -> tuple[list[Operation], dict[SSAValue, SSAValue]]:
-    """The ops of a block but the terminator, of layers the first, the second and the last alone;
-    and of what the last one takes from the layer before it, what it would take from the second.
+    """Return the ops of a block with only the first, second and last layers, and a value map.
 
+    The map replaces the last layer's inputs from the previous layer by those from the second.
     Layers that are mixed with other ops, or ordered differently, are left as they are.
     """
     ops = [op for op in block.ops if op is not block.last_op]
@@ -32,7 +32,7 @@ def shortened(
 def _in_a_row(
     layers: Sequence[Sequence[Operation]], ops: Sequence[Operation], place: dict[Operation, int]
 ) -> bool:
-    """Whether layers follow each other with nothing but leaves between them, each in one order."""
+    """Return whether only leaves separate the layers, and all have one order."""
     places = [[place[op] for op in layer] for layer in layers]
     first, end = min(places[0]), max(places[-1]) + 1
     mine = {op for layer in layers for op in layer}

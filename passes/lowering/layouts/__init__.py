@@ -1,1 +1,1 @@
-"""Layouts of values: how a tensor lies on partitions and the free axis, and what users want."""
+"""Represent layouts of values on partitions and the free axis, and what users want."""

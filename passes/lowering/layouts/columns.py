@@ -1,10 +1,10 @@
-"""Transfers cut into columns: neighbours in HBM that lie on neighbouring partitions.
+"""Split transfers into columns if HBM neighbours are on neighbouring partitions.
 
-A descriptor is a piece of one partition at least, and those of a few bytes take as long as those of
-kilobytes, unless their bytes follow each other in HBM, where they share a burst
-(docs/machine-trn1.md). A transfer goes through the partitions one by one, so that only one with a
-single piece in each is in HBM's order: indices and masks, of which each row of HBM becomes a column
-on the chip, are moved column by column.
+A descriptor is at least one piece of one partition. Pieces of a few bytes take as long as those of
+kilobytes, unless their bytes are contiguous in HBM, where they share a burst
+(docs/machine-trn1.md). A transfer visits the partitions one by one, so only a transfer with a
+single piece per partition is in HBM order. Indices and masks, of which each HBM row becomes an
+on-chip column, are therefore transferred column by column.
 """
 
 from collections.abc import Iterator
@@ -17,12 +17,14 @@ from neuronir.dialects.nc.ops import View
 from neuronir.passes.lowering.emitter import view_dtype
 
 MOST_COLUMNS = 64
-"""Transfers that one is cut into at most."""
+"""Limit of the transfers into which one is split."""
 
 
 def by_columns(machine: Machine, chip: View, memory: View) -> Iterator[tuple[View, View]]:
-    """The accesses of a transfer between the chip and HBM (with the same free dims), as it is or
-    cut into columns, whichever takes the DMA queue less time."""
+    """Return the accesses of a transfer between the chip and HBM (with the same free dims).
+
+    The transfer is whole or split into columns, whichever takes the DMA queue less time.
+    """
     dims = [
         (n, a, b) for (a, n), (b, _) in zip(chip.free, memory.free, strict=True) if n > 1
     ]  # (size, stride on the chip, stride in HBM)

@@ -1,4 +1,4 @@
-"""Which factors of a value a layout takes, and what remains for the free axis."""
+"""Compute which factors of a value a layout covers, and what remains for the free axis."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from neuronir.passes.lowering.layouts.values import Partition
 
 
 def covered(support: Sequence[Atom], a: Atom) -> bool | None:
-    """Whether a value with `support` varies along `a`; None where it does along a part of it."""
+    """Return whether a value with `support` varies along `a`; None if along a part of it."""
     for s in support:
         if a.stride < s.end and s.stride < a.end:
             if s.stride <= a.stride and a.end <= s.end:
@@ -17,17 +17,21 @@ def covered(support: Sequence[Atom], a: Atom) -> bool | None:
 
 
 def independent(support: Sequence[Atom], a: Atom) -> bool:
-    """Whether a value with `support`, of which `a` is no part, is the same at all positions along
-    `a`: a digit that does not divide those above it carries over into them, and so do those below
-    that do not divide it."""
+    """Return whether a value with `support`, which excludes `a`, is constant along `a`.
+
+    A digit that does not divide those above it carries over into them, and so do those below that
+    do not divide it.
+    """
     return all(
         s.stride % a.reach == 0 if s.stride >= a.end else a.unit % s.reach == 0 for s in support
     )
 
 
 def nested(support: Sequence[Atom]) -> bool:
-    """Whether the factors (outermost first) divide those above them: else a step along one moves
-    along those below it, too."""
+    """Return whether the factors (outermost first) divide those above them.
+
+    Otherwise a step along one also moves along those below it.
+    """
     return all(
         a.ragged or b.ragged or a.stride % b.end == 0
         for a, b in zip(support, support[1:], strict=False)
@@ -35,7 +39,7 @@ def nested(support: Sequence[Atom]) -> bool:
 
 
 def remaining(support: Sequence[Atom], partition: Sequence[Atom]) -> tuple[Atom, ...] | None:
-    """The atoms of `support` that `partition` leaves for the free axis, outermost first."""
+    """Return the atoms of `support` that `partition` leaves for the free axis, outermost first."""
     out: list[Atom] = []
     for s in support:
         inside = [a for a in partition if s.stride <= a.stride and a.end <= s.end]
@@ -67,15 +71,17 @@ def remaining(support: Sequence[Atom], partition: Sequence[Atom]) -> tuple[Atom,
 
 
 def lies_whole(form: Form, a: Atom) -> bool:
-    """Whether no factor of the form ends inside one of the runs of `a`: 144 end inside of the
-    second run of 96. The outermost factor has no next one to run into."""
+    """Return whether no factor of the form ends inside one of the runs of `a`.
+
+    For example, 144 ends inside of the second run of 96. The outermost factor has no next run.
+    """
     top = max((b.end for b in form.atoms()), default=0)
     ends = [b.end for b in form.atoms() if a.stride < b.end < top and b.stride < a.end]
     return a.ragged or all(end % a.end == 0 or a.end % end == 0 for end in ends)
 
 
 def in_order_of(atoms: list[Atom], order: Form) -> list[Atom]:
-    """Sort atoms by how far apart `order` stores them, so that both are walked alike."""
+    """Sort atoms by their stride in `order`, so that both are traversed alike."""
     cuts = {c for a in order.atoms() for c in (a.stride, a.end)}
     parts: list[tuple[int, Atom]] = []
     for a in atoms:
@@ -91,7 +97,7 @@ def in_order_of(atoms: list[Atom], order: Form) -> list[Atom]:
 
 
 def positions(pairs: Partition) -> int:
-    """Positions of all atoms of a layout together."""
+    """Return the positions of all atoms of a layout together."""
     n = 1
     for a, _ in pairs:
         n *= a.size
@@ -99,7 +105,7 @@ def positions(pairs: Partition) -> int:
 
 
 def elements_of(atoms: Sequence[Atom]) -> int:
-    """Elements of all atoms together."""
+    """Return the elements of all atoms together."""
     n = 1
     for a in atoms:
         n *= a.size

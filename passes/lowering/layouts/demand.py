@@ -1,5 +1,7 @@
-"""What layout the users of a value want: contractions want their dimension on partitions, reduces
-want theirs on the free axis."""
+"""Find the layout that the users of a value want.
+
+Contractions want their dimension on partitions, reductions want theirs on the free axis.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Sequence, Set
@@ -38,16 +40,16 @@ from neuronir.passes.lowering.layouts.values import Partition, Parts, new_value,
 
 MapBack = Callable[[Atom], Parts | None]
 DEPTH = 12
-"""How many ops downstream are looked at."""
+"""How many ops downstream are examined."""
 TURNED = "turned"
-"""Of the tuple at the end of a tile: the dimension of each result that its users contract."""
+"""For the tuple at the end of a tile: the dimension of each result that its users contract."""
 
 
 @dataclass
 class Demand:
-    """Wanted partition layouts with their votes, and atoms that are wanted on the free axis.
+    """Wanted partition layouts with their votes, and atoms wanted on the free axis.
 
-    `spread` says that the value is repeated for a user that reduces or slices along its atoms.
+    `spread` means that the value is broadcast for a user that reduces or slices along its atoms.
     """
 
     partitions: Counter[Partition] = field(default_factory=Counter)
@@ -57,7 +59,7 @@ class Demand:
     halo: tuple[tuple[int, int], ...] | None = None
 
     def best(self) -> Partition | None:
-        """The layout with most votes of those that take nothing that is wanted on the free axis."""
+        """Return the layout with most votes among those without atoms wanted on the free axis."""
         found = [
             (layout, votes)
             for layout, votes in self.partitions.items()
@@ -67,13 +69,15 @@ class Demand:
 
 
 def shape_of(value: SSAValue) -> tuple[int, ...]:
-    """The static shape of a tensor value."""
+    """Return the static shape of a tensor value."""
     return extents(cast(TensorType, value.type))
 
 
 def inner_tile(atoms: tuple[Atom, ...], limit: int) -> tuple[Partition, int]:
-    """The innermost factors of `atoms` (outermost first) of at most `limit` positions as partition
-    atoms with dense steps, and how many atoms are taken whole."""
+    """Return the innermost factors of `atoms`, at most `limit` positions, as dense partition atoms.
+
+    `atoms` are outermost first. Also returns how many atoms are whole.
+    """
     taken: list[Atom] = []
     count = 1
     for a in reversed(atoms):
@@ -93,7 +97,7 @@ def inner_tile(atoms: tuple[Atom, ...], limit: int) -> tuple[Partition, int]:
 
 
 def contraction(op: DotOp, operand: int) -> tuple[tuple[Atom, ...], tuple[Atom, ...]]:
-    """(contracted, batch) atoms of an operand of a dot, outermost first."""
+    """Return (contracted, batch) atoms of an operand of a dot, outermost first."""
     shape = shape_of(op.operands[operand])
     k = ints(op.lhs_contracting_dims if operand == 0 else op.rhs_contracting_dims)
     b = ints(op.lhs_batch_dims if operand == 0 else op.rhs_batch_dims)
@@ -101,8 +105,11 @@ def contraction(op: DotOp, operand: int) -> tuple[tuple[Atom, ...], tuple[Atom, 
 
 
 def packed_tile(k: tuple[Atom, ...], batch: tuple[Atom, ...], limit: int) -> Partition:
-    """The partition layout for a contraction: its inner tile; a tile of half the partitions takes
-    two of the batch, side by side (the PE has row tiles of 64: docs/hardware.md section 2.4)."""
+    """Return the partition layout for a contraction: its inner tile.
+
+    A tile of half the partitions has two batch elements on partitions, because PE has row tiles of
+    64 (docs/hardware.md section 2.4).
+    """
     inner, count = inner_tile(k, limit)
     whole = 1
     for a in k:
@@ -114,14 +121,16 @@ def packed_tile(k: tuple[Atom, ...], batch: tuple[Atom, ...], limit: int) -> Par
 
 
 FEW_FEATURES = 16
-"""Features up to which a convolution packs taps with them on partitions: an eighth of the array."""
+"""Up to this number of features, an eighth of the array, a convolution packs taps with them."""
 MANY_ROWS = 4
-"""Rows fill partitions well where there are at least one in so many of them."""
+"""Rows fill partitions well if there is at least this fraction of them."""
 
 
 def row_groups(shape: Sequence[int], rows: int, stride: int, limit: int) -> Partition | None:
-    """As many rows of an image as the stride together on each partition: the layout from which
-    taps are packed; None where the rows can't be grouped so."""
+    """Return the layout from which taps are packed: groups of rows, as many as the stride.
+
+    Returns None if the rows cannot be grouped this way.
+    """
     groups, left = divmod(shape[rows], stride)
     if left:
         return None
@@ -132,8 +141,10 @@ def row_groups(shape: Sequence[int], rows: int, stride: int, limit: int) -> Part
 
 
 def _of_image(op: ConvolutionOp, shape: Sequence[int], limit: int) -> Partition:
-    """The layout in which a convolution takes its image: features on partitions, or rows, where
-    features are few and there are many rows."""
+    """Return the layout in which a convolution reads its image.
+
+    Features are on partitions, or rows if there are few features and many rows.
+    """
     feature, spatial = int(op.input_feature_dim.value.data), ints(op.input_spatial_dims)
     taps = prod(shape_of(op.operands[1])[d] for d in ints(op.kernel_spatial_dims))
     if shape[feature] <= FEW_FEATURES and taps > 1 and len(spatial) == 2:
@@ -146,8 +157,11 @@ def _of_image(op: ConvolutionOp, shape: Sequence[int], limit: int) -> Partition:
 def demand(
     value: SSAValue, limit: int, across: Set[Operation] = frozenset(), depth: int = DEPTH
 ) -> Demand:
-    """What the users of `value` want, in atoms of `value`; normalisations in `across` want their
-    rows along partitions. Users are those up to `depth` ops downstream."""
+    """Return what the users of `value` want, in atoms of `value`.
+
+    Norms in `across` want their rows along partitions. Users are examined up to `depth` ops
+    downstream.
+    """
     result = Demand()
     _walk(value, lambda a: [(a, 1)], result, limit, depth, set(), across)
     return result
@@ -192,7 +206,7 @@ def _walk(
                 continue  # an initial value, which has no dimensions
             out.reductions += 1
             if all(n == 1 for n in shape_of(op.results[0])):
-                continue  # a full reduction takes any layout
+                continue  # a full reduction accepts any layout
             for a in dim_atoms(shape_of(value), ints(op.dimensions)):
                 parts = back(a)
                 if parts is not None:
@@ -215,7 +229,7 @@ def _walk(
             repeats = prod(shape_of(op.results[0])) > prod(shape_of(value))
             out.spread |= repeats and len(out.free) > before
         elif isinstance(op, TupleOp):
-            if TURNED in op.attributes:  # a tile goes to those who contract this dimension
+            if TURNED in op.attributes:  # a tile is read by users that contract this dimension
                 dim = dim_atoms(shape_of(value), [ints(op.attributes[TURNED])[use.index]])
                 wanted = _mapped(inner_tile(dim, limit)[0], back)
                 if wanted:
@@ -238,8 +252,7 @@ def _walk(
 
 
 def _cut_digits(op: SliceOp) -> list[Atom]:
-    """What a slice cuts of its operand: of a dimension in equal parts, one of which it takes, the
-    number of the part."""
+    """Return the number of the part if a slice takes one of several equal parts of a dimension."""
     shape, part = shape_of(op.operands[0]), shape_of(op.results[0])
     out: list[Atom] = []
     for d, (n, kept, low) in enumerate(zip(shape, part, ints(op.start_indices), strict=True)):
@@ -252,7 +265,7 @@ def _cut_digits(op: SliceOp) -> list[Atom]:
 
 
 def _from_slice(op: SliceOp, back: MapBack) -> MapBack:
-    """Atoms of a slice as those of its operand, where it begins and ends between them."""
+    """Map atoms of a slice to its operand, if it starts and ends between them."""
     shape, part = shape_of(op.operands[0]), shape_of(op.results[0])
     old, new = row_major(shape), row_major(part)
     starts, steps = ints(op.start_indices), ints(op.strides)
@@ -276,7 +289,7 @@ def _from_slice(op: SliceOp, back: MapBack) -> MapBack:
 
 
 def _from_whole(op: ConcatenateOp, index: int, back: MapBack) -> MapBack:
-    """Atoms of the result of a concatenation as those of an operand, where they divide it."""
+    """Map atoms of a concatenation to an operand, if they divide it."""
     shape, part = shape_of(op.results[0]), shape_of(op.operands[index])
     old, new = row_major(shape), row_major(part)
 

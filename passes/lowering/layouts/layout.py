@@ -1,9 +1,9 @@
-"""Layouts: which factors of a tensor lie on partitions and how the rest lies on the free axis.
+"""Represent layouts: the factors of a tensor on partitions, and the order of the free axis.
 
-A tensor's elements are numbered in row-major order. An `Atom` is one digit of that number: the
-factor of `size` positions, `stride` apart. A reshape keeps the numbering, so it costs nothing; a
-transpose renumbers atoms. A `Form` is one physical copy of a value: each atom lies on partitions or
-on the free axis of a buffer; a value is constant along digits that no atom covers.
+A tensor's elements are numbered in row-major order. An `Atom` is one digit of that number: a factor
+of `size` positions, `stride` apart. A reshape keeps the numbering and is free; a transpose
+renumbers atoms. A `Form` is one physical copy of a value: each atom is on partitions or on the free
+axis of a buffer. A value is constant along digits that no atom covers.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,8 +19,8 @@ from neuronir.dialects.nc.ops import View
 class Atom:
     """The digit `((n // unit) % extent) // (stride // unit) % size` of element number n.
 
-    An atom of a dimension that its tile does not divide has `unit * extent` as the end of the
-    dimension (its last tile is shorter); elsewhere unit = stride and extent = size.
+    If the tile does not divide the dimension, the last tile is shorter and `unit * extent` is the
+    end of the dimension. Otherwise unit = stride and extent = size.
     """
 
     size: int
@@ -30,31 +30,33 @@ class Atom:
 
     @property
     def end(self) -> int:
-        """Where the atom's digits end: the stride of the next larger digit."""
+        """Return the stride of the next larger digit."""
         return self.stride * self.size if self.unit == self.stride else self.unit * self.extent
 
     @property
     def reach(self) -> int:
-        """The end of what it is a digit of: of the whole dimension for a tile or its inner."""
+        """Return the end of its dimension (for a tile or its inner digit, of the whole
+        dimension).
+        """
         return self.unit * self.extent
 
     @property
     def ragged(self) -> bool:
-        """Whether its dimension is not a whole number of tiles."""
+        """Return whether its dimension is not a whole number of tiles."""
         return self.unit != self.stride or self.extent != self.size
 
     def digit(self, number: int) -> int:
-        """The digit of element `number`."""
+        """Return the digit of element `number`."""
         return (number // self.unit) % self.extent // (self.stride // self.unit) % self.size
 
 
 def atom(size: int, stride: int) -> Atom:
-    """A plain digit."""
+    """Create a plain digit."""
     return Atom(size, stride, stride, size)
 
 
 def tile(size: int, stride: int, width: int) -> tuple[Atom, Atom]:
-    """Split a digit into (tile, inner of `width`); the last tile is shorter where it must be."""
+    """Split a digit into (tile, inner of `width`); the last tile may be shorter."""
     count = -(-size // width)
     if count * width == size:
         return atom(count, stride * width), atom(width, stride)
@@ -62,7 +64,7 @@ def tile(size: int, stride: int, width: int) -> tuple[Atom, Atom]:
 
 
 def row_major(shape: Sequence[int]) -> tuple[int, ...]:
-    """Strides of the dimensions in the element number."""
+    """Return the strides of the dimensions in the element number."""
     strides = [1] * len(shape)
     for i in range(len(shape) - 2, -1, -1):
         strides[i] = strides[i + 1] * shape[i + 1]
@@ -70,13 +72,13 @@ def row_major(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def dim_atoms(shape: Sequence[int], dims: Iterable[int]) -> tuple[Atom, ...]:
-    """The given dimensions as atoms, in the given order, without those of size 1."""
+    """Return the given dimensions as atoms, in order, without those of size 1."""
     strides = row_major(shape)
     return tuple(atom(shape[d], strides[d]) for d in dims if shape[d] != 1)
 
 
 def merge(atoms: Iterable[Atom]) -> tuple[Atom, ...]:
-    """Join neighbours (outermost first) that continue each other."""
+    """Join adjacent atoms (outermost first) that are contiguous."""
     out: list[Atom] = []
     for a in atoms:
         if a.size == 1 and not a.ragged:
@@ -89,7 +91,7 @@ def merge(atoms: Iterable[Atom]) -> tuple[Atom, ...]:
 
 
 def split_at(a: Atom, cuts: Iterable[int]) -> tuple[Atom, ...] | None:
-    """Split a plain atom at the strides of `cuts`, outermost first; None where it can't be."""
+    """Split a plain atom at the strides of `cuts`, outermost first; None if impossible."""
     points = sorted({c for c in cuts if a.stride < c < a.end})
     if not points:
         return (a,)
@@ -109,10 +111,11 @@ def split_at(a: Atom, cuts: Iterable[int]) -> tuple[Atom, ...] | None:
 class Form:
     """One physical copy of a value.
 
-    `partition` lists (atom, step in partitions), `free` (atom, stride in elements of the buffer).
-    `copies` is the number of partitions that hold the same data where `partition` is empty. An HBM
-    form has no partition atoms. `dtype` is the element type's name where it is not the buffer's.
-    `indices` are loop variables, with the elements by which each round moves the offset (HBM only).
+    `partition` has (atom, step in partitions), `free` (atom, stride in elements of the buffer).
+    `copies` is the number of partitions that hold the same data if `partition` is empty. An HBM
+    form has no partition atoms. `dtype` is the name of the element type if it is not the buffer's.
+    `indices` are loop variables, with the elements by which each iteration moves the offset (HBM
+    only).
     """
 
     buffer: SSAValue
@@ -127,7 +130,7 @@ class Form:
 
     @property
     def partitions(self) -> int:
-        """Partitions that it spans."""
+        """Return the number of partitions that it spans."""
         span = 1
         for a, step in self.partition:
             span += (a.size - 1) * step
@@ -135,12 +138,15 @@ class Form:
 
     @property
     def elements(self) -> int:
-        """Elements per partition."""
+        """Return the elements per partition."""
         return prod(a.size for a, _ in self.free)
 
     @property
     def usable(self) -> bool:
-        """Whether other values can be laid out alike: on chip, from partition 0, without gaps."""
+        """Return whether it is on the chip, from partition 0, without gaps.
+
+        Other values can then have the same layout.
+        """
         if self.hbm or self.start or not self.partition:
             return False
         step = 1
@@ -151,7 +157,7 @@ class Form:
         return True
 
     def locate(self, number: int) -> tuple[int, int]:
-        """(partition, element offset) of element `number`."""
+        """Return (partition, element offset) of element `number`."""
         p = self.start
         for a, step in self.partition:
             p += a.digit(number) * step
@@ -161,7 +167,7 @@ class Form:
         return p, offset
 
     def stride(self, a: Atom) -> int | None:
-        """Elements between neighbours along `a`; 0 where constant; None where `a` is not whole."""
+        """Return the element stride along `a`; 0 if constant; None if `a` is not whole."""
         for other, stride in self.free:
             step = _inside(a, other)
             if step is not None:
@@ -173,7 +179,7 @@ class Form:
         return 0
 
     def step(self, a: Atom) -> int | None:
-        """Partitions between neighbours along `a`; 0 where constant; None where it is not whole."""
+        """Return the partition stride along `a`; 0 if constant; None if it is not whole."""
         for other, step in self.partition:
             inside = _inside(a, other)
             if inside is not None:
@@ -185,17 +191,19 @@ class Form:
         return 0
 
     def atoms(self) -> tuple[Atom, ...]:
-        """All atoms, partitions first."""
+        """Return all atoms, partitions first."""
         return tuple(a for a, _ in self.partition) + tuple(a for a, _ in self.free)
 
     def at(self, number: int, partitions: int, free: Sequence[tuple[int, int]]) -> View:
-        """A view of `partitions` partitions from element `number` on, with (stride, size) dims."""
+        """Return a view of `partitions` partitions from element `number` on, with (stride, size)
+        dims.
+        """
         p, offset = self.locate(number)
         dims = tuple(free) or ((1, 1),)
         return View(self.buffer, p, partitions, dims, offset, self.indices, 0, self.dtype)
 
     def renumbered(self, atoms: dict[Atom, Atom]) -> "Form":
-        """The same copy with its atoms renamed."""
+        """Return the same copy with its atoms renamed."""
         return replace(
             self,
             partition=tuple((atoms[a], s) for a, s in self.partition),
@@ -204,12 +212,14 @@ class Form:
 
 
 def _inside(a: Atom, other: Atom) -> int | None:
-    """The multiple of `other`'s stride that `a` advances by, where `a` is a part of `other`."""
+    """Return the multiple of `other`'s stride by which `a` advances, if `a` is a part of
+    `other`.
+    """
     if a == other:
         return 1
     if a.ragged or other.ragged:
         whole = not other.ragged and a.unit % other.stride == 0
-        if whole and a.unit * a.extent <= other.end:  # a tile of a dimension that lies whole
+        if whole and a.unit * a.extent <= other.end:  # a tile of a dimension that is whole
             return a.stride // other.stride
         return None
     if a.stride % other.stride == 0 and a.end <= other.end:
@@ -222,12 +232,12 @@ def _meets(a: Atom, other: Atom) -> bool:
 
 
 def partition_signature(form: Form) -> tuple[tuple[Atom, int], ...]:
-    """Partition atoms with neighbours joined, to compare layouts."""
+    """Return partition atoms with neighbours joined, to compare layouts."""
     return join(form.partition)
 
 
 def join(pairs: Iterable[tuple[Atom, int]]) -> tuple[tuple[Atom, int], ...]:
-    """Join neighbouring (atom, step) pairs, outermost first, that continue each other."""
+    """Join adjacent (atom, step) pairs, outermost first, that are contiguous."""
     out: list[tuple[Atom, int]] = []
     for a, step in pairs:
         if a.size == 1 and not a.ragged:
@@ -242,7 +252,7 @@ def join(pairs: Iterable[tuple[Atom, int]]) -> tuple[tuple[Atom, int], ...]:
 
 
 def dense(atoms: Sequence[Atom], scale: int = 1) -> tuple[tuple[Atom, int], ...]:
-    """Give atoms (outermost first) dense strides, the last one `scale`."""
+    """Give atoms (outermost first) dense strides; the last one is `scale`."""
     out: list[tuple[Atom, int]] = []
     for a in reversed(atoms):
         out.append((a, scale))
@@ -251,7 +261,7 @@ def dense(atoms: Sequence[Atom], scale: int = 1) -> tuple[tuple[Atom, int], ...]
 
 
 def divisor(size: int, limit: int) -> int:
-    """The largest divisor of `size` that is at most `limit`."""
+    """Return the largest divisor of `size` that is at most `limit`."""
     best = 1
     d = 1
     while d * d <= size:
@@ -264,8 +274,11 @@ def divisor(size: int, limit: int) -> int:
 
 
 def tile_width(size: int, limit: int) -> int:
-    """A tile for a dimension: all of it, a divisor that uses half the limit or more, else even
-    shares of which the last is shorter."""
+    """Return a tile size for a dimension.
+
+    It is all of it, a divisor of at least half the limit, or else an equal part of which the last
+    is shorter.
+    """
     if size <= limit:
         return size
     d = divisor(size, limit)

@@ -1,5 +1,4 @@
-"""Copies whose digits run backwards: a reversal takes no instruction, where its digits lie on the
-free axis."""
+"""Reverse digits of a copy: a reversal on the free axis needs no instruction."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,8 +7,10 @@ from neuronir.passes.lowering.layouts.layout import Atom, Form, split_at
 
 
 def mirror(form: Form, mirrored: Sequence[Atom]) -> Form | None:
-    """A copy in which some digits count down from their last position; None where one of them lies
-    on partitions, or in pieces."""
+    """Return a copy in which some digits count down from their last position.
+
+    Returns None if one of them is on partitions, or in pieces.
+    """
     cuts = {c for a in mirrored for c in (a.stride, a.end)}
     if any(touches(a, mirrored) for a, _ in form.partition):
         return None
@@ -29,5 +30,5 @@ def mirror(form: Form, mirrored: Sequence[Atom]) -> Form | None:
 
 
 def touches(a: Atom, others: Sequence[Atom]) -> bool:
-    """Whether a digit overlaps one of others."""
+    """Return whether a digit overlaps one of several others."""
     return any(a.stride < o.end and o.stride < a.end for o in others)

@@ -1,4 +1,4 @@
-"""Layouts in whole dimensions, for where a denser layout would cut a factor that cannot be cut."""
+"""Choose layouts in whole dimensions if a denser layout would split an indivisible factor."""
 
 from collections.abc import Sequence
 
@@ -21,7 +21,9 @@ def _bounds(shape: Sequence[int]) -> set[int]:
 
 
 def divides(atoms: Sequence[Atom], shape: Sequence[int]) -> bool:
-    """Whether each atom is a product of factors of dimensions, and a ragged one lies in one."""
+    """Return whether each atom is a product of factors of dimensions; a ragged one must be in
+    one.
+    """
     dims = [(s, s * n) for s, n in zip(row_major(shape), shape, strict=True)]
     for a in atoms:
         parts = (a,) if a.ragged else split_at(a, _bounds(shape))
@@ -36,7 +38,7 @@ def divides(atoms: Sequence[Atom], shape: Sequence[int]) -> bool:
 
 
 def widest(atoms: Sequence[Atom], limit: int) -> Partition:
-    """The largest of some factors on partitions, in tiles where it must be."""
+    """Return the largest of some factors on partitions, tiled if necessary."""
     wide = [a for a in atoms if a.size > 1 and not a.ragged]
     if not wide:
         return ()
@@ -45,18 +47,20 @@ def widest(atoms: Sequence[Atom], limit: int) -> Partition:
 
 
 def in_dimensions(shape: Sequence[int], dims: Sequence[int], limit: int) -> Partition:
-    """The largest of some dimensions on partitions."""
+    """Return the largest of some dimensions on partitions."""
     return widest(dim_atoms(shape, dims), limit)
 
 
 def workable(form: Form, shape: Sequence[int]) -> bool:
-    """Whether all factors of a copy are factors of dimensions."""
+    """Return whether all factors of a copy are factors of dimensions."""
     return divides(form.atoms(), shape)
 
 
 def refined(values: Sequence[Value], shape: Sequence[int]) -> tuple[Atom, ...] | None:
-    """The elements of `shape` in the coarsest factors along which every value varies or does not;
-    None where there are none."""
+    """Return the elements of `shape` in the coarsest factors with uniform variation of every value.
+
+    Along each factor a value varies or is constant. Returns None if there are none.
+    """
     cuts = {c for v in values for a in v.support for c in (a.stride, a.end)}
     out: list[Atom] = []
     for a in merge(dim_atoms(shape, range(len(shape)))):

@@ -1,4 +1,4 @@
-"""Consecutive elements of one copy, and where another copy has them, in runs of one access each."""
+"""Split consecutive elements of one copy into runs with one access each in another copy."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.lowering.layouts.layout import Form, split_at
 
 MAX_DIMS = 3
-"""Free dims of a run: those of one operand beside a destination and another source."""
+"""Free dims of a run: those of one operand besides a destination and another source."""
 
 
 @dataclass(frozen=True)
@@ -21,10 +21,10 @@ class Run:
 
 
 def runs(form: Form, out: Form, number: int, count: int) -> Iterator[Run]:
-    """Where `form` has the `count` elements that stand in a row in `out` from element `number` on.
+    """Return the positions in `form` of `count` consecutive elements of `out` from `number` on.
 
-    `form` is laid out on partitions like `out`. A run ends where the digits of its outermost factor
-    wrap, so a copy that repeats along a factor takes one for each round that is not whole.
+    `form` has the partition layout of `out`. A run ends where the digits of its outermost factor
+    wrap, so a copy that repeats along a factor needs one run for each incomplete repetition.
     """
     radices = _radices(form, out)
     first = out.locate(number)[1] - out.offset
@@ -56,8 +56,10 @@ def runs(form: Form, out: Form, number: int, count: int) -> Iterator[Run]:
 
 
 def _radices(form: Form, out: Form) -> list[tuple[int, int]]:
-    """(size, stride in `form`) of the factors of `out`'s free axis, the innermost first, joined
-    where `form` goes on."""
+    """Return (size, stride in `form`) of the free factors of `out`, innermost first.
+
+    Factors that are contiguous in `form` are joined.
+    """
     cuts = {c for a in form.atoms() for c in (a.stride, a.end)}
     found: list[tuple[int, int]] = []
     for whole, _ in sorted(out.free, key=lambda item: item[1]):

@@ -1,4 +1,4 @@
-"""The data types of values, of those that a machine has."""
+"""Return the data types of values, if the machine supports them."""
 
 from typing import cast
 
@@ -13,7 +13,7 @@ from neuronir.dialects.support.location import source_name
 
 
 def known_dtype(ssa: SSAValue, machine: Machine) -> DType:
-    """The data type of a tensor value; NCC_ESPP004 for one that the machine does not have."""
+    """Return the data type of a tensor value; NCC_ESPP004 if the machine does not support it."""
     type_ = cast(TensorType, ssa.type)
     try:
         dtype = dtype_of(type_.element_type)

@@ -1,4 +1,4 @@
-"""Values during lowering: one logical tensor, its physical copies, and views of other values."""
+"""Represent values during lowering: a logical tensor, its physical copies, and views."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -19,21 +19,22 @@ from neuronir.passes.lowering.layouts.layout import (
 
 Partition = tuple[tuple[Atom, int], ...]
 Parts = list[tuple[Atom, int]]
-"""Parts of an atom in another numbering, outermost first, each with the multiple of the atom's step
-that it advances by."""
+"""Parts of an atom in another numbering, outermost first, each with its multiple of the atom's
+step.
+"""
 
 
 @dataclass(eq=False)
 class Value:
-    """A tensor of `shape`: its copies so far, or what it is a view of.
+    """A tensor of `shape`: its copies so far, or the source of which it is a view.
 
-    `support` are the atoms along which it varies. `scalar` is set where all elements are one known
-    number. `array` holds a constant (logical shape). A view has a `source` and maps atoms of its
-    own numbering to the source's (`to_source`) and back (`from_source`); either gives None where an
-    atom is not whole on the other side. `lazy` is (value, scale, bias): value * scale + bias, not
-    computed yet, for an instruction that can take it in. `once` marks a parameter with one use,
-    such as a weight. `special`: the program itself put infinities or NaN into it. `by_rows`: it
-    arrives row by row, so that work on it is better done in such pieces.
+    `support` are the atoms along which it varies. `scalar` is set if all elements are one known
+    value. `array` holds a constant (logical shape). A view has a `source` and maps atoms of its own
+    numbering to the source's (`to_source`) and back (`from_source`); either returns None if an atom
+    is not whole on the other side. `lazy` is (value, scale, bias): a deferred value * scale + bias
+    that another instruction can include. `once` marks a parameter with one use, such as a weight.
+    `special`: the program itself introduced infinities or NaN. `by_rows`: it arrives row by row, so
+    that processing it in such pieces is better.
     """
 
     shape: tuple[int, ...]
@@ -52,24 +53,24 @@ class Value:
 
     @property
     def size(self) -> int:
-        """Elements of the logical tensor."""
+        """Return the elements of the logical tensor."""
         return prod(self.shape)
 
     def may_be_special(self) -> bool:
-        """Whether the program itself puts infinities or NaN into it, which PE transposes spread."""
+        """Return whether the program introduces infinities or NaN, which PE transposes spread."""
         if self.special or (self.lazy is not None and self.lazy[0].may_be_special()):
             return True
         return self.source is not None and self.source.may_be_special()
 
     def hbm_form(self) -> Form | None:
-        """Its copy in HBM, if there is one."""
+        """Return its copy in HBM, if there is one."""
         for form in self.forms:
             if form.hbm:
                 return form
         return None
 
     def root(self) -> "Value":
-        """The value that it is a view of, through all views."""
+        """Return the base of a view, through all views."""
         value = self
         while value.source is not None:
             value = value.source
@@ -77,17 +78,17 @@ class Value:
 
 
 def new_value(shape: Sequence[int], dtype: DType) -> Value:
-    """A value that varies along all its dimensions."""
+    """Create a value that varies along all its dimensions."""
     return Value(tuple(shape), dtype, merge(dim_atoms(shape, range(len(shape)))))
 
 
 def scalar_value(shape: Sequence[int], dtype: DType, scalar: float | int) -> Value:
-    """A value whose elements are all one known number."""
+    """Create a value whose elements are all one known value."""
     return Value(tuple(shape), dtype, (), scalar=scalar)
 
 
 def constant_value(array: np.ndarray, dtype: DType) -> Value:
-    """A constant."""
+    """Create a constant."""
     value = new_value(array.shape, dtype)
     value.array = array
     if array.size and array.size == 1:
@@ -103,10 +104,10 @@ def restride(
     back: Callable[[Atom], Parts | None],
     dtype: DType | None = None,
 ) -> Value:
-    """A view whose atoms are those of `source` renamed by `map_atom`.
+    """Create a view whose atoms are those of `source` renamed by `map_atom`.
 
-    `map_atom` gives, for an atom of the source, its parts in the view's numbering (outermost first)
-    with the multiple of the source atom's stride that each advances by.
+    For an atom of the source, `map_atom` returns its parts in the view's numbering (outermost
+    first), each with its multiple of the source atom's stride.
     """
 
     def forward(form: Form) -> Form | None:
@@ -141,14 +142,16 @@ def restride(
 
 
 def reshape(source: Value, shape: Sequence[int]) -> Value:
-    """The same elements in another shape: the numbering stays."""
+    """Create a view of another shape: the numbering stays."""
     return restride(source, shape, source.support, lambda a: [(a, 1)], lambda a: [(a, 1)])
 
 
 def rename_dims(
     source: Value, shape: Sequence[int], dims: Sequence[int], dtype: DType | None = None
 ) -> Value:
-    """A view whose dimension `dims[i]` is dimension i of the source (transpose, broadcast)."""
+    """Create a view whose dimension `dims[i]` is dimension i of the source (transpose,
+    broadcast).
+    """
     old_strides = row_major(source.shape)
     new_strides = row_major(shape)
 
@@ -198,11 +201,14 @@ def rename(
     to_strides: Sequence[int],
     pairs: Sequence[tuple[int, int]],
 ) -> Atom | None:
-    """An atom in another shape, where dimension d is dimension i of its own for each of `pairs`
-    (i, d); None where it lies in none of them."""
+    """Map an atom to another shape; `pairs` (i, d) map its dimension i to dimension d.
+
+    Returns None if the atom is in none of them.
+    """
     for i, d in pairs:
         low, high = from_strides[i], from_strides[i] * from_shape[i]
-        whole = high % a.reach == 0  # else its digits run on from one position of d to the next
+        # otherwise its digits continue from one position of d to the next
+        whole = high % a.reach == 0
         if low <= a.stride and a.reach <= high and a.unit % low == 0 and whole:
             scale = to_strides[d]
             return Atom(a.size, a.stride // low * scale, a.unit // low * scale, a.extent)
@@ -212,7 +218,9 @@ def rename(
 def slice_value(
     source: Value, starts: Sequence[int], limits: Sequence[int], steps: Sequence[int]
 ) -> Value:
-    """A view of a rectangle of the source; forms whose cut dimensions are not whole don't map."""
+    """Create a view of a rectangle of the source; forms that split its cut dimensions do not
+    map.
+    """
     shape = tuple(-(-(b - a) // s) for a, b, s in zip(starts, limits, steps, strict=True))
     old = row_major(source.shape)
     new = row_major(shape)
@@ -292,7 +300,7 @@ def _cut(
     starts: Sequence[int],
     steps: Sequence[int],
 ) -> tuple[Atom, int] | None:
-    """The part of atom `a` that a slice keeps, and the multiple of a's step it advances by."""
+    """Return the part of atom `a` that a slice keeps, and its multiple of a's step."""
     for d in dims:
         low, high = old[d], old[d] * old_shape[d]
         if not (low <= a.stride and a.reach <= high):
@@ -313,7 +321,7 @@ def _cut(
             return None
         first, last = starts[d], starts[d] + shape[d] - 1
         if first // reach == last // reach and first % width == 0 and shape[d] % width == 0:
-            # the whole piece lies in one round of this digit
+            # the whole piece is in one repetition of this digit
             return atom(shape[d] // width, width * new[d]), 1
         if width == 1 and reach < old_shape[d] and first % reach == 0 and shape[d] % reach == 0:
             return atom(a.size, new[d]), 1

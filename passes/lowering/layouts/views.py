@@ -1,4 +1,4 @@
-"""Walking several forms of one iteration space together, in pieces that an instruction can take."""
+"""Traverse several forms of one iteration space together, in pieces for one instruction each."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -20,33 +20,36 @@ class Dim:
 
     @property
     def size(self) -> int:
-        """Positions along it."""
+        """Return the positions along it."""
         return self.atom.size
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A piece: the element number where it begins, its partitions and its free dims."""
+    """A piece: its first element, its partitions and its free dims."""
 
     number: int
     partitions: int
     dims: tuple[Dim, ...]
 
     def view(self, form: Form, which: int) -> View:
-        """The access of form number `which`."""
+        """Return the access of form number `which`."""
         return form.at(
             self.number, self.partitions, [(d.strides[which], d.size) for d in self.dims]
         )
 
     @property
     def elements(self) -> int:
-        """Elements per partition."""
+        """Return the elements per partition."""
         return prod(d.size for d in self.dims)
 
 
 def plan(forms: Sequence[Form], atoms: Sequence[Atom]) -> list[Dim] | None:
-    """The atoms (outermost first) cut so that each form has one stride along each; joined where all
-    forms go on; None where a form has no stride along one (it lies on partitions there)."""
+    """Split the atoms (outermost first) so that each form has one stride along each.
+
+    Atoms are joined where all forms are contiguous. Returns None if a form has no stride along one
+    (it is on partitions there).
+    """
     cuts = {c for f in forms for a in f.atoms() for c in (a.stride, a.end)}
     dims: list[Dim] = []
     for whole in atoms:
@@ -71,7 +74,7 @@ def plan(forms: Sequence[Form], atoms: Sequence[Atom]) -> list[Dim] | None:
 
 
 def walked(forms: Sequence[Form], atoms: Sequence[Atom]) -> list[Dim]:
-    """`plan`, which there has to be."""
+    """Return `plan`, which must exist."""
     dims = plan(forms, atoms)
     if dims is None:
         raise NeuronError("NIR_LOW003", "a factor lies across the layout of a value")
@@ -81,9 +84,9 @@ def walked(forms: Sequence[Form], atoms: Sequence[Atom]) -> list[Dim]:
 def chunks(
     dims: Sequence[Dim], partitions: int, max_dims: int, max_elements: int
 ) -> Iterator[Chunk]:
-    """Pieces of at most `max_dims` free dims and `max_elements` elements per partition.
+    """Yield pieces of at most `max_dims` free dims and `max_elements` elements per partition.
 
-    A tile whose dimension is not a whole number of tiles gives a last piece of fewer partitions.
+    If a dimension is not a whole number of tiles, the last piece has fewer partitions.
     """
     ragged = next((i for i, d in enumerate(dims) if d.atom.ragged), None)
     if ragged is None:
@@ -125,7 +128,7 @@ def _plain(
 
 
 def numbers_of(atoms: Sequence[Atom]) -> list[int]:
-    """The element numbers of all digits of `atoms`, outermost slowest."""
+    """Return the element numbers of all digits of `atoms`, outermost slowest."""
     total = [0]
     for a in atoms:
         total = [t + i * a.stride for t in total for i in range(a.size)]
@@ -133,7 +136,7 @@ def numbers_of(atoms: Sequence[Atom]) -> list[int]:
 
 
 def dma_views(chip: Form, memory: Form, max_dims: int) -> Iterator[tuple[View, View]]:
-    """Pairs of accesses that move all of `chip` (SBUF) from or to `memory` (HBM)."""
+    """Yield pairs of accesses that move all of `chip` (SBUF) from or to `memory` (HBM)."""
     pairs = _partition_pairs(chip, memory)
     steps = [memory.stride(a) for a, _ in pairs]
     if any(s is None for s in steps):
@@ -161,7 +164,7 @@ def dma_views(chip: Form, memory: Form, max_dims: int) -> Iterator[tuple[View, V
 
 
 def _partition_pairs(chip: Form, memory: Form) -> list[tuple[Atom, int]]:
-    """The partition atoms of `chip`, cut where those of `memory` are."""
+    """Return the partition atoms of `chip`, split at those of `memory`."""
     cuts = {c for a in memory.atoms() for c in (a.stride, a.end)}
     return [
         (b, s * (b.stride // a.stride))
@@ -171,18 +174,21 @@ def _partition_pairs(chip: Form, memory: Form) -> list[tuple[Atom, int]]:
 
 
 def dma_reaches(chip: Form, memory: Form) -> bool:
-    """Whether `memory` holds the atoms of `chip` whole, so that `dma_views` can walk both."""
+    """Return whether `memory` has the atoms of `chip` whole, so that `dma_views` can traverse
+    both.
+    """
     if any(memory.stride(a) is None for a, _ in _partition_pairs(chip, memory)):
         return False
     return plan([chip, memory], [a for a, _ in chip.free]) is not None
 
 
 PART_BYTES = 32768
-"""Bytes per partition above which a transfer is cut, so that its users need not wait for all."""
+"""Bytes per partition above which a transfer is split, so that users need not wait for all of it.
+"""
 
 
 def in_parts(chip: View, memory: View) -> Iterator[tuple[View, View]]:
-    """A transfer cut along its outermost free dimension where it is large."""
+    """Split a large transfer along its outermost free dimension."""
     count, stride = chip.free[0][1], chip.free[0][0]
     row = prod(size for _, size in chip.free[1:]) * view_dtype(chip).size
     step = max(1, PART_BYTES // row)
@@ -201,7 +207,7 @@ def in_parts(chip: View, memory: View) -> Iterator[tuple[View, View]]:
 
 
 def packed(sizes: Sequence[int]) -> tuple[tuple[int, int], ...]:
-    """Dense (stride, size) dims."""
+    """Return dense (stride, size) dims."""
     out: list[tuple[int, int]] = []
     stride = 1
     for size in reversed(sizes):

@@ -1,1 +1,1 @@
-"""Products of matrices, their eviction from PSUM, and attention."""
+"""Lower dots, their eviction from PSUM, and attention."""

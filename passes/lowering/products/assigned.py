@@ -1,9 +1,9 @@
-"""What has been chosen before lowering, as attributes of the ops of a function.
+"""Read choices made before lowering, stored as attributes of ops.
 
-`nc.stationary` of a dot, "lhs" or "rhs": the operand whose free dimension lies on the partitions of
-the result. `nc.partition_dim` of a normalisation: the dimension of its operand and result that lies
-along partitions, the last one. An op without is decided on by itself when it is lowered. Both are
-of hlo-assign-layouts; `nc.blocks` of a dot is of hlo-choose-blocks (block_attribute.py).
+`nc.stationary` of a dot, "lhs" or "rhs", names the operand whose free dimension is on the
+partitions of the result. `nc.partition_dim` of a norm is the dimension of its operand and result
+along partitions, the last one. Ops without the attribute are decided locally during lowering.
+hlo-assign-layouts sets both. hlo-choose-blocks sets `nc.blocks` of a dot (block_attribute.py).
 """
 
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
@@ -25,13 +25,15 @@ _SIDES = ("lhs", "rhs")
 
 
 def assign_stationary(op: DotOp, side: int) -> None:
-    """Note that operand number `side` is stationary."""
+    """Record that operand number `side` is stationary."""
     op.attributes[STATIONARY] = StringAttr(_SIDES[side])
 
 
 def stationary_of(op: DotOp) -> int | None:
-    """The number of the operand that is to be stationary; None of a product without the attribute,
-    NIR_LOW008 where it is none of both."""
+    """Return the number of the stationary operand; None for a dot without the attribute.
+
+    Raises NIR_LOW008 if the attribute is invalid.
+    """
     attribute = op.attributes.get(STATIONARY)
     if attribute is None:
         return None
@@ -41,14 +43,13 @@ def stationary_of(op: DotOp) -> int | None:
 
 
 def assign_across(op: CompositeOp) -> None:
-    """Note that the rows of a normalisation lie along partitions."""
+    """Record that the rows of a norm are along partitions."""
     last = len(shape_of(op.results[0])) - 1
     op.attributes[PARTITION_DIM] = IntegerAttr(last, i64)
 
 
 def norms_across(block: Block, machine: Machine) -> frozenset[Operation]:
-    """The normalisations of a block whose rows are to lie along partitions; NIR_LOW008 where they
-    cannot."""
+    """Return the norms of a block whose rows must be along partitions; NIR_LOW008 if impossible."""
     found = frozenset(op for op in block.ops if PARTITION_DIM in op.attributes)
     for op in found:
         dim = op.attributes[PARTITION_DIM]
@@ -64,7 +65,7 @@ def norms_across(block: Block, machine: Machine) -> frozenset[Operation]:
 
 
 def wrong(op: Operation, name: str, rule: str) -> NeuronError:
-    """NIR_LOW008: an attribute that the op cannot have."""
+    """Create NIR_LOW008: an attribute that the op cannot have."""
     where = f"{source_name(op) or op.name}: {name} = {op.attributes[name]}"
     return NeuronError(
         "NIR_LOW008", f"{where}: {rule}", help="leave it to the pass that chooses it"

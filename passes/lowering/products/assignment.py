@@ -1,13 +1,12 @@
-"""Which operand of each product is stationary, chosen for all products of a block together.
+"""Choose the stationary operand of every dot of a block, globally.
 
-The free dimension of the stationary operand lies on the partitions of the result. Where the users
-of a result want that of the longer side there, the product can be computed so at once, or the other
-way round and then be transposed by PE, 128 x 128 at a time, and evicted once more. The first may
-take more of PE (short moving operands do not outweigh what a matmul takes besides), the second
-always takes more of the port to PSUM. So it depends on what the whole block is bound by: the choice
-is the one for which its busiest resource takes the least time, then all of them together. Products
-that are alike are decided alike; those without a constant, whose operands DMA brings in the order
-in which they lie, by PE alone.
+The free dimension of the stationary operand is on the partitions of the result. If the users of a
+result want the longer side there, the dot can compute it directly, or compute the other orientation
+that PE then transposes, 128 x 128 at a time, with a second eviction. The first may take more PE
+time (short moving operands do not amortise the overhead of a matmul); the second always takes more
+of the PSUM port. The choice therefore depends on the bottleneck of the whole block: it minimises
+the time of the busiest resource, then the sum of all. Equal dots are decided alike. Dots without a
+constant, whose operands DMA loads in memory order, are decided by PE time alone.
 """
 
 from collections import Counter
@@ -42,16 +41,20 @@ from neuronir.passes.lowering.products.times import eviction_ns, matmul_ns, tran
 from neuronir.passes.statistics import gains, record
 
 REUSE = 4
-"""Blocks of columns that are computed for a stationary while it is loaded: half of the banks, so
-that the others are evicted meanwhile."""
+"""Blocks of columns computed per stationary operand while it is loaded: half of the banks, so that
+the others are evicted meanwhile.
+"""
 
 
 @dataclass(frozen=True)
 class Product:
-    """A product [rows, depth] @ [depth, columns] whose users want the rows on partitions, of
-    operands of `dtype`. With `bias` a vector along the rows is added: as the result is evicted
-    where rows lie on partitions, else by products with its parts. `packed`: one operand is a
-    constant, so that it comes from HBM in the order that the product wants."""
+    """A dot [rows, depth] @ [depth, columns] with operands of `dtype`; users want rows on
+    partitions.
+
+    With `bias`, a vector along the rows is added: during eviction if rows are on partitions, else
+    by matmuls with its parts. `packed` means that one operand is a constant, which is stored in HBM
+    in the order that the dot wants.
+    """
 
     rows: int
     columns: int
@@ -63,14 +66,14 @@ class Product:
 
 @dataclass(frozen=True)
 class Loads:
-    """Nanoseconds that PE and the port to PSUM are busy, and how many transposes PE does."""
+    """The busy time in ns of PE and of the PSUM port, and the number of PE transposes."""
 
     pe: float = 0.0
     port: float = 0.0
     transposes: int = 0
 
     def plus(self, other: "Loads", times: int = 1) -> "Loads":
-        """The sum of this and `times` the other."""
+        """Return the sum of this and `times` the other."""
         return Loads(
             self.pe + times * other.pe,
             self.port + times * other.port,
@@ -79,8 +82,7 @@ class Loads:
 
 
 def loads(p: Product, direct: bool, machine: Machine) -> Loads:
-    """What a product takes with the rows on partitions at once (`direct`), or computed the other
-    way round and transposed."""
+    """Return the cost of a dot with the rows on partitions: `direct`, or transposed afterwards."""
     if direct:
         return _computed(p.rows, p.columns, p.depth, p.dtype, machine)
     other = _computed(p.columns, p.rows, p.depth, p.dtype, machine)
@@ -90,11 +92,11 @@ def loads(p: Product, direct: bool, machine: Machine) -> Loads:
 
 
 def transposed(rows: int, columns: int, dtype: DType, machine: Machine) -> Loads:
-    """What it takes to transpose [columns, rows], so that the rows lie on partitions."""
+    """Return the cost of transposing [columns, rows] so that the rows are on partitions."""
     limit = machine.partitions
     tiles = -(-rows // limit) * -(-columns // limit)
     short = min(limit, columns)
-    bank = machine.psum_bank_bytes // dtype.size // short  # transposes that fill one
+    bank = machine.psum_bank_bytes // dtype.size // short  # transposes that fill a bank
     full, rest = divmod(tiles, bank)
     port = full * eviction_ns(machine, dtype, limit, bank * short)
     if rest:
@@ -104,7 +106,9 @@ def transposed(rows: int, columns: int, dtype: DType, machine: Machine) -> Loads
 
 
 def _computed(stationary: int, moving: int, depth: int, dtype: DType, machine: Machine) -> Loads:
-    """A product with the first operand stationary; each result leaves PSUM by itself."""
+    """Return the cost of a dot with the first operand stationary; each result is evicted
+    separately.
+    """
     limit = machine.partitions
     bank = machine.matmul_max_moving
     tiles, steps = -(-stationary // limit), -(-depth // machine.partitions)
@@ -117,8 +121,10 @@ def _computed(stationary: int, moving: int, depth: int, dtype: DType, machine: M
 
 
 def wanted_side(want: Demand, free: Sequence[Sequence[Atom]]) -> int | None:
-    """Which operand (0, 1) of a product has the innermost factor that its users want on
-    partitions; `free` are the operands' free factors, as numbered in the product."""
+    """Return the operand (0, 1) of a dot with the innermost factor that users want on partitions.
+
+    `free` are the operands' free factors, as numbered in the dot.
+    """
     best = want.best()
     if not best:
         return None
@@ -127,7 +133,7 @@ def wanted_side(want: Demand, free: Sequence[Sequence[Atom]]) -> int | None:
 
 
 def free_factors(op: DotOp) -> tuple[list[Atom], list[Atom]]:
-    """The free factors of both operands, as numbered in the product."""
+    """Return the free factors of both operands, as numbered in the dot."""
     dims, out = dims_of(op), shape_of(op.results[0])
     nb, nl = len(dims.batch[0]), len(dims.free[0])
     places = (range(nb, nb + nl), range(nb + nl, len(out)))
@@ -139,8 +145,10 @@ def free_factors(op: DotOp) -> tuple[list[Atom], list[Atom]]:
 
 
 def product_of(op: DotOp, side: int) -> Product | None:
-    """The sizes of a dot with the rows of operand `side`; None of one with a batch, whose result
-    PE can't transpose as one."""
+    """Return the sizes of a dot with the rows of operand `side`.
+
+    Returns None for a batched dot, whose result PE cannot transpose as a whole.
+    """
     dims = dims_of(op)
     if any(shape_of(op.operands[0])[d] > 1 for d in dims.batch[0]):
         return None
@@ -155,7 +163,7 @@ def product_of(op: DotOp, side: int) -> Product | None:
 
 
 def _has_bias(value: SSAValue, rows: int) -> bool:
-    """Whether a vector of `rows` numbers is added to a product."""
+    """Return whether a vector of `rows` elements is added to a dot."""
     while value.has_one_use():
         (use,) = value.uses
         op = use.operation
@@ -171,12 +179,12 @@ def _has_bias(value: SSAValue, rows: int) -> bool:
 
 
 def direct_by_itself(p: Product, machine: Machine) -> bool:
-    """Whether a product is computed with its rows on partitions at once, if it were alone."""
+    """Return whether a single dot is best computed directly with its rows on partitions."""
     return Sides(machine).direct(p)
 
 
 class Sides:
-    """The choices for the products of a block."""
+    """The choices for the dots of a block."""
 
     def __init__(self, machine: Machine, least: Loads = Loads(), dma_ns: float = 0.0) -> None:
         self.machine = machine
@@ -185,19 +193,18 @@ class Sides:
         self._direct: dict[Product, bool] = {}
 
     def direct(self, p: Product) -> bool:
-        """Whether a product is computed with its rows on partitions at once."""
+        """Return whether a dot is computed directly with its rows on partitions."""
         if p not in self._direct:
             self._decide(Counter([p]))
         return self._direct[p]
 
     @property
     def busiest(self) -> tuple[float, float]:
-        """Nanoseconds of the busiest resource, and of PE and the port to PSUM together."""
+        """Return the ns of the busiest resource, and of PE and the PSUM port together."""
         return self._key(self._total)
 
     def note(self, products: Counter[Product]) -> int:
-        """Decide on products together; gives the transposes that are spared beyond those that
-        PE alone would have spared."""
+        """Decide for dots together; return the saved transposes compared with PE-only decisions."""
         least = self._total
         before = self._decide(products)
         if products and gains():
@@ -214,8 +221,10 @@ class Sides:
         )
 
     def _decide(self, products: Counter[Product]) -> dict[Product, bool]:
-        """Begin with what is least for PE (which is returned), and change what makes the busiest
-        resource less busy, or else all of them, until nothing does."""
+        """Start from the best for PE (which is returned), and change single decisions.
+
+        A change is kept if it reduces the busiest resource, or else the sum of all.
+        """
         m = self.machine
         both = {p: {way: loads(p, way, m) for way in (False, True)} for p in products}
         chosen = {p: both[p][True].pe <= both[p][False].pe for p in products}
@@ -235,7 +244,7 @@ class Sides:
         return first
 
     def _key(self, total: Loads) -> tuple[float, float]:
-        """What is to be least, in whole nanoseconds: sums of floats differ in their order."""
+        """Return the objective in whole ns: float sums depend on their order."""
         return (round(max(total.pe, total.port, self.dma_ns)), round(total.pe + total.port))
 
 
@@ -246,9 +255,11 @@ def choose_sides(
     dma_ns: float,
     twins: Mapping[Operation, Operation] = NO_TWINS,
 ) -> dict[DotOp, int]:
-    """The stationary operands (0, 1) of the products among `ops` of whose results users want one
-    side on partitions, as `want` tells. `dma_ns` is what DMA takes; all other products count with
-    their FLOPs at the peak; `twins` are of ops others of which users want the same."""
+    """Return the stationary operands (0, 1) of the dots among `ops` with a wanted side.
+
+    `want` tells which side users want on partitions. `dma_ns` is the DMA time. All other dots count
+    with their FLOPs at the peak rate. `twins` maps ops to others with equal users.
+    """
     found: dict[DotOp, tuple[Product, int]] = {}
     known: dict[Operation, tuple[Product, int] | None] = {}
     flops = 0
@@ -273,8 +284,10 @@ def choose_sides(
 def wanted_product(
     op: DotOp, want: Callable[[SSAValue], Demand], machine: Machine
 ) -> tuple[Product, int] | None:
-    """A product of floats of which the users want one side on partitions, with that side's rows,
-    and which (0, 1) it is."""
+    """Match a float dot whose users want one side on partitions.
+
+    Returns its sizes with that side's rows, and the side (0, 1).
+    """
     if not known_types(op, machine):
         return None
     side = wanted_side(want(op.results[0]), free_factors(op))
@@ -283,6 +296,6 @@ def wanted_product(
 
 
 def known_types(op: DotOp, machine: Machine) -> bool:
-    """Whether a product is one of floats that the machine has."""
+    """Return whether a dot has float types that the machine supports."""
     types = [cast(TensorType, v.type).element_type for v in (*op.operands, *op.results)]
     return all(isinstance(t, AnyFloat) and dtype_of(t).name in machine.dtypes for t in types)

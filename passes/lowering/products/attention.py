@@ -1,10 +1,10 @@
-"""Attention with long rows: scores never leave PSUM but as exponentials.
+"""Lower attention with long rows: scores leave PSUM only as exponentials.
 
-A block of queries goes through the keys twice. First the scores are computed row by row for their
-maxima. Then they are computed again with the keys on partitions, the maxima are subtracted by one
-more product (of ones and the row of maxima), and the exponentials go from there into the second
-product as they are, without a transpose. A column of ones beside the values makes that product sum
-them; the inverse of the sums is applied as the result is evicted.
+Each block of queries visits the keys twice. First the scores are computed row by row for their
+maxima. Then they are computed again with the keys on partitions, and a further matmul (of ones and
+the row of maxima) subtracts the maxima. The exponentials feed the second dot directly, without a
+transpose. A column of ones next to the values makes that dot sum the exponentials. The inverse of
+the sums is applied during eviction.
 """
 
 from collections.abc import Generator, Iterator
@@ -37,8 +37,11 @@ from neuronir.passes.lowering.state import Lowering, span
 
 
 def lower_product(state: Lowering, op: Operation) -> None:
-    """Lower a dot. One that begins attention waits for the dot that ends it, whose other operand
-    may be made in between."""
+    """Lower a dot.
+
+    A dot that starts attention is deferred until the dot that ends it, whose other operand may be
+    computed in between.
+    """
 
     def number(ssa: SSAValue) -> float | None:
         value = state.available(ssa)
@@ -73,7 +76,7 @@ def _lower_attention(state: Lowering, found: Attention) -> None:
 
 @dataclass(frozen=True)
 class _Batch:
-    """The numbers of a batch's first elements in q, k, v and the result."""
+    """Return the first elements of a batch in q, k, v and the result."""
 
     q: int
     k: int
@@ -83,8 +86,11 @@ class _Batch:
 
 @dataclass(frozen=True)
 class _Line:
-    """The order in which a dimension is worked on: place n is digit n % width of `inner`, in tile
-    n // width, each in the numberings of two values; tiles are `outer` apart."""
+    """The order in which a dimension is processed.
+
+    Position n is digit n % width of `inner`, in tile n // width, each in the numberings of two
+    values. Tiles are `outer` apart.
+    """
 
     count: int
     inner: tuple[Atom, Atom]
@@ -92,16 +98,16 @@ class _Line:
 
     @property
     def width(self) -> int:
-        """Places of a tile, which lies on partitions somewhere."""
+        """Return the positions of a tile, which is on partitions somewhere."""
         return self.inner[0].size
 
     def number(self, which: int, place: int) -> int:
-        """The element number of a place in one of the two values."""
+        """Return the element number of a position in one of the two values."""
         number, rest = divmod(place, self.width)
         return number * self.outer[which] + rest * self.inner[which].stride
 
     def stride(self, form: Form) -> int | None:
-        """The stride of a copy of the first value along all places; None where there is no one."""
+        """Return the stride of a copy of the first value along all positions, or None."""
         inner = self.inner[0]
         if inner.ragged:
             return form.stride(atom(self.count, inner.stride))
@@ -113,8 +119,11 @@ class _Line:
 
 
 def _line(pair: tuple[Atom, Atom], limit: int, apart: bool) -> _Line:
-    """A dimension in tiles of at most `limit`: of neighbours, or with `apart` of elements that are
-    as far apart as there are tiles, so that what each partition holds is contiguous in memory."""
+    """Split a dimension into tiles of at most `limit`.
+
+    Tiles are contiguous. With `apart`, elements of a tile are as far apart as there are tiles, so
+    that the elements of each partition are contiguous in memory.
+    """
     count, (a, b) = pair[0].size, pair
     if apart and count % limit == 0 and count > limit:
         step = count // limit
@@ -127,10 +136,10 @@ def _line(pair: tuple[Atom, Atom], limit: int, apart: bool) -> _Line:
 
 @dataclass(frozen=True)
 class _Work:
-    """One attention under way.
+    """One attention in progress.
 
     `q` and `k` have the contraction on partitions, `v` the keys, `out` the queries. `query` is the
-    order of the queries, in q and in the result, `key` that of the keys, in k and in v, `column`
+    order of the queries in q and in the result, `key` that of the keys in k and in v, and `column`
     the atom of the values in the result.
     """
 
@@ -148,7 +157,7 @@ class _Work:
 
     @property
     def dtype(self) -> DType:
-        """The type of the operands of both products."""
+        """Return the operand type of both dots."""
         return self.state.dtype(self.found.scores.operands[0])
 
     def lower(self) -> None:
@@ -165,7 +174,7 @@ class _Work:
         for _ in following[0]:
             pass
         for i, block in enumerate(blocks):
-            # the maxima of the next block, which DVE takes, among the exponentials, which ACT takes
+            # The maxima of the next block, on DVE, overlap the exponentials, on ACT.
             ahead = following[i + 1] if i + 1 < len(blocks) else iter(())
             for _ in block.finish():
                 next(ahead, None)
@@ -178,17 +187,17 @@ class _Work:
         state.set(result, value)
 
     def queries(self, batch: _Batch, low: int, size: int) -> View:
-        """Some queries, as an operand of PE."""
+        """Return some queries as a PE operand."""
         dims = [(self.query.stride(self.q) or 0, size)]
         return self.q.at(batch.q + self.query.number(0, low), self.depth, dims)
 
     def keys(self, batch: _Batch, low: int, size: int) -> View:
-        """Some keys, as an operand of PE."""
+        """Return some keys as a PE operand."""
         dims = [(self.key.stride(self.k) or 0, size)]
         return self.k.at(batch.k + self.key.number(0, low), self.depth, dims)
 
     def values(self, batch: _Batch, low: int, size: int) -> View:
-        """The values of some keys on partitions, and a one beside each."""
+        """Return the values of some keys on partitions, each followed by a one."""
         number = batch.v + self.key.number(1, low)
         return self.v.at(number, size, ((1, self.column.size + 1),))
 
@@ -215,7 +224,7 @@ class _Block:
         self._evict(sums)
 
     def _tiles(self) -> list[tuple[int, int]]:
-        """(first, number) of the queries of each tile of the result's partitions."""
+        """Return (first, number) of the queries of each tile of the result's partitions."""
         width = self.work.out.partitions
         return [(t, min(width, self.size - t)) for t in range(0, self.size, width)]
 
@@ -224,7 +233,7 @@ class _Block:
         return [(n, min(width, count - n)) for n in range(0, count, width)]
 
     def _runs(self) -> list[tuple[int, int, int]]:
-        """(first tile, tiles, rows) of tiles of equal height."""
+        """Return (first tile, tiles, rows) of tiles of equal height."""
         out: list[tuple[int, int, int]] = []
         for i, (_, rows) in enumerate(self._tiles()):
             if out and out[-1][2] == rows:
@@ -234,7 +243,9 @@ class _Block:
         return out
 
     def _maxima(self) -> Generator[None, None, SSAValue]:
-        """Less the maximum of the scores of each query: [queries of a tile, tiles] float32."""
+        """Compute the negated maximum of the scores of each query: [queries of a tile, tiles]
+        float32.
+        """
         work, emitter, machine = self.work, self.work.state.emitter, self.work.state.machine
         bank, count = machine.psum_bank_bytes // DType.F32.size, work.key.count
         width, tiles, pieces = work.out.partitions, self._tiles(), -(-count // bank)
@@ -266,8 +277,10 @@ class _Block:
         self.work.state.emitter.emit("tensor_reduce", [dst], [src], params, Engine.DVE)
 
     def _row_of(self, column: SSAValue) -> View:
-        """The numbers of all queries in a row, as an operand of PE: [parts, queries], the sum of
-        the parts being the float32 number."""
+        """Return a value per query in a row, as a PE operand: [parts, queries].
+
+        The sum of the parts is the float32 value.
+        """
         work, emitter = self.work, self.work.state.emitter
         parts = 1 if work.dtype is DType.F32 else ROW_PARTS
         tiles = self._tiles()
@@ -283,7 +296,9 @@ class _Block:
         return whole
 
     def _split(self, column: SSAValue) -> SSAValue:
-        """Each number as narrower ones that add up to it: [queries of a tile, tiles * parts]."""
+        """Split each value into narrower ones with the same sum: [queries of a tile, tiles *
+        parts].
+        """
         work, emitter = self.work, self.work.state.emitter
         width, count = work.out.partitions, len(self._tiles())
         split = emitter.sbuf(width, count * ROW_PARTS, work.dtype)
@@ -300,8 +315,10 @@ class _Block:
         return split
 
     def _products(self, shift: View) -> Generator[None, None, list[View]]:
-        """The sums over all keys of exponentials times values, and beside them those of the
-        exponentials: in PSUM, a view for each tile of queries."""
+        """Compute the sums over all keys of exponentials times values, and of the exponentials.
+
+        The result is in PSUM, as a view for each tile of queries.
+        """
         work, state, emitter = self.work, self.work.state, self.work.state.emitter
         bank = state.machine.psum_bank_bytes // DType.F32.size
         n, wide = state.machine.partitions, work.column.size + 1
@@ -336,7 +353,7 @@ class _Block:
         return sums
 
     def _evict(self, sums: list[View]) -> None:
-        """The products over the sums of the exponentials."""
+        """Divide the dots by the sums of the exponentials."""
         work, emitter = self.work, self.work.state.emitter
         column = work.column
         stride = work.out.stride(column) or 0
@@ -351,7 +368,7 @@ class _Block:
 
 
 def _prepare(state: Lowering, found: Attention) -> _Work | None:
-    """The operands in the layouts of both products; None where one can't have them."""
+    """Return the operands in the layouts of both dots; None if one is not possible."""
     first, second = Dot(state, found.scores), Dot(state, found.product)
     q, k = (state.value(v) for v in found.scores.operands)
     v = state.value(found.product.operands[1 - found.which])
@@ -370,7 +387,7 @@ def _prepare(state: Lowering, found: Attention) -> _Work | None:
     depth = prod(state.shape(found.scores.operands[0])[d] for d in first.dims.contracting[0])
     limit, converter = state.machine.partitions, state.converter
     far = [not any(not f.hbm for f in converter.source_forms(x)) for x in (q, k, v)]
-    # Constants are laid out at compile time as PE wants them, and not row by row before.
+    # Constants are laid out for PE at compile time, and not by rows first.
     rows = [away and x.root().array is None for away, x in zip(far, (q, k), strict=False)]
     query = _line((sides[0].free[0].other, raised.free[0].mine), limit, rows[0])
     key = _line((sides[1].free[0].other, along[0].other), limit, rows[1] and far[2])
@@ -400,7 +417,7 @@ def _prepare(state: Lowering, found: Attention) -> _Work | None:
 
 
 def _with_ones(state: Lowering, value: Value, inner: Atom, column: Atom) -> Form | None:
-    """The values with tiles of the keys on partitions, and a one after each."""
+    """Return the values with tiles of the keys on partitions, and a one after each."""
     emitter, converter = state.emitter, state.converter
     rest = remaining(value.support, [inner])
     if rest is None:

@@ -1,4 +1,4 @@
-"""Attention by structure: a product whose rows go through a softmax into another product."""
+"""Recognise attention: a dot whose rows pass through a softmax into another dot."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,13 +22,15 @@ PLAIN = (
     "hlo.reshape",
     "hlo.subtract",
 )
-"""Ops of a softmax that does nothing else, such as guarding rows that are masked as a whole."""
+"""Composites that are a plain softmax, without guards for fully masked rows."""
 
 
 @dataclass(frozen=True)
 class Attention:
-    """`product` takes, as its operand `which`, the softmax along the last dimension of `scale`
-    times the product of `scores`; `between` are the ops after `scores` up to `product`."""
+    """An attention: operand `which` of `product` is the softmax of `scale` * `scores`.
+
+    The softmax is along the last dimension. `between` are the ops after `scores` up to `product`.
+    """
 
     scores: DotOp
     product: DotOp
@@ -38,16 +40,16 @@ class Attention:
 
     @property
     def queries(self) -> SSAValue:
-        """The operand of `scores` whose free dimension numbers the rows."""
+        """Return the operand of `scores` whose free dimension numbers the rows."""
         return self.scores.operands[0]
 
     def inside(self) -> list[SSAValue]:
-        """Values that are never whole: the scores and what becomes of them."""
+        """Return values that are never whole: the scores and their derived values."""
         return [op.results[0] for op in (self.scores, *self.between) if op is not self.product]
 
 
 def _number(value: SSAValue) -> float | None:
-    """The number that fills a value, where constants show it."""
+    """Return the value that fills a constant, if it is known."""
     array = splat(value)
     return None if array is None else float(array)
 
@@ -55,8 +57,10 @@ def _number(value: SSAValue) -> float | None:
 def match_attention(
     scores: Operation, machine: Machine, number: Callable[[SSAValue], float | None] = _number
 ) -> Attention | None:
-    """The attention that begins with a product, if a row of its scores takes more than a bank of
-    PSUM (shorter ones are worked on whole, by the rules of their ops)."""
+    """Match the attention that starts with a dot, if a row of scores exceeds a PSUM bank.
+
+    Shorter rows are computed whole, by the rules of their ops.
+    """
     if not isinstance(scores, DotOp):
         return None
     shape = shape_of(scores.results[0])
@@ -105,6 +109,6 @@ def match_attention(
 
 
 def _user(op: Operation) -> Operation | None:
-    """The only op that uses the result, if there is one."""
+    """Return the single user of the result, or None."""
     result = op.results[0]
     return next(iter(result.uses)).operation if result.has_one_use() else None

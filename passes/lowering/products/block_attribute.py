@@ -1,10 +1,10 @@
-"""How a product goes block by block, as an attribute of the dot.
+"""Read and write the attribute of a blocked dot.
 
-`nc.blocks = {tiles, transposed, staged, evicted, begin, shared, ramp, pinned}`: as in Blocking, but
-`tiles` are those of rows, of the contraction and of columns of a block, and `transposed` the
-operands (0, 1) whose contraction lies along their rows, for which it was chosen. Where an operand
-lies otherwise when it comes to it (as a group before has left it), the search is made again, for as
-many tiles where they are `pinned`.
+`nc.blocks = {tiles, transposed, staged, evicted, begin, shared, ramp, pinned}` follows Blocking,
+except that `tiles` are the tiles of rows, of the contraction and of columns in a block, and
+`transposed` are the operands (0, 1) whose contraction is along their rows. If an operand has
+another order at lowering (as an earlier group left it), the search is repeated, for the same number
+of tiles if they are `pinned`.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ _known: dict[tuple[Problem, str, Attribute], Blocking | None] = {}
 
 
 def assign_blocks(op: DotOp, problem: Problem, b: Blocking, pinned: bool) -> None:
-    """Note how a product goes block by block, where its operands lie as `problem` has it."""
+    """Record how a dot is blocked, for operands as in `problem`."""
     found: dict[str, Attribute] = {
         "tiles": i64_array(b.tiles),
         "transposed": i64_array(i for i in (0, 1) if problem.across[i]),
@@ -42,7 +42,7 @@ def assign_blocks(op: DotOp, problem: Problem, b: Blocking, pinned: bool) -> Non
 
 
 def blockable(op: Operation, machine: Machine) -> bool:
-    """Whether a product may go block by block; NIR_LOW008 where it is said of another op."""
+    """Return whether a dot may be blocked; raises NIR_LOW008 if another op has the attribute."""
     if BLOCKS not in op.attributes:
         return False
     if not is_matrix_product(op, machine):
@@ -51,19 +51,21 @@ def blockable(op: Operation, machine: Machine) -> bool:
 
 
 def pinned_tiles(op: Operation) -> Tiles | None:
-    """The tiles of a block that the user has asked for."""
+    """Return the tiles of a block that the user requested."""
     data = _data(op)
     return _tiles(op, data) if "pinned" in data else None
 
 
 def plan_of(op: DotOp, across: tuple[bool, bool], machine: Machine) -> Blocking:
-    """How a blockable product goes block by block, of operands that lie as `across` says;
-    NIR_LOW008 where it cannot go as it is said."""
+    """Return how a dot is blocked, for operands with orders `across`.
+
+    Raises NIR_LOW008 if the attribute is not applicable.
+    """
     data, problem = _data(op), problem_of(op, across)
     said = _numbers(op, data, "transposed")
     if said != tuple(i for i in (0, 1) if across[i]):
         plan = choose(problem, machine, pinned_tiles(op)) or choose(problem, machine)
-        assert plan is not None  # a smaller product than any that is tried first
+        assert plan is not None  # a smaller dot than any that is tried first
         return plan
     key = problem, description_of(machine), op.attributes[BLOCKS]
     if key not in _known:
@@ -75,7 +77,7 @@ def plan_of(op: DotOp, across: tuple[bool, bool], machine: Machine) -> Blocking:
 
 
 def _blocking(op: Operation, data: dict[str, Attribute]) -> Blocking:
-    """What the attribute says; the sizes of tiles follow from the product."""
+    """Parse the attribute; sizes of tiles follow from the dot."""
     row_tiles, depth_tiles, column_tiles = _tiles(op, data)
     begin = None
     if "begin" in data:
@@ -102,7 +104,7 @@ def _data(op: Operation) -> dict[str, Attribute]:
 def _numbers(
     op: Operation, data: dict[str, Attribute], name: str, count: int | None = None
 ) -> Sequence[int]:
-    """The numbers under a name, `count` of them."""
+    """Return `count` integers under a name."""
     value = data.get(name)
     found: Sequence[int] | None = None
     if isinstance(value, DenseArrayBase):

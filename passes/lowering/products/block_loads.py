@@ -1,8 +1,8 @@
-"""Bringing blocks of the sides of a product into SBUF.
+"""Load blocks of the operands of a dot into SBUF.
 
-A side whose contraction lies along its rows is transposed the first time; where it is needed again
-it is put into HBM as it is loaded. PE transposes, and DVE the first tiles of the contraction if the
-plan says so: PE has to do the products too.
+An operand whose contraction is along its rows is transposed the first time. If it is needed again,
+the transposed blocks are stored to HBM. PE transposes. If the plan says so, DVE transposes the
+first tiles of the contraction, because PE must also compute the dots.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ from neuronir.passes.lowering.streaming.loop_op import make_loop
 
 
 class BlockLoads:
-    """Brings the blocks of one product in."""
+    """Loads the blocks of one dot."""
 
     def __init__(
         self,
@@ -64,8 +64,10 @@ class BlockLoads:
         unit: int,
         body: Callable[[Place, int], None],
     ) -> None:
-        """`body` at `count` places `size` apart, `unit` times in each round of a loop, after which
-        the same buffers have their turn again."""
+        """Emit `body` at `count` positions `size` apart, `unit` per loop iteration.
+
+        After `unit` positions, the same buffers are used again.
+        """
         rounds = count // unit
         if rounds > 1:
             block = Block(arg_types=[IndexType()])
@@ -78,7 +80,7 @@ class BlockLoads:
             body(place.plus(i * size), size)
 
     def tiles(self, size: int) -> list[tuple[int, int]]:
-        """(number, depth) of the tiles of `size` of the contraction."""
+        """Return (number, depth) of the tiles of `size` of the contraction."""
         return [
             (s.first // self.b.depth + i, s.size)
             for s in spans(size, self.b.depth)
@@ -96,16 +98,18 @@ class BlockLoads:
         after: Callable[[int], None] | None = None,
         shared: int = 0,
     ) -> Held:
-        """The next block of a side, into the buffer whose turn it is; `after` is called with the
-        rows that are there, tile by tile, while PE transposes them, and DVE the first `shared`
-        tiles of the contraction."""
+        """Load the next block of an operand into its next buffer.
+
+        `after` is called with the available rows, tile by tile, while PE transposes them. DVE
+        transposes the first `shared` tiles of the contraction.
+        """
         held = side.turn()
         if not side.matrix.across:
             self.load(side, held, at, width, k, size)
             return held
         if first:
             for span in spans(width, side.tile):
-                for i in range(span.count):  # no loop: the first rows come during the last step
+                for i in range(span.count):  # no loop: the first rows arrive during the last step
                     t = Place(span.first + i * span.size)
                     staged = self.stage(side, at.add(t), span.size, k, size)
                     self.transpose(side, held, t, span.size, staged, size, shared)
@@ -119,8 +123,10 @@ class BlockLoads:
     def load(
         self, side: Side, held: Held, at: Place, width: int, k: Place, size: int, low: int = 0
     ) -> None:
-        """From an array whose rows lie along the free dimension, to `low` elements on in each tile
-        of a block. `k` is the place of the block and `size` what of it is loaded."""
+        """Load rows along the free dimension to `low` elements on in each tile of a block.
+
+        `k` is the position of the block and `size` the loaded part.
+        """
         for span in spans(size, self.b.depth):
             first = span.first // self.b.depth
             for begin, end in in_pieces(span.count):
@@ -137,7 +143,7 @@ class BlockLoads:
         tiles: tuple[int, int, int],
         low: int = 0,
     ) -> None:
-        """The same of `tiles`, (the first one, how many, their depth), in one transfer."""
+        """Load `tiles`, (the first one, how many, their depth), in one transfer."""
         matrix, (tile, count, depth) = side.matrix, tiles
         chip = _chip(held, tile, count, depth, width, low)
         first = k.plus(tile * self.b.depth).times(matrix.depth)
@@ -148,7 +154,7 @@ class BlockLoads:
     def packed(
         self, side: Side, held: Held, at: Place, width: int, k: Place, size: int
     ) -> list[tuple[View, View]]:
-        """(in HBM, on the chip) of a block that has been transposed."""
+        """Return the (HBM, on-chip) accesses of a transposed block."""
         assert side.packed is not None
         row = self.b.depth_tiles * side.block
         block = self.b.depth * row
@@ -165,7 +171,7 @@ class BlockLoads:
         return out
 
     def stage(self, side: Side, at: Place, rows: int, k: Place, size: int) -> SSAValue:
-        """Load rows of an array whose rows lie along the contraction, to be transposed."""
+        """Load rows of an array whose rows are along the contraction, to be transposed."""
         self.staged_turn = (self.staged_turn + 1) % len(self.staged)
         staged = self.staged[self.staged_turn]
         self.stage_part(side, staged, at, rows, k, size)
@@ -199,8 +205,9 @@ class BlockLoads:
         size: int,
         shared: int,
     ) -> None:
-        """Rows that were loaded, into a block at `t`: the first `shared` tiles of the contraction
-        by DVE, the others by PE."""
+        """Transpose loaded rows to a block at `t`: the first `shared` tiles by DVE, the others by
+        PE.
+        """
         for span in spans(size, self.b.depth):
             first = span.first // self.b.depth
             part = max(0, min(shared - first, span.count))
@@ -208,7 +215,7 @@ class BlockLoads:
                 part = span.count  # PE would spoil the neighbours of infinities
             self.transpose_on_dve(held, t, rows, staged, (first, part, span.size), first)
             rest = (first + part, span.count - part, span.size)
-            # Those of two sides go on by turns, those of one step amid the products.
+            # Transposes of two operands alternate; those of one step are spread over the dots.
             rolled = self.steps > 1 and not all(self.p.across)
             self.transpose_on_pe(held, t, rows, staged, rest, first + part, rolled)
 
@@ -221,8 +228,9 @@ class BlockLoads:
         tiles: tuple[int, int, int],
         source: int,
     ) -> None:
-        """Transpose `tiles`, (the first one, how many, their depth), which lie in `staged` from
-        tile `source` on."""
+        """Transpose `tiles`, (the first one, how many, their depth), from tile `source` of `staged`
+        on.
+        """
         first, count, depth = tiles
 
         def tile(k: Place, _: int) -> None:
@@ -244,7 +252,7 @@ class BlockLoads:
         source: int,
         rolled: bool = False,
     ) -> None:
-        """The same on PE, and ACT evicts them; `rolled` in a loop for each bank that they fill."""
+        """Transpose on PE, evicting by ACT; `rolled` in a loop for each bank."""
         emitter, dtype = self.emitter, self.p.dtype
         most = max(1, self.state.machine.psum_bank_bytes // dtype.size // rows)
         first, count, depth = tiles
@@ -270,13 +278,13 @@ class BlockLoads:
 
 
 def in_pieces(tiles: int) -> list[tuple[int, int]]:
-    """(first, end) of the tiles of the contraction that each transfer of a block brings."""
+    """Return (first, end) of the tiles of the contraction in each transfer of a block."""
     pieces = min(PIECES, tiles)
     return [(tiles * i // pieces, tiles * (i + 1) // pieces) for i in range(pieces)]
 
 
 def _chip(held: Held, tile: int, count: int, depth: int, width: int, low: int = 0) -> View:
-    """`count` tiles of the contraction of a block, in its buffer."""
+    """Return `count` tiles of the contraction of a block, in its buffer."""
     free = _dims((held.width, count), (1, width))
     return View(held.buffer, 0, depth, free, tile * held.width + held.low + low)
 
@@ -284,13 +292,13 @@ def _chip(held: Held, tile: int, count: int, depth: int, width: int, low: int = 
 def rows_of(
     matrix: Matrix, at: Place, rows: int, step: int, free: tuple[tuple[int, int], ...]
 ) -> View:
-    """`rows` rows of a matrix in HBM, `step` elements apart."""
+    """Return `rows` rows of a matrix in HBM, `step` elements apart."""
     terms = (*at.terms, *matrix.terms)
     return View(matrix.buffer, 0, rows, free, matrix.offset + at.first, terms, step)
 
 
 def _dims(outer: tuple[int, int], inner: tuple[int, int]) -> tuple[tuple[int, int], ...]:
-    """Two (stride, size) dims, one where they go on."""
+    """Return two (stride, size) dims, or one if they are contiguous."""
     if outer[1] == 1:
         return (inner,)
     if outer[0] == inner[0] * inner[1]:
@@ -299,7 +307,7 @@ def _dims(outer: tuple[int, int], inner: tuple[int, int]) -> tuple[tuple[int, in
 
 
 def _like(free: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
-    """The dims of consecutive elements, of the sizes of others."""
+    """Return the dims of consecutive elements, with given sizes."""
     step = 1
     out: list[tuple[int, int]] = []
     for _, size in reversed(free):

@@ -1,5 +1,4 @@
-"""The parts of a product of arrays in HBM that goes block by block: its panels, products of blocks
-in SBUF, and results that are evicted and stored."""
+"""Emit the parts of a blocked dot: panels, dots of blocks in SBUF, eviction and stores."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
@@ -16,7 +15,7 @@ from neuronir.passes.lowering.state import Lowering
 
 
 class BlockProduct(BlockLoads):
-    """Emits one product."""
+    """Emits one dot."""
 
     def __init__(
         self,
@@ -41,11 +40,13 @@ class BlockProduct(BlockLoads):
 
     @abstractmethod
     def emit(self) -> None:
-        """The whole product."""
+        """Emit the whole dot."""
 
     def panels(self, apart: bool, unit: int, panel: Callable[[Place, int, bool], None]) -> None:
-        """All panels of columns: `panel` of (first column, columns, whether it is the first one).
-        With `apart` the first one is code of its own."""
+        """Emit all panels of columns: `panel` of (first column, columns, whether it is the first).
+
+        With `apart`, the first panel has its own code.
+        """
         for side, times in ((self.left, self.right.blocks), (self.right, self.right_loads())):
             if side.matrix.across and times > 1:
                 shape = [side.blocks, self.steps, self.b.depth, self.b.depth_tiles * side.block]
@@ -58,11 +59,11 @@ class BlockProduct(BlockLoads):
             self.repeat(place, span.size, count, unit, lambda at, n: panel(at, n, not apart))
 
     def right_loads(self) -> int:
-        """How often each block of the right side is brought in."""
+        """Return how often each block of the right operand is loaded."""
         return self.left.blocks if self.steps > 1 else 1
 
     def cuts(self, part: Part) -> list[tuple[int, int]]:
-        """(first column, columns) of the tiles of columns."""
+        """Return (first column, columns) of the tiles of columns."""
         return [
             (s.first + i * s.size, s.size)
             for s in spans(part.columns, self.b.columns)
@@ -78,14 +79,17 @@ class BlockProduct(BlockLoads):
         low: int = 0,
         high: int | None = None,
     ) -> None:
-        """The products of a step over `tiles` of its contraction, tile by tile of its rows `low` to
-        `high`; `begin` and `end` say whether the sums begin and end with it."""
+        """Emit the dots of a step over `tiles` of its contraction, for tiles `low` to `high` of its
+        rows.
+
+        `begin` and `end` tell whether the sums start and end with it.
+        """
         for span in spans((part.rows if high is None else high) - low, self.b.rows):
             self.repeat(
                 Place(low + span.first),
                 span.size,
                 span.count,
-                self.b.evicted if end else 2,  # buffers of results and groups of banks take turns
+                self.b.evicted if end else 2,  # buffers of results and groups of banks rotate
                 lambda t, rows: self.tile(part, t, rows, tiles, begin, end),
             )
 
@@ -99,7 +103,7 @@ class BlockProduct(BlockLoads):
         end: bool,
         halfway: Callable[[], None] | None = None,
     ) -> None:
-        """One tile of rows for all columns of the panel; `halfway` is called amid its products."""
+        """Emit one tile of rows for all columns of the panel; `halfway` is called amid its dots."""
         cuts = self.cuts(part)
         out = self.result_buffer() if end else None
         for i, group in enumerate(even(cuts, self.b.reuse)):
@@ -109,7 +113,7 @@ class BlockProduct(BlockLoads):
             self.store(part, t, rows, out)
 
     def result_buffer(self) -> SSAValue:
-        """The buffer for a tile of results whose turn it is."""
+        """Return the next buffer for a tile of results."""
         self.out_turn = (self.out_turn + 1) % len(self.out)
         return self.out[self.out_turn]
 
@@ -122,9 +126,11 @@ class BlockProduct(BlockLoads):
         begin: bool,
         halfway: Callable[[], None] | None = None,
     ) -> None:
-        """Results that take a bank each, of tiles of rows (first row, rows, the buffer for results
-        where the sums end) and tiles of columns, summed up over tiles of the contraction; each
-        stationary serves all tiles of columns."""
+        """Emit results of a bank each, summed over tiles of the contraction.
+
+        Results belong to tiles of rows (first row, rows, the buffer for results where the sums end)
+        and tiles of columns. Each stationary operand serves all tiles of columns.
+        """
         banks = [[self.emitter.psum(self.b.rows, self.b.columns) for _ in cuts] for _ in heights]
 
         def multiply(k: Place, depth: int, first: bool) -> None:
@@ -146,11 +152,13 @@ class BlockProduct(BlockLoads):
         begin: bool,
         end: bool,
     ) -> None:
-        """`body` of (tile, its depth, whether sums begin) for tiles of the contraction, with which
-        sums may `begin` and `end`: in a loop, or if there is but one step, which does not find all
-        of it loaded, in one for those of each transfer, whose rounds wait for no other. The first
-        tile begins the sums, and from the last one the banks are evicted one after the other, so
-        they are not in it."""
+        """Emit `body` of (tile, its depth, whether sums start) for tiles of the contraction.
+
+        Sums may `begin` and `end` with them. The tiles form a loop; if there is a single step,
+        whose data is still arriving, there is a loop for the tiles of each transfer, so that no
+        iteration waits for another transfer. The first tile, which starts the sums, and the last
+        one, after which the banks are evicted one by one, are not in the loop.
+        """
         last = len(tiles) - end
         inner = tiles[begin:last]
         for number, depth in tiles[:begin]:
@@ -176,8 +184,10 @@ class BlockProduct(BlockLoads):
         depth: int,
         first: bool,
     ) -> None:
-        """Add the products of one stationary, of a tile of the contraction and its depth, to
-        `banks`, or begin them with those."""
+        """Add the products of one stationary operand to `banks`, or start the sums with them.
+
+        The stationary operand is a tile of the contraction with its depth.
+        """
         at = k.times(part.left.width).add(t).plus(part.left.low)
         stationary = View(part.left.buffer, 0, depth, ((1, rows),), at.first, at.terms)
         for bank, (low, width) in zip(banks, cuts, strict=True):
@@ -194,7 +204,7 @@ class BlockProduct(BlockLoads):
         out: SSAValue | None,
         begin: bool,
     ) -> None:
-        """Add banks to the sums, or begin or end them with those."""
+        """Add banks to the sums, or start or end the sums with them."""
         for bank, (low, width) in zip(banks, cuts, strict=True):
             source = View(bank, 0, rows, ((1, width),))
             total = None
@@ -229,6 +239,6 @@ class BlockProduct(BlockLoads):
 
 
 def even(cuts: Sequence[tuple[int, int]], most: int) -> list[Sequence[tuple[int, int]]]:
-    """Groups of at most so many, as alike as can be."""
+    """Return groups of at most this many, as equal as possible."""
     groups = -(-len(cuts) // most)
     return [cuts[len(cuts) * g // groups : len(cuts) * (g + 1) // groups] for g in range(groups)]

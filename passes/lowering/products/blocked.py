@@ -1,8 +1,9 @@
-"""Products of arrays in HBM, block by block.
+"""Lower dots of arrays in HBM block by block.
 
-A step multiplies a block of rows with a panel of columns over a block of the contraction. Sums of
-several steps are kept in SBUF in fp32. Two buffers take turns for each side, so that what the next
-step needs is there in time. Where one step does it all, the panel stays (resident.py).
+A step multiplies a block of rows by a panel of columns over a block of the contraction. The sums of
+several steps are kept in SBUF in fp32. Each operand has two buffers, so that the data of the next
+step arrives in time. If a single step covers the contraction, the panel stays in SBUF
+(resident.py).
 """
 
 from collections.abc import Callable, Sequence
@@ -19,7 +20,7 @@ from neuronir.passes.statistics import record
 
 
 def lower_blocked(state: Lowering, op: DotOp, target: Form) -> None:
-    """Emit a product of two matrices (matrices.py) into `target`, which lies in HBM."""
+    """Emit a dot of two matrices (matrices.py) into `target`, which is in HBM."""
     operands, result = matrices_of(state, op, target)
     across = operands[0].across, operands[1].across
     problem = problem_of(op, across)
@@ -39,15 +40,17 @@ def lower_blocked(state: Lowering, op: DotOp, target: Form) -> None:
 
 
 class Blocked(BlockProduct):
-    """A product of several steps."""
+    """A dot of several steps."""
 
     def emit(self) -> None:
-        """The whole product."""
+        """Emit the whole dot."""
         apart = self.b.ramp or (self.left.matrix.across and self.right.blocks > 1)
         self.panels(apart, 1 + self.steps * self.left.blocks % 2, self._panel)
 
     def _panel(self, n: Place, columns: int, first: bool) -> None:
-        """All rows of a panel of columns; `first` where the left side comes for the first time."""
+        """Emit all rows of a panel of columns; `first` if the left operand is loaded for the first
+        time.
+        """
         apart = self.right.matrix.across
         for span in spans(self.p.m, self.left.block):
             at, count = Place(span.first), span.count
@@ -72,13 +75,15 @@ class Blocked(BlockProduct):
         first_right: bool,
         ramp: bool,
     ) -> None:
-        """A block of rows of a panel: all steps of the contraction, each of which begins with
-        bringing in what the next one needs."""
+        """Emit a block of rows of a panel: all steps of the contraction.
+
+        Each step starts by loading the data of the next one.
+        """
         depth, steps = self.b.block_depth, self.steps
         last = self.p.k - (steps - 1) * depth
 
         def bring(at: Place, size: int, after: Callable[[int], None] | None = None) -> Part:
-            # What PE transposes comes first: the transposes go between products, a load does not.
+            # PE transposes first: transposes are interleaved with dots, loads are not.
             if self.left.matrix.across and after is None:
                 self.bring(self.left, m, rows, at, size, first_left)
                 self.bring(self.right, n, columns, at, size, first_right)
@@ -100,8 +105,8 @@ class Blocked(BlockProduct):
         held = bring(Place(), depth, first)
         if not self.left.matrix.across:
             first(begun)
-        # What the second step needs comes in the middle of the first, what the others need before
-        # the products of the one before: it is loaded and evicted meanwhile.
+        # The data of the second step is loaded in the middle of the first step; for later steps,
+        # before the dots of the previous one, so that it is loaded and evicted meanwhile.
         half = max(begun, -(-rows // self.b.rows) // 2 * self.b.rows)
         now = held
         self.products(now, tiles, True, False, begun, half)
@@ -121,12 +126,11 @@ class Blocked(BlockProduct):
         self.products(held, self.tiles(last), False, True)
 
     def _at_once(self, rows: int, columns: int) -> int:
-        """Rows in as many tiles as all banks hold, for all columns of a panel."""
+        """Emit rows in as many tiles as all banks hold, for all columns of a panel."""
         room = self.state.machine.psum_banks // -(-columns // self.b.columns)
         return min(room, rows // self.b.rows) * self.b.rows
 
     def _first(self, part: Part, rows: int, tiles: Sequence[tuple[int, int]]) -> None:
-        """The products of the first `rows` together, while the pieces of the first step arrive one
-        after the other."""
+        """Emit the dots of the first `rows` together, while the pieces of the first step arrive."""
         heights = [(Place(low), self.b.rows, None) for low in range(0, rows, self.b.rows)]
         self.together(part, heights, self.cuts(part), tiles, True)

@@ -1,4 +1,4 @@
-"""How a large product is cut into blocks: sizes, types and the numbers that follow from them."""
+"""Represent how a large dot is divided into blocks: sizes, types and derived values."""
 
 from dataclasses import dataclass
 from math import ceil
@@ -7,21 +7,24 @@ from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.support.errors import NeuronError
 
 BANKS = 4
-"""Results that are summed up at a time: half of the banks, so that the others are evicted."""
+"""Results summed at a time: half of the banks, so that the others are evicted."""
 PIECES = 4
-"""Transfers that a block is loaded by, so that products begin when the first is there."""
+"""Transfers per block, so that dots start when the first is complete."""
 BEGIN_TILES = 8
-"""Tiles of the contraction that the first rows of all are loaded by: rows of 2 KiB in 16 bits."""
+"""Tiles of the contraction by which the very first rows are loaded: rows of 2 KiB in 16 bits."""
 
 Tiles = tuple[int, int, int]
-"""Tiles of rows, of the contraction and of columns that make a block."""
+"""Tiles of rows, of the contraction and of columns in a block."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A product [m, k] @ [k, n] of arrays in HBM. `dtype` is the type of the products, `loaded`
-    those of the two arrays and `result` that of the product; `across` says of each array whether
-    its contraction lies along its rows, so that PE has to transpose it."""
+    """A dot [m, k] @ [k, n] of arrays in HBM.
+
+    `dtype` is the operand type, `loaded` are the types of the two arrays, and `result` is the type
+    of the result. `across` tells for each array whether its contraction is along its rows, so that
+    PE must transpose it.
+    """
 
     m: int
     n: int
@@ -34,8 +37,11 @@ class Problem:
 
 @dataclass(frozen=True)
 class Begin:
-    """How a product begins whose panel is still to come: `rows` tiles of rows together, with
-    `columns` tiles of columns, then `more` tiles of rows, one after the other."""
+    """How a dot starts while its panel is still being loaded.
+
+    `rows` tiles of rows are computed together with `columns` tiles of columns, then `more` tiles of
+    rows one by one.
+    """
 
     rows: int
     columns: int
@@ -43,19 +49,21 @@ class Begin:
 
     @property
     def tiles(self) -> int:
-        """Tiles of rows in all."""
+        """Return the total tiles of rows."""
         return self.rows + self.more
 
 
 @dataclass(frozen=True)
 class Blocking:
-    """Tiles of `rows` x `columns` with `depth` of the contraction each, and how many of them make a
-    block of rows, a panel of columns and a block of the contraction. Of a side that is transposed
-    `staged` tiles of rows lie in SBUF at a time, and `evicted` tiles of results. With `ramp` the
-    first block of rows is code of its own, whose products begin with the first piece of the first
-    step. A product of one step has `begin` instead; of its other rows DVE `shared`
-    tiles of the contraction. `ns` is the estimate, `least_ns` what the products alone take at the
-    peak.
+    """The blocking of a dot.
+
+    Tiles are `rows` x `columns` with `depth` of the contraction. The numbers of tiles in a block of
+    rows, a panel of columns and a block of the contraction follow. For a transposed operand,
+    `staged` tiles of rows are in SBUF at a time, and `evicted` is the number of tiles of results.
+    With `ramp`, the first block of rows has its own code, whose dots start with the first piece of
+    the first step. A dot of one step has `begin` instead, and DVE transposes `shared` tiles of the
+    contraction of its other rows. `ns` is the estimate, `least_ns` the time of the dots alone at
+    the peak rate.
     """
 
     rows: int
@@ -74,31 +82,31 @@ class Blocking:
 
     @property
     def block_rows(self) -> int:
-        """Rows of a block."""
+        """Return the rows of a block."""
         return self.rows * self.row_tiles
 
     @property
     def panel_columns(self) -> int:
-        """Columns of a panel."""
+        """Return the columns of a panel."""
         return self.columns * self.column_tiles
 
     @property
     def block_depth(self) -> int:
-        """Elements of a block of the contraction."""
+        """Return the elements of a block of the contraction."""
         return self.depth * self.depth_tiles
 
     @property
     def tiles(self) -> Tiles:
-        """Tiles of rows, of the contraction and of columns."""
+        """Return the tiles of rows, of the contraction and of columns."""
         return self.row_tiles, self.depth_tiles, self.column_tiles
 
     @property
     def reuse(self) -> int:
-        """Tiles of columns that share each stationary, at most."""
+        """Return the maximum tiles of columns that share a stationary operand."""
         return ceil(self.column_tiles / ceil(self.column_tiles / BANKS))
 
     def counts(self, problem: Problem) -> tuple[int, int, int]:
-        """Panels, blocks of rows, blocks of the contraction."""
+        """Return the panels, blocks of rows, and blocks of the contraction."""
         return (
             -(-problem.n // self.panel_columns),
             -(-problem.m // self.block_rows),
@@ -106,20 +114,19 @@ class Blocking:
         )
 
     def uneven(self, problem: Problem) -> bool:
-        """Whether the steps are an odd number of several, or the last one is shorter."""
+        """Return whether there is an odd number of several steps, or a shorter last one."""
         steps = self.counts(problem)[2]
         return steps > 1 and (steps % 2 == 1 or problem.k % self.block_depth != 0)
 
     def copies(self, problem: Problem) -> tuple[int, int]:
-        """Buffers that the blocks of the left and the right side take in turn."""
+        """Return the buffers through which the blocks of the left and the right operand rotate."""
         panels, blocks, steps = self.counts(problem)
         right = panels * blocks * steps if steps > 1 else panels  # a panel stays for all rows
         return min(2, panels * blocks * steps), min(2, right)
 
 
 def tiles_of(text: str) -> Tiles | None:
-    """The numbers of tiles in a text such as `8x8x4`, none where it is empty; NIR_LOW007 for
-    anything else."""
+    """Parse numbers of tiles such as `8x8x4`; None if empty, NIR_LOW007 if invalid."""
     if not text:
         return None
     numbers = text.split("x")

@@ -1,8 +1,9 @@
-"""dot: tiles of matmuls that accumulate over the contraction in PSUM, evicted with what follows.
+"""Lower dot: matmul tiles accumulate over the contraction in PSUM, and eviction is fused.
 
-Swapping the stationary and the moving operand transposes the product for free, so the side that the
-users want on partitions is the stationary one where that does not cost more (assignment.py): as
-hlo-assign-layouts has noted for all products together, or else for each by itself.
+Swapping the stationary and the moving operand transposes the result for free. The operand whose
+free dimension users want on partitions is therefore stationary, unless that costs more
+(assignment.py). hlo-assign-layouts decides for all dots together; otherwise each dot is decided
+locally.
 """
 
 from collections.abc import Sequence
@@ -64,25 +65,26 @@ from neuronir.passes.lowering.products.walks import (
 from neuronir.passes.lowering.state import Lowering, span
 
 WEIGHT_PIECE_BYTES = 32768
-"""Bytes per partition above which an operand that is not on the chip is brought in by pieces."""
+"""Bytes per partition above which an operand that is not on the chip is loaded in pieces."""
 CONSTANT_PIECE_BYTES = 20480
-"""The same of constants: several fit into the ring of the weight stream, so that it flows."""
+"""The same for constants: several fit in the ring of the weight stream, which keeps it moving."""
 PART_BYTES = 8192
-"""Bytes per partition of a part of the contraction of a moving operand that is brought in."""
+"""Bytes per partition of a part of the contraction of a loaded moving operand."""
 ROW_BYTES = 1024
-"""Bytes of a row on the chip that parts of the contraction leave whole: about what a DMA engine
-moves in the time that a descriptor takes (docs/hardware.md section 2.5)."""
+"""Rows of this many bytes are not split by parts of the contraction: about what a DMA engine moves
+in the time of a descriptor (docs/hardware.md section 2.5).
+"""
 
 
 def lower_dot(state: Lowering, op: Operation) -> None:
-    """Lower a dot and what can be fused into its eviction."""
+    """Lower a dot and the ops that its eviction can compute."""
     assert isinstance(op, DotOp)
     check_operands(state, op, "dot")
     Dot(state, op).lower()
 
 
 class Dot:
-    """One dot under way."""
+    """A dot in progress."""
 
     def __init__(self, state: Lowering, op: DotOp) -> None:
         self.state = state
@@ -94,7 +96,7 @@ class Dot:
         self.pieces: dict[tuple[Value, tuple[int, ...], tuple[int, ...]], Value] = {}
 
     def side(self, which: int, value: Value) -> Side:
-        """Operand number `which`, or a piece of it, with its factors."""
+        """Return operand number `which`, or a piece of it, with its factors."""
         nb = len(self.dims.batch[0])
         first = nb if which == 0 else nb + len(self.dims.free[0])
         dims = range(first, first + len(self.dims.free[which]))
@@ -133,7 +135,7 @@ class Dot:
         state.set(epilogue.result, Value(shape, epilogue.dtype, support, [out]))
 
     def _stationary(self, sides: Sequence[Side], demand: Demand) -> int:
-        """Which operand is stationary: its free factors lie on partitions."""
+        """Return the stationary operand: its free factors are on partitions."""
         assigned = stationary_of(self.op)
         if assigned is not None:
             return assigned
@@ -155,7 +157,9 @@ class Dot:
     def _output_partition(
         self, stationary: Side, want: Partition | None
     ) -> tuple[Partition, Atom | None]:
-        """The product's layout; the second is a batch factor of 2 beside it on partitions."""
+        """Return the result's layout; the second has a batch factor of 2 next to it on
+        partitions.
+        """
         mine = [p.mine for p in stationary.free]
         if want:
             cuts = {c for a in mine for c in (a.stride, a.end)}
@@ -195,7 +199,7 @@ class Dot:
         parts = [b for a in free for b in ((a,) if a.ragged else split_at(a, cuts) or (a,))]
         inner = [a for a in parts if any(within(a, c) for c in columns)]
         outer = [a for a in parts if a not in inner]
-        # in the order in which results are made, so that those of a bank lie side by side
+        # in the order of computation, so that the results of a bank are adjacent
         outer.sort(key=lambda a: any(within(a, p.mine) for p in stationary.batch))
         placed = part_form(self.state, epilogue.result, layout, epilogue.dtype)
         if placed is not None and all(placed.stride(a) == step for a, step in dense(inner)):
@@ -206,8 +210,10 @@ class Dot:
         return Form(buffer, layout, dense([*outer, *inner]))
 
     def _pieces(self, which: int, value: Value, unit: int) -> list[tuple[Value, int]]:
-        """An operand that has to be brought in, cut along its largest free dimension; with the
-        number of the product at which each piece begins."""
+        """Split a loaded operand along its largest free dimension.
+
+        Yields the pieces with their first element in the result.
+        """
         total = self._bytes(value)
         dims = self.dims.free[which]
         limit = self._piece_bytes(value)
@@ -216,7 +222,7 @@ class Dot:
         if self._stays(value) and not self._transposed(which, value):
             return [(value, 0)]
         d = max(dims, key=lambda i: value.shape[i])
-        if value.array is None and d != self._row_dim(value):  # its rows in HBM stay as long
+        if value.array is None and d != self._row_dim(value):  # its rows in HBM keep their length
             limit = PART_BYTES
         count = -(-total // limit)
         unit = tile_width(value.shape[d], unit)
@@ -234,20 +240,22 @@ class Dot:
         return out
 
     def _transposed(self, which: int, value: Value) -> bool:
-        """Whether the contraction of an operand lies along its rows in HBM."""
+        """Return whether the contraction of an operand is along its rows in HBM."""
         contracting = self.dims.contracting[which]
         return value.array is None and self._row_dim(value) in contracting
 
     def _bytes(self, value: Value) -> int:
-        """Bytes per partition of an operand."""
+        """Return the bytes per partition of an operand."""
         return value.size * value.dtype.size // self.limit
 
     def _piece_bytes(self, value: Value) -> int:
         return WEIGHT_PIECE_BYTES if value.array is None else CONSTANT_PIECE_BYTES
 
     def _piece(self, value: Value, starts: list[int], limits: list[int]) -> Value:
-        """A rectangle of an operand, always the same one; in later dots too where it is a
-        constant or stays."""
+        """Return a rectangle of an operand, cached.
+
+        Later dots share it too if the operand is constant or stays.
+        """
         key = (value, tuple(starts), tuple(limits))
         shared = value.array is not None or self._stays(value)
         pieces = self.state.pieces if shared else self.pieces
@@ -260,7 +268,7 @@ class Dot:
         return known
 
     def _by_itself(self, view: Value) -> Value:
-        """A rectangle that is loaded from HBM without the rest of what it is a part of."""
+        """Return a rectangle that is loaded from HBM without the rest of its source."""
         converter = self.state.converter
         forms = [f for f in converter.source_forms(view) if f.hbm]
         if not forms:
@@ -278,7 +286,7 @@ class Dot:
         evict: Evict,
         base: int,
     ) -> None:
-        """The matmuls of one pair of operand pieces."""
+        """Emit the matmuls of one pair of operand pieces."""
         s_dims, m_dims = self.dims.contracting[first], self.dims.contracting[1 - first]
         k = pairs_of(stationary.value.shape, s_dims, moving.value.shape, m_dims)
         k_s, k_m = self.layouts(stationary, moving, k)
@@ -286,7 +294,7 @@ class Dot:
         k_atoms = [a for a, _ in k_s if not any(within(a, b) for b in batch)]
         rounds = rounds_of([p.mine for p in k], k_atoms)
         parts = self._parts(1 - first, moving.value, k_m, len(rounds), PART_BYTES)
-        # Pieces of the stationary operand are cut where one tile of columns is too large.
+        # Pieces of the stationary operand are split if one tile of columns is too large.
         limit = self._piece_bytes(stationary.value)
         large = self._bytes(stationary.value) > limit and not self._stays(stationary.value)
         s_parts = self._parts(first, stationary.value, k_s, len(rounds), limit if large else None)
@@ -332,8 +340,9 @@ class Dot:
                         evict.filled(base + t + b + c, width, columns)
 
     def _groups(self, blocks: list[tuple[int, list[Atom]]]) -> list[list[tuple[int, list[Atom]]]]:
-        """Blocks of columns that are computed together; small ones share a bank, so they come one
-        after the other."""
+        """Return blocks of columns that are computed together; small ones share a bank
+        sequentially.
+        """
         small = any(2 * product(columns) <= self.bank for _, columns in blocks)
         size = 1 if small else REUSE
         return [blocks[i : i + size] for i in range(0, len(blocks), size)]
@@ -341,7 +350,7 @@ class Dot:
     def _walkable(
         self, side: Side, form: Form, tiles: Sequence[tuple[int, int, list[tuple[Atom, int]]]]
     ) -> Form:
-        """A form of a stationary operand in which the columns of every tile have strides."""
+        """Return a form of a stationary operand in which the columns of every tile have strides."""
         for _, _, dims in tiles:
             atoms = [(moved(a, side.free), n) for a, n in dims]
             if not all(lies_whole(form, a) for a, _ in atoms) or walk(form, atoms) is None:
@@ -351,8 +360,10 @@ class Dot:
     def _parts(
         self, which: int, value: Value, partition: Partition, rounds: int, limit: int | None
     ) -> list[tuple[Side, Form]]:
-        """An operand, in equal parts of its contraction of about `limit` bytes per partition where
-        it has to be brought in and is large: products begin when the first part is there."""
+        """Split the contraction of a large loaded operand into equal parts of about `limit` bytes.
+
+        Dots start when the first part has arrived.
+        """
         count = 1 if limit is None else self._part_count(which, value, partition, rounds, limit)
         d = self.dims.contracting[which][0] if count > 1 else 0
         out: list[tuple[Side, Form]] = []
@@ -373,7 +384,7 @@ class Dot:
         dims = self.dims.contracting[which]
         if not self._brought_in(value) or len(dims) != 1 or len(partition) != 1:
             return 1
-        if self._stays(value) and self._transposed(which, value):  # it comes by whole rows
+        if self._stays(value) and self._transposed(which, value):  # it is loaded by whole rows
             return 1
         tile_atom = partition[0][0]
         stride = row_major(value.shape)[dims[0]]
@@ -381,12 +392,12 @@ class Dot:
         if not inner or tile_atom.size * rounds != value.shape[dims[0]]:
             return 1
         least = 1
-        if value.array is None and self._row_dim(value) == dims[0]:  # parts cut the rows in HBM
+        if value.array is None and self._row_dim(value) == dims[0]:  # parts split the rows in HBM
             least = -(-ROW_BYTES // (tile_atom.size * value.dtype.size))
         return rounds // divisor(rounds, max(least, limit * rounds // max(self._bytes(value), 1)))
 
     def _row_dim(self, value: Value) -> int:
-        """The dimension whose elements lie side by side in HBM."""
+        """Return the dimension whose elements are contiguous in HBM."""
         form = next((f for f in self.state.converter.source_forms(value) if f.hbm), None)
         if form is None or not form.free:
             return len(value.shape) - 1
@@ -395,17 +406,17 @@ class Dot:
         return next(d for d, stride in enumerate(strides) if stride <= innermost.stride)
 
     def _brought_in(self, value: Value) -> bool:
-        """Whether an operand is in HBM or a constant, and not on the chip yet."""
+        """Return whether an operand is in HBM or a constant, and not on the chip yet."""
         if value.lazy is not None or value.scalar is not None:
             return False
         return all(f.hbm for f in self.state.converter.source_forms(value))
 
     def _stays(self, value: Value) -> bool:
-        """Whether an operand is used in a loop that is around this dot, in each of its rounds."""
+        """Return whether an operand is used in every iteration of a loop around this dot."""
         return self.state.converter.home(value) < self.state.emitter.depth
 
     def layouts(self, stationary: Side, moving: Side, k: list[Pair]) -> tuple[Partition, Partition]:
-        """The tile of the contraction that lies on partitions, for both operands."""
+        """Return the tile of the contraction on partitions, for both operands."""
         inner = self._inner(stationary, moving, k)
         count = product([a for a, _ in inner])
         mirrored = tuple((moved(a, k), s) for a, s in inner)
@@ -418,7 +429,9 @@ class Dot:
         return inner, mirrored
 
     def _inner(self, stationary: Side, moving: Side, k: list[Pair]) -> Partition:
-        """The inner tile of the contraction: as an operand on the chip has it, else the largest."""
+        """Return the inner tile of the contraction: that of an on-chip operand, else the
+        largest.
+        """
         atoms = tuple(p.mine for p in k)
         if not atoms:
             return ()
@@ -444,7 +457,7 @@ class Dot:
     def _tiles(
         self, partition: Partition, mine: Sequence[Atom]
     ) -> list[tuple[int, int, list[tuple[Atom, int]]]]:
-        """(number, rows, stationary dims) of each tile of the product's partitions."""
+        """Return (number, rows, stationary dims) of each tile of the result's partitions."""
         atoms = [a for a, _ in partition]
         rows = product(atoms)
         ragged = next((a for a in atoms if a.ragged), None)

@@ -1,4 +1,4 @@
-"""What can be computed while a result is evicted from PSUM: bias, residual, activation, cast."""
+"""Find ops that eviction from PSUM can compute: bias, residual, activation, cast."""
 
 from dataclasses import dataclass, field
 from math import prod
@@ -28,8 +28,7 @@ COMPOSITES = {
 
 
 def activation_of(op: Operation, machine: Machine) -> Activation | None:
-    """The function of ACT that is what a composite stands for; None where a machine has none, and
-    for other ops."""
+    """Return the ACT function of a composite; None for other ops and unsupported functions."""
     if not isinstance(op, CompositeOp) or len(op.operands) != 1:
         return None
     func = COMPOSITES.get(op.kind.data)
@@ -38,14 +37,14 @@ def activation_of(op: Operation, machine: Machine) -> Activation | None:
 
 @dataclass
 class Epilogue:
-    """Steps that follow a dot or a convolution, each the only user of what comes before.
+    """Steps that follow a dot or a convolution, each the only user of the previous one.
 
-    Values have the shape and numbering of the product. `result` is the last one's SSA value,
-    `dtype` its type. Order: scale by a scalar or by a factor along one dimension, bias, residual
-    (which is added, subtracted or, a gate, multiplied with), function. `affine` gathers constant
-    factors and offsets along one dimension on the way. `last_use`: nothing else needs the residual
-    afterwards. `narrowed` is the result of a cast of `result`, which has other users too: both are
-    stored.
+    Values have the shape and numbering of the dot. `result` is the SSA value of the last step,
+    `dtype` its type. The steps are, in order: scale by a scalar or by a factor along one dimension,
+    bias, residual (which is added, subtracted or, for a gate, multiplied), function. `affine`
+    collects constant factors and offsets along one dimension on the way. `last_use` means that the
+    residual is dead afterwards. `narrowed` is the result of a cast of `result`, which has other
+    users too; both are stored.
     """
 
     result: SSAValue
@@ -60,7 +59,7 @@ class Epilogue:
     ops: list[Operation] = field(default_factory=list)
     affine: tuple[int, np.ndarray, np.ndarray] | None = None
     narrowed: SSAValue | None = None
-    relieve: bool = False  # a mask of scores is for DVE: PE has the most work
+    relieve: bool = False  # a mask of scores is for DVE, because PE has the most work
 
 
 def find_epilogue(state: Lowering, product: SSAValue) -> Epilogue:
@@ -98,7 +97,7 @@ def find_epilogue(state: Lowering, product: SSAValue) -> Epilogue:
 
 
 def _cast_beside(state: Lowering, value: SSAValue) -> SSAValue | None:
-    """The only cast to a smaller float among several uses of an fp32 value."""
+    """Return the only cast to a smaller float among several uses of an fp32 value."""
     if value.has_one_use() or state.dtype(value) is not DType.F32:
         return None
     casts = [
@@ -126,7 +125,7 @@ def _take(state: Lowering, e: Epilogue, op: Operation, index: int, shape: tuple[
             return False
         if other.dtype is not DType.F32:
             return False
-        # A bias along the columns is one more product, in fp32.
+        # A bias along the columns is a further matmul, in fp32.
         biases = DType.F32.name in state.machine.matmul_dtypes
         if biases and _take_affine(e, op.name, other, shape):
             return True
@@ -198,7 +197,7 @@ def _take_affine(e: Epilogue, name: str, other: Value, shape: tuple[int, ...]) -
 
 
 def _constant_vector(value: Value, shape: tuple[int, ...]) -> tuple[int, np.ndarray] | None:
-    """(dimension, numbers) of a constant that varies along one whole dimension of `shape`."""
+    """Return (dimension, values) of a constant that varies along one whole dimension of `shape`."""
     root = value.root()
     if root.array is None or value.dtype is not DType.F32 or root.dtype is not DType.F32:
         return None
@@ -209,8 +208,7 @@ def _constant_vector(value: Value, shape: tuple[int, ...]) -> tuple[int, np.ndar
 
 
 def _last_use(state: Lowering, value: SSAValue, op: Operation) -> bool:
-    """Whether all other uses of a computed value are lowered, and not to views that are read
-    later."""
+    """Return whether all other uses of a computed value are lowered, except to views read later."""
     if isinstance(value, BlockArgument) or state.emitter.depth:
         return False
     if state.values[value].source is not None or state.values[value].lazy is not None:
@@ -220,13 +218,13 @@ def _last_use(state: Lowering, value: SSAValue, op: Operation) -> bool:
 
 def _copied(state: Lowering, op: Operation) -> bool:
     if op in state.done and not any(r in state.values for r in op.results):
-        return True  # fused into what came before
+        return True  # fused into an earlier op
     found = [state.values.get(r) for r in op.results]
     return bool(found) and all(v and v.source is None and v.lazy is None for v in found)
 
 
 def _one_dimension(value: Value, shape: tuple[int, ...]) -> bool:
-    """Whether a value varies along one dimension of `shape` only."""
+    """Return whether a value varies along only one dimension of `shape`."""
     strides = row_major(shape)
     touched = 0
     for stride, n in zip(strides, shape, strict=True):
@@ -236,7 +234,7 @@ def _one_dimension(value: Value, shape: tuple[int, ...]) -> bool:
 
 
 def _take_gate(e: Epilogue, other: Value | None, shape: tuple[int, ...]) -> bool:
-    """Multiply with what is computed before, as large as the product itself."""
+    """Multiply by a value computed earlier, of the size of the dot."""
     if other is None or other.scalar is not None or other.array is not None:
         return False
     if other.shape != shape or other.dtype is not DType.F32 or e.residual is not None:

@@ -1,8 +1,8 @@
-"""How long a product takes that is cut into blocks: a closed form.
+"""Estimate the time of a blocked dot in closed form.
 
-It adds up, for each step (a block of the contraction for a block of rows and a panel of columns),
-what its busiest resource takes by the cost model of the simulator. It knows no waits but those
-named below; it depends on sizes and types alone.
+For each step (a block of the contraction for a block of rows and a panel of columns), the estimate
+adds the time of its busiest resource in the simulator's cost model. It includes only the waits
+named below, and depends on sizes and types alone.
 """
 
 from collections.abc import Callable
@@ -29,27 +29,32 @@ from neuronir.passes.lowering.products.times import (
 )
 
 LEFT_BYTES = 1024
-"""Of each partition of SBUF, for what else a program keeps there."""
+"""The fraction of each SBUF partition reserved for the rest of the program."""
 SHARPNESS = 8
-"""Of the maximum of the times of two that go on at once: where both are alike, each waits for the
-other now and then, 9 % in all."""
+"""The overlap loss, relative to the maximum of two overlapping times: if they are equal, each waits
+for the other at times, 9 % in total.
+"""
 LOOP_NS = 100.0
 """Between two loops PE waits for the first instructions of the second: a semaphore each way, the
-latency of PE and that of an eviction."""
+latency of PE and that of an eviction.
+"""
 SHARE = 0.95
-"""Of the time of PE, that DVE may transpose meanwhile."""
+"""The fraction of PE time that DVE may use for transposes."""
 MEETING = 1.2
-"""How much longer the loads of a beginning take than alone: transfers of other queues that they
-meet delay those that PE waits for (assumed: it makes the estimates of a dozen products right)."""
+"""The slowdown of initial loads: transfers of other queues delay those for which PE waits (assumed;
+it fits a dozen dots).
+"""
 BANKS_APART = 2
-"""Of PSUM, for what is transposed while sums take up the others."""
+"""The fraction of PSUM for transposes while sums use the rest."""
 
 
 @dataclass(frozen=True)
 class _Steps:
-    """Of a product of several steps: all products with what their evictions hold up, one of them,
-    tiles of the contraction in the last step, one eviction, the loads of a step and all
-    transfers."""
+    """The parts of a dot of several steps, in ns.
+
+    All dots with the delays by their evictions, one of them, the tiles of the contraction in the
+    last step, one eviction, the loads of a step, and all transfers.
+    """
 
     products: float
     product: float
@@ -60,7 +65,7 @@ class _Steps:
 
 
 class Estimate:
-    """Times in ns of the parts of a product."""
+    """Times in ns of the parts of a dot."""
 
     def __init__(self, problem: Problem, machine: Machine) -> None:
         self.p = problem
@@ -69,7 +74,7 @@ class Estimate:
         self._known_steps: dict[tuple[int, int, int], _Steps] = {}  # by tiles
 
     def fits(self, b: Blocking) -> bool:
-        """Whether the buffers fit into SBUF."""
+        """Return whether the buffers fit in SBUF."""
         p, size = self.p, self.p.dtype.size
         steps = b.counts(p)[2]
         left, right = b.copies(p)
@@ -82,18 +87,18 @@ class Estimate:
         return total + LEFT_BYTES <= self.machine.sbuf_usable_partition_bytes
 
     def least(self, b: Blocking) -> float:
-        """All products at one column a cycle."""
+        """Return the time of all dots at one column per cycle."""
         passes = self._matmul(b, True) * self.machine.pe_ghz
         passes /= b.columns + self.machine.matmul_overhead_cycles
         m, p = self.machine, self.p
         return passes * p.m * p.n * p.k / (m.pe_rows * m.pe_columns) / m.pe_ghz
 
     def total(self, b: Blocking) -> float:
-        """The whole product."""
+        """Return the time of the whole dot."""
         return self._of_steps(b) if self.p.k > b.block_depth else self._resident(b)
 
     def at_least(self, b: Blocking) -> float:
-        """No more than `total` of all blockings that are cut in these tiles."""
+        """Return a lower bound of `total` over all blockings with these tiles."""
         if self.p.k > b.block_depth:
             steps = self._steps(b)
             return _either(steps.products, steps.dma)
@@ -101,13 +106,13 @@ class Estimate:
         return tiles * panels * self._products_of_row(b)
 
     def _steps(self, b: Blocking) -> _Steps:
-        """What is alike of all blockings in the same tiles."""
+        """Return what all blockings with the same tiles have in common."""
         if b.tiles in self._known_steps:
             return self._known_steps[b.tiles]
         p = self.p
         panels, blocks, steps = b.counts(p)
         tiles, column_tiles = -(-p.m // b.rows), -(-p.n // b.columns)
-        # One product is a tile of rows and of columns, over one tile of the contraction.
+        # A product is a tile of rows and of columns, over one tile of the contraction.
         groups = ceil(b.column_tiles / BANKS)
         whole, again = self._matmul(b, False), self._matmul(b, True)
         product = (groups * whole + (b.column_tiles - groups) * again) / b.column_tiles
@@ -122,7 +127,7 @@ class Estimate:
         return found
 
     def _of_steps(self, b: Blocking) -> float:
-        """A product of several steps (blocked.py)."""
+        """Return the time of a dot of several steps (blocked.py)."""
         p, known = self.p, self._steps(b)
         panels, blocks, steps = b.counts(p)
         late = self._late(b, known.last * known.product * b.column_tiles)
@@ -133,9 +138,9 @@ class Estimate:
         engines += panels * blocks * steps * LOOP_NS
         if steps * blocks % 2 == 1 and panels > 1:
             engines += panels * known.load
-        # Nothing overlaps the first loads where the engines bind, the last step where DMA does.
+        # Nothing overlaps the first loads if the engines are the bound, or the last step if DMA is.
         first = known.load
-        if b.ramp:  # as many products as all banks hold go on while pieces arrive
+        if b.ramp:  # as many dots as all banks hold continue while pieces arrive
             held = self.machine.psum_banks * b.depth_tiles * known.product
             first -= min(held, known.load * (1 - 1 / PIECES)) / 2
         final = engines / (panels * blocks * steps)
@@ -143,7 +148,7 @@ class Estimate:
         return _either(engines + first, known.dma + final) + ends
 
     def _resident(self, b: Blocking) -> float:
-        """A product of one step (resident.py)."""
+        """Return the time of a dot of one step (resident.py)."""
         p, m = self.p, self.machine
         panels, blocks, _ = b.counts(p)
         tiles = -(-p.m // b.rows)
@@ -155,13 +160,13 @@ class Estimate:
         if p.across[1]:
             engines += self._transposing(b, 1, p.n)
         dma = self._dma(b, panels, blocks, 1)
-        if b.begin is not None:  # nothing is stored before nearly all of that is done
+        if b.begin is not None:  # nothing is stored until nearly all of that is done
             first = self._beginning(b, b.begin)
             dma -= self._loaded(b, b.begin)
         else:
             first = self._step_dma(b)
             dma -= first
-            if not p.across[1]:  # what is staged comes beside the panel
+            if not p.across[1]:  # staged data is loaded next to the panel
                 panel = min(b.panel_columns, p.n) * p.loaded[1].size
                 rows = min(p.m, (b.row_tiles + b.staged) * b.rows)
                 width = p.loaded[0].size
@@ -172,41 +177,43 @@ class Estimate:
         return first + _either(engines, dma + final) + ends
 
     def _row(self, b: Blocking) -> float:
-        """A tile of rows of a panel: products or, if they take longer, evictions."""
+        """Return the time of a tile of rows of a panel: dots or, if they take longer, evictions."""
         return _either(self._products_of_row(b), b.column_tiles * self._evicted_by_act(b))
 
     def _products_of_row(self, b: Blocking) -> float:
-        """The products of a tile of rows and a panel."""
+        """Return the time of the dots of a tile of rows and a panel."""
         return b.depth_tiles * self._group(b, b.column_tiles, ceil(b.column_tiles / BANKS))
 
     def _group(self, b: Blocking, columns: int, loads: int) -> float:
-        """Products of a tile of rows and so many tiles of columns, of one tile of the contraction,
-        where the stationary is loaded so many times."""
+        """Return the time of the dots of a tile of rows and several tiles of columns.
+
+        They cover one tile of the contraction, with the given number of stationary loads.
+        """
         return loads * self._matmul(b, False) + (columns - loads) * self._matmul(b, True)
 
     def _beginning(self, b: Blocking, begin: Begin) -> float:
-        """All products of the first rows, and what PE waits meanwhile."""
+        """Return the time of all dots of the first rows, including the waits of PE."""
         p, across = self.p, self.p.across[0]
         others = b.column_tiles - begin.columns
         loads = ceil(others / BANKS)
         transposed = self._transpose(b) if across else 0.0
         sizes = [loaded.size for loaded in p.loaded]
-        # Loads: the left side's first rows by pieces, the other ones whole.
+        # Loads: the first rows of the left operand in pieces, the others whole.
         pieces = 1 + ceil((b.depth_tiles - 2) / BEGIN_TILES)
         rows, row = begin.rows * b.rows, b.rows * sizes[0] * begin.rows
         left = (rows * pieces, p.k * sizes[0] / pieces) if across else (p.k, row)
-        more = min(p.m - rows, (begin.more + begin.rows) * b.rows)  # what is staged comes ahead
+        more = min(p.m - rows, (begin.more + begin.rows) * b.rows)  # staged data is loaded ahead
         following = (more, p.k * sizes[0]) if across else (p.k, more * sizes[0])
         loaded = MEETING * self._beside((p.k, begin.columns * b.columns * sizes[1]), left)
         rest = 0.0
         if others:
             rest = MEETING * self._beside((p.k, others * b.columns * sizes[1]), following)
-        # Products: together, of more tiles of rows, and of the other columns.
+        # Dots: together, of more tiles of rows, and of the other columns.
         one = b.depth_tiles * (self._group(b, begin.columns, 1) + transposed)
         time = loaded / b.depth_tiles * min(2, b.depth_tiles)
         time += max(loaded, begin.rows * one) + begin.more * one
         time += max(0, begin.rows - b.evicted) * self._stored(b, begin.columns)
-        if others:  # the first of them as many as all banks hold, as the columns come
+        if others:  # the first of them as many as all banks hold, as the columns arrive
             wide = ceil(others / loads)
             batch = min(begin.tiles, self.machine.psum_banks // wide)
             group = b.depth_tiles * self._group(b, wide, 1)
@@ -215,7 +222,7 @@ class Estimate:
         return time
 
     def _loaded(self, b: Blocking, begin: Begin) -> float:
-        """What DMA takes at least for what is loaded until then."""
+        """Return the minimum DMA time of everything loaded until then."""
         p, least = self.p, self.machine.dma_descriptor_ns
         sizes = [loaded.size for loaded in p.loaded]
         rows = begin.tiles * b.rows
@@ -224,8 +231,11 @@ class Estimate:
         return panel + self._transfer(*array, least)
 
     def _beside(self, array: tuple[int, float], other: tuple[int, float]) -> float:
-        """How long (rows, bytes of each) take beside others on another queue, which come first:
-        both have equal shares of the engines, then one queue is alone."""
+        """Return the time of (rows, bytes of each) next to others on another queue, which come
+        first.
+
+        Both queues have equal shares of the engines until one is done.
+        """
         m = self.machine
         shared = self._transfer(*array, m.dma_descriptor_ns)
         alone = self._transfer(*array, m.dma_queue_descriptor_ns)
@@ -233,7 +243,7 @@ class Estimate:
         return 2 * beside + (shared - beside) * alone / shared
 
     def begin(self, b: Blocking) -> Begin | None:
-        """The beginning that costs least; None where there are too few rows."""
+        """Return the start with the least cost; None if there are too few rows."""
         p = self.p
         banks = self.machine.psum_banks - (BANKS_APART if p.across[0] else 0)
         tiles = p.m // b.rows
@@ -249,8 +259,10 @@ class Estimate:
         return found[times.index(min(times))]
 
     def shared(self, b: Blocking) -> int:
-        """How many tiles of the contraction DVE can transpose of each tile of rows, while PE does
-        the products of another and ACT evicts them."""
+        """Return how many contraction tiles DVE can transpose for each tile of rows.
+
+        Meanwhile PE computes the dots of another tile and ACT evicts them.
+        """
         if not self.p.across[0] or self.p.k > b.block_depth:
             return 0
         side = DVE_BLOCK
@@ -264,20 +276,24 @@ class Estimate:
         return min(b.depth_tiles, int(SHARE * (row + b.depth_tiles * pe) / (each + SHARE * pe)))
 
     def _late(self, b: Blocking, tile_ns: float) -> float:
-        """How long a tile of results waits for a buffer, of which each is in use from its first
-        eviction until it is stored."""
+        """Return how long a tile of results waits for a buffer.
+
+        A buffer is in use from its first eviction until it is stored.
+        """
         stored = self._stored(b, b.column_tiles)
         stored += min(BANKS, b.column_tiles) * self._eviction(b)
         return max(0.0, stored / b.evicted - tile_ns)
 
     def _stored(self, b: Blocking, column_tiles: int) -> float:
-        """How long it takes to store a tile of results."""
+        """Return the time to store a tile of results."""
         m, row = self.machine, b.columns * column_tiles * self.p.result.size
         return m.dma_fixed_ns + self._transfer(b.rows, row, m.dma_queue_descriptor_ns)
 
     def _transposing(self, b: Blocking, side: int, extent: int) -> float:
-        """Transposing what a step needs of a side, in all blocks of `extent`: tiles that are not
-        there before it begins come as fast as one queue loads them."""
+        """Return the time of the transposes of an operand for a step, in all blocks of `extent`.
+
+        Tiles that are not loaded before arrive as fast as one queue loads them.
+        """
         block = b.block_rows if side == 0 else b.panel_columns
         tile = b.rows if side == 0 else self.machine.partitions
         size = self.p.loaded[side].size
@@ -295,11 +311,11 @@ class Estimate:
         return total
 
     def _hidden(self, b: Blocking) -> bool:
-        """Whether what is transposed for a step is evicted during the products of another."""
+        """Return whether transposed tiles of a step are evicted during the dots of another."""
         return self.p.k > b.block_depth
 
     def _step_dma(self, b: Blocking) -> float:
-        """Loading for one step, by two queues at a time."""
+        """Return the load time of one step, with two queues at a time."""
         p = self.p
         sizes = [loaded.size for loaded in p.loaded]
         depth = min(b.block_depth, p.k)
@@ -310,12 +326,14 @@ class Estimate:
         return total
 
     def _dma(self, b: Blocking, panels: int, blocks: int, steps: int) -> float:
-        """All transfers: those of each array on a queue of its own, together on all engines."""
+        """Return the time of all transfers: each array on its own queue, together on all
+        engines.
+        """
         p, size = self.p, self.p.dtype.size
         depth = min(b.block_depth, p.k)
         arrays = [(p.m * panels, min(b.panel_columns, p.n) * p.result.size)]
-        # The left side comes once for each panel, the right one once for each block of rows, or
-        # once where a panel stays; what is transposed is put into HBM for the other times.
+        # The left operand is loaded once for each panel, the right one once for each block of rows,
+        # or once if a panel stays. Transposed data is stored to HBM for the other times.
         for side, extent, block, count, times in (
             (0, p.m, b.block_rows, blocks, panels),
             (1, p.n, b.panel_columns, panels, blocks if steps > 1 else 1),
@@ -334,7 +352,7 @@ class Estimate:
         return max(shared, *alone)
 
     def _transfer(self, rows: int, row_bytes: float, least_ns: float) -> float:
-        """`rows` rows of that many bytes each, on all DMA engines."""
+        """Return the time of `rows` rows of that many bytes, on all DMA engines."""
         m = self.machine
         pieces = max(1, ceil(row_bytes / m.dma_max_descriptor_bytes))
         each = max(least_ns, row_bytes / pieces / m.dma_engine_gbps)
@@ -349,20 +367,20 @@ class Estimate:
         return self._known(transpose_ns, self.p.dtype, b.rows, b.depth)
 
     def _copied(self, b: Blocking) -> float:
-        """One tile's share of the eviction of transposed tiles, which fill a bank."""
+        """Return one tile's share of evicting transposed tiles, which fill a bank."""
         d = self.p.dtype
         count = max(1, min(b.depth_tiles, self.machine.psum_bank_bytes // d.size // b.rows))
         return self._known(eviction_ns, d, b.depth, count * b.rows) / count
 
     def _evicted_by_act(self, b: Blocking) -> float:
-        """A tile of results that are not added to sums."""
+        """Return the eviction time of a tile of results that are not added to sums."""
         return self._known(eviction_ns, DType.F32, b.rows, b.columns)
 
     def _eviction(self, b: Blocking) -> float:
         return self._known(sum_ns, b.rows, b.columns)
 
     def _known(self, time: Callable[..., float], *sizes: object) -> float:
-        """A time of times.py, worked out once."""
+        """Return a time of times.py, cached."""
         key = (time, *sizes)
         if key not in self._times:
             self._times[key] = time(self.machine, *sizes)
@@ -370,5 +388,5 @@ class Estimate:
 
 
 def _either(a: float, b: float) -> float:
-    """The time of two that go on at once, a smooth maximum."""
+    """Return the time of two overlapping activities: a smooth maximum."""
     return float((a**SHARPNESS + b**SHARPNESS) ** (1 / SHARPNESS))

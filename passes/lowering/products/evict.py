@@ -1,4 +1,4 @@
-"""Eviction of PSUM: results gather in a bank and leave it by one instruction with what follows."""
+"""Evict PSUM: results are collected in a bank and evicted by one instruction with the epilogue."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -21,10 +21,10 @@ from neuronir.passes.lowering.state import Lowering
 
 
 class Evict:
-    """Hands out PSUM for results and evicts them into `out` with the epilogue.
+    """Allocates PSUM for results and evicts them to `out` with the epilogue.
 
-    `rows` are the partitions of one result; `columns` the atoms that lie along the free axis of one
-    (the moving side). `narrow`, laid out like `out`, takes the results in another type as well.
+    `rows` are the partitions of one result. `columns` are the atoms along the free axis of one (the
+    moving side). `narrow`, with the layout of `out`, receives the results in another type as well.
     """
 
     def __init__(
@@ -46,19 +46,19 @@ class Evict:
         self.psum: SSAValue | None = None
         self.first = 0  # element offset in `out` of the buffer's first column
         self.number = 0
-        self.waiting: list[tuple[SSAValue, int, int]] = []  # banks of results under way
+        self.waiting: list[tuple[SSAValue, int, int]] = []  # banks of results in progress
         self.used: dict[int, tuple[int, int]] = {}  # start partition -> (rows, columns)
         self.bias: Form | None = None
         self.factor: Form | None = None
         self.row_terms: list[
             tuple[AluOp, Form]
-        ] = []  # vectors along the columns that PSUM can't take
+        ] = []  # vectors along the columns that cannot be added in PSUM
         self.row_bias: Value | None = None
         self.column_bias: tuple[Value, np.ndarray] | None = None
         self._classify()
 
     def _along_columns(self, value: Value) -> bool:
-        """Whether a vector varies along the columns of a result."""
+        """Return whether a vector varies along the columns of a result."""
         return any(
             a.stride < c.end and c.stride < a.end for a in value.support for c in self.columns
         )
@@ -95,8 +95,10 @@ class Evict:
             self.row_bias = value
 
     def _takes_column(self, value: Value) -> bool:
-        """A constant bias along the partitions goes into PSUM where a residual follows: then one
-        instruction of DVE adds that and nothing else, which takes half the time."""
+        """Add a constant bias along the partitions in PSUM if a residual follows.
+
+        Then one DVE instruction adds only the residual, which takes half the time.
+        """
         if self.epilogue.residual is None or self.factor is not None or self.epilogue.scale != 1.0:
             return False
         vector = _row_array(value)
@@ -108,11 +110,11 @@ class Evict:
         return True
 
     def cut(self, atoms: Sequence[Atom]) -> list[Atom]:
-        """The columns of results in factors along which a bias goes on or repeats."""
+        """Split the columns of results into factors along which a bias varies or repeats."""
         return list(atoms) if self.row_bias is None else _cut_at(atoms, self.row_bias.support)
 
     def reserve(self, number: int, rows: int, size: int) -> View:
-        """PSUM for a result of [rows, size] that belongs at element `number` of the product."""
+        """Return PSUM for a result of [rows, size] at element `number` of the dot."""
         partition, offset = self.out.locate(number)
         if self.psum is not None:
             column = offset - self.first
@@ -127,8 +129,10 @@ class Evict:
         return View(self.psum, partition, rows, ((1, size),), offset - self.first)
 
     def open(self, results: Sequence[tuple[int, int, int]]) -> list[View]:
-        """PSUM for results (number, rows, size) that are computed together; several have a bank
-        each, and `filled` is called for them in the same order."""
+        """Return PSUM for results (number, rows, size) that are computed together.
+
+        Several have a bank each, and `filled` is called for them in the same order.
+        """
         if len(results) == 1:
             return [self.reserve(*results[0])]
         views: list[View] = []
@@ -141,7 +145,7 @@ class Evict:
         return views
 
     def filled(self, number: int, rows: int, atoms: Sequence[Atom]) -> None:
-        """A result is complete but for a bias that runs along its columns."""
+        """Complete a result, except for a bias along its columns."""
         partition, offset = self.out.locate(number)
         size = 1
         for a in atoms:
@@ -161,7 +165,7 @@ class Evict:
     def _add_rows(
         self, number: int, rows: int, partition: int, column: int, atoms: Sequence[Atom]
     ) -> None:
-        """Accumulate a bias along the columns, cut where it goes on or repeats."""
+        """Accumulate a bias along the columns, split where it varies or repeats."""
         assert self.row_bias is not None
         parts = _cut_at(atoms, self.row_bias.support)
         inner = parts[-self.state.machine.max_free_dims :]
@@ -172,7 +176,7 @@ class Evict:
     def _add_row(
         self, number: int, rows: int, partition: int, column: int, atoms: Sequence[Atom], size: int
     ) -> None:
-        """Accumulate a bias along the columns: one more matmul, of ones and the bias's row."""
+        """Accumulate a bias along the columns: a matmul of ones and the bias's row."""
         state, value = self.state, self.row_bias
         assert value is not None and self.psum is not None
         target = View(self.psum, partition, rows, ((1, size),), column)
@@ -203,7 +207,7 @@ class Evict:
         state.emitter.matmul(target, stationary, form.at(number, 1, dims), True)
 
     def _add_column(self, number: int, rows: int, partition: int, column: int, size: int) -> None:
-        """Accumulate a bias along the partitions: one more matmul, of the bias's row and ones."""
+        """Accumulate a bias along the partitions: a matmul of the bias's row and ones."""
         assert self.column_bias is not None and self.psum is not None
         value, vector = self.column_bias
         constants = self.state.constants
@@ -220,7 +224,7 @@ class Evict:
         return 0 if form is None else form.locate(number)[1]
 
     def flush(self) -> None:
-        """Evict what is in the buffer."""
+        """Evict the contents of the buffer."""
         if self.psum is None:
             return
         groups = sorted((p, rows, n) for p, (rows, n) in self.used.items())
@@ -239,7 +243,7 @@ class Evict:
         self.used = {}
 
     def _along_partitions(self, form: Form | None, start: int, rows: int) -> View | None:
-        """The [rows, 1] view of a vector along the partitions of what is evicted."""
+        """Return the [rows, 1] view of a vector along the partitions of the evicted results."""
         if form is None:
             return None
         _, offset = form.locate(self.number)
@@ -261,18 +265,20 @@ class Evict:
             self.state.emitter.copy(narrow, dst)
 
     def _work(self, src: View) -> View:
-        """Room for an intermediate result in fp32."""
+        """Allocate an intermediate result in fp32."""
         buffer = self.state.emitter.sbuf(self.out.partitions, src.free[0][1], DType.F32)
         return View(buffer, src.start, src.partitions, src.free)
 
     def _beside(self, form: Form, dst: View, src: View) -> Iterator[tuple[Run, View]]:
-        """The runs of what is evicted, and the elements of `form` that belong to each."""
+        """Return the runs of the evicted elements, and the elements of `form` for each."""
         for run in runs(form, self.out, self.number, src.free[0][1]):
             at = (run.dims, run.offset, (), 0, form.dtype)
             yield run, View(form.buffer, dst.start, dst.partitions, *at)
 
     def _evict_terms(self, dst: View, narrow: View | None, src: View) -> None:
-        """dst = func(src * scale * factor + offset +- residual), with vectors along the columns."""
+        """Emit dst = func(src * scale * factor + offset +- residual), with vectors along the
+        columns.
+        """
         e, emitter = self.epilogue, self.state.emitter
         terms = list(self.row_terms)
         if e.residual is not None:
@@ -297,8 +303,11 @@ class Evict:
         scale: View | float,
         bias: View | float,
     ) -> None:
-        """dst = func(src * scale + bias +- residual); the bias comes last where scale and bias
-        are there, which they are not where the residual is a factor."""
+        """Emit dst = func(src * scale + bias +- residual).
+
+        The bias comes last if scale and bias are present, which is not the case if the residual is
+        a factor.
+        """
         e, state = self.epilogue, self.state
         assert e.residual is not None
         op, value = e.residual
@@ -323,7 +332,7 @@ class Evict:
             )
         simple = e.func in (Activation.COPY, Activation.RELU)
         if narrow is not None and simple and not final:
-            # First: products wait for it.
+            # First: dots wait for it.
             state.emitter.activation(narrow, total, e.func, 1.0, left)
         if not final:
             state.emitter.activation(dst, total, e.func, 1.0, left)
@@ -332,12 +341,12 @@ class Evict:
 
 
 def _part(view: View, run: Run) -> View:
-    """The elements of a run in a view of consecutive ones."""
+    """Return the elements of a run in a view of consecutive ones."""
     return replace(view, free=((1, run.count),), offset=view.offset + run.start)
 
 
 def _cut_at(atoms: Sequence[Atom], support: Sequence[Atom]) -> list[Atom]:
-    """Atoms cut where those of a value begin and end."""
+    """Split atoms where those of a value start and end."""
     cuts = {c for a in support for c in (a.stride, a.end)}
     out: list[Atom] = []
     for a in atoms:
@@ -349,7 +358,7 @@ def _cut_at(atoms: Sequence[Atom], support: Sequence[Atom]) -> list[Atom]:
 
 
 def _strides(form: Form, atoms: Sequence[Atom]) -> list[tuple[int, int]]:
-    """(stride, size) dims of a bias along the columns of a product."""
+    """Return (stride, size) dims of a bias along the columns of a dot."""
     out: list[tuple[int, int]] = []
     for a in atoms:
         step = form.stride(a)
@@ -360,7 +369,7 @@ def _strides(form: Form, atoms: Sequence[Atom]) -> list[tuple[int, int]]:
 
 
 def _row_array(value: Value) -> np.ndarray | None:
-    """The vector behind a view that varies along one constant's elements only."""
+    """Return the vector of a view that varies along one constant's elements only."""
     root = value.root()
     if root.array is None or root.scalar is not None:
         return None
@@ -373,7 +382,7 @@ def _row_array(value: Value) -> np.ndarray | None:
 def _row_index(
     value: Value, number: int, atoms: Sequence[Atom]
 ) -> tuple[int, tuple[tuple[int, int], ...]]:
-    """(first element, dims) of the row of a constant that a block of columns takes."""
+    """Return (first element, dims) of a constant's row for a block of columns."""
     strides: list[tuple[Atom, int]] = []
     scale = 1
     for a in reversed(value.support):

@@ -1,4 +1,4 @@
-"""Results that are parts of a concatenation: each is written where it belongs, without a copy."""
+"""Write results directly to their part of a concatenation, without a copy."""
 
 from collections.abc import Sequence
 from math import prod
@@ -20,18 +20,17 @@ from neuronir.passes.lowering.layouts.values import Partition, Value, slice_valu
 from neuronir.passes.lowering.state import Lowering
 
 LARGE_SHARE = 2
-"""A result put together from pieces stays in HBM where it takes more than one in so many bytes of a
-partition."""
+"""A concatenated result stays in HBM if it exceeds this fraction of a partition."""
 
 
 def too_large(state: Lowering, shape: Sequence[int], partition: Partition, dtype: DType) -> bool:
-    """Whether a result that is put together, in this layout, takes too much of SBUF."""
+    """Return whether a concatenated result in this layout takes too much of SBUF."""
     elements = -(-prod(shape) // max(1, prod(a.size for a, _ in partition)))
     return elements * dtype.size * LARGE_SHARE > state.machine.sbuf_usable_partition_bytes
 
 
 def joined_by(value: SSAValue) -> ConcatenateOp | None:
-    """The concatenation that alone reads a value, once."""
+    """Return the concatenation that is the only reader of a value."""
     if not value.has_one_use():
         return None
     user = next(iter(value.uses)).operation
@@ -39,8 +38,10 @@ def joined_by(value: SSAValue) -> ConcatenateOp | None:
 
 
 def part_form(state: Lowering, value: SSAValue, partition: Partition, dtype: DType) -> Form | None:
-    """The place of a value, in this layout, in the result of the concatenation that reads it; None
-    where there is none, or where that is laid out otherwise."""
+    """Return the position of a value, in this layout, in its concatenation.
+
+    Returns None if there is none, or if it has another layout.
+    """
     op = joined_by(value)
     if op is None or op in state.streamed or state.dtype(op.results[0]) is not dtype:
         return None
@@ -67,7 +68,7 @@ def part_form(state: Lowering, value: SSAValue, partition: Partition, dtype: DTy
 def _begin(
     state: Lowering, op: ConcatenateOp, value: SSAValue, partition: Partition, dtype: DType
 ) -> Form | None:
-    """Room for a concatenation, one of whose operands is laid out by `partition`."""
+    """Allocate a concatenation, one of whose operands has the layout `partition`."""
     shape, part = state.shape(op.results[0]), state.shape(value)
     old, new = row_major(part), row_major(shape)
     cuts = {c for s, n in zip(old, part, strict=True) for c in (s, s * n)}
@@ -90,7 +91,7 @@ def _begin(
 
 
 def _first(state: Lowering, op: Operation, value: SSAValue) -> int:
-    """Where an operand begins along the dimension of a concatenation."""
+    """Return where an operand starts along the dimension of a concatenation."""
     assert isinstance(op, ConcatenateOp)
     d, low = int(op.dimension.value.data), 0
     for operand in op.operands:

@@ -1,4 +1,4 @@
-"""Products of two matrices: which dots are, and how their operands lie in HBM."""
+"""Identify dots of two matrices, and the layout of their operands in HBM."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,9 +21,10 @@ from neuronir.passes.lowering.state import Lowering
 
 @dataclass(frozen=True)
 class Matrix:
-    """An array in HBM as a matrix: elements between neighbours along its free dimension and along
-    the contraction (of the product: along its columns). `terms` are loop variables with the
-    elements by which each round moves it."""
+    """An array in HBM as a matrix, with the strides along its free dimension and the contraction.
+
+    `terms` are loop variables with the elements by which each iteration moves it.
+    """
 
     buffer: SSAValue
     offset: int
@@ -33,14 +34,16 @@ class Matrix:
 
     @property
     def across(self) -> bool:
-        """Whether the contraction lies along the rows."""
+        """Return whether the contraction is along the rows."""
         return self.depth == 1 and self.free != 1
 
 
 def is_matrix_product(op: Operation, machine: Machine) -> bool:
-    """Whether an op is a product of two matrices of floats that can go block by block: no batch,
-    and each operand has its free dimensions and its contraction side by side, in the order of the
-    other's."""
+    """Return whether an op is a float dot of two matrices that can be blocked.
+
+    There is no batch, and in each operand the free and the contracted dimensions are adjacent, in
+    the order of the other operand's.
+    """
     if not isinstance(op, DotOp):
         return False
     dims = dims_of(op)
@@ -69,8 +72,7 @@ def is_matrix_product(op: Operation, machine: Machine) -> bool:
 
 
 def problem_of(op: DotOp, across: tuple[bool, bool] | None = None) -> Problem:
-    """The sizes and types of a product of two matrices; `across` as arrays in row-major order
-    have it."""
+    """Return the sizes and types of a dot of two matrices; `across` is that of row-major arrays."""
     dims = dims_of(op)
     shapes = [shape_of(v) for v in op.operands]
     m, n = (prod(shapes[i][d] for d in dims.free[i]) for i in (0, 1))
@@ -83,7 +85,7 @@ def problem_of(op: DotOp, across: tuple[bool, bool] | None = None) -> Problem:
 
 
 def _loaded(value: SSAValue) -> SSAValue:
-    """What is loaded where `value` is wanted: DMA converts."""
+    """Return the value that is loaded for `value`: DMA converts."""
     while isinstance(value.owner, Operation) and value.owner.name == "hlo.convert":
         value = value.owner.operands[0]
     return value
@@ -100,7 +102,7 @@ def _float(value: SSAValue) -> bool:
 
 
 def matrices_of(state: Lowering, op: DotOp, target: Form) -> tuple[tuple[Matrix, Matrix], Matrix]:
-    """The operands of a product as they lie in HBM, and `target`, where its result goes."""
+    """Return the operands of a dot as they are in HBM; `target` is the destination."""
     dims = dims_of(op)
     left, right = (
         _matrix(state, state.value(v), dims.free[i], dims.contracting[i])
@@ -116,7 +118,7 @@ def matrices_of(state: Lowering, op: DotOp, target: Form) -> tuple[tuple[Matrix,
 def _matrix(
     state: Lowering, value: Value, free: Sequence[int], contracting: Sequence[int]
 ) -> Matrix:
-    """An operand as a matrix in HBM, copied where it does not lie there as one."""
+    """Return an operand as a matrix in HBM, copied if necessary."""
     converter = state.converter
     form = converter.in_hbm(value)
     for _ in range(2):
@@ -130,7 +132,7 @@ def _matrix(
 
 
 def _linear(form: Form, shape: Sequence[int], dims: Sequence[int]) -> int | None:
-    """Elements between neighbours along dimensions that are seen as one; None where they differ."""
+    """Return the stride of dimensions that are treated as one; None if it varies."""
     strides = row_major(shape)
     found: int | None = None
     reach = 1

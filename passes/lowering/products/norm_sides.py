@@ -1,11 +1,11 @@
-"""Which normalisations have their rows along partitions, for the products that take them.
+"""Choose the norms whose rows are along partitions, considering the dots that read them.
 
-With rows on the free axis the statistics are cheap, but PE transposes the result for the products
-that contract it. With rows along partitions the statistics are products with ones and nothing is
-transposed; then the products that are added up before must leave their columns on partitions too,
-which takes more of PE where there are few rows. So both are compared with all products of the
-block, by what assignment.py compares: the busiest resource. Normalisations of one shape are decided
-alike, since those of a row of layers work on one sum.
+With rows on the free axis the statistics are cheap, but PE transposes the result for the dots that
+contract it. With rows along partitions the statistics are dots with ones, and nothing is
+transposed. The preceding dots must then also produce their columns on partitions, which takes more
+PE time if there are few rows. Both are compared with all dots of the block, by the criterion of
+assignment.py: the busiest resource. Norms of one shape are decided alike, because those of
+successive layers work on one sum.
 """
 
 from collections import Counter
@@ -55,9 +55,11 @@ def choose_norms(
     tensor_bound: bool,
     twins: Mapping[Operation, Operation] = NO_TWINS,
 ) -> frozenset[Operation]:
-    """The normalisations among `ops` whose rows are to lie along partitions. `dma_ns` is what DMA
-    takes for all of them; `tensor_bound`: PE is what the program waits for; `twins` are of ops
-    others of which the same is known."""
+    """Return the norms among `ops` whose rows should be along partitions.
+
+    `dma_ns` is the DMA time of all of them. `tensor_bound` means that PE is the bottleneck. `twins`
+    maps ops to others with equal properties.
+    """
     comparison = _Comparison(ops, machine, dma_ns, tensor_bound, twins)
     chosen: frozenset[Operation] = frozenset()
     found: dict[tuple[int, ...], list[CompositeOp]] = {}
@@ -81,16 +83,21 @@ def choose_norms(
 
 
 def means_of(op: Operation) -> list[CompositeOp] | None:
-    """The norms whose means are to be taken away, for a normalisation to need no more of its rows
-    than their sums of squares; None for one that needs more."""
+    """Return the norms whose means must be subtracted so that a norm needs only sums of squares.
+
+    Returns None if it needs more.
+    """
     if not isinstance(op, CompositeOp) or op.kind.data not in ("layer_norm", "rms_norm"):
         return None
     return [] if op.kind.data == "rms_norm" else parts_of(op)
 
 
 def features_of(op: CompositeOp, machine: Machine) -> Partition | None:
-    """The layout with the rows of a normalisation along partitions: None for one that needs more of
-    its rows than their sums of squares, or whose rows are no whole number of tiles."""
+    """Return the layout with the rows of a norm along partitions.
+
+    Returns None if it needs more of its rows than sums of squares, or if a row is not a whole
+    number of tiles.
+    """
     if means_of(op) is None:
         return None
     shape = shape_of(op.results[0])
@@ -106,7 +113,7 @@ def features_of(op: CompositeOp, machine: Machine) -> Partition | None:
 
 
 def _dtype(op: CompositeOp) -> DType:
-    """The type that the users of a normalisation take it in."""
+    """Return the type in which users read a norm."""
     types = {
         cast(TensorType, use.operation.results[0].type).element_type
         for use in op.results[0].uses
@@ -116,7 +123,7 @@ def _dtype(op: CompositeOp) -> DType:
 
 
 class _Comparison:
-    """What the ops of a block take, with the rows of some normalisations along partitions."""
+    """Return the cost of the ops of a block, with the rows of some norms along partitions."""
 
     def __init__(
         self,
@@ -144,14 +151,14 @@ class _Comparison:
         return self._features[twin]
 
     def taken(self, op: CompositeOp) -> bool:
-        """Whether products contract the rows of a normalisation."""
+        """Return whether dots contract the rows of a norm."""
         twin = self.twins.get(op, op)
         if twin not in self._wanted:
             self._wanted[twin] = demand(twin.results[0], self.machine.partitions).best()
         return self._wanted[twin] == self._features_of(op)
 
     def busiest(self, across: Set[Operation]) -> tuple[float, float]:
-        """What the busiest resource takes, and what PE and the port to PSUM take in all."""
+        """Return the time of the busiest resource, and the total of PE and the PSUM port."""
         total, flops, machine = Loads(), 0, self.machine
         found: Counter[Product] = Counter()
         known: dict[SSAValue, DType] = {}
@@ -193,16 +200,19 @@ class _Comparison:
         return sides.busiest
 
     def _product(self, op: DotOp, want: Want) -> tuple[Product | None, bool]:
-        """A product of floats without a batch, and whether its side is to be chosen: the users want
-        one of its factors on partitions."""
+        """Return a float dot without a batch, and whether users want one of its sides on
+        partitions.
+        """
         wanted = wanted_product(op, want, self.machine)
         if wanted is not None:
             return wanted[0], True
         return _other(op, want) if known_types(op, self.machine) else None, False
 
     def _across(self, op: CompositeOp, sums: int, dtype: DType, recentred: bool) -> Loads:
-        """What PE and the port to PSUM do for a normalisation with its rows along partitions: for
-        so many sums by products of `dtype`, and what follows."""
+        """Return the PE and PSUM port time of a norm with its rows along partitions.
+
+        It consists of sums by dots of `dtype`, and the following work.
+        """
         machine, (rows, length) = self.machine, _rows(op)
         n, bank = machine.partitions, machine.psum_bank_bytes // DType.F32.size
         tiles = length // min(n, length)
@@ -218,7 +228,7 @@ class _Comparison:
 
 
 def _other(op: DotOp, want: Want) -> Product | None:
-    """A product of whose factors the users want none on partitions."""
+    """Return a dot none of whose factors users want on partitions."""
     free = want(op.results[0]).free
     left, right = ([a for a in side] for side in free_factors(op))
     rows = [any(meet(f, a) for f in free for a in side) for side in (left, right)]
@@ -227,6 +237,6 @@ def _other(op: DotOp, want: Want) -> Product | None:
 
 
 def _rows(op: CompositeOp) -> tuple[int, int]:
-    """How many rows a normalisation has, and how long they are."""
+    """Return how many rows a norm has, and their length."""
     shape = shape_of(op.results[0])
     return prod(shape[:-1]), shape[-1]

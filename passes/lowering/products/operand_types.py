@@ -1,4 +1,4 @@
-"""What the tensor engine of a target multiplies."""
+"""Check the operand types of the tensor engine."""
 
 from xdsl.ir import Operation
 
@@ -8,7 +8,7 @@ from neuronir.passes.lowering.state import Lowering
 
 
 def check_operands(state: Lowering, op: Operation, what: str) -> None:
-    """NCC_EVRF035 where an operand of `op`, a dot or convolution, has another type."""
+    """Raise NCC_EVRF035 if an operand of `op`, a dot or convolution, has an unsupported type."""
     known = state.machine.matmul_dtypes
     for operand in op.operands:
         dtype = state.dtype(operand)

@@ -1,4 +1,4 @@
-"""Places in a product that goes block by block: positions, spans and the sides under way."""
+"""Represent positions in a blocked dot: offsets, ranges and operands in progress."""
 
 from dataclasses import dataclass
 
@@ -9,31 +9,31 @@ from neuronir.passes.lowering.products.matrices import Matrix
 
 @dataclass(frozen=True)
 class Place:
-    """A position along a dimension: `first`, and what each round of the loops around adds."""
+    """A position along a dimension: `first`, plus an amount per iteration of the loops around."""
 
     first: int = 0
     terms: tuple[tuple[SSAValue, int], ...] = ()
 
     def plus(self, n: int) -> "Place":
-        """`n` positions on."""
+        """Return the position `n` further."""
         return Place(self.first + n, self.terms)
 
     def times(self, n: int) -> "Place":
-        """In units of which a position has `n`."""
+        """Return it in units, of which a position has `n`."""
         return Place(self.first * n, tuple((v, k * n) for v, k in self.terms))
 
     def over(self, n: int) -> "Place":
-        """In units of `n` positions, of which it is a multiple."""
+        """Return it in units of `n` positions, of which it is a multiple."""
         return Place(self.first // n, tuple((v, k // n) for v, k in self.terms))
 
     def add(self, other: "Place") -> "Place":
-        """The sum of two."""
+        """Return the sum of two."""
         return Place(self.first + other.first, (*self.terms, *other.terms))
 
 
 @dataclass(frozen=True)
 class Span:
-    """`count` pieces of `size` in a row, from `first` on."""
+    """`count` consecutive pieces of `size`, from `first` on."""
 
     first: int
     size: int
@@ -41,7 +41,7 @@ class Span:
 
 
 def spans(extent: int, size: int) -> list[Span]:
-    """A dimension in pieces of `size`, and a last one of what is left."""
+    """A dimension in pieces of `size`, with a last one for the remainder."""
     count, rest = divmod(extent, size)
     out = [Span(0, size, count)] if count else []
     return [*out, Span(count * size, rest, 1)] if rest else out
@@ -49,8 +49,7 @@ def spans(extent: int, size: int) -> list[Span]:
 
 @dataclass(frozen=True)
 class Held:
-    """A block in SBUF: a buffer, in which it begins at `low` and the tiles of the contraction are
-    `width` apart."""
+    """A block in SBUF: it starts at `low` of a buffer, with contraction tiles `width` apart."""
 
     buffer: SSAValue
     width: int
@@ -59,8 +58,11 @@ class Held:
 
 @dataclass
 class Side:
-    """An operand under way: where it is, the buffers that its blocks take in turn (`current` is the
-    one that was filled last), and where it is put once it has been transposed (`packed`)."""
+    """An operand in progress.
+
+    It has its location, the buffers through which its blocks rotate (`current` was filled last),
+    and its destination after it has been transposed (`packed`).
+    """
 
     matrix: Matrix
     extent: int  # of the free dimension
@@ -72,22 +74,22 @@ class Side:
 
     @property
     def blocks(self) -> int:
-        """Blocks along the free dimension."""
+        """Return the blocks along the free dimension."""
         return -(-self.extent // self.block)
 
     def turn(self) -> Held:
-        """The buffer whose turn is next."""
+        """Return the next buffer in rotation."""
         self.current = (self.current + 1) % len(self.buffers)
         return self.held()
 
     def held(self) -> Held:
-        """The block that was brought in last."""
+        """Return the last loaded block."""
         return Held(self.buffers[self.current], self.block)
 
 
 @dataclass(frozen=True)
 class Part:
-    """A piece of the result, from (row, column) on, and the blocks of both sides for a step."""
+    """A piece of the result, from (row, column) on, and the blocks of both operands for a step."""
 
     row: Place
     rows: int

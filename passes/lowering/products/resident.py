@@ -1,9 +1,9 @@
-"""Products of arrays in HBM whose panel of the right side stays in SBUF for all rows.
+"""Lower dots of arrays in HBM whose right panel stays in SBUF for all rows.
 
-Sums are complete when they leave PSUM. The next block of rows is transposed before the products of
-this one, so that PE waits for no eviction. The panel takes longest to come; so the first rows begin
-with a few columns and as soon as the first tiles of the contraction are there: about as many
-products as PE can do meanwhile (`Blocking.begin`).
+Sums are complete when they leave PSUM. The next block of rows is transposed before the dots of the
+current one, so that PE waits for no eviction. The panel takes longest to load. The first rows
+therefore start with a few columns, as soon as the first tiles of the contraction have arrived:
+about as many dots as PE can compute meanwhile (`Blocking.begin`).
 """
 
 from collections.abc import Sequence
@@ -18,15 +18,17 @@ from neuronir.passes.lowering.products.places import Held, Part, Place, spans
 
 
 class Resident(BlockProduct):
-    """A product of one step."""
+    """A dot of one step."""
 
     def emit(self) -> None:
-        """The whole product."""
+        """Emit the whole dot."""
         apart = self.b.begin is not None or (self.left.matrix.across and self.right.blocks > 1)
         self.panels(apart, 2, self._panel)
 
     def _panel(self, n: Place, columns: int, first: bool) -> None:
-        """All rows of a panel of columns; `first` where the left side comes for the first time."""
+        """Emit all rows of a panel of columns; `first` if the left operand is loaded for the first
+        time.
+        """
         begin = self.b.begin if first else None
         done = 0 if begin is None else begin.tiles * self.b.rows
         if begin is None:
@@ -62,7 +64,7 @@ class Resident(BlockProduct):
             for i in range(span.count)
         ]
         if places:
-            # DVE takes long: nothing is to be done meanwhile if this is the very first block.
+            # DVE takes long: avoid it for the very first block, which nothing overlaps.
             held = bring(Place(places[0][0]), places[0][1], self.b.shared if begun else 0)
         if begin is not None:
             self._rest(begun, begin)
@@ -80,14 +82,16 @@ class Resident(BlockProduct):
             products(Place(at), rows, (Place(following[0]), following[1]))
         at, rows = places[-1]
         if self.b.begin is not None and n == Place(self.p.n - columns):
-            # PE binds, so the store of the last tile is all that is left to do.
+            # PE is the bound, so the store of the last tile is all that remains.
             self._last(Part(Place(at), rows, n, columns, held, self.right.held()))
         else:
             products(Place(at), rows)
 
     def _last(self, part: Part) -> None:
-        """The very last block of rows, of whose last tile half of the columns are evicted and
-        stored during the products of the others."""
+        """Emit the very last block of rows.
+
+        Half of the columns of its last tile are evicted and stored during the dots of the others.
+        """
         tiles, rows = self.tiles(self.p.k), self.b.rows
         low = (part.rows - 1) // rows * rows
         self.products(part, tiles, True, True, 0, low)
@@ -98,8 +102,9 @@ class Resident(BlockProduct):
             self._batch([last], group)
 
     def _begin(self, n: Place, columns: int, begin: Begin) -> list[Part]:
-        """The first tiles of rows with the first columns, and all that they need for the other
-        columns."""
+        """Emit the first tiles of rows with the first columns, and load what the other columns
+        need.
+        """
         right = self.right.turn()
         parts = self._first_parts(n, columns, begin, right)
         cuts = self.cuts(parts[0])
@@ -123,8 +128,9 @@ class Resident(BlockProduct):
         return parts
 
     def _first_parts(self, n: Place, columns: int, begin: Begin, right: Held) -> list[Part]:
-        """The first tiles of rows: side by side in a buffer if they are loaded together, else in
-        one each."""
+        """Return buffers of the first tiles of rows: one if they are loaded together, else one
+        each.
+        """
         rows, tiles = self.b.rows, self.b.depth_tiles
         count = 1 if self.left.matrix.across else begin.tiles
         buffers = [
@@ -146,8 +152,9 @@ class Resident(BlockProduct):
     def _together_as_they_come(
         self, parts: Sequence[Part], cuts: Sequence[tuple[int, int]]
     ) -> None:
-        """The products of several tiles of rows, tile by tile of the contraction as both sides are
-        loaded."""
+        """Emit the dots of several tiles of rows, one contraction tile at a time as it is
+        loaded.
+        """
         wide = sum(size for _, size in cuts)
         banks = [[self.emitter.psum(self.b.rows, self.b.columns) for _ in cuts] for _ in parts]
         pieces = self._pieces()
@@ -173,7 +180,7 @@ class Resident(BlockProduct):
         piece: tuple[int, int, int],
         columns: int,
     ) -> None:
-        """Load a piece of the contraction of a tile of rows and, with the first one, of columns."""
+        """Load a part of the contraction of a tile of rows and, with the first one, of columns."""
         first, number, depth = piece
         part = parts[which]
         if which == 0:
@@ -188,8 +195,9 @@ class Resident(BlockProduct):
             self._transpose_piece(self.staged[which], turn, part, piece)
 
     def _pieces(self) -> list[tuple[int, int, int]]:
-        """(first tile, tiles, their depth) of the contraction, as the first rows are loaded: few
-        for a start."""
+        """Return (first tile, tiles, their depth) of the contraction in the initial loads: few at
+        first.
+        """
         out = []
         for span in spans(self.p.k, self.b.depth):
             first, low = span.first // self.b.depth, 0
@@ -203,8 +211,10 @@ class Resident(BlockProduct):
     def _transpose_piece(
         self, staged: SSAValue, turn: int, part: Part, piece: tuple[int, int, int]
     ) -> None:
-        """Load and transpose a piece of a tile of rows. Two places of the buffer take turns: the
-        panel is not to be held up by pieces that are wanted later."""
+        """Load and transpose a part of a tile of rows.
+
+        Two parts of the buffer alternate, so that later parts do not delay the panel.
+        """
         first, number, depth = piece
         where = turn % 2 * BEGIN_TILES
         if (where + number) * self.b.depth > self.b.block_depth:
@@ -217,15 +227,17 @@ class Resident(BlockProduct):
         transpose(part.left, Place(), part.rows, staged, piece, where)
 
     def _rest(self, parts: Sequence[Part], begin: Begin) -> None:
-        """The other columns of the first rows: of as many together as all banks hold, since these
-        columns too are still to come."""
+        """Emit the other columns of the first rows, as many at once as all banks hold.
+
+        These columns are still being loaded as well.
+        """
         for group in even(self.cuts(parts[0])[begin.columns :], BANKS):
             most = self.state.machine.psum_banks // len(group)
             for low in range(0, len(parts), most):
                 self._batch(parts[low : low + most], group)
 
     def _batch(self, parts: Sequence[Part], cuts: Sequence[tuple[int, int]]) -> None:
-        """The products of some tiles of rows and of columns, tile by tile of the contraction."""
+        """Emit the dots of some tiles of rows and columns, one contraction tile at a time."""
         banks = [[self.emitter.psum(self.b.rows, self.b.columns) for _ in cuts] for _ in parts]
 
         def multiply(k: Place, depth: int, first: bool) -> None:

@@ -1,4 +1,4 @@
-"""The best of all cuts of a large product into blocks, by a closed form (estimate.py)."""
+"""Search the best blocking of a large dot with a closed-form estimate (estimate.py)."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -10,19 +10,20 @@ from neuronir.passes.lowering.products.blocking import BANKS, Blocking, Problem,
 from neuronir.passes.lowering.products.estimate import Estimate
 
 CODE = 0.02
-"""What a first block of its own must gain: it is that much more code."""
+"""What a separate first block must gain to justify the additional code."""
 UNEVEN = 0.01
-"""What steps that do not pair up, or end with a shorter one, must gain, for the same reason; and a
-beginning with few columns."""
+"""What an odd number of steps, a shorter last step, or a start with few columns must gain."""
 EVICTED = (2, 4)
-"""Tiles of results that may lie in SBUF at a time until they are stored."""
+"""Limit of result tiles in SBUF until they are stored."""
 
 _known: dict[tuple[Problem, str, Tiles | None], Blocking | None] = {}
 
 
 def choose(problem: Problem, machine: Machine, tiles: Tiles | None = None) -> Blocking | None:
-    """The blocking with the least estimate, of all or of those in blocks of so many `tiles`; None
-    where none fits into SBUF."""
+    """Return the blocking with the least estimate, optionally with the given `tiles`.
+
+    Returns None if none fits in SBUF.
+    """
     key = (problem, description_of(machine), tiles)
     if key not in _known:
         estimate = Estimate(problem, machine)
@@ -31,7 +32,7 @@ def choose(problem: Problem, machine: Machine, tiles: Tiles | None = None) -> Bl
             for i, cut in enumerate(_cuts(problem, machine))
             if tiles in (None, cut.tiles) and estimate.fits(cut)
         ]
-        best, least = None, (inf, 0)  # of those alike the one that was cut first
+        best, least = None, (inf, 0)  # if equal, the first one
         for bound, i, cut in sorted(cuts, key=lambda c: c[:2]):
             if bound > least[0]:
                 break
@@ -49,8 +50,9 @@ def _estimated(b: Blocking, estimate: Estimate) -> Blocking:
 
 
 def named(problem: Problem, machine: Machine, wanted: Blocking) -> Blocking | None:
-    """The blocking of that many tiles, staged, evicted, with that beginning, with its sizes and
-    estimate; None where it is none of those that can be chosen."""
+    """Return the blocking with these tiles, with its sizes and estimate; None if it is not a
+    candidate.
+    """
     estimate = Estimate(problem, machine)
     for b in _all(problem, machine, estimate, wanted.tiles):
         if replace(wanted, rows=b.rows, columns=b.columns, depth=b.depth) == b:
@@ -59,8 +61,11 @@ def named(problem: Problem, machine: Machine, wanted: Blocking) -> Blocking | No
 
 
 def first_fit(problem: Problem, machine: Machine, tiles: Tiles | None = None) -> float:
-    """The estimate (ns) of the first candidate that fits into SBUF: what a search that takes what
-    it finds would come to. Infinite where none fits."""
+    """Return the estimate (ns) of the first candidate that fits in SBUF: a search without
+    comparison.
+
+    The result is infinite if none fits.
+    """
     estimate = Estimate(problem, machine)
     first = next(_all(problem, machine, estimate, tiles), None)
     return inf if first is None else estimate.total(first)
@@ -69,24 +74,24 @@ def first_fit(problem: Problem, machine: Machine, tiles: Tiles | None = None) ->
 def _all(
     problem: Problem, machine: Machine, estimate: Estimate, tiles: Tiles | None
 ) -> Iterator[Blocking]:
-    """All that can be chosen and fit into SBUF."""
+    """Yield all candidates that fit in SBUF."""
     for cut in _cuts(problem, machine):
         if tiles in (None, cut.tiles) and estimate.fits(cut):
             yield from (b for b in _candidates(cut, problem, estimate) if estimate.fits(b))
 
 
 def _reluctance(b: Blocking, problem: Problem) -> float:
-    """What an estimate counts for in the choice: more where it is less certain or more code."""
+    """Return the weighted estimate: higher if it is less certain or needs more code."""
     return 1 + CODE * b.ramp + UNEVEN * (b.begin is not None or b.uneven(problem))
 
 
 def _shares(count: int) -> list[int]:
-    """The sizes of even shares of `count`, largest first."""
+    """Return the sizes of equal parts of `count`, largest first."""
     return sorted({-(-count // i) for i in range(1, count + 1)}, reverse=True)
 
 
 def _cuts(p: Problem, machine: Machine) -> Iterator[Blocking]:
-    """All sizes of blocks, with the fewest tiles staged and evicted."""
+    """Yield all block sizes, with the fewest staged and evicted tiles."""
     rows = tile_width(p.m, machine.partitions)
     columns = tile_width(p.n, machine.matmul_max_moving)
     depth = tile_width(p.k, machine.partitions)
@@ -97,12 +102,12 @@ def _cuts(p: Problem, machine: Machine) -> Iterator[Blocking]:
             for depth_tiles in _shares(-(-p.k // depth)):
                 b = Blocking(rows, columns, depth, row_tiles, column_tiles, depth_tiles)
                 if b.block_depth < p.k and row_tiles < min(2, -(-p.m // rows)):
-                    continue  # buffers of results would not take turns
+                    continue  # buffers of results would not rotate
                 yield b
 
 
 def _candidates(b: Blocking, p: Problem, estimate: Estimate) -> Iterator[Blocking]:
-    """All that can be chosen for some sizes of blocks."""
+    """Yield all candidates with given block sizes."""
     if b.block_depth >= p.k:
         yield from _resident(b, p, estimate)
         return
@@ -113,7 +118,7 @@ def _candidates(b: Blocking, p: Problem, estimate: Estimate) -> Iterator[Blockin
 
 
 def _resident(b: Blocking, p: Problem, estimate: Estimate) -> Iterator[Blocking]:
-    """The candidates of one step."""
+    """Yield the candidates with one step."""
     b = replace(b, shared=estimate.shared(b))
     for evicted in EVICTED:
         b = replace(b, evicted=evicted)
@@ -122,13 +127,13 @@ def _resident(b: Blocking, p: Problem, estimate: Estimate) -> Iterator[Blocking]
         begin = estimate.begin(b)
         for staged in _staged(b, p, estimate.machine):
             yield replace(b, staged=staged)
-            # Tiles of rows that are packed one by one are put into HBM as blocks of one.
+            # Tiles of rows that are transposed one by one are stored to HBM as blocks of one.
             if begin is not None and (b.row_tiles == 1 or b.panel_columns >= p.n):
                 yield replace(b, staged=max(staged, begin.rows), begin=begin)
 
 
 def _staged(b: Blocking, p: Problem, machine: Machine) -> list[int]:
-    """How many tiles of rows may lie in SBUF to be transposed."""
+    """Return how many tiles of rows may be staged in SBUF for transposes."""
     columns = -(-b.panel_columns // machine.partitions)
     most = max(b.row_tiles, columns if p.across[1] else 0)
     return sorted({max(2, min(n, most)) for n in (2, 4, 8, most)})

@@ -1,4 +1,4 @@
-"""The operands of a dot: their factors, as numbered in them, in the product and in each other."""
+"""Represent the factors of a dot's operands, as numbered in them, in the dot and in each other."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,10 +14,9 @@ from neuronir.passes.lowering.layouts.values import Value
 
 @dataclass(frozen=True)
 class Pair:
-    """One factor, numbered as in an operand (`mine`) and as in the product or other operand.
+    """One factor, numbered as in an operand (`mine`) and as in the dot or the other operand.
 
-    `period` is its size where neither side is a piece: digits of a whole product's numbers wrap
-    there.
+    `period` is its size if neither side is a piece: digits of a whole dot's numbers wrap there.
     """
 
     mine: Atom
@@ -28,7 +27,7 @@ class Pair:
 def pairs_of(
     a_shape: Sequence[int], a_dims: Sequence[int], b_shape: Sequence[int], b_dims: Sequence[int]
 ) -> list[Pair]:
-    """Matching dimensions, outermost first, with a's sizes; joined where both are contiguous."""
+    """Match dimensions, outermost first, with a's sizes; joined where both are contiguous."""
     a_strides, b_strides = row_major(a_shape), row_major(b_shape)
     out: list[Pair] = []
     for x, y in zip(a_dims, b_dims, strict=True):
@@ -45,8 +44,10 @@ def pairs_of(
 
 
 def apart(pairs: Sequence[Pair], support: Sequence[Atom]) -> list[Pair]:
-    """The pairs, cut where an operand with `support` varies along a part of their `mine` only: a
-    tile may not run from one part on into the next."""
+    """Split the pairs where an operand with `support` varies along a part of `mine` only.
+
+    A tile must not cross from one part to the next.
+    """
     out: list[Pair] = []
     for pair in pairs:
         if covered(support, pair.mine) is not None:
@@ -64,7 +65,7 @@ def apart(pairs: Sequence[Pair], support: Sequence[Atom]) -> list[Pair]:
 
 
 def moved(part: Atom, pairs: Sequence[Pair]) -> Atom:
-    """`part`, a part of one of the pairs' `mine`, in the other numbering."""
+    """Map `part`, a part of one of the pairs' `mine`, to the other numbering."""
     for p in pairs:
         if within(part, p.mine):
             base, scale = p.mine.stride, p.other.stride
@@ -75,32 +76,32 @@ def moved(part: Atom, pairs: Sequence[Pair]) -> Atom:
 
 
 def translate(number: int, pairs: Sequence[Pair]) -> int:
-    """The element number on the other side that has the digits of `number` on mine."""
+    """Return the element number on the other side with the digits of `number` on mine."""
     return sum(number // p.mine.stride % p.period * p.other.stride for p in pairs)
 
 
 def flipped(pairs: Sequence[Pair]) -> list[Pair]:
-    """The pairs seen from the other side."""
+    """Swap the sides of the pairs."""
     return [Pair(p.other, p.mine, p.period) for p in pairs]
 
 
 def within(a: Atom, whole: Atom) -> bool:
-    """Whether the digits of `a` are among those of `whole`."""
+    """Return whether the digits of `a` are among those of `whole`."""
     return whole.stride <= a.stride and a.end <= whole.end
 
 
 def divides(a: Atom, whole: Atom) -> bool:
-    """Whether `a` is a factor of `whole`; digits that do not divide it run on beyond it."""
+    """Return whether `a` is a factor of `whole`; digits that do not divide it extend beyond it."""
     return within(a, whole) and (a.ragged or whole.end % a.end == 0 == a.stride % whole.stride)
 
 
 def meet(a: Atom, b: Atom) -> bool:
-    """Whether two atoms have digits in common."""
+    """Return whether two atoms have digits in common."""
     return a.stride < b.end and b.stride < a.end
 
 
 def product(atoms: Sequence[Atom]) -> int:
-    """Positions of all atoms together."""
+    """Return the positions of all atoms together."""
     n = 1
     for a in atoms:
         n *= a.size
@@ -109,14 +110,14 @@ def product(atoms: Sequence[Atom]) -> int:
 
 @dataclass
 class Side:
-    """An operand: its value, and its free and batch factors (mine = product, other = operand)."""
+    """An operand: its value, and its free and batch factors (mine = dot, other = operand)."""
 
     value: Value
     free: list[Pair]
     batch: list[Pair]
 
     def number(self, number: int) -> int:
-        """The operand's element number for a number of the product."""
+        """Return the operand's element number for a number of the dot."""
         return translate(number, self.free) + translate(number, self.batch)
 
 
@@ -130,7 +131,7 @@ class Dims:
 
 
 def dims_of(op: DotOp) -> Dims:
-    """The dimension numbers of `op` with the free ones spelled out."""
+    """Return the dimension numbers of `op`, including the free ones."""
     batch = (ints(op.lhs_batch_dims), ints(op.rhs_batch_dims))
     contracting = (ints(op.lhs_contracting_dims), ints(op.rhs_contracting_dims))
     ranks = [len(cast(Sequence[int], op.operands[i].type.get_shape())) for i in (0, 1)]  # type: ignore[attr-defined]

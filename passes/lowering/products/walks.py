@@ -1,4 +1,4 @@
-"""The operands of a dot as access patterns: rounds of the contraction, column blocks, strides."""
+"""Represent the operands of a dot as access patterns: contraction steps, column blocks, strides."""
 
 from collections.abc import Sequence
 
@@ -11,8 +11,10 @@ from neuronir.passes.lowering.products.sides import Pair, flipped, moved, produc
 
 
 def columns_of(form: Form, pairs: Sequence[Pair]) -> list[Atom] | None:
-    """The moving factors as atoms of the product, cut where the operand's copy has no one stride
-    along them; None where they do not divide each other."""
+    """Return the moving factors as atoms of the dot, split to have single strides in the copy.
+
+    Returns None if they do not divide each other.
+    """
     cuts = {c for a in form.atoms() for c in (a.stride, a.end)}
     back = flipped(pairs)
     out: list[Atom] = []
@@ -27,7 +29,7 @@ def columns_of(form: Form, pairs: Sequence[Pair]) -> list[Atom] | None:
 
 
 def strides_of(form: Form, atoms: Sequence[tuple[Atom, int]]) -> list[tuple[int, int]]:
-    """`walk`, which there has to be."""
+    """Return `walk`, which must exist."""
     found = walk(form, atoms)
     if found is None:
         raise NeuronError("NIR_LOW003", "an operand of a dot has a factor across its layout")
@@ -35,8 +37,10 @@ def strides_of(form: Form, atoms: Sequence[tuple[Atom, int]]) -> list[tuple[int,
 
 
 def walk(form: Form, atoms: Sequence[tuple[Atom, int]]) -> list[tuple[int, int]] | None:
-    """(stride, size) dims of an operand along atoms, cut where its form is; None where a factor
-    lies across them."""
+    """Return (stride, size) dims of an operand along atoms, split where its form is.
+
+    Returns None if a factor crosses them.
+    """
     cuts = {c for a in form.atoms() for c in (a.stride, a.end)}
     out: list[tuple[int, int]] = []
     for whole, n in atoms:
@@ -53,8 +57,10 @@ def walk(form: Form, atoms: Sequence[tuple[Atom, int]]) -> list[tuple[int, int]]
 
 
 def run_of(form: Form, whole: Atom, low: int, count: int) -> list[tuple[int, int]] | None:
-    """(stride, size) dims of `count` digits of an atom from digit `low` on; None where they do not
-    lie in a box: they run over the end of a factor of the form."""
+    """Return (stride, size) dims of `count` digits of an atom from digit `low` on.
+
+    Returns None if they do not form a box: they cross the end of a factor of the form.
+    """
     dims = walk(form, [(whole, whole.size)])
     if dims is None:
         return None
@@ -71,8 +77,7 @@ def run_of(form: Form, whole: Atom, low: int, count: int) -> list[tuple[int, int
 
 
 def rest_of(mine: Sequence[Atom], atoms: Sequence[Atom]) -> list[Atom]:
-    """The digits of `mine` that `atoms` leave; the tiles of a dimension that is no whole number of
-    them aside."""
+    """Return the digits of `mine` that `atoms` leave, without ragged tiles."""
     out: list[Atom] = []
     ragged = [a for a in atoms if a.ragged]
     cuts = {c for a in atoms for c in ((a.unit, a.reach) if a.ragged else (a.stride, a.end))}
@@ -88,7 +93,7 @@ def rest_of(mine: Sequence[Atom], atoms: Sequence[Atom]) -> list[Atom]:
 
 
 def rounds_of(k: Sequence[Atom], atoms: Sequence[Atom]) -> list[tuple[int, int]]:
-    """(number, rows) of each tile of the contraction."""
+    """Return (number, rows) of each tile of the contraction."""
     ragged = next((a for a in atoms if a.ragged), None)
     rows = product(atoms)
     if ragged is None:
@@ -101,7 +106,7 @@ def rounds_of(k: Sequence[Atom], atoms: Sequence[Atom]) -> list[tuple[int, int]]
 
 
 def column_blocks(atoms: Sequence[Atom], limit: int) -> list[tuple[int, list[Atom]]]:
-    """Cut the moving factors into blocks of at most `limit` columns and three dims."""
+    """Split the moving factors into blocks of at most `limit` columns and three dims."""
     inner: list[Atom] = []
     count = 1
     rest = list(atoms)
@@ -121,7 +126,7 @@ def column_blocks(atoms: Sequence[Atom], limit: int) -> list[tuple[int, list[Ato
 
 
 def is_dense(pairs: Partition) -> bool:
-    """Whether the steps leave no partition out."""
+    """Return whether the steps skip no partition."""
     step = 1
     for a, s in reversed(pairs):
         if s != step:

@@ -1,1 +1,1 @@
-"""Work on rows along the free axis: softmax and normalisations."""
+"""Lower work on rows along the free axis: softmax and norms."""

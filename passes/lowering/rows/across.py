@@ -1,7 +1,7 @@
-"""RMS normalisation of rows that lie along partitions: products with ones sum over them.
+"""Lower RMS norms of rows along partitions: dots with ones sum over them.
 
-The result lies as products take it, with what they contract on partitions, so that nothing is
-transposed. A product of squares with a matrix of ones leaves the sum of each row on all partitions.
+The result has the layout that dots need, with the contraction on partitions, so nothing is
+transposed. A dot of squares with a matrix of ones leaves the sum of each row on all partitions.
 """
 
 from collections.abc import Iterator
@@ -31,8 +31,10 @@ from neuronir.passes.lowering.state import Lowering, span
 
 @dataclass(frozen=True)
 class Columns:
-    """`form` holds a value [..., length] with `tiles` of its last dimension on partitions, of which
-    each of `starts` is the number of the first element; `walk` goes along all else."""
+    """Rows along partitions: `form` holds a value [..., length] with `tiles` of its last dimension.
+
+    Each of `starts` is the first element of a tile; `walk` traverses all other dimensions.
+    """
 
     state: Lowering
     form: Form
@@ -42,18 +44,18 @@ class Columns:
     walk: tuple[Dim, ...]
 
     def chunks(self) -> Iterator[Chunk]:
-        """Rows whose sums fill a bank of PSUM at most."""
+        """Return rows whose sums fill at most one PSUM bank."""
         machine = self.state.machine
         yield from chunks(self.walk, self.form.partitions, 3, machine.psum_bank_bytes // 4)
 
     def view(self, chunk: Chunk, start: int, which: int) -> View:
-        """A tile of some rows, of what is normalised (0) or of the result (1)."""
+        """Return a tile of some rows, of the operand (0) or of the result (1)."""
         form = (self.form, self.out)[which]
         dims = [(d.strides[which], d.size) for d in chunk.dims]
         return form.at(chunk.number + start, chunk.partitions, dims)
 
     def numbers(self, chunk: Chunk, buffer: SSAValue) -> View:
-        """One number of each of some rows, on all partitions, in a buffer of its own."""
+        """Allocate one value for each of some rows, on all partitions."""
         strides: list[tuple[int, int]] = []
         step = 1
         for d in reversed(chunk.dims):
@@ -63,8 +65,9 @@ class Columns:
 
 
 def lower_across(state: Lowering, op: CompositeOp) -> bool:
-    """Lower a normalisation whose rows are to lie along partitions; False where the layout of what
-    it normalises cannot be walked so."""
+    """Lower a norm whose rows are along partitions; return False if its layout cannot be
+    traversed.
+    """
     values = [state.value(v) for v in op.operands]
     result, dtype, absorbed = converted(state, op)
     columns = _columns(state, op, full_value(state, values[0]), dtype)
@@ -101,7 +104,7 @@ def _columns(state: Lowering, op: CompositeOp, value: Value, dtype: DType) -> Co
     if not partition:
         return None
     form = state.converter.ensure(value, partition, span(partition))
-    if space_of(form.buffer) is Space.PSUM:  # where DVE takes the other operand from
+    if space_of(form.buffer) is Space.PSUM:  # the memory of DVE's other operand
         form = state.converter.to_sbuf(form)
     last = dim_atoms(shape, [len(shape) - 1])
     tiles = remaining(last, [a for a, _ in partition])
@@ -118,8 +121,10 @@ def _columns(state: Lowering, op: CompositeOp, value: Value, dtype: DType) -> Co
 
 
 def _sums(columns: Columns, chunk: Chunk, dtype: DType, views: Iterator[View]) -> View:
-    """The sums of some rows on all partitions, of whose tiles `views` are views. Where PE is what
-    the program waits for, DVE adds up pairs of tiles before."""
+    """Sum some rows on all partitions; `views` are views of their tiles.
+
+    If PE is the bottleneck, DVE first adds pairs of tiles.
+    """
     state, emitter = columns.state, columns.state.emitter
     rows, size, n = chunk.partitions, chunk.elements, state.machine.partitions
     ones, base = state.constants.keep(f"ones.{dtype.name}", np.ones((n, n), dtype.numpy), dtype)
@@ -141,7 +146,7 @@ def _sums(columns: Columns, chunk: Chunk, dtype: DType, views: Iterator[View]) -
 
 
 def _squares(columns: Columns, chunk: Chunk, dtype: DType) -> Iterator[View]:
-    """The squares of some rows, tile by tile."""
+    """Compute the squares of some rows, tile by tile."""
     emitter = columns.state.emitter
     for start in columns.starts:
         buffer = emitter.sbuf(chunk.partitions, chunk.elements, dtype)
@@ -151,8 +156,10 @@ def _squares(columns: Columns, chunk: Chunk, dtype: DType) -> Iterator[View]:
 
 
 def _deviation(columns: Columns, chunk: Chunk, epsilon: float, dtype: DType) -> View:
-    """1 / sqrt(mean of squares + epsilon) of each row, on all partitions: in PSUM, since DVE
-    streams one operand from there and one from SBUF at full rate."""
+    """Compute 1 / sqrt(mean of squares + epsilon) of each row, on all partitions.
+
+    The result is in PSUM, because DVE reads one operand from there and one from SBUF at full rate.
+    """
     state, emitter = columns.state, columns.state.emitter
     rows, size = chunk.partitions, chunk.elements
     sums = _sums(columns, chunk, dtype, _squares(columns, chunk, dtype))
@@ -160,7 +167,7 @@ def _deviation(columns: Columns, chunk: Chunk, epsilon: float, dtype: DType) -> 
     if not state.machine.has_pool:
         emitter.activation(deviation, sums, Activation.RSQRT, 1.0 / columns.length, epsilon)
         return deviation
-    # POOL, unlike ACT, has no table to load for it, but does not reach PSUM
+    # POOL, unlike ACT, needs no table for it, but cannot access PSUM
     means = columns.numbers(chunk, emitter.sbuf(rows, size, DType.F32))
     emitter.activation(means, sums, Activation.COPY, 1.0 / columns.length)
     emitter.tensor_scalar(means, means, AluOp.ADD, epsilon, AluOp.RSQRT, engine=Engine.POOL)
@@ -171,7 +178,7 @@ def _deviation(columns: Columns, chunk: Chunk, epsilon: float, dtype: DType) -> 
 def _apply(
     columns: Columns, chunk: Chunk, deviation: View, factor: Form | None, offset: Form | None
 ) -> None:
-    """out = x * deviation * factor + offset, the last two by partition."""
+    """Emit out = x * deviation * factor + offset, the last two by partition."""
     emitter = columns.state.emitter
     for start in columns.starts:
         source, target = columns.view(chunk, start, 0), columns.view(chunk, start, 1)
@@ -195,7 +202,7 @@ def _apply(
 
 
 def _recentre(columns: Columns, chunk: Chunk, offset: Form | None, dtype: DType) -> None:
-    """Take the mean of each row of what was made away, and add the offset, whose mean is zero."""
+    """Subtract the mean of each row, and add the offset, whose mean is zero."""
     emitter = columns.state.emitter
     views = [columns.view(chunk, start, 1) for start in columns.starts]
     sums = _sums(columns, chunk, dtype, iter(views))

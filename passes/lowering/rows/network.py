@@ -1,8 +1,8 @@
-"""A sorting network along the free axis: rows of a power of two of s32 numbers, all rows at once.
+"""Sort rows of s32 values, with a power of two elements, along the free axis, all rows at once.
 
-Batcher's bitonic network in the form in which every comparison leaves the smaller number in front:
-the first step of a merge compares a block with itself turned round. POOL compares 32-bit integers
-exactly, half a row in each instruction.
+This is Batcher's bitonic network in the form in which every comparison puts the smaller value
+first: the first step of a merge compares a block with its reverse. POOL compares 32-bit integers
+exactly, half a row per instruction.
 """
 
 from collections.abc import Iterator
@@ -14,16 +14,16 @@ from neuronir.dialects.nc.ops import View
 from neuronir.passes.lowering.emitter import Emitter
 
 PADDING = 2**31 - 1
-"""What rows are filled up with: it goes to the end."""
+"""The padding of rows, which sorts to the end."""
 
 
 def row_size(n: int) -> int:
-    """The power of two that a row of `n` elements takes."""
+    """Return the power of two for a row of `n` elements."""
     return 1 << (n - 1).bit_length()
 
 
 def comparisons(size: int) -> Iterator[tuple[int, bool]]:
-    """(distance, whether the other half is turned round) of each step, for a row of `size`."""
+    """Return (distance, whether the other half is reversed) of each step, for a row of `size`."""
     block = 2
     while block <= size:
         distance = block // 2
@@ -35,8 +35,10 @@ def comparisons(size: int) -> Iterator[tuple[int, bool]]:
 
 
 def sides(distance: int, turned: bool, elements: int) -> tuple[list[tuple[int, int]], ...]:
-    """(stride, size) dims of the lower and of the upper elements of the pairs of one step, which
-    begins at 0 and, for the upper ones, at `upper_start`."""
+    """Return (stride, size) dims of the lower and upper elements of the pairs of one step.
+
+    The lower elements start at 0, the upper ones at `upper_start`.
+    """
     blocks = elements // (2 * distance)
     outer = [(2 * distance, blocks)] if blocks > 1 else []
     lower = [*outer, (1, distance)] if distance > 1 else outer
@@ -45,18 +47,18 @@ def sides(distance: int, turned: bool, elements: int) -> tuple[list[tuple[int, i
 
 
 def upper_start(distance: int, turned: bool) -> int:
-    """Where the upper elements begin."""
+    """Return where the upper elements start."""
     return 2 * distance - 1 if turned else distance
 
 
 @dataclass(frozen=True)
 class Words:
-    """Rows of numbers on some partitions, one behind the other."""
+    """Consecutive rows of values on some partitions."""
 
     view: View  # all of them, in one dimension
 
     def part(self, start: int, dims: list[tuple[int, int]]) -> View:
-        """Some of them."""
+        """Return some of them."""
         v = self.view
         return View(
             v.buffer, v.start, v.partitions, tuple(dims), v.offset + start, v.indices, 0, v.dtype
@@ -64,14 +66,16 @@ class Words:
 
 
 def new_words(emitter: Emitter, partitions: int, elements: int, dtype: DType = DType.I32) -> Words:
-    """A new buffer for rows."""
+    """Allocate a buffer for rows."""
     buffer = emitter.sbuf(partitions, elements, dtype)
     return Words(View(buffer, 0, partitions, ((1, elements),)))
 
 
 def sort_words(emitter: Emitter, source: Words, target: Words, size: int, elements: int) -> None:
-    """Sort rows of `size` numbers, a power of two from 2 on, of `elements` in all. `source` and
-    `target` are different buffers; the source is left as it is."""
+    """Sort rows of `size` values, a power of two from 2 on, of `elements` in total.
+
+    `source` and `target` are different buffers; `source` is unchanged.
+    """
     steps = list(comparisons(size))
     partitions = target.view.partitions
     spare = new_words(emitter, partitions, elements) if len(steps) > 1 else target
@@ -87,14 +91,16 @@ def sort_words(emitter: Emitter, source: Words, target: Words, size: int, elemen
 
 
 SCALE = float(2**24)
-"""What makes a difference of the first numbers of pairs more than any of the second ones."""
+"""The factor that makes a difference of the first values of pairs exceed any of the second ones."""
 
 
 def sort_pair_words(
     emitter: Emitter, source: tuple[Words, Words], target: Words, size: int, elements: int
 ) -> None:
-    """Sort rows of `size` pairs of whole numbers in fp32 by the first ones, which are multiples of
-    SCALE, and then by the second ones, which `target` takes."""
+    """Sort rows of `size` pairs of integers in fp32 by the first value, then by the second.
+
+    The first values are multiples of SCALE. `target` receives the second values.
+    """
     partitions = target.view.partitions
 
     def room() -> Words:

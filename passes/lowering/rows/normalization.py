@@ -1,4 +1,4 @@
-"""Normalisations: what their scale, offset and statistics come down to on the machine."""
+"""Compute the scale, offset and statistics of norms."""
 
 from typing import cast
 
@@ -16,11 +16,11 @@ from neuronir.passes.lowering.state import VIEWS, Lowering, span
 
 
 def batch_norm_affine(state: Lowering, op: CompositeOp) -> tuple[Value, Value] | None:
-    """(factor, offset) with which an inference batch norm is x * factor + offset.
+    """Return (factor, offset) with which an inference batch norm is x * factor + offset.
 
     factor = scale / sqrt(variance + epsilon), offset = offset - mean * factor, along the feature
-    dimension, seen as the result's shape. Constants are computed here, others on the chip. None
-    where the operands are not known yet or not float32 vectors.
+    dimension, in the result's shape. Constants are computed here, others on the chip. Returns None
+    if the operands are not available yet or are not float32 vectors.
     """
     params = op.params.data
     scaled, shifted = (
@@ -68,7 +68,7 @@ def _fold(
 
 
 def vector_value(array: np.ndarray) -> Value:
-    """A constant vector, also where it has one element."""
+    """Return a constant vector, including one with a single element."""
     value = constant_value(array, DType.F32)
     if value.scalar is not None:
         value = new_value(array.shape, DType.F32)
@@ -125,8 +125,10 @@ def _compute(
 def norm_affine(
     state: Lowering, op: CompositeOp, values: list[Value]
 ) -> tuple[Value | None, Value | None]:
-    """Scale and offset of a layer or RMS norm as values of x's shape, None where it has none: what
-    the region makes of them by views."""
+    """Return the scale and offset of a layer or RMS norm as values of x's shape, None if absent.
+
+    They are the values that the region builds with views.
+    """
     block = op.regions[0].block
     for argument, value in zip(block.args, values, strict=True):
         state.set(argument, value)
@@ -139,7 +141,7 @@ def norm_affine(
 
 
 def _seen(state: Lowering, ssa: SSAValue) -> SSAValue:
-    """The last of the views that follow a value, each its only use."""
+    """Return the last of the views that follow a value, each its only use."""
     while ssa.has_one_use():
         user = next(iter(ssa.uses)).operation
         if user.name not in VIEWS:

@@ -1,4 +1,4 @@
-"""Layer and RMS normalisation of rows: statistics in one pass over x, then scale and offset."""
+"""Lower layer and RMS norms of rows: statistics in one pass over x, then scale and offset."""
 
 from typing import cast
 
@@ -17,22 +17,25 @@ from neuronir.passes.lowering.rules.reduce import full_value
 from neuronir.passes.lowering.state import Lowering
 
 PSUM_SHARE = 4
-"""Of PSUM, what a scale or an offset may take."""
+"""The fraction of PSUM for a scale or an offset."""
 TRIPLE = 3
-"""Numbers of a group in bn_stats: count, mean, variance * count; one group for the even and one for
-the odd elements."""
+"""Values of a group in bn_stats: count, mean, variance * count; one group for the even and one for
+the odd elements.
+"""
 
 FEW_ROWS = 4
-"""Rows of a partition up to which products wait for the whole of a norm: then the shortest way
-counts, not which engine has less to do."""
+"""Up to this number of rows per partition, dots wait for the whole norm, so latency counts rather
+than engine load.
+"""
 
 Vector = list[tuple[int, Form]]
-"""A vector along the rows, the same on all partitions: its pieces by their first elements."""
+"""A vector along the rows, equal on all partitions: its pieces by their first elements."""
 
 
 def lower_norm(state: Lowering, op: CompositeOp) -> bool:
-    """Lower a float32 layer_norm or rms_norm whose rows lie on the free axis; False where it is
-    another one."""
+    """Lower a float32 layer_norm or rms_norm with rows on the free axis; return False for
+    others.
+    """
     if op in state.across and lower_across(state, op):
         return True
     block = op.regions[0].block
@@ -63,7 +66,9 @@ def lower_norm(state: Lowering, op: CompositeOp) -> bool:
 
 
 def _statistics(rows: Rows, kind: str, epsilon: float) -> tuple[Form | None, Form]:
-    """Moments (of a layer norm) and inverse deviation of each row: shared by norms of one value."""
+    """Compute moments (of a layer norm) and inverse deviation of each row, shared by norms of one
+    value.
+    """
     known = rows.state.statistics.get((rows.form, kind, epsilon))
     if known is not None:
         return known
@@ -78,9 +83,11 @@ def _statistics(rows: Rows, kind: str, epsilon: float) -> tuple[Form | None, For
 
 
 def _spread(state: Lowering, rows: Rows, value: Value) -> Vector:
-    """A vector along the rows on all partitions, as (first element, form) pieces: in banks of PSUM
-    where it takes little of it, since an instruction streams one operand from SBUF and one from
-    PSUM at full rate."""
+    """Return a vector along the rows on all partitions, as (first element, form) pieces.
+
+    It is in PSUM if it is small, because an instruction reads one operand from SBUF and one from
+    PSUM at full rate.
+    """
     if len(rows.dims) == 1:
         limit = state.machine.psum_partition_bytes // PSUM_SHARE
         banks = state.converter.in_psum(value, limit)
@@ -91,7 +98,7 @@ def _spread(state: Lowering, rows: Rows, value: Value) -> Vector:
 
 
 def _moments(rows: Rows) -> Form:
-    """Mean and variance of each row, two numbers each."""
+    """Compute mean and variance of each row, two values each."""
     emitter, machine = rows.state.emitter, rows.state.machine
     pieces = rows.piece_count(machine.bn_stats_max)
     moments = rows.numbers(2)
@@ -127,7 +134,7 @@ def _moments(rows: Rows) -> Form:
 
 
 def _square_means(rows: Rows) -> Form:
-    """The mean of the squares of each row."""
+    """Compute the mean of the squares of each row."""
     emitter = rows.state.emitter
     means = rows.numbers()
 
@@ -157,8 +164,11 @@ def _square_means(rows: Rows) -> Form:
 
 
 def _inverse_root(rows: Rows, variance: Form, which: int, width: int, epsilon: float) -> Form:
-    """1 / sqrt(variance + epsilon) of each row: by POOL, which unlike ACT has no table to load for
-    it; the numbers are few. POOL has no time while rows are looked up: it writes descriptors."""
+    """Compute 1 / sqrt(variance + epsilon) of each row on POOL.
+
+    Unlike ACT, POOL needs no table, and there are few values. POOL is busy while rows are gathered,
+    because it generates descriptors.
+    """
     emitter, form = rows.state.emitter, rows.numbers()
     for chunk in rows.together():
         source, target = rows.number(variance, chunk, which, width), rows.number(form, chunk)
@@ -178,7 +188,7 @@ def _apply(
     terms: list[tuple[AluOp, list[tuple[int, Form]]]],
     out: Form,
 ) -> None:
-    """out = (x - mean) * deviation, then each of `terms` in turn."""
+    """Emit out = (x - mean) * deviation, then each of `terms` in turn."""
     emitter, limit = rows.state.emitter, rows.state.machine.max_free_psum
     work = rows.result(DType.F32) if terms else out
 
@@ -220,7 +230,7 @@ def _apply(
 
 
 def _recentre(rows: Rows, out: Form) -> None:
-    """Take the mean of each row of a result away."""
+    """Subtract the mean of each row of a result."""
     emitter, means = rows.state.emitter, rows.numbers()
     for chunk in rows.each():
         view, mean = rows.of(out, chunk), rows.number(means, chunk)

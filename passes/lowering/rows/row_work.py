@@ -1,4 +1,4 @@
-"""Rows of a value that lie on the free axis: what softmax and normalisations work on."""
+"""Represent rows of a value on the free axis, for softmax and norms."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -28,10 +28,11 @@ _SOURCE, _NUMBER, _RESULT = range(3)
 
 @dataclass(frozen=True)
 class Rows:
-    """`form` holds a value with its rows on the free axis.
+    """A value with its rows on the free axis of `form`.
 
-    `outer` are the atoms that number the rows of a partition, `inner` those of a row; `walk` and
-    `dims` say how to go along them in `form`, in numbers of a row each, and in results.
+    `outer` are the atoms that number the rows of a partition, `inner` those of a row. `walk` and
+    `dims` describe how to traverse them in `form`, in buffers with one value per row, and in
+    results.
     """
 
     state: Lowering
@@ -40,26 +41,26 @@ class Rows:
     inner: tuple[Atom, ...]
     walk: tuple[Dim, ...]
     dims: tuple[Dim, ...]
-    first: int = 0  # number of the first element, of a part of all rows
+    first: int = 0  # first element, of a part of all rows
     by_rows: bool = False  # whether the value arrives row by row
 
     @property
     def count(self) -> int:
-        """Rows of a partition."""
+        """Return the rows of a partition."""
         return prod(a.size for a in self.outer)
 
     @property
     def length(self) -> int:
-        """Elements of a row."""
+        """Return the elements of a row."""
         return prod(d.size for d in self.dims)
 
     @property
     def partitions(self) -> int:
-        """Partitions that hold rows."""
+        """Return the partitions that hold rows."""
         return self.form.partitions
 
     def numbers(self, width: int = 1, space: Space = Space.SBUF) -> Form:
-        """A new float32 buffer of `width` numbers a row."""
+        """Allocate a float32 buffer with `width` values per row."""
         emitter, size = self.state.emitter, self.count * width
         if space is Space.PSUM:
             buffer = emitter.psum(self.partitions, size)
@@ -68,48 +69,53 @@ class Rows:
         return Form(buffer, self.form.partition, join(dense(self.outer, width)))
 
     def result(self, dtype: DType) -> Form:
-        """A new buffer for a value of the same rows."""
+        """Allocate a buffer for a value with the same rows."""
         atoms = (*self.outer, *self.inner)
         buffer = self.state.emitter.sbuf(self.partitions, prod(a.size for a in atoms), dtype)
         return Form(buffer, self.form.partition, join(dense(atoms)))
 
     def each(self) -> Iterator[Chunk]:
-        """The rows one by one, on all partitions at once."""
+        """Yield the rows one by one, on all partitions at once."""
         yield from chunks(self.walk, self.partitions, 0, 1)
 
     def groups(self, limit: int) -> Iterator[Chunk]:
-        """Several rows at a time, at most `limit` elements of a partition (one row at least)."""
+        """Yield several rows at a time, at most `limit` elements of a partition (at least one
+        row).
+        """
         room = 3 - len(self.dims)
         yield from chunks(self.walk, self.partitions, room, max(1, limit // self.length))
 
     def together(self) -> Iterator[Chunk]:
-        """All rows at a time, for work on their numbers; one by one where they arrive so."""
+        """Yield all rows at once, for per-row values; one by one if they arrive like that."""
         if self.by_rows:
             yield from self.each()
             return
         yield from chunks(self.walk, self.partitions, 3, self.state.machine.max_free_psum)
 
     def source(self, chunk: Chunk) -> View:
-        """The elements of some rows."""
+        """Return the elements of some rows."""
         return self._elements(self.form, chunk, _SOURCE)
 
     def of(self, form: Form, chunk: Chunk) -> View:
-        """The elements of some rows in a buffer made by `result`."""
+        """Return the elements of some rows in a buffer made by `result`."""
         return self._elements(form, chunk, _RESULT)
 
     def pieces(self, chunk: Chunk, limit: int) -> Iterator[View]:
-        """The elements of one row, at most `limit` at a time."""
+        """Yield the elements of one row, at most `limit` at a time."""
         for piece in chunks(self.dims, chunk.partitions, 3, limit):
             dims = [(d.strides[_SOURCE], d.size) for d in piece.dims]
             yield self.form.at(chunk.number + piece.number, chunk.partitions, dims)
 
     def piece_count(self, limit: int) -> int:
-        """The pieces of one row: more than by its length where its dimensions are cut unevenly."""
+        """Return the pieces of one row: more than its length requires if its dimensions split
+        unevenly.
+        """
         return sum(1 for _ in chunks(self.dims, self.partitions, 3, limit))
 
     def parts(self, firsts: Sequence[int]) -> "list[Rows]":
-        """Parts of all rows, each from one of `firsts` elements on; rows of several parts must have
-        one dimension."""
+        """Split all rows, each part from one of `firsts` on; rows of several parts need one
+        dimension.
+        """
         if len(firsts) == 1:
             return [self]
         (d,) = self.dims
@@ -120,7 +126,7 @@ class Rows:
         return out
 
     def along(self, form: Form, chunk: Chunk) -> View:
-        """A vector along the rows, which lies alike on all partitions, for each of some rows."""
+        """Return a vector along the rows, equal on all partitions, for each of some rows."""
         form = replace(form, free=join(form.free))
         dims = [(0, d.size) for d in chunk.dims]
         for d in self.dims:
@@ -131,16 +137,16 @@ class Rows:
         return form.at(self.first, chunk.partitions, dims)
 
     def number(self, form: Form, chunk: Chunk, which: int = 0, width: int = 1) -> View:
-        """Number `which` of the `width` numbers of each of some rows."""
+        """Return value `which` of the `width` values of each of some rows."""
         dims = [(d.strides[_NUMBER] * width, d.size) for d in chunk.dims]
         return _moved(form.at(chunk.number, chunk.partitions, dims), which)
 
     def run(self, form: Form, chunk: Chunk, first: int, size: int) -> View:
-        """`size` numbers of one row, from number `first` on."""
+        """Return `size` values of one row, from value `first` on."""
         return _moved(form.at(chunk.number, chunk.partitions, ((1, size),)), first)
 
     def spread(self, form: Form, chunk: Chunk) -> View:
-        """The number of each of some rows, once for each element of the row."""
+        """Return the value of each of some rows, repeated for each element of the row."""
         dims = [(d.strides[_NUMBER], d.size) for d in chunk.dims]
         return form.at(chunk.number, chunk.partitions, dims + [(0, d.size) for d in self.dims])
 
@@ -154,8 +160,10 @@ def _moved(view: View, by: int) -> View:
 
 
 def rows_of(state: Lowering, value: Value, axes: Sequence[int]) -> Rows | None:
-    """The rows of `value` along the dimensions `axes`; None where a layout cuts them or they are
-    too long for one instruction."""
+    """Return the rows of `value` along the dimensions `axes`.
+
+    Returns None if a layout splits them or they are too long for one instruction.
+    """
     shape = value.shape
     reduced = merge(dim_atoms(shape, axes))
     kept = [d for d in range(len(shape)) if d not in axes]

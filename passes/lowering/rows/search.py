@@ -1,4 +1,4 @@
-"""Where a number stands first in each row: find_index8, which takes NaN for no number."""
+"""Find the first position of a value in each row with find_index8, which never matches NaN."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,13 +14,12 @@ from neuronir.passes.lowering.rules.reduce import full_value, kept_form
 from neuronir.passes.lowering.state import Lowering, span
 
 FOUND = 8
-"""Numbers that find_index8 looks for at once."""
+"""Values that find_index8 searches at once."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One row on each partition: its elements, the number that is looked for, and where its place
-    goes ([P, 1] each)."""
+    """One row on each partition: its elements, the value, and the destination ([P, 1] each)."""
 
     values: View
     wanted: View
@@ -28,12 +27,12 @@ class Row:
 
     @property
     def partitions(self) -> int:
-        """Partitions that it is on."""
+        """Return the partitions in use."""
         return self.values.partitions
 
     @property
     def length(self) -> int:
-        """Elements of a partition."""
+        """Return the elements of a partition."""
         size = 1
         for _, n in self.values.free:
             size *= n
@@ -41,7 +40,7 @@ class Row:
 
 
 def lower_first_match(state: Lowering, op: CompositeOp) -> bool:
-    """Lower a first_match whose rows lie on the free axis; False where it is another one."""
+    """Lower a first_match with rows on the free axis; return False for others."""
     value, wanted = (state.value(v) for v in op.operands)
     if value.scalar is not None or wanted.scalar is not None:
         return False
@@ -71,10 +70,10 @@ def lower_first_match(state: Lowering, op: CompositeOp) -> bool:
 
 
 def find_first(emitter: Emitter, rows: Sequence[Row], special: bool) -> None:
-    """Write the first place of each row that holds its number, the length of the row where none
-    does. With `special` a number may be infinite or NaN, and NaN is found where it is looked for.
+    """Write the first position of each row's value, or the length of the row if there is none.
 
-    `place` is fp32; rows are of at least 8 and at most 16384 elements, all of one length.
+    With `special`, a value may be infinite or NaN, and NaN matches NaN. `place` is fp32. Rows have
+    at least 8 and at most 16384 elements, all of one length.
     """
     wide, count = max(row.partitions for row in rows), len(rows)
     found = emitter.sbuf(wide, FOUND * count, DType.U32)
@@ -86,16 +85,17 @@ def find_first(emitter: Emitter, rows: Sequence[Row], special: bool) -> None:
             source, wanted = codes.of(i, row), codes.zeros(row)
         out = View(found, 0, row.partitions, ((1, FOUND),), FOUND * i)
         emitter.emit("find_index8", [out], [source, wanted], {}, Engine.DVE)
-    for i, row in enumerate(rows):  # all ones where there is none
+    for i, row in enumerate(rows):  # all ones if there is none
         first = View(found, 0, row.partitions, ((1, 1),), FOUND * i)
         emitter.tensor_scalar(row.place, first, AluOp.MIN, float(row.length))
 
 
 class Codes:
-    """Rows as numbers of 8 bits that are 0 where an element is what is looked for.
+    """Map rows to 8-bit codes that are 0 where an element matches.
 
-    ACT does it beside DVE: the sign of x - y, which is NaN for equal infinities, and 0 once it is a
-    whole number. Where y is NaN: the sign of x, and 2 to it, which is NaN, so 0, for NaN only.
+    ACT does this in parallel with DVE: the sign of x - y, which is NaN for equal infinities and
+    becomes 0 as an integer. If y is NaN: the sign of x plus 2, which is NaN, and so 0, for NaN
+    only.
     """
 
     def __init__(self, emitter: Emitter, rows: Sequence[Row]) -> None:
@@ -119,7 +119,7 @@ class Codes:
             emitter.tensor_scalar(more, mark, AluOp.MULTIPLY, -2.0, AluOp.ADD, 2.0)
 
     def of(self, which: int, row: Row) -> View:
-        """The codes of a row."""
+        """Return the codes of a row."""
         wide, free = row.partitions, ((1, row.length),)
         signs = View(self.emitter.sbuf(wide, row.length, DType.BF16), 0, wide, free)
         codes = View(self.emitter.sbuf(wide, row.length, DType.I8), 0, wide, free)
@@ -129,5 +129,5 @@ class Codes:
         return codes
 
     def zeros(self, row: Row) -> View:
-        """What stands for a match, 8 times."""
+        """Return the code of a match, 8 times."""
         return View(self._zeros, 0, row.partitions, ((0, FOUND),))

@@ -1,4 +1,6 @@
-"""softmax: the maximum of each row, exponentials with their sum, and a product with its inverse."""
+"""Lower softmax: the maximum of each row, exponentials with their sum, and a product with its
+inverse.
+"""
 
 from xdsl.ir import Operation, SSAValue
 
@@ -14,7 +16,7 @@ from neuronir.passes.lowering.state import Lowering
 
 
 def lower_softmax(state: Lowering, op: CompositeOp) -> bool:
-    """Lower a float32 softmax whose rows lie on the free axis; False where it is another one."""
+    """Lower a float32 softmax with rows on the free axis; return False for others."""
     block = op.regions[0].block
     if any(o.name not in PLAIN for o in block.ops if o is not block.last_op):
         return False
@@ -41,8 +43,11 @@ def lower_softmax(state: Lowering, op: CompositeOp) -> bool:
 
 
 def converted(state: Lowering, op: Operation) -> tuple[SSAValue, DType, list[Operation]]:
-    """The result that the last instructions of an op write: that of a conversion to another float
-    type where this is all that follows; with its type and the ops it takes in."""
+    """Return the result that the last instructions of an op write.
+
+    If only a conversion to another float type follows, this is its result. Also returns its type
+    and the fused ops.
+    """
     result = op.results[0]
     if result.has_one_use():
         user = next(iter(result.uses)).operation
@@ -55,9 +60,9 @@ def converted(state: Lowering, op: Operation) -> tuple[SSAValue, DType, list[Ope
 
 
 def exponentials(rows: Rows, scale: float) -> tuple[Form, Form]:
-    """exp(scale * (x - max x)) and its sum for each row, for a positive `scale`."""
+    """Compute exp(scale * (x - max x)) and its sum for each row, for a positive `scale`."""
     emitter, machine = rows.state.emitter, rows.state.machine
-    low = rows.numbers()  # less the maximum, times the scale
+    low = rows.numbers()  # minus the maximum, times the scale
     limit = machine.max_free_psum
     for chunk in rows.groups(limit):
         emitter.emit(
@@ -102,7 +107,7 @@ def exponentials(rows: Rows, scale: float) -> tuple[Form, Form]:
 
 
 def _scaled(rows: Rows, raised: Form, sums: Form, out: Form) -> None:
-    """out = raised / sums."""
+    """Emit out = raised / sums."""
     emitter, limit = rows.state.emitter, rows.state.machine.max_free_psum
 
     def inverse(space: Space = Space.SBUF) -> Form:
@@ -124,7 +129,7 @@ def _scaled(rows: Rows, raised: Form, sums: Form, out: Form) -> None:
                 emitter.tensor_scalar(target, source, AluOp.MULTIPLY, factor)
 
     def by_group() -> None:
-        form = inverse(Space.PSUM)  # with one operand in PSUM the other streams at full rate
+        form = inverse(Space.PSUM)  # with one operand in PSUM the other is read at full rate
         for chunk in rows.groups(limit):
             source, target = rows.of(raised, chunk), rows.of(out, chunk)
             emitter.tensor_tensor(AluOp.MULTIPLY, target, source, rows.spread(form, chunk))

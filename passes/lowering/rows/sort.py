@@ -1,4 +1,4 @@
-"""Sorting rows that lie on the free axis, as they lie."""
+"""Sort rows on the free axis in their layout."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -33,8 +33,10 @@ from neuronir.passes.lowering.state import Lowering
 
 
 def sort_form(emitter: Emitter, form: Form, whole: Atom, target: Form | None = None) -> Form:
-    """A copy of s32 numbers with each row, along the digit `whole`, sorted: `target`, which lies on
-    the same partitions, or a new buffer."""
+    """Return a copy of s32 values with each row, along the digit `whole`, sorted.
+
+    The copy is `target`, on the same partitions, or a new buffer.
+    """
     wanted = target or form
     rows = [
         b
@@ -76,8 +78,10 @@ def sort_form(emitter: Emitter, form: Form, whole: Atom, target: Form | None = N
 def sort_pair_forms(
     emitter: Emitter, high: Form, low: Form, whole: Atom, target: Form | None = None
 ) -> Form:
-    """A copy of the second ones of pairs of whole numbers in fp32, sorted along the digit `whole`:
-    `target`, on the same partitions, or a new buffer."""
+    """Return the second values of pairs of integers in fp32, sorted along the digit `whole`.
+
+    The copy is `target`, on the same partitions, or a new buffer.
+    """
     wanted = target or low
     rows = [
         b
@@ -97,7 +101,7 @@ def sort_pair_forms(
 
 
 def _some(rows: Sequence[Atom], most: int) -> tuple[list[Atom], list[Atom]]:
-    """Digits of rows of which there are at most so many together, and the others."""
+    """Split digits of rows into those processed together, up to a limit, and the others."""
     inner: list[Atom] = []
     outer = list(rows)
     while outer and most > 1:
@@ -113,7 +117,7 @@ def _some(rows: Sequence[Atom], most: int) -> tuple[list[Atom], list[Atom]]:
 
 
 def _part(form: Form, number: int, digits: Sequence[Atom]) -> Form:
-    """The part of a copy that varies along some of its free digits, from an element on."""
+    """Return the part of a copy that varies along some free digits, from an element on."""
     free = tuple((a, form.stride(a) or 0) for a in digits)
     return replace(form, free=join(free), offset=form.locate(number)[1])
 
@@ -151,7 +155,7 @@ def _copy(emitter: Emitter, source: Form, target: Form) -> None:
 
 
 def lower_sort_rows(state: Lowering, op: CompositeOp) -> bool:
-    """Lower a sort of rows, which it lays on the free axis."""
+    """Lower a sort of rows, which are moved to the free axis."""
     form, n = form_of_rows(state, op.operands[0])
     shape = state.shape(op.results[0])
     result = new_value((prod(shape[:-1]), n), state.dtype(op.results[0]))
@@ -161,7 +165,7 @@ def lower_sort_rows(state: Lowering, op: CompositeOp) -> bool:
 
 
 def lower_sort_pairs(state: Lowering, op: CompositeOp) -> bool:
-    """Lower a sort of rows of pairs, which it lays on the free axis."""
+    """Lower a sort of rows of pairs, which are moved to the free axis."""
     (high, n), (low, _) = (form_of_rows(state, v) for v in op.operands)
     shape = state.shape(op.results[0])
     result = new_value((prod(shape[:-1]), n), DType.F32)

@@ -1,4 +1,4 @@
-"""The largest of rows that lie on the free axis, eight at a time."""
+"""Find the largest elements of rows on the free axis, eight at a time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -25,8 +25,10 @@ EIGHT = 8
 
 @dataclass(frozen=True)
 class TopRow:
-    """One row on each partition: its elements, in one dimension, and where its largest go, with
-    their places where those are wanted."""
+    """One row on each partition: its elements, in one dimension, and the destination.
+
+    The destination has room for positions if they are wanted.
+    """
 
     elements: View
     values: View
@@ -34,9 +36,11 @@ class TopRow:
 
 
 def take_largest(emitter: Emitter, rows: Sequence[TopRow]) -> None:
-    """Write the k largest fp32 numbers of each row, falling, and their places (fp32), of equal ones
-    the first. Rows are of 8 to 16384 elements. Numbers are neither NaN nor, but for those that are
-    left at the end, -inf."""
+    """Write the k largest fp32 values of each row, descending, and their positions (fp32).
+
+    Of equal values the first come first. Rows have 8 to 16384 elements. Values are neither NaN nor,
+    except for those that remain at the end, -inf.
+    """
     for row in rows:
         _largest(emitter, row)
 
@@ -69,8 +73,10 @@ def _largest(emitter: Emitter, row: TopRow) -> None:
 
 
 def top_of_form(emitter: Emitter, form: Form, n: int, target: Form, width: int, k: int) -> None:
-    """Write the `k` largest of each row of `n` elements of a copy into one of rows of `width`, on
-    the same partitions: behind them their places, where there is room for those."""
+    """Write the `k` largest of each row of `n` elements of a copy to one with rows of `width`.
+
+    Both are on the same partitions. The positions follow, if there is room for them.
+    """
     front = [b for a, _ in form.free for b in split_at(a, (n,)) or (a,) if b.stride >= n]
     partitions = min(form.partitions, target.partitions)
     inside, step = walked([form], [atom(n, 1)]), target.stride(atom(width, 1))
@@ -108,7 +114,9 @@ def lower_top(state: Lowering, op: CompositeOp) -> bool:
 
 
 def form_of_rows(state: Lowering, ssa: SSAValue) -> tuple[Form, int]:
-    """A copy of a value with its rows (the last dimension) on the free axis, and their length."""
+    """Return a copy of a value with its rows (the last dimension) on the free axis, and their
+    length.
+    """
     value = full_value(state, state.value(ssa))
     *front, n = value.shape
     flat = reshape(value, (prod(front), n))

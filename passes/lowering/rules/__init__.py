@@ -1,1 +1,1 @@
-"""How single ops are lowered: elementwise, movement, reductions, windows, indexing."""
+"""Lower single ops: elementwise, movement, reductions, windows, indexing."""

@@ -1,4 +1,4 @@
-"""Composites: one instruction where the machine has one, else the ops of the region."""
+"""Lower composites: one instruction if the machine has one, else the ops of the region."""
 
 from xdsl.ir import Operation
 
@@ -27,12 +27,13 @@ DIRECT = {
     TOP_ROWS: lower_top,
     TOP_VALUES: lower_top,
 }
-"""Composites for which there are better instructions than those of their ops one by one; the rule
-gives False where it does not hold."""
+"""Composites with better instructions than those of their single ops; a rule returns False if it
+does not apply.
+"""
 
 
 def lower_composite(state: Lowering, op: Operation) -> None:
-    """Some are functions of ACT; others are lowered by what their region says."""
+    """Some are ACT functions; others are lowered by their region."""
     from neuronir.passes.lowering.function import lower_block
 
     assert isinstance(op, CompositeOp)

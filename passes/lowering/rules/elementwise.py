@@ -1,4 +1,4 @@
-"""Elementwise ops: one instruction a piece, scalars and per-partition operands as scalars."""
+"""Lower elementwise ops: one instruction per piece, with scalar and per-partition operands."""
 
 from typing import cast
 
@@ -62,8 +62,10 @@ _BITS = {
 
 
 def engine_for(op: AluOp, dtype: DType, machine_has_pool: bool) -> Engine:
-    """32-bit integer arithmetic is exact on POOL only (docs/hardware.md section 3.7), which also
-    wraps round where a narrower result overflows; fp32 would saturate."""
+    """Exact 32-bit integer arithmetic needs POOL (docs/hardware.md section 3.7).
+
+    POOL also wraps narrower results, which fp32 would saturate.
+    """
     integer = not dtype.is_float and dtype is not DType.BOOL
     if integer and op not in _BITS and machine_has_pool:
         if dtype in _EXACT or op in _WRAPPING:
@@ -72,7 +74,7 @@ def engine_for(op: AluOp, dtype: DType, machine_has_pool: bool) -> Engine:
 
 
 def lower_unary(state: Lowering, op: Operation) -> None:
-    """abs, exponential, negate, not, ... : one activation or one tensor_scalar."""
+    """Lower abs, exponential, negate, not, ... to one activation or one tensor_scalar."""
     operand = state.value(op.operands[0])
     dtype = state.dtype(op.results[0])
     result = op.results[0]
@@ -98,7 +100,7 @@ def lower_unary(state: Lowering, op: Operation) -> None:
             state.emitter.tensor_scalar(out, src, AluOp.IS_EQ, 0.0)
         elif op.name == "hlo.not":
             state.emitter.tensor_scalar(out, src, AluOp.BITWISE_NOT, 0.0)
-        elif op.name == "hlo.abs":  # max(x, -x): the least number stays itself
+        elif op.name == "hlo.abs":  # max(x, -x): the minimum stays itself
             engine = engine_for(AluOp.MULTIPLY, dtype, state.machine.has_pool)
             state.emitter.tensor_scalar(out, src, AluOp.MULTIPLY, -1.0, engine=engine)
             state.emitter.tensor_tensor(AluOp.MAX, out, src, out, engine)
@@ -115,12 +117,14 @@ def activation(
     scale: float | View = 1.0,
     bias: float | View = 0.0,
 ) -> None:
-    """An activation; reciprocal takes no bias on this machine (docs/hardware.md section 3.3)."""
+    """Emit an activation; reciprocal takes no bias on this machine (docs/hardware.md section
+    3.3).
+    """
     state.emitter.activation(out, src, func, scale, bias)
 
 
 def lower_convert(state: Lowering, op: Operation) -> None:
-    """convert: a copy, or the source in HBM, whose loads convert."""
+    """Lower convert: a copy, or the source in HBM, whose loads convert."""
     operand = state.value(op.operands[0])
     dtype = state.dtype(op.results[0])
     if dtype is operand.dtype:
@@ -158,7 +162,7 @@ def lower_convert(state: Lowering, op: Operation) -> None:
 
 
 def lower_binary(state: Lowering, op: Operation) -> None:
-    """add, subtract, multiply, maximum, minimum, divide, compare, and, or, xor, shifts."""
+    """Lower add, subtract, multiply, maximum, minimum, divide, compare, and, or, xor, shifts."""
     lhs, rhs = state.value(op.operands[0]), state.value(op.operands[1])
     dtype = state.dtype(op.results[0])
     if op.name == "hlo.divide":
@@ -180,7 +184,7 @@ def lower_binary(state: Lowering, op: Operation) -> None:
 def _stays_lazy(
     state: Lowering, op: Operation, lhs: Value, rhs: Value, alu: AluOp, dtype: DType
 ) -> bool:
-    """A float value times or plus a scalar with one user is left for that user to take in."""
+    """Defer a float value times or plus a scalar to its single user."""
     if dtype is not DType.F32 or not op.results[0].has_one_use():
         return False
     value, scalar = (lhs, rhs.scalar) if rhs.scalar is not None else (rhs, lhs.scalar)
@@ -214,7 +218,7 @@ def _stays_lazy(
 def emit_binary(
     state: Lowering, op: Operation, lhs: Value, rhs: Value, alu: AluOp, dtype: DType
 ) -> None:
-    """One binary computation, in the cheapest form that its operands allow."""
+    """Emit one binary computation, in the cheapest form that its operands allow."""
     engine = engine_for(alu, lhs.dtype, state.machine.has_pool)
     multiplier = 1.0
     swapped = False
@@ -275,7 +279,7 @@ def emit_binary(
 
 
 def lower_divide(state: Lowering, op: Operation, lhs: Value, rhs: Value, dtype: DType) -> None:
-    """a / b = a * (1 / b), the reciprocal by DVE in fp32; a scalar divisor divides."""
+    """Lower a / b = a * (1 / b), with the reciprocal by DVE in fp32; a scalar divisor divides."""
     if rhs.scalar is not None and dtype.is_float:
         work = Pointwise(state, op, [lhs], dtype)
         for out, (a,) in work.pieces(4):
@@ -299,7 +303,7 @@ def lower_divide(state: Lowering, op: Operation, lhs: Value, rhs: Value, dtype: 
 
 
 def lower_select(state: Lowering, op: Operation) -> None:
-    """select: a copy of on_false over which on_true is written where the predicate holds."""
+    """Lower select: a copy of on_false, overwritten by on_true where the predicate holds."""
     predicate, on_true, on_false = (state.value(v) for v in op.operands)
     dtype = state.dtype(op.results[0])
     if predicate.scalar is not None:

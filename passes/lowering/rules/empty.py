@@ -1,4 +1,4 @@
-"""Arrays without elements: nothing is computed for them, and what is made from them is known."""
+"""Handle arrays without elements: no computation, and known results of their users."""
 
 import numpy as np
 from xdsl.dialects.builtin import TensorType
@@ -10,7 +10,7 @@ from neuronir.passes.lowering.state import Lowering
 
 
 def empty_value(shape: tuple[int, ...], dtype: DType) -> Value:
-    """An array without elements."""
+    """Return an array without elements."""
     return Value(shape, dtype, (), array=np.zeros(shape, dtype.numpy))
 
 
@@ -19,10 +19,10 @@ def _is_empty(ssa: SSAValue) -> bool:
 
 
 def lower_empty(state: Lowering, op: Operation) -> bool:
-    """Whether an op has been dealt with: its results are empty, or an empty operand decides them.
+    """Return whether an op was handled, because its result or an operand is empty.
 
-    A sum of no products is 0, as is what is gathered from nothing, a reduction of nothing its
-    initial value, and what nothing is written into stays. concatenate and pad skip empty operands
+    A sum of no products is 0, as is a gather from nothing. A reduction of nothing is its initial
+    value, and an operand with an empty update is unchanged. concatenate and pad skip empty operands
     themselves.
     """
     if op.results and all(_is_empty(result) for result in op.results):
@@ -36,7 +36,7 @@ def lower_empty(state: Lowering, op: Operation) -> bool:
         result = op.results[0]
         state.set(result, scalar_value(state.shape(result), state.dtype(result), 0))
     elif op.name == "hlo.scatter" and not _is_empty(op.operands[-1]):
-        return False  # indices of no dimension: there are windows, all at the beginning
+        return False  # indices without a dimension: there are windows, all at the start
     elif op.name in ("hlo.scatter", "hlo.dynamic_update_slice"):
         state.set(op.results[0], state.value(op.operands[0]))
     elif op.name in ("hlo.reduce", "hlo.reduce_window"):
@@ -49,7 +49,7 @@ def lower_empty(state: Lowering, op: Operation) -> bool:
 
 
 def broadcast_scalar(state: Lowering, result: SSAValue, value: Value) -> None:
-    """Set `result` to an array of which each element is the one of `value`."""
+    """Set `result` to an array filled with the element of `value`."""
     from neuronir.passes.lowering.layouts.values import rename_dims
 
     shape = state.shape(result)

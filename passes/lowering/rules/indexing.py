@@ -1,7 +1,7 @@
-"""gather, scatter, dynamic_slice and dynamic_update_slice: DMAs whose rows an index chooses.
+"""Lower gather, scatter, dynamic_slice and dynamic_update_slice: DMAs with indexed rows.
 
-The dimensions of which a window does not take all are moved to the front, so that what an index
-chooses is some contiguous rows.
+Dimensions of which a window takes only a part are moved to the front, so that an index selects
+contiguous rows.
 """
 
 from collections.abc import Sequence
@@ -49,7 +49,9 @@ from neuronir.passes.lowering.state import Lowering
 
 
 def lower_gather(state: Lowering, op: Operation) -> None:
-    """gather: rows of a table in HBM by DMA, an index each; indices are clamped as HLO says."""
+    """Lower gather: rows of a table in HBM by DMA, one index each; indices are clamped as in
+    HLO.
+    """
     assert isinstance(op, GatherOp)
     operand, indices = state.value(op.operands[0]), state.value(op.operands[1])
     sizes = ints(op.slice_sizes)
@@ -59,7 +61,7 @@ def lower_gather(state: Lowering, op: Operation) -> None:
     shape = operand.shape
     lead = (*batching, *(d for d in start_map if d not in batching and sizes[d] < shape[d]))
     limits = [n if d in lead else sizes[d] for d, n in enumerate(shape)]
-    if limits != list(shape):  # a dimension that no index moves is cut from its beginning
+    if limits != list(shape):  # a dimension that no index moves is cut from its start
         operand = slice_value(operand, [0] * len(shape), limits, [1] * len(shape))
     index_shape = [n for i, n in enumerate(indices.shape) if i != vector_dim]
     windows = Windows(operand.shape, lead, {d: sizes[d] for d in lead}, prod(index_shape))
@@ -80,7 +82,7 @@ def lower_gather(state: Lowering, op: Operation) -> None:
 
 
 def gather_rows(state: Lowering, operand: Value, windows: Windows, number: Value) -> Value:
-    """The rows of the given numbers, [count, row]."""
+    """Return the rows with the given numbers, [count, row]."""
     _need_addresses(state)
     table = contiguous_in_hbm(state, _moved(operand, [*windows.lead, *windows.rest]))
     count, row, dtype = windows.count, windows.row, operand.dtype
@@ -116,7 +118,7 @@ def _need_addresses(state: Lowering) -> None:
 
 
 def _moved(value: Value, order: Sequence[int]) -> Value:
-    """The dimensions in another order."""
+    """Permute the dimensions."""
     if list(order) == list(range(len(value.shape))):
         return value
     shape = [value.shape[d] for d in order]
@@ -126,8 +128,10 @@ def _moved(value: Value, order: Sequence[int]) -> Value:
 
 
 def lower_scatter(state: Lowering, op: Operation) -> None:
-    """scatter: rows written (or combined) one after the other into a copy of the operand in HBM;
-    windows that do not fit are dropped."""
+    """Lower scatter: rows written (or combined) one by one into a copy of the operand in HBM.
+
+    Windows that do not fit are dropped.
+    """
     assert isinstance(op, ScatterOp)
     if len(op.operands) != 3:
         raise NeuronError("NCC_EVRF001", f"{source_name(op)}: scatter of several operands")
@@ -161,7 +165,7 @@ def lower_scatter(state: Lowering, op: Operation) -> None:
 def scatter_rows(
     state: Lowering, operand: Value, windows: Windows, number: Value, source: Value, combine: AluOp
 ) -> Value:
-    """`operand` with rows [count, row] combined into those of the given numbers, in order."""
+    """Combine rows [count, row] into the rows of `operand` with the given numbers, in order."""
     _need_addresses(state)
     shape, dtype = operand.shape, operand.dtype
     order = [*windows.lead, *windows.rest]
@@ -210,7 +214,7 @@ def _combine(op: ScatterOp, dtype: DType) -> AluOp:
 
 
 def lower_dynamic_slice(state: Lowering, op: Operation) -> None:
-    """dynamic_slice: a slice where the indices are known, else rows that the indices choose."""
+    """Lower dynamic_slice: a slice if the indices are known, else indexed rows."""
     assert isinstance(op, DynamicSliceOp)
     source = state.value(op.operands[0])
     sizes = ints(op.slice_sizes)
@@ -227,7 +231,7 @@ def lower_dynamic_slice(state: Lowering, op: Operation) -> None:
 
 
 def lower_dynamic_update_slice(state: Lowering, op: Operation) -> None:
-    """dynamic_update_slice: the operand with the update written over it."""
+    """Lower dynamic_update_slice: the operand overwritten by the update."""
     assert isinstance(op, DynamicUpdateSliceOp)
     source, update = state.value(op.operands[0]), state.value(op.operands[1])
     shape = source.shape
@@ -247,8 +251,10 @@ def lower_dynamic_update_slice(state: Lowering, op: Operation) -> None:
 def _window(
     state: Lowering, indices: Sequence[SSAValue], shape: tuple[int, ...], sizes: Sequence[int]
 ) -> tuple[Windows, dict[int, Value], list[int]]:
-    """The one window of a dynamic slice, the starts that are only known at run time (none: all are
-    known), and those that are known, clamped."""
+    """Return the one window of a dynamic slice, its runtime starts, and its known starts, clamped.
+
+    There are no runtime starts if all are known.
+    """
     known: list[int] = []
     unknown = False
     for ssa, n, size in zip(indices, shape, sizes, strict=True):

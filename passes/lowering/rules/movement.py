@@ -1,4 +1,4 @@
-"""Ops that move data: views where a layout allows it, else copies, else a trip through HBM."""
+"""Lower ops that move data: views if a layout allows it, else copies, else through HBM."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -55,7 +55,7 @@ from neuronir.passes.lowering.state import Lowering, span
 
 
 def lower_reshape(state: Lowering, op: Operation) -> None:
-    """reshape: the numbering stays."""
+    """Lower reshape: the numbering stays."""
     source = state.value(op.operands[0])
     shape = state.shape(op.results[0])
     view = reshape(source, shape)
@@ -65,7 +65,7 @@ def lower_reshape(state: Lowering, op: Operation) -> None:
 
 
 def lower_bitcast_convert(state: Lowering, op: Operation) -> None:
-    """bitcast_convert: the same bytes seen as another type; through HBM where the width changes."""
+    """Lower bitcast_convert: the same bytes as another type; through HBM if the width changes."""
     source = state.value(op.operands[0])
     shape, dtype = state.shape(op.results[0]), state.dtype(op.results[0])
     if source.scalar is not None or source.array is not None:
@@ -102,7 +102,7 @@ def lower_bitcast_convert(state: Lowering, op: Operation) -> None:
 
 
 def lower_transpose(state: Lowering, op: Operation) -> None:
-    """transpose: atoms are renumbered."""
+    """Lower transpose: atoms are renumbered."""
     source = state.value(op.operands[0])
     permutation = ints(cast(TransposeOp, op).permutation)
     if source.array is not None:
@@ -113,7 +113,7 @@ def lower_transpose(state: Lowering, op: Operation) -> None:
 
 
 def lower_broadcast(state: Lowering, op: Operation) -> None:
-    """broadcast: a value that is constant along the new dimensions."""
+    """Lower broadcast: a value that is constant along the new dimensions."""
     source = state.value(op.operands[0])
     shape = state.shape(op.results[0])
     if source.scalar is not None:
@@ -123,7 +123,7 @@ def lower_broadcast(state: Lowering, op: Operation) -> None:
 
 
 def lower_slice(state: Lowering, op: Operation) -> None:
-    """slice: a view of a rectangle."""
+    """Lower slice: a view of a rectangle."""
     assert isinstance(op, SliceOp)
     source = state.value(op.operands[0])
     view = slice_value(source, ints(op.start_indices), ints(op.limit_indices), ints(op.strides))
@@ -136,14 +136,14 @@ def lower_slice(state: Lowering, op: Operation) -> None:
 
 @dataclass(frozen=True)
 class Piece:
-    """A rectangle of a result: what is written there, where it begins, and its steps (1: dense)."""
+    """A rectangle of a result: its contents, its start, and its steps (1: dense)."""
 
     value: Value
     starts: Sequence[int]
     steps: Sequence[int] | None = None
 
     def window(self) -> tuple[Sequence[int], Sequence[int], Sequence[int]]:
-        """(starts, limits, steps) of the rectangle."""
+        """Return (starts, limits, steps) of the rectangle."""
         shape = self.value.shape
         steps = self.steps or [1] * len(shape)
         ends = zip(self.starts, shape, steps, strict=True)
@@ -157,8 +157,10 @@ def put_together(
     cut: Sequence[int],
     like: Sequence[Value],
 ) -> None:
-    """A result of pieces that are cut along the dimensions `cut`, written one after the other, laid
-    out as one of `like`, if that can be."""
+    """Write a result of pieces, split along the dimensions `cut`, one by one.
+
+    The result has the layout of one of `like`, if possible.
+    """
     result = op.results[0]
     shape, dtype = state.shape(result), state.dtype(result)
     want = place_partition(state, op, like, cut)
@@ -172,8 +174,10 @@ def put_together(
 
 
 def _put_together_in_hbm(state: Lowering, op: Operation, pieces: Sequence[Piece]) -> None:
-    """What is too large for SBUF, where the cut dimensions stay on the free axis: each piece is
-    written to its place in HBM."""
+    """Write a result that is too large for SBUF, with split dimensions on the free axis.
+
+    Each piece is written to its position in HBM.
+    """
     shape, dtype = state.shape(op.results[0]), state.dtype(op.results[0])
     target = result_in_hbm(state, op.results[0])
     whole = new_value(shape, dtype)
@@ -185,7 +189,7 @@ def _put_together_in_hbm(state: Lowering, op: Operation, pieces: Sequence[Piece]
             window = slice_value(whole, *piece.window())
             assert window.from_source is not None
             place = window.from_source(target)
-        assert place is not None  # an array in HBM is cut along its own dimensions
+        assert place is not None  # an array in HBM is split along its own dimensions
         write_all(state, piece.value, place)
     _finish(state, op, target)
 
@@ -193,8 +197,9 @@ def _put_together_in_hbm(state: Lowering, op: Operation, pieces: Sequence[Piece]
 def place_partition(
     state: Lowering, op: Operation, sources: Sequence[Value], cut: Sequence[int]
 ) -> Partition:
-    """The layout of a result put together from pieces along the dimensions `cut`, which stay on
-    the free axis."""
+    """Return the layout of a result of pieces along the dimensions `cut`, which are on the free
+    axis.
+    """
     result = op.results[0]
     shape = state.shape(result)
     support = merge(dim_atoms(shape, range(len(shape))))
@@ -211,8 +216,10 @@ def place_partition(
 def _layout_of(
     state: Lowering, sources: Sequence[Value], shape: Sequence[int], cut: Sequence[int]
 ) -> Partition | None:
-    """The layout of the largest piece that is on the chip, in the numbering of the result, if none
-    of the dimensions `cut` is on partitions."""
+    """Return the layout of the largest on-chip piece, in the numbering of the result.
+
+    Returns None if one of the dimensions `cut` is on partitions.
+    """
     for piece in sorted(sources, key=lambda v: -v.size):
         value = piece.lazy[0] if piece.lazy is not None and not piece.forms else piece
         if value.scalar is not None or value.array is not None or value.shape != piece.shape:
@@ -241,7 +248,7 @@ def copy_into(
     starts: Sequence[int],
     steps: Sequence[int] | None = None,
 ) -> None:
-    """Copy `piece` to the rectangle of `target` (of `shape`) that begins at `starts`."""
+    """Copy `piece` to the rectangle of `target` (of `shape`) that starts at `starts`."""
     whole = Value(tuple(shape), piece.dtype, merge(dim_atoms(shape, range(len(shape)))), [target])
     window = slice_value(whole, *Piece(piece, starts, steps).window())
     assert window.from_source is not None
@@ -261,7 +268,7 @@ def copy_into(
 
 
 def lower_concatenate(state: Lowering, op: Operation) -> None:
-    """concatenate: each operand is copied to its place, if it has not been made there."""
+    """Lower concatenate: each operand is copied to its position, unless it was written there."""
     assert isinstance(op, ConcatenateOp)
     d = int(op.dimension.value.data)
     shape = state.shape(op.results[0])
@@ -289,7 +296,7 @@ def lower_concatenate(state: Lowering, op: Operation) -> None:
 
 
 def _in_pieces(state: Lowering, op: ConcatenateOp) -> bool:
-    """Store what is left of a result that is stored piece by piece; False where it is none."""
+    """Store the rest of a result that is stored piece by piece; return False for other results."""
     from neuronir.passes.lowering.results import store_piece
 
     for piece in op.operands:
@@ -301,7 +308,9 @@ def _in_pieces(state: Lowering, op: ConcatenateOp) -> bool:
 
 
 def lower_pad(state: Lowering, op: Operation) -> None:
-    """pad: the padding value everywhere, then the operand in its place (or a slice of it)."""
+    """Lower pad: the padding value everywhere, then the operand (or a slice of it) in its
+    position.
+    """
     assert isinstance(op, PadOp)
     source, value = state.value(op.operands[0]), state.value(op.operands[1])
     low, high = ints(op.edge_padding_low), ints(op.edge_padding_high)
@@ -334,7 +343,7 @@ def lower_pad(state: Lowering, op: Operation) -> None:
 
 
 def lower_reverse(state: Lowering, op: Operation) -> None:
-    """reverse: strides of the other sign."""
+    """Lower reverse: negative strides."""
     assert isinstance(op, ReverseOp)
     source = state.value(op.operands[0])
     shape = source.shape
@@ -366,7 +375,7 @@ def lower_reverse(state: Lowering, op: Operation) -> None:
 
 
 def lower_iota(state: Lowering, op: Operation) -> None:
-    """iota: a constant vector, seen as a broadcast."""
+    """Lower iota: a constant vector, as a broadcast."""
     from neuronir.dialects.hlo.constants import IotaOp
 
     assert isinstance(op, IotaOp)

@@ -1,4 +1,4 @@
-"""Walking the operands of an elementwise op and its result together."""
+"""Traverse the operands of an elementwise op and its result together."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -20,15 +20,19 @@ from neuronir.passes.lowering.state import Lowering, span, union, whole
 
 MAX_DIMS = 3
 """Free dims of an instruction with several operands (docs/hardware.md section 2.3: at most four;
-two sources and a destination leave room for three each)."""
+with two sources and a destination, three each).
+"""
 
 LEAST_PIECE = 128
-"""Elements of a partition from which on a piece for each scalar of it is worth its overhead."""
+"""Elements of a partition from which a separate piece for each scalar pays."""
 
 
 def choose_partition(state: Lowering, op: Operation, operands: Sequence[Value]) -> Partition:
-    """The layout of an elementwise result: that of its largest operand on the chip, else what its
-    users want, else rows of contiguous elements."""
+    """Choose the layout of an elementwise result.
+
+    It is that of its largest on-chip operand, else the one that its users want, else rows of
+    contiguous elements.
+    """
     result = op.results[0]
     best: Form | None = None
     size = -1
@@ -55,31 +59,31 @@ def choose_partition(state: Lowering, op: Operation, operands: Sequence[Value]) 
     if not chosen and want.spread and _quick(state, support):
         return _everywhere(state, state.shape(result))
     while not chosen and avoid and elements_of(support) > state.machine.partitions:
-        avoid.pop()  # the furthest reduction's: all on one partition is worse
+        avoid.pop()  # that of the most distant reduction: all on one partition is worse
         chosen = state.default_partition(support, avoid)
     return chosen
 
 
 def as_scalars(view: View | None) -> View | None:
-    """The [P,1] view of an access to one element a partition; None where it is another."""
+    """Return the [P,1] view of an access to one element per partition; None for other accesses."""
     if view is None or any(stride and size > 1 for stride, size in view.free):
         return None
     return replace(view, free=((1, 1),))
 
 
 def _quick(state: Lowering, support: Sequence[Atom]) -> bool:
-    """Whether an instruction over all elements takes less than a transfer does at least."""
+    """Return whether an instruction over all elements takes less than the minimum of a transfer."""
     machine = state.machine
     return elements_of(support) <= machine.dma_fixed_ns * machine.dve_ghz
 
 
 def _everywhere(state: Lowering, shape: Sequence[int]) -> Partition:
-    """The same on all partitions: a digit above all those of a value."""
+    """Return a partition with equal data on all partitions: a digit above all those of a value."""
     return ((atom(state.machine.partitions, prod(shape)), 1),)
 
 
 class Pointwise:
-    """One elementwise computation under way: its output form and its operands' forms."""
+    """One elementwise computation in progress: its output form and its operands' forms."""
 
     def __init__(
         self,
@@ -94,7 +98,7 @@ class Pointwise:
         self.all = whole(op.results[0])
         self.forms: list[Form | None] = []
         self.by_rows = any(v.root().by_rows for v in operands)
-        if all(v.scalar is not None for v in operands):  # nothing varies: compute one element
+        if all(v.scalar is not None for v in operands):  # uniform: compute one element
             one = operands[0]
             form = state.converter.ensure(one, (), 1)
             operands = [Value(one.shape, one.dtype, (), [form]), *operands[1:]]
@@ -110,7 +114,7 @@ class Pointwise:
                 return
         if self.forms and self._put_in_order(operands):
             return
-        # What repeats in each is written out, so that only the layout is left to divide them.
+        # Repeats are materialised, so that only the layout can still fail to divide them.
         operands = [v if v.scalar is not None else state.converter.expanded(v) for v in operands]
         self.partition = choose_partition(state, op, [v for v in operands if v.scalar is None])
         if self._lay_out(operands) or (self.forms and self._put_in_order(operands)):
@@ -118,13 +122,13 @@ class Pointwise:
         raise NeuronError("NIR_LOW004", "the layouts of the operands do not go together")
 
     def _refined(self, operands: Sequence[Value], shape: tuple[int, ...]) -> Partition:
-        """A layout in factors along which each operand varies or does not."""
+        """Return a layout in factors along which each operand varies or is constant."""
         varying = [v for v in operands if v.scalar is None]
         atoms = refined(varying, shape)
         return widest(atoms or (), self.state.machine.partitions)
 
     def _lay_out(self, operands: Sequence[Value]) -> bool:
-        """Bring the operands into the layout, and find how to walk them together."""
+        """Convert the operands to the layout, and find how to traverse them together."""
         converter, count = self.state.converter, span(self.partition)
         varying = [v for v in operands if v.scalar is None]
         self.support = union([converter.support(v, self.partition) for v in varying])
@@ -147,7 +151,7 @@ class Pointwise:
         return dims is not None
 
     def _put_in_order(self, operands: Sequence[Value]) -> bool:
-        """Walk copies of the operands in which their factors lie in the order of the elements."""
+        """Traverse copies of the operands with their factors in element order."""
         self.forms = [
             None if f is None else self.state.converter.in_order(v, f)
             for v, f in zip(operands, self.forms, strict=True)
@@ -161,9 +165,9 @@ class Pointwise:
     def pieces(
         self, max_dims: int = MAX_DIMS, cut: int = 0
     ) -> list[tuple[View, list[View | None]]]:
-        """(output, operands) of each instruction; None for scalars.
+        """Yield (output, operands) of each instruction; None for scalars.
 
-        Of the dimensions the first `cut` are walked one by one, at least.
+        The first `cut` dimensions, at least, are iterated one by one.
         """
         limit = self.state.machine.max_free_sbuf
         if any(space_of(f.buffer) is Space.PSUM for f in self.present):
@@ -186,13 +190,15 @@ class Pointwise:
         return out
 
     def _rows(self) -> int:
-        """The dimensions along which operands arrive row by row."""
+        """Return the dimensions along which operands arrive row by row."""
         ragged = any(d.atom.ragged for d in self.dims)
         return int(self.by_rows and len(self.dims) > 1 and not ragged)
 
     def varying_dims(self, which: int) -> int:
-        """The dimensions that have to be walked one by one for an operand to be one element a
-        partition in each piece; 0 where pieces would be too small to gain by that."""
+        """Return how many dimensions to iterate so that an operand is one element per partition.
+
+        Returns 0 if pieces would be too small to gain from that.
+        """
         form = self.forms[which]
         if form is None or any(d.atom.ragged for d in self.dims):
             return 0

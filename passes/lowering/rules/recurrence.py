@@ -1,4 +1,4 @@
-"""The composite `recurrence`: rows on partitions, one instruction of DVE a row."""
+"""Lower the composite `recurrence`: rows on partitions, one DVE instruction per row."""
 
 from dataclasses import replace
 
@@ -23,7 +23,9 @@ _OPERATORS = {
 
 
 def lower_recurrence(state: Lowering, op: Operation) -> bool:
-    """`h[t] = a[t] * h[t-1] + b[t]`; False where rows do not lie in one piece on the free axis."""
+    """Lower `h[t] = a[t] * h[t-1] + b[t]`; return False if rows are not contiguous on the free
+    axis.
+    """
     it = recurrence_of(op)
     if it is None or it.begin is None:
         return False
@@ -78,7 +80,7 @@ def lower_recurrence(state: Lowering, op: Operation) -> bool:
 
 
 def _form(state: Lowering, value: Value, partition: Partition) -> Form | None:
-    """A copy with rows on partitions; None for one number."""
+    """Return a copy with rows on partitions; None for a scalar."""
     if value.scalar is not None:
         return None
     full = full_value(state, value)
@@ -87,7 +89,7 @@ def _form(state: Lowering, value: Value, partition: Partition) -> Form | None:
 
 
 def _row(form: Form, step: int, place: int, partitions: int, n: int, reverse: bool) -> View:
-    """A row in the order in which the recurrence runs."""
+    """Return a row in the order of the recurrence."""
     view = form.at(place, partitions, ((step, n),))
     if not reverse:
         return view
@@ -95,7 +97,7 @@ def _row(form: Form, step: int, place: int, partitions: int, n: int, reverse: bo
 
 
 def _filled(state: Lowering, value: Value, partitions: int, n: int) -> View:
-    """One number for all elements of a row."""
+    """Return a scalar for all elements of a row."""
     view = View(state.emitter.sbuf(partitions, 1, DType.F32), 0, partitions, ((1, 1),))
     state.emitter.memset(view, float(value.scalar or 0.0))
     return replace(view, free=((0, n),))

@@ -1,4 +1,4 @@
-"""reduce: along the free axis by the vector engine, across partitions by POOL or by a matmul."""
+"""Lower reduce: along the free axis by the vector engine, across partitions by POOL or a matmul."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -32,7 +32,9 @@ from neuronir.passes.lowering.state import Lowering, span
 
 
 def reducer(op: Operation, region: Region, dtype: DType) -> AluOp:
-    """The operator of a reduction's region, which must be one binary op on its two arguments."""
+    """Return the operator of a reduction's region, which must be one binary op on its two
+    arguments.
+    """
     block = region.block
     ops = [o for o in block.ops]
     if len(ops) == 2 and len(ops[0].operands) == 2 and set(ops[0].operands) == set(block.args):
@@ -54,7 +56,7 @@ def reducer(op: Operation, region: Region, dtype: DType) -> AluOp:
 
 
 def lower_reduce(state: Lowering, op: Operation) -> None:
-    """reduce of one operand with a constant initial value."""
+    """Lower reduce of one operand with a constant initial value."""
     assert isinstance(op, ReduceOp)
     if len(op.operands) != 2:
         raise NeuronError(
@@ -77,7 +79,7 @@ def lower_reduce(state: Lowering, op: Operation) -> None:
 
 
 def neutral(alu: AluOp, dtype: DType) -> float:
-    """What changes nothing when it is combined with a number of a type."""
+    """Return the identity of an operator in a type."""
     if alu in (AluOp.MAX, AluOp.MIN):
         if dtype.is_float:
             return float("-inf") if alu is AluOp.MAX else float("inf")
@@ -93,14 +95,14 @@ def neutral(alu: AluOp, dtype: DType) -> float:
 
 
 def is_neutral(alu: AluOp, dtype: DType, initial: float) -> bool:
-    """Whether an initial value changes nothing."""
+    """Return whether an initial value is the identity."""
     if initial == neutral(alu, dtype):
         return True
     return alu is AluOp.BITWISE_AND and initial == -1
 
 
 def with_initial(state: Lowering, value: Value, alu: AluOp, initial: float) -> Value:
-    """Combine a reduction with an initial value that is not neutral."""
+    """Combine a reduction with an initial value that is not the identity."""
     if is_neutral(alu, value.dtype, initial):
         return value
     form = value.forms[0]
@@ -115,7 +117,7 @@ def with_initial(state: Lowering, value: Value, alu: AluOp, initial: float) -> V
 def reduce_value(
     state: Lowering, op: Operation, value: Value, dims: list[int], alu: AluOp
 ) -> Value:
-    """The reduction of `value` over `dims`."""
+    """Reduce `value` over `dims`."""
     shape = value.shape
     kept = [d for d in range(len(shape)) if d not in dims]
     out_shape = tuple(shape[d] for d in kept)
@@ -153,8 +155,10 @@ def reduce_value(
 
 
 def kept_form(form: Form, shape: Sequence[int], kept: Sequence[int]) -> Form:
-    """A copy that varies along dimensions `kept` of `shape` only, in the numbering of the value
-    that has no others."""
+    """Return a copy that only varies along dimensions `kept` of `shape`, numbered like the value.
+
+    The value has only those dimensions.
+    """
     old, new = row_major(shape), row_major([shape[d] for d in kept])
     cuts = {c for d in range(len(shape)) for c in (old[d], old[d] * shape[d])}
 
@@ -178,7 +182,7 @@ def kept_form(form: Form, shape: Sequence[int], kept: Sequence[int]) -> Form:
 
 
 def full_value(state: Lowering, value: Value) -> Value:
-    """A value that varies along all of its elements, so that sums count each of them."""
+    """Return a value that varies along all of its elements, so that sums count each of them."""
     size = 1
     for a in value.support:
         size *= a.size
@@ -190,8 +194,11 @@ def full_value(state: Lowering, value: Value) -> Value:
 def reduction_layout(
     state: Lowering, value: Value, axes: tuple[Atom, ...], kept: list[int]
 ) -> tuple[tuple[Atom, int], ...]:
-    """The layout that a reduction works in: one that is there with the reduced factors on the free
-    axis, else kept dimensions on partitions, else (a full reduction) any."""
+    """Return the layout of a reduction.
+
+    It is an existing one with the reduced factors on the free axis, else kept dimensions on
+    partitions, else (for a full reduction) any.
+    """
     keeps = [a for a in dim_atoms(value.shape, kept)]
     for form in state.converter.source_forms(value):
         if not form.usable:
@@ -264,7 +271,7 @@ def _in_steps(
     alu: AluOp,
     engine: Engine,
 ) -> None:
-    """A reduction over more than one instruction takes: partial results are combined."""
+    """Reduce more than one instruction can: partial results are combined."""
     partitions = form.partitions
     first = True
     scratch = state.emitter.sbuf(partitions, partial.elements, value.dtype)
@@ -321,7 +328,7 @@ def _across(state: Lowering, partial: Form, dtype: DType, alu: AluOp, size: int)
 
 
 def _in_a_row(state: Lowering, partial: Form, dtype: DType, alu: AluOp, size: int) -> Form:
-    """Reduce over partitions without an engine that does: what they hold goes to one of them."""
+    """Reduce over partitions without engine support: gather the values on one partition."""
     rows = partial.partitions
     value = new_value((rows, size), dtype)
     dims: list[tuple[Atom, int]] = [(atom(size, 1), 1)] if size > 1 else []

@@ -1,5 +1,4 @@
-"""Row numbers: which rows of a table an index array chooses, computed on POOL, whose 32-bit
-integers are exact."""
+"""Compute the table rows that an index array selects, on POOL with exact 32-bit integers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -33,7 +32,7 @@ from neuronir.passes.lowering.state import Lowering, union
 
 
 def row_partition(count: int, limit: int) -> Partition:
-    """Rows on partitions: the layout of a vector of `count` indices."""
+    """Return the layout of a vector of `count` indices: rows on partitions."""
     if count == 1:
         return ()
     width = tile_width(count, limit)
@@ -51,7 +50,7 @@ class Integers:
     def scalar(
         self, value: Value, op0: AluOp, a: float, op1: AluOp = AluOp.BYPASS, b: float = 0.0
     ) -> Value:
-        """(value op0 a) op1 b."""
+        """Compute (value op0 a) op1 b."""
         form = self._form(value)
         out = self._out()
         for piece in chunks(self._walk([out, form], out), out.partitions, 4, 1 << 15):
@@ -61,7 +60,7 @@ class Integers:
         return self._value(out)
 
     def tensor(self, op: AluOp, lhs: Value, rhs: Value) -> Value:
-        """lhs op rhs."""
+        """Compute lhs op rhs."""
         left, right = self._form(lhs), self._form(rhs)
         out = self._out()
         for piece in chunks(self._walk([out, left, right], out), out.partitions, 3, 1 << 15):
@@ -90,7 +89,7 @@ class Integers:
 
 
 def components(state: Lowering, indices: Value, vector_dim: int, n: int) -> list[Value]:
-    """The columns of an index array, each flattened to a vector of all index positions."""
+    """Split an index array into columns, each flattened to a vector of all index positions."""
     shape = indices.shape
     if indices.dtype is not DType.I32:
         indices = _as_int32(state, indices)
@@ -110,7 +109,7 @@ def components(state: Lowering, indices: Value, vector_dim: int, n: int) -> list
 
 
 _LARGEST = 2**31 - 1
-"""What larger unsigned indices become: it lies beyond the end of any tensor, as they do."""
+"""Return the replacement of larger unsigned indices: it is out of range for any tensor, too."""
 
 
 def _as_int32(state: Lowering, indices: Value) -> Value:
@@ -139,33 +138,35 @@ def _as_int32(state: Lowering, indices: Value) -> Value:
 
 
 def as_vector(value: Value, count: int) -> Value:
-    """A vector of `count` equal or given numbers as one that varies, for a form of its own."""
+    """Return a vector of `count` equal or given values as one that varies, with its own form."""
     if value.scalar is None:
         return value
     return constant_value(np.full(count, value.scalar, np.int32), DType.I32)
 
 
 def scaled(a: Atom, factor: int) -> Atom:
-    """The atom of rows in the numbering of a table of `factor` elements a row."""
+    """Return the row atom in the numbering of a table with `factor` elements per row."""
     return Atom(a.size, a.stride * factor, a.unit * factor, a.extent)
 
 
 def row_count(partition: Partition) -> int:
-    """Rows that a layout holds at a time."""
+    """Return the rows that a layout holds at a time."""
     return prod(a.size for a, _ in partition)
 
 
 def row_tiles(partition: Partition, count: int) -> list[tuple[int, int]]:
-    """(first, number) of the rows of each instruction."""
+    """Return (first, number) of the rows of each instruction."""
     width = row_count(partition)
     return [(low, min(width, count - low)) for low in range(0, count, width)]
 
 
 @dataclass(frozen=True)
 class Windows:
-    """Windows of a tensor of `shape`: `lead` are the dimensions of which a window does not take
-    all, in the order of the row numbers; `extents` its sizes along them; `positions` how many
-    windows there are."""
+    """The windows of a tensor of `shape`.
+
+    `lead` are the dimensions of which a window takes a part, in the order of the row numbers.
+    `extents` are its sizes along them, and `positions` is the number of windows.
+    """
 
     shape: tuple[int, ...]
     lead: tuple[int, ...]
@@ -174,32 +175,31 @@ class Windows:
 
     @property
     def rows(self) -> int:
-        """Rows of the whole tensor."""
+        """Return the rows of the whole tensor."""
         return prod(self.shape[d] for d in self.lead)
 
     @property
     def rest(self) -> tuple[int, ...]:
-        """The dimensions of which a window takes all: they make up a row."""
+        """Return the dimensions of which a window takes all: they form a row."""
         return tuple(d for d in range(len(self.shape)) if d not in self.lead)
 
     @property
     def row(self) -> int:
-        """Elements of a row."""
+        """Return the elements of a row."""
         return prod(self.shape[d] for d in self.rest)
 
     @property
     def per_window(self) -> int:
-        """Rows of a window."""
+        """Return the rows of a window."""
         return prod(self.extents[d] for d in self.lead)
 
     @property
     def count(self) -> int:
-        """Rows of all windows."""
+        """Return the rows of all windows."""
         return self.positions * self.per_window
 
     def offsets(self, base: Sequence[int] | NDArray[np.int64] | None = None) -> NDArray[np.int32]:
-        """The row number of each row of each window whose start is all zero, plus `base` of each
-        position."""
+        """Return the row numbers of each window with start 0, plus `base` of each position."""
         unit = row_major([self.shape[d] for d in self.lead])
         inside = np.zeros(1, np.int64)
         for d, step in zip(self.lead, unit, strict=True):
@@ -208,7 +208,7 @@ class Windows:
         return (outer[:, None] + inside[None, :]).reshape(-1).astype(np.int32)
 
     def spread(self, column: Value) -> Value:
-        """A number of each position as one of each row."""
+        """Repeat a value per position for each row."""
         if column.scalar is not None or self.per_window == 1:
             return column
         shape = (self.positions, self.per_window)
@@ -223,11 +223,13 @@ def row_numbers(
     clamp: bool,
     fixed: Sequence[Value] = (),
 ) -> Value:
-    """The number of each row of each window. `starts` are its first indices along some of the lead
-    dimensions, a vector of all positions each (0 along the others); `base` are further row numbers
-    of each position. With `clamp` starts are moved so that windows fit; without, the rows of
-    windows that do not fit are -1. `fixed` are starts along dimensions of which a window takes all:
-    it fits at 0 alone."""
+    """Return the number of each row of each window.
+
+    `starts` are the first indices along some of the lead dimensions, a vector of all positions each
+    (0 along the others). `base` are further row numbers of each position. With `clamp`, starts are
+    clamped so that windows fit. Otherwise the rows of windows that do not fit are -1. `fixed` are
+    starts along dimensions of which a window takes all: it fits only at 0.
+    """
     exact = Integers(state, windows.count)
     unit = dict(zip(windows.lead, row_major([windows.shape[d] for d in windows.lead]), strict=True))
     total: Value | None = None
@@ -267,7 +269,7 @@ def batch_base(
     index_batching: Sequence[int],
     vector_dim: int,
 ) -> NDArray[np.int64] | None:
-    """The row numbers that batch dimensions add to each position."""
+    """Return the row numbers that batch dimensions add to each position."""
     if not batching:
         return None
     unit = dict(zip(windows.lead, row_major([windows.shape[d] for d in windows.lead]), strict=True))

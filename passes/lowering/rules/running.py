@@ -1,5 +1,4 @@
-"""Running sums, products and extremes: reduce_window over all up to each place, as a recurrence of
-DVE."""
+"""Lower running sums, products and extremes (cumulative reduce_window) as DVE recurrences."""
 
 from dataclasses import replace
 
@@ -22,10 +21,10 @@ from neuronir.passes.lowering.state import Lowering, span
 def running(
     state: Lowering, value: Value, axis: int, alu: AluOp, partition: Partition
 ) -> Value | None:
-    """What an operator makes of all elements up to each one along a dimension; None where that
-    dimension does not lie in one piece on the free axis in this partition.
+    """Compute the running result of an operator along a dimension.
 
-    `r[i] = (x[i] op r[i-1])`, in fp32: one pass of tensor_tensor_scan, at two cycles an element.
+    `r[i] = (x[i] op r[i-1])`, in fp32: one pass of tensor_tensor_scan, at two cycles per element.
+    Returns None if the dimension is not contiguous on the free axis in this partition.
     """
     form = state.converter.ensure(value, partition, span(partition))
     form = state.converter.by_dimensions(value, form)

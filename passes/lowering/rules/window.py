@@ -1,5 +1,7 @@
-"""reduce_window: pooling by reductions over overlapping views, or as elementwise ops over shifted
-views, one dimension after the other."""
+"""Lower reduce_window: pooling by reductions over overlapping views, or by shifted views.
+
+Shifted views are combined with elementwise ops, one dimension at a time.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -33,7 +35,7 @@ from neuronir.passes.lowering.state import Lowering, span
 
 
 def lower_reduce_window(state: Lowering, op: Operation) -> None:
-    """reduce_window of one operand without base dilation."""
+    """Lower reduce_window of one operand without base dilation."""
     assert isinstance(op, ReduceWindowOp)
     if len(op.operands) != 2:
         raise NeuronError(
@@ -87,12 +89,14 @@ def lower_reduce_window(state: Lowering, op: Operation) -> None:
         value = _along(state, value, d, window, alu)
     made = value is not operand and value.source is None and value.forms
     if not made and not is_neutral(alu, dtype, initial.scalar):
-        value = state.converter.expanded(value)  # the initial value must not change the operand
+        value = state.converter.expanded(value)  # the initial value must be the identity
     state.set(op.results[0], with_initial(state, value, alu, initial.scalar))
 
 
 def window_partition(state: Lowering, value: Value, windowed: list[int]) -> Partition:
-    """A layout with the windowed dimensions on the free axis: one that is there, else a new one."""
+    """Return a layout with the windowed dimensions on the free axis: an existing one, else a new
+    one.
+    """
     axes = dim_atoms(value.shape, windowed)
     for form in state.converter.source_forms(value):
         if not form.usable or not workable(form, value.shape):
@@ -117,23 +121,26 @@ class Window:
     high: int
 
     def outputs(self, extent: int) -> int:
-        """Positions of the window over `extent` elements."""
+        """Return the positions of the window over `extent` elements."""
         reach = (self.size - 1) * self.dilation + 1
         return (extent + self.low + self.high - reach) // self.stride + 1
 
     def range(self, tap: int, extent: int) -> tuple[int, int]:
-        """The outputs [first, end) whose `tap` lies inside the input."""
+        """Return the outputs [first, end) whose `tap` is inside the input."""
         shift = tap * self.dilation - self.low
         first = max(0, -(shift // self.stride))
         return first, max(first, min(self.outputs(extent), (extent - 1 - shift) // self.stride + 1))
 
     def covering(self, extent: int) -> int | None:
-        """A tap that lies inside the input for every output, if there is one."""
+        """Return a tap that is inside the input for every output, if there is one."""
         whole = (0, self.outputs(extent))
         return next((t for t in range(self.size) if self.range(t, extent) == whole), None)
 
     def segments(self, extent: int) -> list[tuple[int, int, int, int]]:
-        """Runs of outputs with the same taps inside the input: (first, end, tap, last tap + 1)."""
+        """Return runs of outputs with equal taps inside the input:
+
+        (first, end, tap, last tap + 1).
+        """
         ranges = [self.range(t, extent) for t in range(self.size)]
         count = self.outputs(extent)
         cuts = sorted({0, count, *(c for r in ranges if r[0] < r[1] for c in r)})
@@ -145,18 +152,20 @@ class Window:
 
 
 MOST_PIECES = 16
-"""Instructions for borders beyond which shifted views are combined instead: where a window is not
-much smaller than what it moves over."""
+"""Limit of instructions for borders, beyond which shifted views are combined: for windows that are
+not much smaller than the operand.
+"""
 
 PIECE_ELEMENTS = 4096
-"""Elements of an operand that one instruction reduces: few enough that it need not wait for all of
-what makes the operand, nor what reads the result for all of that."""
+"""Limit of operand elements of one reducing instruction, so that it need not wait for the whole
+operand, nor its readers for the whole result.
+"""
 
 
 def _steps(
     state: Lowering, value: Value, windows: Mapping[int, Window], alu: AluOp
 ) -> list[tuple[int, ...]]:
-    """The dimensions to reduce together, by the cycles of DVE: all at once, or one by one."""
+    """Return the dimensions to reduce together, by DVE cycles: all at once, or one by one."""
     if len(windows) != 2:
         return [(d,) for d in windows]
     shape = list(value.shape)
@@ -174,7 +183,9 @@ def _steps(
 
 
 def _cycles(state: Lowering, value: Value, dims: list[int], alu: AluOp) -> float:
-    """Cycles of tensor_reduce an element of windows along `dims` (neuronir.dialects.nc.cost)."""
+    """Return the tensor_reduce cycles per element of windows along `dims`
+    (neuronir.dialects.nc.cost).
+    """
     machine = state.machine
     small = value.dtype.is_float and value.dtype.size == 2 and alu in (AluOp.ADD, AluOp.MAX)
     cycles = machine.dve_reduce_16bit_cycles if small else 1.0
@@ -193,8 +204,10 @@ def _cycles(state: Lowering, value: Value, dims: list[int], alu: AluOp) -> float
 def _reduced(
     state: Lowering, value: Value, windows: Mapping[int, Window], alu: AluOp
 ) -> Value | None:
-    """Reduce windows along some dimensions by tensor_reduce over overlapping views; None where
-    shifted views take less."""
+    """Reduce windows along some dimensions by tensor_reduce over overlapping views.
+
+    Returns None if shifted views take less time.
+    """
     dims = list(windows)
     if len(dims) == 1:
         (window,) = windows.values()
@@ -236,8 +249,10 @@ def _segment(
     runs: tuple[tuple[int, int, int, int], ...],
     alu: AluOp,
 ) -> None:
-    """Outputs that have the same taps inside the input: (first, end, tap, last tap + 1) of each
-    dimension of `windows`."""
+    """Return outputs with equal taps inside the input, for each dimension of `windows`.
+
+    Each run is (first, end, tap, last tap + 1).
+    """
     rank = len(value.shape)
     starts, limits, steps = [0] * rank, list(value.shape), [1] * rank
     first, end = [0] * rank, list(result.shape)
@@ -286,7 +301,7 @@ def _cut(value: Value, d: int, start: int, count: int, step: int) -> Value:
 
 
 def _along(state: Lowering, value: Value, d: int, window: Window, alu: AluOp) -> Value:
-    """Reduce windows along one dimension: shifted views of the value, each where it lies inside."""
+    """Reduce windows along one dimension: combine shifted views where they are inside."""
     extent = value.shape[d]
     count = window.outputs(extent)
     first_tap = window.covering(extent)
@@ -332,7 +347,7 @@ def _along(state: Lowering, value: Value, d: int, window: Window, alu: AluOp) ->
 def _pointwise(
     state: Lowering, forms: list[Form], out: Form, alu: AluOp | None, engine: Engine
 ) -> None:
-    """forms[0] = forms[1] (alu forms[2])."""
+    """Emit forms[0] = forms[1] (alu forms[2])."""
     dims = plan(forms, [a for a, _ in out.free])
     if dims is None:
         raise NeuronError("NIR_LOW004", "a window cuts a factor of its layout")

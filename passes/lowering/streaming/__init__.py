@@ -1,1 +1,1 @@
-"""Tile loops around values that are too large for SBUF."""
+"""Emit tile loops for values that are too large for SBUF."""

@@ -1,7 +1,7 @@
-"""Which products of a block of ops may go block by block, and the search for how.
+"""Choose the dots of a block that may be blocked, and search how.
 
-Those between arguments and results, and those of large values, which a group of tiles may begin at
-or grow along: whether they do is found out when tiles are (groups.py).
+Candidates are dots between arguments and results, and dots of large values, at which a group of
+tiles may start or grow. Whether they are blocked is decided with the tiles (groups.py).
 """
 
 from math import prod
@@ -23,8 +23,9 @@ from neuronir.passes.lowering.streaming.size import nbytes
 def choose_blocks(
     block: Block, machine: Machine, tiles: Tiles | None
 ) -> list[tuple[Problem, Blocking]]:
-    """Note of the products of a block that may go block by block how they do, with so many `tiles`
-    or the best; those products, with what was chosen. Arrays are taken to lie in row-major order.
+    """Record how the candidate dots of a block are blocked, with given `tiles` or the best ones.
+
+    Returns these dots with the choices. Arrays are assumed to be row-major.
     """
     found: list[tuple[Problem, Blocking]] = []
     for op in block.ops:
@@ -38,15 +39,18 @@ def choose_blocks(
 
 
 def is_candidate(op: DotOp, block: Block, machine: Machine) -> bool:
-    """Whether a product may go block by block."""
+    """Return whether a dot may be blocked."""
     total = machine.sbuf_usable_partition_bytes * machine.partitions
     large = any(nbytes(v) * BIG_SHARE >= total for v in (*op.operands, *op.results))
     return (large or from_end_to_end(op, block, machine)) and is_matrix_product(op, machine)
 
 
 def from_end_to_end(op: Operation, block: Block, machine: Machine) -> bool:
-    """Whether arguments become a result by a dot, but for their type: nothing is on the chip yet,
-    and nothing stays there. Dots of one tile of the contraction have nothing to gain."""
+    """Return whether a dot maps arguments to a result, except for types.
+
+    Nothing is on the chip before, and nothing stays there. Dots with one tile of the contraction
+    have nothing to gain.
+    """
     if not isinstance(op, DotOp):
         return False
     if any(u.operation is not block.last_op for u in op.results[0].uses):

@@ -1,8 +1,8 @@
-"""How a tile of one dimension of one value determines the tiles of its neighbours.
+"""Propagate the tile of a value's dimension to its neighbours.
 
 A streamed group works on one tile of its rows at a time. The rows are a dimension of each value in
-it; an op passes the dimension on (elementwise ops, reductions of other dimensions, free and batch
-dimensions of dots), or it needs an operand whole, or it can't be tiled so.
+it. An op preserves the dimension (elementwise ops, reductions of other dimensions, free and batch
+dimensions of dots), needs an operand whole, or cannot be tiled.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +21,7 @@ from neuronir.passes.lowering.layouts.layout import row_major
 from neuronir.passes.lowering.products.assigned import ASSIGNED
 
 WHOLE = -1
-"""In place of a dimension: the value is needed whole for each tile."""
+"""Instead of a dimension: the value is needed whole for each tile."""
 Tiling = dict[SSAValue, int]
 """The tiled dimension of each value, or WHOLE."""
 
@@ -36,8 +36,10 @@ ELEMENTWISE = frozenset(
 
 
 def spread(op: Operation, value: SSAValue, dim: int) -> Tiling | None:
-    """The tiling of all operands and results of `op` where `value`, one of them, is tiled along
-    `dim`; None where the op can't work on such tiles."""
+    """Return the tiling of all operands and results of `op`, if `value` is tiled along `dim`.
+
+    `value` is one of them. Returns None if the op cannot work on such tiles.
+    """
     rule = _elementwise if op.name in ELEMENTWISE else _RULES.get(op.name)
     if rule is None or len(op.results) != 1:
         return None
@@ -58,7 +60,7 @@ def _convolution(op: ConvolutionOp, value: SSAValue, dim: int) -> Tiling | None:
 
 
 def _windowed(op: ReduceWindowOp, value: SSAValue, dim: int) -> Tiling | None:
-    """reduce_window: along a dimension on which the window does not move over several elements."""
+    """reduce_window: along a dimension with a window of size one."""
     if len(op.operands) != 2 or value is op.operands[1]:
         return None
     pads = ints(op.padding)
@@ -108,7 +110,7 @@ def _renamed(op: BroadcastOp | TransposeOp, value: SSAValue, dim: int) -> Tiling
 
 
 def _reshaped(op: Operation, value: SSAValue, dim: int) -> Tiling | None:
-    """reshape: a dimension of the same size that lies at the same stride of the numbering."""
+    """reshape: a dimension of the same size at the same stride of the numbering."""
     source, result = op.operands[0], op.results[0]
     other = result if value is source else source
     mine, theirs = shape_of(value), shape_of(other)
@@ -206,7 +208,7 @@ _RULES: dict[str, Callable[[Any, SSAValue, int], Tiling | None]] = {
 
 
 def tiling_of_region(op: CompositeOp, value: SSAValue, dim: int) -> Tiling | None:
-    """The tiling of the values in a composite's region."""
+    """Return the tiling of the values in a composite's region."""
     block = op.regions[0].block
     last = block.last_op
     assert last is not None
@@ -218,8 +220,10 @@ def tiling_of_region(op: CompositeOp, value: SSAValue, dim: int) -> Tiling | Non
 
 
 def close(ops: Sequence[Operation], known: Mapping[SSAValue, int]) -> Tiling | None:
-    """Spread tilings through `ops` until nothing changes; None where they contradict each other or
-    an op with a tiled operand can't be tiled."""
+    """Propagate tilings through `ops` to a fixed point.
+
+    Returns None if they contradict each other, or if an op with a tiled operand cannot be tiled.
+    """
     out: Tiling = dict(known)
     pending = [v for v, d in out.items() if d != WHOLE]
     members = set(ops)
@@ -247,7 +251,7 @@ def close(ops: Sequence[Operation], known: Mapping[SSAValue, int]) -> Tiling | N
 
 
 def tiled_type(ssa: SSAValue, dim: int, rows: int) -> TensorType:
-    """The type of a tile of `rows` along `dim`."""
+    """Return the type of a tile of `rows` along `dim`."""
     type_ = cast(TensorType, ssa.type)
     if dim == WHOLE:
         return type_
@@ -263,9 +267,12 @@ def tiled_copy(
     mapping: dict[SSAValue, SSAValue],
     regions: dict[Operation, Tiling] | None = None,
 ) -> Operation:
-    """A copy of `op` with the types of a tile of `rows`; `mapping` is from values to those of the
-    copies. `regions` remembers the tilings of composites' regions for other tiles. Layouts that
-    were assigned are those of the whole: a tile is decided on by itself."""
+    """Copy `op` with the types of a tile of `rows`.
+
+    `mapping` maps values to those of the copies. `regions` caches the tilings of composites'
+    regions. Assigned layouts are dropped, because they apply to the whole: a tile is decided
+    separately.
+    """
     inside: Tiling = {}
     if isinstance(op, CompositeOp):
         regions = {} if regions is None else regions
@@ -279,7 +286,7 @@ def tiled_copy(
 def _copy(
     op: Operation, tiling: Tiling, inside: Tiling, rows: int, mapping: dict[SSAValue, SSAValue]
 ) -> Operation:
-    """A copy of an op with the types of a tile, in its regions by the tiling `inside`."""
+    """Copy an op with the types of a tile, in its regions by the tiling `inside`."""
     properties = op.properties
     if isinstance(op, SliceOp) and (dim := tiling.get(op.results[0], WHOLE)) != WHOLE:
         limits = list(ints(op.limit_indices))
@@ -311,7 +318,7 @@ def _copy_block(
 def _replace(
     old: Sequence[SSAValue], new: Sequence[SSAValue], mapping: dict[SSAValue, SSAValue]
 ) -> None:
-    """Let new values stand for old ones, and bear their names."""
+    """Map old values to new ones, which get their names."""
     for before, after in zip(old, new, strict=True):
         mapping[before] = after
         if before.name_hint is not None:

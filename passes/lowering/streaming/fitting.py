@@ -1,4 +1,4 @@
-"""How large the tiles of a group are: two rounds of them, and what it needs whole, fit in SBUF."""
+"""Choose the tile size of a group: two iterations, and its whole values, must fit in SBUF."""
 
 from collections.abc import Sequence
 from math import prod
@@ -15,16 +15,22 @@ from neuronir.passes.lowering.streaming.growing import BIG_SHARE, Graph, drop
 from neuronir.passes.lowering.streaming.size import attention_inside, nbytes, tile_bytes
 
 ROW_BYTES = 4096
-"""Bytes per partition of a tile: DMA reaches its rate with them (docs/hardware.md section 2.5)."""
+"""Bytes per partition of a tile with which DMA reaches its full rate (docs/hardware.md section
+2.5).
+"""
 ROUNDS = 2
-"""Rounds of a loop whose tiles are in SBUF at a time, where they fit."""
+"""Iterations of a loop whose tiles are in SBUF at a time, if they fit."""
 PANEL_SHARE = 0.75
-"""Of SBUF, for the operand that stays while the other one of a large dot streams."""
+"""The fraction of SBUF for the operand that stays while the other one of a large dot is streamed.
+"""
 
 
 class Fitting:
-    """Sizes of tiles; `direct` are operands of dots that lie in HBM with their contraction on
-    partitions, `turned` those of them that lie there along their rows (turning.py)."""
+    """Chooses sizes of tiles.
+
+    `direct` are operands of dots that are in HBM with their contraction on partitions. `turned` are
+    those of them with rows there (turning.py).
+    """
 
     def __init__(
         self,
@@ -47,7 +53,9 @@ class Fitting:
         extent: int,
         unit: int | None = None,
     ) -> Group | None:
-        """The group with its tile, of at least `unit` rows where given, cut until it fits."""
+        """Return the group with its tile, of at least `unit` rows if given, reduced until it
+        fits.
+        """
         while True:
             ops = sorted(members, key=graph.index.__getitem__)
             rows = self.rows(ops, tiling, extent, unit)
@@ -67,7 +75,9 @@ class Fitting:
     def rows(
         self, ops: Sequence[Operation], tiling: Tiling, extent: int, unit: int | None = None
     ) -> int | None:
-        """The tile: as many rows as make long DMA rows, fewer where they do not fit, but `unit`."""
+        """Return the tile: as many rows as make long DMA rows, or fewer that fit, but at least
+        `unit`.
+        """
         base = min(unit, extent) if unit else self._unit(ops, tiling, extent)
         widest = max(nbytes(v) for v, d in tiling.items() if d != WHOLE)
         row = -(-widest // extent)
@@ -86,7 +96,7 @@ class Fitting:
         return whole if whole < extent else None
 
     def _unit(self, ops: Sequence[Operation], tiling: Tiling, extent: int) -> int:
-        """The smallest tile worth a round: all partitions, or a whole bank of columns."""
+        """Return the minimum tile of an iteration: all partitions, or a whole bank of columns."""
         inner = [
             prod(shape_of(v)[d + 1 : -1])
             for v, d in tiling.items()
@@ -108,13 +118,14 @@ class Fitting:
         return min(limit, extent)
 
     def estimate(self, ops: Sequence[Operation], tiling: Tiling, share: float, rounds: int) -> int:
-        """Bytes per partition that the group takes, a tile being that `share` of the whole."""
+        """Return the bytes per partition of the group, for a tile of that `share` of the whole."""
         whole, tile = tile_bytes(ops, tiling, share, self.machine, self.direct)
         return whole + rounds * tile
 
     def panels(self, graph: Graph, op: Operation) -> Group | None:
-        """A dot neither of whose operands fits: panels of its right side, within which the rows of
-        the left one stream."""
+        """Split a dot neither of whose operands fits: panels of its right operand, streamed left
+        rows.
+        """
         if not isinstance(op, DotOp):
             return None
         rhs = op.operands[1]
@@ -132,8 +143,7 @@ class Fitting:
 
 
 def _even(extent: int, rows: int, unit: int) -> int:
-    """A tile of at most `rows` that leaves no shorter one at the end, where there is one of half of
-    that or more."""
+    """Return a tile of at most `rows`, preferring one of at least half that leaves no remainder."""
     for n in range(rows // unit, 0, -1):
         if extent % (n * unit) == 0 and 2 * n * unit > rows:
             return n * unit

@@ -1,4 +1,4 @@
-"""Groups of ops that are worked on tile by tile, and their place among other ops."""
+"""Represent groups of ops that are computed tile by tile, and their order."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,11 +12,13 @@ from neuronir.passes.lowering.streaming.size import VIEWS, nbytes
 
 @dataclass(eq=False)
 class Group:
-    """Ops in program order, the tiling of their values, the size of the tiled dimension and of a
-    tile. `blocked` is a product of two matrices that goes block by block (products/blocked.py) and
-    is not tiled. `nested` says that a tile does not fit either, so it is taken apart in turn.
-    `turned`: the result goes to HBM with the tiled dimension outermost and is computed with that on
-    partitions, as products want it (turning.py)."""
+    """Ops in program order, the tiling of their values, and the sizes of the dimension and a tile.
+
+    `blocked` is a dot of two matrices that is computed block by block (products/blocked.py) and is
+    not tiled. `nested` means that a tile does not fit either, so it is divided in turn. `turned`:
+    the result is stored to HBM with the tiled dimension outermost and computed with that dimension
+    on partitions, as dots need it (turning.py).
+    """
 
     ops: list[Operation]
     tiling: Tiling
@@ -27,13 +29,13 @@ class Group:
     turned: bool = False
 
     def inputs(self) -> list[SSAValue]:
-        """Values that come from outside, in order of use."""
+        """Return outer values, in order of use."""
         members = set(self.ops)
         operands = (v for op in self.ops for v in op.operands)
         return list(dict.fromkeys(v for v in operands if v.owner not in members))
 
     def outputs(self) -> list[SSAValue]:
-        """Results that are used outside."""
+        """Return results that are used outside."""
         members = set(self.ops)
         return [
             r
@@ -44,7 +46,7 @@ class Group:
 
 
 def inner_bytes(group: Group) -> int:
-    """Bytes that need not be written and read again: results that only the group reads."""
+    """Return the bytes of traffic saved: results that only the group reads."""
     members = set(group.ops)
     return sum(
         nbytes(r)
@@ -57,8 +59,10 @@ def inner_bytes(group: Group) -> int:
 def groups_inside(
     groups: Sequence[Group], layers: Sequence[Sequence[Operation]]
 ) -> list[Group] | None:
-    """The groups with ops of layers; None where one has ops of two, or others too. Views belong to
-    whoever reads them."""
+    """Return the groups with ops of layers; None if a group mixes layers or includes other ops.
+
+    Views belong to their readers.
+    """
     layer = {op: i for i, ops in enumerate(layers) for op in ops}
     found: list[Group] = []
     for group in groups:
@@ -72,9 +76,9 @@ def groups_inside(
 
 
 def in_order(ops: Sequence[Operation], groups: Sequence[Group]) -> list[Operation | Group]:
-    """Ops and groups in an order in which each comes after what it needs, near the program's.
+    """Order ops and groups after their operands, close to program order.
 
-    Empty where groups need each other.
+    Returns an empty list if groups depend on each other.
     """
     if not groups:
         return list(ops)

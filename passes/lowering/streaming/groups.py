@@ -1,8 +1,8 @@
-"""Which ops are worked on tile by tile: groups around values that are too large for SBUF.
+"""Choose the ops that are computed tile by tile: groups around values too large for SBUF.
 
-A group is a convex set of ops that pass one tiled dimension on to each other. It grows from a large
-value along large values (growing.py); ops between its members join it. It is cut until what it
-needs whole (such as weights) and two rounds of its tiles fit in SBUF (fitting.py).
+A group is a convex set of ops that preserve a common tiled dimension. It grows from a large value
+along large values (growing.py) and includes ops between its members. It is reduced until its whole
+values (such as weights) and two iterations of its tiles fit in SBUF (fitting.py).
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ from neuronir.passes.lowering.streaming.size import VIEWS, loaded, nbytes, peak_
 from neuronir.passes.lowering.streaming.turning import Turning
 
 SEED_SHARE = 4
-"""A group begins at a value of more than this share of SBUF."""
+"""A group starts at a value above this fraction of SBUF."""
 
 
 def find_groups(
@@ -34,9 +34,11 @@ def find_groups(
     direct: frozenset[SSAValue] = frozenset(),
     layers: Sequence[Repetition] = (),
 ) -> list[Group]:
-    """The groups of a block; none where all of its values fit in SBUF together. `direct` are
-    operands of dots that lie in HBM with their contraction on partitions, `layers` those that are
-    known to be alike."""
+    """Return the groups of a block; none if all of its values fit in SBUF together.
+
+    `direct` are operands of dots that are in HBM with their contraction on partitions. `layers` are
+    the layers known to be equal.
+    """
     capacity = machine.sbuf_usable_partition_bytes
     ops, same = shortened(block, layers)
     if peak_bytes(ops, machine, same) <= capacity * machine.partitions:
@@ -76,15 +78,17 @@ class _Finder:
                 group = Group([product], {}, 0, 0, blocked=True)
             if weight and group is not None:
                 if all(o.name in VIEWS or o.name == "hlo.convert" for o in group.ops):
-                    continue  # it is loaded by those who need it
+                    continue  # its readers load it
             if group is not None and in_order(self.graph.ops, [*groups, group]):
                 groups.append(group)
                 self.graph.taken.update(group.ops)
         return groups
 
     def _narrowed(self, value: SSAValue) -> bool:
-        """Whether it is a parameter that is only loaded into other types: it is on the chip as
-        those alone."""
+        """Return whether a parameter is only loaded in other types.
+
+        It is then on the chip only in those types.
+        """
         return (
             self.machine.dma_casts
             and isinstance(value, BlockArgument)
@@ -108,9 +112,11 @@ class _Finder:
         return self.fitting.panels(self.graph, op)
 
     def _product(self, op: Operation, group: Group | None) -> Operation | None:
-        """The product of two matrices that is all there is to be done in a group, and that goes
-        block by block: neither side fits, or a weight is what is tiled. Tiles of what was computed
-        before are followed up as they are, with the other side whole on the chip."""
+        """Return the dot of two matrices if it is all the work of a group and can be blocked.
+
+        Either no operand fits, or a weight is tiled. Tiles of values computed before are used
+        directly, with the other operand whole on the chip.
+        """
         ops = [op] if group is None else group.ops
         products = [o for o in ops if blockable(o, self.machine)]
         if len(products) != 1 or ops[-1] is not products[0]:
@@ -125,6 +131,6 @@ class _Finder:
 
 
 def _one_number(value: SSAValue) -> bool:
-    """Whether a value is a broadcast scalar, which takes no memory."""
+    """Return whether a value is a broadcast scalar, which takes no memory."""
     op = value.owner
     return isinstance(op, BroadcastOp) and prod(shape_of(op.operands[0])) == 1

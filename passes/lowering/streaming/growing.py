@@ -1,4 +1,4 @@
-"""Which ops pass a tiled dimension on to each other: what grows from a value along large values."""
+"""Grow groups of ops that preserve a tiled dimension, from a value along large values."""
 
 from collections.abc import Iterable
 
@@ -12,11 +12,12 @@ from neuronir.passes.lowering.streaming.dims import ELEMENTWISE, WHOLE, Tiling, 
 from neuronir.passes.lowering.streaming.size import nbytes
 
 BIG_SHARE = 16
-"""A group grows along values of more than this share of SBUF."""
+"""A group grows along values above this fraction of SBUF."""
 LARGEST = 120
-"""Ops of a group: the body of its loop is to be pipelined, so a few hundred instructions."""
+"""Limit of ops of a group: the body of its loop must be pipelined, so a few hundred instructions.
+"""
 WHOLE_SHARE = 2
-"""What dots of a group need whole may take SBUF but for the rest."""
+"""The fraction of SBUF for whole values of a group's dots."""
 
 
 class Graph:
@@ -32,20 +33,22 @@ class Graph:
         self.pins: dict[SSAValue, bool] = {}
 
     def spread(self, op: Operation, value: SSAValue, dim: int) -> Tiling | None:
-        """The tiling of an op where `value`, one of its own, is tiled along `dim` (dims.py)."""
+        """Return the tiling of an op if `value`, one of its own, is tiled along `dim` (dims.py)."""
         key = (op, value, dim)
         if key not in self.spreads:
             self.spreads[key] = spread(op, value, dim)
         return self.spreads[key]
 
     def pinned(self, value: SSAValue) -> bool:
-        """Whether a value can't be tiled, since an op beside it takes or makes all of it."""
+        """Return whether a value cannot be tiled, because an adjacent op needs or makes all of
+        it.
+        """
         if value not in self.pins:
             self.pins[value] = self._is_pinned(value)
         return self.pins[value]
 
     def _is_pinned(self, value: SSAValue) -> bool:
-        """Whether an op that can't be tiled makes or takes a value that fits."""
+        """Return whether an op that cannot be tiled makes or reads a value that fits."""
         if nbytes(value) >= self.total:
             return False
         around = [use.operation for use in value.uses if use.operation in self.index]
@@ -55,7 +58,7 @@ class Graph:
             if maker.name in ELEMENTWISE or isinstance(maker, CompositeOp):
                 large = [v for v in maker.operands if nbytes(v) * BIG_SHARE >= self.total]
                 if any(v.has_one_use() and self.pinned(v) for v in large):
-                    return True  # it is computed as what it follows is evicted
+                    return True  # it is computed during the eviction of its operand
         dims = [d for d, n in enumerate(shape_of(value)) if n > 1]
         return any(
             all(self.spread(op, value, d) is None for d in dims)
@@ -64,8 +67,9 @@ class Graph:
         )
 
     def grow(self, seed: Operation, first: Tiling) -> tuple[set[Operation], Tiling]:
-        """All ops that `seed`, tiled as `first` says, is worked on together with, and their
-        tilings."""
+        """Return all ops that are computed together with `seed`, tiled as `first`, and their
+        tilings.
+        """
         members, tiling = {seed}, dict(first)
         work = [v for v, d in tiling.items() if d != WHOLE]
         while work:
@@ -88,7 +92,7 @@ class Graph:
     def _join(
         self, op: Operation, value: SSAValue, members: set[Operation], tiling: Tiling
     ) -> list[SSAValue]:
-        """Add `op`, a neighbour of a tiled value; the values that are tiled by it."""
+        """Add `op`, a neighbour of a tiled value; return the values that it tiles."""
         if op in members or op in self.taken or len(members) >= LARGEST:
             return []
         found = self.spread(op, value, tiling[value])
@@ -112,7 +116,7 @@ class Graph:
         return added
 
     def close(self, seed: Operation, members: set[Operation], tiling: Tiling) -> None:
-        """Add the ops between members, or drop the members that come after them."""
+        """Add the ops between members, or drop the members after them."""
         while True:
             between = self._between(members)
             if not between:
@@ -127,13 +131,13 @@ class Graph:
                 continue
             after = self.reachable([between[0]], forward=True)
             dropped = {op for op in members if op in after}
-            if seed in dropped:  # then what comes before goes
+            if seed in dropped:  # then the preceding ops are dropped
                 before = self.reachable([between[-1]], forward=False)
                 dropped = {op for op in members if op in before}
             drop(members, tiling, dropped)
 
     def reachable(self, start: Iterable[Operation], forward: bool) -> set[Operation]:
-        """The ops that come after those of `start` by what they take, or before; they too."""
+        """Return `start` and all ops that depend on it, or on which it depends."""
         seen = set(start)
         work = list(seen)
         while work:
@@ -151,14 +155,14 @@ class Graph:
         return seen
 
     def _between(self, members: set[Operation]) -> list[Operation]:
-        """Ops outside on a path from a member to a member."""
+        """Return outer ops on a path from a member to a member."""
         after = self.reachable(members, forward=True)
         before = self.reachable(members, forward=False)
         return sorted((after & before) - members, key=self.index.__getitem__)
 
 
 def drop(members: set[Operation], tiling: Tiling, gone: set[Operation]) -> None:
-    """Take ops out of a group, with the tilings of what no other member has."""
+    """Remove ops from a group, with the tilings of values that no other member has."""
     members -= gone
     kept = {v for op in members for v in (*op.operands, *op.results)}
     for v in list(tiling):

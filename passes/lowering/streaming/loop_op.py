@@ -1,4 +1,4 @@
-"""The loop op around ops that were emitted as its body."""
+"""Create the loop op around ops that were emitted as its body."""
 
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IndexType, IntegerAttr, StringAttr, UnitAttr
@@ -12,11 +12,11 @@ from neuronir.passes.nc.bodies import FUNCTION
 def make_loop(
     emitter: Emitter, rounds: int, body: Block, function: str = "", *, rolled: bool = False
 ) -> None:
-    """End the innermost body that is open and put `rounds` rounds of it into what is around; its
-    ops use the argument of `body` as the round number.
+    """End the innermost open body and append a loop of `rounds` iterations of it.
 
-    With `function` the body becomes a function of that name in the end (passes/nc/bodies.py); with
-    `rolled` the loop stays as it is.
+    Its ops use the argument of `body` as the iteration number. With `function`, the body finally
+    becomes a function of that name (passes/nc/bodies.py). With `rolled`, the loop is never
+    unrolled.
     """
     body.add_ops([*emitter.leave(), scf.YieldOp()])
     bounds = [arith.ConstantOp(IntegerAttr(n, IndexType())) for n in (0, rounds, 1)]

@@ -1,6 +1,6 @@
-"""Panels: a large dot whose right side stays in SBUF a panel at a time while its left side streams.
+"""Emit large dots with a right operand in SBUF panels and a streamed left operand.
 
-The left side is read once for each panel, so it is put into HBM once with its contraction on
+The left operand is read once for each panel, so it is first stored to HBM with its contraction on
 partitions, tile by tile, as the loops read it.
 """
 
@@ -19,8 +19,10 @@ from neuronir.passes.lowering.streaming.tiles import Tile, tile_form, tile_value
 
 
 def pack_left(state: Lowering, op: DotOp) -> SSAValue | None:
-    """Put the left side of a dot into HBM with its contraction on partitions; the operand, or None
-    where it lies so already or its factors do not divide."""
+    """Store the left operand of a dot to HBM with its contraction on partitions, and return it.
+
+    Returns None if it already has that order or its factors do not divide.
+    """
     ssa = op.operands[0]
     value = state.value(ssa)
     limit = state.machine.partitions
@@ -57,7 +59,7 @@ def _pack(state: Lowering, ssa: SSAValue, dim: int, partition: Partition) -> Non
 
 
 def _packed_form(state: Lowering, ssa: SSAValue, dim: int, partition: Partition, rows: int) -> Form:
-    """A new HBM variable, tiles outermost, then partitions, then the rest, then the rows."""
+    """Create an HBM variable: tiles outermost, then partitions, then the rest, then the rows."""
     value = state.value(ssa)
     strides = row_major(value.shape)
     low = strides[dim]

@@ -1,6 +1,6 @@
-"""How much SBUF values take: in program order as a whole, and of a tile of a group.
+"""Estimate the SBUF size of values: in program order as a whole, and for a tile of a group.
 
-Composites that are not one instruction count with the values inside of them.
+Composites that are not one instruction count with the values inside them.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,14 +23,14 @@ from neuronir.passes.lowering.rules.elementwise import ACTIVATIONS
 from neuronir.passes.lowering.streaming.dims import WHOLE, Tiling
 
 VIEWS = ("hlo.constant", "hlo.broadcast", "hlo.reshape", "hlo.transpose", "hlo.iota")
-"""Ops whose results take no memory of their own."""
+"""Ops whose results take no memory."""
 
 ARITHMETIC = ("hlo.add", "hlo.subtract", "hlo.multiply", "hlo.maximum")
 """Ops that an eviction from PSUM computes."""
 
 
 def nbytes(ssa: SSAValue) -> int:
-    """Bytes of a tensor value; 0 of anything else."""
+    """Return the bytes of a tensor value; 0 for other values."""
     if not isinstance(ssa.type, TensorType):
         return 0
     try:
@@ -41,7 +41,7 @@ def nbytes(ssa: SSAValue) -> int:
 
 
 def loaded(value: SSAValue) -> bool:
-    """Whether a value is a parameter or constant, but for its order and type."""
+    """Return whether a value is a parameter or constant, except for its order and type."""
     while isinstance(value.owner, Operation):
         if value.owner.name not in VIEWS and value.owner.name != "hlo.convert":
             return False
@@ -52,7 +52,7 @@ def loaded(value: SSAValue) -> bool:
 
 
 class _Step(NamedTuple):
-    """An op with its operands and results, those of composites' regions by their names outside."""
+    """An op with its operands and results; values in composites' regions have their outer names."""
 
     op: Operation
     operands: tuple[SSAValue, ...]
@@ -90,7 +90,9 @@ def _steps(ops: Iterable[Operation], same: Mapping[SSAValue, SSAValue] = {}) -> 
 def _peak(
     steps: Sequence[_Step], size: Callable[[SSAValue], int], extra: Callable[[_Step], int]
 ) -> int:
-    """The most that is live at once: from the definition or the first use to the last use."""
+    """Return the maximum live size, from the definition or first use of values to their last
+    use.
+    """
     first: dict[SSAValue, int] = {}
     last: dict[SSAValue, int] = {}
     for i, step in enumerate(steps):
@@ -115,10 +117,12 @@ def _peak(
 def peak_bytes(
     ops: Sequence[Operation], machine: Machine, same: Mapping[SSAValue, SSAValue] = {}
 ) -> int:
-    """Bytes that are live at once in program order, views not counted; a parameter counts from its
-    first use, a constant at each of its uses (it can be loaded again), constant tables that gathers
-    read in HBM and the inside of attention take nothing, and a product is what it has become when
-    it is evicted. Instead of a value in `same` the other one is read."""
+    """Return the bytes that are live at once in program order, without views.
+
+    A parameter counts from its first use, and a constant at each use (it can be loaded again).
+    Constant tables that gathers read from HBM and the inside of attention count nothing. A dot
+    counts as the value after its eviction. Values in `same` are replaced by their representatives.
+    """
     inside = attention_inside(ops, machine)
     left = (op for op in ops if not inside.intersection(op.results) or op.name == "hlo.dot")
     steps = _steps(left, same)
@@ -146,7 +150,7 @@ def peak_bytes(
 
 
 def _renamed(step: _Step, names: dict[SSAValue, SSAValue]) -> _Step:
-    """The step with other names for the values that have one."""
+    """Return the step with other names for the values that have one."""
     if names.keys().isdisjoint((*step.operands, *step.results)):
         return step
     operands = tuple(names.get(v, v) for v in step.operands)
@@ -156,8 +160,10 @@ def _renamed(step: _Step, names: dict[SSAValue, SSAValue]) -> _Step:
 def _follow(
     product: SSAValue, users: dict[SSAValue, list[_Step]], evicted: dict[SSAValue, SSAValue]
 ) -> None:
-    """Note what a product and the values after it become, as far as one eviction computes
-    (epilogue.py): arithmetic, then a function, then a convert."""
+    """Record what a dot and the values after it become, as far as one eviction computes them.
+
+    The eviction (epilogue.py) computes arithmetic, then a function, then a convert.
+    """
     chain = [product]
     plain = True
     while True:
@@ -178,7 +184,7 @@ def _follow(
 
 
 def attention_inside(ops: Sequence[Operation], machine: Machine) -> set[SSAValue]:
-    """Values that are never whole, because attention is worked on by blocks."""
+    """Return values that are never whole, because attention is computed in blocks."""
     found = (match_attention(op, machine) for op in ops)
     return {v for a in found if a is not None for v in a.inside()}
 
@@ -190,8 +196,10 @@ def tile_bytes(
     machine: Machine,
     direct: frozenset[SSAValue],
 ) -> tuple[int, int]:
-    """Bytes per partition of what a group needs whole, and of the tiles of a round, a tile being
-    that `share` of the tiled dimension; operands `direct` of dots need no copy for PE."""
+    """Return the bytes per partition of a group's whole values, and of the tiles of an iteration.
+
+    A tile is that `share` of the tiled dimension. Operands `direct` of dots need no copy for PE.
+    """
     n = machine.partitions
     inside = attention_inside(ops, machine)
     steps = _steps(op for op in ops if not inside.intersection(op.results) or op.name == "hlo.dot")

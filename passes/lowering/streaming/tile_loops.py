@@ -1,9 +1,9 @@
-"""Tile loops: a group of ops around values that do not fit in SBUF, worked on tile by tile.
+"""Emit tile loops: a group of ops around values that do not fit in SBUF, tile by tile.
 
-The ops of a group are copied at the size of one tile, with what they need as the arguments of a
-block, and lowered by the same rules as everything else, into the body of an `scf.for`. Tiles come
-from HBM at addresses that move with the round and go back the same way; nc-order overlaps the
-rounds. What is needed whole is made outside of the loop, once.
+The ops of a group are copied at the size of one tile, with their operands as block arguments, and
+lowered by the usual rules into the body of an `scf.for`. Tiles are loaded from HBM addresses that
+move with the iteration, and stored in the same way; nc-order overlaps the iterations. Whole values
+are created once, outside of the loop.
 """
 
 from xdsl.dialects.builtin import IndexType
@@ -33,7 +33,7 @@ from neuronir.passes.statistics import record
 
 
 def lower_group(state: Lowering, group: Group) -> None:
-    """Emit the loop over the tiles of a group, and a last shorter round where one is left over."""
+    """Emit the loop over the tiles of a group, and a shorter last iteration for a remainder."""
     state.emitter.source = group.ops[0]
     if group.blocked:
         _lower_product(state, group.ops[0])
@@ -63,7 +63,7 @@ def lower_group(state: Lowering, group: Group) -> None:
 
 
 def _target(state: Lowering, group: Group, ssa: SSAValue) -> Form:
-    """Where a result goes in HBM."""
+    """Return where a result goes in HBM."""
     if not group.turned:
         return result_in_hbm(state, ssa)
     shape, dtype, dim = state.shape(ssa), state.dtype(ssa), _dim(group, ssa)
@@ -82,7 +82,7 @@ def _set_in_hbm(state: Lowering, ssa: SSAValue, form: Form, special: bool) -> No
 
 
 def _lower_product(state: Lowering, op: Operation) -> None:
-    """Emit a product of two matrices, block by block."""
+    """Emit a dot of two matrices, block by block."""
     assert isinstance(op, DotOp)
     ssa = op.results[0]
     target = result_in_hbm(state, ssa)
@@ -93,8 +93,7 @@ def _lower_product(state: Lowering, op: Operation) -> None:
 
 
 def copy_in_hbm(state: Lowering, value: Value, target: Form) -> bool:
-    """Copy a value from one place of HBM to another; False where it lies in another order or type
-    there."""
+    """Copy a value within HBM; return False if it has another order or type there."""
     for form in state.converter.source_forms(value):
         if not form.hbm or view_dtype(form.at(0, 1, ())) is not value.dtype:
             continue
@@ -107,7 +106,7 @@ def copy_in_hbm(state: Lowering, value: Value, target: Form) -> bool:
 
 
 def _sources(state: Lowering, group: Group, ssa: SSAValue) -> list[Form]:
-    """The copies of an input that its tiles are seen in."""
+    """Return the copies of an input in which its tiles are visible."""
     value = state.value(ssa)
     converter = state.converter
     converter.settle(value)
@@ -129,7 +128,9 @@ def _round(
     targets: dict[SSAValue, Form],
     packed: set[SSAValue | None],
 ) -> set[SSAValue]:
-    """Lower the ops of the group for one tile; the results that may hold infinities or NaN."""
+    """Lower the ops of the group for one tile; return results that may contain infinities or
+    NaN.
+    """
     from neuronir.passes.lowering.function import lower_block, store
 
     inputs = list(sources)

@@ -1,4 +1,4 @@
-"""Tiles of values in HBM: the round number of the loop moves the address."""
+"""Represent tiles of values in HBM: the iteration number of the loop moves the address."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +20,9 @@ from neuronir.passes.lowering.streaming.dims import WHOLE
 
 @dataclass(frozen=True)
 class Tile:
-    """Tile number `first + round` of `size` rows each, cut to `rows`; without a round the first."""
+    """Tile number `first + round` of `size` rows each, cut to `rows`; without an iteration, the
+    first.
+    """
 
     size: int
     rows: int
@@ -29,12 +31,12 @@ class Tile:
 
 
 def tile_shape(shape: Sequence[int], dim: int, rows: int) -> tuple[int, ...]:
-    """The shape of a tile."""
+    """Return the shape of a tile."""
     return tuple(rows if d == dim else n for d, n in enumerate(shape))
 
 
 def tile_value(value: Value, dim: int, tile: Tile, forms: Sequence[Form]) -> Value:
-    """The tile of `value` along `dim`, seen in `forms` (of the whole value) that can show it."""
+    """Return the tile of `value` along `dim`, as visible in `forms` (of the whole value)."""
     if dim == WHOLE:
         return value
     shape = tile_shape(value.shape, dim, tile.rows)
@@ -51,7 +53,7 @@ def tile_value(value: Value, dim: int, tile: Tile, forms: Sequence[Form]) -> Val
 
 
 def tile_form(form: Form, shape: Sequence[int], dim: int, tile: Tile) -> Form | None:
-    """The copy of a tile inside a copy of the whole; None where the tile is spread over it."""
+    """Return the copy of a tile inside a copy of the whole; None if the tile is scattered in it."""
     return _Cut(shape, dim, tile).form(form)
 
 
@@ -65,7 +67,7 @@ class _Cut:
         self.cuts = {c for s, n in zip(self.old, shape, strict=True) for c in (s, s * n)}
 
     def form(self, form: Form) -> Form | None:
-        """A form of the tile."""
+        """Return a form of the tile."""
         try:
             partition, moved = self.parts(form.partition)
             if moved:
@@ -86,9 +88,10 @@ class _Cut:
         )
 
     def parts(self, pairs: Sequence[tuple[Atom, int]]) -> tuple[list[tuple[Atom, int]], list[int]]:
-        """The atoms of a tile with their steps, and what the next tile advances by.
+        """Return the atoms of a tile with their steps, and the advance of the next tile.
 
-        ValueError where atoms lie across dimensions or tiles."""
+        Raises ValueError if atoms cross dimensions or tiles.
+        """
         out: list[tuple[Atom, int]] = []
         moved: list[int] = []
         for whole, step in pairs:

@@ -1,8 +1,8 @@
-"""How long the loop of a group takes: what its busiest of PE, the port to PSUM and DMA needs.
+"""Estimate the time of a group's loop by its busiest resource: PE, the PSUM port or DMA.
 
-Products count with the tiles that a round has, operands that have to be transposed with their
-transposes, transfers with the rows that the tiles have in HBM. Pointwise work is left out: it is
-the same however a group is tiled.
+Dots count with the tiles of an iteration, operands that need transposes with their transposes, and
+transfers with the rows of the tiles in HBM. Pointwise work is excluded, because it does not depend
+on the tiling.
 """
 
 from dataclasses import replace
@@ -34,15 +34,17 @@ from neuronir.passes.lowering.streaming.size import nbytes, tile_bytes
 
 
 class GroupTimes:
-    """Times of groups in ns; rounds overlap where SBUF has room for it. `direct` are operands of
-    dots that lie in HBM with their contraction on partitions."""
+    """Times of groups in ns; iterations overlap if SBUF has room for it.
+
+    `direct` are operands of dots that are in HBM with their contraction on partitions.
+    """
 
     def __init__(self, machine: Machine, direct: frozenset[SSAValue]) -> None:
         self.machine = machine
         self.direct = direct
 
     def ns(self, group: Group) -> float:
-        """The whole loop, or a product that goes block by block."""
+        """Return the time of the whole loop, or of a blocked dot."""
         if group.blocked:
             (op,) = group.ops
             assert isinstance(op, DotOp)
@@ -68,11 +70,13 @@ class GroupTimes:
         return max(engines + sum(self._moved(v, group) for v in tiles), dma)
 
     def _overlaps(self, group: Group) -> bool:
-        """Whether what products take of the next round has room while this one is worked on. What
-        is transposed makes room for itself."""
+        """Return whether the dot operands of the next iteration fit beside the current one.
+
+        Transposed operands make room for themselves.
+        """
         share = group.rows / group.extent
         whole, tile = tile_bytes(group.ops, group.tiling, share, self.machine, self.direct)
-        coming = {  # as they come: DMA converts
+        coming = {  # in the type in which they arrive: DMA converts
             _loaded(v, group): v
             for op in group.ops
             if isinstance(op, DotOp)
@@ -86,7 +90,9 @@ class GroupTimes:
         return whole + tile <= self.machine.sbuf_usable_partition_bytes
 
     def _product(self, op: DotOp, group: Group) -> Loads:
-        """All rounds of a product; turned, its tiled side is stationary."""
+        """Return the time of all iterations of a dot; if turned, its tiled operand is
+        stationary.
+        """
         tiled = _tiled_side(op, group)
         found = []
         for side in (0, 1):
@@ -101,7 +107,7 @@ class GroupTimes:
         return min(found, key=lambda each: (each.pe, each.port))
 
     def _across(self, op: DotOp, which: int) -> bool:
-        """Whether the contraction of an operand lies along its rows in HBM."""
+        """Return whether the contraction of an operand is along its rows in HBM."""
         value = op.operands[which]
         if value in self.direct or isinstance(value.owner, ConstantOp):
             return False
@@ -110,7 +116,7 @@ class GroupTimes:
         return bool(contracted) and max(contracted) > max(dims.free[which], default=-1)
 
     def _transposes(self, op: DotOp, which: int) -> Loads:
-        """The transposes of an operand, once."""
+        """Return the time of the transposes of an operand, once."""
         shape, dims = shape_of(op.operands[which]), dims_of(op)
         free, depth = (prod(shape[d] for d in ds[which]) for ds in (dims.free, dims.contracting))
         batch = prod(shape[d] for d in dims.batch[which])
@@ -119,7 +125,7 @@ class GroupTimes:
         )
 
     def _moved(self, value: SSAValue, group: Group) -> float:
-        """An input or output, once: what all engines take for its rows."""
+        """Return the time of an input or output, once: all DMA engines for its rows."""
         m, shape = self.machine, shape_of(value)
         dim = group.tiling.get(value, WHOLE)
         order = list(range(len(shape)))
@@ -137,7 +143,7 @@ class GroupTimes:
 
 
 def contracted(value: SSAValue) -> int | None:
-    """The dimension of a value that all of its users contract, which are products of matrices."""
+    """Return the dimension of a value that all of its users, matrix dots, contract."""
     found: set[int] = set()
     for use in value.uses:
         op = use.operation
@@ -151,20 +157,22 @@ def contracted(value: SSAValue) -> int | None:
 
 
 def _tiled_side(op: DotOp, group: Group) -> int | None:
-    """The operand of a product that is tiled; the first where both are (a batch), None where the
-    group does not tile it."""
+    """Return the tiled operand of a dot.
+
+    It is the first if both are tiled (a batch), and None if the group does not tile it.
+    """
     return next((i for i, v in enumerate(op.operands) if group.tiling.get(v, WHOLE) != WHOLE), None)
 
 
 def _tile(whole: Product, rows: bool, group: Group) -> Product:
-    """A round of a product whose rows, or else columns, are tiled."""
+    """Return the time of an iteration of a dot whose rows, or columns, are tiled."""
     size = whole.rows if rows else whole.columns
     part = ceil(size * group.rows / group.extent)
     return replace(whole, rows=part) if rows else replace(whole, columns=part)
 
 
 def _loaded(value: SSAValue, group: Group) -> SSAValue:
-    """What a group loads where `value` is wanted: DMA converts."""
+    """Return the value that a group loads for `value`: DMA converts."""
     while isinstance(value.owner, Operation) and value.owner.name == "hlo.convert":
         if value.owner not in group.ops:
             break

@@ -1,10 +1,10 @@
-"""Groups that hand a value on turned: with the dimension that products contract on partitions.
+"""Turn groups: pass a value on with the dimension that dots contract on partitions.
 
-What one group computes and another one multiplies goes through HBM. Rows of it have to be
-transposed by PE before the product. A group that is tiled along the contraction instead makes its
-tiles with that on partitions, by products with the other operand stationary, and all that they need
-besides (such as activations) whole; then nothing is transposed. Whether that is faster is estimated
-for both ways (times.py): it may cost more loads of stationaries, or more bytes.
+A value that one group computes and another one multiplies goes through HBM. Its rows would have to
+be transposed by PE before the dot. A group that is tiled along the contraction instead computes its
+tiles with that dimension on partitions, with the other operand stationary and all other operands
+(such as activations) whole. Nothing is then transposed. Both ways are estimated (times.py), because
+turning may cost more stationary loads or more bytes.
 """
 
 from collections.abc import Sequence
@@ -25,8 +25,10 @@ from neuronir.passes.statistics import record
 
 
 class Turning:
-    """Looks for groups of a block that had better be turned; `direct` are operands of dots that lie
-    in HBM with their contraction on partitions anyway."""
+    """Finds groups of a block that should be turned.
+
+    `direct` are operands of dots that are in HBM with their contraction on partitions anyway.
+    """
 
     def __init__(self, block: Block, machine: Machine, direct: frozenset[SSAValue]) -> None:
         self.block = block
@@ -35,7 +37,7 @@ class Turning:
         self.turned = frozenset[SSAValue]()
 
     def turn(self, groups: Sequence[Group]) -> list[Group]:
-        """The groups, some of them replaced."""
+        """Return the groups, some of them replaced."""
         out = list(groups)
         for group in groups:
             if group in out and not group.turned:
@@ -44,8 +46,9 @@ class Turning:
         return out
 
     def _turned(self, value: SSAValue, groups: list[Group]) -> list[Group] | None:
-        """The groups with one that makes `value` turned; None where there is none or it is no
-        faster."""
+        """Return the groups with one that computes `value` turned; None if impossible or not
+        faster.
+        """
         dim = contracted(value)
         users = [g for g in groups if value in g.inputs()]
         if dim is None or any(use.operation not in _members(users) for use in value.uses):
@@ -60,7 +63,7 @@ class Turning:
             return None
         members = set(made.ops)
         replaced = [g for g in groups if not members.isdisjoint(g.ops)]
-        left = _members(replaced) - members  # loads that convert: whoever needs them does them
+        left = _members(replaced) - members  # loads that convert: their readers perform them
         if any(g.nested for g in replaced) or not all(loaded(op.results[0]) for op in left):
             return None
         if left and not self.machine.dma_casts:
@@ -79,8 +82,10 @@ class Turning:
         return [*kept, made, *after]
 
     def _makers(self, value: SSAValue, dim: int, taken: set[Operation]) -> list[Group]:
-        """Groups tiled along `dim` that make `value` and nothing else, with tiles of a bank of PSUM
-        down to all partitions."""
+        """Return groups tiled along `dim` that compute only `value`.
+
+        Their tiles are between a PSUM bank and all partitions.
+        """
         units = []
         unit = self.machine.matmul_max_moving
         while unit >= self.machine.partitions:
@@ -90,7 +95,7 @@ class Turning:
         return [g for g in found if g is not None]
 
     def _of_tile(self, value: SSAValue, dim: int, taken: set[Operation], unit: int) -> Group | None:
-        """One of these, with a tile of at least `unit`."""
+        """Return one of these, with a tile of at least `unit`."""
         maker = value.owner
         graph = Graph(self.block, self.machine)
         if not isinstance(maker, Operation) or maker not in graph.index:
@@ -119,13 +124,15 @@ def _members(groups: Sequence[Group]) -> set[Operation]:
 
 
 def _fastest(groups: Sequence[Group], times: GroupTimes) -> Group | None:
-    """The group that takes least, the first of several."""
+    """Return the fastest group, the first of several."""
     return min(groups, key=times.ns, default=None)
 
 
 def _tiles(group: Group, fitting: Fitting) -> list[Group]:
-    """The group with the tile that fits now, and with shorter ones. A product that goes block by
-    block and a group that is turned itself stay as they are."""
+    """Return the group with the tile that fits now, and with shorter ones.
+
+    A blocked dot and a group that is itself turned are unchanged.
+    """
     if group.blocked or group.turned:
         return [group]
     rows = fitting.rows(group.ops, group.tiling, group.extent)
@@ -139,8 +146,10 @@ def _tiles(group: Group, fitting: Fitting) -> list[Group]:
 
 
 def _by_products(value: SSAValue, group: Group, machine: Machine) -> bool:
-    """Whether products alone use the tiles of an input, but for its type; or it is small. Tiles of
-    others would come from HBM in short pieces."""
+    """Return whether only dots use the tiles of an input, except for its type, or it is small.
+
+    Tiles of other inputs would be loaded from HBM in short pieces.
+    """
     if group.tiling.get(value, WHOLE) == WHOLE:
         return True
     if nbytes(value) * BIG_SHARE < machine.sbuf_usable_partition_bytes * machine.partitions:
