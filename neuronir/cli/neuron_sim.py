@@ -6,14 +6,17 @@ from argparse import Namespace
 from collections.abc import Sequence
 from io import StringIO
 
-from neuronir.cli.neuron_sim_args import build_parser
+from neuronir.cli.neuron_sim_args import NRT_OPTION, build_parser
 from neuronir.cli.neuron_sim_info import info_lines, pipeline_lines
 from neuronir.cli.neuron_sim_judge import Run, judge
-from neuronir.cli.program import OK, UsageError, guarded
+from neuronir.cli.neuron_sim_nan import tell_nan
+from neuronir.cli.nrt_status import Ending
+from neuronir.cli.program import INTERRUPTED, OK, USER_ERROR, UsageError, guarded
 from neuronir.dialects.nc.enums import Engine
 from neuronir.dialects.nc.instruction import Program
 from neuronir.dialects.nc.machine import Machine, with_cores_active, with_numbers
 from neuronir.dialects.support.diagnostics import warning
+from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.npz import Array, load_npz, npz_bytes
 from neuronir.dialects.support.output import atomic_write, write_stdout
 from neuronir.targets.encoding.disassembler import disassemble
@@ -27,11 +30,25 @@ from neuronir.version import __version__
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run neuron-sim; returns the exit status (1 also when results differ from --expect)."""
-    return guarded("neuron-sim", _main, argv)
+    words = list(sys.argv[1:] if argv is None else argv)
+    ending = Ending()
+
+    def show(error: NeuronError) -> int:
+        ending.error = error
+        print(error.render(), file=sys.stderr)
+        return USER_ERROR
+
+    status = guarded("neuron-sim", lambda w: _main(w, ending), words, on_error=show)
+    if NRT_OPTION not in words or status == INTERRUPTED:
+        return status
+    found = ending.status(status)
+    write_stdout(f"NRT status: {found.name} ({found.value})\n")
+    return found.exit_status
 
 
-def _main(words: list[str]) -> int:
+def _main(words: list[str], ending: Ending) -> int:
     args = build_parser().parse_args(words)
+    args.ending = ending
     if args.version:
         write_stdout(f"neuron-sim {__version__}\n")
         return OK
@@ -79,7 +96,7 @@ def _engines(text: str | None) -> list[Engine] | None:
 
 
 def _run(args: Namespace) -> int:
-    for option in ("outputs", "expect", "model", "check_races"):
+    for option in ("outputs", "expect", "model", "check_races", "check_nan"):
         if args.timing_only and getattr(args, option):
             flag = option.replace("_", "-")
             raise UsageError(
@@ -180,12 +197,14 @@ def _numbers(args: Namespace, program: Program, machine: Machine) -> int:
         dma_mode=args.dma,
         order=args.order,
         races=args.check_races,
+        nan=args.check_nan,
     )
     result = run(program, inputs, machine, options)
     for text in result.warnings:
         warning(text)
     if args.outputs is not None:
         atomic_write(args.outputs, npz_bytes(named_outputs(program, result.outputs)))
+    tell_nan(args, program, result.outputs, result.first_nan)
     return judge(args, Run(program, machine, inputs, result.outputs, options), reference)
 
 

@@ -6,6 +6,8 @@ from neuronir.cli.neuron_sim_sweep_args import add_sweep
 from neuronir.cli.program import Parser
 from neuronir.dialects.nc.enums import Engine
 
+NRT_OPTION = "--nrt-status"
+
 
 def build_parser() -> Parser:
     """The parser of all commands."""
@@ -121,6 +123,16 @@ def _add_checks(p: argparse.ArgumentParser) -> None:
     g = p.add_argument_group("checks")
     g.add_argument(
         "--check-races", action="store_true", help="report accesses that no semaphore orders"
+    )
+    g.add_argument(
+        "--check-nan",
+        action="store_true",
+        help="fail if an output has NaN, and name the instruction that made the first one",
+    )
+    g.add_argument(
+        NRT_OPTION,
+        action="store_true",
+        help="end with the status code of the Neuron runtime (its lowest 8 bits), and print it",
     )
     g.add_argument(
         "--uninitialized",

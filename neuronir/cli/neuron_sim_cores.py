@@ -5,6 +5,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 
 from neuronir.cli.neuron_sim_judge import Run, judge
+from neuronir.cli.neuron_sim_nan import tell_nan
 from neuronir.cli.program import OK, UsageError
 from neuronir.dialects.nc.instruction import Program
 from neuronir.dialects.nc.machine import Machine
@@ -22,7 +23,7 @@ from neuronir.targets.simulator.together import Together, time_together
 
 def run_stages(args: Namespace, pipeline: Pipeline, machine: Machine, timed: Machine) -> int:
     """Run a pipeline with values, with timing, or both; 1 where results differ."""
-    _refuse(args, "a pipeline", "trace", "html", "cores", "check_races")
+    _refuse(args, "a pipeline", "trace", "html", "cores", "check_races", "check_nan")
     if args.expect and args.rtol is None and args.atol is None:
         raise UsageError("--expect of a pipeline needs --rtol or --atol")
     if len(pipeline.stages) > machine.cores:
@@ -60,6 +61,7 @@ def _values(args: Namespace, pipeline: Pipeline, machine: Machine) -> int:
         warning(text)
     if args.outputs is not None:
         atomic_write(args.outputs, npz_bytes(named_outputs(interface, result.outputs)))
+    tell_nan(args, interface, result.outputs)
     reference = load_npz(args.expect) if args.expect is not None else None
     return judge(args, Run(interface, machine, inputs, result.outputs, options), reference)
 

@@ -37,6 +37,11 @@ def neuron_opt() -> int:
     return _start("neuron_opt")
 
 
+def neuron_packager() -> int:
+    """Start neuron-packager."""
+    return _start("neuron_packager")
+
+
 def neuron_parallel_compile() -> int:
     """Start neuron_parallel_compile."""
     return _start("neuron_parallel_compile", "neuron_parallel_compile")

@@ -73,6 +73,14 @@ def load_any(path: str | os.PathLike[str]) -> Neff | PipelineNeff:
     return parse_neff(raw, name)
 
 
+def read_members(
+    path: str | os.PathLike[str],
+) -> tuple[Neff | PipelineNeff, dict[str, memoryview]]:
+    """What a file holds, and the contents of each member of its archive by name."""
+    _, data = checked(open_neff(path), os.fspath(path))
+    return load_any(path), read_archive(data, os.fspath(path))
+
+
 def _pipeline(
     header: Header, members: Mapping[str, memoryview], top: Record, path: str | None
 ) -> PipelineNeff:

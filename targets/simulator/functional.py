@@ -19,6 +19,7 @@ from neuronir.dialects.support.errors import NeuronError
 from neuronir.targets.simulator.execute import Prepared, RegisterLoad, Warnings, prepare
 from neuronir.targets.simulator.integers import narrowed, widened
 from neuronir.targets.simulator.memory import Memory, Uninitialized
+from neuronir.targets.simulator.not_a_number import NanWatch
 from neuronir.targets.simulator.races import RaceChecker
 from neuronir.targets.simulator.walker import DmaMode, Env, Node, Order, Walker
 
@@ -36,7 +37,8 @@ class Options:
     `order` and `starve` choose among the orders that the semaphores allow (walker.py). `races`
     checks that the semaphores order all conflicts, `rules` memories, partitions and banks;
     `sbuf_bytes` and `psum_bytes` replace the machine's sizes (programs without addresses).
-    `perturb` is the seed of random roundings (noise.py); without it results are exact.
+    `perturb` is the seed of random roundings (noise.py); without it results are exact. `nan`
+    watches for the first instruction that makes NaN.
     """
 
     uninitialized: Uninitialized = "error"
@@ -48,6 +50,7 @@ class Options:
     sbuf_bytes: int | None = None
     psum_bytes: int | None = None
     perturb: int | None = None
+    nan: bool = False
 
 
 @dataclass
@@ -63,11 +66,13 @@ class Statistics:
 
 @dataclass
 class Result:
-    """Outputs by result number, statistics, and warnings (one text an instruction)."""
+    """Outputs by result number, statistics, and warnings (one text an instruction). `first_nan` is
+    the first instruction that made NaN of operands without NaN, if `Options.nan` asks for it."""
 
     outputs: list[Array]
     statistics: Statistics
     warnings: list[str]
+    first_nan: str | None = None
 
 
 def run(
@@ -93,7 +98,9 @@ def run(
     warnings = Warnings()
     for node in walker.nodes:
         node.payload = prepare(node, program, memory, machine, chosen.rules, warnings)
-    step: Observer = _execute
+    watch = NanWatch(program) if chosen.nan else None
+    step: Observer = _execute if watch is None else watch.run
+    execute = step
     meet: Callable[[], None] | None = None
     if chosen.races:
         if chosen.dma_mode != "eager":
@@ -102,14 +109,15 @@ def run(
 
         def checked(node: Node, env: Env) -> None:
             checker.observe(node, env)
-            _execute(node, env)
+            execute(node, env)
 
         step = checked
         meet = checker.meet
     with np.errstate(all="ignore"), perturbing(random):
         walker.run(step, chosen.order, chosen.dma_mode, meet, chosen.starve)
     outputs = read_outputs(program, memory)
-    return Result(outputs, statistics_of(walker.nodes), warnings.texts(program))
+    first = None if watch is None else watch.first
+    return Result(outputs, statistics_of(walker.nodes), warnings.texts(program), first)
 
 
 def _perturbation(program: Program, memory: Memory, seed: int | None) -> Perturbation | None:

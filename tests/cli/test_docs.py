@@ -41,6 +41,10 @@ OF_THE_DAY = {
         "neuron-check": "all outputs agree with the interpreter on mlp.hlo",
         "not python": "first wrong: act (tanh, tensor<256x2048xf32>) at mlp.hlo:8",
     },
+    "neuron-sim.md": {
+        "not neuron-sim run log.neff --inputs in.npz --no-timing --nrt": "NUM_ERR (1003)",
+        "not neuron-sim run log.neff --inputs in.npz --no-timing --check": "[NIR_SIM035] output",
+    },
     "many-compiles.md": {
         "not neuronx-cc compile large.hlo": "[NCC_EOOM002] SBUF is too small",
         "not neuronx-cc compile mlp.hlo wide.hlo": "2 compiled, 1 from the cache, 1 failed, 0 lost",

@@ -10,8 +10,8 @@ ROOT = Path(__file__).resolve().parents[2]
 _CODE = re.compile(r'"((?:NIR|NCC)_[A-Z_]*[A-Z](?:\d{3})?)"|\[((?:NIR|NCC)_[A-Z]+\d*)\]')
 NUMBERED = {f"NIR_NEFF{n:03d}" for n in range(1, 10)}
 """Codes that the reader of binaries makes from numbers."""
-PREFIXES = {"NCC_", "NIR_TIL", "NIR_LOW"}
-"""Beginnings of codes, which the driver compares with."""
+PREFIXES = {"NCC_", "NCC_EOOM", "NIR_LOW", "NIR_NEFF", "NIR_NPZ", "NIR_TIL"}
+"""Beginnings of codes, which the driver and the status codes of the runtime compare with."""
 
 
 def _used() -> Iterator[str]:

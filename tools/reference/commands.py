@@ -8,6 +8,7 @@ from neuronir.cli import (
     neuron_cc_args,
     neuron_check,
     neuron_opt_args,
+    neuron_packager,
     neuron_parallel_compile,
     neuron_sim_args,
     neuronx_cc_args,
@@ -19,6 +20,7 @@ _PARSERS = {
     "neuron-check": neuron_check.build_parser,
     "neuron-cache": neuron_cache.build_parser,
     "neuron_parallel_compile": neuron_parallel_compile.build_parser,
+    "neuron-packager": neuron_packager.build_parser,
     "neuron-sim": neuron_sim_args.build_parser,
     "neuron-opt": neuron_opt_args.build_parser,
 }
