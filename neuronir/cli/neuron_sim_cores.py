@@ -87,6 +87,7 @@ def pipeline_report(
                 "bubble_percent": 100 * (1 - busy),
                 "hbm_bytes": core.moved_bytes,
                 "received_bytes": sent,
+                "resident_bytes": core.resident_bytes,
             }
             for number, (core, busy, sent) in enumerate(
                 zip(timing.cores, timing.busy, pipeline.sent, strict=True)
@@ -107,7 +108,7 @@ def pipeline_text(pipeline: Pipeline, timing: PipelineTiming, machine: Machine) 
         f"steady state  {timing.requests_per_s:.1f} requests/s, one each "
         f"{timing.period_ns / 1e3:.1f} us, bound by {timing.bound_by}",
         "",
-        "core  chip     run us    link us   busy %  bubble %    HBM bytes   received",
+        "core  chip     run us    link us   busy %  bubble %    HBM bytes   received   resident",
     ]
     for number, (core, busy, sent) in enumerate(
         zip(timing.cores, timing.busy, pipeline.sent, strict=True)
@@ -115,7 +116,7 @@ def pipeline_text(pipeline: Pipeline, timing: PipelineTiming, machine: Machine) 
         lines.append(
             f"{number:4}  {number // machine.cores_per_chip:4}  {core.run_ns / 1e3:9.1f}  "
             f"{core.link_ns / 1e3:9.2f}  {100 * busy:7.1f}  {100 * (1 - busy):8.1f}  "
-            f"{core.moved_bytes:11}  {sent:9}"
+            f"{core.moved_bytes:11}  {sent:9}  {core.resident_bytes:9}"
         )
     return "\n".join(lines) + "\n"
 

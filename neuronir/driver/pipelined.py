@@ -23,13 +23,14 @@ from neuronir.driver.result import CompiledResult
 from neuronir.driver.timer import Timer
 from neuronir.driver.weights import entry_function, parameter_names
 from neuronir.passes.hlo.stages.build import Stage, build_stages
-from neuronir.passes.hlo.stages.costs import Floats, bytes_of, live_bytes, unit_costs
+from neuronir.passes.hlo.stages.costs import Floats, bytes_of, live_bytes, stage_ns, unit_costs
 from neuronir.passes.hlo.stages.cuts import Cuts, find_cuts
 from neuronir.passes.hlo.stages.graph import Graph
 from neuronir.targets.neff.pipeline import write_pipeline
 from neuronir.targets.pipeline import HOST, Feed, Pipeline
 from neuronir.targets.registry import get_target
 from neuronir.targets.simulator.pipelined import program_time
+from neuronir.targets.simulator.resident import warm_program
 from neuronir.version import __version__
 
 ROUNDS = 2
@@ -136,7 +137,9 @@ class _Cutter:
         """The costs of the units of each stage, such that they add up to its simulated time."""
         out = costs.copy()
         for low, high in zip(cuts.bounds, cuts.bounds[1:], strict=False):
-            estimate = float(costs[low:high].sum(axis=0).max())
+            moved = (self.sent[low] if low else 0.0) + self.sent[high]
+            sums = costs[low:high].sum(axis=0)
+            estimate = float(stage_ns(sums, moved / self.machine.dma_gbps, self.machine))
             _, time = self.known[low, high]
             out[low:high] *= time / estimate if estimate else 1.0
         return out
@@ -165,7 +168,7 @@ class _Cutter:
         first = number // self.machine.cores_per_chip * self.machine.cores_per_chip
         active = min(self.machine.cores_per_chip, stages - first)
         machine = with_cores_active(self.machine, active)
-        return result, program_time(result.program, machine).run_ns
+        return result, program_time(warm_program(result.program).program, machine).run_ns
 
     def result(self, cuts: Cuts) -> PipelinedResult:
         """The pipeline of these cuts, whose stages are compiled."""

@@ -80,18 +80,20 @@ def run(
     inputs: Sequence[Array],
     machine: Machine,
     options: Options | None = None,
+    memory: Memory | None = None,
 ) -> Result:
     """Run `program` on `inputs` (by argument number; pred as bool; 64-bit integers that the program
-    computes in 32 bits as either).
+    computes in 32 bits as either), in new memories or in the `memory` of a run before.
 
     Raises NeuronError NIR_SIM0xx on an uninitialised read, an access out of range, a deadlock, a
     data race (if asked for), misuse of PSUM or another broken rule, naming the instruction, its
     operands and where it comes from.
     """
     chosen = options or Options()
-    memory = Memory(
-        machine, program.variables, chosen.uninitialized, chosen.sbuf_bytes, chosen.psum_bytes
-    )
+    if memory is None:
+        memory = Memory(
+            machine, program.variables, chosen.uninitialized, chosen.sbuf_bytes, chosen.psum_bytes
+        )
     write_inputs(program, inputs, memory)
     random = _perturbation(program, memory, chosen.perturb)
     walker = Walker(program)

@@ -2,8 +2,8 @@
 
 Timing: each core runs its program for one request after the other. Cores of a chip hand over in
 the memory that they share, chips by a link; each value lies in two buffers, so a core may be one
-request ahead of the next one. The times of the programs are those of the timing half, with all
-cores of a chip at work.
+request ahead of the next one. Weights that stay in SBUF are not loaded again (resident.py). The
+times of the programs are those of the timing half, with all cores of a chip at work.
 """
 
 from collections.abc import Sequence
@@ -16,6 +16,7 @@ from neuronir.targets.simulator.attribution import usage_of
 from neuronir.targets.simulator.functional import Array, Options, Result, Statistics, run
 from neuronir.targets.simulator.integers import narrowed, widened
 from neuronir.targets.simulator.program_data import variables_of
+from neuronir.targets.simulator.resident import warm_program
 from neuronir.targets.simulator.timing import simulate_timing
 
 BUFFERS = 2
@@ -58,11 +59,12 @@ def _add(total: Statistics, part: Statistics) -> None:
 @dataclass(frozen=True)
 class CoreTime:
     """A core for one request: its own time, the link before it, and what it moves to and from
-    memory."""
+    memory; `resident_bytes` of weights are in SBUF from the request before."""
 
     run_ns: float
     link_ns: float
     moved_bytes: int
+    resident_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -96,9 +98,10 @@ def time_pipeline(pipeline: Pipeline, machine: Machine) -> PipelineTiming:
     for number, program in enumerate(pipeline.stages):
         chip = number // machine.cores_per_chip * machine.cores_per_chip
         active = min(machine.cores_per_chip, count - chip)
-        time = program_time(program, with_cores_active(machine, active))
+        warm = warm_program(program)
+        time = program_time(warm.program, with_cores_active(machine, active))
         link = link_ns(pipeline.sent[number], number, machine) if number else 0.0
-        cores.append(replace(time, link_ns=link))
+        cores.append(replace(time, link_ns=link, resident_bytes=warm.resident_bytes))
     latency, period = requests_of(cores, machine.cores_per_chip)
     loads = {f"core {i}": core.run_ns for i, core in enumerate(cores)}
     loads |= {f"link to core {i}": core.link_ns for i, core in enumerate(cores)}

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from xdsl.ir import Operation
 
 from neuronir.cli import neuron_cc, neuron_sim
+from neuronir.dialects.nc.enums import Engine
+from neuronir.dialects.nc.instruction import Instruction, Loop
 from neuronir.dialects.nc.machine import get_machine, link_ns
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.npz import load_npz, unpack
@@ -24,12 +26,17 @@ from neuronir.targets.encoding.disassembler import disassemble
 from neuronir.targets.neff.pipeline import PipelineNeff, load_any
 from neuronir.targets.neff.reader import read_neff
 from neuronir.targets.pipeline import HOST
+from neuronir.targets.simulator.functional import run
+from neuronir.targets.simulator.memory import Memory
 from neuronir.targets.simulator.pipelined import (
     CoreTime,
+    program_time,
     requests_of,
     run_pipeline,
     time_pipeline,
 )
+from neuronir.targets.simulator.races import check_races
+from neuronir.targets.simulator.resident import warm_program
 
 ROOT = Path(__file__).resolve().parents[2]
 BERT = ROOT / "examples" / "bert_tiny.hlo"
@@ -145,17 +152,20 @@ def test_what_crosses_a_cut() -> None:
 def test_cuts_are_the_best_of_all(seed: int) -> None:
     rng = np.random.default_rng(seed)
     units, cores = 9, int(rng.integers(1, 7))
-    costs = rng.integers(1, 5000, (units, 3)).astype(float)
+    costs = rng.integers(1, 5000, (units, 4)).astype(float)
+    costs[:, 3] *= 100  # weights, of which some stages have more than fit in SBUF
     sent = rng.integers(0, 400_000, units + 1).astype(float)
     found = find_cuts(costs, sent, INF1, cores)
 
     def bottleneck(bounds: tuple[int, ...]) -> float:
         times = [0.0]
         for stage, (low, high) in enumerate(zip(bounds, bounds[1:], strict=False)):
-            spent = costs[low:high].sum(axis=0)
-            spent[-1] += (sent[low] if low else 0.0) / INF1.dma_gbps
-            spent[-1] += (sent[high] if high < units else 0.0) / INF1.dma_gbps
-            times += [spent.max(), link_ns(sent[low], stage, INF1) if stage else 0.0]
+            pe, vector, dma, weights = costs[low:high].sum(axis=0)
+            dma += (sent[low] if low else 0.0) / INF1.dma_gbps
+            dma += (sent[high] if high < units else 0.0) / INF1.dma_gbps
+            room = 0.75 * INF1.sbuf_usable_partition_bytes * INF1.partitions
+            dma += weights if weights * INF1.dma_gbps > room else 0.0
+            times += [max(pe, vector, dma), link_ns(sent[low], stage, INF1) if stage else 0.0]
         return max(times)
 
     every = (
@@ -167,6 +177,44 @@ def test_cuts_are_the_best_of_all(seed: int) -> None:
     assert found.stages <= cores
     assert found.bottleneck_ns == pytest.approx(least)
     assert bottleneck(found.bounds) == pytest.approx(least)
+
+
+def test_weights_that_stay_on_a_core_are_loaded_once() -> None:
+    """The second run, without their transfers and in the memory of the first, gives the same."""
+    path, options, arguments = bert()
+    program = compile_file(str(path), "inf1", options).program
+    assert program is not None
+    warm = warm_program(program)
+    total = sum(v.size for v in program.variables if v.kind == "constant")
+    assert warm.resident_bytes + warm.loaded_bytes >= total > 0
+    assert warm.resident_bytes > 0.8 * total
+    memory = Memory(INF1, program.variables)
+    first = run(program, arguments[39:], INF1, memory=memory).outputs
+    other = [arguments[39][::-1], arguments[40][::-1]]
+    changed = run(warm.program, other, INF1, memory=memory).outputs
+    again = run(warm.program, arguments[39:], INF1, memory=memory).outputs
+    assert all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
+    expected = run(program, other, INF1).outputs
+    assert all(np.array_equal(a, b) for a, b in zip(changed, expected, strict=True))
+    check_races(warm.program)
+    assert program_time(warm.program, INF1).run_ns < 0.6 * program_time(program, INF1).run_ns
+
+
+def test_weights_that_something_writes_over_are_loaded_each_time() -> None:
+    path, options, _ = bert()
+    program = compile_file(str(path), "inf1", options).program
+    assert program is not None
+    streams = program.streams["main"]
+    left = warm_program(program).program.streams["main"][Engine.SP]
+    loads = [i for i in streams[Engine.SP] if isinstance(i, Instruction) and i not in left]
+    (dst,) = loads[0].dst
+    before = warm_program(program).resident_bytes
+    streams[Engine.DVE].append(Instruction("memset", Engine.DVE, (dst,), (), {"value": 0.0}))
+    lost = loads[0].src[0]
+    assert lost is not None
+    assert warm_program(program).resident_bytes == before - lost.bytes
+    streams[Engine.DVE].append(Loop(2, []))
+    assert warm_program(program).resident_bytes == 0
 
 
 def test_requests_come_at_the_pace_of_the_slowest() -> None:

@@ -14,7 +14,9 @@ from neuronir.dialects.support.walking import walk
 from neuronir.passes.hlo.stages.graph import Graph, outer_operands
 from neuronir.passes.hlo.support.values import element
 
-RESOURCES = ("pe", "vector", "dma")
+RESOURCES = ("pe", "vector", "dma", "weights")
+_FOR_WEIGHTS = 0.75
+"""The part of SBUF that weights may fill and still stay there from request to request."""
 _COMPOSITE_PASSES = 3.0
 """Passes of ACT and DVE over the elements of a softmax, a norm or an activation."""
 
@@ -31,7 +33,7 @@ def bytes_of(value: SSAValue) -> int:
 
 def unit_costs(graph: Graph, machine: Machine) -> Floats:
     """[units, resources] in ns: products at PE's peak rate, elements on ACT and DVE, and the bytes
-    of the constants and arguments that a unit is the first to read."""
+    of the arguments (dma) and of the constants (weights) that a unit is the first to read."""
     costs = np.zeros((len(graph.units), len(RESOURCES)))
     seen: set[SSAValue] = set()
     for number, op in enumerate(graph.units):
@@ -41,8 +43,18 @@ def unit_costs(graph: Graph, machine: Machine) -> Floats:
         for value in _fetched(op, graph):
             if value not in seen:
                 seen.add(value)
-                costs[number, 2] += bytes_of(value) / machine.dma_gbps
+                column = 3 if isinstance(value.owner, Operation) else 2
+                costs[number, column] += bytes_of(value) / machine.dma_gbps
     return costs
+
+
+def stage_ns(sums: Floats, sent_ns: Floats | float, machine: Machine) -> Floats:
+    """The estimated time of stages from the sums of their units' costs [..., resources] and what
+    DMA takes for the values that come and go. Weights that fit in SBUF are loaded only once."""
+    room = _FOR_WEIGHTS * machine.sbuf_usable_partition_bytes * machine.partitions
+    loaded = np.where(sums[..., 3] * machine.dma_gbps > room, sums[..., 3], 0.0)
+    dma: Floats = sums[..., 2] + loaded + sent_ns
+    return np.maximum(np.maximum(sums[..., 0], sums[..., 1]), dma)
 
 
 def _vector_ns(op: Operation, machine: Machine) -> float:

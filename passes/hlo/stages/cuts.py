@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from neuronir.dialects.nc.machine import Machine, link_ns
-from neuronir.passes.hlo.stages.costs import Floats
+from neuronir.passes.hlo.stages.costs import Floats, stage_ns
 
 _MOST_CUTS = 1200
 """Places for cuts that are looked at: those that send the least."""
@@ -39,8 +39,7 @@ def find_cuts(costs: Floats, sent: Floats, machine: Machine, cores: int) -> Cuts
     time = np.full((count, count), np.inf)  # [first, end]
     for end in range(1, count):
         spent = sums[end] - sums[:end]
-        spent[:, -1] += moved[:end] + moved[end]
-        time[:end, end] = spent.max(axis=1)
+        time[:end, end] = stage_ns(spent, moved[:end] + moved[end], machine)
     best = [np.full(count, np.inf)]
     best[0][0] = 0.0
     origin: list[np.ndarray] = []
