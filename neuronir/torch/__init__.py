@@ -25,6 +25,7 @@ from neuronir.torch.buckets import (
 )
 from neuronir.torch.config import PartitionerConfig
 from neuronir.torch.cores import multicore_context, neuron_cores_context
+from neuronir.torch.dynamo import compiled_graphs
 from neuronir.torch.operators import register
 from neuronir.torch.parallel import DataParallel
 from neuronir.torch.placement import (
@@ -48,6 +49,7 @@ __all__ = [
     "analyze",
     "async_load",
     "bucket_model_trace",
+    "compiled_graphs",
     "dynamic_batch",
     "lazy_load",
     "move_trace_to_device",

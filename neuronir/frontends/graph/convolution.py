@@ -139,6 +139,51 @@ def transposed_convolution(
     )
 
 
+def kernel_gradient(
+    b: BlockBuilder,
+    value: SSAValue,
+    gradient: SSAValue,
+    layouts: tuple[Layout, Layout],
+    *,
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    padding: Pairs,
+    dilations: Sequence[int],
+    groups: int = 1,
+) -> SSAValue:
+    """Build the gradient of a convolution with respect to its kernel, of spatial size `kernel`.
+
+    `value` is the input of the convolution, `gradient` that of its result. The features of the
+    input are the batch of this convolution, its batch the features that are contracted, and the
+    gradient is the kernel, dilated by the strides.
+    """
+    need_one_type(value, gradient)
+    data, weights = layouts
+    pads: list[int] = []
+    for i, d in enumerate(data.spatial):
+        reach = (kernel[i] - 1) * dilations[i] + (shape(gradient)[d] - 1) * strides[i] + 1
+        pads += [padding[i][0], reach - shape(value)[d] - padding[i][0]]
+    return b.op(
+        "convolution",
+        [value, gradient],
+        window_strides=dilations,
+        padding=pads,
+        lhs_dilation=[1] * len(kernel),
+        rhs_dilation=strides,
+        window_reversal=[0] * len(kernel),
+        input_batch_dim=data.second,
+        input_feature_dim=data.first,
+        input_spatial_dims=data.spatial,
+        kernel_input_feature_dim=data.first,
+        kernel_output_feature_dim=data.second,
+        kernel_spatial_dims=data.spatial,
+        output_batch_dim=weights.first,
+        output_feature_dim=weights.second,
+        output_spatial_dims=weights.spatial,
+        batch_group_count=groups,
+    )
+
+
 def _swap_groups(b: BlockBuilder, kernel: SSAValue, weights: Layout, groups: int) -> SSAValue:
     """Move the groups of a kernel from its output features to its input features.
 

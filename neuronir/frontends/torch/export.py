@@ -45,7 +45,16 @@ def export(model: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None = N
         warnings.simplefilter("ignore")
         logging.getLogger("torch").setLevel(logging.CRITICAL)
         try:
-            program = torch.export.export(module, tuple(args), dict(kwargs or {}), strict=False)
+            try:
+                program = torch.export.export(module, tuple(args), dict(kwargs or {}), strict=False)
+            except Exception:
+                if isinstance(model, nn.Module) or kwargs:
+                    raise
+                from torch.fx.experimental.proxy_tensor import make_fx
+
+                # A function may use torch.func, whose tensors torch.export does not take.
+                graph = make_fx(model, tracing_mode="fake")(*args)
+                program = torch.export.export(graph, tuple(args), strict=False)
             program = without_checks(program)
             return program if _plain(program) else decomposed(program)
         except NeuronError:
@@ -63,12 +72,17 @@ def _plain(program: Any) -> bool:
 
 def decomposed(program: Any) -> Any:
     """An exported program in core ATen, but for the operators that are imported whole."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return without_checks(program.run_decompositions(decompositions()))
+
+
+def decompositions() -> Any:
+    """torch's table of decompositions, without operators that are imported whole."""
     table = torch.export.default_decompositions()
     for packet in [entry for entry in table if _kept(entry)]:
         del table[packet]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return without_checks(program.run_decompositions(table))
+    return table
 
 
 def without_checks(program: Any) -> Any:

@@ -38,7 +38,7 @@ def find(name: str) -> Function | None:
     """The function of an operator by its full name (`aten.add.Tensor`)."""
     namespace, _, own = name.partition(".")
     if namespace != "aten":
-        return None
+        return OPERATORS.get(f"{namespace}.{own.partition('.')[0]}")
     return OPERATORS.get(own) or OPERATORS.get(own.partition(".")[0])
 
 

@@ -63,4 +63,7 @@ def check_supported(program: Any) -> None:
 
 def importable() -> list[str]:
     """The names of all operators that can be imported, sorted."""
-    return sorted(f"aten::{name}" for name in OPERATORS)
+    return sorted(
+        name.replace(".", "::", 1) if name.startswith("prims.") else f"aten::{name}"
+        for name in OPERATORS
+    )

@@ -360,6 +360,12 @@ def _bitwise_not(n: Node) -> SSAValue:
     return n.b.unary("not", n["self"])
 
 
+@operator("prims.fma")
+def _fma(n: Node) -> SSAValue:
+    """What TorchDynamo makes of updates such as x.addcmul_(y, z); the product is rounded, too."""
+    return n.b.binary("add", n.b.binary("multiply", n.full("a"), n.full("b")), n.full("c"))
+
+
 @operator("where")
 def _where(n: Node) -> SSAValue:
     pred = broadcast_to(n.b, as_pred(n.b, n["condition"]), n.dims())

@@ -155,7 +155,7 @@ for _count in (1, 2, 3):
 # --- windows whose sizes follow from the result's
 
 
-def _starts(old: int, new: int) -> list[tuple[int, int]]:
+def window_ranges(old: int, new: int) -> list[tuple[int, int]]:
     """(first, end) of each window."""
     return [(i * old // new, -(-(i + 1) * old // new)) for i in range(new)]
 
@@ -178,7 +178,7 @@ def _adaptive_average(spatial: int) -> Function:
         value = wide(b, value)
         for i, (old, new) in enumerate(zip(sizes, made, strict=True)):
             matrix = np.zeros((new, old))
-            for row, (first, end) in enumerate(_starts(old, new)):
+            for row, (first, end) in enumerate(window_ranges(old, new)):
                 matrix[row, first:end] = 1 / (end - first)
             value = weighted(b, value, 2 + i, matrix)
         return b.reshape(n.cast(value), n.dims())
@@ -208,7 +208,7 @@ def _adaptive_axis(n: Node, value: SSAValue, axis: int, new: int) -> SSAValue:
     """The largest of each window of one dimension."""
     b, dims = n.b, shape(value)
     parts = []
-    for first, end in _starts(dims[axis], new):
+    for first, end in window_ranges(dims[axis], new):
         starts, limits = [0] * len(dims), list(dims)
         starts[axis], limits[axis] = first, end
         parts.append(reduce(b, b.slice(value, starts, limits), "maximum", [axis], keep=True))
