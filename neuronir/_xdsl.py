@@ -1,8 +1,8 @@
-"""A faster parser that knows where ops come from, a faster printer, and verification that says
-which op is wrong: subclasses and functions of our own beside xDSL's.
-
-They read private members of xDSL, so when its version moves, this file is what to check (with
-dialects/support/ops.py, walking.py and cloning.py).
+"""Provide a faster parser with op locations, a faster printer, and a verifier that names the op.
+These
+are subclasses and separate functions; xDSL's classes are not modified. They read private members of
+xDSL, so check this file (and dialects/support/ops.py, walking.py and cloning.py) when the version
+of xDSL changes.
 """
 
 import re
@@ -60,14 +60,15 @@ AttributeT = TypeVar("AttributeT", bound=Attribute)
 
 
 def trusted(class_: type[AttributeT], **parameters: Any) -> AttributeT:
-    """An attribute of these parameters, which are known to be right: the check of them takes most
-    of the time in which one is made."""
+    """Create an attribute from valid parameters, skipping the checks, which take most of the
+    time.
+    """
     made = object.__new__(class_)
     made.__dict__.update(parameters)
     return made
 
 
-# A whole shaped type without nested types or strings: its text decides its meaning.
+# A whole shaped type without nested types or strings: its text determines its meaning.
 _SHAPED = re.compile(r"(?:tensor|memref|vector)<[^<>\"!\n]*>")
 
 
@@ -94,9 +95,9 @@ class FastLexer(MLIRLexer):
 
 
 class _Element(AttrParser._TensorLiteralElement):
-    """A number of a dense literal: a hexadecimal one is the bits of a float, as in MLIR.
+    """Parse a number of a dense literal: a hexadecimal one is the bits of a float, as in MLIR.
 
-    xDSL prints NaN and infinities that way, and reads them back as whole numbers.
+    xDSL prints NaN and infinities in this form, but reads them back as integers.
     """
 
     def to_type(
@@ -113,9 +114,9 @@ class _Element(AttrParser._TensorLiteralElement):
 
 
 class LocatedParser(Parser):
-    """xDSL's parser, faster, giving every op without a location its place in the file.
+    """A faster xDSL parser that gives every op without a location its position in the file.
 
-    The place is that of the op's name, as in mlir-opt.
+    The position is that of the op's name, as in mlir-opt.
     """
 
     _TensorLiteralElement = _Element
@@ -130,7 +131,7 @@ class LocatedParser(Parser):
         self._types: dict[str, TypeAttribute] = {}
 
     def location_at(self, position: int) -> FileLineColLoc:
-        """The location attribute of an offset into the text."""
+        """Return the location attribute of an offset into the text."""
         line = bisect_right(self._newlines, position - 1)
         start = self._newlines[line - 1] + 1 if line else 0
         return FileLineColLoc(self._filename, IntAttr(line + 1), IntAttr(position - start + 1))
@@ -139,7 +140,7 @@ class LocatedParser(Parser):
         try:
             return super().parse_module(allow_implicit_module)
         except ParseError:
-            # A value that is never defined is noticed at the end of the file; point at its use.
+            # An undefined value is only detected at the end of the file; point at its use.
             if self._current_token.kind is MLIRTokenKind.EOF:
                 self._raise_if_undefined()
             raise
@@ -192,7 +193,7 @@ class LocatedParser(Parser):
 
 @dataclass(eq=False, repr=False)
 class NeuronPrinter(Printer):
-    """xDSL's printer, faster; constants above `elide_above` elements print as a placeholder."""
+    """A faster xDSL printer; constants above `elide_above` elements print as a placeholder."""
 
     elide_above: int | None = field(default=None, kw_only=True)
 
@@ -225,7 +226,7 @@ def print_module(
     debuginfo: bool = False,
     generic: bool = False,
 ) -> None:
-    """Write `op` as MLIR text; with a context also the resources it refers to, unless elided."""
+    """Print `op` as MLIR text; with a context also its resources, unless elided."""
     printer = NeuronPrinter(
         stream, print_generic_format=generic, print_debuginfo=debuginfo, elide_above=elide_above
     )
@@ -238,7 +239,7 @@ def print_module(
 
 
 class OpVerifyError(VerifyException):
-    """A verifier's complaint, with the op that it is about."""
+    """A verification error with its op."""
 
     def __init__(self, op: Operation, message: str) -> None:
         super().__init__(message)
@@ -246,12 +247,12 @@ class OpVerifyError(VerifyException):
 
 
 def verify_located(op: Operation) -> None:
-    """Verify `op` and everything in it; raises OpVerifyError that names the first wrong op."""
+    """Verify `op` and its contents; raises OpVerifyError with the first invalid op."""
     _verify(op, set())
 
 
 def _verify(op: Operation, right: set[Hashable]) -> None:
-    """Verify `op` and what is inside; `right` has what is known of ops that were right."""
+    """Verify `op` and its contents; `right` caches valid ops."""
     for region in op.regions:
         for block in region.blocks:
             last = block.last_op
@@ -267,7 +268,7 @@ def _verify(op: Operation, right: set[Hashable]) -> None:
 
 
 def _verify_leaf(op: Operation, right: set[Hashable]) -> None:
-    """Verify an op without regions or successors that does not end its block."""
+    """Verify an op without regions or successors that is not a terminator."""
     likeness = _likeness(op) if getattr(op, "JUDGED_BY_TYPES", False) else None
     if likeness is not None and likeness in right:
         return
@@ -275,7 +276,7 @@ def _verify_leaf(op: Operation, right: set[Hashable]) -> None:
     if any(type(operand) is ErasedSSAValue for operand in op.operands):
         _attribute(op)
     try:
-        op.verify_()  # the rest of `verify` is about regions, successors and ends of blocks
+        op.verify_()  # the rest of `verify` concerns regions, successors and terminators
     except OpVerifyError:
         raise
     except (VerifyException, ValueError) as error:
@@ -285,8 +286,11 @@ def _verify_leaf(op: Operation, right: set[Hashable]) -> None:
 
 
 def _likeness(op: Operation) -> Hashable | None:
-    """What the verifier of an op looks at, if that is only its types and properties: of two ops
-    with the same objects in these places both are right, or none. They stay as long as the ops."""
+    """Return the key of a verification that only depends on types and properties.
+
+    Two ops with the same objects in these positions are both valid or both invalid. The objects
+    live as long as the ops.
+    """
     operands = op._operands
     if ErasedSSAValue in map(type, operands):
         return None
@@ -304,7 +308,7 @@ _type_of = attrgetter("_type")
 
 
 def _attribute(op: Operation, block: Block | None = None) -> None:
-    """Verify `op` without what is inside, or an empty block of it; a complaint is about `op`."""
+    """Verify `op` without its contents, or an empty block of it; an error refers to `op`."""
     try:
         if block is None:
             _verify_place(op)
@@ -318,10 +322,10 @@ def _attribute(op: Operation, block: Block | None = None) -> None:
 
 
 def _verify_place(op: Operation) -> None:
-    """What `op.verify` checks before the op's own rules.
+    """Check what `op.verify` checks before the op's own rules.
 
-    It is not called itself: for an op that is wrong it prints the whole module into the notes of
-    the exception.
+    `op.verify` is not called, because for an invalid op it prints the whole module into the notes
+    of the exception.
     """
     if any(isinstance(operand, ErasedSSAValue) for operand in op.operands):
         raise ValueError("Erased SSA value is used by the operation")
@@ -353,5 +357,5 @@ def _verify_place(op: Operation) -> None:
 
 
 def one_line(text: str) -> str:
-    """xDSL's messages span lines; a diagnostic is one."""
+    """xDSL's messages span lines; a diagnostic is one line."""
     return " ".join(part.strip() for part in text.splitlines() if part.strip())

@@ -1,8 +1,8 @@
-"""xDSL's check of an op against its definition, faster: most ops are right, and little shows it.
+"""Speed up xDSL's check of an op against its definition: most ops are valid.
 
-Of each op class a plan is made once: the classes that its operands, results and properties must
-have. An op that follows the plan is right. Of any other xDSL's own verifier decides, and words the
-complaint. Only the ops of our dialects have plans.
+For each op class a plan is built once: the classes that its operands, results and properties must
+have. An op that matches the plan is valid. For any other op, xDSL's own verifier decides and words
+the message. Only NeuronIR's dialects have plans.
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,7 +41,7 @@ from neuronir.dialects.support.walking import ops_of
 
 _ONE = EqIntConstraint(1)
 _Class = type | None
-"""What an attribute must be an instance of; None says that only xDSL knows."""
+"""Return the required class of an attribute; None if only xDSL can decide."""
 
 
 def _class_of(constraint: object) -> _Class:
@@ -56,14 +56,14 @@ def _class_of(constraint: object) -> _Class:
 
 @dataclass(slots=True)
 class _Values:
-    """Operands or results: the class of each definition's types, and how many there may be."""
+    """Operands or results: the class of each definition's types, and their number."""
 
     classes: list[type]
     single: list[bool]
-    several: int  # how many are not single
-    optional: bool  # whether those that are not single are all there or all absent
-    segments: str | None  # the property that has the size of each definition
-    one: bool  # whether all classes are the same
+    several: int  # number of variadic or optional definitions
+    optional: bool  # whether variadic definitions are all present or all absent
+    segments: str | None  # the property with the size of each definition
+    one: bool  # whether all classes are equal
 
     @staticmethod
     def of(defs: Sequence[tuple[str, Any]], definition: OpDef, sized: type) -> "_Values | None":
@@ -88,7 +88,7 @@ class _Values:
         return _Values(known, single, single.count(False), any(optional), segments, one)
 
     def follow(self, op: Operation, values: Sequence[SSAValue]) -> bool:
-        """Whether these values are what the definitions say."""
+        """Return whether these values match the definitions."""
         n, defined = len(values), len(self.classes)
         if self.segments is not None:
             sizes = op.properties.get(self.segments)
@@ -114,7 +114,7 @@ class _Values:
                 if not isinstance(value.type, class_):
                     return False
             return True
-        # Those that are not single have the same size.
+        # Variadic definitions have equal sizes.
         if n < defined - self.several or (n - defined) % self.several or not self.one:
             return False
         class_ = self.classes[0]
@@ -169,7 +169,7 @@ class _Plan:
             self.slow(op)
 
     def follow(self, op: Operation) -> bool:
-        """Whether the op is right for certain."""
+        """Return whether the op is certainly valid."""
         operands, results = self.operands, self.results
         if not self.planned or operands is None or results is None or op.successors:
             return False
@@ -190,7 +190,7 @@ class _Plan:
 
 
 def _is_body(definition: RegionDef) -> bool:
-    """Whether any one block is right for a region."""
+    """Return whether any single block is valid for a region."""
     return type(definition) is SingleBlockRegionDef and (
         _class_of(definition.entry_args) is Attribute
     )
@@ -219,11 +219,11 @@ def _hold(entries: Sequence[_Entry], given: Mapping[str, Attribute]) -> bool:
 
 
 def _isolated(trait: IsolatedFromAbove, op: Operation) -> None:
-    """Verify that no op in `op` reads a value from outside.
+    """Verify that no op in `op` reads an outer value.
 
-    xDSL asks of each operand's owner whether `op` is among its ancestors.
+    xDSL checks for each operand whether `op` is among the ancestors of its owner.
     """
-    inside: set[int] = set()  # blocks that have been gone through, or are open
+    inside: set[int] = set()  # blocks that have been visited, or are open
     regions = list(op.regions)
     while regions:
         region = regions.pop()
@@ -243,7 +243,7 @@ _planned: set[type[Operation]] = set()
 
 
 def plan_verifier(class_: type[Operation]) -> None:
-    """Let the ops of a class of ours be verified by a plan from now on; others are left alone."""
+    """Verify the ops of a NeuronIR class with a plan from now on; ignore other classes."""
     if class_ in _planned:
         return
     _planned.add(class_)
@@ -252,6 +252,6 @@ def plan_verifier(class_: type[Operation]) -> None:
     definition: Any = class_.get_irdl_definition()
     constraints = [d.constr for _, d in (*definition.operands, *definition.results)]
     named = [d.constr for d in (*definition.properties.values(), *definition.attributes.values())]
-    if all(not c.variables() for c in (*constraints, *named)):  # else one depends on another
+    if all(not c.variables() for c in (*constraints, *named)):  # otherwise one depends on another
         # What xDSL makes of a definition calls its `verify`.
         definition.verify = _Plan(definition)

@@ -1,4 +1,4 @@
-"""What each precision costs and loses: a model compiled in all of them, timed and compared.
+"""Measure the time and the error of a model in each precision.
 
     for step in neuronir.accuracy.ladder("model.onnx", "inf1", inputs):
         print(step.options, step.time_us, step.max_error, step.mean_error)
@@ -29,14 +29,17 @@ from neuronir.targets.registry import get_target
 
 _SEED = 20
 _INDICES = 8
-"""Random integers are below this: most tables that they may index have as many rows."""
+"""Upper bound of random integers: most tables that they may index have at least as many rows."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """One precision of a model: the options that choose it, the simulated time in microseconds, and
-    the largest and the mean |result - reference| over the largest |reference|, of the result for
-    which each is worst. `refused` says why the model cannot be compiled so; all else is 0 then."""
+    """One precision of a model: its options, the simulated time in microseconds, and its errors.
+
+    `max_error` and `mean_error` are the largest and the mean |result - reference|, relative to the
+    largest |reference|, each for the worst result. `refused` says why the model cannot be compiled
+    with these options; the other fields are then 0.
+    """
 
     options: str
     time_us: float = 0.0
@@ -51,11 +54,11 @@ def ladder(
     inputs: Mapping[str, Array] | None = None,
     options: CompileOptions | None = None,
 ) -> list[Step]:
-    """Compile the model in a file for a target in each documented precision, from the fastest to
-    the most accurate, run it on the simulated machine and compare.
+    """Compile the model in a file in each documented precision, simulate it and compare.
 
-    `inputs` are arrays by the inputs' names or as `argN`; where it is None they are random, always
-    the same. NeuronError where the model or the inputs cannot be read.
+    Precisions are ordered from the fastest to the most accurate. `inputs` are arrays by input name
+    or as `argN`; if None, they are random and always the same. Raises NeuronError if the model or
+    the inputs cannot be read.
     """
     options = replace(options or CompileOptions(), compile_to=PHASES[0], compile_from=PHASES[0])
     parsed = _compiled(path, target, options)
@@ -74,7 +77,7 @@ def _step(
     arguments: Sequence[Array],
     reference: Sequence[Array],
 ) -> Step:
-    """One precision of the ladder."""
+    """Return one precision of the ladder."""
     chosen = replace(
         options,
         auto_cast=rung.precision.auto_cast,
@@ -104,8 +107,10 @@ def _compiled(path: str, target: str, options: CompileOptions) -> CompiledResult
 
 
 def _errors(mine: Array, wanted: Array) -> tuple[float, float]:
-    """The largest and the mean error of a result, over the largest |reference|; infinite where one
-    of the two is not a number and the other is."""
+    """Return the largest and the mean error of a result, relative to the largest |reference|.
+
+    The result is infinite if only one of the two is not a number.
+    """
     if not wanted.size:
         return 0.0, 0.0
     x, y = (np.asarray(a).astype(np.float64) for a in (mine, wanted))
@@ -118,7 +123,7 @@ def _errors(mine: Array, wanted: Array) -> tuple[float, float]:
 
 
 def _arguments(parsed: CompiledResult, inputs: Mapping[str, Array] | None) -> list[Array]:
-    """The arguments of the entry function; NIR_API001 where one is missing."""
+    """Return the arguments of the entry function; raises NIR_API001 if one is missing."""
     signature = entry_signature(parsed.module)
     if inputs is None:
         rng = np.random.default_rng(_SEED)
@@ -144,7 +149,9 @@ def _arguments(parsed: CompiledResult, inputs: Mapping[str, Array] | None) -> li
 
 
 def _random(rng: np.random.Generator, dims: tuple[int, ...], dtype: np.dtype[np.generic]) -> Array:
-    """Numbers whose products are of size 1: normal ones, over the square root of what is summed."""
+    """Return values whose products are of size 1: normal, over the square root of the summed
+    length.
+    """
     if dtype == np.bool_:
         return rng.integers(0, 2, dims).astype(np.bool_)
     if dtype.kind in "iu":

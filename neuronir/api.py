@@ -1,4 +1,4 @@
-"""The Python interface: compile a model, call the result with arrays, save it, time it."""
+"""Compile a model, call the result with arrays, save it, and time it from Python."""
 
 import json
 import os
@@ -43,7 +43,7 @@ class Executable:
 
     @property
     def inputs(self) -> list[str]:
-        """The names of the inputs, in order; those of arguments that nothing reads included."""
+        """The names of the inputs, in order, including unused arguments."""
         listed = self.program.metadata.get("inputs")
         if listed is not None:
             return [str(name) for name in json.loads(listed)]
@@ -64,7 +64,9 @@ class Executable:
         return sorted(found, key=lambda v: v.index)
 
     def __call__(self, *arrays: Array, **named: Array) -> dict[str, Array]:
-        """The results by name. NeuronError where arguments do not fit, or the machine faults."""
+        """Return the results by name; raises NeuronError for invalid arguments or a machine
+        fault.
+        """
         machine = get_target(self.program.machine).machine
         given = self._given(arrays, named)
         taken = [np.asarray(given[v.index]) for v in self._variables("input")]
@@ -72,7 +74,7 @@ class Executable:
         return dict(zip(self.outputs, outputs, strict=True))
 
     def _given(self, arrays: Sequence[Array], named: Mapping[str, Array]) -> dict[int, Array]:
-        """The arguments by number."""
+        """Return the arguments by number."""
         names = self.inputs
         if len(arrays) > len(names):
             raise NeuronError(
@@ -95,16 +97,16 @@ class Executable:
         return given
 
     def save(self, path: PathLike) -> None:
-        """Write the NEFF container; `neuronir.load` and neuron-sim read it."""
+        """Write the NEFF container, which `neuronir.load` and neuron-sim read."""
         write_neff(self.program, path, __version__, self.encoding)
 
     def simulate(self, *, record: bool = False) -> TimingResult:
-        """Time one run; with `record` each instruction's interval is kept (for traces)."""
+        """Time one run; with `record`, keep the interval of each instruction (for traces)."""
         machine = get_target(self.program.machine).machine
         return simulate_timing(self.program, machine, record=record)
 
     def report(self) -> dict[str, Any]:
-        """The timing report as a dictionary, with the fields of docs/report.md."""
+        """Return the timing report as a dictionary, with the fields of docs/report.md."""
         return dict(build_report(self.simulate()))
 
 
@@ -184,7 +186,7 @@ def compile(
 
 
 def load(path: PathLike) -> Executable:
-    """A compiled model from a NEFF file."""
+    """Load a compiled model from a NEFF file."""
     neff = load_neff(path)
     machine = get_target(neff.program.machine).machine
     check_machine(neff.program, machine, os.fspath(path))

@@ -3,9 +3,9 @@
     import neuronir.backend as backend
     backend.prepare(model, device="TRN1").run([x])
 
-Devices: `CPU` is the reference interpreter, `TRN1` and `INF1` compile (without casting anything)
-and run the simulated machine. What decides shapes has to be known when a model is compiled: where
-it is among the inputs, the model is compiled for the values that it is run with.
+Device `CPU` is the reference interpreter. `TRN1` and `INF1` compile (without casts) and run the
+simulated machine. Values that determine shapes must be known at compile time. If an input
+determines shapes, the model is compiled for the values of each run.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -34,8 +34,9 @@ DEVICES = ("CPU", "TRN1", "INF1")
 
 
 class NeuronBackendRep(BackendRep):
-    """A model for one device; compiled when it is first run, because shapes may follow from
-    inputs."""
+    """A model for one device; it is compiled on the first run, because shapes may depend on
+    inputs.
+    """
 
     def __init__(self, file: OnnxFile, device: str) -> None:
         self._model = OnnxModel(file)
@@ -44,7 +45,7 @@ class NeuronBackendRep(BackendRep):
         self._runners: dict[tuple[Any, ...], Runner] = {}
 
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Array, ...]:
-        """The outputs of the graph, from arrays in the order of its inputs."""
+        """Return the outputs of the graph, from arrays in input order."""
         names = self._model.input_names(Bindings())
         arrays = [_array(value) for value in inputs]
         if len(arrays) != len(names):
@@ -75,7 +76,7 @@ class NeuronBackendRep(BackendRep):
 
 
 def compile_for(model: OnnxModel, target: str, bindings: Bindings) -> Executable:
-    """A model compiled without casting anything; NeuronError says what cannot be compiled."""
+    """Compile a model without casts; raises NeuronError if that is not possible."""
     from neuronir.driver.pass_runner import RunFailure, as_error
 
     try:
@@ -97,7 +98,7 @@ class NeuronBackend(Backend):
 
     @classmethod
     def is_compatible(cls, model: ModelProto, device: str = "CPU", **kwargs: Any) -> bool:
-        """Whether all operators of a model can be imported."""
+        """Return whether all operators of a model can be imported."""
         from neuronir.frontends.onnx.unsupported import check_supported
 
         try:
@@ -111,7 +112,7 @@ class NeuronBackend(Backend):
 
     @classmethod
     def prepare(cls, model: ModelProto, device: str = "CPU", **kwargs: Any) -> NeuronBackendRep:
-        """A model ready to run on a device; NeuronError where the model is malformed."""
+        """Prepare a model for a device; raises NeuronError if the model is malformed."""
         if not cls.supports_device(device):
             raise NeuronError(
                 "NIR_API003", f"there is no device '{device}'", help=", ".join(DEVICES)
@@ -122,7 +123,7 @@ class NeuronBackend(Backend):
     def run_model(
         cls, model: ModelProto, inputs: Any, device: str = "CPU", **kwargs: Any
     ) -> tuple[Array, ...]:
-        """Prepare and run."""
+        """Prepare and run a model."""
         return cls.prepare(model, device, **kwargs).run(inputs)
 
     @classmethod
@@ -159,7 +160,7 @@ class NeuronBackend(Backend):
 
     @classmethod
     def supports_device(cls, device: str) -> bool:
-        """Whether a device such as `CPU` or `TRN1:0` is known."""
+        """Return whether a device such as `CPU` or `TRN1:0` is supported."""
         return device.split(":")[0] in DEVICES
 
 

@@ -28,7 +28,7 @@ _ANCHORS = ("builtin.module", "module", "any")
 
 
 class PipelineError(NeuronError):
-    """A pipeline that cannot be run: misspelt, unknown pass, wrong option."""
+    """Raised for an invalid pipeline: a syntax error, an unknown pass, a wrong option."""
 
     def __init__(self, text: str, at: int, message: str, help: str | None = None) -> None:
         line = " ".join(text.splitlines())
@@ -36,7 +36,7 @@ class PipelineError(NeuronError):
 
 
 class _Parser:
-    """Recursive descent over one pipeline text."""
+    """A recursive-descent parser of one pipeline text."""
 
     def __init__(
         self,
@@ -159,15 +159,15 @@ def parse_pipeline(
     passes: Mapping[str, Callable[[], type[ModulePass]]],
     named: Callable[[], Mapping[str, str]] = dict,
 ) -> list[ModulePass]:
-    """The passes of a pipeline text, with their options set; PipelineError says what is wrong.
+    """Parse the passes of a pipeline text, with their options; raises PipelineError.
 
-    `named` gives the pipelines that `@name` refers to; it is called only when one occurs.
+    `named` returns the pipelines to which `@name` refers; it is called only if one occurs.
     """
     return _Parser(text, passes, named).whole()
 
 
 def instantiate(pass_type: type[ModulePass], spec: ArgSpec) -> ModulePass:
-    """A pass with the options of `spec`; ValueError names an unknown or ill-typed option."""
+    """Create a pass with the options of `spec`; ValueError names an unknown or invalid option."""
     fields = {f.name: f for f in dataclasses.fields(pass_type) if f.init and f.name != "name"}
     hints = get_type_hints(pass_type)
     given = {}
@@ -180,7 +180,10 @@ def instantiate(pass_type: type[ModulePass], spec: ArgSpec) -> ModulePass:
 
 
 def _coerce(value: ParameterListType, hint: Any) -> ParameterListType:
-    """`1` for a float option is 1.0, `1e-5` is a number, and a bare flag is true."""
+    """Convert options:
+
+    `1` for a float option is 1.0, `1e-5` is a number, and a bare flag is true.
+    """
     members = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     if not value and bool in members:
         return (True,)
@@ -202,7 +205,7 @@ def _as_float(item: ParameterType) -> ParameterType:
 
 
 def pipeline_text(passes: Iterable[ModulePass]) -> str:
-    """The text of a pipeline; parsing it gives equal passes."""
+    """Print a pipeline; parsing the text gives equal passes."""
     return ",".join(_pass_text(p) for p in passes)
 
 

@@ -1,4 +1,4 @@
-"""Everything that neuron-opt knows by name, from xDSL, NeuronIR, plugins and `--load` files."""
+"""Register everything that neuron-opt knows by name, from xDSL, NeuronIR, plugins and `--load`."""
 
 import importlib.util
 import re
@@ -26,9 +26,9 @@ PassFactory = Callable[[], type[ModulePass]]
 
 @dataclass
 class Registry:
-    """Names to factories; nothing behind a factory is imported before it is used.
+    """Maps names to factories; the module of a factory is imported on first use.
 
-    `owners` says which package a dialect or pass comes from, for --list-passes.
+    `owners` gives the package of a dialect or pass, for --list-passes.
     """
 
     dialects: dict[str, Callable[[], Dialect]] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class Registry:
 
     @staticmethod
     def discover() -> "Registry":
-        """All universes that are installed, and ours even when it is not."""
+        """Return all installed universes, and NeuronIR's even if it is not installed."""
         registry = Registry()
         registry.add_universe("neuronir", NEURONIR_UNIVERSE)
         for point in sorted(entry_points(group="xdsl.universe"), key=lambda p: p.name):
@@ -46,7 +46,7 @@ class Registry:
                 continue
             try:
                 universe = point.load()
-            # A plugin may fail in any way at all while it is imported; the user must learn which.
+            # A plugin may fail in any way on import; the user must learn which one.
             except Exception as error:
                 raise NeuronError(
                     "NIR_PLUGIN",
@@ -62,7 +62,7 @@ class Registry:
         return registry
 
     def add_universe(self, owner: str, universe: Universe) -> None:
-        """Add what a plugin registers; a name that is taken is an error that names both owners."""
+        """Add what a plugin registers; a duplicate name is an error that names both owners."""
         self._add(owner, "dialect", self.dialects, universe.all_dialects)
         self._add(owner, "pass", self.passes, universe.all_passes)
         self._add(owner, "format", self.formats, universe.all_targets)
@@ -88,7 +88,7 @@ class Registry:
     def load_file(self, path: str) -> None:
         """Add the PASSES, DIALECTS and TARGETS that a Python file defines.
 
-        PASSES and DIALECTS are lists of pass classes and dialects, or dicts of name to factory;
+        PASSES and DIALECTS are lists of pass classes and dialects, or dicts of name to factory.
         TARGETS is a list of target objects.
         """
         stem = re.sub(r"\W", "_", Path(path).stem)
@@ -100,7 +100,7 @@ class Registry:
             spec.loader.exec_module(module)
         except OSError as error:
             raise input_error(path, error) from error
-        # The file is the user's program: whatever goes wrong in it is shown as their error.
+        # The file is the user's program: any exception is shown as their error.
         except Exception as error:
             raise NeuronError(
                 "NIR_LOAD", f"'{path}' fails when loaded: {type(error).__name__}: {error}"
@@ -117,18 +117,18 @@ class Registry:
             register_target(target)
 
     def context(self, *, allow_unregistered: bool = False) -> Context:
-        """A fresh context with every dialect registered, loaded on first use."""
+        """Return a new context with every dialect registered, loaded on first use."""
         ctx = Context(allow_unregistered=allow_unregistered)
         for name, factory in self.dialects.items():
             ctx.register_dialect(name, factory)
         return ctx
 
     def pipelines(self) -> dict[str, str]:
-        """The named pipelines.
+        """Return the named pipelines.
 
-        `<target>` is a target's whole compile without phase `tiled`, `<target>:tiling` with it,
-        `<target>:<phase>` the passes that lead to a phase of it, `<target>:<name>` another
-        pipeline of the target; the others belong to no target.
+        `<target>` is the whole compile without phase `tiled`, `<target>:tiling` with it,
+        `<target>:<phase>` the passes that lead to a phase, and `<target>:<name>` another pipeline
+        of the target. The others belong to no target.
         """
         from neuronir.driver.phases import pipelines_of
 
@@ -136,7 +136,7 @@ class Registry:
         for name in list_targets():
             target = get_target(name)
             for part, text in {**pipelines_of(target), **target.pipelines}.items():
-                # The driver says in the module which machine it is for; here the pass has to know.
+                # The driver marks the module with its machine; here the pass needs an option.
                 bound = re.sub(
                     r"\b(hlo-tile-batch|hlo-tile-rows|hlo-split-batch|hlo-split-attention"
                     r"|hlo-assign-layouts|hlo-choose-blocks|lower-hlo-to-nc"
@@ -149,7 +149,7 @@ class Registry:
 
 
 def _factories(given: Mapping[str, Callable[[], _T]] | Iterable[_T]) -> dict[str, Callable[[], _T]]:
-    """A dict of factories as it is; a list of things under their own names."""
+    """Return a dict of factories unchanged; map a list of things by their names."""
     if isinstance(given, Mapping):
         return dict(given)
     named: dict[str, Callable[[], _T]] = {}

@@ -1,6 +1,6 @@
-"""What NeuronIR adds to xDSL: its dialects, passes and output formats, each loaded when first used.
+"""Register NeuronIR's dialects, passes and output formats with xDSL, each loaded on first use.
 
-Installed, any xDSL tool finds it through the entry point `xdsl.universe`.
+After installation, any xDSL tool finds them through the entry point `xdsl.universe`.
 """
 
 from collections.abc import Callable
@@ -23,12 +23,12 @@ _PASS_FOLDERS = (
 
 
 def _lazy(module: str, attribute: str) -> Callable[[], Any]:
-    """A factory that imports `module` when it is called."""
+    """Return a factory that imports `module` when it is called."""
     return lambda: getattr(import_module(module), attribute)
 
 
 def _passes() -> dict[str, PassFactory]:
-    """The registries of all pass folders, merged; a name that occurs twice is a mistake of ours."""
+    """Merge the registries of all pass folders; a duplicate name is a bug."""
     merged: dict[str, PassFactory] = {}
     for folder in _PASS_FOLDERS:
         registry: dict[str, PassFactory] = import_module(folder).PASSES

@@ -1,1 +1,1 @@
-"""Errors, dtypes and source locations that every floor needs."""
+"""Errors, dtypes and source locations that all layers use."""

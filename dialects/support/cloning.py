@@ -1,4 +1,4 @@
-"""Copy ops and regions in fewer calls than xDSL's own `clone` takes."""
+"""Copy ops and regions with fewer calls than xDSL's own `clone`."""
 
 from typing import TypeVar
 
@@ -12,10 +12,10 @@ _Blocks = dict[Block, Block]
 
 
 def clone(op: _Op, values: _Values | None = None) -> _Op:
-    """A copy of `op` with its regions, as `op.clone(values)` makes it.
+    """Return a copy of `op` with its regions, like `op.clone(values)`.
 
-    The copy reads `values[v]` where `op` reads `v`; afterwards `values` has the copy's results and
-    block arguments for those of `op`.
+    The copy reads `values[v]` where `op` reads `v`. Afterwards `values` maps the results and block
+    arguments of `op` to those of the copy.
     """
     if not op.regions:
         return op.clone(values)
@@ -28,7 +28,7 @@ def clone(op: _Op, values: _Values | None = None) -> _Op:
 
 
 def clone_region(region: Region) -> Region:
-    """A copy of a region that is in no op, as `region.clone()` makes it."""
+    """Return a copy of a detached region, like `region.clone()`."""
     values: _Values = {}
     copy = Region()
     _fill(copy, region, values, {})
@@ -41,7 +41,7 @@ def clone_region(region: Region) -> Region:
 
 
 def _shell(op: _Op, values: _Values, blocks: _Blocks) -> _Op:
-    """A copy without operands: a graph region may read a value before it is defined."""
+    """Copy without operands: a graph region may read a value before it is defined."""
     copy = op.clone_without_regions(values, blocks, clone_operands=False)
     for old, new in zip(op.regions, copy.regions, strict=True):
         _fill(new, old, values, blocks)

@@ -1,4 +1,4 @@
-"""Comparing a program's results with reference outputs, and saying where they differ.
+"""Compare the results of a program with reference outputs, and report differences.
 
 An output passes when every element is within `atol + rtol * max|reference|` of the reference:
 errors are scaled by the magnitude of the whole tensor, since a sum that cancels keeps the rounding
@@ -19,7 +19,7 @@ from neuronir.dialects.support.npz import unpack
 
 Array = NDArray[Any]
 
-# Unit roundoff: half the distance between 1 and the next number.
+# Unit roundoff: half the distance between 1 and the next representable value.
 UNIT_ROUNDOFF: dict[str, float] = {
     "fp32": 2.0**-24,
     "tf32": 2.0**-11,
@@ -27,22 +27,27 @@ UNIT_ROUNDOFF: dict[str, float] = {
     "bf16": 2.0**-8,
     "fp8": 2.0**-4,
 }
-# The largest of the errors of a tensor is about this many standard deviations (1e5 elements).
+# The largest error of a tensor is about this many standard deviations (1e5 elements).
 LARGEST_OF_MANY = 4.0
-# What is assumed of a program that is not at hand: the deepest chain of dots, and their length.
+# Assumed for a program that is not available: the depth of the chain of dots, and their length.
 ASSUMED_DOTS = 100
 ASSUMED_LENGTH = 4096
 
 
 def dot_variance(operand_roundoff: float, length: float, sum_roundoff: float) -> float:
-    """Variance of a dot's relative error: two rounded operands, and `length` rounded additions."""
+    """Return the variance of a dot's relative error: two rounded operands, `length` rounded
+    additions.
+    """
     return (2.0 * operand_roundoff**2 + length * sum_roundoff**2) / 3.0
 
 
 def default_tolerance(
     precision: str, dots: int = ASSUMED_DOTS, length: int = ASSUMED_LENGTH
 ) -> float:
-    """The error over the largest output allowed after `dots` dots of `length` terms in a chain."""
+    """Return the error, relative to the largest output, allowed after a chain of `dots` dots.
+
+    Each dot sums `length` products.
+    """
     roundoff = UNIT_ROUNDOFF.get(precision)
     if roundoff is None:
         raise NeuronError(
@@ -57,13 +62,13 @@ def default_tolerance(
 
 @dataclass(frozen=True)
 class OutputReport:
-    """How one output compares.
+    """The comparison of one output.
 
-    `max_abs` is the largest absolute error, `max_rel` that over the largest |reference|,
-    `norm_rel` the Euclidean norm of the error over the reference's; `tolerance` is what was
-    allowed, absolute; `mismatch` the first index out of it (row-major), with the two values.
-    Where the rounding noise was measured, `noise_rel` is its norm over the reference's and
-    `norm_allowed` bounds `norm_rel` (compare_noise.py).
+    `max_abs` is the largest absolute error, `max_rel` that over the largest |reference|, `norm_rel`
+    the Euclidean norm of the error over the reference's; `tolerance` is the allowed absolute error;
+    `mismatch` is the first index (row-major) that exceeds it, with the two values. If the rounding
+    noise was measured, `noise_rel` is its norm over the reference's and `norm_allowed` bounds
+    `norm_rel` (compare_noise.py).
     """
 
     index: int
@@ -81,7 +86,7 @@ class OutputReport:
     norm_allowed: float | None = None
 
     def render(self) -> str:
-        """One line, as programs print it."""
+        """Format as one line, as programs print it."""
         state = "ok" if self.ok else "FAIL"
         text = (
             f"out{self.index}: {state}, {self.compared} values, max abs {self.max_abs:.3g}, "
@@ -99,17 +104,17 @@ class OutputReport:
 
 @dataclass(frozen=True)
 class Report:
-    """How all outputs compare."""
+    """The comparison of all outputs."""
 
     outputs: tuple[OutputReport, ...]
 
     @property
     def ok(self) -> bool:
-        """Whether every output is within its tolerance."""
+        """Return whether every output is within its tolerance."""
         return all(output.ok for output in self.outputs)
 
     def render(self) -> str:
-        """A line for each output."""
+        """Format one line for each output."""
         return "\n".join(output.render() for output in self.outputs)
 
 
@@ -121,10 +126,10 @@ def compare(
     rtol: float | Sequence[float] | None = None,
     atol: float | Sequence[float] = 0.0,
 ) -> Report:
-    """Compares results with out{i}, or with stat{i} and head{i}, of a reference file.
+    """Compare results with out{i}, or with stat{i} and head{i}, of a reference file.
 
-    `rtol` (over the largest |reference|) and `atol` may be given for each output; without `rtol`
-    it follows from `precision` by `default_tolerance`.
+    `rtol` (relative to the largest |reference|) and `atol` may be given for each output. Without
+    `rtol`, `default_tolerance` derives it from `precision`.
     """
     expected = _reference_count(reference)
     if expected == 0:
@@ -153,7 +158,7 @@ def compare_arrays(
     rtol: float | Sequence[float] | None = None,
     atol: float | Sequence[float] = 0.0,
 ) -> Report:
-    """`compare` with arrays at hand instead of a reference file."""
+    """Compare with in-memory arrays instead of a reference file."""
     reference = {f"out{i}": array for i, array in enumerate(expected)}
     return compare(results, reference, precision=precision, rtol=rtol, atol=atol)
 
@@ -198,18 +203,20 @@ def _compare_output(
 
 
 def reference_values(reference: Mapping[str, Array], index: int) -> Array:
-    """What a reference file holds of an output: out{i} as a whole, or the elements of head{i}."""
+    """Return the reference data of an output: out{i} as a whole, or the elements of head{i}."""
     name = f"out{index}" if f"out{index}" in reference else f"head{index}"
     return unpack(reference, name)
 
 
 def step_of(dtype: np.dtype[Any]) -> float:
-    """The machine epsilon of a floating (or complex) type; 0 for others."""
+    """Return the machine epsilon of a floating (or complex) type; 0 for others."""
     return 0.0 if _is_exact(dtype) else float(ml_dtypes.finfo(dtype).eps)
 
 
 def deviations(left: Array, right: Array) -> NDArray[np.float64]:
-    """|left - right| of each element in float64; 0 where they are the same NaN or infinity."""
+    """Return |left - right| of each element in float64; 0 where they are the same NaN or
+    infinity.
+    """
     wide, other = _wide(left), _wide(right)
     with np.errstate(all="ignore"):
         same = (wide == other) | (np.isnan(wide) & np.isnan(other))
@@ -246,9 +253,9 @@ def _compare_values(
         if scale is None:
             scale = float(finite.max()) if finite.size else 0.0
         tolerance = atol + rtol * scale
-        # An output of a narrow type may always be one step of that type away.
+        # An output of a narrow type may always be off by one step of that type.
         tolerance = max(tolerance, step_of(expected.real.dtype) * scale)
-        # Written so that NaN (a NaN on one side only) counts as wrong.
+        # Written so that NaN (a NaN on one side only) counts as a mismatch.
         wrong = ~(error <= tolerance)
     largest = float(np.max(np.where(np.isfinite(values), np.abs(values), 0.0)))
     max_abs = float(error.max())

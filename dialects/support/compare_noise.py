@@ -1,10 +1,10 @@
 """Compare results with a reference by the statistics of the rounding noise.
 
-`compare` bounds the worst element of any correct execution; in a mixed precision that is so wide
-that a lost parameter passes. Here the noise of these very inputs is known, as the outputs of some
-runs whose roundings were perturbed (targets/simulator/noise.py), and an output passes when the
-Euclidean norm of its error, and the quantiles of the errors of its elements, are what such noise
-explains. docs/numerics.md derives the factors.
+`compare` bounds the worst element of any correct execution. In mixed precision this bound is so
+wide that a missing parameter passes. This module uses the noise measured for the given inputs: the
+outputs of some runs with perturbed roundings (targets/simulator/noise.py). An output passes if the
+noise explains the Euclidean norm of its error and the quantiles of its elements' errors.
+docs/numerics.md derives the factors.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,18 +26,18 @@ from neuronir.dialects.support.compare import (
 
 Array = NDArray[Any]
 
-# How far the measured noise may be below the true one: roundings are taken to be independent.
+# How far the measured noise may be below the true noise: roundings are assumed independent.
 _MODEL = 2.0
-# So many standard deviations above its mean the norm of a correct program's errors may lie.
+# The error norm of a correct program is at most this many standard deviations above its mean.
 _DEVIATIONS = 4.0
-# Of the bulk of the errors; the tail, of which there are few samples, shows in norm and maximum.
+# Of the bulk of the errors; norm and maximum cover the tail, of which there are few samples.
 _QUANTILES = (0.5, 0.75, 0.9)
-# Of fewer elements the quantiles are as uncertain as single errors.
+# With fewer elements, quantiles are as uncertain as single errors.
 _ENOUGH = 256
 
 
 def noise_factor(elements: int) -> float:
-    """How many times the measured noise the error of an output of `elements` elements may be.
+    """Return the allowed ratio of error to measured noise for an output of `elements` elements.
 
     The norm of n independent normal errors, over its root mean square, has a standard deviation of
     1 / sqrt(2 n).
@@ -53,10 +53,10 @@ def compare_with_noise(
 ) -> Report:
     """Compare results with out{i}, or with stat{i} and head{i}, of a reference file.
 
-    `perturbed` are the outputs of runs with perturbed roundings, `plain` those of the same run
-    without (by default `results`). What fp32 arithmetic explains,
-    `default_tolerance("fp32")`, is allowed beside their noise. Integers and pred must be equal, NaN
-    and infinities must match.
+    `perturbed` are the outputs of runs with perturbed roundings, and `plain` those of the same run
+    without (by default `results`). The error of fp32 arithmetic, `default_tolerance("fp32")`, is
+    allowed in addition to their noise. Integers and pred must be equal, NaN and infinities must
+    match.
     """
     floor = default_tolerance("fp32")
     noises = [
@@ -74,20 +74,20 @@ def compare_with_noise(
 
 
 class _Noise:
-    """The noise of one output, by what perturbed runs made of it."""
+    """Return the noise of one output, from the perturbed runs."""
 
     def __init__(self, result: Array, plain: Array, perturbed: Sequence[Array]) -> None:
         self._result = result
         self._changes = [deviations(run, plain).reshape(-1) for run in perturbed]
         self._factor = noise_factor(result.size)
         worst = [change.max(initial=0.0) for change in self._changes]
-        # A run that ends in an infinity or NaN in place of a number says nothing.
+        # A run that returns infinity or NaN instead of a finite value is ignored.
         self.largest = self._factor * float(max((w for w in worst if np.isfinite(w)), default=0.0))
 
     def judge(
         self, found: OutputReport, reference: Mapping[str, Array], floor: float
     ) -> OutputReport:
-        """`found`, which is right element by element, judged by norm and quantiles too."""
+        """Judge `found`, which matches element by element, by norm and quantiles too."""
         if not found.compared or self._result.dtype.kind in "biu":
             return found
         expected = reference_values(reference, found.index).reshape(-1)

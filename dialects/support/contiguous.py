@@ -1,19 +1,19 @@
-"""Arrays in row-major order, copied as caches like it."""
+"""Copy arrays to row-major order in a cache-friendly way."""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-_BAND = 64  # columns of the copy that are written together: a cache line or more of each row
+_BAND = 64  # columns of the copy that are written together: at least a cache line of each row
 _LARGE = 1 << 16  # bytes
 
 
 def contiguous(array: NDArray[Any]) -> NDArray[Any]:
-    """The array in row-major order, itself if it is so already; its shape stays.
+    """Return the array in row-major order; the array itself if it already is.
 
-    A large transposed matrix is copied by bands of columns, which is three times as fast as numpy's
-    own copy, row by row.
+    A large transposed matrix is copied in bands of columns, three times as fast as numpy's
+    row-by-row copy.
     """
     if array.flags.c_contiguous:
         return array

@@ -1,6 +1,6 @@
-"""Messages that are not errors: a pass says them, the program around it decides where they go.
+"""Emit messages other than errors; the surrounding program decides where they go.
 
-Errors are raised (`NeuronError`); warnings, remarks and notes are emitted here: work goes on.
+Errors are raised (`NeuronError`). Warnings, remarks and notes are emitted here, and work continues.
 """
 
 import sys
@@ -18,16 +18,16 @@ Severity = Literal["error", "warning", "remark", "note"]
 
 @dataclass(frozen=True)
 class Message:
-    """What to say, how grave it is, and the place in the user's file that it is about."""
+    """A message with its severity and its location in the user's file."""
 
     severity: Severity
     text: str
     location: SourceLocation | str | None = None
     fault: bool = False
-    """Whether it is about a fault of the compiler, which `trying` passes on."""
+    """Whether it reports a compiler bug, which `trying` passes on."""
 
     def render(self) -> str:
-        """The message on one line, as `place: severity: text`."""
+        """Format the message on one line, as `location: severity: text`."""
         where = f"{self.location}: " if self.location else ""
         return printable(f"{where}{self.severity}: {self.text}", keep="\n\t")
 
@@ -43,23 +43,23 @@ _handler: ContextVar[Handler] = ContextVar("neuronir_message_handler", default=_
 
 
 def emit(severity: Severity, text: str, *, location: SourceLocation | str | None = None) -> None:
-    """Say `text` to whoever is listening; stderr when nobody is."""
+    """Emit `text` to the current handler; to stderr if there is none."""
     _handler.get()(Message(severity, text, location))
 
 
 def warning(text: str, *, location: SourceLocation | str | None = None) -> None:
-    """Emit a warning: the result stands, but the user should know."""
+    """Emit a warning: the result is valid, but the user should know."""
     emit("warning", text, location=location)
 
 
 def remark(text: str, *, location: SourceLocation | str | None = None) -> None:
-    """Emit a remark: what a pass decided, for those who ask."""
+    """Emit a remark about a decision of a pass."""
     emit("remark", text, location=location)
 
 
 @contextmanager
 def handling(handler: Handler) -> Iterator[None]:
-    """Send the messages of this block to `handler`."""
+    """Send messages to `handler` while the context is active."""
     token = _handler.set(handler)
     try:
         yield
@@ -68,13 +68,16 @@ def handling(handler: Handler) -> Iterator[None]:
 
 
 def fault(text: str, *, location: SourceLocation | str | None = None) -> None:
-    """Emit a warning about a fault of the compiler that the result does not depend on."""
+    """Emit a warning about a compiler bug that does not affect the result."""
     _handler.get()(Message("warning", text, location, fault=True))
 
 
 @contextmanager
 def trying() -> Iterator[None]:
-    """Drop the messages of this block, whose result may not be used, except faults."""
+    """Drop messages while the context is active, because its result may be discarded.
+
+    Reports of compiler bugs are kept.
+    """
     outer = _handler.get()
 
     def receive(message: Message) -> None:

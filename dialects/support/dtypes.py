@@ -1,4 +1,4 @@
-"""Element types: one table that ties xdsl types, HLO names and numpy dtypes together."""
+"""Map between xdsl element types, HLO names and numpy dtypes with one table."""
 
 from functools import cache
 
@@ -52,7 +52,7 @@ _NAME_OF: dict[Attribute, str] = {ty: name for name, ty, _ in _TABLE}
 _TYPE_OF_NAME: dict[str, Attribute] = {name: ty for name, ty, _ in _TABLE}
 
 HLO_NAMES: tuple[str, ...] = tuple(_TYPE_OF_NAME)
-"""Every element type name that HLO text may use."""
+"""Return every element type name that HLO text may use."""
 
 
 def _unsupported(what: str) -> NeuronError:
@@ -64,7 +64,7 @@ def _unsupported(what: str) -> NeuronError:
 
 
 def np_dtype(element: Attribute) -> np.dtype[np.generic]:
-    """The numpy dtype (ml_dtypes for bf16, fp8, int4) that holds values of an element type."""
+    """Return the numpy dtype (ml_dtypes for bf16, fp8, int4) of an element type."""
     dtype = _NP_OF.get(element)
     if dtype is None:
         raise _unsupported(str(element))
@@ -72,7 +72,7 @@ def np_dtype(element: Attribute) -> np.dtype[np.generic]:
 
 
 def element_type(dtype: np.dtype[np.generic] | type[np.generic] | str) -> Attribute:
-    """The element type of a numpy dtype."""
+    """Return the element type of a numpy dtype."""
     element = _TYPE_OF_NP.get(np.dtype(dtype))
     if element is None:
         raise _unsupported(str(np.dtype(dtype)))
@@ -80,7 +80,7 @@ def element_type(dtype: np.dtype[np.generic] | type[np.generic] | str) -> Attrib
 
 
 def hlo_name(element: Attribute) -> str:
-    """The name HLO text gives an element type: `f32`, `pred`, `s8`."""
+    """Return the HLO name of an element type: `f32`, `pred`, `s8`."""
     name = _NAME_OF.get(element)
     if name is None:
         raise _unsupported(str(element))
@@ -88,7 +88,7 @@ def hlo_name(element: Attribute) -> str:
 
 
 def from_hlo_name(name: str) -> Attribute:
-    """The element type that HLO text calls `name`."""
+    """Return the element type with the HLO name `name`."""
     element = _TYPE_OF_NAME.get(name)
     if element is None:
         raise _unsupported(f"'{name}'")
@@ -96,36 +96,36 @@ def from_hlo_name(name: str) -> Attribute:
 
 
 def is_hlo_name(name: str) -> bool:
-    """Whether HLO text uses `name` for an element type that we know."""
+    """Return whether `name` is the HLO name of a supported element type."""
     return name in _TYPE_OF_NAME
 
 
 @cache
 def byte_size(element: Attribute) -> int:
-    """Bytes one element takes in memory; types under 8 bits take one."""
+    """Return the bytes of one element in memory; types under 8 bits take one byte."""
     return np_dtype(element).itemsize
 
 
 def is_float(element: Attribute) -> bool:
-    """Whether the element type is a real floating-point type."""
+    """Return whether the element type is a real floating-point type."""
     return isinstance(element, builtin.AnyFloat)
 
 
 def is_integer(element: Attribute) -> bool:
-    """Whether the element type is an integer type wider than a predicate."""
+    """Return whether the element type is an integer type wider than a predicate."""
     return isinstance(element, IntegerType) and element.width.data > 1
 
 
 def is_pred(element: Attribute) -> bool:
-    """Whether the element type is the predicate type."""
+    """Return whether the element type is the predicate type."""
     return isinstance(element, IntegerType) and element.width.data == 1
 
 
 def is_complex(element: Attribute) -> bool:
-    """Whether the element type is complex."""
+    """Return whether the element type is complex."""
     return isinstance(element, ComplexType)
 
 
 def is_unsigned(element: Attribute) -> bool:
-    """Whether the element type is an unsigned integer type."""
+    """Return whether the element type is an unsigned integer type."""
     return isinstance(element, IntegerType) and element.signedness.data is Signedness.UNSIGNED

@@ -1,4 +1,4 @@
-"""The one error that users see: a stable code, what is wrong, where, and what to do."""
+"""Define the error that users see: a stable code, the problem, its location, and the remedy."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from neuronir.dialects.support.printable import printable
 
 @dataclass(frozen=True)
 class SourceLocation:
-    """A place in a source file; line and column count from 1."""
+    """A location in a source file; line and column count from 1."""
 
     file: str
     line: int
@@ -42,16 +42,16 @@ class NeuronError(Exception):
         super().__init__(self.render())
 
     def place(self, message: str, location: SourceLocation | str | None) -> None:
-        """Say more exactly what is wrong and where, once a caller knows."""
+        """Add details that a caller knows."""
         self.message, self.location = message, location
         self.args = (self.render(),)
 
     def render(self) -> str:
-        """The message as the command-line programs print it, on one or a few lines."""
+        """Format the message as the command-line programs print it."""
         where = f"{self.location}: " if self.location else ""
         text = f"{where}error: [{self.code}] {self.message}"
         if self.excerpt:
             text += f"\n{self.excerpt}"
         if self.help:
             text += f"\nhelp: {self.help}"
-        return printable(text, keep="\n\t")  # it names what stands in files
+        return printable(text, keep="\n\t")  # the text may contain names from files

@@ -1,13 +1,13 @@
-"""What ends when a program is too much for this computer: memory, and Python's stack."""
+"""Handle exhausted resources of the host: memory, and Python's stack."""
 
 from neuronir.dialects.support.errors import NeuronError
 
 EXHAUSTED = (MemoryError, RecursionError)
-"""What Python raises then, wherever it happens."""
+"""The exceptions that Python raises in that case."""
 
 
 def exhausted(error: BaseException) -> NeuronError:
-    """The user's view of one of `EXHAUSTED`: NIR_MEMORY or NIR_DEPTH."""
+    """Return the user error for one of `EXHAUSTED`: NIR_MEMORY or NIR_DEPTH."""
     why = " ".join(str(error).split())
     if isinstance(error, MemoryError):
         return NeuronError(

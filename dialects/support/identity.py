@@ -1,4 +1,4 @@
-"""Memos by identity, which of immutable objects is known sooner than equality."""
+"""Memoise functions of immutable objects by identity, which is faster than equality."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -7,11 +7,11 @@ _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
 
 _LIMIT = 1 << 14
-"""What a memo remembers before it forgets all; it keeps its keys alive for so long."""
+"""Limit of memoised results, which keep their keys alive; beyond it, the memo is cleared."""
 
 
 def by_identity(function: Callable[[_Key], _Value]) -> Callable[[_Key], _Value]:
-    """Remember what `function` returns for each immutable object."""
+    """Memoise `function` for each immutable object."""
     known: dict[int, tuple[_Key, _Value]] = {}
 
     def look_up(key: _Key) -> _Value:

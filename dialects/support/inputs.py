@@ -1,8 +1,8 @@
-"""Opening the files that a compile reads, and telling afterwards what was read.
+"""Open the files that a compile reads, and report afterwards what was read.
 
-A file may be replaced or changed while it is compiled. So whoever keeps a result by the contents of
-files listens with `Readings` to what is opened, and asks at the end for the digests of just those
-open files, not of what bears their names by then.
+A file may change or be replaced during a compile. Code that keys a result by the contents of files
+therefore registers a `Readings`, and finally asks for the digests of the files that were actually
+opened, instead of the current files with those names.
 """
 
 import errno
@@ -18,17 +18,17 @@ from typing import BinaryIO
 
 _PIECE = 1 << 20
 _PLAIN = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
-"""How plain files are opened: a fifo that took the name meanwhile must not make us wait."""
+"""Flags for plain files: opening a fifo that took the name meanwhile must not block."""
 
 
 class Changed(Exception):
-    """A file is not what it was when it was opened."""
+    """Raised if a file changed after it was opened."""
 
 
 def open_input(path: str | os.PathLike[str], *, plain: bool = False) -> BinaryIO:
-    """Open a file for reading, and tell those who listen.
+    """Open a file for reading, and notify listeners.
 
-    Raises OSError; with `plain` also where it is not a regular file, which is then not opened.
+    Raises OSError, with `plain` also if it is not a regular file (which is then not opened).
     """
     if not stat.S_ISREG(os.stat(path).st_mode):
         if plain:
@@ -40,7 +40,7 @@ def open_input(path: str | os.PathLike[str], *, plain: bool = False) -> BinaryIO
 
 
 def open_below(folder: Path, path: Path) -> BinaryIO:
-    """Open a plain file below a folder, following no link, and tell those who listen.
+    """Open a plain file below a folder without following links, and notify listeners.
 
     `path` begins with `folder`; both are resolved. Raises OSError.
     """
@@ -59,18 +59,18 @@ def open_below(folder: Path, path: Path) -> BinaryIO:
 
 
 def read_input(path: str | os.PathLike[str], *, plain: bool = False) -> bytes:
-    """The bytes of a file, as `open_input` opens it."""
+    """Return the bytes of a file, opened by `open_input`."""
     with open_input(path, plain=plain) as file:
         return file.read()
 
 
 def no_plain_file(path: str | os.PathLike[str]) -> OSError:
-    """The error of a folder, fifo or device where a plain file is needed."""
+    """Create the error for a folder, fifo or device instead of a plain file."""
     return OSError(errno.EINVAL, "it is not a regular file", os.fspath(path))
 
 
 def digest_of_file(descriptor: int) -> str:
-    """The sha256 of an open plain file, whose place of reading stays."""
+    """Return the sha256 of an open plain file; its read position is unchanged."""
     digest, at = hashlib.sha256(), 0
     while piece := os.pread(descriptor, _PIECE, at):
         digest.update(piece)
@@ -92,7 +92,7 @@ def _opened(descriptor: int, path: str | os.PathLike[str]) -> BinaryIO:
 
 @dataclass(frozen=True)
 class _Reading:
-    """A file that was opened: a descriptor of ours, and what the file was then."""
+    """An opened file: its own descriptor, and its state at that time."""
 
     path: str
     descriptor: int
@@ -100,25 +100,25 @@ class _Reading:
 
 
 def _state(descriptor: int) -> tuple[int, ...]:
-    """What changes where a file does. Of its times, ctime cannot be set by programs."""
+    """Return what changes if a file changes. Programs cannot set ctime."""
     found = os.fstat(descriptor)
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 @dataclass
 class Readings:
-    """The plain files that were opened, and `streams`: the paths of what is none."""
+    """The opened plain files, and `streams`: the paths of other files."""
 
     streams: list[str] = field(default_factory=list)
     _files: list[_Reading] = field(default_factory=list)
 
     def add(self, descriptor: int, path: str) -> None:
-        """Note an open file, which is kept open."""
+        """Record an open file, which is kept open."""
         own = os.dup(descriptor)
         self._files.append(_Reading(path, own, _state(own)))
 
     def digests(self) -> list[tuple[str, str]]:
-        """Path and sha256 of each file that was opened; `Changed` where one was changed since."""
+        """Return path and sha256 of each opened file; raises `Changed` if one has changed."""
         found = []
         known: dict[tuple[int, ...], str] = {}
         for file in self._files:
@@ -130,7 +130,7 @@ class Readings:
         return found
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
         while self._files:
             with suppress(OSError):
                 os.close(self._files.pop().descriptor)
@@ -141,8 +141,10 @@ _listening: ContextVar[tuple[Readings, ...]] = ContextVar("neuronir_readings", d
 
 @contextmanager
 def listening(readings: Readings) -> Iterator[None]:
-    """Tell `readings` what is opened inside this block, by this thread or one that was given its
-    context, and let go of the files behind it."""
+    """Record in `readings` what is opened while the context is active, then close the files.
+
+    This covers the current thread and threads that inherit its context.
+    """
     token = _listening.set((*_listening.get(), readings))
     try:
         yield

@@ -1,7 +1,7 @@
-"""Large arrays that are computed only where they are written: others scaled, shifted and cast.
+"""Represent large arrays that are computed when they are written: others scaled, shifted and cast.
 
-Weights that a compiler scales, centres and rounds would otherwise be held two or three times, and
-touching memory for the first time takes longer than computing what comes to lie in it.
+Weights that a compiler scales, centres and rounds would otherwise be stored two or three times, and
+the first access to memory takes longer than computing its contents.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from neuronir.dialects.support.recipe import Array, Maker, Places, Recipe, Step, template
 from neuronir.dialects.support.window import Window, address, as_strided
 
-# Reshaping that needs a copy is refused at once, where numpy can.
+# Reshaping that needs a copy fails immediately if numpy supports that.
 _NO_COPY: dict[str, Any] = {"copy": False} if np.lib.NumpyVersion(np.__version__) >= "2.1.0" else {}
 
 
 class _InOrder(Maker):
-    """The numbers of a view in row-major order, in another shape."""
+    """Return the elements of a view in row-major order, in another shape."""
 
     copies = True
 
@@ -28,19 +28,19 @@ class _InOrder(Maker):
         self.source = source
 
     def write(self, out: Array) -> None:
-        """One copy of the view."""
+        """Return a copy of the view."""
         out.reshape(self.source.shape)[...] = np.asarray(self.source)
 
     def sample(self, places: Places) -> Array:
-        """The numbers of the view at these places."""
+        """Return the elements of the view at these positions."""
         return self.source.at(places.numbers)
 
 
 class LazyArray(NDArrayOperatorsMixin):
-    """A view of what `maker` makes, which numpy takes for an array.
+    """A view of the result of `maker`, which numpy accepts as an array.
 
-    Views of it are lazy too; whatever asks for numbers gets an array with all of them. `view` is
-    that view of the maker's template, whose own numbers mean nothing.
+    Views of it are lazy too. Reading elements evaluates the whole array. `view` is the
+    corresponding view of the maker's template, whose own elements are meaningless.
     """
 
     def __init__(self, maker: Maker, view: Array | None = None) -> None:
@@ -49,17 +49,17 @@ class LazyArray(NDArrayOperatorsMixin):
 
     @staticmethod
     def of(base: Array, dtype: np.dtype[Any] | None = None) -> "LazyArray":
-        """An array in row-major order, rounded to `dtype`."""
+        """Return an array in row-major order, rounded to `dtype`."""
         return LazyArray(Recipe(base, (), dtype or base.dtype))
 
     @property
     def whole(self) -> Maker | None:
-        """What makes it, if it is all of that and in its order."""
+        """Return its maker if it is the maker's whole result in order."""
         return self.maker if self._view is self.maker.template else None
 
     @property
     def recipe(self) -> Recipe | None:
-        """How its numbers are computed, if it is all of them and in their order."""
+        """Return how its elements are computed, if it is the whole result in order."""
         whole = self.whole
         return whole if isinstance(whole, Recipe) else None
 
@@ -70,42 +70,41 @@ class LazyArray(NDArrayOperatorsMixin):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The type of its numbers."""
+        """The element type."""
         return self.maker.dtype
 
     @property
     def ndim(self) -> int:
-        """How many dimensions it has."""
+        """The number of dimensions."""
         return self._view.ndim
 
     @property
     def size(self) -> int:
-        """How many numbers it has."""
+        """The number of elements."""
         return self._view.size
 
     @property
     def itemsize(self) -> int:
-        """The bytes of one number."""
+        """The bytes of one element."""
         return self.dtype.itemsize
 
     @property
     def nbytes(self) -> int:
-        """The bytes of all numbers."""
+        """The bytes of all elements."""
         return self._view.nbytes
 
     @property
     def T(self) -> Any:
-        """Its dimensions in reverse order."""
+        """The dimensions in reverse order."""
         return self.transpose()
 
     def times(self, numbers: Array, axis: int) -> "LazyArray":
-        """The whole times numbers along a dimension, for one that is not cast."""
+        """Multiply the array (not cast) by values along a dimension."""
         along = [-1 if d == axis else 1 for d in range(self.ndim)]
         return self._after(Step(np.multiply, numbers.reshape(along)))
 
     def less(self, numbers: Array) -> "LazyArray":
-        """The whole less numbers of as many dimensions, each as long as its own or of length 1, for
-        one that is not cast."""
+        """Subtract values from the array (not cast), each dimension of equal length or 1."""
         return self._after(Step(np.subtract, numbers))
 
     def _after(self, step: Step) -> "LazyArray":
@@ -133,11 +132,11 @@ class LazyArray(NDArrayOperatorsMixin):
         return self._viewed(lambda array: array.transpose(*axes))
 
     def strided(self, shape: Sequence[int], strides: Sequence[int]) -> Any:
-        """A view with these strides in bytes (`as_strided`)."""
+        """Return a view with these strides in bytes (`as_strided`)."""
         return self._viewed(lambda array: as_strided(array, shape, strides))
 
     def astype(self, dtype: Any, **more: Any) -> Any:
-        """As numpy's; itself where it has that type."""
+        """As numpy's; the array itself if it already has that type."""
         if np.dtype(dtype) == self.dtype:
             return self
         recipe = self.recipe
@@ -146,7 +145,7 @@ class LazyArray(NDArrayOperatorsMixin):
         return np.asarray(self).astype(dtype, **more)
 
     def at(self, places: NDArray[np.int64]) -> Array:
-        """The numbers at these places of its row-major order."""
+        """Return the elements at these positions of its row-major order."""
         offset = address(self._view) - address(self.maker.template)
         indices = np.unravel_index(places, self.shape)
         flat = np.full(places.shape, offset)
@@ -155,7 +154,7 @@ class LazyArray(NDArrayOperatorsMixin):
         return self.maker.sample(Places(flat // self.itemsize))
 
     def taken_from(self, made: Array) -> Array:
-        """This view of what its maker made."""
+        """Return this view of the maker's result."""
         view = self._view
         if view.size == 0:
             return np.empty(view.shape, self.dtype)
@@ -164,7 +163,7 @@ class LazyArray(NDArrayOperatorsMixin):
         return np.ndarray(view.shape, self.dtype, data, offset, view.strides)
 
     def cut(self) -> Recipe | None:
-        """How its own numbers alone are computed; None where its dimensions do not tell."""
+        """Return how only its own elements are computed; None if its dimensions do not tell."""
         if not isinstance(self.maker, Recipe):
             return None
         if self.whole is not None:
@@ -176,10 +175,10 @@ class LazyArray(NDArrayOperatorsMixin):
         found = view(self._view)
         if self._is_view(found):
             return LazyArray(self.maker, found)
-        return view(np.asarray(self))  # a single number, or what numpy had to copy
+        return view(np.asarray(self))  # a single element, or a copy made by numpy
 
     def _is_view(self, found: Array) -> bool:
-        """Whether numpy took a view of the template, not a copy."""
+        """Return whether numpy returned a view of the template, not a copy."""
         template = self.maker.template
         inside = 0 <= address(found) - address(template) < template.nbytes
         return isinstance(found, np.ndarray) and found.size > 0 and inside
@@ -209,14 +208,14 @@ class LazyArray(NDArrayOperatorsMixin):
 
 
 class LazyWriter:
-    """Makes lazy arrays one after the other in the same memory."""
+    """Evaluates lazy arrays one after the other in the same memory."""
 
     def __init__(self) -> None:
         self._room = np.empty(0, np.uint8)
         self._holds: Maker | None = None
 
     def numbers(self, array: Array | LazyArray) -> Array:
-        """The numbers of an array; those of a lazy one stay until the next call."""
+        """Return the elements of an array; those of a lazy one are valid until the next call."""
         if not isinstance(array, LazyArray):
             return array
         maker = array.maker
@@ -231,7 +230,7 @@ class LazyWriter:
         return array.taken_from(made)
 
     def write(self, array: Array | LazyArray, out: Array) -> None:
-        """Write the numbers of an array into another one of the same shape."""
+        """Write the elements of an array to another one of the same shape."""
         cut = array.cut() if isinstance(array, LazyArray) else None
         if cut is not None and cut.dtype == out.dtype:
             cut.write(out)
@@ -240,12 +239,12 @@ class LazyWriter:
 
 
 def as_array(array: Array | LazyArray) -> Array:
-    """The same, for code that knows of plain arrays only."""
+    """Return an evaluated array for code that only handles plain arrays."""
     return cast(Array, array)
 
 
 def _plain(value: Any) -> Any:
-    """The value with arrays in place of lazy ones."""
+    """Replace lazy arrays in a value by evaluated ones."""
     if isinstance(value, LazyArray):
         return np.asarray(value)
     if isinstance(value, (tuple, list)):

@@ -1,4 +1,4 @@
-"""Where an operation comes from: its HLO instruction, framework op and place in a file."""
+"""Describe the origin of an op: its HLO instruction, framework op and position in a file."""
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -19,7 +19,7 @@ METADATA = "metadata"
 
 
 def _named(location: Attribute) -> NameLoc | None:
-    """The first name in a location tree, outermost first."""
+    """Return the first name in a location tree, outermost first."""
     if isinstance(location, NameLoc):
         return location
     if isinstance(location, FusedLoc) and isinstance(location.locations, ArrayAttr):
@@ -32,7 +32,7 @@ def _named(location: Attribute) -> NameLoc | None:
 
 
 def _file(location: Attribute) -> FileLineColLoc | None:
-    """The first file position in a location tree."""
+    """Return the first file position in a location tree."""
     if isinstance(location, FileLineColLoc):
         return location
     if isinstance(location, NameLoc):
@@ -47,13 +47,13 @@ def _file(location: Attribute) -> FileLineColLoc | None:
 
 
 def source_name(op: Operation) -> str:
-    """The name of the HLO instruction that the op stems from, or the empty string."""
+    """Return the name of the HLO instruction of an op, or the empty string."""
     named = _named(op.location)
     return "" if named is None else named.desc.data
 
 
 def framework_name(op: Operation) -> str:
-    """The framework's name of the op (HLO metadata `op_name`), or the empty string."""
+    """Return the framework's name of the op (HLO metadata `op_name`), or the empty string."""
     metadata = op.attributes.get(METADATA)
     if isinstance(metadata, DictionaryAttr):
         name = metadata.data.get("op_name")
@@ -63,7 +63,7 @@ def framework_name(op: Operation) -> str:
 
 
 def file_line_col(op: Operation) -> SourceLocation | None:
-    """The position of the op in the input file, if known."""
+    """Return the position of the op in the input file, if known."""
     found = _file(op.location)
     if found is None:
         return None
@@ -71,7 +71,7 @@ def file_line_col(op: Operation) -> SourceLocation | None:
 
 
 def inherit(new_op: Operation, from_op: Operation) -> None:
-    """Copy location and metadata to an op made in place of another; what it has already stays."""
+    """Copy location and metadata to a replacement op, unless it already has them."""
     if isinstance(new_op.location, UnknownLoc):
         new_op.location = from_op.location
     metadata = from_op.attributes.get(METADATA)

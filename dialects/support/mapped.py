@@ -1,4 +1,4 @@
-"""Files in memory without being read."""
+"""Map files into memory."""
 
 import os
 from typing import BinaryIO
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 
 def mapped_file(file: BinaryIO) -> NDArray[np.uint8]:
-    """The bytes of an open plain file, memory-mapped and read-only; OSError where that fails."""
-    if os.fstat(file.fileno()).st_size == 0:  # which cannot be mapped
+    """Return the bytes of an open plain file, memory-mapped and read-only; raises OSError."""
+    if os.fstat(file.fileno()).st_size == 0:  # an empty file cannot be mapped
         return np.empty(0, np.uint8)
     return np.memmap(file, np.uint8, mode="r").view(np.ndarray)

@@ -1,7 +1,7 @@
-"""npz files of arguments and results: arg0, arg1 ... and out0, out1 ... in order.
+"""Read and write npz files of arguments and results: arg0, arg1, ... and out0, out1, ...
 
-bfloat16 and fp8 arrays are stored raw, as uint16 and uint8, with their type beside them under
-NAME__dtype. Files are deterministic: the same arrays give the same bytes.
+bfloat16 and fp8 arrays are stored raw, as uint16 and uint8, with their type under NAME__dtype.
+Files are deterministic: the same arrays give the same bytes.
 """
 
 import io
@@ -31,7 +31,7 @@ _RAW: dict[int, np.dtype[Any]] = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16)}
 
 
 def pack(name: str, array: Array) -> dict[str, Array]:
-    """The entries that store one array: itself, or raw bits and the name of its type."""
+    """Return the entries that store one array: itself, or raw bits and the name of its type."""
     array = np.asarray(array)
     narrow = hasattr(ml_dtypes, array.dtype.name)
     if array.dtype.kind in "biufc" and not narrow:
@@ -48,7 +48,7 @@ def pack(name: str, array: Array) -> dict[str, Array]:
 
 
 def unpack(entries: Mapping[str, Array], name: str) -> Array:
-    """The array stored by `pack(name, array)`."""
+    """Return the array stored by `pack(name, array)`."""
     array = entries[name]
     if name + _SUFFIX not in entries:
         return array
@@ -65,7 +65,7 @@ def unpack(entries: Mapping[str, Array], name: str) -> Array:
 
 
 def load_npz(path: str | Path) -> dict[str, Array]:
-    """All entries of a file as they are stored (raw bits and NAME__dtype apart)."""
+    """Return all stored entries of a file (raw bits and NAME__dtype separately)."""
     try:
         with open_input(path) as file, np.load(file, allow_pickle=False) as archive:
             if not isinstance(archive, np.lib.npyio.NpzFile):
@@ -78,7 +78,7 @@ def load_npz(path: str | Path) -> dict[str, Array]:
     except FileNotFoundError as error:
         raise NeuronError("NIR_NPZ004", f"{path} does not exist") from error
     except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
-        # What numpy takes for a pickle is most often a file of another kind.
+        # Data that numpy takes for a pickle is usually a file of another kind.
         reason = "it holds no arrays" if "pickle" in str(error) else error
         raise NeuronError(
             "NIR_NPZ003",
@@ -88,9 +88,9 @@ def load_npz(path: str | Path) -> dict[str, Array]:
 
 
 def _entries(archive: np.lib.npyio.NpzFile, descriptor: int) -> dict[str, Array]:
-    """The arrays of an open file, in its order; large ones that are not compressed by two threads.
+    """Return the arrays of an open file, in order; two threads read large uncompressed ones.
 
-    All is read from the one file that is open: a name may stand for another one meanwhile.
+    Everything is read from the one open file, because the name may refer to another file meanwhile.
     """
     listed = [] if archive.zip is None else archive.zip.infolist()
     members = {member.filename: member for member in listed}
@@ -107,12 +107,12 @@ def _entries(archive: np.lib.npyio.NpzFile, descriptor: int) -> dict[str, Array]
 
 
 def load_arrays(path: str | Path, prefix: str) -> list[Array]:
-    """The arrays PREFIX0, PREFIX1 ... of a file, up to the first number that is missing."""
+    """Return the arrays PREFIX0, PREFIX1, ... of a file, up to the first missing number."""
     return numbered(load_npz(path), prefix)
 
 
 def numbered(entries: Mapping[str, Array], prefix: str) -> list[Array]:
-    """The arrays PREFIX0, PREFIX1 ... of the entries of a file."""
+    """Return the arrays PREFIX0, PREFIX1, ... of the entries of a file."""
     arrays: list[Array] = []
     while f"{prefix}{len(arrays)}" in entries:
         arrays.append(unpack(entries, f"{prefix}{len(arrays)}"))
@@ -120,7 +120,7 @@ def numbered(entries: Mapping[str, Array], prefix: str) -> list[Array]:
 
 
 def npz_bytes(arrays: Mapping[str, Array]) -> bytes:
-    """The bytes of an npz file of these arrays, in this order; the same for the same arrays."""
+    """Return the bytes of an npz file of these arrays, in order; equal arrays give equal bytes."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for name, array in arrays.items():
@@ -142,7 +142,7 @@ def save_npz(path: str | Path, arrays: Mapping[str, Array]) -> None:
 
 
 def check_arguments(arrays: Sequence[Array], signature: Signature, source: str = "") -> None:
-    """NeuronError unless `arrays` has the count, shapes and types that a program takes."""
+    """Raise NeuronError unless `arrays` has the count, shapes and types of a program's inputs."""
     where = f"{source}: " if source else ""
     if len(arrays) != len(signature):
         raise NeuronError(

@@ -1,8 +1,8 @@
-"""The base class of our ops, which are made, read and copied in fewer calls than xDSL's own.
+"""Define the base class of NeuronIR ops, which are faster to create, read and copy than xDSL's.
 
-`NeuronOp` overrides methods of xDSL's `Operation` for our dialects alone. Everything it does holds
-for any xDSL tool: an op of ours is an `IRDLOperation`, its results are `OpResult`s. A compile makes
-and reads so many ops that the calls saved here are a tenth of its time.
+`NeuronOp` overrides methods of xDSL's `Operation` for our dialects alone. Any xDSL tool can handle
+these ops: they are `IRDLOperation`s, and their results are `OpResult`s. The saved calls are a tenth
+of the time of a compile.
 """
 
 import re
@@ -22,13 +22,13 @@ _UNKNOWN = UnknownLoc()
 
 
 class Result(OpResult):
-    """A result of an op of ours; it hashes without a call of Python."""
+    """A result of a NeuronIR op; its hash needs no Python call."""
 
     __hash__ = object.__hash__
     __eq__ = object.__eq__
 
     def replace_all_uses_with(self, value: SSAValue) -> None:
-        """Let all users read `value` instead; it takes over the name unless it has one."""
+        """Replace all uses by `value`, which gets the name hint unless it has one."""
         if value is self:
             return
         use = self.first_use
@@ -45,7 +45,7 @@ class Result(OpResult):
             value.name_hint = self._name
 
     def erase(self, safe_erase: bool = True) -> None:
-        """Erase the value; ValueError if it has users and `safe_erase`."""
+        """Erase the value; raises ValueError if it has users and `safe_erase`."""
         if self.first_use is not None:
             super().erase(safe_erase)
 
@@ -66,16 +66,16 @@ class _Operands(SSAValues[SSAValue]):
 
 
 class _SingleOperands(_Operands):
-    """Operands that are all declared one by one, so that no slice of them is needed."""
+    """Operands that are all declared individually, so slices are not needed."""
 
-    # Leaves out the test for a slice, so that its type is wider than here.
+    # Without the test for a slice, so its type is wider than here.
     __getitem__ = tuple.__getitem__  # type: ignore[assignment]
 
 
 class _SingleResults(SSAValues[OpResult]):
-    """Results that are all declared one by one."""
+    """Results that are all declared individually."""
 
-    # Leaves out the test for a slice, so that its type is wider than here.
+    # Without the test for a slice, so its type is wider than here.
     __getitem__ = tuple.__getitem__  # type: ignore[assignment]
 
 
@@ -84,7 +84,7 @@ _Defaults = list[tuple[str, Attribute]]
 
 @dataclass(slots=True)
 class _Kind:
-    """What the ops of a class have in common."""
+    """The common data of the ops of a class."""
 
     operands: type[_Operands]
     results: type[SSAValues[OpResult]]
@@ -121,7 +121,7 @@ def _with_default(defs: Mapping[str, Any]) -> _Defaults:
 
 
 def _keep(op: Operation, operands: Iterable[SSAValue]) -> None:
-    """Store the operands of an op whose uses are right already."""
+    """Store the operands of an op whose uses are already correct."""
     if isinstance(op, NeuronOp):
         kept = op._operands = _kind_of(type(op)).operands(operands)
         kept.op = op
@@ -130,7 +130,7 @@ def _keep(op: Operation, operands: Iterable[SSAValue]) -> None:
 
 
 def _read(op: "NeuronOp", operands: Iterable[SSAValue]) -> None:
-    """Let an op without operands read these."""
+    """Set the operands of an op that has none."""
     kept = op._operands = _kind_of(type(op)).operands(operands)
     kept.op = op
     uses: list[Use] = []
@@ -207,7 +207,7 @@ class NeuronOp(IRDLOperation):
         Operation.__post_init__(self)  # by name: xDSL's builders put another one in its place
 
     def is_ancestor(self, op: IRNode) -> bool:
-        """Whether `op` is this op, or in one of its regions."""
+        """Return whether `op` is this op, or in one of its regions."""
         return super().is_ancestor(op) if self.regions else op is self
 
     def clone_without_regions(
@@ -218,7 +218,7 @@ class NeuronOp(IRDLOperation):
         clone_name_hints: bool = True,
         clone_operands: bool = True,
     ) -> Self:
-        """A copy with empty regions, whose results `value_mapper` then has for those of this op."""
+        """Return a copy with empty regions; `value_mapper` maps results to those of the copy."""
         values: dict[SSAValue, SSAValue] = {} if value_mapper is None else value_mapper
         blocks: dict[Block, Block] = {} if block_mapper is None else block_mapper
         copy = self.create(
@@ -245,7 +245,7 @@ class NeuronOp(IRDLOperation):
         clone_name_hints: bool = True,
         clone_operands: bool = True,
     ) -> Self:
-        """A copy with the regions and all that is in them."""
+        """Return a copy with the regions and their contents."""
         if self.regions:
             return super().clone(
                 value_mapper,

@@ -1,4 +1,4 @@
-"""Write result files whole or not at all."""
+"""Write result files atomically."""
 
 import os
 import re
@@ -19,20 +19,19 @@ Buffer = bytes | bytearray | memoryview
 
 @dataclass(frozen=True)
 class Later:
-    """A piece of `size` bytes that is made while, or after, the others are written."""
+    """A piece of `size` bytes that is generated while, or after, the others are written."""
 
     size: int
     make: Callable[[], bytes]
 
 
 PIECES_KEPT = 4
-"""Pieces of a stream that are there at the same time: the next one takes the place of the first."""
+"""Pieces of a stream that are available at the same time: the next one replaces the first."""
 
 
 @dataclass(frozen=True, eq=False)
 class Stream:
-    """`size` bytes that are made piece by piece, anew whenever they are asked for; PIECES_KEPT of
-    them stay."""
+    """`size` bytes that are generated in pieces on request; PIECES_KEPT of them stay valid."""
 
     size: int
     make: Callable[[], Iterable[Buffer]]
@@ -42,7 +41,7 @@ class Stream:
 
 
 def buffers_of(pieces: Iterable[Buffer | Stream]) -> Iterator[Buffer]:
-    """The buffers of pieces in order; those of streams stay as long as there."""
+    """Yield the buffers of pieces in order; those of streams stay valid as described there."""
     for piece in pieces:
         if isinstance(piece, Stream):
             yield from piece.make()
@@ -53,12 +52,12 @@ def buffers_of(pieces: Iterable[Buffer | Stream]) -> Iterator[Buffer]:
 def atomic_write(
     path: str | os.PathLike[str], data: bytes | str | Iterable[Buffer | Later]
 ) -> None:
-    """Put `data` (bytes, text, or pieces of bytes) into the file `path`, whole or not at all.
+    """Write `data` (bytes, text, or pieces of bytes) to the file `path` atomically.
 
-    The bytes go to a temporary file in the same folder, which then takes the name. When anything
-    fails (no space, no permission, Ctrl-C) the temporary file goes and an older file stays as it
-    was; one that a killed process left goes at the next write. Pieces are asked for one after the
-    other. Text is written as UTF-8. A path that is not a plain file (`/dev/stdout`, a pipe) is
+    The bytes are written to a temporary file in the same folder, which is then renamed. If anything
+    fails (no space, no permission, Ctrl-C), the temporary file is removed and an existing file is
+    unchanged. A file left by a killed process is removed at the next write. Pieces are requested in
+    order. Text is written as UTF-8. A path that is not a plain file (`/dev/stdout`, a pipe) is
     written directly, because a rename would replace the device.
     """
     target = Path(path)
@@ -77,12 +76,12 @@ def atomic_write(
         raise output_error(target, error) from error
 
 
-_PART = re.compile(r"[a-z0-9_]{8}\.part")  # how mkstemp names a part, behind the file's name
+_PART = re.compile(r"[a-z0-9_]{8}\.part")  # the form of mkstemp's names, after the file's name
 
 
 def _replace(target: Path, pieces: Iterable[Buffer | Later]) -> None:
     prefix = f".{target.name}."
-    with suppress(PermissionError):  # a folder that can be written to, but not listed
+    with suppress(PermissionError):  # a folder that is writable, but cannot be listed
         left = (n for n in os.listdir(target.parent) if n.startswith(prefix))
         parts = (str(target.parent / n) for n in left if _PART.fullmatch(n, len(prefix)))
         sweep(parts, os.unlink)
@@ -91,7 +90,7 @@ def _replace(target: Path, pieces: Iterable[Buffer | Later]) -> None:
         with os.fdopen(descriptor, "wb") as stream:
             _write(stream, pieces)
             stream.flush()
-            # mkstemp gives 0600; a result file gets what open() would have given it.
+            # mkstemp uses 0600; a result file gets the mode that open() would give it.
             os.chmod(name, _mode_of(target))
             os.replace(name, target)  # while it is locked
     except BaseException:
@@ -102,16 +101,16 @@ def _replace(target: Path, pieces: Iterable[Buffer | Later]) -> None:
 
 
 def _part(prefix: str, folder: Path) -> tuple[int, str]:
-    """A new part, locked."""
+    """Create a locked temporary file."""
     while True:
         descriptor, name = tempfile.mkstemp(prefix=prefix, suffix=".part", dir=folder)
         if lock(descriptor, name):
             return descriptor, name
-        os.close(descriptor)  # another process swept it before it was locked
+        os.close(descriptor)  # another process removed it before it was locked
 
 
 def _write(stream: BinaryIO, pieces: Iterable[Buffer | Later]) -> None:
-    """Write pieces in order, those that are made later into the gaps that were left for them."""
+    """Write pieces in order, and late pieces to the gaps left for them."""
     later: list[tuple[int, Later]] = []
     for piece in pieces:
         if isinstance(piece, Later):
@@ -133,7 +132,7 @@ def _mode_of(target: Path) -> int:
 
 
 def output_error(path: str | os.PathLike[str], error: OSError) -> NeuronError:
-    """The user's view of a file that cannot be written."""
+    """Return the user error for a file that cannot be written."""
     return NeuronError(
         "NIR_OUTPUT",
         f"cannot write '{os.fspath(path)}': {error.strerror or error}",
@@ -142,12 +141,12 @@ def output_error(path: str | os.PathLike[str], error: OSError) -> NeuronError:
 
 
 def input_error(path: str | os.PathLike[str], error: OSError) -> NeuronError:
-    """The user's view of a file that cannot be read."""
+    """Return the user error for a file that cannot be read."""
     return NeuronError("NIR_INPUT", f"cannot read '{os.fspath(path)}': {error.strerror or error}")
 
 
 def write_stdout(text: str) -> None:
-    """Print to stdout; a reader that went away (`| head`) is not an error."""
+    """Print to stdout; a closed pipe (`| head`) is not an error."""
     try:
         sys.stdout.write(text)
         sys.stdout.flush()

@@ -1,7 +1,7 @@
-"""Files and folders that are being written, which a killed process leaves behind.
+"""Clean up partial files and folders that a killed process left behind.
 
-Whoever writes one keeps it locked. The system takes the lock off when the process ends, however it
-does, so a part that nobody has locked is nobody's, and the next one who writes there removes it.
+The writer holds a lock, which the system releases when the process ends for any reason. An unlocked
+partial file is therefore abandoned, and the next writer removes it.
 """
 
 import fcntl
@@ -11,9 +11,9 @@ from contextlib import suppress
 
 
 def lock(descriptor: int, path: str | os.PathLike[str]) -> bool:
-    """Lock an open part until it is closed; False where somebody has removed it meanwhile.
+    """Lock an open partial file until it is closed; return False if it was removed meanwhile.
 
-    Where files cannot be locked at all nothing is, and nothing is removed either.
+    If files cannot be locked, nothing is locked or removed.
     """
     with suppress(OSError):
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -24,7 +24,7 @@ def lock(descriptor: int, path: str | os.PathLike[str]) -> bool:
 
 
 def sweep(paths: Iterable[str], remove: Callable[[str], object]) -> None:
-    """Remove those parts of the user's that nobody is writing."""
+    """Remove the user's partial files that nobody is writing."""
     for path in paths:
         with suppress(OSError):
             flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC

@@ -1,4 +1,4 @@
-"""How large arrays are made, from others that are scaled, shifted and cast (lazy.py)."""
+"""Define how large arrays are computed from others: scaled, shifted and cast (lazy.py)."""
 
 import mmap
 import weakref
@@ -18,29 +18,27 @@ Array = NDArray[Any]
 Part = tuple[slice | int, ...]
 """The index of a part of an array."""
 
-_PIECE = 1 << 17  # elements that are computed together: what a cache holds
-_BUFFER = 256  # elements of numpy's buffer, in place of 8192
-_SPACE = 1 << 26  # bytes of address space that are taken at once
+_PIECE = 1 << 17  # elements that are computed together, so that they fit in a cache
+_BUFFER = 256  # elements of numpy's buffer, instead of 8192
+_SPACE = 1 << 26  # bytes of address space that are reserved at once
 
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """Places in the row-major order of arrays. In the steps of recipes of the same shape the same
-    numbers belong to them, which are looked for once."""
+    """Positions in the row-major order of arrays, with cached positions of operands."""
 
     numbers: NDArray[np.int64]
     _of_steps: dict[tuple[tuple[int, ...], ...], NDArray[Any]] = field(default_factory=dict)
 
     def of_step(self, shape: tuple[int, ...], sizes: tuple[int, ...]) -> NDArray[Any]:
-        """Where, in row-major order, the numbers of a step with dimensions `sizes` lie that belong
-        to these places of an array of this shape."""
+        """Return the row-major positions of a step's values for these positions of the array."""
         known = self._of_steps.get((shape, sizes))
         if known is None:
             known = self._of_steps[shape, sizes] = self._index(shape, sizes)
         return known
 
     def _index(self, shape: tuple[int, ...], sizes: tuple[int, ...]) -> NDArray[Any]:
-        small = prod(shape) < 1 << 32  # which divides faster
+        small = prod(shape) < 1 << 32  # a cheaper division
         places = self.numbers.astype(np.uint32) if small else self.numbers
         index = np.zeros_like(places)
         for d, size in enumerate(sizes):
@@ -53,10 +51,10 @@ class Places:
 
 
 class Maker(ABC):
-    """What makes an array of `shape` and `dtype` in row-major order.
+    """Computes an array of `shape` and `dtype` in row-major order.
 
-    `template` is an array like it that takes address space only; `copies` says that it computes
-    nothing.
+    `template` is an array like it that takes only address space. `copies` means that nothing is
+    computed.
     """
 
     copies = False
@@ -68,7 +66,7 @@ class Maker(ABC):
         self._made: weakref.ref[Array] | None = None
 
     def made(self) -> Array:
-        """The numbers; those that somebody holds already, or new ones."""
+        """Return the elements, existing or newly computed."""
         known = None if self._made is None else self._made()
         if known is None:
             known = np.empty(self.shape, self.dtype)
@@ -79,38 +77,41 @@ class Maker(ABC):
 
     @abstractmethod
     def write(self, out: Array) -> None:
-        """Write the numbers into an array of the same shape and type."""
+        """Write the elements to an array of the same shape and type."""
 
     @abstractmethod
     def sample(self, places: Places) -> Array:
-        """The numbers at these places."""
+        """Return the elements at these positions."""
 
     def pieces(self) -> Iterator[Array]:
-        """The numbers in row-major order; each piece stays as those of a stream do (output.py)."""
+        """Yield the elements in row-major order; pieces stay valid as in a stream (output.py)."""
         yield self.made()
 
     def same(self, other: "Maker") -> bool:
-        """Whether another one makes the same numbers, as far as that is seen without making all
-        of them."""
+        """Return whether another maker has the same elements, as far as this is known without
+        computing.
+        """
         return self is other
 
 
 @dataclass(frozen=True)
 class Step:
-    """What is done with each number of an array and one of `numbers`, which has as many dimensions,
-    each as long as the array's or of length 1."""
+    """An operation between an array and values with as many dimensions, each of equal length or
+    1.
+    """
 
     ufunc: np.ufunc
     numbers: Array
 
     def same(self, other: "Step") -> bool:
-        """Whether another step does the same."""
+        """Return whether another step does the same."""
         return self.ufunc is other.ufunc and np.array_equal(self.numbers, other.numbers)
 
 
 class Recipe(Maker):
-    """`base` after `steps` (np.multiply, np.subtract) in their order, rounded to the type of `base`
-    each time, and then rounded to `dtype`.
+    """`base` after `steps` (np.multiply, np.subtract), rounded to its type each time, then cast.
+
+    The final type is `dtype`.
     """
 
     def __init__(self, base: Array, steps: tuple[Step, ...], dtype: np.dtype[Any]) -> None:
@@ -119,7 +120,7 @@ class Recipe(Maker):
         self.steps = steps
 
     def write(self, out: Array) -> None:
-        """The numbers part by part, in the order in which those of `base` lie in memory."""
+        """Yield the elements in parts, in the memory order of `base`."""
         order = sorted(range(self.base.ndim), key=lambda d: -self.base.strides[d])
         out = out.transpose(order)
         with _quick_steps():
@@ -127,7 +128,7 @@ class Recipe(Maker):
                 out[part] = numbers
 
     def pieces(self) -> Iterator[Array]:
-        """The numbers of some rows at a time."""
+        """Yield the elements of some rows at a time."""
         computed = self._computed(range(self.base.ndim))
         while True:
             with _quick_steps():
@@ -138,8 +139,10 @@ class Recipe(Maker):
             yield rounded
 
     def _computed(self, order: Sequence[int]) -> Iterator[tuple[Part, Array]]:
-        """Of the array with its dimensions in this order, part by part, the index and the numbers,
-        not yet rounded to `dtype`. It is left to the caller to silence numpy."""
+        """Yield the index and elements of each part of the array with permuted dimensions.
+
+        The elements are not rounded to `dtype` yet. The caller must silence numpy warnings.
+        """
         base, room = self.base.transpose(order), np.empty(_PIECE, self.base.dtype)
         factors = [np.broadcast_to(s.numbers, self.shape).transpose(order) for s in self.steps]
         for part in _parts(base.shape):
@@ -150,7 +153,7 @@ class Recipe(Maker):
             yield part, numbers
 
     def sample(self, places: Places) -> Array:
-        """Computed at these places alone."""
+        """Compute the elements at these positions only."""
         if self.base.flags.c_contiguous:
             found = self.base.reshape(-1)[places.numbers]
         else:
@@ -162,12 +165,12 @@ class Recipe(Maker):
             return found.astype(self.dtype)
 
     def cut(self, window: Window) -> "Recipe":
-        """What makes that part of its numbers alone."""
+        """Return a recipe for that part of the elements."""
         steps = [Step(step.ufunc, window.taken_from(step.numbers)) for step in self.steps]
         return Recipe(window.taken_from(self.base), tuple(steps), self.dtype)
 
     def same(self, other: Maker) -> bool:
-        """Whether another recipe says the same."""
+        """Return whether another recipe is equal."""
         return (
             isinstance(other, Recipe)
             and _same_view(self.base, other.base)
@@ -178,14 +181,13 @@ class Recipe(Maker):
 
 
 def _same_view(a: Array, b: Array) -> bool:
-    """Whether two arrays are views of the same numbers in the same order."""
+    """Return whether two arrays are views of the same elements in the same order."""
     same = (a.dtype, a.shape, a.strides) == (b.dtype, b.shape, b.strides)
     return a is b or (same and address(a) == address(b))
 
 
 def _parts(shape: tuple[int, ...]) -> Iterator[Part]:
-    """Where to cut an array into parts of at most so many numbers as are computed together, in
-    row-major order."""
+    """Return where to split an array into parts that fit in a cache, in row-major order."""
     if not shape:
         yield ()
         return
@@ -199,9 +201,11 @@ def _parts(shape: tuple[int, ...]) -> Iterator[Part]:
 
 @contextmanager
 def _quick_steps() -> Iterator[None]:
-    """numpy silent about rounding, and quick with rows that have a number each: where rows are
-    shorter than its buffer, it fills that with copies of the numbers first. What is computed
-    number by number does not depend on the buffer."""
+    """Silence numpy about rounding, and speed up rows with one value each.
+
+    If rows are shorter than numpy's buffer, numpy first fills the buffer with copies of the values.
+    The results of elementwise operations do not depend on the buffer.
+    """
     with np.errstate(all="ignore"):
         before = np.setbufsize(_BUFFER)
         try:
@@ -214,7 +218,7 @@ _spaces: list[mmap.mmap] = []
 
 
 def template(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """An array that takes address space, but no memory as long as nobody reads it."""
+    """Return an array that takes address space, but no memory until it is read."""
     size = max(1, prod(shape) * dtype.itemsize)
     if not _spaces or len(_spaces[-1]) < size:
         flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS

@@ -1,4 +1,4 @@
-"""The dimensions of tensor types, which passes ask for all the time."""
+"""Cache the dimensions of tensor types, which passes read frequently."""
 
 from typing import Any
 
@@ -12,4 +12,4 @@ def _extents(type_: TensorType[Any]) -> tuple[int, ...]:
 
 
 extents = by_identity(_extents)
-"""The dimensions of a tensor type, remembered: xDSL makes the tuple at each `get_shape`."""
+"""Return the cached dimensions of a tensor type; xDSL rebuilds the tuple in each `get_shape`."""

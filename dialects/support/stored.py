@@ -1,6 +1,6 @@
-"""Arrays that lie uncompressed in an npz file, read into their place at once.
+"""Read uncompressed arrays of an npz file directly into their memory.
 
-zipfile copies such a member piece by piece through Python, which takes three times as long.
+zipfile copies such a member in pieces through Python, which takes three times as long.
 """
 
 import io
@@ -15,21 +15,21 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 LARGE = 1 << 16
-"""Bytes from which on a member is worth it."""
+"""Minimum bytes of a member."""
 
-_PIECE = 1 << 20  # bytes that are read and summed up together: what a cache holds
+_PIECE = 1 << 20  # bytes that are read and summed together, so that they fit in a cache
 _LOCAL_HEADER = 30  # bytes before a member's name; the lengths of name and extra field end it
 _ENCRYPTED = 1
 
 
 def is_stored(member: zipfile.ZipInfo) -> bool:
-    """Whether `read_stored` takes a member."""
+    """Return whether `read_stored` supports a member."""
     plain = member.compress_type == zipfile.ZIP_STORED and not member.flag_bits & _ENCRYPTED
     return plain and member.file_size >= LARGE and member.filename.endswith(".npy")
 
 
 class _At(io.RawIOBase):
-    """An open file from a place on, without moving the place at which others read it."""
+    """Reads an open file from a position, without moving the position for others."""
 
     def __init__(self, descriptor: int, at: int) -> None:
         self._descriptor, self._at = descriptor, at
@@ -53,10 +53,10 @@ class _At(io.RawIOBase):
 
 
 def read_stored(descriptor: int, member: zipfile.ZipInfo) -> NDArray[Any]:
-    """The array of a member of the file that is open under a descriptor.
+    """Return the array of a member of the file open under a descriptor.
 
-    Raises OSError, ValueError, EOFError and zipfile.BadZipFile (also for another checksum) as
-    numpy does.
+    Raises OSError, ValueError, EOFError and zipfile.BadZipFile (also for a wrong checksum) as numpy
+    does.
     """
     with io.BufferedReader(_At(descriptor, 0)) as file:
         file.seek(member.header_offset)

@@ -1,4 +1,4 @@
-"""Walk over ops in fewer calls than xDSL's own iterators take."""
+"""Walk over ops with fewer calls than xDSL's iterators."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,7 @@ from xdsl.ir import Block, Operation
 
 
 def ops_of(block: Block) -> Iterator[Operation]:
-    """The ops of a block in order; the one that was just returned may leave the block."""
+    """Yield the ops of a block in order; the current op may be removed."""
     op = block._first_op
     while op is not None:
         following = op._next_op
@@ -15,7 +15,7 @@ def ops_of(block: Block) -> Iterator[Operation]:
 
 
 def walk(op: Operation) -> Iterator[Operation]:
-    """`op` and all ops in it, each before those in its regions, as `op.walk()` gives them."""
+    """Yield `op` and all ops in it, each before those in its regions, like `op.walk()`."""
     yield op
     for region in op.regions:
         for block in region.blocks:
@@ -23,7 +23,7 @@ def walk(op: Operation) -> Iterator[Operation]:
 
 
 def walk_in(block: Block) -> Iterator[Operation]:
-    """All ops in a block, each before those in its regions, as `block.walk()` gives them."""
+    """Yield all ops in a block, each before those in its regions, like `block.walk()`."""
     op = block._first_op
     while op is not None:
         following = op._next_op

@@ -1,4 +1,4 @@
-"""Views of arrays in the arrays' own dimensions, so that the same view can be taken of others."""
+"""Represent views of arrays in the arrays' dimensions, so they can be applied to other arrays."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,16 +12,21 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class Window:
-    """A view of an array by the array's dimensions: where it starts in each, and of each of its own
-    dimensions the length, the one of the array that it runs along, and by how many places."""
+    """A view of an array: its start in each dimension, and its own dimensions.
+
+    Each of its dimensions has a length, the dimension of the array along which it runs, and a step.
+    """
 
     starts: tuple[int, ...]
     dimensions: tuple[tuple[int, int, int], ...]
 
     @staticmethod
     def of(view: Array, whole: Array) -> "Window | None":
-        """That of a view of an array in row-major order; None where a dimension of the view runs
-        backwards, or along several of the array."""
+        """Return the view of an array in row-major order.
+
+        Returns None if a dimension of the view runs backwards, or along several dimensions of the
+        array.
+        """
         size = whole.itemsize
         start = (address(view) - address(whole)) // size
         starts = tuple(int(i) for i in np.unravel_index(start, whole.shape))
@@ -46,8 +51,10 @@ class Window:
         return Window(starts, tuple(dimensions))
 
     def taken_from(self, array: Array) -> Array:
-        """This view of an array that has as many dimensions, each as long or of length 1; then so
-        are those that run along it."""
+        """Apply the view to an array with as many dimensions, each of equal length or 1.
+
+        Dimensions along a dimension of length 1 have length 1.
+        """
         starts = zip(self.starts, array.shape, strict=True)
         inside = array[tuple(slice(i if n > 1 else 0, None) for i, n in starts)]
         shape, strides = list[int](), list[int]()
@@ -59,10 +66,9 @@ class Window:
 
 
 def as_strided(array: Array, shape: Sequence[int], strides: Sequence[int]) -> Array:
-    """A read-only view with these strides in bytes, of elements of any type.
+    """Return a read-only view with these strides in bytes, for any element type.
 
-    numpy's as_strided goes by the name of the type, and that of fp8 e5m2 ('<f1') means nothing to
-    it.
+    numpy's as_strided uses the name of the type, and rejects that of fp8 e5m2 ('<f1').
     """
     plain = array if array.dtype.isbuiltin == 1 else array.view(f"V{array.itemsize}")
     found = np.lib.stride_tricks.as_strided(plain, shape, strides, writeable=False)
@@ -70,5 +76,5 @@ def as_strided(array: Array, shape: Sequence[int], strides: Sequence[int]) -> Ar
 
 
 def address(array: Any) -> int:
-    """Where its first number lies."""
+    """Return the offset of its first element."""
     return int(np.asarray(array).__array_interface__["data"][0])

@@ -1,10 +1,11 @@
-"""The options that bind what a model leaves open: shapes of inputs, and what goes in and out."""
+"""Define the options that bind shapes, inputs and outputs of a model."""
 
 from argparse import Namespace, _ArgumentGroup
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from neuronir.frontends.bindings import Bindings  # neuron-sim works without frontends
+    # imported late, because neuron-sim works without frontends
+    from neuronir.frontends.bindings import Bindings
 
 
 def add_bindings(group: _ArgumentGroup) -> None:
@@ -25,7 +26,7 @@ def add_bindings(group: _ArgumentGroup) -> None:
 
 
 def bindings_of(args: Namespace) -> "Bindings":
-    """The bindings that the options give."""
+    """Return the bindings of the options."""
     from neuronir.frontends.bindings import Bindings, merged, parse_io_config, parse_shapes
 
     given = Bindings(parse_shapes(args.input_shape), signature=args.signature)

@@ -1,4 +1,4 @@
-"""What the command lines of neuron-cc and neuronx-cc share."""
+"""Define the command-line options that neuron-cc and neuronx-cc share."""
 
 import argparse
 import os
@@ -21,7 +21,7 @@ FRAMEWORKS = ("XLA", "ONNX", "TENSORFLOW", "PYTORCH")
 
 @dataclass(frozen=True)
 class NoEffect:
-    """A public option without effect here, and why; `values` is argparse's nargs."""
+    """A public option without effect, and the reason; `values` is argparse's nargs."""
 
     flags: tuple[str, ...]
     why: str
@@ -37,7 +37,7 @@ SHARED_NO_EFFECT = (
 
 
 def add_optlevel(g: argparse._ArgumentGroup) -> None:
-    """The option for the effort of the scheduler."""
+    """Add the option for the effort of the scheduler."""
     g.add_argument(
         "--optlevel",
         "-O",
@@ -50,7 +50,7 @@ def add_optlevel(g: argparse._ArgumentGroup) -> None:
 
 
 def add_shared(p: argparse.ArgumentParser, no_effect: Sequence[NoEffect]) -> None:
-    """NeuronIR's own options and those without effect."""
+    """Add NeuronIR's own options and those without effect."""
     g = p.add_argument_group("NeuronIR options")
     g.add_argument("--weights", metavar="FILE.npz", help="bind these entry parameters as constants")
     add_bindings(g)
@@ -99,7 +99,7 @@ def add_shared(p: argparse.ArgumentParser, no_effect: Sequence[NoEffect]) -> Non
 
 
 class Ordered(argparse.Action):
-    """Store a value, and note in `order` that this option came: the last of competing ones wins."""
+    """Store a value, and record its position in `order`: the last of conflicting options wins."""
 
     def __call__(
         self,
@@ -156,7 +156,7 @@ def check_cores(args: argparse.Namespace) -> None:
 
 
 def no_effect_remarks(args: argparse.Namespace, options: Sequence[NoEffect]) -> list[str]:
-    """One line for each option that was given and has no effect."""
+    """Return one line for each given option without effect."""
     lines = []
     for option in options:
         value = getattr(args, option.flags[0].lstrip("-").replace("-", "_"))
@@ -166,7 +166,7 @@ def no_effect_remarks(args: argparse.Namespace, options: Sequence[NoEffect]) -> 
 
 
 def check_framework(name: str) -> None:
-    """Refuse what is no framework of ours by name."""
+    """Reject an unsupported framework by name."""
     if name.upper() == "MXNET":
         raise NeuronError(
             "NIR_ARG001",
@@ -182,8 +182,10 @@ def check_framework(name: str) -> None:
 
 
 def joined(words: Sequence[str], takes_dashes: frozenset[str] = frozenset()) -> list[str]:
-    """Words as argparse takes them: the keywords of --fast-math are one value, as are words that
-    begin with dashes behind the options `takes_dashes`."""
+    """Rewrite words for argparse: the keywords of --fast-math become one value.
+
+    Words that begin with dashes are joined to the options `takes_dashes` in the same way.
+    """
     out: list[str] = []
     for word in words:
         last = out[-1] if out else ""
@@ -197,13 +199,15 @@ def joined(words: Sequence[str], takes_dashes: frozenset[str] = frozenset()) -> 
 
 
 def _is_keyword(word: str) -> bool:
-    """Whether a word behind a keyword of --fast-math is one, too, rather than the model."""
+    """Return whether a word after a keyword of --fast-math is a keyword, too, not the model."""
     return word in FAST_MATH or word.startswith("fp32-cast") or word.endswith("relayout")
 
 
 def with_flags(words: Sequence[str], parse: Callable[[list[str]], argparse.Namespace]) -> list[str]:
-    """The words with those of NEURON_CC_FLAGS behind `compile`, so that those of the command line
-    win. UsageError names the variable where its options are wrong."""
+    """Return the words with those of NEURON_CC_FLAGS after `compile`, before the command line's.
+
+    The command line thus wins. UsageError names the variable if its options are invalid.
+    """
     flags = os.environ.get(FLAGS, "")
     if not flags.strip() or "compile" not in words:
         return list(words)
@@ -212,7 +216,7 @@ def with_flags(words: Sequence[str], parse: Callable[[list[str]], argparse.Names
         together = [*words[:at], *shlex.split(flags), *words[at:]]
     except ValueError as error:
         raise UsageError(f"{FLAGS}: {error}") from error
-    parse(list(words))  # what is wrong in the command line itself is told without the variable
+    parse(list(words))  # errors in the command line itself do not mention the variable
     try:
         parse(together)
     except UsageError as error:

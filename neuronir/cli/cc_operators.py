@@ -1,10 +1,10 @@
-"""The operators that `list-operators` names: those that can be compiled."""
+"""List the operators that can be compiled, for `list-operators`."""
 
 from neuronir.passes.hlo.decompose import decompositions
 from neuronir.passes.lowering.function import RULES
 
 _STRUCTURE = ("call", "conditional", "constant", "get_tuple_element", "parameter", "tuple", "while")
-"""What holds a program together: inlined, unrolled or folded before the lowering."""
+"""Structural ops: inlined, unrolled or folded before lowering."""
 
 _PUBLISHED: dict[str, tuple[str, ...]] = {
     "And": ("And", "LogicalAnd"),
@@ -31,7 +31,7 @@ _PUBLISHED: dict[str, tuple[str, ...]] = {
     "Subtract": ("Sub",),
     "Topk": ("TopK",),
 }
-"""The names that the compilers' documentation gives to opcodes, where they are others."""
+"""Documented names of opcodes that differ from ours."""
 
 
 def operator_names(framework: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""neuron-check: whether a model can be compiled, for which targets, and which operators can not."""
+"""neuron-check: report whether a model compiles, for which targets, and unsupported operators."""
 
 import json
 import sys
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run neuron-check; the exit status is 1 where no target takes the model."""
+    """Run neuron-check; the exit status is 1 if no target can compile the model."""
     return guarded("neuron-check", _main, argv)
 
 
 def build_parser() -> Parser:
-    """The parser of the command line."""
+    """Create the command-line parser."""
     parser = Parser(
         prog="neuron-check",
         description="Report the targets that support a model, and its unsupported operators.",
@@ -104,7 +104,7 @@ def _main(words: list[str]) -> int:
 
 
 def _accuracy(args: Namespace, options: CompileOptions) -> int:
-    """Print the precisions of a model for each target; 1 where it compiles in none."""
+    """Print the precisions of a model for each target; return 1 if none compiles."""
     from neuronir.accuracy import ladder
     from neuronir.cli.cc_compile import load_weights
 
@@ -126,13 +126,13 @@ def _accuracy(args: Namespace, options: CompileOptions) -> int:
 
 
 def _warn(message: Message) -> None:
-    """Warnings are shown; remarks are about compiles that the user did not ask for."""
+    """Show warnings; hide remarks, because the user did not request these compiles."""
     if message.severity == "warning":
         print(message.render(), file=sys.stderr)
 
 
 def accuracy_text(target: str, steps: Sequence["Step"]) -> str:
-    """The precisions for a target as a table, the fastest first."""
+    """Format the precisions for a target as a table, fastest first."""
     wide = max(len(step.options) for step in steps)
     lines = ["", f"{target:{wide}}     time us  max error  mean error"]
     for s in steps:
@@ -142,7 +142,7 @@ def accuracy_text(target: str, steps: Sequence["Step"]) -> str:
 
 
 def json_text(report: Report) -> str:
-    """The report as JSON."""
+    """Format the report as JSON."""
     operators = [
         {
             "operator": o.name,
@@ -164,7 +164,7 @@ def json_text(report: Report) -> str:
 
 
 def table_text(report: Report, names: bool = False) -> str:
-    """The report as a table, one line an operator; reasons follow below it."""
+    """Format the report as a table, one line per operator, followed by the reasons."""
     wide = max([len(o.name) for o in report.operators] + [len("operator")])
     heads = "  ".join(f"{t:5}" for t in report.targets)
     lines = [f"{'operator':{wide}}  count  {heads}".rstrip()]

@@ -1,4 +1,4 @@
-"""neuron-check --localize: where compiled numbers leave the reference."""
+"""neuron-check --localize: find where compiled values deviate from the reference."""
 
 import sys
 from argparse import Namespace
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from neuronir.driver.localize import Finding
 
 _SHOWN = 10
-"""Ops of a kind that are listed."""
+"""Limit of listed ops of a kind."""
 
 
 def localized(args: Namespace, options: CompileOptions) -> int:
-    """Print the first op whose value is wrong; 1 where there is one."""
+    """Print the first op with a wrong value; return 1 if there is one."""
     from neuronir.cli.cc_compile import load_weights
     from neuronir.driver.localize import first_inputs, localize
     from neuronir.driver.pass_runner import RunFailure
@@ -48,11 +48,11 @@ def _tell(text: str) -> None:
 
 
 def _quiet(message: Message) -> None:
-    """Remarks and warnings of the many compiles say nothing new."""
+    """Hide remarks and warnings of the many compiles."""
 
 
 def finding_text(found: "Finding", model: str) -> str:
-    """The result of the search as text."""
+    """Format the result of the search."""
     lines = [f"compile: {line}" for line in found.outputs.render().splitlines()]
     if found.outputs.ok:
         lines.append(f"all outputs agree with the interpreter on {model}")

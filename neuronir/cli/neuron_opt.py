@@ -1,4 +1,4 @@
-"""neuron-opt: read IR, run passes, print IR; the tool for looking at everything in between."""
+"""neuron-opt: read IR, run passes, print IR."""
 
 import os
 import sys
@@ -40,7 +40,7 @@ from neuronir.version import __version__
 
 @dataclass
 class Job:
-    """One run of the program: its options, what it knows, and what it has said so far."""
+    """One run of the program: its options, its registries, and its messages so far."""
 
     args: Namespace
     registry: Registry
@@ -50,11 +50,11 @@ class Job:
     timer: Timer = field(default_factory=Timer)
 
     def context(self) -> Context:
-        """A fresh context: parts of a split input must not see each other."""
+        """Return a new context: parts of a split input must not affect each other."""
         return self.registry.context(allow_unregistered=self.args.allow_unregistered_dialect)
 
     def dumper(self, ctx: Context) -> Dumper:
-        """The dumps that the options ask for."""
+        """Return the dumps that the options request."""
         args = self.args
         after = args.print_ir_after
         asked = args.print_ir_before or after or args.print_ir_after_change
@@ -73,7 +73,7 @@ class Job:
         return Dumper(options, ctx)
 
     def process(self, chunk: Chunk) -> str:
-        """Parse, verify, run, print: the text of one chunk's result."""
+        """Parse, verify, run and print one chunk; return the text."""
         ctx = self.context()
         with self.timer.step("Parser"):
             module = parse(chunk, ctx, implicit_module=not self.args.no_implicit_module)
@@ -91,7 +91,7 @@ class Job:
             return self.emit(ctx, module)
 
     def emit(self, ctx: Context, module: ModuleOp) -> str:
-        """The module in the format that -t names."""
+        """Print the module in the format of -t."""
         stream = StringIO()
         spec = parse_spec(self.args.target)
         if spec.name == "mlir":
@@ -107,14 +107,14 @@ class Job:
         return print_as(self.registry.formats[spec.name], spec, ctx, module)
 
     def reproduce(self, chunk: Chunk, failure: RunFailure) -> None:
-        """Write a reproducer, when it was asked for or the fault is ours."""
+        """Write a reproducer if requested, or for a compiler bug."""
         asked = self.args.crash_reproducer
         if failure.index is None or not (asked or failure.internal):
             return
         local = self.args.local_reproducer or not asked
         first = failure.index if local else 0
-        # Passes are deterministic: the IR at any point is had again by running up to there, so a
-        # run that does not fail pays nothing.
+        # Passes are deterministic: the IR at any point can be rebuilt by running up to it, so a
+        # successful run has no overhead.
         ctx = self.context()
         try:
             module = parse(chunk, ctx, implicit_module=not self.args.no_implicit_module)
@@ -140,7 +140,7 @@ class Job:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run neuron-opt; returns the exit status."""
+    """Run neuron-opt; return the exit status."""
     debug = ("debug", "stacktrace-on-diagnostic")
     return guarded("neuron-opt", _main, argv, debug_options=debug, on_error=_show)
 
@@ -176,7 +176,7 @@ def _main(words: list[str]) -> int:
 
 
 def _answer(args: Namespace, registry: Registry) -> str | None:
-    """The text of an option that only asks."""
+    """Return the output of an informational option."""
     if args.version:
         return f"neuron-opt {__version__} (xdsl {version('xdsl')})\n"
     if args.list_passes:
@@ -230,7 +230,7 @@ def _make_job(args: Namespace, registry: Registry, text: str, name: str) -> Job:
 
 
 def _run(job: Job, whole: Chunk) -> tuple[list[str], int]:
-    """All chunks; the texts of those that worked, and the worst exit status."""
+    """Run all chunks; return the texts of successful ones, and the worst exit status."""
     outputs: list[str] = []
     status = OK
     for chunk in split(whole, parts=job.args.split_input_file):

@@ -1,4 +1,4 @@
-"""The command line of neuron-opt, spelt as mlir-opt users expect it."""
+"""Define the command line of neuron-opt, with the options of mlir-opt."""
 
 import argparse
 import re
@@ -8,7 +8,7 @@ from neuronir.cli.bindings_args import add_bindings
 from neuronir.cli.program import Parser, UsageError
 from neuronir.frontends.models import FRONTENDS
 
-# Options whose value may be left out; argparse would otherwise take the input file as the value.
+# Options with an optional value; argparse would otherwise take the input file as the value.
 _OPTIONAL_VALUE = {
     "--print-ir-before": "*",
     "--print-ir-after": "*",
@@ -26,12 +26,12 @@ _RENAMED = {
     "--print-stacktrace-on-diagnostic": "--stacktrace-on-diagnostic",
     "--time-passes": "--timing=tree",
 }
-# mlir-opt has them; dumps here are always of the whole module.
+# Accepted for mlir-opt; dumps here are always of the whole module.
 _NO_EFFECT = {"--print-ir-module-scope"}
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The options, in groups."""
+    """Add the options, in groups."""
     parser = Parser(
         prog="neuron-opt",
         allow_abbrev=False,
@@ -186,7 +186,7 @@ def _add_lists(group: argparse._ArgumentGroup) -> None:
 
 
 def loaded_files(argv: Sequence[str]) -> list[str]:
-    """The files of --load, before anything else is understood: they may define passes."""
+    """Return the files of --load before other options are parsed: they may define passes."""
     files = []
     for word, following in zip(argv, [*argv, ""][1:], strict=True):
         if word in ("--load", "-load"):
@@ -199,7 +199,7 @@ def loaded_files(argv: Sequence[str]) -> list[str]:
 def normalise(
     parser: argparse.ArgumentParser, argv: Sequence[str], passes: Container[str]
 ) -> list[str]:
-    """Rewrite what mlir-opt users type into what argparse understands."""
+    """Rewrite mlir-opt syntax for argparse."""
     known = {option for action in parser._actions for option in action.option_strings}
     words: list[str] = []
     as_options: list[str] = []
@@ -226,7 +226,7 @@ def normalise(
 
 
 def _long_name(spelt: str, known: set[str], passes: Container[str]) -> str | None:
-    """The option that a word spells, with its renaming; None when it is not a long option."""
+    """Return the option of a word, after renaming; None if it is not a long option."""
     match = re.fullmatch(r"--?(mlir-)?([a-z0-9][a-z0-9-]+)", spelt)
     if match is None:
         return None

@@ -1,4 +1,4 @@
-"""neuron-opt --run: evaluate the functions without arguments, with the checks inside them."""
+"""neuron-opt --run: evaluate functions without arguments, and their checks."""
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
@@ -20,11 +20,11 @@ _MAX_ELEMENTS = 16
 
 
 def evaluate(module: ModuleOp, where: str, registry: Registry) -> str:
-    """One line per function with how many checks held, and one per returned value.
+    """Return one line per function with the number of passed checks, and one per returned value.
 
     `where` is `hlo` for the reference semantics alone, or `TARGET[:PHASE]` to execute there too.
-    RunFailure points at the first check that does not hold, or at an op that cannot be evaluated;
-    on a target it also says where no function has a check (NIR_RUN002).
+    Raises RunFailure for the first failed check, or for an op that cannot be evaluated; on a target
+    also if no function has a check (NIR_RUN002).
     """
     functions = [
         f for f in module.ops if isinstance(f, FuncOp) and not f.is_declaration and not f.args
@@ -75,7 +75,7 @@ def _run_function(function: FuncOp) -> tuple[str, dict[SSAValue, Value]]:
 
 
 def _compute(op: Operation, operands: list[Value]) -> tuple[Value, ...]:
-    """The results of an op; a loop gives several as one tuple."""
+    """Return the results of an op; a loop returns several as one tuple."""
     try:
         (value,) = hlo_evaluate(op, operands)
     except NeuronError as error:

@@ -1,4 +1,4 @@
-"""neuron-opt -t: formats other than MLIR's text, most of which are xDSL's."""
+"""neuron-opt -t: formats other than MLIR text, most of which are xDSL's."""
 
 from collections.abc import Callable
 from io import StringIO
@@ -18,10 +18,10 @@ from neuronir.driver.pass_runner import RunFailure
 def print_as(
     load: Callable[[], type[Target]], spec: ArgSpec, ctx: Context, module: ModuleOp
 ) -> str:
-    """The module in a format; RunFailure (NIR_FMT001) where it has no such text.
+    """Return the module in a format; raises RunFailure (NIR_FMT001) if that is not possible.
 
-    Formats of other packages raise what they like for operations that they do not know. What ours
-    raises beside coded errors is a fault of ours.
+    Formats of other packages may raise anything for unknown ops. If a NeuronIR format raises
+    anything but coded errors, it is a compiler bug.
     """
     stream = StringIO()
     try:

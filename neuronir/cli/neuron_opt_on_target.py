@@ -1,9 +1,8 @@
-"""neuron-opt --run=TARGET[:PHASE]: evaluate checks on what the compiler makes of the program.
+"""neuron-opt --run=TARGET[:PHASE]: evaluate checks on the compiled program.
 
-Each function without arguments becomes a program of its own: its constants that are not scalars
-become inputs (or the compiler would fold everything), the checked values become outputs (what it
-returns where nothing is checked). It is compiled to the phase without casting anything, and
-executed.
+Each function without arguments becomes a separate program. Its non-scalar constants become inputs,
+because the compiler would otherwise fold everything. The checked values become outputs, or the
+results if nothing is checked. The program is compiled to the phase without casts, and executed.
 """
 
 from collections.abc import Sequence
@@ -34,7 +33,7 @@ _FIRST, _LAST = PHASES.index("virtual"), PHASES.index("synchronised")
 
 
 def target_and_phase(text: str) -> tuple[TargetLike, str]:
-    """The value of --run as a target and the phase to execute."""
+    """Parse the value of --run to a target and the phase to execute."""
     name, _, phase = text.partition(":")
     phase = phase or PHASES[_LAST]
     if phase not in PHASES[_FIRST : _LAST + 1]:
@@ -53,10 +52,10 @@ def run_checks(
     phase: str,
     registry: Registry,
 ) -> int:
-    """Compile and execute one function; how many of its checks held.
+    """Compile and execute one function; return the number of passed checks.
 
-    `values` has the reference values, of which the expected ones are used. A function without
-    checks computes what it returns; nothing is compared then.
+    `values` has the reference values, from which the expected ones are taken. A function without
+    checks computes its results, which are not compared.
     """
     checks = [op for op in function.body.block.ops if isinstance(op, ExpectOp)]
     last = function.body.block.last_op
@@ -67,7 +66,7 @@ def run_checks(
     module, inputs = _program(function, wanted)
     module.attributes["nc.machine"] = StringAttr(target.name)
     module = _compiled(module, target, phase, registry)
-    # Importing the simulator is for those who ask for it.
+    # imported late: only this option needs the simulator
     from neuronir.targets.simulator.ir_runner import run_module
 
     try:
@@ -83,7 +82,7 @@ def run_checks(
 
 
 def _program(function: FuncOp, wanted: Sequence[SSAValue]) -> tuple[ModuleOp, list[Array]]:
-    """A module whose @main computes the wanted values, and the values of its arguments."""
+    """Return a module whose @main computes the requested values, and its arguments."""
     mapping: dict[SSAValue, SSAValue] = {}
     inputs: list[Array] = []
     needed = _needed(wanted)
@@ -116,7 +115,7 @@ def _program(function: FuncOp, wanted: Sequence[SSAValue]) -> tuple[ModuleOp, li
 
 
 def _needed(values: Sequence[SSAValue]) -> set[Operation]:
-    """The ops that compute `values`: a program takes no input that it does not read."""
+    """Return the ops that compute `values`: a program has no unused inputs."""
     found: set[Operation] = set()
     pending = list(values)
     while pending:
@@ -139,8 +138,7 @@ def _module_of(function: FuncOp) -> ModuleOp:
 
 
 def _compiled(module: ModuleOp, target: TargetLike, phase: str, registry: Registry) -> ModuleOp:
-    """The module in a phase; through phase `tiled` if the other way refuses it, as a compile
-    does."""
+    """Return the module in a phase, through phase `tiled` if the direct path rejects it."""
     direct = clone(module)
     try:
         _run_phases(direct, target, phase, registry, tiled=False)
@@ -168,5 +166,5 @@ def _run_phases(
         try:
             runner.run(passes, module)
         except RunFailure as failure:
-            # The number of the pass is not one of the user's pipeline.
+            # The number of the pass does not refer to the user's pipeline.
             raise RunFailure(failure.diagnostic, internal=failure.internal) from failure

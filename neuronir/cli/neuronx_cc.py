@@ -14,7 +14,7 @@ from neuronir.version import __version__
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run neuronx-cc; returns the exit status."""
+    """Run neuronx-cc; return the exit status."""
     messages = Messages()
     return guard(lambda words: _main(words, messages), messages, argv)
 
@@ -41,7 +41,7 @@ def _main(words: list[str], messages: Messages) -> int:
 
 
 def version_text() -> str:
-    """What --version prints."""
+    """Return the output of --version."""
     import numpy
 
     return (

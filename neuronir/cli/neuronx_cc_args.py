@@ -1,7 +1,7 @@
-"""neuronx-cc's command line: what every public option does here.
+"""Define neuronx-cc's command line with all public options.
 
-An option has its meaning, is accepted with one line of warning that it has no effect, or is refused
-by name. Of options that compete the right-most counts.
+An option is implemented, accepted with a warning that it has no effect, or rejected by name. If
+options conflict, the last one wins.
 """
 
 import argparse
@@ -51,7 +51,7 @@ MEANINGLESS = {"distribution_strategy": ("llm-training", "nemo")}
 
 
 def build_parser() -> Parser:
-    """The parser of both commands."""
+    """Create the parser of both commands."""
     parser = Parser(
         prog="neuronx-cc",
         description="Compile a model for a NeuronCore.",
@@ -133,12 +133,12 @@ _TAKES_DASHES = frozenset(("--tensorizer-options", "--internal-hlo2tensorizer-op
 
 
 def normalise(words: Sequence[str]) -> list[str]:
-    """Values that begin with dashes, and the keywords of --fast-math, joined by `=`."""
+    """Join values that begin with dashes, and the keywords of --fast-math, with `=`."""
     return joined(words, _TAKES_DASHES)
 
 
 def precision(args: argparse.Namespace) -> Precision:
-    """The precision: of neuron-cc's options and --auto-cast those count that come last."""
+    """Return the precision: the last of neuron-cc's options and --auto-cast wins."""
     order = getattr(args, "order", [])
     if order and order[-1] in ("fast_math", "fp32_cast"):
         try:
@@ -150,7 +150,7 @@ def precision(args: argparse.Namespace) -> Precision:
 
 
 def level_of(text: str) -> int:
-    """The number of a --verbose value: a name or a number such as 35."""
+    """Parse a --verbose value: a name or a number such as 35."""
     if text in LEVELS:
         return LEVELS[text]
     if text.isdecimal():
@@ -159,7 +159,7 @@ def level_of(text: str) -> int:
 
 
 def remarks(args: argparse.Namespace) -> list[str]:
-    """One line for each option that was given and has no effect."""
+    """Return one line for each given option without effect."""
     lines = no_effect_remarks(args, NO_EFFECT)
     for name in MANY:
         if getattr(args, name) is not None:
@@ -179,11 +179,11 @@ def remarks(args: argparse.Namespace) -> list[str]:
 
 
 ALIASES = {"inf2": "trn1", "trn1n": "trn1"}
-"""Public names of chips with the core of one of our targets."""
+"""Public names of chips whose core is one of the targets."""
 
 
 def check(args: argparse.Namespace) -> None:
-    """Refuse by name what cannot be done here."""
+    """Reject unsupported options by name."""
     check_framework(args.framework)
     if args.lnc != 1:
         raise NeuronError(

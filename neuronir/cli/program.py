@@ -1,4 +1,4 @@
-"""What our programs share: exit statuses, the command line's errors, the last line of defence."""
+"""Share exit statuses, command-line errors and error handling between the programs."""
 
 import argparse
 import sys
@@ -10,15 +10,16 @@ from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.exhausted import EXHAUSTED, exhausted
 
 OK, USER_ERROR, USAGE, INTERNAL, INTERRUPTED = 0, 1, 2, 70, 130
-"""Exit statuses: success, an error in the input, a wrong command line, our fault, Ctrl-C."""
+"""Exit statuses: success, an error in the input, an invalid command line, a compiler bug, Ctrl-C.
+"""
 
 
 class UsageError(Exception):
-    """The command line makes no sense."""
+    """Raised for an invalid command line."""
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse, raising instead of exiting."""
+    """An argparse parser that raises instead of exiting."""
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(message)
@@ -26,7 +27,7 @@ class Parser(argparse.ArgumentParser):
     def parse_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> argparse.Namespace:
-        """The arguments; UsageError names words that are none, and options that are like them."""
+        """Return the arguments; UsageError names unknown words and similar options."""
         found, unknown = self.parse_known_args(args, namespace)
         if unknown:
             hints = self._alike(unknown, getattr(found, "command", None))
@@ -34,7 +35,7 @@ class Parser(argparse.ArgumentParser):
         return found
 
     def _alike(self, unknown: Sequence[str], command: object) -> str:
-        """Which options could be meant."""
+        """Return options with similar names."""
         from difflib import get_close_matches
 
         known = list(self._option_string_actions)
@@ -60,10 +61,10 @@ def guarded(
     on_fault: Callable[[Exception, list[str]], None] | None = None,
     interrupted: str = "interrupted",
 ) -> int:
-    """Run the body of a program on its words; the exit status, whatever happens in it.
+    """Run the body of a program on its words; return the exit status, whatever happens.
 
-    `on_error` shows an error in the input and says the status; `debug_options` are those that ask
-    for tracebacks. `on_fault` tells of a fault of ours, with the words, in place of one line.
+    `on_error` shows an error in the input and returns the status. `debug_options` request
+    tracebacks. `on_fault` reports a compiler bug, given the words, instead of one line.
     """
     words = list(sys.argv[1:] if argv is None else argv)
     debug = any(word.lstrip("-") in debug_options for word in words)
@@ -85,7 +86,7 @@ def guarded(
         return INTERRUPTED
     except SystemExit as finished:  # argparse's --help
         return int(finished.code or 0)
-    # The last line of defence: a user never sees a traceback that they did not ask for.
+    # Last resort: a user never sees a traceback without asking for it.
     except Exception as error:
         if debug:
             traceback.print_exc()

@@ -1,7 +1,6 @@
 """The compile pipeline from a model to a binary, phase by phase.
 
-What is named here is imported on first use: `neuronx-cc --help`, or an answer from the cache, needs
-no compiler.
+Names are imported on first use, because `neuronx-cc --help` and cache hits need no compiler.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""Whether programs compile, asked in a process of its own: one line of JSON for each file.
+"""Test whether programs compile, in a separate process: one line of JSON for each file.
 
 python -m neuronir.driver.ask TARGET AUTO_CAST FILE.mlir ...
 """
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 
 def main(words: Sequence[str]) -> int:
-    """Compile each file and print `[file, None or why not]`."""
+    """Compile each file and print `[file, None or the reason]`."""
     from neuronir.dialects.support.errors import NeuronError
     from neuronir.driver import CompileOptions, compile_file
     from neuronir.driver.pass_runner import RunFailure

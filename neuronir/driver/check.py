@@ -1,4 +1,4 @@
-"""Which operators of a model can be compiled for which targets, and whether the model can."""
+"""Find which operators of a model compile for which targets, and whether the model does."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -35,13 +35,15 @@ _DECIDE_NOTHING = frozenset(
         "hlo-verify-supported",
     )
 )
-"""Passes from which on a pipeline only makes programs faster: all ops are there that will be."""
+"""From these passes on, a pipeline only optimises: later passes add no new kinds of ops."""
 
 
 @dataclass
 class Operator:
-    """One operator of a model: how often, in which nodes, and why it cannot be compiled, by
-    target (a target without a reason takes it)."""
+    """One operator of a model: its count, its nodes, and why it cannot be compiled, by target.
+
+    A target without a reason supports it.
+    """
 
     name: str
     count: int
@@ -51,21 +53,22 @@ class Operator:
 
 @dataclass
 class Report:
-    """What the check of a model found, and the targets that it was checked for."""
+    """The result of a check, and the checked targets."""
 
     model: str
     targets: list[str]
     operators: list[Operator]
     refused: dict[str, str] = field(default_factory=dict)
-    """Why a target that takes all operators does not take the program that they make: by target, a
-    code and a sentence."""
+    """Why a target that supports all operators rejects the program: by target, a code and a
+    sentence.
+    """
 
     def supported(self, target: str) -> bool:
-        """Whether a target takes the model, as far as it was looked at."""
+        """Return whether a target accepts the model, as far as it was checked."""
         return target not in self.refused and not self.unsupported(target)
 
     def unsupported(self, target: str) -> list[Operator]:
-        """The operators that a target does not take."""
+        """Return the operators that a target does not support."""
         return [operator for operator in self.operators if target in operator.why]
 
 
@@ -76,11 +79,12 @@ def check_model(
     *,
     lower: bool = True,
 ) -> Report:
-    """Read a model and judge each operator: whether it can be imported, and what it becomes when
-    the program is simplified for a target. Where a target takes all of them the program is compiled
-    for it, as only the lowering finds sizes that do not fit; without `lower` it is not.
+    """Read a model and check each operator: whether it can be imported, and its ops after
+    simplification.
 
-    NeuronError where the file cannot be read, or where an operator is malformed.
+    If a target supports all of them, the program is compiled for it, because only the lowering
+    detects sizes that do not fit; `lower` turns this off. Raises NeuronError if the file cannot be
+    read, or if an operator is malformed.
     """
     options = options or CompileOptions()
     report = _operators(path, targets, options)
@@ -93,7 +97,7 @@ def check_model(
 
 
 def _refusal(path: str, target: str, options: CompileOptions) -> str | None:
-    """Why a compile refuses a model; None where it does not. RunFailure: an internal error."""
+    """Return why a compile rejects a model, or None. RunFailure: an internal error."""
     try:
         compile_file(path, target, options)
     except NeuronError as error:
@@ -106,7 +110,7 @@ def _refusal(path: str, target: str, options: CompileOptions) -> str | None:
 
 
 def _operators(path: str, targets: Sequence[str], options: CompileOptions) -> Report:
-    """The operators of a model, each with why targets do not take it."""
+    """Return the operators of a model, each with the reasons of targets."""
     kind = None if options.framework is None else kind_of_framework(options.framework)
     chunk = replace(read_input(path, kind), bindings=options.bindings)
     operators = _imported(chunk)
@@ -127,7 +131,7 @@ def _operators(path: str, targets: Sequence[str], options: CompileOptions) -> Re
 
 
 def _imported(chunk: Chunk) -> list[Operator] | None:
-    """The operators of a framework's model, with reasons under "" where they cannot be imported."""
+    """Return the operators of a framework's model; reasons against the import are under ""."""
     if chunk.model is None:
         return None
     return [
@@ -137,7 +141,7 @@ def _imported(chunk: Chunk) -> list[Operator] | None:
 
 
 def _of_module(module: ModuleOp) -> list[Operator]:
-    """The opcodes of the program, counted."""
+    """Count the opcodes of the program."""
     main = entry(module)
     found: Counter[str] = Counter()
     for function in (main,) if main is not None else ():
@@ -147,7 +151,7 @@ def _of_module(module: ModuleOp) -> list[Operator]:
 
 
 def operator_of(op: Operation) -> str:
-    """The framework's operator that an op stems from; of HLO, its opcode."""
+    """Return the framework's operator from which an op stems; for HLO, its opcode."""
     metadata = op.attributes.get(METADATA)
     if isinstance(metadata, DictionaryAttr) and "source_file" not in metadata.data:
         name = metadata.data.get("op_type")
@@ -159,8 +163,10 @@ def operator_of(op: Operation) -> str:
 def _problems(
     module: ModuleOp, targets: Sequence[str], registry: Registry, narrow: bool
 ) -> Iterator[tuple[str, Operation, str]]:
-    """(target, op, why) of what targets do not take of a module, which is simplified for each; as
-    far as their pipelines agree, once for all."""
+    """Return (target, op, reason) for unsupported ops of a module.
+
+    The module is simplified for each target, once for the common prefix of their pipelines.
+    """
     passes: dict[str, list[ModulePass]] = {}
     for target in targets:
         text = pipeline_of(get_target(target), "hlo", "none", "bf16", 2, narrow)

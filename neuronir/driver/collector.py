@@ -1,22 +1,22 @@
-"""Python's cyclic collector during a compile: IR is cycles that stay, so it looks for little."""
+"""Tune Python's cyclic garbage collector for compiles: IR consists of live cycles."""
 
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 _OBJECTS = 500_000
-"""So many new objects that are still there make a collection worth its time."""
+"""The number of new live objects after which a collection is worth its time."""
 
 _unseen = 0
-"""New objects of compiles that are over, at which the collector has not looked."""
+"""New objects of finished compiles that were not collected yet."""
 
 
 @contextmanager
 def few_collections() -> Iterator[None]:
-    """Collect seldom inside; what rewriting leaves behind is bounded (about 100 MB).
+    """Collect rarely in this context; garbage of rewrites is bounded (about 100 MB).
 
-    What is new at the end is old from then on: it is looked at with all that is old, or where
-    another compile begins and there is much of it, not at once.
+    At the end all new objects become old. They are collected with the old generation, or when
+    another compile starts and there are many.
     """
     global _unseen
     if _unseen > _OBJECTS:

@@ -1,4 +1,4 @@
-"""Run the phases of a compile one after the other, with checks at their borders."""
+"""Run the phases of a compile, with checks in between."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -57,7 +57,7 @@ MACHINE_ATTRIBUTE = "nc.machine"
 def compile_file(path: str, target: str, options: CompileOptions | None = None) -> CompiledResult:
     """Compile the model in a file (HLO text, or IR with `compile_from`)."""
     options = options or CompileOptions()
-    chosen = get_target(target)  # a misspelt target is known before anything is read
+    chosen = get_target(target)  # report an unknown target before anything is read
     kind = None if options.framework is None else kind_of_framework(options.framework)
     try:
         text = options.framework is not None and kind is None
@@ -86,19 +86,19 @@ def compile_text(
     name: str = "<input>",
     kind: str = "hlo",
 ) -> CompiledResult:
-    """Compile a model's text for a target; RunFailure or NeuronError says what is wrong."""
+    """Compile a model's text for a target; raises RunFailure or NeuronError."""
     return _Compile(Chunk(text, name, kind), get_target(target), options or CompileOptions()).run()
 
 
 def compile_module(
     module: ModuleOp, target: str, options: CompileOptions, *, name: str = "<input>"
 ) -> CompiledResult:
-    """Go on from a module in phase `options.compile_from`, which is left as it is."""
+    """Continue from a module in phase `options.compile_from`, which is not changed."""
     return _Compile(Chunk("", name, "mlir"), get_target(target), options, module).run()
 
 
 class _Compile:
-    """One compile; of a module where there is one, else of what the chunk holds."""
+    """One compile, of a module if given, else of the chunk's contents."""
 
     def __init__(
         self,
@@ -136,7 +136,7 @@ class _Compile:
             )
 
     def check_precision(self) -> None:
-        """NIR_ARG002 where the tensor engine does not take the type that is cast to."""
+        """Raise NIR_ARG002 if the tensor engine does not support the cast type."""
         o, machine = self.options, self.target.machine
         if o.auto_cast != "none" and o.auto_cast_type == "tf32" and not multiplies_fp32(machine):
             raise NeuronError(
@@ -147,7 +147,7 @@ class _Compile:
             )
 
     def tell_precision(self, module: ModuleOp) -> None:
-        """Warn that products are in bf16 although nothing was to be cast."""
+        """Warn that dots are in bf16 although no casts were requested."""
         if self.options.auto_cast != "none" or multiplies_fp32(self.target.machine):
             return
         products = (op for op in walk(module) if op.name in ("hlo.dot", "hlo.convolution"))
@@ -158,7 +158,7 @@ class _Compile:
             )
 
     def run(self) -> CompiledResult:
-        """All phases that are asked for."""
+        """Run all requested phases."""
         with few_collections():
             return self._run()
 
@@ -187,7 +187,7 @@ class _Compile:
         return self.faster(result, last)
 
     def result(self, module: ModuleOp, phase: str) -> CompiledResult:
-        """What there is at the beginning of a phase."""
+        """Return the initial result at the beginning of a phase."""
         name = self.chunk.name
         return CompiledResult(phase, module, self.target, self.registry, name, timer=self.timer)
 
@@ -201,9 +201,11 @@ class _Compile:
         final: bool = True,
         load: Callable[[], ModuleOp] | None = None,
     ) -> CompiledResult:
-        """Go on to a phase, with or without phase `tiled`; `pipelines` in place of the usual ones.
-        What is not `final` is not dumped. `load` makes the module of `result` anew, for a
-        reproducer; without it that is the input."""
+        """Continue to a phase, with or without phase `tiled`.
+
+        `pipelines` replace the default ones. Only `final` results are dumped. `load` rebuilds the
+        module of `result` for a reproducer; by default that is the input.
+        """
         module = result.module
         done: list[tuple[str, list[ModulePass]]] = []
         for phase in phases_between(result.phase, last, tiled=tiled):
@@ -226,8 +228,10 @@ class _Compile:
         return result
 
     def faster(self, result: CompiledResult, last: str) -> CompiledResult:
-        """Go on from `hlo` without phase `tiled`, and with it where that may be faster; what is
-        faster by its simulated time is the result."""
+        """Continue from `hlo` without phase `tiled`, and with it if that may be faster.
+
+        The program with the shorter simulated time is the result.
+        """
         final = last == "binary" and self.options.dump_phases_to is None
 
         def compiled(tiled: bool, pipelines: Mapping[str, str] | None = None) -> CompiledResult:
@@ -252,7 +256,7 @@ class _Compile:
         return self.phases(result, last, tiled=chosen.tiled, pipelines=chosen.pipelines)
 
     def load(self) -> ModuleOp:
-        """The input, with weights bound, and marked with its phase and machine."""
+        """Return the input with bound weights, marked with its phase and machine."""
         phase = self.options.compile_from
         with self.options.progress("parsed"), self.timer.step("parsed"):
             if self.given is not None:
@@ -268,7 +272,7 @@ class _Compile:
                         "read",
                     )
                 bind_weights(module, self.options.weights)
-            # A dump of this phase says already what it was made from.
+            # A dump of this phase already records its origin.
             if self.first == 0 and "neuronir.input" not in module.attributes:
                 self.stamp(module)
             verify(module)
@@ -277,14 +281,14 @@ class _Compile:
         return module
 
     def check_program(self, module: ModuleOp) -> None:
-        """NIR_NC010 where an nc program that was read asks for what the machine cannot do."""
+        """Raise NIR_NC010 if an nc program that was read exceeds the machine."""
         ctx = self.registry.context()
         runner = PassRunner(ctx, Dumper(DumpOptions(), ctx), Timer(), verify_each=False)
         checks = parse_pipeline("nc-verify-machine", self.registry.passes, self.registry.pipelines)
         runner.run(checks, module)
 
     def check_phase(self, module: ModuleOp, phase: str) -> None:
-        """NIR_DRV007 where the IR says that it is in another phase or for another machine."""
+        """Raise NIR_DRV007 if the IR is marked with another phase or machine."""
         for name, wanted in ((PHASE_ATTRIBUTE, phase), (MACHINE_ATTRIBUTE, self.target.name)):
             found = module.attributes.get(name)
             if isinstance(found, StringAttr) and found.data != wanted:
@@ -297,7 +301,7 @@ class _Compile:
         module.attributes[MACHINE_ATTRIBUTE] = StringAttr(self.target.name)
 
     def stamp(self, module: ModuleOp) -> None:
-        """Note in the module what it was made from: nothing about paths or times."""
+        """Record in the module what it was made from, without paths or times."""
         model = self.chunk.model
         digest = digest_of([self.chunk.text.encode()]) if model is None else model.digest
         module.attributes["neuronir.input"] = StringAttr(digest)
@@ -308,7 +312,7 @@ class _Compile:
             module.attributes["neuronir.weights"] = StringAttr(weights)
 
     def pipeline(self, phase: str, *, tiled: bool = False) -> str:
-        """The pass string of a phase, with the options filled in."""
+        """Return the pass string of a phase, with the options filled in."""
         o = self.options
         narrow = o.narrow_integers
         if narrow is None:
@@ -332,8 +336,10 @@ class _Compile:
         timer: Timer,
         load: Callable[[], ModuleOp],
     ) -> None:
-        """Run the last passes of `done` and verify; a fault of ours leaves a reproducer, from the
-        module that `load` makes."""
+        """Run the last passes of `done` and verify.
+
+        A compiler bug leaves a reproducer, from the module that `load` makes.
+        """
         ctx = self.registry.context()
         dumper = Dumper(DumpOptions(), ctx)
         runner = PassRunner(ctx, dumper, timer, verify_each=False, borders=self.borders)
@@ -350,7 +356,7 @@ class _Compile:
             raise
 
     def verify(self, phase: str, module: ModuleOp) -> None:
-        """Invalid IR at the border of a phase is a fault of ours."""
+        """Invalid IR between phases is a compiler bug."""
         try:
             verify(module)
         except RunFailure as failure:
@@ -360,7 +366,7 @@ class _Compile:
             raise RunFailure(outer, internal=True) from failure
 
     def after(self, phase: str, module: ModuleOp, pipeline: str, *, dump: bool = True) -> None:
-        """Mark the module with its phase, and dump it where that is asked for."""
+        """Mark the module with its phase, and dump it on request."""
         module.attributes[PHASE_ATTRIBUTE] = StringAttr(phase)
         folder = self.options.dump_phases_to
         if folder is not None and dump:
@@ -369,7 +375,7 @@ class _Compile:
             dump_phase(folder, phase, module, ctx, self.target.name, pipeline, name)
 
     def ordered(self, module: ModuleOp, order: str) -> Program:
-        """The program that a module in phase `virtual` becomes when it is ordered by `order`."""
+        """Return the program of a module in phase `virtual` after ordering it by `order`."""
         ctx = self.registry.context()
         runner = PassRunner(ctx, Dumper(DumpOptions(), ctx), Timer(), verify_each=False)
         for text in (order, self.pipeline("allocated"), self.pipeline("synchronised")):
@@ -377,11 +383,11 @@ class _Compile:
         return self.program(module, {})
 
     def binary(self, module: ModuleOp) -> Program:
-        """The program of a synchronised module, with what made it."""
+        """Return the program of a synchronised module, with its metadata."""
         return self.program(module, metadata_of(module, self.options))
 
     def program(self, module: ModuleOp, metadata: Mapping[str, str]) -> Program:
-        """The program of a synchronised module, as the target's machine can run it."""
+        """Return the program of a synchronised module in the form that the target can run."""
         machine = self.target.machine
         program = program_from_module(module, machine, metadata)
         program = encoding_of(self.target).legalise(program)
@@ -390,7 +396,7 @@ class _Compile:
 
 
 def metadata_of(module: ModuleOp, options: CompileOptions) -> dict[str, str]:
-    """What made the program of a module by these options."""
+    """Return the metadata of a module's program for these options."""
     known = {
         "module": "hlo.module_name",
         "precision": "hlo.auto_cast",
@@ -427,7 +433,7 @@ def metadata_of(module: ModuleOp, options: CompileOptions) -> dict[str, str]:
 
 
 def _bound(chunk: Chunk, options: CompileOptions) -> Chunk:
-    """The input with what the options bind; weights of a model are values of its inputs."""
+    """Return the input with bound options; weights of a model are values of its inputs."""
     if chunk.model is None:
         return chunk
     values = named_values(chunk.model, dict(options.weights), options.bindings)
@@ -436,7 +442,7 @@ def _bound(chunk: Chunk, options: CompileOptions) -> Chunk:
 
 
 def _frozen(array: Array) -> Array:
-    """The array, or a copy where somebody could write to it: constants refer to it."""
+    """Return the array, or a copy if it is writable: constants refer to it."""
     if array.flags.writeable:
         array = array.copy()
         array.flags.writeable = False

@@ -1,4 +1,4 @@
-"""Reproducers: one file with the IR and the pipeline that fails on it.
+"""Read and write reproducers: one file with the IR and the pipeline that fails on it.
 
 The configuration is one comment line, so that the file is plain MLIR for every other tool:
 
@@ -28,7 +28,7 @@ class Configuration:
 
 
 def render(configuration: Configuration, ir: str, message: str) -> str:
-    """The text of a reproducer file."""
+    """Return the text of a reproducer file."""
     first = message.splitlines()[0] if message else ""
     return (
         f"// neuronir {__version__}, xdsl {xdsl_version}; "
@@ -39,7 +39,7 @@ def render(configuration: Configuration, ir: str, message: str) -> str:
 
 
 def read(text: str) -> Configuration:
-    """The configuration that a reproducer names."""
+    """Return the configuration of a reproducer."""
     match = re.search(rf"^{re.escape(_MARK)}(.*)$", text, re.MULTILINE)
     if match is None:
         raise NeuronError(

@@ -1,4 +1,4 @@
-"""Digests of what a program is made from."""
+"""Compute digests of the inputs of a program."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -9,7 +9,7 @@ from neuronir.dialects.support.output import Buffer
 
 
 def digest_of(pieces: Iterable[Buffer]) -> str:
-    """SHA-256 of pieces, each behind its length, in hexadecimal digits."""
+    """Return the SHA-256 of pieces, each prefixed with its length, in hexadecimal digits."""
     digest = hashlib.sha256()
     for piece in pieces:
         digest.update(len(piece).to_bytes(8, "little"))
@@ -18,10 +18,10 @@ def digest_of(pieces: Iterable[Buffer]) -> str:
 
 
 def digest_of_weights(arrays: Mapping[str, Array]) -> str:
-    """The digest of arrays by name: names, types, shapes and, of a large array, a sample.
+    """Return the digest of arrays by name: names, types, shapes and, for large arrays, a sample.
 
-    It tells checkpoints apart without reading all of them, which takes a tenth of a compile. What
-    of their bytes is in a program is hashed with its container.
+    The sample distinguishes checkpoints without reading all of them, which would take a tenth of a
+    compile. The bytes in a program are hashed with its container.
     """
     return digest_of(_pieces(arrays))
 

@@ -1,4 +1,4 @@
-"""neuron-opt's IR dumps: before and after passes, on stderr or as numbered files."""
+"""Dump IR before and after passes, on stderr or to numbered files."""
 
 import sys
 from dataclasses import dataclass
@@ -28,12 +28,12 @@ class DumpOptions:
 
 
 def names(option: str | None) -> frozenset[str]:
-    """The value of --print-ir-before/after as a set."""
+    """Parse the value of --print-ir-before/after."""
     return frozenset(n.strip() for n in option.split(",")) if option else frozenset()
 
 
 class Dumper:
-    """Called around every pass."""
+    """Called before and after every pass."""
 
     def __init__(self, options: DumpOptions, ctx: Context) -> None:
         self.options = options
@@ -59,17 +59,17 @@ class Dumper:
         return stream.getvalue()
 
     def before(self, index: int, instance: ModulePass, module: ModuleOp) -> None:
-        """A pass is about to run."""
+        """Handle the start of a pass."""
         if self.options.before & {"*", instance.name}:
             self._dump(index, instance, module, "Before")
         if self.options.after_change:
             self._previous = self._fingerprint(module)
 
     def after(self, index: int, instance: ModulePass, module: ModuleOp) -> None:
-        """A pass has run."""
+        """Handle the end of a pass."""
         wanted = bool(self.options.after & {"*", instance.name})
         if self.options.after_change:
-            # Alone it means every pass that changed something; with names, those of them that did.
+            # Alone it means every pass that changed something; with names, only those among them.
             changed = self._fingerprint(module) != self._previous
             if changed and (wanted or not self.options.after):
                 self._dump(index, instance, module, "After")
@@ -79,7 +79,7 @@ class Dumper:
             self._dump(index, instance, module, "After")
 
     def failed(self, index: int, instance: ModulePass, module: ModuleOp) -> None:
-        """A pass has failed; the IR may be half rewritten."""
+        """Handle the failure of a pass; the IR may be inconsistent."""
         if self.options.after_failure:
             self._dump(index, instance, module, "After", " Failed")
 
@@ -92,7 +92,7 @@ class Dumper:
     ) -> None:
         try:
             text = self._text(module)
-        # Half rewritten IR may not be printable at all; the failure itself is reported elsewhere.
+        # Inconsistent IR may not be printable; the failure itself is reported elsewhere.
         except Exception as error:
             text = f"// the IR cannot be printed: {type(error).__name__}: {error}\n"
         header = f"// -----// IR Dump {when} {instance.name}{how} //----- //"

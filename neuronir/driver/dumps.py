@@ -1,4 +1,4 @@
-"""IR of a compile as text: to resume from, or to look at after each phase."""
+"""Print the IR of a compile, to resume from or to inspect after each phase."""
 
 from io import StringIO
 from pathlib import Path
@@ -12,14 +12,14 @@ from neuronir.driver.phases import PHASES
 from neuronir.driver.resources import resource_bytes
 
 MAX_DUMPED_BYTES = 16 << 20
-"""Above this many bytes of constants a dump leaves them out (text would take twice as many)."""
+"""Dumps omit constants above this many bytes (text would take twice as many)."""
 
 
 def ir_text(module: ModuleOp, ctx: Context, name: str, *, constants: bool = True) -> str:
-    """The module with its locations and, unless they are left out, its large constants.
+    """Return the module with its locations and, unless omitted, its large constants.
 
-    `name` is the input's path, of which only the last part is told: results must not depend on
-    where a model lies.
+    `name` is the input's path, of which only the last part is used: results must not depend on the
+    location of a model.
     """
     stream = StringIO()
     print_module(module, stream, ctx if constants else None, debuginfo=True)
@@ -35,7 +35,7 @@ def dump_phase(
     pipeline: str,
     name: str,
 ) -> None:
-    """Write `N-PHASE.mlir`, with the command that goes on from there."""
+    """Write `N-PHASE.mlir`, with the command that continues from it."""
     number = PHASES.index(phase)
     whole = resource_bytes(module) <= MAX_DUMPED_BYTES
     lines = [f"// phase {number}: {phase}"]

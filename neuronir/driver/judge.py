@@ -1,4 +1,4 @@
-"""Judge what a compile made against the interpreter on the same rounded program."""
+"""Compare a compiled program with the interpreter on the same rounded program."""
 
 from collections.abc import Mapping, Sequence
 
@@ -19,25 +19,25 @@ from neuronir.driver.weights import parameter_names
 
 
 def judge_compile(module: ModuleOp, args: Sequence[Array], outputs: Sequence[Array]) -> Report:
-    """Compare simulated `outputs` with the interpreter's of `module`, in phase hlo.
+    """Compare simulated `outputs` with the interpreter's outputs of `module`, in phase hlo.
 
-    That module has the roundings of `hlo-auto-cast`, so the two differ as two orders of fp32 sums
-    do, and where such a difference moves a rounding. `args` are all entry arguments, bound or not.
+    The module contains the roundings of `hlo-auto-cast`. Both outputs differ like two orders of
+    fp32 sums, including effects on later roundings. `args` are all entry arguments, bound or not.
     """
     with np.errstate(all="ignore"):
         plain = [np.asarray(x) for x in interpret(module, args)]
         reference = {f"out{i}": x for i, x in enumerate(plain)}
         report = compare_with_noise(outputs, reference, [])
-        # Results of another number or shape have nothing that could be compared.
+        # Results of another number or shape cannot be compared.
         if report.ok or [x.shape for x in plain] != [x.shape for x in outputs]:
             return report
         return compare_with_noise(outputs, reference, reordered(module, args), plain)
 
 
 def lowered_as(program: Program, path: str, weights: Mapping[str, Array]) -> ModuleOp:
-    """The model in a file in phase hlo, by the options that `program` was compiled with.
+    """Return the model in a file in phase hlo, with the options of `program`.
 
-    NIR_DRV010 where the program was made from another model, or with other weights.
+    Raises NIR_DRV010 if the program was made from another model, or with other weights.
     """
     mode, _, cast_type = program.metadata.get("precision", "none").partition(":")
     options = CompileOptions(
@@ -64,7 +64,9 @@ def lowered_as(program: Program, path: str, weights: Mapping[str, Array]) -> Mod
 
 
 def arguments_of(module: ModuleOp, entries: Mapping[str, Array]) -> list[Array]:
-    """All entry arguments of `module`, by `argN` or by HLO name; KeyError names one that lacks."""
+    """Return all entry arguments of `module`, by `argN` or by HLO name; KeyError for a missing
+    one.
+    """
     arrays = []
     for index, name in enumerate(parameter_names(module)):
         found = next((n for n in (f"arg{index}", name) if n in entries), None)

@@ -1,9 +1,9 @@
-"""Find the first op at which compiled numbers leave the reference.
+"""Find the first op at which compiled values deviate from the reference.
 
-A value is watched by compiling the program with it as a further output. The interpreter on the
-module in phase hlo, which has the roundings of hlo-auto-cast, gives the reference, and the bounds
-are those of `judge_compile`. A compile that watches a value counts only if the outputs that were
-wrong still are: else watching has changed what is looked for, and the value is skipped.
+A value is watched by compiling the program with it as an additional output. The reference is the
+interpreter on the module in phase hlo, which contains the roundings of hlo-auto-cast;
+`judge_compile` defines the bounds. A watched compile counts only if the wrong outputs are still
+wrong. Otherwise watching has hidden the error, and the value is skipped.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -39,7 +39,7 @@ from neuronir.targets.simulator.program_data import choose_inputs
 
 
 class State(Enum):
-    """What is known of a value."""
+    """The status of a value."""
 
     RIGHT = "right"
     WRONG = "wrong"
@@ -59,13 +59,12 @@ class Value:
 
 @dataclass(frozen=True)
 class Finding:
-    """Where numbers leave the reference.
+    """Where values deviate from the reference.
 
-    `outputs` compares the program's own outputs; `first` is the first wrong value, None if the
-    outputs are right. `inputs` are the right values that it was computed from, `fused` those
-    between them and it that the binary never stores and that are right as well, `skipped` those
-    that could not be watched.
-    `watched_alone` says that `first` is itself one that the binary fuses away.
+    `outputs` compares the outputs of the program. `first` is the first wrong value, or None if the
+    outputs are right. `inputs` are the right values from which it was computed. `fused` are right
+    values in between that the binary never stores. `skipped` are values that could not be watched.
+    `watched_alone` means that the binary fuses `first` away, too.
     """
 
     module: ModuleOp
@@ -79,16 +78,16 @@ class Finding:
     arguments: Sequence[Array] = ()
 
     def op(self, number: int) -> Operation:
-        """An op of the entry function by its number."""
+        """Return an op of the entry function by its number."""
         return list(block_of(self.module).ops)[number]
 
     def describe(self, number: int) -> str:
-        """An op in words: its name, opcode, type and place."""
+        """Describe an op: its name, opcode, type and location."""
         return describe(self.op(number))
 
 
 def describe(op: Operation) -> str:
-    """An op in words: its name, opcode, type and place."""
+    """Describe an op: its name, opcode, type and location."""
     place = file_line_col(op)
     at = f" at {place.file}:{place.line}" if place is not None else ""
     types = ", ".join(str(result.type) for result in op.results)
@@ -106,11 +105,11 @@ def localize(
     options: CompileOptions | None = None,
     progress: Callable[[str], None] = lambda text: None,
 ) -> Finding:
-    """Compile the model in a file, run it on `inputs` (`argN` or HLO names), and find the first op
-    whose value differs from the interpreter's by more than rounding explains.
+    """Compile the model in a file, run it, and find the first op that deviates by more than
+    rounding.
 
-    `progress` is told of each value that was watched. NeuronError or RunFailure where the model
-    cannot be compiled or run.
+    `inputs` are by `argN` or HLO name. `progress` is called for each watched value. Raises
+    NeuronError or RunFailure if the model cannot be compiled or run.
     """
     return _Search(path, target, inputs, options or CompileOptions(), progress).find()
 
@@ -136,7 +135,7 @@ class _Search:
             raise NeuronError(
                 "NIR_SIM030", f"the inputs lack {error.args[0]}, an argument of {path}"
             ) from None
-        # Weights are constants of the module already.
+        # Weights are already constants of the module.
         self.options = replace(options, weights={}, compile_from="hlo", compile_to="binary")
         self.ops = list(block_of(self.module).ops)
         self.known: dict[int, Value] = {}
@@ -144,7 +143,7 @@ class _Search:
         self.wrong: list[int] = []
 
     def find(self) -> Finding:
-        """The whole search."""
+        """The search."""
         result = self.compiled(self.module)
         assert result.program is not None
         outputs = judge_compile(self.module, self.arguments, self.simulated(result))
@@ -152,7 +151,7 @@ class _Search:
             return Finding(self.module, outputs, compiles=self.compiles)
         self.wrong = [i for i, output in enumerate(outputs.outputs) if not output.ok]
         tiling = "always" if result.tiled else "never"
-        # A value that cannot be watched is skipped, whoever is to blame.
+        # A value that cannot be watched is skipped, whatever the reason.
         self.options = replace(self.options, tiling=tiling, reproducers=False)
         every = values_of(self.module)
         results = outputs_of(self.module)
@@ -226,7 +225,7 @@ class _Search:
         return worst
 
     def settle(self, value: Value, numbers: Sequence[int]) -> Value:
-        """An op is to blame only if what it was computed from is right: else go on from there."""
+        """Blame an op only if its inputs are right; otherwise continue from them."""
         while True:
             makers = [self.watch(n) for n in nearest(self.module, value.number, numbers)]
             wrong = [maker for maker in makers if maker.state == State.WRONG]
@@ -235,7 +234,7 @@ class _Search:
             value = wrong[0]
 
     def between(self, number: int, sources: Sequence[int], inside: set[int]) -> list[int]:
-        """Values that are fused away on the way from `sources` to an op, in program order."""
+        """Return fused values between `sources` and an op, in program order."""
         found: set[int] = set()
         left = [number]
         while left:
@@ -246,7 +245,7 @@ class _Search:
         return sorted(found)
 
     def watch(self, number: int) -> Value:
-        """Compile the program with the results of an op as further outputs, and judge them."""
+        """Compile the program with the results of an op as additional outputs, and compare them."""
         if number not in self.known:
             self.known[number] = value = self._watch(number)
             text = value.state.value + (f": {value.why}" if value.why else "")
@@ -286,10 +285,10 @@ class _Search:
 
 
 def first_inputs(finding: Finding) -> dict[str, Array]:
-    """What the first wrong op read, by the interpreter, and what it should give.
+    """Return the operands of the first wrong op, by the interpreter, and its expected results.
 
-    `arg0`, `arg1` ... are its operands in order, `out0` ... its results by the interpreter,
-    `simulated0` ... those of the compiled program.
+    `arg0`, `arg1`, ... are its operands in order, `out0`, ... its results by the interpreter, and
+    `simulated0`, ... those of the compiled program.
     """
     assert finding.first is not None
     arguments = finding.arguments

@@ -1,11 +1,12 @@
-"""Whether a program goes through phase `tiled`: where it is faster for that, by its simulated time.
+"""Choose between the direct path and phase `tiled` by simulated time.
 
-The way from `hlo` to nc at once comes first. Phase `tiled` is tried where that way refuses the
-program, or where its time is far from the least time that the program can take.
+The direct path from `hlo` to nc comes first. Phase `tiled` is tried if the direct path rejects the
+program, or if its time is far from the program's lower bound.
 
-A way that is only tried cannot end a compile that another way does: where it fails by a fault of
-the compiler, a warning says so, with a reproducer, and the result of the other way stands. Where
-no way compiles the program, the fault ends the compile, whatever another way was refused for.
+A failed attempt does not end a compile that another path completes. If an attempt fails because of
+a compiler bug, a warning reports it with a reproducer, and the result of the other path is used. If
+no path compiles the program, the bug ends the compile, even if another path rejected the program
+for a different reason.
 """
 
 import re
@@ -31,24 +32,25 @@ from neuronir.passes.lowering.bounds import least_dma_ns, least_pe_ns
 from neuronir.targets.simulator.timing import simulate_timing
 
 NEAR = 1.5
-"""A time of at most so many times the least one is not tried to be beaten."""
+"""Phase `tiled` is not tried up to this multiple of the lower bound."""
 SMALL_NS = 50_000.0
-"""A time up to which a program is small: latencies decide, which tiles do not change."""
+"""Programs up to this time are small: latencies dominate, which tiling does not change."""
 ROOMS = (80, 50, 25, 10)
-"""What tiles may take of SBUF, in percent: less where the program does not fit, and to see whether
-that is faster, as more rounds overlap."""
+"""Percentages of SBUF for tiles: less if the program does not fit, or to test whether more overlap
+of iterations is faster.
+"""
 _FUSE = re.compile(r"\btile-fuse\b(?!\{)")
 TIGHT = 1.1
-"""A time of at most so many times the least one, for which no other tiles are tried."""
+"""Other tiles are not tried up to this multiple of the lower bound."""
 SEARCHED = 2500
-"""Ops of an nc program, at most, for which other tiles are tried although some fit."""
+"""Limit of ops of an nc program for which other tiles are tried although some fit."""
 TOO_LARGE = "NCC_EOOM002"
 DECLARED = ("NIR_TIL", "NIR_LOW", "NCC_")
-"""Codes of reasons for which a way does not compile a program."""
+"""Error codes with which a path may reject a program."""
 LARGEST = 3000
-"""Ops of a program that is tried: larger ones take too long."""
+"""Limit of ops of a program for which phase `tiled` is tried: larger ones take too long."""
 FAR, LARGEST_FAR = 20.0, 6000
-"""How many times its least time a program takes for which twice as many ops are tried."""
+"""From this multiple of the lower bound, twice as many ops are allowed."""
 
 Compile = Callable[[bool, Mapping[str, str] | None], "CompiledResult"]
 """Compiles with or without phase `tiled`, with other pipelines by phase."""
@@ -56,7 +58,7 @@ Compile = Callable[[bool, Mapping[str, str] | None], "CompiledResult"]
 
 @dataclass(frozen=True)
 class Middle:
-    """The way that was chosen, with its pipelines, and what it made."""
+    """The chosen path, with its pipelines, and its result."""
 
     result: "CompiledResult"
     tiled: bool
@@ -64,8 +66,10 @@ class Middle:
 
 
 def least_ns(module: ModuleOp, machine: Machine) -> float:
-    """The least time of a program: of its transfers, its products, and its elementwise work, by
-    ACT and DVE together at three operations in two instructions."""
+    """Return the lower bound of a program's time: transfers, dots, and elementwise work.
+
+    ACT and DVE share the elementwise work, at three operations per two instructions.
+    """
     main = next(f for f in module.ops if isinstance(f, FuncOp) and f.sym_name.data == "main")
     block = main.body.block
     elements = 0
@@ -85,8 +89,10 @@ def least_ns(module: ModuleOp, machine: Machine) -> float:
 def choose_middle(
     module: ModuleOp, machine: Machine, compiled: Compile, tiling: str = TO_TILED
 ) -> Middle:
-    """Compile a module in phase `hlo`, with phase `tiled` or without it; `tiling` are the passes
-    that the target has from `hlo` to `tiled`."""
+    """Compile a module in phase `hlo`, with phase `tiled` or without it.
+
+    `tiling` are the passes of the target from `hlo` to `tiled`.
+    """
     refused: RunFailure | None = None
     time = inf
     try:
@@ -120,18 +126,18 @@ def choose_middle(
 
 
 def near_ns(module: ModuleOp, machine: Machine, near: float = NEAR) -> float:
-    """The time of a program, in phase `hlo`, that is not tried to be beaten."""
+    """Return the time up to which phase `tiled` is not tried, for a program in phase `hlo`."""
     return max(SMALL_NS, near * least_ns(module, machine))
 
 
 def through_tiles(
     module: ModuleOp, machine: Machine, compiled: Compile, tiling: str = TO_TILED
 ) -> tuple[float, Middle]:
-    """The fastest way through phase `tiled` by the passes `tiling`, with its time in ns: smaller
-    tiles are tried where a program does not fit, spills, or takes much longer than it has to, if
-    tile-fuse is one of the passes and has no options of its own.
+    """Return the fastest result through phase `tiled` with the passes `tiling`, and its time in ns.
 
-    RunFailure: phase `tiled` takes the program in none of these ways.
+    Smaller tiles are tried if a program does not fit, spills, or is much slower than its lower
+    bound, and if tile-fuse is one of the passes without options. Raises RunFailure if no attempt
+    compiles.
     """
     near = near_ns(module, machine, TIGHT)
     best: tuple[float, Middle] | None = None
@@ -167,7 +173,7 @@ def through_tiles(
 
 
 def as_failure(error: Exception) -> RunFailure:
-    """What a way failed by, as the failure of a pass."""
+    """Return the error of an attempt, as the failure of a pass."""
     if isinstance(error, RunFailure):
         return error
     if isinstance(error, NeuronError):
@@ -177,12 +183,12 @@ def as_failure(error: Exception) -> RunFailure:
 
 
 def _declared(failure: RunFailure) -> bool:
-    """Whether a way does not take the program for a reason that the compiler knows of."""
+    """Return whether a path rejects a program for a known reason."""
     return not failure.internal and any(code in failure.diagnostic.text for code in DECLARED)
 
 
 def _tell(failure: RunFailure, instead: str) -> None:
-    """Say that a way failed by a fault of the compiler, and what is done `instead`."""
+    """Warn that an attempt failed because of a compiler bug, and what is done `instead`."""
     if not _declared(failure):
         fault(f"{failure.diagnostic.text}; {instead}", location=failure.diagnostic.location)
 

@@ -1,4 +1,4 @@
-"""neuron-opt's input: read, split, recognise and parse."""
+"""Read neuron-opt's input: split, recognise and parse it."""
 
 import gc
 import re
@@ -34,7 +34,7 @@ _SPLIT = re.compile(r"^// -----[^\S\n]*\n?", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Chunk:
-    """A part of the input, with empty lines in front so that its lines keep their numbers.
+    """A part of the input, prefixed with empty lines so that line numbers are correct.
 
     `kind` is `mlir`, `hlo`, or that of a `model`, imported with `bindings`.
     """
@@ -47,8 +47,10 @@ class Chunk:
 
 
 def read_input(path: str, frontend: str | None, *, text: bool = False) -> Chunk:
-    """The input, its kind by `frontend`, else by the file's name and its opening; with `text` it
-    can only be HLO text or MLIR."""
+    """Read the input; its kind is given by `frontend`, else by the file's name and first lines.
+
+    With `text` it can only be HLO text or MLIR.
+    """
     kind = frontend or (None if text else kind_of_file(path))
     if kind in FRONTENDS:
         if path == "-":
@@ -65,17 +67,18 @@ def read_input(path: str, frontend: str | None, *, text: bool = False) -> Chunk:
             "NIR_INPUT",
             f"'{path}' is not text: byte {data[error.start]:#04x} on line {line}",
         ) from error
-    name = "<stdin>" if path == "-" else printable(path)  # it gets into IR, which is UTF-8
+    # it becomes part of the IR, which is UTF-8
+    name = "<stdin>" if path == "-" else printable(path)
     suffix = Path(path).suffix.lstrip(".")
     if frontend is None and suffix not in ("mlir", "hlo"):
-        # HLO text always opens with its module header; comments may come before.
+        # HLO text always starts with its module header, perhaps after comments.
         opening = re.sub(r"\A(?:\s+|//[^\n]*\n|/\*.*?\*/)*", "", source[:4096], flags=re.DOTALL)
         suffix = "hlo" if opening.startswith("HloModule") else "mlir"
     return Chunk(source, name, frontend or suffix)
 
 
 def split(whole: Chunk, *, parts: bool) -> Iterator[Chunk]:
-    """The whole input, or the parts between `// -----` lines."""
+    """Return the whole input, or the parts between `// -----` lines."""
     if not parts or whole.model is not None:
         yield whole
         return
@@ -91,7 +94,7 @@ def split(whole: Chunk, *, parts: bool) -> Iterator[Chunk]:
 
 @contextmanager
 def _no_collection() -> Iterator[None]:
-    # Parsing only allocates; the collector would walk the growing IR again and again (10 to 25 %).
+    # Parsing only allocates; the collector would traverse the growing IR repeatedly (10 to 25 %).
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -102,7 +105,7 @@ def _no_collection() -> Iterator[None]:
 
 
 def parse(chunk: Chunk, ctx: Context, *, implicit_module: bool = True) -> ModuleOp:
-    """The module of a chunk; RunFailure says where it is wrong."""
+    """Return the module of a chunk; RunFailure has the location of an error."""
     if chunk.model is not None:
         try:
             return chunk.model.module(chunk.bindings)
@@ -133,7 +136,7 @@ def parse(chunk: Chunk, ctx: Context, *, implicit_module: bool = True) -> Module
     except EXHAUSTED as error:
         found = replace(Diagnostic.from_error(exhausted(error)), location=_reached(parser))
         raise RunFailure(found) from error
-    # What attribute constructors and format directives raise for text that makes no sense.
+    # Exceptions of attribute constructors and format directives for invalid text.
     except (
         VerifyException,
         UnregisteredConstructException,
@@ -146,7 +149,7 @@ def parse(chunk: Chunk, ctx: Context, *, implicit_module: bool = True) -> Module
 
 
 def _reached(parser: LocatedParser | None) -> SourceLocation | None:
-    """How far a parser came."""
+    """Return the position of a parser."""
     return _place(Span(parser.pos, parser.pos, parser.lexer.input)) if parser else None
 
 

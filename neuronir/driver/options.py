@@ -1,4 +1,4 @@
-"""What a user may choose about a compile."""
+"""Define the options of a compile."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -16,7 +16,7 @@ Progress = Callable[[str], AbstractContextManager[object]]
 
 
 def no_progress(phase: str) -> AbstractContextManager[object]:
-    """Say nothing while a phase runs."""
+    """Report nothing while a phase runs."""
     return nullcontext()
 
 
@@ -24,16 +24,16 @@ def no_progress(phase: str) -> AbstractContextManager[object]:
 class CompileOptions:
     """Options of a compile.
 
-    `auto_cast`, `auto_cast_type` and `relayout` are the options of hlo-auto-cast.
-    `weights` are arrays by parameter name (`argN` or the HLO parameter's name); they become
-    constants. `compile_from` is the phase that the input is in, `compile_to` the one to stop after.
+    `auto_cast`, `auto_cast_type` and `relayout` are the options of hlo-auto-cast. `weights` are
+    arrays by parameter name (`argN` or the HLO parameter's name); they become constants.
+    `compile_from` is the phase of the input, `compile_to` the phase after which to stop.
     `dump_phases_to` is a folder for the IR after each phase. `bindings` are shapes of inputs that a
-    model leaves open, `framework` its kind where the file's name does not tell. With
+    model does not define, `framework` its kind if the file's name does not tell. With
     `narrow_integers` 64-bit integers are computed in 32 bits, which is the default (None) for
     models of frameworks whose indices always have 64, and not for HLO. `tiling` says whether the
-    program goes through phase `tiled`: "auto" where that makes it faster, "always" or "never".
-    `progress` is entered round each phase with its name. `reproducers` are written where a pass
-    fails by a fault of ours.
+    program goes through phase `tiled`: "auto" (if that is faster), "always" or "never". `progress`
+    is a context manager for each phase, called with its name. `reproducers` are written if a pass
+    fails because of a compiler bug.
     """
 
     auto_cast: str = "matmult"
@@ -52,7 +52,7 @@ class CompileOptions:
     reproducers: bool = True
 
     def text(self) -> str:
-        """The options that decide what comes out, in one fixed spelling."""
+        """Return the options that affect the result, in canonical spelling."""
         cast = self.auto_cast if self.auto_cast == "none" else self.precision
         if self.relayout != EXACT:
             cast += f" (transposes: {self.relayout})"
@@ -61,5 +61,5 @@ class CompileOptions:
 
     @property
     def precision(self) -> str:
-        """`none`, or `matmult:bf16` and the like."""
+        """Return `none`, or `matmult:bf16` and the like."""
         return "none" if self.auto_cast == "none" else f"{self.auto_cast}:{self.auto_cast_type}"

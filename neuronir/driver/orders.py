@@ -1,4 +1,4 @@
-"""What level 3 does: order a program in several ways, and keep the one that is fastest."""
+"""Order a program in several ways at level 3, and keep the fastest."""
 
 from collections.abc import Callable, Sequence
 
@@ -15,7 +15,7 @@ from neuronir.passes import statistics
 from neuronir.targets.simulator.timing import simulate_timing
 
 LARGEST = 20_000
-"""Instructions up to which a program is ordered more than once: larger ones take too long."""
+"""Limit of instructions for several orders: larger programs take too long."""
 
 
 def fastest_order(
@@ -24,11 +24,11 @@ def fastest_order(
     compile_order: Callable[[ModuleOp, str], Program],
     machine: Machine,
 ) -> str:
-    """The pipeline of phase `ordered` after which the program takes the least simulated time.
+    """Return the pipeline of phase `ordered` with the shortest simulated time.
 
-    Each one is tried on a copy of `module`, which `compile_order` takes to a program; one that
-    fails is no candidate, the first one stands where all do and where the module is too large.
-    An order that fails by a fault of the compiler is told in a warning.
+    Each candidate runs on a copy of `module`, which `compile_order` turns into a program. A failing
+    one is dropped. The first one is returned if all fail or if the module is too large. A compiler
+    bug in an order is reported in a warning.
     """
     if len(pipelines) == 1:
         return pipelines[0]
@@ -41,7 +41,7 @@ def fastest_order(
         for pipeline in pipelines:
             try:
                 program = compile_order(clone(module), pipeline)
-            except RunFailure as failure:  # a refusal is shown where every order has it
+            except RunFailure as failure:  # a rejection is shown if every order has it
                 if failure.internal:
                     found = failure.diagnostic
                     fault(f"{found.text}; not ordered by {pipeline}", location=found.location)

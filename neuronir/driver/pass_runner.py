@@ -1,4 +1,4 @@
-"""neuron-opt's run loop: passes one after the other, with what surrounds each of them."""
+"""Run passes one after the other, with verification, dumps and timing."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -25,9 +25,9 @@ _MAX_OP_TEXT = 160
 
 
 class RunFailure(Exception):
-    """The run stopped; `internal` means that the fault is ours and not the input's.
+    """Raised if the run stopped; `internal` means a compiler bug and not an error in the input.
 
-    `index` is the number of the pass that failed, None when it was not a pass.
+    `index` is the number of the failed pass, or None if it was not a pass.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class RunFailure(Exception):
 
 
 def at_op(op: Operation, severity_text: str) -> Diagnostic:
-    """An error about an op, at its place, with the chain of places behind it."""
+    """Create an error about an op, at its location, with the chain of locations."""
     place = place_of(op)
     notes = [Diagnostic("note", text, where) for text, where in place.origins]
     shown = _short(op)
@@ -50,7 +50,7 @@ def at_op(op: Operation, severity_text: str) -> Diagnostic:
 
 
 def _located(error: NeuronError, module: ModuleOp) -> Diagnostic:
-    """The error at its place in the file, when it only names an instruction."""
+    """Return the error with its file location, if it only names an instruction."""
     diagnostic = Diagnostic.from_error(error)
     if not isinstance(error.location, str):
         return diagnostic
@@ -68,7 +68,7 @@ def _short(op: Operation) -> str:
         stream = StringIO()
         print_module(op, stream, generic=True, elide_above=16)
         text = stream.getvalue().strip().splitlines()[0]
-    # An op that does not verify may not print either; then the message has to do without.
+    # An invalid op may not print either; the message then omits it.
     except Exception:
         return ""
     return text if len(text) <= _MAX_OP_TEXT else f"{text[:_MAX_OP_TEXT]}..."
@@ -91,10 +91,10 @@ class PassRunner:
     timer: Timer
     verify_each: bool = True
     borders: Borders | None = None
-    """Checks of nc modules, behind passes that reorder, rename and place."""
+    """Checks of nc modules after passes that reorder, rename and place."""
 
     def run(self, passes: Sequence[ModulePass], module: ModuleOp) -> None:
-        """All passes in order; RunFailure names the one that failed."""
+        """Run all passes in order; RunFailure names the one that failed."""
         for index, instance in enumerate(passes):
             self.dumper.before(index, instance, module)
             try:
@@ -128,7 +128,7 @@ class PassRunner:
         return self.verify_each or borders.end(passes, index)
 
     def check_border(self, module: ModuleOp, name: str, index: int | None = None) -> None:
-        """Check an nc module behind a pass (or what `name` says); what is wrong is our fault."""
+        """Check an nc module after a pass (or `name`); any error is a compiler bug."""
         if self.borders is None:
             return
         try:
@@ -152,7 +152,7 @@ class PassRunner:
             raise RunFailure(Diagnostic("error", text), index=index) from error
         except EXHAUSTED as error:
             raise RunFailure(Diagnostic.from_error(exhausted(error)), index=index) from error
-        # Anything else is a bug in the pass, wherever it came from: say so, and which pass.
+        # Anything else is a bug in the pass, from any package: report it with the name of the pass.
         except Exception as error:
             text = (
                 f"internal error in pass '{instance.name}': "
@@ -171,7 +171,7 @@ class PassRunner:
 
 
 def as_error(failure: RunFailure) -> NeuronError:
-    """A failure of a pass as the one error that users see."""
+    """Return the failure of a pass as a user error."""
     found = failure.diagnostic
     code, _, text = found.text.removeprefix("[").partition("] ")
     if not text:

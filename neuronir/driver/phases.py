@@ -1,4 +1,4 @@
-"""The phases of a compile, and the passes that lead from each to the next."""
+"""Define the phases of a compile, and the passes between them."""
 
 from collections.abc import Mapping
 
@@ -8,13 +8,13 @@ from neuronir.passes.pipelines import to_target
 from neuronir.targets.registry import TargetLike, legality_for
 
 PHASES = ("parsed", "hlo", "tiled", "virtual", "ordered", "allocated", "synchronised", "binary")
-"""The phases in order; `tiled` is left out where a program goes from hlo to nc at once."""
+"""The phases in order; `tiled` is skipped on the direct path from hlo to nc."""
 
 _TO_NC = "nc-dce,nc-forward-psum,nc-balance-evictions"
 TO_TILED = "tile-expand-composites,tile-fuse,tile-assign-layouts"
-"""What makes phase `tiled` of phase `hlo`."""
+"""The passes from phase `hlo` to phase `tiled`."""
 FROM_TILED = f"lower-tile-to-nc,{_TO_NC}"
-"""What makes phase `virtual` of phase `tiled`."""
+"""The passes from phase `tiled` to phase `virtual`."""
 _PASSES = {
     "tiled": TO_TILED,
     "virtual": (
@@ -26,8 +26,8 @@ _PASSES = {
     "synchronised": "nc-synchronise",
 }
 
-# How far ahead the scheduler looks. What it finds grows with it for most programs, but not for
-# all; so level 3 tries every one.
+# The scheduler's window. A larger window helps most programs, but not all, so level 3 tries every
+# one.
 _ORDER_OPTIONS = {1: ("{window=64}",), 2: ("",), 3: ("", "{window=1536}", "{window=64}")}
 
 
@@ -49,11 +49,11 @@ def pipeline_of(
     tiled: bool = False,
     relayout: str = EXACT,
 ) -> str:
-    """The pass string that makes `phase` from the phase before it, empty where there is none.
+    """Return the pass string that leads to `phase`; empty if there is none.
 
-    A target's own pipelines, by phase name, come first; `hlo-auto-cast` without options in them
-    takes the precision that the user chose. With `tiled` the phase before `virtual` is `tiled`,
-    else it is `hlo`.
+    A target's own pipelines, by phase name, have priority. In them, `hlo-auto-cast` without options
+    gets the user's precision. With `tiled`, the phase before `virtual` is `tiled`, else it is
+    `hlo`.
     """
     if phase in ("parsed", "binary"):
         return ""
@@ -83,7 +83,7 @@ def pipeline_of(
 
 
 def orders_of(target: TargetLike, optlevel: int) -> tuple[str, ...]:
-    """The pass strings that phase `ordered` may be made by; the first one is the usual."""
+    """Return the candidate pass strings of phase `ordered`; the first one is the default."""
     text = target.pipelines.get("ordered")
     if text is not None:
         return (text,)
@@ -97,7 +97,7 @@ def _with_precision(text: str, cast: str, cast_type: str, relayout: str) -> str:
 
 
 def phase_number(phase: str, option: str) -> int:
-    """The place of a phase; NIR_DRV001 where there is none of that name."""
+    """Return the position of a phase; raises NIR_DRV001 for an unknown one."""
     if phase not in PHASES:
         raise NeuronError(
             "NIR_DRV001",
@@ -108,8 +108,11 @@ def phase_number(phase: str, option: str) -> int:
 
 
 def pipelines_of(target: TargetLike) -> Mapping[str, str]:
-    """The default pass string of each phase that has one; `default` is all of them without phase
-    `tiled`, `tiling` all of them with it, and `tiled-virtual` is from `tiled` to `virtual`."""
+    """Return the default pass string of each phase, by name.
+
+    `default` is all of them without phase `tiled`, `tiling` all of them with it, and
+    `tiled-virtual` leads from `tiled` to `virtual`.
+    """
 
     def whole(tiled: bool) -> dict[str, str]:
         phases = phases_between(PHASES[0], PHASES[-1], tiled=tiled)
@@ -126,12 +129,14 @@ def pipelines_of(target: TargetLike) -> Mapping[str, str]:
 
 
 def can_tile(target: TargetLike) -> bool:
-    """Whether phase `tiled` knows a machine: its PE takes fp32, and the target has no way of its
-    own to phase `virtual`."""
+    """Return whether phase `tiled` supports a machine.
+
+    Its PE must support fp32, and the target must not define its own pipeline to phase `virtual`.
+    """
     return "F32" in target.machine.matmul_dtypes and "virtual" not in target.pipelines
 
 
 def phases_between(first: str, last: str, *, tiled: bool) -> tuple[str, ...]:
-    """The phases after `first` up to `last`, with or without `tiled`."""
+    """Return the phases after `first` up to `last`, with or without `tiled`."""
     found = PHASES[PHASES.index(first) + 1 : PHASES.index(last) + 1]
     return tuple(phase for phase in found if tiled or phase != "tiled")

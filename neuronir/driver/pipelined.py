@@ -1,8 +1,8 @@
-"""Compile a model for several cores: cut the program into stages, and balance them by their times.
+"""Compile a model for several cores: split it into stages, and balance them by simulated time.
 
-The first cut is by estimates (passes/hlo/stages/costs.py). Then the stages are compiled and timed,
-the costs of their units are scaled to what was simulated, and the program is cut again, as long as
-that makes the slowest stage faster.
+The first split uses estimates (passes/hlo/stages/costs.py). The stages are then compiled and timed,
+the costs of their units are scaled to the simulated times, and the program is split again, as long
+as the slowest stage becomes faster.
 """
 
 import os
@@ -34,9 +34,9 @@ from neuronir.targets.simulator.resident import warm_program
 from neuronir.version import __version__
 
 ROUNDS = 2
-"""How often the program is cut again."""
+"""Limit of repeated splits."""
 _WORTH = 0.97
-"""A new cut is tried where its slowest stage would take at most this part of the time."""
+"""A new split is tried if its slowest stage would take at most this fraction of the time."""
 _WEIGHTS = 2e7
 """Weights of four cores, by the published rule: 4 * round(weights / 2e7) cores."""
 

@@ -1,6 +1,6 @@
-"""Precision modes: the keywords of neuron-cc, and what a machine makes of a mode.
+"""Define precision modes: neuron-cc's keywords, and their meaning on a machine.
 
-Nothing large is imported here: the command lines need it before any compile.
+Nothing large is imported here, because command lines need this before any compile.
 """
 
 from collections.abc import Sequence
@@ -38,15 +38,15 @@ FAST_MATH = (*_WHOLE, *(_CAST + name for name in FP32_CASTS), *_RELAYOUT)
 
 
 class WrongKeywords(ValueError):
-    """Keywords of --fast-math that are unknown or contradict each other."""
+    """Raised for unknown or contradictory keywords of --fast-math."""
 
 
 def precision_of(fast_math: Sequence[str] = (), fp32_cast: str | None = None) -> Precision:
-    """The precision that --fast-math and --fp32-cast ask for.
+    """Return the precision selected by --fast-math and --fp32-cast.
 
     `all`, the default, is `fp32-cast-all fast-relayout`; `none` is `fp32-cast-matmult-bf16
-    no-fast-relayout`. A single keyword overrides its half of them, and `fp32_cast` the cast half.
-    WrongKeywords where a keyword is unknown or two exclude each other.
+    no-fast-relayout`. A single keyword overrides its half, and `fp32_cast` the cast half. Raises
+    WrongKeywords if a keyword is unknown or two contradict each other.
     """
     for word in fast_math:
         if word not in FAST_MATH:
@@ -63,7 +63,7 @@ def precision_of(fast_math: Sequence[str] = (), fp32_cast: str | None = None) ->
 
 
 def _only(words: Sequence[str], prefix: str = "") -> str | None:
-    """The one word of these, None of none."""
+    """Return the single word among these, or None."""
     different = list(dict.fromkeys(words))
     if len(different) > 1:
         first, second = (prefix + word for word in different[:2])
@@ -73,15 +73,18 @@ def _only(words: Sequence[str], prefix: str = "") -> str | None:
 
 @dataclass(frozen=True)
 class Rung:
-    """One step of a ladder: the options as they are written, and what they mean."""
+    """One step of a ladder: the options as written, and their precision."""
 
     options: str
     precision: Precision
 
 
 def ladder(machine: "_Machine") -> tuple[Rung, ...]:
-    """The documented precisions for a machine, from the fastest to the most accurate: those of
-    neuron-cc where its tensor engine takes no fp32, else those of neuronx-cc."""
+    """Return the documented precisions of a machine, from the fastest to the most accurate.
+
+    They are those of neuron-cc if its tensor engine does not support fp32, else those of
+    neuronx-cc.
+    """
     return _NEURONX_CC if multiplies_fp32(machine) else _NEURON_CC
 
 
@@ -111,11 +114,15 @@ class _Machine(Protocol):
 
 
 def multiplies_fp32(machine: _Machine) -> bool:
-    """Whether the tensor engine of a machine takes fp32 operands (tf32 ones are stored as such)."""
+    """Return whether the tensor engine of a machine supports fp32 operands (tf32 is stored as
+    fp32).
+    """
     return "F32" in machine.matmul_dtypes
 
 
 def without_fp32(mode: str, cast_type: str) -> tuple[str, str]:
-    """What a mode and type mean on a machine whose tensor engine takes no fp32: products are in
-    bf16 where nothing is to be cast, as `neuron-cc --fast-math none` defines it."""
+    """Return the meaning of a mode and type on a machine whose tensor engine does not support fp32.
+
+    Without casts, dots are in bf16, as `neuron-cc --fast-math none` defines.
+    """
     return (mode, cast_type) if mode != "none" else ("matmult", "bf16")

@@ -1,4 +1,4 @@
-"""When a pass of ours fails by our own fault: a file that neuron-opt can run to see it again."""
+"""Write a file with which neuron-opt reproduces a compiler bug."""
 
 import os
 import sys
@@ -24,14 +24,14 @@ def write_reproducer(
     registry: Registry,
     name: str,
 ) -> None:
-    """Write the IR in front of the pass (or phase) that failed, and that; says where on stderr.
+    """Write the IR before the failed pass (or phase), and report the path on stderr.
 
-    Passes are deterministic: running them again up to the failure gives the IR there.
+    Passes are deterministic: running them again up to the failure gives that IR.
     """
     ctx = registry.context()
     module = load()
     passes = [parse_pipeline(text, registry.passes, registry.pipelines) for text in pipelines]
-    # Without a number the whole phase is to blame: what came out of it is not valid.
+    # Without a number the whole phase is at fault: its result is invalid.
     start = failure.index or 0
     failed = passes[-1] if failure.index is None else [passes[-1][start]]
     before = [p for phase in passes[:-1] for p in phase] + passes[-1][:start]

@@ -1,4 +1,4 @@
-"""How much data the constants of a module hold."""
+"""Compute the size of a module's constants."""
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -8,7 +8,7 @@ from neuronir.dialects.support.walking import walk
 
 
 def resource_bytes(module: ModuleOp) -> int:
-    """Bytes of the resources that the ops of a module refer to, each counted once."""
+    """Return the bytes of the resources to which a module refers, each counted once."""
     found: dict[str, int] = {}
     for op in walk(module):
         value = op.properties.get("value")

@@ -1,4 +1,4 @@
-"""The result of a compile: its module, and its program where it went to the end."""
+"""Represent the result of a compile: its module, and its program if it is complete."""
 
 import os
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""neuron-opt's reports on stderr: time of each pass, and what passes counted."""
+"""Report the time of each pass, and the statistics of passes, on stderr."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -10,7 +10,7 @@ _RULE = "===" + "-" * 73 + "==="
 
 @dataclass
 class Timer:
-    """Wall time of the steps of a run, nested one inside the other."""
+    """Wall time of the steps of a run, nested."""
 
     name: str = "Total"
     seconds: float = 0.0
@@ -18,7 +18,7 @@ class Timer:
 
     @contextmanager
     def step(self, name: str) -> Iterator["Timer"]:
-        """Measure the block as one step inside this one."""
+        """Measure a nested step while the context is active."""
         inner = Timer(name)
         self.children.append(inner)
         start = time.perf_counter()
@@ -28,14 +28,14 @@ class Timer:
             inner.seconds = time.perf_counter() - start
 
     def walk(self, depth: int = 0) -> Iterator[tuple[int, "Timer"]]:
-        """This step and all inside it, in the order in which they ran."""
+        """Return this step and all nested ones, in execution order."""
         yield depth, self
         for child in self.children:
             yield from child.walk(depth + 1)
 
 
 def timing_report(total: Timer, display: str) -> str:
-    """The time report: `tree` in order of execution, `list` summed by name, longest first."""
+    """Return the time report: `tree` in execution order, `list` summed by name, longest first."""
     whole = sum(child.seconds for child in total.children)
     rows: list[tuple[str, float]]
     if display == "tree":
@@ -63,7 +63,7 @@ def timing_report(total: Timer, display: str) -> str:
 
 
 def statistics_report(counts: Mapping[str, Mapping[str, int]]) -> str:
-    """What passes counted, pass by pass."""
+    """Return the statistics, pass by pass."""
     lines = [_RULE, f"{'... Pass statistics report ...':^79}".rstrip(), _RULE]
     for name, values in counts.items():
         lines.append(name)

@@ -1,4 +1,4 @@
-"""The values of an hlo module that can be watched, and modules that return them too."""
+"""Find the values of an hlo module that can be watched, and build modules that return them."""
 
 from collections.abc import Collection, Iterable, Sequence
 
@@ -14,16 +14,15 @@ _NO_VALUES = frozenset(("hlo.constant", "hlo.tuple", "hlo.get_tuple_element", "h
 
 
 def block_of(module: ModuleOp) -> Block:
-    """The body of the entry function."""
+    """Return the body of the entry function."""
     return entry_function(module).body.block
 
 
 def values_of(module: ModuleOp) -> list[int]:
-    """The numbers of the ops of the entry function whose results are computed from arguments, in
-    program order.
+    """Return the numbers of ops of the entry function that depend on arguments, in program order.
 
-    Conversions that belong to another op (as the casts of a dot's operands do, by their names) are
-    no values of the program.
+    Conversions that belong to another op (such as casts of a dot's operands, by their names) are
+    excluded.
     """
     ops = list(block_of(module).ops)
     names: dict[str, int] = {}
@@ -46,8 +45,7 @@ def values_of(module: ModuleOp) -> list[int]:
 
 
 def watched(module: ModuleOp, numbers: Iterable[int]) -> ModuleOp:
-    """A copy of a module whose entry function also returns the results of some of its ops, behind
-    its own results."""
+    """Copy a module and append the results of some ops to those of its entry function."""
     copy = module.clone()
     function = entry_function(copy)
     block = function.body.block
@@ -70,7 +68,7 @@ def watched(module: ModuleOp, numbers: Iterable[int]) -> ModuleOp:
 
 
 def outputs_of(module: ModuleOp) -> list[SSAValue]:
-    """What the entry function returns: the elements of a tuple that it makes, in order."""
+    """Return the results of the entry function: the elements of its tuple, in order."""
     root = block_of(module).last_op
     assert root is not None
     found: list[SSAValue] = []
@@ -85,7 +83,7 @@ def outputs_of(module: ModuleOp) -> list[SSAValue]:
 
 
 def ancestors(module: ModuleOp, numbers: Iterable[int]) -> set[int]:
-    """The ops that others are computed from, these included."""
+    """Return ops and all ops from which they are computed."""
     ops = list(block_of(module).ops)
     at = {op: number for number, op in enumerate(ops)}
     found: set[int] = set()
@@ -99,7 +97,9 @@ def ancestors(module: ModuleOp, numbers: Iterable[int]) -> set[int]:
 
 
 def nearest(module: ModuleOp, number: int, among: Collection[int]) -> list[int]:
-    """Those of `among` that an op is computed from, without others of them in between."""
+    """Return the ops of `among` from which an op is computed directly, without others in
+    between.
+    """
     ops = list(block_of(module).ops)
     at = {op: i for i, op in enumerate(ops)}
     found: set[int] = set()
@@ -118,14 +118,16 @@ def nearest(module: ModuleOp, number: int, among: Collection[int]) -> list[int]:
 
 
 def _makers(op: Operation) -> list[Operation]:
-    """The ops whose results an op reads, also inside its regions."""
+    """Return the ops whose results an op reads, including in its regions."""
     operands = [operand for inner in op.walk() for operand in inner.operands]
     return [v.owner for v in operands if isinstance(v.owner, Operation)]
 
 
 def fused_away(module: ModuleOp, numbers: Sequence[int], sources: Sequence[Source]) -> set[int]:
-    """Those of the ops that a binary was lowered with inside a group, so that it never stores their
-    values: all but the last op of a group."""
+    """Return the ops that a binary fuses into a group, so that it never stores their values.
+
+    These are all ops of a group but the last.
+    """
     ops = list(block_of(module).ops)
     named: dict[str, int] = {}
     for number in numbers:

@@ -1,4 +1,4 @@
-"""Bind entry parameters to arrays: they become constants of the module."""
+"""Bind entry parameters to arrays, as constants of the module."""
 
 from collections.abc import Mapping
 
@@ -18,10 +18,10 @@ from neuronir.dialects.support.npz import Array
 
 
 def bind_weights(module: ModuleOp, weights: Mapping[str, Array]) -> int:
-    """Replace the entry parameters that `weights` names by constants; gives how many.
+    """Replace the entry parameters in `weights` by constants, and return their number.
 
-    The parameters stay in the signature, unused, so that the others keep their numbers. NIR_DRV003
-    to NIR_DRV005 for a name that no parameter has, a wrong shape and a wrong type.
+    The parameters stay in the signature, unused, so that the others keep their numbers. Raises
+    NIR_DRV003 to NIR_DRV005 for an unknown name, a wrong shape and a wrong type.
     """
     entry = entry_function(module)
     block = entry.body.block
@@ -47,12 +47,12 @@ def bind_weights(module: ModuleOp, weights: Mapping[str, Array]) -> int:
 
 
 def parameter_names(module: ModuleOp) -> list[str]:
-    """The HLO names of the entry's parameters, in order."""
+    """Return the HLO names of the entry's parameters, in order."""
     return [_name(attributes) for attributes in _argument_attributes(entry_function(module))]
 
 
 def entry_function(module: ModuleOp) -> FuncOp:
-    """The function `@main` of an hlo module."""
+    """Return the function `@main` of an hlo module."""
     for op in module.ops:
         if isinstance(op, FuncOp) and op.sym_name.data == "main":
             return op
