@@ -1,4 +1,4 @@
-"""The table of a machine description, for docs/machine-<name>.md."""
+"""Print the table of a machine description for docs/machine-<name>.md."""
 
 from collections.abc import Mapping
 from dataclasses import fields
@@ -7,7 +7,7 @@ from neuronir.dialects.nc.machine import Machine
 
 
 def machine_markdown(machine: Machine) -> str:
-    """A markdown table of every number of `machine` with its value, class and provenance."""
+    """Return a markdown table of every value of `machine` with its class and provenance."""
     lines = ["| number | value | class | where from |", "|---|---|---|---|"]
     for field in fields(machine):
         if field.name in machine.provenance:

@@ -1,4 +1,4 @@
-"""Find machine targets by name: ours and those that other packages register.
+"""Find machine targets by name, from this package and others.
 
 A target is any object with the attributes of `TargetLike`. A package registers one with an entry
 point of the group `neuronir.targets`; the name of the entry point is what users type.
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 GROUP = "neuronir.targets"
 
-# A checkout that is not installed has no entry points: ours are known anyway.
+# A checkout that is not installed has no entry points; its targets are known anyway.
 _OURS = {"trn1": "neuronir.targets.trn1:TARGET", "inf1": "neuronir.targets.inf1:TARGET"}
 
 _extra: dict[str, "TargetLike"] = {}
@@ -46,7 +46,7 @@ class TargetLike(Protocol):
 
 
 def _references() -> dict[str, str]:
-    """Target name to `module:attribute`, from the installed packages and from this one."""
+    """Map target names to `module:attribute`, from installed packages and this one."""
     found = dict(_OURS)
     for point in sorted(entry_points(group=GROUP), key=lambda p: (p.name, p.value)):
         if found.get(point.name, point.value) != point.value:
@@ -61,7 +61,7 @@ def _references() -> dict[str, str]:
 
 
 def is_ours(name: str) -> bool:
-    """True for a target of this package, whatever others are installed."""
+    """Return True for a target of this package, whatever others are installed."""
     return name in _OURS and name not in _extra
 
 
@@ -94,12 +94,12 @@ def register_target(target: TargetLike) -> None:
 
 
 def list_targets() -> list[str]:
-    """The names of all targets, sorted; nothing is imported."""
+    """Return the names of all targets, sorted, without importing them."""
     return sorted({*_references(), *_extra})
 
 
 def get_target(name: str) -> TargetLike:
-    """The target with this name; a NeuronError lists the known ones when there is none."""
+    """Return the target with this name; NeuronError lists the known ones if there is none."""
     if name in _extra:
         return _extra[name]
     references = _references()

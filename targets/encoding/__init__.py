@@ -1,1 +1,1 @@
-"""NeuronIR's own instruction encoding: encoder, decoder and disassembler from one table."""
+"""Define NeuronIR's instruction encoding: encoder, decoder and disassembler from one table."""

@@ -1,7 +1,7 @@
-"""What the arguments of functions stand for: index values, and buffers that callers pass.
+"""Resolve function arguments: index values, and buffers that callers pass.
 
-A buffer that is the same in all calls has a fixed address in the function. Where calls pass
-different ones, its base address comes in a register, as an index argument does.
+A buffer that is the same in all calls has a fixed address in the function. If calls pass different
+buffers, the base address is passed in a register, like an index argument.
 """
 
 from collections.abc import Mapping
@@ -18,22 +18,27 @@ from neuronir.dialects.support.walking import walk
 
 @dataclass
 class Arguments:
-    """`fixed` are the addresses (bytes) of buffer arguments that never change; `symbols` numbers
-    all others, by function in order (instruction.py)."""
+    """`fixed` are addresses (bytes) of buffer arguments that never change; `symbols` number the
+    others.
+
+    Symbols are by function, in order (instruction.py).
+    """
 
     fixed: dict[SSAValue, int] = field(default_factory=dict)
     symbols: dict[SSAValue, int] = field(default_factory=dict)
 
     def passed(self, call: CallOp, callee: FuncOp) -> list[SSAValue]:
-        """The arguments of a call that are passed in registers, in the order of their symbols."""
+        """Return the arguments of a call that are passed in registers, in the order of their
+        symbols.
+        """
         pairs = zip(callee.body.block.args, call.arguments, strict=True)
         return [value for argument, value in pairs if argument not in self.fixed]
 
 
 def bind_arguments(functions: Mapping[str, FuncOp], addresses: Mapping[SSAValue, int]) -> Arguments:
-    """The arguments of all functions, given where the buffers lie that they allocate or name.
+    """Return the arguments of all functions, given the addresses of their buffers.
 
-    NIR_ENC006 where a call does not fit its function, or passes too much.
+    Raises NIR_ENC006 if a call does not match its function, or passes too many arguments.
     """
     calls: dict[str, list[CallOp]] = {name: [] for name in functions}
     for func in functions.values():
@@ -56,7 +61,7 @@ def bind_arguments(functions: Mapping[str, FuncOp], addresses: Mapping[SSAValue,
         for i, argument in enumerate(func.body.block.args)
         if isinstance(argument.type, MemRefType)
     }
-    # A caller's own argument is fixed where all that it stands for is.
+    # A caller's own argument is fixed if all buffers that it can be are.
     for argument in by_argument:
         places = {
             address for v in _sources(argument, by_argument) for address in [addresses.get(v)]
@@ -79,7 +84,7 @@ def bind_arguments(functions: Mapping[str, FuncOp], addresses: Mapping[SSAValue,
 
 
 def _sources(value: SSAValue, by_argument: Mapping[BlockArgument, list[SSAValue]]) -> set[SSAValue]:
-    """The buffers that an argument may stand for, through all calls."""
+    """Return the buffers that an argument can be, through all calls."""
     out: set[SSAValue] = set()
     seen: set[SSAValue] = set()
     waiting = [value]

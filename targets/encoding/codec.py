@@ -1,4 +1,4 @@
-"""Field codecs: how one kind of value is written, read and shown.
+"""Define field codecs: how one kind of value is written, read and printed.
 
 Integers are LEB128 (7 bits a byte, low bits first; signed ones zigzag), floats IEEE binary64, all
 little endian. Every field of an instruction is made of these.
@@ -16,7 +16,7 @@ _LIMIT = 1 << 63
 
 
 class DecodeError(ValueError):
-    """Bytes that are no instruction stream; says what is wrong and at which byte."""
+    """Raised for bytes that are no instruction stream; names the problem and the byte."""
 
 
 class Reader:
@@ -30,11 +30,11 @@ class Reader:
         self.end = len(data) if end is None else end
 
     def fail(self, message: str) -> DecodeError:
-        """An error that names the current byte."""
+        """Create an error that names the current byte."""
         return DecodeError(f"{message} at byte {self.at}")
 
     def byte(self) -> int:
-        """One byte."""
+        """Read one byte."""
         at = self.at
         if at >= self.end:
             raise self.fail("instruction stream is truncated")
@@ -42,7 +42,7 @@ class Reader:
         return self.data[at]
 
     def take(self, size: int) -> bytes:
-        """The next `size` bytes."""
+        """Read the next `size` bytes."""
         at = self.at
         if size > self.end - at:
             raise self.fail("instruction stream is truncated")
@@ -50,7 +50,7 @@ class Reader:
         return self.data[at : at + size]
 
     def uint(self) -> int:
-        """An unsigned LEB128 number below 2**64, in its shortest form."""
+        """Read an unsigned LEB128 integer below 2**64, in its shortest form."""
         value = self.byte()
         if value < 0x80:
             return value
@@ -67,18 +67,18 @@ class Reader:
         return value
 
     def sint(self) -> int:
-        """A signed number, zigzag."""
+        """Read a signed integer, zigzag."""
         value = self.uint()
         return (value >> 1) ^ -(value & 1)
 
     def float64(self) -> float:
-        """An IEEE binary64 number."""
+        """Read an IEEE binary64 value."""
         value: float = _F64.unpack(self.take(8))[0]
         return value
 
 
 def write_uint(out: bytearray, value: int) -> None:
-    """Append an unsigned number below 2**64."""
+    """Append an unsigned integer below 2**64."""
     if not 0 <= value < 2 * _LIMIT:
         raise ValueError(f"{value} does not fit an unsigned 64-bit field")
     while value >= 0x80:
@@ -88,14 +88,14 @@ def write_uint(out: bytearray, value: int) -> None:
 
 
 def write_sint(out: bytearray, value: int) -> None:
-    """Append a signed 64-bit number."""
+    """Append a signed 64-bit integer."""
     if not -_LIMIT <= value < _LIMIT:
         raise ValueError(f"{value} does not fit a signed 64-bit field")
     write_uint(out, value << 1 if value >= 0 else (~value << 1) | 1)
 
 
 def write_float64(out: bytearray, value: float) -> None:
-    """Append an IEEE binary64 number."""
+    """Append an IEEE binary64 value."""
     out += _F64.pack(value)
 
 
@@ -130,7 +130,7 @@ BOOL: Codec[int] = Codec(_write_bool, _read_bool, lambda value: "true" if value 
 
 
 def enum_codec(kind: type[IntEnum]) -> Codec[int]:
-    """A member of `kind`, in one byte, as a plain int."""
+    """Return the codec of a member of `kind`, in one byte, as a plain int."""
     members = frozenset(int(m) for m in kind)
 
     def write(out: bytearray, value: int) -> None:
@@ -148,7 +148,7 @@ def enum_codec(kind: type[IntEnum]) -> Codec[int]:
 
 
 def tuple_codec(item: Codec[T], at_most: int) -> Codec[tuple[T, ...]]:
-    """A number of items, then the items."""
+    """Return the codec of a count and its items."""
 
     def write(out: bytearray, value: tuple[T, ...]) -> None:
         if len(value) > at_most:

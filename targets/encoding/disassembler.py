@@ -1,4 +1,4 @@
-"""Instruction streams as text, by the same field descriptions that encode and decode them."""
+"""Print instruction streams with the field descriptions of the encoder and decoder."""
 
 from collections.abc import Iterator, Sequence
 
@@ -36,7 +36,7 @@ def _show_field(item: Instruction, field: Field) -> str:
 
 
 def show_source(source: Source) -> str:
-    """`dot.12 bert/encoder/dense`, as much as is known."""
+    """Print `dot.12 bert/encoder/dense`, as far as known."""
     parts = [source.name, source.framework]
     if source.file:
         parts.append(f"{source.file}:{source.line}")
@@ -46,7 +46,7 @@ def show_source(source: Source) -> str:
 def disassemble_items(
     items: Sequence[Item], sources: Sequence[Source], indent: str = "  ", depth: int = 0
 ) -> Iterator[str]:
-    """The lines of a stream; an instruction's source follows it after `;`."""
+    """Return the lines of a stream; the source of an instruction follows `;`."""
     for item in items:
         if isinstance(item, Instruction):
             source = show_source(sources[item.source]) if item.source < len(sources) else ""
@@ -61,7 +61,7 @@ def disassemble_items(
 
 
 def disassemble(program: Program, engines: Sequence[Engine] | None = None) -> Iterator[str]:
-    """The lines of all streams, function by function; `engines` selects some."""
+    """Return the lines of all streams, function by function; `engines` selects some."""
     for name, streams in program.streams.items():
         entry = " (entry)" if name == program.entry else ""
         yield f"function @{name}{entry}"

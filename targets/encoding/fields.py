@@ -1,7 +1,7 @@
-"""The fields of every instruction, made from the opcode table.
+"""Define the fields of every instruction, from the opcode table.
 
-An instruction is one byte of code, then its fields in the order of `instruction_fields`. Encoder,
-decoder and disassembler walk this one list.
+An instruction is one byte of code, then its fields in the order of `instruction_fields`. The
+encoder, decoder and disassembler use this list.
 """
 
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ from neuronir.targets.encoding.codec import (
 )
 
 ENCODING_VERSION = 2
-"""Of everything in targets/encoding; a reader refuses later ones."""
+"""Version of everything in targets/encoding; a reader rejects later ones."""
 
 LOOP_BEGIN = 0xF0
 LOOP_END = 0xF1
@@ -47,7 +47,7 @@ MAX_LOOPS = ARGUMENT
 
 
 def symbol_name(symbol: int) -> str:
-    """`i0` a loop level, `a0` a function argument, `r0` a register."""
+    """Print `i0` for a loop level, `a0` for a function argument, `r0` for a register."""
     if symbol < ARGUMENT:
         return f"i{symbol}"
     if symbol < REGISTER:
@@ -84,7 +84,7 @@ def _read_affine(reader: Reader) -> Affine:
 
 
 def show_affine(value: Affine) -> str:
-    """`64 + 512*i0`."""
+    """Print `64 + 512*i0`."""
     terms = [f"{c}*{symbol_name(s)}" for s, c in value.terms]
     return " + ".join([str(value.const), *terms] if value.const or not terms else terms)
 
@@ -130,7 +130,9 @@ def _read_pattern(reader: Reader) -> AccessPattern:
 
 
 def show_pattern(value: AccessPattern) -> str:
-    """`sbuf[0:128 | 512:1 | 64 + 512*i0] bf16`: partitions, size:stride, byte address, type."""
+    """Print `sbuf[0:128 | 512:1 | 64 + 512*i0] bf16`: partitions, size:stride, byte address,
+    type.
+    """
     partitions = f"{value.start}:{value.partitions}"
     if value.space is Space.HBM:
         partitions = f"{value.partitions}*{value.partition_stride}B"
@@ -191,8 +193,8 @@ ARGUMENTS: Codec[tuple[Affine, ...]] = tuple_codec(AFFINE, MAX_ARGUMENTS)
 class Field:
     """One field: `part` is "source", "queue", "dst", "src", "param", "waits" or "updates".
 
-    `index` is the place among the operands of its part; `required` is false for optional operands
-    and for parameters with a default: the presence mask before them says whether they are there.
+    `index` is the position among the operands of its part. `required` is false for optional
+    operands and for parameters with a default; the presence mask says whether these are present.
     """
 
     name: str
@@ -213,10 +215,10 @@ def _param_codec(param: Param) -> AnyCodec:
 
 @cache
 def instruction_fields(spec: OpSpec) -> tuple[Field, ...]:
-    """The fields of an opcode: source, presence mask, operands, parameters, waits, updates; of a
-    transfer the DMA queue comes before the operands.
+    """Return the fields of an opcode: source, presence mask, operands, parameters, waits, updates.
 
-    Bit i of the presence mask stands for the i-th of the fields between it and the waits.
+    For a transfer the DMA queue precedes the operands. Bit i of the presence mask refers to the
+    i-th of the fields between it and the waits.
     """
     operands = [
         Field(role.rstrip("?"), part, PATTERN, i, not role.endswith("?"))

@@ -19,9 +19,9 @@ from neuronir.dialects.support.errors import NeuronError
 
 
 def flatten(program: Program, max_instructions: int) -> Program:
-    """An equal program of one function without loops, calls and registers.
+    """Return an equivalent program of one function without loops, calls and registers.
 
-    NCC_EBVF030 where it has more than `max_instructions`; NIR_ENC004 where it needs registers.
+    Raises NCC_EBVF030 if it has more than `max_instructions`, NIR_ENC004 if it needs registers.
     """
     expander = _Expander(program, max_instructions)
     streams: dict[Engine, list[Item]] = {}
@@ -43,7 +43,7 @@ class _Expander:
     def run(
         self, engine: Engine, items: Sequence[Item], env: list[int], depth: int, out: list[Item]
     ) -> None:
-        """Append the instructions of `items`; `env` holds the values of loop levels, arguments."""
+        """Append the instructions of `items`; `env` has the values of loop levels and arguments."""
         for item in items:
             if isinstance(item, Instruction):
                 if self.left == 0:
@@ -67,7 +67,7 @@ class _Expander:
                 self.run(engine, callee, inner, 0, out)
 
     def fixed(self, item: Instruction, env: Sequence[int]) -> Instruction:
-        """`item` with the symbols replaced by their values."""
+        """Return `item` with symbols replaced by their values."""
         if item.opcode == "register_load":
             raise self.register_error(item.opcode)
 
@@ -86,7 +86,7 @@ class _Expander:
         )
 
     def constant(self, value: Affine, env: Sequence[int], what: str) -> Affine:
-        """The value of `value`."""
+        """Evaluate `value`."""
         if not value.terms:
             return value
         if any(symbol >= REGISTER for symbol, _ in value.terms):
@@ -94,7 +94,7 @@ class _Expander:
         return Affine(value.at(env))
 
     def register_error(self, what: str) -> NeuronError:
-        """The refusal of an address that is only known at run time."""
+        """Create the error for an address that is only known at run time."""
         return NeuronError(
             "NIR_ENC004",
             f"'{what}' takes an address from a register; {self.program.machine} has no registers",

@@ -1,4 +1,4 @@
-"""From an allocated nc module to a Program: streams by engine, variables, sources."""
+"""Convert an allocated nc module to a Program: streams by engine, variables, sources."""
 
 from collections.abc import Mapping
 
@@ -32,9 +32,9 @@ ENTRY = "main"
 def program_from_module(
     module: ModuleOp, machine: Machine, metadata: Mapping[str, str] | None = None
 ) -> Program:
-    """The program of a module whose buffers all have addresses.
+    """Return the program of a module whose buffers all have addresses.
 
-    NIR_ENC006 where the module cannot be encoded (no address, a bound that is no constant, a
+    Raises NIR_ENC006 if the module cannot be encoded (no address, a bound that is not constant, a
     register used by another engine than the one that loads it).
     """
     builder = _Builder(module)
@@ -53,7 +53,7 @@ def program_from_module(
 
 
 def malformed(text: str, op: Operation | None = None) -> NeuronError:
-    """The error for a module that is not ready to be encoded."""
+    """Create the error for a module that is not ready to be encoded."""
     location = None
     if op is not None and not isinstance(op.location, UnknownLoc):
         location = source_of(op).name or None
@@ -66,7 +66,7 @@ def malformed(text: str, op: Operation | None = None) -> NeuronError:
 
 
 class _Builder:
-    """What functions share: variables, sources, and the streams of functions seen so far."""
+    """The shared data of functions: variables, sources, and the streams of visited functions."""
 
     def __init__(self, module: ModuleOp) -> None:
         self.functions: dict[str, FuncOp] = {}
@@ -79,7 +79,7 @@ class _Builder:
         self.addresses = self._addresses()
         self.arguments = bind_arguments(self.functions, self.addresses)
         self.addresses.update(self.arguments.fixed)
-        # Source 0 stands for instructions that no HLO instruction asked for.
+        # Source 0 is for instructions without an HLO instruction.
         self.sources: list[Source] = []
         self._source_numbers: dict[tuple[str, str, str, int, str, int, str], int] = {}
         self.source(Source(""))
@@ -89,7 +89,7 @@ class _Builder:
         self._active: set[str] = set()
 
     def _addresses(self) -> dict[SSAValue, int]:
-        """Where all buffers lie that functions allocate or name."""
+        """Return the addresses of all buffers that functions allocate or name."""
         addresses: dict[SSAValue, int] = {}
         for func in self.functions.values():
             for op in walk(func):
@@ -105,7 +105,7 @@ class _Builder:
         return addresses
 
     def source(self, source: Source) -> int:
-        """The number of a source."""
+        """Return the number of a source."""
         s = source
         key = (s.name, s.framework, s.file, s.line, s.opcode, s.flops, s.group)
         number = self._source_numbers.setdefault(key, len(self.sources))
@@ -114,7 +114,7 @@ class _Builder:
         return number
 
     def function(self, name: str) -> Streams:
-        """The streams of a function, its callees first."""
+        """Return the streams of a function, visiting its callees first."""
         if name in self._done:
             return self._done[name]
         if name not in self.functions:
@@ -123,7 +123,7 @@ class _Builder:
             raise malformed(f"function @{name} calls itself")
         self._active.add(name)
         func = self.functions[name]
-        # A function's registers lie above those of everything it calls.
+        # A function's registers are above those of everything it calls.
         base: dict[Engine, int] = {}
         for op in walk(func):
             if isinstance(op, CallOp):
@@ -139,7 +139,7 @@ class _Builder:
 
 
 class _Function:
-    """One function: what its index values are."""
+    """One function, with the meaning of its index values."""
 
     def __init__(self, builder: _Builder, registers: Registers) -> None:
         self.builder = builder
@@ -148,11 +148,11 @@ class _Function:
         self.symbols = dict(builder.arguments.symbols)
 
     def run(self, func: FuncOp) -> Streams:
-        """The streams of the function."""
+        """Return the streams of the function."""
         return self.block(func.body.block, 0)
 
     def block(self, block: Block, depth: int) -> Streams:
-        """The streams of a block inside `depth` loops."""
+        """Return the streams of a block inside `depth` loops."""
         streams: Streams = {}
         for op in block.ops:
             if isinstance(op, InstructionOp):
@@ -168,7 +168,7 @@ class _Function:
         return streams
 
     def instruction(self, op: InstructionOp, streams: Streams) -> None:
-        """Append an instruction to its engine's stream, a transfer to that of its trigger."""
+        """Append an instruction to its engine's stream; a transfer to that of its trigger."""
         for value in tuple(op.operands)[: op.buffer_count]:
             if value not in self.addresses and value not in self.symbols:
                 raise malformed(f"{op.name}: a buffer has no nc.alloc or nc.address_of", op)
@@ -190,7 +190,7 @@ class _Function:
         streams.setdefault(record.stream, []).append(record)
 
     def call(self, op: CallOp, streams: Streams) -> None:
-        """Append a call for each engine that has something to do in the callee."""
+        """Append a call for each engine that has work in the callee."""
         callee = op.callee.root_reference.data
         streams_of = self.builder.function(callee)
         passed = self.builder.arguments.passed(op, self.builder.functions[callee])
@@ -202,7 +202,7 @@ class _Function:
                 streams.setdefault(engine, []).append(Call(callee, arguments))
 
     def affine(self, value: SSAValue, op: Operation) -> Affine:
-        """A call argument: a constant, an index value or the base address of a buffer."""
+        """Return a call argument: a constant, an index value or the base address of a buffer."""
         constant = _constant(value)
         if constant is None:
             constant = self.addresses.get(value)

@@ -1,4 +1,4 @@
-"""Sequencer registers: a number for each value that register_load loads, per engine."""
+"""Allocate sequencer registers: a number for each value that register_load loads, per engine."""
 
 from xdsl.ir import Block, Operation, SSAValue
 
@@ -8,9 +8,9 @@ from neuronir.dialects.support.errors import NeuronError
 
 
 class Registers:
-    """Numbers of one function, from `base` (by engine) up; a number is free after its last use.
+    """The register numbers of one function, from `base` (by engine) up, reused after the last use.
 
-    `high` is one more than the largest number that is taken, by engine.
+    `high` is one more than the largest number in use, by engine.
     """
 
     def __init__(self, base: dict[Engine, int]) -> None:
@@ -21,7 +21,7 @@ class Registers:
         self._ends: dict[Operation, list[tuple[Engine, int]]] = {}
 
     def define(self, op: Operation, engine: Engine) -> tuple[int, int]:
-        """The number and the symbol of the value that `op` loads on `engine`."""
+        """Return the number and the symbol of the value that `op` loads on `engine`."""
         taken = self._taken.setdefault(engine, set())
         number = self.base.get(engine, 0)
         while number in taken:
@@ -39,7 +39,7 @@ class Registers:
             self._taken[engine].discard(number)
 
     def check_use(self, value: SSAValue, engine: Engine, op: Operation) -> None:
-        """NIR_ENC006 where `engine` uses a value that lies in another engine's register."""
+        """Raise NIR_ENC006 if `engine` uses a value in another engine's register."""
         owner = self._engine.get(value)
         if owner is not None and owner is not engine:
             raise NeuronError(
@@ -51,7 +51,7 @@ class Registers:
 
 
 def _last_use(value: SSAValue, definition: Operation) -> Operation:
-    """The last op in the definition's block that uses `value`, itself or in its regions."""
+    """Return the last op in the definition's block that uses `value`, itself or in its regions."""
     block = definition.parent
     users = {_in_block(use.operation, block) for use in value.uses}
     last = definition
@@ -64,7 +64,7 @@ def _last_use(value: SSAValue, definition: Operation) -> Operation:
 
 
 def _in_block(op: Operation, block: Block | None) -> Operation:
-    """The op of `block` that holds `op`."""
+    """Return the op of `block` that contains `op`."""
     while op.parent is not block:
         parent = op.parent_op()
         if parent is None:

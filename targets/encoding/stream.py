@@ -1,4 +1,4 @@
-"""Encoder and decoder of an engine's instruction stream.
+"""Encode and decode the instruction stream of an engine.
 
 A file holds the streams of one engine: magic, encoding version, engine, then for each function its
 number in the program's list of functions, its length in bytes and its items, RETURN last.
@@ -30,7 +30,9 @@ MAGIC = b"NIRI"
 def encode_engine(
     engine: Engine, streams: Mapping[str, Sequence[Item]], functions: Sequence[str]
 ) -> bytes:
-    """The file of `engine`: its streams by function name; `functions` numbers all functions."""
+    """Return the file of `engine`: its streams by function name; `functions` numbers all
+    functions.
+    """
     number = {name: i for i, name in enumerate(functions)}
     out = bytearray(MAGIC)
     write_uint(out, ENCODING_VERSION)
@@ -68,7 +70,7 @@ def _encode_items(
 
 
 def encode_instruction(out: bytearray, item: Instruction, engine: Engine) -> None:
-    """Append one instruction; NeuronError NIR_ENC001 where a field does not fit."""
+    """Append one instruction; raises NeuronError NIR_ENC001 if a field does not fit."""
     spec = OPCODES.get(item.opcode)
     if spec is None:
         raise NeuronError("NIR_ENC001", f"unknown opcode '{item.opcode}'")
@@ -115,7 +117,7 @@ def _value(item: Instruction, field: Field) -> Any:
 
 
 def decode_engine(data: bytes, functions: Sequence[str]) -> tuple[Engine, dict[str, list[Item]]]:
-    """What `encode_engine` encoded; DecodeError says what is wrong and where."""
+    """Decode the result of `encode_engine`; DecodeError names the problem and its position."""
     reader = Reader(data)
     if reader.take(len(MAGIC)) != MAGIC:
         raise DecodeError("no instruction stream (wrong magic)")
@@ -179,7 +181,7 @@ def _decode_items(reader: Reader, engine: Engine, functions: Sequence[str]) -> l
 
 
 def decode_instruction(reader: Reader, code: int, engine: Engine) -> Instruction:
-    """The instruction whose code has just been read."""
+    """Read the instruction whose code was just read."""
     spec = BY_CODE.get(code)
     if spec is None:
         raise reader.fail(f"unknown instruction code {code}")

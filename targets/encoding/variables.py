@@ -1,4 +1,4 @@
-"""From nc.variable ops to the variables of a program."""
+"""Convert nc.variable ops to the variables of a program."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -19,7 +19,7 @@ from neuronir.dialects.support.recipe import Array, Maker
 
 
 def variable_of(op: VariableOp) -> Variable:
-    """The variable: its place, its array and, for a constant, its bytes."""
+    """Return the variable: its address, its array and, for a constant, its bytes."""
     type_ = cast(MemRefType, op.type)
     dtype = dtype_of(type_.element_type)
     shape = tuple(type_.get_shape())
@@ -56,7 +56,7 @@ def variable_of(op: VariableOp) -> Variable:
 
 
 def _bytes_of(value: Attribute) -> Buffer | Stream:
-    """The bytes of a constant; of a lazy one they are made when they are asked for."""
+    """Return the bytes of a constant; those of a lazy one are generated on request."""
     array = lazy_constant(value)
     if isinstance(array, LazyArray) and array.whole is not None:
         return Stream(array.nbytes, partial(_pieces, array.whole))
@@ -72,7 +72,7 @@ def _raw(array: Array) -> Buffer:
 
 
 def minor_to_major(op: VariableOp, rank: int) -> tuple[int, ...]:
-    """The dimensions of a variable, the one that lies densest first."""
+    """Return the dimensions of a variable, densest first."""
     if isinstance(op.layout, DenseArrayBase):
         return tuple(int(d) for d in op.layout.get_values())
     return tuple(reversed(range(rank)))
@@ -81,7 +81,7 @@ def minor_to_major(op: VariableOp, rank: int) -> tuple[int, ...]:
 def strides_of(
     shape: tuple[int, ...], element: int, minor_to_major: tuple[int, ...]
 ) -> tuple[int, ...]:
-    """Byte strides by logical dimension of an array stored in that order."""
+    """Return byte strides by logical dimension of an array stored in that order."""
     strides = [0] * len(shape)
     step = element
     for dimension in minor_to_major:

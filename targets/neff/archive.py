@@ -1,4 +1,4 @@
-"""The tar archive of a NEFF: plain files only, in sorted order, without times and owners."""
+"""Read and write the tar archive of a NEFF: plain files, sorted, without times and owners."""
 
 import tarfile
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ _MAX_MEMBERS = 100_000
 
 
 def write_archive(members: Mapping[str, Buffer | Stream]) -> list[Buffer | Stream]:
-    """The archive in pieces; the same members give the same bytes."""
+    """Yield the archive in pieces; equal members give equal bytes."""
     pieces: list[Buffer | Stream] = []
     for name in sorted(members):
         data = members[name]
@@ -24,7 +24,9 @@ def write_archive(members: Mapping[str, Buffer | Stream]) -> list[Buffer | Strea
 
 
 def read_archive(data: memoryview, path: str | None = None) -> dict[str, memoryview]:
-    """The members by name; NIR_NEFF005 for anything that `write_archive` would not write."""
+    """Return the members by name; raises NIR_NEFF005 for anything `write_archive` would not
+    write.
+    """
     members: dict[str, memoryview] = {}
     at = 0
     while True:

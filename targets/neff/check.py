@@ -1,4 +1,4 @@
-"""Whether the parts of a decoded program fit together, so that running it needs no more checks."""
+"""Check that the parts of a decoded program are consistent, so that running it is safe."""
 
 from collections.abc import Mapping
 
@@ -27,12 +27,15 @@ from neuronir.targets.neff.header import invalid
 
 MAX_CALL_DEPTH = 64
 MAX_NESTING = 128
-"""Levels of loops and calls together: whoever walks a program needs some of the stack for each."""
+"""Limit of nested loops and calls together: a walk of the program needs stack for each."""
 
 
 def check_program(program: Program, path: str | None = None) -> None:
-    """NIR_NEFF008 for unknown functions, recursion, symbols or sources that nothing defines, and
-    for more semaphores than any machine has."""
+    """Raise NIR_NEFF008 for invalid references.
+
+    These are unknown functions, recursion, undefined symbols or sources, and more semaphores than
+    any machine has.
+    """
     if program.semaphores > MAX_SEMAPHORES:
         raise invalid(
             8, f"it uses {program.semaphores} semaphores; the limit is {MAX_SEMAPHORES}", path
@@ -61,8 +64,11 @@ def check_program(program: Program, path: str | None = None) -> None:
 
 
 def check_machine(program: Program, machine: Machine, path: str | None = None) -> None:
-    """NIR_NEFF008 where the program needs more memory, semaphores or registers than `machine`, or
-    where an instruction, a stream or a variable has no meaning on any machine."""
+    """Raise NIR_NEFF008 if the program exceeds `machine` or has no meaning.
+
+    Memory, semaphores and registers must fit, and every instruction, stream and variable must be
+    valid.
+    """
     if program.machine != machine.name:
         raise invalid(8, f"it is for '{program.machine}', not for '{machine.name}'", path)
     for variable in program.variables:
@@ -94,7 +100,7 @@ def _check_instruction(item: Instruction, program: Program, path: str | None) ->
 
 
 class _Walk:
-    """One stream: its calls, and how many arguments it reads."""
+    """One stream: its calls, and the number of arguments it reads."""
 
     def __init__(self, sources: int, path: str | None) -> None:
         self.sources = sources
@@ -113,7 +119,7 @@ class _Walk:
                 for argument in item.arguments:
                     self.affine(argument, depth)
             else:
-                # A program may have no source map at all; then every index is 0.
+                # A program may have no source map; then every index is 0.
                 if item.source >= max(self.sources, 1):
                     raise invalid(8, f"'{item.opcode}' has an unknown source", self.path)
                 for pattern in (*item.dst, *item.src):
@@ -136,10 +142,10 @@ def _check_calls(
     loops: Mapping[str, int],
     path: str | None,
 ) -> None:
-    """No recursion, and no nesting that would exhaust the stack of whoever follows the calls.
+    """Check that there is no recursion, and no nesting that would exhaust the stack of a walk.
 
-    `calls` are, by function, those that it calls and the loops around the call; `loops` the most
-    that are nested in it.
+    `calls` are, by function, its callees and the loops around the call; `loops` the deepest nesting
+    in it.
     """
     depth: dict[str, int] = {}
     levels: dict[str, int] = {}

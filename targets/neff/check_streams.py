@@ -1,5 +1,4 @@
-"""What only whole streams tell: who starts the transfers of a queue, how far semaphores count,
-whether registers are loaded."""
+"""Check properties of whole streams: queue owners, semaphore ranges, and loaded registers."""
 
 from collections.abc import Iterator
 
@@ -17,7 +16,7 @@ from neuronir.targets.neff.header import invalid
 
 
 def streams_of(program: Program) -> Iterator[Iterator[Instruction]]:
-    """The static instructions of each stream."""
+    """Yield the static instructions of each stream."""
     for streams in program.streams.values():
         for items in streams.values():
             yield _instructions(items)
@@ -32,7 +31,7 @@ def _instructions(items: list[Item]) -> Iterator[Instruction]:
 
 
 def check_queues(program: Program, path: str | None) -> None:
-    """NIR_NEFF008 where two engines start transfers of one DMA queue."""
+    """Raise NIR_NEFF008 if two engines start transfers of one DMA queue."""
     owners: dict[Engine, Engine] = {}
     for stream in streams_of(program):
         for item in stream:
@@ -48,7 +47,7 @@ def check_queues(program: Program, path: str | None) -> None:
 
 
 def check_counters(program: Program, path: str | None) -> None:
-    """NIR_NEFF008 where a semaphore counts further than its bits reach."""
+    """Raise NIR_NEFF008 if a semaphore exceeds its number of bits."""
     totals: dict[int, int] = {}
     known: dict[tuple[str, Engine], dict[int, int]] = {}
     for engine in program.streams[program.entry]:
@@ -66,7 +65,7 @@ def _counts(
     engine: Engine,
     known: dict[tuple[str, Engine], dict[int, int]],
 ) -> dict[int, int]:
-    """What an engine adds to each semaphore in one run of a function."""
+    """Return what an engine adds to each semaphore in one run of a function."""
     found = known.get((function, engine))
     if found is None:
         found = known[function, engine] = {}
@@ -99,11 +98,11 @@ def _add(out: dict[int, int], other: dict[int, int], times: int) -> None:
 
 
 _Use = tuple[frozenset[int], frozenset[int]]
-"""The registers that a stream needs loaded, and those that it loads."""
+"""Return the registers that a stream expects to be loaded, and those that it loads."""
 
 
 def check_loads(program: Program, path: str | None) -> None:
-    """NIR_NEFF008 where an engine uses a register that it has not loaded before."""
+    """Raise NIR_NEFF008 if an engine uses a register that it has not loaded."""
     known: dict[tuple[str, Engine], _Use] = {}
     for engine in program.streams[program.entry]:
         needed, _ = _use(program, program.entry, engine, known)

@@ -1,4 +1,4 @@
-"""Whether the variables of a decoded program lie apart, and are those that a caller expects."""
+"""Check that the variables of a decoded program are disjoint and complete."""
 
 from neuronir.dialects.nc.enums import Space
 from neuronir.dialects.nc.instruction import AccessPattern, Affine, Program, Variable
@@ -7,9 +7,11 @@ from neuronir.targets.neff.header import invalid
 
 
 def check_variables(program: Program, path: str | None) -> None:
-    """NIR_NEFF008 for variables that share bytes, arrays with several elements in one place, two
-    inputs of one number (those that have become constants leave gaps), and outputs that are not
-    numbered from 0."""
+    """Raise NIR_NEFF008 for invalid variables.
+
+    Variables must not share bytes, arrays must not have several elements at one address, inputs
+    must have distinct numbers (bound ones leave gaps), and outputs must be numbered from 0.
+    """
     placed = sorted((v for v in program.variables if v.size), key=lambda v: (v.address, v.name))
     for first, second in zip(placed, placed[1:], strict=False):
         if second.address < first.address + first.size:
@@ -26,7 +28,7 @@ def check_variables(program: Program, path: str | None) -> None:
 
 
 def _elements_meet(variable: Variable) -> bool:
-    """Whether two elements of a strided array share a byte."""
+    """Return whether two elements of a strided array share a byte."""
     size = variable.dtype.size
     if 0 in variable.shape:
         return False

@@ -1,4 +1,6 @@
-"""The 1024-byte header of a NEFF (docs/hardware.md section 7: its layout is public)."""
+"""Read and write the 1024-byte header of a NEFF (docs/hardware.md section 7: its layout is
+public).
+"""
 
 import hashlib
 import struct
@@ -14,7 +16,7 @@ from neuronir.dialects.support.output import Buffer
 _LAYOUT = struct.Struct("<QQQQQ128sI32s16s256sI64sQI468s")
 HEADER_SIZE = _LAYOUT.size
 PKG_VERSION = 2  # the hash is sha256
-VERSION_MAJOR = 1  # of the container; a reader refuses later ones
+VERSION_MAJOR = 1  # of the container; a reader rejects later ones
 VERSION_MINOR = 0
 BUILD_PREFIX = "NeuronIR "
 NAME_NOTE = " (NeuronIR encoding: for neuron-sim, does not load on a NeuronCore)"
@@ -23,13 +25,13 @@ FEATURE_PRIVATE_ENCODING = 1 << 63
 
 
 def invalid(number: int, text: str, path: str | None = None) -> NeuronError:
-    """The one error of a container that cannot be read: `neff is invalid: ...`."""
+    """Create the error of an unreadable container: `neff is invalid: ...`."""
     return NeuronError(f"NIR_NEFF{number:03d}", f"neff is invalid: {text}", location=path)
 
 
 @dataclass(frozen=True)
 class Header:
-    """What a header says; `hash` is the sha256 of header (hash, uuid zeroed) and archive."""
+    """The contents of a header; `hash` is the sha256 of header (hash, uuid zeroed) and archive."""
 
     data_size: int
     name: str
@@ -40,11 +42,11 @@ class Header:
 
     @property
     def uuid(self) -> uuid.UUID:
-        """Made from the hash, so that equal files have equal ids."""
+        """Derived from the hash, so that equal files have equal ids."""
         return uuid.UUID(bytes=self.hash[:16], version=4)
 
     def pack(self, signed: bool = True) -> bytes:
-        """The 1024 bytes; with zeroed hash and uuid unless `signed`."""
+        """Return the 1024 bytes; with zeroed hash and uuid unless `signed`."""
         return _LAYOUT.pack(
             PKG_VERSION,
             HEADER_SIZE,
@@ -63,15 +65,15 @@ class Header:
         )
 
     def digest(self) -> "hashlib._Hash":
-        """A hash of this header, to be updated with the archive."""
+        """Return a hash of this header, to be updated with the archive."""
         return hashlib.sha256(self.pack(signed=False))
 
     def signed(self, digest: "hashlib._Hash") -> "Header":
-        """This header with the hash of itself and of the archive."""
+        """Return this header with the final hash."""
         return replace(self, hash=digest.digest())
 
     def sign(self, data: Iterable[Buffer]) -> "Header":
-        """This header with the hash of itself and of the archive `data`."""
+        """Return this header with the hash of itself and of the archive `data`."""
         digest = self.digest()
         for piece in data:
             digest.update(piece)
@@ -79,7 +81,7 @@ class Header:
 
 
 def header_name(module: str) -> str:
-    """The name field: the module's name and what the file is not."""
+    """Return the name field: the module's name, and a note that the file is not for hardware."""
     room = 255 - len(NAME_NOTE.encode())
     return module.encode()[:room].decode(errors="ignore").replace("\0", "") + NAME_NOTE
 
@@ -89,7 +91,7 @@ def _padded(text: str, size: int) -> bytes:
 
 
 def unpack_header(raw: bytes, path: str | None = None) -> Header:
-    """The header in `raw`; NIR_NEFF001 where there is none, NIR_NEFF003 for a later version."""
+    """Parse the header in `raw`; NIR_NEFF001 if there is none, NIR_NEFF003 for a later version."""
     if len(raw) < HEADER_SIZE:
         raise invalid(1, f"the file has {len(raw)} bytes, a NEFF header has {HEADER_SIZE}", path)
     fields = _LAYOUT.unpack(raw[:HEADER_SIZE])

@@ -1,4 +1,4 @@
-"""The JSON parts of a NEFF: typed reading, and variables, queues and sources both ways."""
+"""Read and write the JSON parts of a NEFF with types: variables, queues and sources."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -11,11 +11,11 @@ from neuronir.targets.neff.header import invalid
 
 KINDS = ("input", "output", "constant", "scratch", "spill")
 MAX_BYTES = 1 << 42
-"""No variable lies or ends beyond this address, in any machine."""
+"""No variable starts or ends beyond this address, on any machine."""
 
 
 class Record:
-    """A JSON object whose fields are fetched with their type; NIR_NEFF006 where one is wrong."""
+    """A JSON object with typed access to fields; raises NIR_NEFF006 for a wrong one."""
 
     def __init__(self, value: Any, what: str, path: str | None = None) -> None:
         self.what = what
@@ -26,47 +26,47 @@ class Record:
 
     @staticmethod
     def parse(data: bytes, what: str, path: str | None) -> "Record":
-        """The JSON object in `data`."""
+        """Parse the JSON object in `data`."""
         return Record(parse_json(data, what, path), what, path)
 
     def wrong(self, key: str) -> Exception:
-        """The error for a field that is missing or out of range."""
+        """Create the error for a field that is missing or out of range."""
         return invalid(6, f"{self.what}: '{key}' is missing or wrong", self.path)
 
     def integer(self, key: str, low: int = 0, high: int = MAX_BYTES) -> int:
-        """A whole number from `low` to `high`."""
+        """Return an integer from `low` to `high`."""
         value = self.value.get(key)
         if type(value) is not int or not low <= value <= high:
             raise self.wrong(key)
         return value
 
     def text(self, key: str) -> str:
-        """A string."""
+        """Return a string."""
         value = self.value.get(key)
         if not isinstance(value, str):
             raise self.wrong(key)
         return value
 
     def texts(self, key: str) -> list[str]:
-        """A list of strings."""
+        """Return a list of strings."""
         return [t if isinstance(t, str) else self._raise(key) for t in self.list(key)]
 
     def integers(self, key: str) -> tuple[int, ...]:
-        """A list of whole numbers of at most MAX_BYTES."""
+        """Return a list of integers of at most MAX_BYTES."""
         return tuple(
             i if type(i) is int and abs(i) <= MAX_BYTES else self._raise(key)
             for i in self.list(key)
         )
 
     def list(self, key: str) -> list[Any]:
-        """A list of anything."""
+        """Return a list of anything."""
         value = self.value.get(key)
         if not isinstance(value, list):
             raise self.wrong(key)
         return value
 
     def record(self, key: str) -> "Record":
-        """An object."""
+        """Return an object."""
         return Record(self.value.get(key), f"{self.what}: '{key}'", self.path)
 
     def _raise(self, key: str) -> Any:
@@ -74,7 +74,7 @@ class Record:
 
 
 def parse_json(data: bytes, what: str, path: str | None) -> Any:
-    """The JSON value in `data`."""
+    """Parse the JSON value in `data`."""
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -82,12 +82,12 @@ def parse_json(data: bytes, what: str, path: str | None) -> Any:
 
 
 def to_json(value: Any) -> bytes:
-    """Compact JSON in one fixed spelling."""
+    """Return compact JSON in canonical spelling."""
     return json.dumps(value, sort_keys=True, separators=(",", ":")).encode() + b"\n"
 
 
 def variable_record(variable: Variable, number: int, file_name: str | None) -> dict[str, Any]:
-    """A `var` entry of def.json; `type` uses the public words where there is one."""
+    """Return a `var` entry of def.json; `type` uses the public words if there are any."""
     return {
         "name": variable.name,
         "var_id": number,
@@ -103,7 +103,7 @@ def variable_record(variable: Variable, number: int, file_name: str | None) -> d
 
 
 def variable_from(record: Record, members: Mapping[str, memoryview]) -> Variable:
-    """The variable of a `var` entry, its bytes from the archive."""
+    """Return the variable of a `var` entry, with its bytes from the archive."""
     kind, dtype = record.text("type"), record.text("dtype").upper()
     size, address = record.integer("size"), record.integer("address")
     shape, strides = record.integers("shape"), record.integers("strides")
@@ -135,7 +135,7 @@ def variable_from(record: Record, members: Mapping[str, memoryview]) -> Variable
 def _check_reach(
     record: Record, shape: tuple[int, ...], strides: tuple[int, ...], element: int, size: int
 ) -> None:
-    """The array that a user gives or gets must lie within the variable."""
+    """Check that the user-visible array is inside the variable."""
     if 0 in shape:
         return
     count = 1
@@ -149,8 +149,9 @@ def _check_reach(
 
 
 def queue_records(program: Program) -> dict[str, Any]:
-    """The `dma_queue` part of def.json: each queue, the engine that owns it, as it starts its
-    transfers, and how many are stored in that engine's stream."""
+    """Return the `dma_queue` part of def.json: the owner of each queue, and its stored
+    transfers.
+    """
     queues: dict[str, Any] = {}
     for streams in program.streams.values():
         for items in streams.values():
@@ -170,12 +171,12 @@ def _transfers(items: list[Item]) -> Iterator[Instruction]:
 
 
 def sources_json(sources: list[Source]) -> bytes:
-    """The source map: one row a source."""
+    """Return the source map: one row per source."""
     return to_json([astuple(source) for source in sources])
 
 
 def sources_from(data: bytes, path: str | None) -> list[Source]:
-    """The rows of a source map."""
+    """Return the rows of a source map."""
     rows = parse_json(data, "sources.json", path)
     types = [str, str, str, int, str, int, str]
     if not isinstance(rows, list) or not all(

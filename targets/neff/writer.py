@@ -1,4 +1,4 @@
-"""Write a program as a NEFF: the same program gives the same bytes."""
+"""Write a program as a NEFF: equal programs give equal bytes."""
 
 import os
 from collections import deque
@@ -37,14 +37,14 @@ NOTE = "NeuronIR's own instruction encoding; runs on neuron-sim, never on a Neur
 
 
 def neff_pieces(program: Program, version: str, encoding: Encoding | None = None) -> list[bytes]:
-    """The bytes of the file in pieces; `version` is that of the compiler (`0.1.0`)."""
+    """Yield the bytes of the file in pieces; `version` is that of the compiler (`0.1.0`)."""
     header, archive = _pieces(program, version, encoding)
     content = [bytes(buffer) for buffer in buffers_of(archive)]
     return [header.sign(content).pack(), *content]
 
 
 def neff_header(program: Program, version: str, encoding: Encoding | None = None) -> Header:
-    """The header of the file, signed: all bytes are made and hashed for it, and not kept."""
+    """Return the signed header of the file: all bytes are generated and hashed, but not kept."""
     header, archive = _pieces(program, version, encoding)
     with ThreadPoolExecutor(1) as pool:
         signing = _Signing(header, archive, pool)
@@ -56,10 +56,10 @@ def neff_header(program: Program, version: str, encoding: Encoding | None = None
 def _pieces(
     program: Program, version: str, encoding: Encoding | None
 ) -> tuple[Header, list[Buffer | Stream]]:
-    """The header, not yet signed, and the archive in pieces."""
+    """Return the unsigned header, and the archive in pieces."""
     encoding = encoding or Encoding(program.machine, control_flow=True)
     members: dict[str, Buffer | Stream] = {}
-    files: dict[int, list[str]] = {}  # of constants, by size: equal ones are one file
+    files: dict[int, list[str]] = {}  # constants by size: equal ones share a file
     variables = []
     for number, variable in enumerate(program.variables):
         file_name = None
@@ -121,9 +121,9 @@ def write_neff(
     version: str = "0",
     encoding: Encoding | None = None,
 ) -> None:
-    """Write `program` (legalised for `encoding`) to `path`, whole or not at all.
+    """Write `program` (legalised for `encoding`) to `path` atomically.
 
-    NIR_OUTPUT where the file cannot be written, NIR_ENC0xx where an instruction cannot be encoded.
+    Raises NIR_OUTPUT if the file cannot be written, NIR_ENC0xx if an instruction cannot be encoded.
     """
     header, archive = _pieces(program, version, encoding)
     with ThreadPoolExecutor(1) as pool:
@@ -133,7 +133,7 @@ def write_neff(
 
 
 class _Signing:
-    """Hashes an archive while somebody takes its buffers and the next ones are made."""
+    """Hashes an archive while its buffers are consumed and the next ones are generated."""
 
     def __init__(
         self, header: Header, archive: Sequence[Buffer | Stream], pool: ThreadPoolExecutor
@@ -144,18 +144,20 @@ class _Signing:
         self.signed: Header | None = None
 
     def buffers(self) -> Iterator[Buffer]:
-        """The archive, buffer by buffer; each stays until the next one is asked for."""
+        """Yield the archive, buffer by buffer; each stays valid until the next one is requested."""
         digest = self.unsigned.digest()
         hashed: deque[Future[None]] = deque()
         for buffer in buffers_of(self.archive):
             hashed.append(self.pool.submit(digest.update, buffer))
             yield buffer
-            if len(hashed) == PIECES_KEPT:  # the next one may take the place of the first
+            if len(hashed) == PIECES_KEPT:  # the next one may overwrite the first
                 hashed.popleft().result()
         for update in hashed:
             update.result()
         self.signed = self.unsigned.signed(digest)
 
     def header(self) -> Header:
-        """The header, signed; where it is wanted before the archive, all of that is made for it."""
+        """Return the signed header; if requested before the archive, all of that is generated
+        first.
+        """
         return self.signed or self.unsigned.sign(buffers_of(self.archive))

@@ -1,8 +1,8 @@
-"""How often each instruction runs, what it moves, and which HLO op it belongs to.
+"""Attribute executions, traffic and costs of instructions to HLO ops.
 
-Trip counts and call arguments are static, so this needs no timing: the text of the program is
-walked once, loops by multiplication, and round by round only where a call's HBM addresses depend
-on the round.
+Trip counts and call arguments are static, so this needs no timing run. The program text is walked
+once, and loops multiply the counts. A loop is walked iteration by iteration only if the HBM
+addresses of a call depend on the iteration.
 """
 
 from bisect import bisect_right
@@ -31,7 +31,7 @@ ENGINES: dict[Engine, str] = {
 """The profiler's names of the engines."""
 
 OTHER = "other"
-"""The kind of HBM bytes that lie in no variable."""
+"""The kind of HBM bytes outside of all variables."""
 
 
 @dataclass(slots=True)
@@ -45,8 +45,11 @@ class Traffic:
 
 @dataclass(slots=True)
 class Usage:
-    """Executions of each op (by its number), HBM traffic by variable index (-1: none), and the
-    bytes that each op (by its number) reads of each variable."""
+    """The executions of each op (by its number), HBM traffic by variable index, and reads of
+    variables.
+
+    Variable index -1 means none.
+    """
 
     counts: list[int]
     variables: dict[int, Traffic] = field(default_factory=dict)
@@ -55,7 +58,7 @@ class Usage:
 
 @dataclass(slots=True)
 class OpShare:
-    """What one HLO op costs over the whole run; times in ns by resource name."""
+    """The cost of one HLO op over the whole run; times in ns by resource name."""
 
     source: int
     time_ns: dict[str, float] = field(default_factory=dict)
@@ -80,14 +83,14 @@ class _Walk:
         self._depends: dict[int, bool] = {}
 
     def variable_at(self, address: int) -> int:
-        """The variable that holds a byte of HBM, -1 if there is none."""
+        """Return the variable that holds a byte of HBM, -1 if there is none."""
         at = bisect_right(self.starts, address) - 1
         if at >= 0 and address < self.placed[at][1]:
             return self.placed[at][2]
         return -1
 
     def depends(self, code: Code) -> bool:
-        """Whether where `code` goes in HBM depends on its arguments."""
+        """Return whether the HBM addresses of `code` depend on its arguments."""
         known = self._depends.get(code.number)
         if known is None:
             known = self._depends[code.number] = any(map(self._step_depends, code.steps))
@@ -137,7 +140,7 @@ class _Walk:
     def _transfer(self, op: Op, times: int, env: list[int]) -> None:
         i, c = op.instruction, op.cost
         dst, src = i.dst[0], i.src[0]
-        assert dst is not None and src is not None  # the opcode table says so
+        assert dst is not None and src is not None  # guaranteed by the opcode table
         accumulated = 0
         if dst.space == Space.HBM:
             entry = self._entry(dst, env)
@@ -163,7 +166,7 @@ class _Walk:
 
 
 def usage_of(code: ProgramCode) -> Usage:
-    """Executions and HBM traffic of one run."""
+    """Return executions and HBM traffic of one run."""
     walk = _Walk(code)
     for entry in code.entries:
         walk.walk(entry, 0, len(entry.steps), 1, [0] * ENV)
@@ -171,7 +174,7 @@ def usage_of(code: ProgramCode) -> Usage:
 
 
 def bytes_by_kind(code: ProgramCode, usage: Usage) -> dict[str, Traffic]:
-    """HBM traffic by kind of variable (input, output, constant, scratch, spill, other)."""
+    """Return HBM traffic by kind of variable (input, output, constant, scratch, spill, other)."""
     kinds: dict[str, Traffic] = {}
     for index, traffic in usage.variables.items():
         kind = code.program.variables[index].kind if index >= 0 else OTHER
@@ -183,8 +186,9 @@ def bytes_by_kind(code: ProgramCode, usage: Usage) -> dict[str, Traffic]:
 
 
 def read_times(code: ProgramCode, usage: Usage) -> dict[str, float]:
-    """How many times the variables of a kind are read: the bytes read over the bytes of those
-    variables that are read at all."""
+    """Return how many times variables of a kind are read: bytes read over their size, if read at
+    all.
+    """
     sizes: dict[str, int] = {}
     reads: dict[str, int] = {}
     for index, traffic in usage.variables.items():
@@ -196,7 +200,7 @@ def read_times(code: ProgramCode, usage: Usage) -> dict[str, float]:
 
 
 def resource_times(op: Op, dma_engines: int) -> dict[str, float]:
-    """The time in ns that one execution of `op` takes of each resource."""
+    """Return the time in ns that one execution of `op` occupies each resource."""
     c = op.cost
     if op.kind == TRANSFER:
         return {"dma": c.dma_load_ns / dma_engines, ENGINES[op.instruction.trigger]: c.issue_ns}
@@ -207,7 +211,7 @@ def resource_times(op: Op, dma_engines: int) -> dict[str, float]:
 
 
 def shares(code: ProgramCode, usage: Usage) -> list[OpShare]:
-    """The cost of each source (HLO op) that has instructions, by source number."""
+    """Return the cost of each source (HLO op) that has instructions, by source number."""
     table: dict[int, OpShare] = {}
     for op, count in zip(code.ops, usage.counts, strict=True):
         if not count:
@@ -228,12 +232,12 @@ def shares(code: ProgramCode, usage: Usage) -> list[OpShare]:
 
 
 def members_of(group: str) -> list[str]:
-    """The HLO ops of a group, that which it was lowered for first."""
+    """Return the HLO ops of a group, the main one first."""
     return group.split(" + ")
 
 
 def group_names(sources: Sequence[Source]) -> dict[str, str]:
-    """The group of each HLO op by its name: those that were lowered with it, else itself."""
+    """Return the group of each HLO op by its name: the ops lowered with it, else itself."""
     names: dict[str, str] = {}
     for source in sources:
         if source.group or source.name not in names:
@@ -244,7 +248,7 @@ def group_names(sources: Sequence[Source]) -> dict[str, str]:
 def merged(
     table: Sequence[OpShare], name_of: Callable[[int], str]
 ) -> list[tuple[list[int], OpShare]]:
-    """The shares of all sources with one name, added up, with the numbers of the sources."""
+    """Return the summed shares of all sources with one name, with the source numbers."""
     found: dict[str, tuple[list[int], OpShare]] = {}
     for row in table:
         numbers, total = found.setdefault(name_of(row.source), ([], OpShare(row.source)))

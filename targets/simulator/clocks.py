@@ -1,10 +1,11 @@
-"""What has certainly happened before what, by vector clocks over engines and DMA transfers.
+"""Track happens-before relations with vector clocks over engines and DMA transfers.
 
 A clock has one component for each engine (the number of its instructions that are known to be
 complete) and one for each semaphore (how far it is known to have been counted up by transfers).
-Engines complete in order what they compute. An engine starts its transfers in order, but does not
-wait until what it computed before is complete, and they end in any order: a transfer knows of its
-own engine only what was waited for, and is complete only for those who waited for its semaphore.
+Engines complete compute instructions in order. An engine starts its transfers in order, but before
+earlier compute instructions are complete, and transfers end in any order. A transfer therefore
+knows only what its own engine had waited for, and is complete only for instructions that waited for
+its semaphore.
 """
 
 from bisect import bisect_left, bisect_right
@@ -22,15 +23,17 @@ Clock = NDArray[np.int64]
 _ENGINES = len(Engine)
 NEVER = 1 << 62
 _HISTORY = 1 << 14
-"""Updates of one semaphore that are remembered. A wait for an older one teaches nothing new: in a
-loop it repeats what its engine has waited for long before."""
+"""Limit of remembered updates of one semaphore.
+
+A wait for an older one adds no information: in a loop it repeats an earlier wait of its engine.
+"""
 
 
 class Start(NamedTuple):
     """An instruction that starts: what it knows, and how others know that it is complete.
 
-    Whoever has at least `number` in `component` of its clock knows. `unordered` is a semaphore
-    that it updates although an earlier update may still be under way (then waits for it are
+    An instruction knows it if its clock has at least `number` in `component`. `unordered` is a
+    semaphore that it updates although an earlier update may still be pending (waits for it are then
     ambiguous), else None.
     """
 
@@ -41,21 +44,21 @@ class Start(NamedTuple):
 
 
 class Clocks:
-    """The clocks of all engines while a program is walked."""
+    """The clocks of all engines during a walk of a program."""
 
     def __init__(self, semaphores: int) -> None:
         self._clocks = {e: np.zeros(_ENGINES + semaphores, np.int64) for e in Engine}
-        # How many instructions of itself an engine has waited for.
+        # For each engine, how many of its own instructions it has waited for.
         self._awaited = dict.fromkeys(Engine, 0)
         self._values: list[list[int]] = [[] for _ in range(semaphores)]
         self._known: list[list[Clock]] = [[] for _ in range(semaphores)]
-        self._forgotten = [0] * semaphores  # the highest value whose update is not remembered
-        # Whether transfers count it up in parts: then only reaching their end says anything.
+        self._forgotten = [0] * semaphores  # the highest value whose update is forgotten
+        # Whether transfers increment it in parts: then only its final value carries information.
         self._in_parts = [False] * semaphores
         self._last: list[tuple[int, int] | None] = [None] * semaphores
 
     def issue(self, instruction: Instruction, env: Sequence[int]) -> Start:
-        """Start an instruction; its waits are known to be met."""
+        """Start an instruction whose waits are known to be satisfied."""
         engine = instruction.stream
         clock = self._clocks[engine]
         for wait in instruction.waits:
@@ -118,7 +121,9 @@ class Clocks:
         self._last[semaphore] = mark
 
     def meet(self) -> None:
-        """A barrier: every engine knows what any engine knows (transfers under way excluded)."""
+        """Handle a barrier: every engine knows what any engine knows (except transfers in
+        flight).
+        """
         together = np.maximum.reduce(list(self._clocks.values()))
         for engine, clock in self._clocks.items():
             clock[:] = together

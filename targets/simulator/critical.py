@@ -1,8 +1,8 @@
-"""The critical path of a recorded run: which op the run waited for at each moment.
+"""Find the critical path of a recorded run: the op for which the run waited at each moment.
 
-The path goes back from the last result. Before an instruction started, the run waited for what let
-it start last: the instruction that raised its semaphore, the one before it on its engine, or the
-transfer before it in its queue. Each moment of the run belongs to one instruction, so the times of
+The path goes back from the last result. Before an instruction started, the run waited for its last
+predecessor: the instruction that incremented its semaphore, the previous one on its engine, or the
+previous transfer in its queue. Each moment of the run belongs to one instruction, so the times of
 all ops add up to the time of the run.
 """
 
@@ -11,7 +11,7 @@ from neuronir.targets.simulator.timing_code import TRANSFER, tick
 
 
 def critical_path(result: TimingResult) -> dict[int, float] | None:
-    """Time in ns on the critical path by source; None of a run without a recording."""
+    """Return the time in ns on the critical path by source; None for a run without a recording."""
     recording = result.recording
     if recording is None:
         return None
@@ -29,7 +29,7 @@ def critical_path(result: TimingResult) -> dict[int, float] | None:
         start = recording.starts[place]
         queued = ahead.get(place, -1)
         if queued >= 0 and start < recording.ends[queued] <= until:
-            # It stood behind another transfer of its queue.
+            # It was behind another transfer of its queue.
             start = recording.ends[queued]
             following = queued
         else:
@@ -44,7 +44,7 @@ def critical_path(result: TimingResult) -> dict[int, float] | None:
 
 
 def _predecessors(result: TimingResult) -> tuple[dict[int, int], dict[int, int]]:
-    """The interval before each one on its engine, and before each transfer in its queue."""
+    """Return the interval before each one on its engine, and before each transfer in its queue."""
     recording = result.recording
     assert recording is not None
     before: dict[int, int] = {}
@@ -67,8 +67,9 @@ def _predecessors(result: TimingResult) -> tuple[dict[int, int], dict[int, int]]
 def _released_by(
     result: TimingResult, place: int, before: int, maker: dict[int, int], seen_ns: float
 ) -> int:
-    """Which of the interval before it on its engine and of that which raised its semaphore let an
-    interval start; -1 if there is none."""
+    """Return the last predecessor of an interval: on its engine, or by semaphore; -1 if there is
+    none.
+    """
     recording = result.recording
     assert recording is not None
     free = -1.0

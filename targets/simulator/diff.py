@@ -1,8 +1,8 @@
-"""What became faster or slower between two compiles, by source op.
+"""Compare two compiles by source op: which ops became faster or slower.
 
 The time of an op is its time on the critical path of its run (critical.py). These times add up to
-the total time, so the differences of the ops add up to the difference of the totals, whatever
-bounds the two compiles.
+the total time, so the differences of the ops add up to the difference of the totals, whatever the
+bottlenecks are.
 """
 
 import re
@@ -37,16 +37,21 @@ class Side:
 
 @dataclass
 class Unit:
-    """Ops that are compared as one: an op, or ops of which one compile has time where the other one
-    fused them into an op of the unit. `a` and `b` are rows of the two reports."""
+    """Ops that are compared as a unit.
+
+    A unit is an op, or several ops if one compile fused them and the other did not. `a` and `b` are
+    rows of the two reports.
+    """
 
     a: list[Report] = field(default_factory=list)
     b: list[Report] = field(default_factory=list)
 
 
 def compare_reports(a: Side, b: Side) -> Report:
-    """The differences between two runs: totals, resources, bytes by kind, and a row for each unit
-    of ops, the largest difference first. `matched_by` says how ops were found in the other one."""
+    """The differences between two runs: totals, resources, bytes by kind, and a row for each unit.
+
+    Rows are sorted by difference, largest first. `matched_by` says how ops were matched.
+    """
     by_name = _same_ops(a, b)
     names = {row["name"]: row["name"] for row in b.report["ops"]} if by_name else _aligned(a, b)
     units = _units(a.report, b.report, names)
@@ -70,12 +75,12 @@ def compare_reports(a: Side, b: Side) -> Report:
 
 
 def _pair(a: float, b: float) -> list[float]:
-    """[a, b, b - a]."""
+    """Return [a, b, b - a]."""
     return [a, b, b - a]
 
 
 def _kinds(a: Report, b: Report) -> Report:
-    """Bytes by kind of variable: [a, b, difference] of read and written."""
+    """Return bytes by kind of variable: [a, b, difference] of read and written."""
     none = {"read": 0, "written": 0}
     kinds = dict.fromkeys([*a["bytes_by_kind"], *b["bytes_by_kind"]])
     return {
@@ -90,8 +95,10 @@ def _kinds(a: Report, b: Report) -> Report:
 
 
 def _same_ops(a: Side, b: Side) -> bool:
-    """Whether one name means one op in both: they were made from one model, or have all names in
-    common."""
+    """Return whether a name refers to the same op in both.
+
+    This holds if they were made from one model, or have all names in common.
+    """
     inputs = [s.program.metadata.get("input_sha256", "") for s in (a, b)]
     if inputs[0] and inputs[0] == inputs[1]:
         return True
@@ -100,11 +107,11 @@ def _same_ops(a: Side, b: Side) -> bool:
 
 
 def _aligned(a: Side, b: Side) -> dict[str, str]:
-    """The op of `a` for each op of `b` that has one, for programs whose ops may be numbered anew.
+    """Return the op of `a` for each matching op of `b`, for programs with different op numbers.
 
-    Ops that have the same opcode, framework op and FLOPs, and the same name but for its number, are
-    aligned in program order, as lines of a text are. Of those that are left, ops of one name and
-    opcode belong together, then ops that are alike, in order.
+    Ops with equal opcode, framework op and FLOPs, and equal name except for the number, are aligned
+    in program order, like lines of text. The remaining ops are matched by name and opcode, then by
+    similarity, in order.
     """
     rows_a, rows_b = _in_order(a), _in_order(b)
     keys = [[_alike(row) for row in rows] for rows in (rows_a, rows_b)]
@@ -125,23 +132,23 @@ def _aligned(a: Side, b: Side) -> dict[str, str]:
 
 
 def _alike(row: Report) -> tuple[str, str, str, int]:
-    """What two ops that are the same have in common, whatever their numbers are."""
+    """Return a key that two equal ops share, whatever their numbers."""
     stem = re.sub(r"[.\d]+$", "", row["name"])
     return (stem, row["opcode"], row["framework_op"], row["useful_flops"])
 
 
 def _in_order(side: Side) -> list[Report]:
-    """The rows of a report in the order of the program's source map."""
+    """Return the rows of a report in the order of the program's source map."""
     rows = {row["name"]: row for row in side.report["ops"]}
     order = dict.fromkeys(source.name for source in side.program.sources)
     return [rows[name] for name in (*order, *rows) if name in rows and order.pop(name, 0) is None]
 
 
 def _units(a: Report, b: Report, names: dict[str, str]) -> list[Unit]:
-    """Rows of both reports that belong together; `names` has the op of `a` for ops of `b`.
+    """Match rows of both reports; `names` has the op of `a` for ops of `b`.
 
-    An op that has time in one compile alone, and is a member of one group of the other, has moved
-    into that group: it is compared together with the group's op.
+    An op that has time in one compile only, and belongs to a group in the other, has moved into
+    that group: it is compared together with the group's main op.
     """
     rows_a = {("", row["name"]): row for row in a["ops"]}
     rows_b = {_key(row["name"], names): row for row in b["ops"]}
@@ -172,16 +179,16 @@ def _units(a: Report, b: Report, names: dict[str, str]) -> list[Unit]:
 
 
 def _key(name: str, names: dict[str, str]) -> tuple[str, str]:
-    """An op of `b`: by its name in `a` where it has one."""
+    """Return an op of `b` by its name in `a` if it has one."""
     return ("", names[name]) if name in names else ("b", name)
 
 
 def _homes(
     groups: Sequence[Report], names: dict[str, str] | None
 ) -> dict[tuple[str, str], list[tuple[str, str]]]:
-    """The main ops of the groups that an op is a member of, by the op.
+    """Return the main ops of the groups to which an op belongs, by op.
 
-    A member without time of its own has no row that could have been matched: it goes by its name.
+    A member without its own time has no row that could be matched, so it is found by name.
     """
     found: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for group in groups:
@@ -198,12 +205,12 @@ def _path_us(rows: Iterable[Report]) -> float:
 
 
 def _row(unit: Unit) -> Report:
-    """A unit as a row: names, its times in the two runs, and the work of each resource."""
+    """Return a unit as a row: names, its times in the two runs, and the work of each resource."""
     both = [*unit.a, *unit.b]
     main = max(both, key=lambda row: max(row[f"{name}_us"] for name in TIMES))
     name = main["name"]
     if unit.a and unit.b and name not in {row["name"] for row in unit.a}:
-        # Ops go by their names in `a`, as far as it has them.
+        # Ops have their names in `a` if possible.
         name = max(unit.a, key=lambda row: max(row[f"{n}_us"] for n in TIMES))["name"]
     times = [_path_us(unit.a), _path_us(unit.b)]
     row: Report = {

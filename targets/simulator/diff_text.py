@@ -1,4 +1,4 @@
-"""The differences between two compiles as text."""
+"""Format the differences between two compiles as text."""
 
 from collections.abc import Sequence
 
@@ -6,12 +6,15 @@ from neuronir.targets.simulator.report_rows import TIMES, Report
 from neuronir.targets.simulator.summary import size_text, time_text
 
 _LEAST_US = 0.005
-"""Times that are shown as 0.00 are no difference."""
+"""Times that print as 0.00 count as no difference."""
 
 
 def diff_text(found: Report, names: tuple[str, str], top: int = 15) -> str:
-    """`compare_reports`' result as a page of text, with at most `top` ops that are slower, faster,
-    or in one of the two alone. `names` are those of the two files."""
+    """Format the result of `compare_reports`.
+
+    There are at most `top` slower ops, faster ops, and ops in one compile only. `names` are the two
+    files.
+    """
     total = found["total_time_us"]
     lines = [f"a: {names[0]}", f"b: {names[1]}", ""]
     lines.append(f"total     {_change(total)}   {verdict(total)}")
@@ -43,7 +46,7 @@ def diff_text(found: Report, names: tuple[str, str], top: int = 15) -> str:
 
 
 def verdict(total: Sequence[float]) -> str:
-    """Faster or slower, and by how much of `a`."""
+    """Return faster or slower, and by which fraction of `a`."""
     a, b, change = total
     if abs(change) < _LEAST_US or not a:
         return "the same"
@@ -51,7 +54,7 @@ def verdict(total: Sequence[float]) -> str:
 
 
 def signed(value: float) -> str:
-    """A time in us with its sign; there is no -0.00."""
+    """Format a time in us with its sign; never -0.00."""
     return f"{round(value, 2) + 0.0:+,.2f}"
 
 
@@ -83,7 +86,7 @@ def _rows(title: str, rows: Sequence[Report], top: int) -> list[str]:
 
 
 def unit_text(row: Report) -> str:
-    """The op of a row, and what one compile has beside it."""
+    """Return the op of a row, and further ops of one compile."""
     text = row["name"] or "without a name"
     if row["opcode"]:
         text += f" ({row['opcode']})"
@@ -100,7 +103,7 @@ def unit_text(row: Report) -> str:
 
 
 def resources_text(row: Report) -> str:
-    """The changes of the resources' work and of the bytes, where there are any."""
+    """Return the changes of the resources' work and of the bytes, if any."""
     parts = [
         f"{name} {signed(row[f'{name}_us'][2])}"
         for name in TIMES

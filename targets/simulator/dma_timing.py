@@ -1,10 +1,10 @@
-"""The DMA engines: queues take turns, engines work in parallel, bytes are conserved.
+"""Model the DMA engines: queues take turns, engines work in parallel, bytes are conserved.
 
-Each queue (ring) is first in, first out. The queues with work share the engines equally, which is
-what round-robin arbitration at packet borders comes to; a transfer of few descriptors cannot use
-more engines than it has descriptors, and of each no more than `Cost.share`, since the descriptors
-of one queue follow each other slowly. A descriptor of a transfer keeps one engine busy for
-`Cost.descriptor_ns`, so all together never move more than the engines' sustained rate.
+Each queue (ring) is first in, first out. Queues with work share the engines equally, as in
+round-robin arbitration at packet boundaries. A transfer cannot use more engines than it has
+descriptors, and at most the fraction `Cost.share` of each, because descriptors of one queue start
+at a minimum distance. A descriptor of a transfer keeps one engine busy for `Cost.descriptor_ns`, so
+all together never move more than the engines' sustained rate.
 """
 
 from collections import Counter, deque
@@ -20,13 +20,13 @@ class Transfer:
 
     op: Op
     queue: int
-    stream: int  # that it was started by
+    stream: int  # the engine that started it
     begin: float  # when its first byte may move
     remaining: float
-    parallel: float  # engines that it can keep busy
-    record: int = -1  # its place among the recorded intervals
+    parallel: float  # engines that it can use
+    record: int = -1  # its number among the recorded intervals
     started: float = -1.0  # when its first byte moved
-    slow: float = 0.0  # its share of the idle time of the engines while it moved
+    slow: float = 0.0  # its share of the engines' idle time while it moved
 
 
 class DmaEngines:
@@ -38,7 +38,7 @@ class DmaEngines:
         self.now = 0.0
         self.next = inf
         self._rates: list[tuple[Transfer, float]] = []
-        self._unused = 1.0  # the part of the engines that no transfer uses
+        self._unused = 1.0  # the fraction of the engines that no transfer uses
         self._idle = 0.0
         self._slow: dict[int, float] = {}  # of that, while transfers of a stream moved
 
@@ -51,7 +51,7 @@ class DmaEngines:
             self._plan()
 
     def step(self, now: float) -> list[Transfer]:
-        """Go on to `now` (which is `next`); the transfers whose last byte has moved."""
+        """Advance to `now` (which is `next`); return the transfers whose last byte has moved."""
         self._advance(now)
         finished = []
         for queue in self.queues.values():
@@ -102,17 +102,16 @@ class DmaEngines:
         self._unused = left / self.engines
 
     def idle(self, now: float, stream: int) -> float:
-        """For how long until `now` the engines had nothing to do while nothing moved that `stream`
-        had started.
+        """Return the idle time of the engines until `now` while no transfer of `stream` moved.
 
-        Where a part of them had, that part counts.
+        Partial idleness counts in part.
         """
         moves = any(transfer.stream == stream for transfer, _ in self._rates)
         going = 0.0 if moves else max(0.0, now - self.now) * self._unused
         return self._idle - self._slow.get(stream, 0.0) + going
 
     def state(self, now: float) -> tuple[object, ...]:
-        """What the future depends on, in times relative to `now`."""
+        """Return everything that the future depends on, in times relative to `now`."""
         queues = tuple(
             (queue, tuple((max(t.begin - now, 0.0), t.remaining, t.op.number) for t in waiting))
             for queue, waiting in sorted(self.queues.items())
@@ -121,7 +120,7 @@ class DmaEngines:
         return (self.now - now, queues) if queues else ()
 
     def shift(self, by: float) -> None:
-        """Move everything that is in flight `by` ns later."""
+        """Delay everything in flight by `by` ns."""
         self.now += by
         self.next += by
         for waiting in self.queues.values():

@@ -1,4 +1,4 @@
-"""Instructions made ready to run: operands bound to memory, kernels, checks, counters."""
+"""Prepare instructions for execution: operands bound to memory, kernels, checks, counters."""
 
 from collections.abc import Callable
 
@@ -28,7 +28,7 @@ class Warnings:
         self._nodes: dict[int, Node] = {}
 
     def sink(self, node: Node) -> Callable[[str, int], None]:
-        """Where the kernel of `node` reports."""
+        """Return the warning callback for the kernel of `node`."""
 
         def warn(text: str, count: int) -> None:
             key = (node.number, text)
@@ -38,7 +38,7 @@ class Warnings:
         return warn
 
     def texts(self, program: Program) -> list[str]:
-        """One line for each instruction and text, in program order."""
+        """Return one line for each instruction and text, in program order."""
         lines = []
         for (number, text), count in sorted(self._counts.items()):
             instruction = self._nodes[number].instruction
@@ -153,7 +153,7 @@ class Prepared:
 
     def _count_write(self, operand: Operand, entry: Entry, env: Env) -> None:
         kind = entry.kind
-        if kind == "none":  # it may reach into several variables
+        if kind == "none":  # it may extend into several variables
             kind = self.memory.ready_kind(operand.ap, entry.address)
         if kind in READY_KINDS:
             raise self._error("NIR_SIM009", f"writes a variable of kind {kind}", env)
@@ -202,7 +202,7 @@ class Prepared:
         )
 
     def _check_rows(self, operand: Operand | None, src: Tiles, env: Env) -> None:
-        """Gathers, and scatters that accumulate, read only the rows that are indexed."""
+        """Gathers, and scatters that accumulate, only read the indexed rows."""
         if operand is None or src[1] is None:
             return
         entry = operand.at(env)
@@ -225,7 +225,7 @@ class Prepared:
 
 
 class RegisterLoad:
-    """register = clamp(word, low, high)."""
+    """Return the kernel of register = clamp(word, low, high)."""
 
     def __init__(self, node: Node, program: Program, memory: Memory) -> None:
         source = node.instruction.src[0]
@@ -253,7 +253,7 @@ class RegisterLoad:
 
 
 def _nothing(env: Env) -> None:
-    """What a barrier computes."""
+    """Do nothing: the kernel of a barrier."""
 
 
 def prepare(
@@ -264,7 +264,7 @@ def prepare(
     rules: bool,
     warnings: Warnings,
 ) -> Run:
-    """Make `node` ready to run; all that does not depend on data is checked here."""
+    """Prepare `node`; everything that does not depend on data is checked here."""
     instruction = node.instruction
     if rules:
         problem = next(violations(instruction, machine), None)
@@ -273,7 +273,7 @@ def prepare(
     if instruction.opcode == "register_load":
         return RegisterLoad(node, program, memory)
     if instruction.opcode == "barrier":
-        return _nothing  # the walker makes the engines meet
+        return _nothing  # the walker synchronises the engines
     try:
         kernel = kernel_of(instruction, warnings.sink(node), machine.generation)
     except SemanticError as error:

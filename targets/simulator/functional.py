@@ -1,4 +1,4 @@
-"""The functional half of the simulator: run a program on arrays, exactly.
+"""Run a program on arrays, exactly: the functional half of the simulator.
 
 `run` executes a decoded Program (instruction.py) on byte-accurate memories. It needs neither IR nor
 passes nor frontends.
@@ -25,20 +25,20 @@ from neuronir.targets.simulator.walker import DmaMode, Env, Node, Order, Walker
 
 Array = NDArray[Any]
 Observer = Callable[[Node, Env], None]
-# The types that --auto-cast-type stores rounded values in.
+# The types in which --auto-cast-type stores rounded values.
 _CAST_TYPES = {"bf16": DType.BF16, "fp16": DType.F16}
 
 
 @dataclass(frozen=True)
 class Options:
-    """How to run.
+    """Options of a run.
 
-    `uninitialized`: what unwritten bytes are (an error when read, NaN bits, zeros). `dma_mode` and
-    `order` and `starve` choose among the orders that the semaphores allow (walker.py). `races`
-    checks that the semaphores order all conflicts, `rules` memories, partitions and banks;
-    `sbuf_bytes` and `psum_bytes` replace the machine's sizes (programs without addresses).
-    `perturb` is the seed of random roundings (noise.py); without it results are exact. `nan`
-    watches for the first instruction that makes NaN.
+    `uninitialized` defines unwritten bytes (an error when read, NaN bits, zeros). `dma_mode`,
+    `order` and `starve` select an order that the semaphores allow (walker.py). `races` checks that
+    the semaphores order all conflicts; `rules` checks memories, partitions and banks. `sbuf_bytes`
+    and `psum_bytes` replace the machine's sizes (programs without addresses). `perturb` is the seed
+    of random roundings (noise.py); without it results are exact. `nan` watches for the first
+    instruction that produces NaN.
     """
 
     uninitialized: Uninitialized = "error"
@@ -55,7 +55,7 @@ class Options:
 
 @dataclass
 class Statistics:
-    """What a run did: bytes of HBM by kind of variable, FLOPs of matmuls, instructions."""
+    """Statistics of a run: HBM bytes by kind of variable, FLOPs of matmuls, instructions."""
 
     read_bytes: dict[str, int] = field(default_factory=dict)
     written_bytes: dict[str, int] = field(default_factory=dict)
@@ -66,8 +66,11 @@ class Statistics:
 
 @dataclass
 class Result:
-    """Outputs by result number, statistics, and warnings (one text an instruction). `first_nan` is
-    the first instruction that made NaN of operands without NaN, if `Options.nan` asks for it."""
+    """Outputs by result number, statistics, and warnings (one text per instruction).
+
+    `first_nan` is the first instruction that produced NaN from operands without NaN, if
+    `Options.nan` is set.
+    """
 
     outputs: list[Array]
     statistics: Statistics
@@ -82,12 +85,13 @@ def run(
     options: Options | None = None,
     memory: Memory | None = None,
 ) -> Result:
-    """Run `program` on `inputs` (by argument number; pred as bool; 64-bit integers that the program
-    computes in 32 bits as either), in new memories or in the `memory` of a run before.
+    """Run `program` on `inputs`, by argument number.
 
-    Raises NeuronError NIR_SIM0xx on an uninitialised read, an access out of range, a deadlock, a
-    data race (if asked for), misuse of PSUM or another broken rule, naming the instruction, its
-    operands and where it comes from.
+    pred inputs are bool. 64-bit integers that the program computes in 32 bits may have either
+    width. The run uses new memories, or the `memory` of an earlier run. Raises NeuronError
+    NIR_SIM0xx for an uninitialised read, an access out of range, a deadlock, a data race (if
+    checked), misuse of PSUM or another violated rule. The message names the instruction, its
+    operands and its source.
     """
     chosen = options or Options()
     if memory is None:
@@ -123,7 +127,7 @@ def run(
 
 
 def _perturbation(program: Program, memory: Memory, seed: int | None) -> Perturbation | None:
-    """The perturbation of a run, with the constants perturbed that the compile has rounded."""
+    """Return the perturbation of a run; it also perturbs the constants that the compile rounded."""
     if seed is None:
         return None
     precision = program.metadata.get("precision", "none")
@@ -145,7 +149,7 @@ def _of_kind(program: Program, kind: str) -> list[Variable]:
 
 
 def write_inputs(program: Program, inputs: Sequence[Array], memory: Memory) -> None:
-    """Put the inputs where the program's input variables lie; NIR_SIM008 where they do not fit."""
+    """Write the inputs to the program's input variables; raises NIR_SIM008 if they do not fit."""
     variables = _of_kind(program, "input")
     if len(variables) != len(inputs):
         raise NeuronError(
@@ -166,7 +170,7 @@ def write_inputs(program: Program, inputs: Sequence[Array], memory: Memory) -> N
 
 
 def read_outputs(program: Program, memory: Memory) -> list[Array]:
-    """Copies of the outputs by result number; NIR_SIM001 where one was not written as a whole."""
+    """Copy the outputs by result number; raises NIR_SIM001 if one was not completely written."""
     return [
         widened(program, variable, _read_output(variable, memory))
         for variable in _of_kind(program, "output")
@@ -185,7 +189,7 @@ def _read_output(variable: Variable, memory: Memory) -> Array:
 
 
 def statistics_of(nodes: Sequence[Node]) -> Statistics:
-    """What nodes did that have run."""
+    """Return the statistics of the executed nodes."""
     out = Statistics()
     for node in nodes:
         instruction, payload = node.instruction, node.payload

@@ -1,8 +1,8 @@
-"""Where engines stood still, and whom they waited for.
+"""Log where engines were idle, and what they waited for.
 
-An engine's idle time before an instruction is logged with what let the instruction start at last.
-For the transfers that an engine starts it is the time, as far as the DMA engines had nothing else
-to move, until the next one was started.
+Idle time of an engine before an instruction is logged with the last thing for which the instruction
+waited. For transfers that an engine starts, it is the time until the next one was started during
+which the DMA engines had nothing else to move.
 """
 
 from array import array
@@ -13,7 +13,7 @@ from typing import NamedTuple
 class Cause(IntEnum):
     """What an instruction waited for."""
 
-    PROGRAM = 0  # nothing: it follows the one before
+    PROGRAM = 0  # nothing: it follows the previous one
     SEMAPHORE = 1  # an instruction of another engine, or a transfer
     RESULT = 2  # the result of an earlier instruction of its engine
     TABLE = 3  # its activation function set
@@ -28,9 +28,10 @@ TRANSFERS = 32
 
 
 class Wait(NamedTuple):
-    """Who waited: the stream (or TRANSFERS + that) and the source of the instruction; and for what.
+    """The waiting stream (or TRANSFERS + stream), the source of the instruction, and what it waited
+    for.
 
-    `maker` is the number of the op that let it go on, -1 where there is none.
+    `maker` is the number of the op that ended the wait, or -1.
     """
 
     stream: int
@@ -40,11 +41,11 @@ class Wait(NamedTuple):
 
 
 Key = tuple[int, int, Cause, int]
-"""A Wait while it is logged: plain tuples are made faster."""
+"""A Wait while it is logged: plain tuples are faster to create."""
 
 
 class IdleLog:
-    """Idle times in ns in the order of their end; compact, as there is one for each instruction."""
+    """Idle times in ns in the order of their end; compact, because there is one per instruction."""
 
     def __init__(self) -> None:
         self._numbers: dict[Key, int] = {}
@@ -65,13 +66,13 @@ class IdleLog:
         self._times.append(time)
 
     def repeat(self, begin: int, end: int, times: int) -> None:
-        """Log the entries from `begin` to `end` again, `times` times as long."""
+        """Log the entries from `begin` to `end` again, multiplied by `times`."""
         for number, time in self._sums(begin, end).items():
             self._keys.append(number)
             self._times.append(times * time)
 
     def sums(self) -> dict[Wait, float]:
-        """All in all, by wait."""
+        """Return the totals by wait."""
         found = self._sums(0, len(self._keys))
         return {Wait(*self._waits[n]): time for n, time in found.items()}
 

@@ -1,9 +1,9 @@
-"""64-bit integers at the border of programs that compute them in 32 bits.
+"""Convert 64-bit integers at the interface of programs that compute them in 32 bits.
 
-A compiler that narrows them notes in the program's metadata which arguments and results had 64
-bits: `wide_inputs` and `wide_outputs`, JSON objects from number to `int64` or `uint64`; and in
-`input_ranges`, from number to [low, high] (as text), within which bounds of the inputs no integer
-leaves 32 bits on the way.
+A compiler that narrows integers records in the program's metadata which arguments and results had
+64 bits: `wide_inputs` and `wide_outputs`, JSON objects from number to `int64` or `uint64`.
+`input_ranges` maps input numbers to [low, high] (as text): within these bounds no intermediate
+integer exceeds 32 bits.
 """
 
 import json
@@ -21,13 +21,13 @@ Number = int | float
 
 
 def wide_types(program: Program, kind: str) -> Mapping[int, "np.dtype[Any]"]:
-    """The 64-bit types of `input`s or `output`s by number."""
+    """Return the 64-bit types of `input`s or `output`s by number."""
     found = json.loads(program.metadata.get(f"wide_{kind}s", "{}"))
     return {int(number): np.dtype(name) for number, name in found.items()}
 
 
 def input_ranges(program: Program) -> Mapping[int, tuple[Number, Number]]:
-    """(low, high) of the inputs that have bounds, by number."""
+    """Return (low, high) of the inputs that have bounds, by number."""
     found = json.loads(program.metadata.get("input_ranges", "{}"))
     return {int(number): (_number(low), _number(high)) for number, (low, high) in found.items()}
 
@@ -37,8 +37,10 @@ def _number(text: str) -> Number:
 
 
 def narrowed(program: Program, variable: Variable, array: Array) -> Array:
-    """An input as the program takes it; NIR_SIM034 if a value does not fit in 32 bits, or others
-    that follow from it would not."""
+    """Convert an input to the program's type; raises NIR_SIM034 for a value that does not fit.
+
+    A value does not fit if it, or a value computed from it, exceeds 32 bits.
+    """
     wide = wide_types(program, "input").get(variable.index)
     is_wide = wide is not None and array.dtype == wide
     limits = np.iinfo(np.uint32 if array.dtype.kind == "u" else np.int32)
@@ -52,7 +54,7 @@ def narrowed(program: Program, variable: Variable, array: Array) -> Array:
 
 
 def _check(variable: Variable, array: Array, bounds: tuple[Number, Number], what: str) -> None:
-    """NIR_SIM034 if an element lies beyond bounds; NaN does not."""
+    """Raise NIR_SIM034 if an element exceeds bounds; NaN does not."""
     if not array.size or array.dtype.kind == "b":
         return
     numbers = array if array.dtype.kind in "iu" else array.astype(np.float64)
@@ -67,6 +69,6 @@ def _check(variable: Variable, array: Array, bounds: tuple[Number, Number], what
 
 
 def widened(program: Program, variable: Variable, array: Array) -> Array:
-    """A result in the type that the model gives it."""
+    """Convert a result to the type in the model."""
     wide = wide_types(program, "output").get(variable.index)
     return array if wide is None else array.astype(wide)

@@ -1,8 +1,8 @@
-"""Run an nc module before it is a binary: in program order, at any phase.
+"""Run an nc module in program order, at any phase before it is a binary.
 
-The promise of every phase is that its ops, executed one after the other, give the right answer.
-Buffers without an address (phases virtual and ordered) get one of their own in a memory as large
-as they need; variables likewise in HBM.
+In every phase, executing the ops in program order gives the correct result. Buffers without an
+address (phases virtual and ordered) get their own address in a sufficiently large memory, and
+variables get one in HBM.
 """
 
 from collections.abc import Iterable, Sequence
@@ -53,7 +53,7 @@ from neuronir.targets.simulator.walker import CallNode, Env, LoopNode, Node, Ste
 
 _ALIGNMENT = 64
 _CONSTANT = 1 << 20
-"""Symbols from here on stand for arith.constant values until they are folded."""
+"""Symbols from here on represent arith.constant values until they are folded."""
 
 
 def run_module(
@@ -62,7 +62,7 @@ def run_module(
     machine: Machine | None = None,
     options: Options | None = None,
 ) -> list[NDArray[Any]]:
-    """The outputs of an nc module on `inputs`, its ops executed in program order."""
+    """Return the outputs of an nc module on `inputs`, executing its ops in program order."""
     return simulate_module(module, inputs, machine, options).outputs
 
 
@@ -72,10 +72,10 @@ def simulate_module(
     machine: Machine | None = None,
     options: Options | None = None,
 ) -> Result:
-    """Like `run_module`, with statistics and warnings.
+    """Run a module like `run_module`, and return statistics and warnings as well.
 
-    `machine` is that of the module's `nc.machine` if not given. Waits, races and orders of
-    `options` have no meaning in program order.
+    `machine` defaults to that of the module's `nc.machine`. Waits, races and orders of `options`
+    have no meaning in program order.
     """
     chosen = options or Options()
     target = machine or _machine_of(module)
@@ -119,7 +119,7 @@ class _Function:
 
 
 class _Order:
-    """A module as steps in program order, all buffers placed."""
+    """A module as steps in program order, with all buffers placed."""
 
     def __init__(self, module: ModuleOp, machine: Machine) -> None:
         self.nodes: list[Node] = []
@@ -152,7 +152,7 @@ class _Order:
                 self._variables[name] = variable_of(copy)
 
     def _first_free(self, functions: Iterable[FuncOp]) -> dict[Space, int]:
-        """Where buffers without an address may begin: behind those that have one."""
+        """Return where buffers without an address may start: after those that have one."""
         free = {Space.SBUF: 0, Space.PSUM: 0}
         for func in functions:
             for op in walk(func):
@@ -174,7 +174,7 @@ class _Order:
         return address
 
     def _place_buffers(self, functions: Iterable[FuncOp]) -> dict[SSAValue, int]:
-        """The addresses of all buffers that functions allocate or name."""
+        """Return the addresses of all buffers that functions allocate or name."""
         addresses: dict[SSAValue, int] = {}
         for func in functions:
             for op in walk(func):
@@ -213,7 +213,7 @@ class _Order:
     def _call(self, op: CallOp, function: _Function) -> CallNode:
         name = op.callee.root_reference.data
         if name not in self._functions:
-            return CallNode(name, ())  # refused when it is run
+            return CallNode(name, ())  # rejected when it is run
         passed = self._arguments.passed(op, self._functions[name])
         return CallNode(name, tuple(self._value(v, function, op) for v in passed))
 
@@ -289,7 +289,9 @@ def _folded(value: Affine, constants: dict[int, int]) -> Affine:
 
 
 def _fold_instruction(instruction: Instruction, constants: dict[int, int]) -> Instruction:
-    """The instruction with constant index values folded into its addresses; waits dropped."""
+    """Return the instruction with constant index values folded into its addresses, without
+    waits.
+    """
 
     def fold(ap: AccessPattern | None) -> AccessPattern | None:
         return None if ap is None else replace(ap, address=_folded(ap.address, constants))

@@ -1,7 +1,7 @@
-"""The innermost loops of a program: what one round takes of each resource.
+"""Report the innermost loops of a program: the time per iteration on each resource.
 
-A loop of the compiler is a loop in the stream of each engine that has work in it; those are put
-together again by function, trip counts and order.
+A loop of the compiler becomes a loop in the stream of each engine that has work in it. These are
+matched by function, trip counts and order.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,7 +13,7 @@ from neuronir.targets.simulator.timing_code import CallTo, Code, LoopBegin, Op, 
 
 @dataclass(slots=True)
 class LoopLoad:
-    """An innermost loop: its trip counts, outermost first, and ns per round by resource."""
+    """An innermost loop: its trip counts, outermost first, and ns per iteration by resource."""
 
     function: str
     trip_counts: tuple[int, ...]
@@ -22,12 +22,12 @@ class LoopLoad:
 
     @property
     def busiest(self) -> str:
-        """The resource with the largest load."""
+        """Return the resource with the largest load."""
         return max(sorted(self.load_ns), key=lambda name: self.load_ns[name], default="")
 
 
 def loop_loads(code: ProgramCode) -> list[LoopLoad]:
-    """All innermost loops, in order of the program's text."""
+    """Return all innermost loops, in the order of the program text."""
     found: dict[str, list[LoopLoad]] = {}
     for stream in code.codes:
         merged = found.setdefault(stream.function, [])
@@ -72,7 +72,7 @@ def _innermost(code: Code, dma_engines: int) -> list[LoopLoad]:
 
 
 def _called(steps: Iterable[Step]) -> Iterator[Step]:
-    """Steps, with those of called functions in the place of calls."""
+    """Yield steps, with calls replaced by the steps of the callees."""
     for step in steps:
         if isinstance(step, CallTo):
             yield from _called(step.code.steps)

@@ -1,9 +1,9 @@
-"""The largest losses of a run against its roofline, in words.
+"""Explain the largest losses of a run relative to its roofline.
 
-What bounds a run is its busiest resource. It loses time where it stands still (idle.py says whom it
-waited for) and where it works below its rate: on overheads, on small pieces, on work that another
-way of compiling or another type would not need. Losses of one kind add up over all ops with the
-same opcodes.
+The bottleneck of a run is its busiest resource. It loses time while it is idle (idle.py has the
+reasons), and while it works below its peak rate: on overheads, on small pieces, or on work that
+another compile or type would avoid. Losses of one kind are summed over all ops with the same
+opcodes.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ from neuronir.targets.simulator.timing_code import TRANSFER, Op
 from neuronir.targets.simulator.timing_state import Stream
 
 _SHORT = 64
-"""Bytes of a descriptor below which a transfer is slow for that reason before all others."""
+"""Below this size of a descriptor, a transfer is slow mainly for that reason."""
 
 
 @dataclass(slots=True)
@@ -32,20 +32,20 @@ class Loss:
     by_source: dict[int, float] = field(default_factory=dict)
 
     def add(self, source: int, ns: float) -> None:
-        """Add what one op lost."""
+        """Add the loss of one op."""
         self.ns += ns
         self.by_source[source] = self.by_source.get(source, 0.0) + ns
 
     def worst(self) -> int:
-        """The op that lost most."""
+        """Return the op that lost most."""
         return max(sorted(self.by_source), key=lambda source: self.by_source[source])
 
 
 def waiting_streams(result: TimingResult, resource: str, usage: Usage) -> list[int]:
-    """The streams whose idle time is that of `resource`.
+    """Return the streams whose idle time is that of `resource`.
 
-    Of a port that is the busier of the engines that share it, of dma the transfers (TRANSFERS + the
-    number) of the one that starts most.
+    For a port this is the busier of the engines that share it; for dma the transfers (TRANSFERS +
+    number) of the engine that starts most.
     """
     streams = result.streams
     if resource == "dma":
@@ -63,7 +63,7 @@ def waiting_streams(result: TimingResult, resource: str, usage: Usage) -> list[i
 
 
 def find_losses(result: TimingResult, usage: Usage, resource: str) -> list[Loss]:
-    """All losses of `resource`, largest first."""
+    """Return all losses of `resource`, largest first."""
     losses: dict[tuple[str, str], Loss] = {}
     for (what, advice), source, ns in (
         *_idle(result, resource, waiting_streams(result, resource, usage)),
@@ -95,7 +95,7 @@ def _idle(result: TimingResult, resource: str, streams: Sequence[int]) -> Iterat
 
 
 def _to_blame(wait: Wait, resource: str, ops: Sequence[Op]) -> int:
-    """The source that an idle time is counted for: of a wait for a transfer, the transfer's."""
+    """Return the source to which an idle time counts: for a wait for a transfer, the transfer's."""
     maker = ops[wait.maker] if 0 <= wait.maker < len(ops) else None
     if wait.cause == Cause.SEMAPHORE and resource != "dma" and maker and maker.kind == TRANSFER:
         return maker.instruction.source
@@ -103,7 +103,7 @@ def _to_blame(wait: Wait, resource: str, ops: Sequence[Op]) -> int:
 
 
 def _again(result: TimingResult, usage: Usage) -> Iterator[_Entry]:
-    """What dma reads more than once of inputs and constants, at its full rate."""
+    """Return the time of repeated reads of inputs and constants by DMA, at its full rate."""
     program, machine = result.program, result.machine
     times = read_times(result.code, usage)
     for (number, index), moved in usage.reads.items():
@@ -129,7 +129,7 @@ def _by(stream: Stream) -> str:
 
 
 def _last_source(result: TimingResult, index: int) -> int:
-    """The source of the last instruction in the text of a stream."""
+    """Return the source of the last instruction in the text of a stream."""
     steps = result.streams[index].frames[0].code.steps
     return next((s.instruction.source for s in reversed(steps) if isinstance(s, Op)), 0)
 
@@ -137,7 +137,7 @@ def _last_source(result: TimingResult, index: int) -> int:
 def _why(
     wait: Wait, resource: str, sources: Sequence[Source], ops: Sequence[Op]
 ) -> tuple[str, str]:
-    """What happened and what helps, of an idle time."""
+    """Describe an idle time, and what helps."""
     mine = _kind(sources, wait.source)
     match wait.cause:
         case Cause.TABLE:
@@ -219,7 +219,7 @@ def _kind(sources: Sequence[Source], number: int) -> str:
 
 
 def _work(ops: Sequence[Op], usage: Usage, resource: str, machine: Machine) -> Iterator[_Entry]:
-    """What the resource does below its rate, by the costs of its instructions."""
+    """Return the work of the resource below its peak rate, by the costs of its instructions."""
     for op, count in zip(ops, usage.counts, strict=True):
         if not count:
             continue

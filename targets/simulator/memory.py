@@ -1,4 +1,4 @@
-"""The memories of a NeuronCore as bytes: SBUF, PSUM and the part of HBM that a program uses."""
+"""Represent the memories of a NeuronCore as bytes: SBUF, PSUM and the used part of HBM."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
@@ -17,18 +17,20 @@ Uninitialized = Literal["error", "nan", "zero"]
 Bytes = NDArray[np.uint8]
 View = NDArray[Any]
 _UNSIGNED: dict[int, np.dtype[Any]] = {n: np.dtype(f"u{n}") for n in (1, 2, 4, 8)}
-READY_KINDS = frozenset({"input", "constant"})  # initialised as a whole before the program starts
+# kinds that are completely initialised before the program starts
+READY_KINDS = frozenset({"input", "constant"})
 
 
 class OutOfRange(Exception):
-    """An access outside its memory; says which bytes and which limit."""
+    """Raised for an access outside its memory; names the bytes and the limit."""
 
 
 class Memory:
-    """Byte-accurate memories with typed strided views, and which bytes have been written.
+    """Byte-accurate memories with typed strided views, and a map of the written bytes.
 
     SBUF and PSUM are flat arrays of `partitions * pitch` bytes, partition after partition. With
-    `uninitialized="error"` one more byte per byte tells whether it was written (0xFF) or not (0).
+    `uninitialized="error"`, a second byte per byte records whether it was written (0xFF) or not
+    (0).
     """
 
     def __init__(
@@ -40,7 +42,7 @@ class Memory:
         psum_bytes: int | None = None,
     ) -> None:
         self.partitions = machine.partitions
-        self.stationary: bytes | None = None  # what the last matmul loaded into PE
+        self.stationary: bytes | None = None  # the last stationary operand loaded into PE
         self.pitch = {
             Space.SBUF: sbuf_bytes or machine.sbuf_partition_bytes,
             Space.PSUM: psum_bytes or machine.psum_partition_bytes,
@@ -56,7 +58,7 @@ class Memory:
             self.data[space] = np.full(size, fill, np.uint8) if fill else np.zeros(size, np.uint8)
             tracked = uninitialized == "error"
             self.valid[space] = np.zeros(size, np.uint8) if tracked else None
-        # PSUM bytes that the tensor engine wrote last: only those may be accumulated into.
+        # PSUM bytes that the tensor engine wrote last: only these may be accumulated into
         self.started: Bytes = np.zeros(self.pitch[Space.PSUM] * self.partitions, np.uint8)
         for variable in self.variables:
             if variable.data is not None:
@@ -66,13 +68,13 @@ class Memory:
                     at += len(piece)
 
     def view(self, ap: AccessPattern, address: int, dtype: np.dtype[Any] | None = None) -> View:
-        """The elements of `ap` at byte `address`: [partitions, *sizes], no copy."""
+        """Return the elements of `ap` at byte `address`: [partitions, *sizes], without a copy."""
         return self._view(self.data[ap.space], ap, address, dtype or ap.dtype.numpy)
 
     def valid_view(self, ap: AccessPattern, address: int) -> View | None:
-        """One unsigned integer per element, all ones where all its bytes were written.
+        """Return one unsigned integer per element, all ones if all its bytes were written.
 
-        None where nothing needs checking: tracking is off, or an input or constant is read.
+        Returns None if no check is necessary: tracking is off, or an input or constant is read.
         """
         flat = self.valid[ap.space]
         if flat is None:
@@ -84,11 +86,11 @@ class Memory:
         return self._view(flat, ap, address, _UNSIGNED[ap.dtype.size])
 
     def started_view(self, ap: AccessPattern, address: int) -> View:
-        """Like `valid_view`, for what the tensor engine wrote in PSUM."""
+        """Return a view like `valid_view` for the PSUM bytes that the tensor engine wrote."""
         return self._view(self.started, ap, address, _UNSIGNED[ap.dtype.size])
 
     def variable_at(self, ap: AccessPattern, address: int) -> Variable | None:
-        """The variable that an HBM access lies in as a whole."""
+        """Return the variable that contains an HBM access."""
         low, high = hull(ap, address)
         at = bisect_right(self._starts, low) - 1
         if at < 0:
@@ -97,7 +99,7 @@ class Memory:
         return variable if high <= variable.address + variable.size else None
 
     def ready_kind(self, ap: AccessPattern, address: int) -> str:
-        """The kind of an input or constant that an HBM access shares a byte with, if any."""
+        """Return the kind of an input or constant that overlaps an HBM access, if any."""
         return ready_kind(self.variables, shape_of(ap), address)
 
     def _view(self, flat: Bytes, ap: AccessPattern, address: int, dtype: np.dtype[Any]) -> View:
@@ -122,13 +124,13 @@ class Memory:
         return np.ndarray(shape, dtype, flat, ap.start * limit + address, (limit, *steps))
 
     def variable_array(self, variable: Variable, flat: Bytes | None = None) -> View:
-        """The logical array of an input or output variable, as a view of HBM."""
+        """Return the logical array of an input or output variable, as a view of HBM."""
         strides = variable.strides or row_major(variable.shape, variable.dtype)
         memory = self.data[Space.HBM] if flat is None else flat
         return np.ndarray(variable.shape, variable.dtype.numpy, memory, variable.address, strides)
 
     def unwritten(self, variable: Variable) -> int:
-        """How many elements of an output were never written."""
+        """Return how many elements of an output were never written."""
         flat = self.valid[Space.HBM]
         if flat is None or variable.kind in READY_KINDS:
             return 0
@@ -139,7 +141,7 @@ class Memory:
 
 
 def ready_kind(variables: Iterable[Variable], shape: Shape, address: int) -> str:
-    """The kind of the first input or constant that bytes of HBM meet, if any."""
+    """Return the kind of the first input or constant that overlaps bytes of HBM, if any."""
     for v in variables:
         whole = Shape(0, v.size, v.size, ())
         if v.kind in READY_KINDS and shapes_overlap(shape, whole, v.address - address):
@@ -148,7 +150,7 @@ def ready_kind(variables: Iterable[Variable], shape: Shape, address: int) -> str
 
 
 def row_major(shape: Sequence[int], dtype: DType) -> tuple[int, ...]:
-    """Byte strides of a dense row-major array."""
+    """Return the byte strides of a dense row-major array."""
     strides: list[int] = []
     step = dtype.size
     for extent in reversed(shape):

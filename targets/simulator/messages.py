@@ -1,11 +1,12 @@
-"""Simulation errors: one message with the instruction, its operands and where it comes from.
+"""Create simulation errors: one message with the instruction, its operands and its source.
 
-NIR_SIM001 reads what nothing has written (or leaves an output unwritten); 002 touches bytes
-outside its memory; 003 data make it fail (an index outside its table); 004 deadlock; 006 a
-malformed program or instruction; 008 inputs that do not fit; 009 against a rule of the machine
-(memories, partitions, banks, tiles, read-only variables); 010 accumulates into PSUM that no matmul
-has started; 011 reuses another stationary than is loaded; 020 data race (for bytes or for a
-semaphore); 030 an nc module that cannot be run.
+NIR_SIM001: a read of unwritten bytes, or an unwritten output. NIR_SIM002: an access outside its
+memory. NIR_SIM003: a failure on data (an index outside its table). NIR_SIM004: deadlock.
+NIR_SIM006: a malformed program or instruction. NIR_SIM008: inputs that do not fit. NIR_SIM009: a
+violated rule of the machine (memories, partitions, banks, tiles, read-only variables). NIR_SIM010:
+accumulation into PSUM that no matmul has started. NIR_SIM011: reuse of a stationary operand that is
+not loaded. NIR_SIM020: a data race (on bytes or on a semaphore). NIR_SIM030: an nc module that
+cannot be run.
 """
 
 from collections.abc import Sequence
@@ -17,7 +18,9 @@ from neuronir.dialects.support.errors import NeuronError
 
 
 def describe_pattern(ap: AccessPattern, address: int | None = None) -> str:
-    """`f32@sbuf[0:128]+0x40 [1,512]`: type, memory, partitions, byte address, [stride, size]s."""
+    """Print `f32@sbuf[0:128]+0x40 [1,512]`: type, memory, partitions, byte address, [stride,
+    size]s.
+    """
     where = ap.address.const if address is None else address
     text = f"{ap.dtype.name.lower()}@{ap.space.name.lower()}"
     if ap.space == Space.HBM:
@@ -30,7 +33,9 @@ def describe_pattern(ap: AccessPattern, address: int | None = None) -> str:
 
 
 def describe(instruction: Instruction, env: Sequence[int] | None = None) -> str:
-    """`pe matmul(dst=..., stationary=..., moving=...)`, addresses by the values of symbols."""
+    """Print `pe matmul(dst=..., stationary=..., moving=...)`, with the values of symbols in
+    addresses.
+    """
     spec = OPCODES.get(instruction.opcode)
     roles = spec.dst + spec.src if spec else ()
     operands = []
@@ -43,7 +48,7 @@ def describe(instruction: Instruction, env: Sequence[int] | None = None) -> str:
 
 
 def origin(sources: Sequence[Source], instruction: Instruction) -> str:
-    """Where an instruction comes from, as `'dot.3' (model/layer/MatMul, model.py:12)`."""
+    """Print the source of an instruction as `'dot.3' (model/layer/MatMul, model.py:12)`."""
     if not 0 <= instruction.source < len(sources):
         return "an unknown op"
     source = sources[instruction.source]
@@ -61,6 +66,6 @@ def simulation_error(
     env: Sequence[int] | None = None,
     help: str | None = None,
 ) -> NeuronError:
-    """A NeuronError about one instruction of a running program."""
+    """Create a NeuronError about one instruction of a running program."""
     message = f"{text}\n  in {describe(instruction, env)}\n  from {origin(sources, instruction)}"
     return NeuronError(code, message, help=help)

@@ -1,9 +1,9 @@
-"""Judge the precision of a program's results by how much rounding changes them.
+"""Judge the precision of a program's results by their sensitivity to rounding.
 
-The program is run again with its roundings perturbed at random (semantics/rounding.py). What the
-outputs of such runs differ by from those of the plain run is a sample of the program's rounding
-noise: it has seen each sum that cancels and each residual that dampens, which no bound derived from
-the program alone can (docs/numerics.md).
+The program is run again with its roundings perturbed at random (semantics/rounding.py). The
+differences between the outputs of these runs and the plain run are samples of the program's
+rounding noise. They reflect each sum that cancels and each residual that dampens, which no bound
+derived from the program alone can (docs/numerics.md).
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,9 +21,9 @@ from neuronir.targets.simulator.functional import Options, run
 
 Array = NDArray[Any]
 RUNS = 4
-"""Perturbed runs of a program all of whose outputs have many elements."""
+"""Perturbed runs of a program whose outputs all have many elements."""
 MORE_RUNS = 12
-"""Perturbed runs where an output has few: its noise is a mean over so few samples."""
+"""Perturbed runs if an output has few elements: its noise is a mean over few samples."""
 FEW_ELEMENTS = 64
 
 
@@ -34,11 +34,11 @@ def perturbed_outputs(
     outputs: Sequence[Array],
     options: Options | None = None,
 ) -> list[list[Array]]:
-    """The outputs of some runs of `program` with perturbed roundings.
+    """Return the outputs of some runs of `program` with perturbed roundings.
 
-    `inputs` are by argument number, `outputs` those of the plain run, from which the number of runs
-    follows. Empty where a perturbed run fails, as where a program relies on two equal roundings:
-    its noise cannot be measured so.
+    `inputs` are by argument number. `outputs` are those of the plain run, which determine the
+    number of runs. The result is empty if a perturbed run fails, for example because the program
+    relies on two equal roundings: its noise then cannot be measured this way.
     """
     few = any(output.size < FEW_ELEMENTS for output in outputs)
     found = []
@@ -61,8 +61,8 @@ def judge_precision(
 ) -> Report:
     """Compare the outputs of a run with those of a reference in full precision.
 
-    Where fp32 arithmetic explains the difference nothing more is run; else the rounding noise on
-    these inputs is measured, which takes some further runs of the program.
+    If fp32 arithmetic explains the difference, nothing else is run. Otherwise the rounding noise on
+    these inputs is measured, which takes several further runs of the program.
     """
     report = compare_with_noise(outputs, reference, [])
     if report.ok:

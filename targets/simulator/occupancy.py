@@ -1,6 +1,6 @@
-"""How full SBUF and PSUM are over time, from a recorded run.
+"""Compute how full SBUF and PSUM are over time, from a recorded run.
 
-Memory is looked at in pieces of a partition. A piece is in use from a write until the last access
+Memory is examined in pieces of a partition. A piece is in use from a write until the last access
 before the next write that starts a new value.
 """
 
@@ -21,9 +21,11 @@ _PIECE = {Space.SBUF: 512, Space.PSUM: 256}
 
 @dataclass(frozen=True, slots=True)
 class Resident:
-    """A value in SBUF or PSUM: bytes `low` to `high` of its partitions, from `begin` ns (its first
-    write) to `end` (its last access). `source` is that of the instruction that wrote it first,
-    `partitions` how many its first write reached."""
+    """A value in SBUF or PSUM: bytes `low` to `high` of its partitions, and its life in ns.
+
+    It lives from `begin` (its first write) to `end` (its last access). `source` is that of the
+    instruction that wrote it first, and `partitions` is the number that its first write reached.
+    """
 
     begin: float
     end: float
@@ -43,12 +45,12 @@ class _Memory:
         self.lives: list[tuple[float, float, int, int]] = []  # begin, end, writer, piece
 
     def touch(self, ap: AccessPattern, time: float, writer: int) -> None:
-        """An access; `writer` is the number of the op that writes, -1 where it reads."""
+        """Record an access; `writer` is the number of the writing op, -1 for a read."""
         low, high = hull(ap, ap.address.const)
         at = slice(max(0, low // self.piece), -(-high // self.piece))
         if writer >= 0:
             written, used = self.written[at], self.used[at]
-            fresh = used > written  # read since it was written: this is a new value
+            fresh = used > written  # read since it was written: this starts a new value
             self._close(np.flatnonzero(fresh) + at.start)
             begin = fresh | (written < 0)
             written[begin] = time
@@ -67,11 +69,11 @@ class _Memory:
         )
 
     def finish(self) -> None:
-        """Close what is still in use."""
+        """Close everything still in use."""
         self._close(np.flatnonzero(self.written >= 0))
 
     def points(self) -> list[tuple[float, int]]:
-        """(time, bytes of a partition in use) at each change."""
+        """Return (time, bytes of a partition in use) at each change."""
         changes = [(begin, 1) for begin, *_ in self.lives]
         changes += [(end, -1) for _, end, *_ in self.lives]
         changes.sort()
@@ -85,7 +87,9 @@ class _Memory:
         return points
 
     def residents(self, ops: list[Op]) -> list[Resident]:
-        """The lives of neighbouring pieces that one op wrote, joined where their times agree."""
+        """Return the lives of adjacent pieces that one op wrote, joined if their times are
+        equal.
+        """
         found: list[Resident] = []
         before: tuple[float, float, int] | None = None
         for begin, end, writer, piece in sorted(self.lives):
@@ -101,8 +105,9 @@ class _Memory:
 
 
 class Occupancy:
-    """What SBUF and PSUM hold over a recorded run; addresses of loop rounds are taken at their
-    first round."""
+    """The contents of SBUF and PSUM over a recorded run; loops use the addresses of the first
+    iteration.
+    """
 
     def __init__(self, recording: Recording, ops: list[Op], machine: Machine) -> None:
         self._ops = ops
@@ -125,9 +130,9 @@ class Occupancy:
             memory.finish()
 
     def levels(self) -> dict[Space, list[tuple[float, int]]]:
-        """(time in ns, bytes of a partition in use) of SBUF and PSUM."""
+        """Return (time in ns, bytes of a partition in use) of SBUF and PSUM."""
         return {space: memory.points() for space, memory in self._memories.items()}
 
     def residents(self) -> dict[Space, list[Resident]]:
-        """The values in SBUF and PSUM, by the time of their first write."""
+        """Return the values in SBUF and PSUM, by the time of their first write."""
         return {space: memory.residents(self._ops) for space, memory in self._memories.items()}

@@ -1,4 +1,4 @@
-"""One operand of a static instruction: its views by address, and whether its bytes are valid."""
+"""Represent one operand of a static instruction: its views by address, and validity."""
 
 from typing import Any
 
@@ -17,8 +17,8 @@ _CACHE_LIMIT = 2048
 class Entry:
     """The views of an operand at one address.
 
-    `checked`: its bytes are known to have been written (bytes never become unwritten again).
-    `marked`: they are marked as written. `kind` is that of the HBM variable.
+    `checked` means that its bytes are known to be written (bytes never become unwritten again).
+    `marked` means that they are marked as written. `kind` is that of the HBM variable.
     """
 
     __slots__ = ("address", "array", "checked", "kind", "marked", "started", "valid")
@@ -54,7 +54,7 @@ class Operand:
         self.full = int(np.iinfo(f"u{ap.dtype.size}").max)
 
     def at(self, env: Env) -> Entry:
-        """Its views for the current values of the symbols. Raises memory.OutOfRange."""
+        """Return its views for the current values of the symbols; raises memory.OutOfRange."""
         address = self.const
         for symbol, coefficient in self.terms:
             address += coefficient * env[symbol]
@@ -66,13 +66,13 @@ class Operand:
         return entry
 
     def written(self, entry: Entry) -> bool:
-        """Whether all bytes of the operand have been written; remembers a yes."""
+        """Return whether all bytes of the operand have been written; caches a yes."""
         if entry.valid is not None and not entry.checked:
             entry.checked = bool(entry.valid.min() == self.full)
         return entry.checked
 
     def mark(self, entry: Entry) -> None:
-        """All bytes of the operand are written now."""
+        """Mark all bytes of the operand as written."""
         if entry.valid is not None:
             entry.valid[...] = self.full
         entry.marked = entry.checked = True

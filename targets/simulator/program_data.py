@@ -1,4 +1,4 @@
-"""neuron-sim's arrays: inputs by argument number, outputs by result number."""
+"""Convert neuron-sim's arrays: inputs by argument number, outputs by result number."""
 
 from collections.abc import Mapping
 
@@ -8,15 +8,15 @@ from neuronir.dialects.support.npz import Array, unpack
 
 
 def variables_of(program: Program, kind: str) -> list[Variable]:
-    """The variables of a kind by argument or result number."""
+    """Return the variables of a kind by argument or result number."""
     return sorted((v for v in program.variables if v.kind == kind), key=lambda v: v.index)
 
 
 def choose_inputs(program: Program, entries: Mapping[str, Array], path: str) -> list[Array]:
-    """The arrays of a file that the program reads, in the order of its inputs.
+    """Return the arrays of a file that the program reads, in the order of its inputs.
 
-    An input is taken under `argN` or under its HLO name. Arguments that were bound when the program
-    was compiled are left; NIR_SIM030 for a missing one, NIR_SIM031 for one beyond the last.
+    An input is found as `argN` or under its HLO name. Arguments that were bound at compile time are
+    ignored. Raises NIR_SIM030 for a missing input, NIR_SIM031 for one beyond the last.
     """
     arrays = []
     for variable in variables_of(program, "input"):
@@ -41,7 +41,7 @@ def choose_inputs(program: Program, entries: Mapping[str, Array], path: str) -> 
 
 
 def named_outputs(program: Program, arrays: list[Array]) -> dict[str, Array]:
-    """Results under the names that an npz file gives them."""
+    """Name results as in an npz file."""
     return {
         f"out{variable.index}": array
         for variable, array in zip(variables_of(program, "output"), arrays, strict=True)

@@ -1,13 +1,14 @@
-"""Data races: two accesses to a byte, one of them a write, that no semaphore puts in order.
+"""Find data races: two accesses to a byte, at least one a write, that no semaphore orders.
 
 The program is walked in one order that its semaphores allow. Each access is compared with the
 earlier accesses of overlapping footprints (dialects/nc/footprint.py): it must certainly come after
-them (clocks.py), whatever order the hardware takes. Footprints are interned, and which of them
-overlap is worked out once for each, so that the rounds of a loop cost a few look-ups.
+them (clocks.py) in every order that the hardware may take. Footprints are interned, and their
+overlaps are computed once, so that loop iterations cost only a few look-ups.
 
-What an instruction writes may not meet what it reads itself either (self_overlap.py). Programs for
-which the walk would prove nothing are refused: those with instructions that mean nothing
-(dialects/nc/instruction_rules.py), registers that move what a call touches, writes to constants.
+The writes of an instruction must not overlap its own reads either (self_overlap.py). Programs for
+which the walk would prove nothing are rejected: those with invalid instructions
+(dialects/nc/instruction_rules.py), with registers that move the accesses of a call, or with writes
+to constants.
 """
 
 from collections.abc import Mapping
@@ -54,8 +55,11 @@ class _Record:
 
 @dataclass(slots=True, eq=False)
 class _Footprint:
-    """A set of bytes; `sources` are the written ones that reads of it meet, `writers` and
-    `readers` the written and read ones that writes of it meet (itself included)."""
+    """A set of bytes, with the overlapping footprints.
+
+    `sources` are written ones that overlap reads of it. `writers` and `readers` are written and
+    read ones that overlap writes of it (including itself).
+    """
 
     space: Space
     start: int
@@ -71,7 +75,7 @@ class _Footprint:
     reads: dict[int, _Record] = field(default_factory=dict)
 
     def covers(self, other: "_Footprint") -> bool:
-        """Whether it is one run of bytes that holds all of `other`."""
+        """Return whether it is one run of bytes that contains all of `other`."""
         return (
             not self.shape.dims
             and self.start <= other.start
@@ -104,23 +108,23 @@ class RaceChecker:
             for items in streams.values():
                 _check_calls(items)
         self._clocks = Clocks(program.semaphores)
-        self._updaters: dict[int, Node] = {}  # who updated each semaphore last
+        self._updaters: dict[int, Node] = {}  # the last update of each semaphore
         self._accesses: dict[Node, list[_Access]] = {}
         self._interned: dict[tuple[Space, int, int, Shape, int], _Footprint] = {}
         self._read: dict[tuple[Space, int], list[_Footprint]] = {}
         self._written: dict[tuple[Space, int], list[_Footprint]] = {}
         self._overlaps: dict[Node, SelfOverlaps] = {}
         self._ready = [v for v in program.variables if v.kind in READY_KINDS and v.size]
-        # Bounds of what each engine's registers hold at this point of the walk.
+        # Bounds of each engine's registers at this point of the walk.
         self._registers: dict[Engine, dict[int, tuple[int, int]]] = {e: {} for e in Engine}
         self._moving: set[Node] = set()  # instructions with registers in their addresses
 
     def observe(self, node: Node, env: Env) -> None:
-        """One instruction, in a walk that performs each instruction as soon as it may start.
+        """Check one instruction, in a walk that executes each instruction as soon as it may start.
 
-        Raises NIR_SIM020 where it races with an earlier one (for bytes, or for a semaphore that
-        both update) or with itself, NIR_SIM006 where it means nothing, NIR_SIM009 where it writes
-        an input or a constant.
+        Raises NIR_SIM020 if it races with an earlier one (for bytes, or for a semaphore that both
+        update) or with itself, NIR_SIM006 if it is invalid, NIR_SIM009 if it writes an input or a
+        constant.
         """
         instruction = node.instruction
         if node not in self._accesses:
@@ -170,20 +174,20 @@ class RaceChecker:
         self._remember(touched, _Record(component, number, node))
 
     def meet(self) -> None:
-        """All engines stand at a barrier."""
+        """Handle a barrier of all engines."""
         self._clocks.meet()
 
     def _remember(self, touched: list[tuple[_Access, _Footprint]], record: _Record) -> None:
         for access, footprint in touched:
             earlier = footprint.reads.get(record.component)
-            # A transfer that nobody can wait for stays: it may end after any later one.
+            # A transfer for which nothing can wait stays: it may end after any later one.
             if not access.writes and (earlier is None or earlier.number < record.number):
                 footprint.reads[record.component] = record
         for access, footprint in touched:
             if not access.writes:
                 continue
-            # Whoever meets what this write covers must come after this write, hence after all
-            # that came before it: the earlier records are not needed any more.
+            # An access that overlaps this write must follow it, hence follow everything before it:
+            # the earlier records are no longer needed.
             for other in footprint.readers:
                 if other.reads and (other is footprint or footprint.covers(other)):
                     other.reads.clear()
@@ -215,8 +219,9 @@ class RaceChecker:
         return out
 
     def _widened(self, ap: AccessPattern, bounds: Mapping[int, tuple[int, int]]) -> AccessPattern:
-        """`ap` over all values that registers in its address may take, so that the verdict does
-        not depend on data."""
+        """Extend `ap` over all values of registers in its address, so that the verdict does not
+        depend on data.
+        """
         free = ap.free
         terms = []
         const = ap.address.const
@@ -275,7 +280,9 @@ class RaceChecker:
         return footprint
 
     def _constant(self, footprint: _Footprint) -> bool:
-        """Whether it lies in an input or constant: never written, nothing can conflict."""
+        """Return whether it is in an input or constant, which is never written, so nothing can
+        conflict.
+        """
         low = footprint.address + footprint.shape.low
         high = footprint.address + footprint.shape.high
         return footprint.space == Space.HBM and any(
@@ -288,7 +295,9 @@ class RaceChecker:
         footprint: _Footprint,
         join: bool = False,
     ) -> list[_Footprint]:
-        """The footprints in `buckets` that overlap; itself too, where it is to `join` them."""
+        """Return the footprints in `buckets` that overlap it, including itself if it is to `join`
+        them.
+        """
         found: dict[int, _Footprint] = {}
         seen: set[int] = set()
         shift = _BUCKET[footprint.space]
@@ -339,8 +348,10 @@ def _meet(a: _Footprint, b: _Footprint) -> bool:
 
 
 def _check_calls(items: list[Item]) -> None:
-    """NIR_SIM006 where a register decides what a call touches, for all of whose values the walk
-    would have to be made."""
+    """Raise NIR_SIM006 if a register determines the accesses of a call.
+
+    The walk would have to be repeated for all of its values.
+    """
     for item in items:
         if isinstance(item, Loop):
             _check_calls(item.body)
@@ -356,7 +367,7 @@ def _check_calls(items: list[Item]) -> None:
 def check_races(program: Program) -> None:
     """Walk the program without data and raise NIR_SIM020 at the first race (RaceChecker.observe).
 
-    Registers take all values of their bounds in addresses; waits do not depend on them.
+    In addresses, registers take all values within their bounds; waits do not depend on them.
     """
     walker = Walker(program)
     checker = RaceChecker(program)

@@ -1,4 +1,4 @@
-"""report.json: what a run took, what bounds it, and where the time and the bytes went.
+"""Build report.json: the time of a run, its bottleneck, and where time and bytes went.
 
 Names follow the public profiler. report_fields.py lists every key with its unit.
 """
@@ -28,7 +28,7 @@ _KINDS = ("input", "output", "constant", "scratch", "spill", "other")
 
 
 def build_report(result: TimingResult, usage: Usage | None = None) -> Report:
-    """The report of a timing run; all keys of FIELDS."""
+    """Return the report of a timing run, with all keys of FIELDS."""
     code, machine = result.code, result.machine
     usage = usage or usage_of(code)
     total = result.total_ns
@@ -108,7 +108,7 @@ def build_report(result: TimingResult, usage: Usage | None = None) -> Report:
 def _engine_fields(
     code: ProgramCode, usage: Usage, loads: Mapping[str, float], total: float
 ) -> Report:
-    """How long each engine is busy, and how many instructions it has."""
+    """Return the busy time of each engine, and its number of instructions."""
     names = ("tensor", "vector", "scalar", "gpsimd", "sync")
     fields: Report = {
         f"{name}_engine_active_time_percent": percent(loads[name], total) for name in names
@@ -121,7 +121,7 @@ def _engine_fields(
 
 
 def _transfer_fields(code: ProgramCode, usage: Usage) -> Report:
-    """Transfers, their descriptors and their bytes."""
+    """Return transfers, their descriptors and their bytes."""
     found = [(op, n) for op, n in zip(code.ops, usage.counts, strict=True) if op.kind == TRANSFER]
     moved = sum(n * op.cost.bytes for op, n in found)
     descriptors = sum(n * op.cost.descriptors for op, n in found)
@@ -138,7 +138,7 @@ def _transfer_fields(code: ProgramCode, usage: Usage) -> Report:
 
 
 def check_roofline(roofline_ns: float, total_ns: float) -> None:
-    """An internal check: nothing is faster than its roofline (but for rounding to ticks)."""
+    """Assert that nothing is faster than its roofline (except for rounding to ticks)."""
     if total_ns < roofline_ns * 0.999 - 1.0:
         raise AssertionError(
             f"the timing model is wrong: {total_ns} ns is less than the roofline of {roofline_ns}"
@@ -146,14 +146,14 @@ def check_roofline(roofline_ns: float, total_ns: float) -> None:
 
 
 def assumed_numbers(machine: Machine) -> list[str]:
-    """The numbers of `machine` that are neither public nor inferred nor fitted."""
+    """Return the values of `machine` that are neither public, inferred nor fitted."""
     return sorted(
         name for name, text in machine.provenance.items() if text.split(":")[0] == "assumed"
     )
 
 
 def _transpose_ns(code: ProgramCode, usage: Usage) -> float:
-    """Time of the tensor engine in transposes."""
+    """Return the time of the tensor engine in transposes."""
     return sum(
         n * op.cost.issue_ns
         for op, n in zip(code.ops, usage.counts, strict=True)
@@ -162,14 +162,14 @@ def _transpose_ns(code: ProgramCode, usage: Usage) -> float:
 
 
 def _row_size(traffic: Traffic | None) -> float:
-    """Bytes that a descriptor reads of the constants."""
+    """Return the bytes that a descriptor reads of the constants."""
     if traffic is None or not traffic.read_descriptors:
         return 0.0
     return traffic.read / traffic.read_descriptors
 
 
 def _loads(result: TimingResult, usage: Usage) -> dict[str, float]:
-    """Load in ns of each resource over the run."""
+    """Return the load in ns of each resource over the run."""
     loads = dict.fromkeys(
         ("tensor", "vector", "scalar", "gpsimd", "sync", "dma", "psum_port", "sbuf_port"), 0.0
     )
@@ -182,7 +182,7 @@ def _loads(result: TimingResult, usage: Usage) -> dict[str, float]:
 
 
 def _idle_by_source(result: TimingResult, busiest: str, usage: Usage) -> dict[int, float]:
-    """For how many ns the busiest resource stood still before instructions of each source."""
+    """Return how many ns the busiest resource was idle before instructions of each source."""
     streams = waiting_streams(result, busiest, usage)
     found: dict[int, float] = {}
     for wait, ns in result.idle.sums().items():

@@ -1,4 +1,4 @@
-"""The tables of a report: a row for each HLO op, group of ops, module path and loss."""
+"""Build the tables of a report: a row for each HLO op, group of ops, module path and loss."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from neuronir.targets.simulator.timing import TimingResult
 Report = dict[str, Any]
 
 TIMES = ("tensor", "vector", "scalar", "gpsimd", "sync", "dma")
-"""The resources that ops have times of: `<name>_us` of a row."""
+"""Resources for which ops have times: `<name>_us` of a row."""
 
 _SUMS = (
     *(f"{name}_us" for name in TIMES),
@@ -29,10 +29,10 @@ _SUMS = (
 
 
 class Rows:
-    """Makes the tables of one run.
+    """Builds the tables of one run.
 
-    `table` has the costs by source, `idle` the ns for which the busiest resource stood still before
-    instructions of a source, `losses` all its losses, the largest first, `path` the ns of the
+    `table` has the costs by source, `idle` the ns for which the busiest resource was idle before
+    instructions of a source, `losses` all its losses, largest first, and `path` the ns of the
     critical path by source if the run was recorded.
     """
 
@@ -56,7 +56,7 @@ class Rows:
         self._groups = group_names(self._sources)
 
     def ops(self) -> list[Report]:
-        """A row for each HLO op that has instructions, the largest share first."""
+        """Return a row for each HLO op that has instructions, the largest share first."""
         rows = []
         for numbers, row in merged(self._table, self._name):
             source = max((self._sources[n] for n in self._known(numbers)), key=_said, default=None)
@@ -78,7 +78,7 @@ class Rows:
         return rows
 
     def groups(self) -> list[Report]:
-        """A row for each group of ops that were lowered as one."""
+        """Return a row for each group of ops that were lowered together."""
         useful = {source.name: source.flops for source in sorted(self._sources, key=_said)}
         rows = []
         for numbers, row in merged(self._table, lambda n: self._groups.get(self._name(n), "")):
@@ -99,7 +99,7 @@ class Rows:
         return rows
 
     def modules(self) -> list[Report]:
-        """A row for each module path of the framework's ops, in the order of the paths."""
+        """Return a row for each module path of the framework's ops, in path order."""
         found: dict[tuple[str, ...], list[Report]] = {}
         for row in self.ops():
             path = module_path(row["framework_op"])
@@ -121,7 +121,7 @@ class Rows:
         return rows
 
     def losses(self, most: int) -> list[Report]:
-        """The largest losses of the busiest resource."""
+        """Return the largest losses of the busiest resource."""
         return [
             {
                 "us": loss.ns / 1e3,
@@ -135,7 +135,7 @@ class Rows:
         ]
 
     def _worst_loss(self, numbers: Iterable[int]) -> Report:
-        """The loss that the busiest resource has most of in some sources."""
+        """Return the largest loss of the busiest resource in some sources."""
         best, ns = None, 0.0
         for loss in self._losses:
             part = sum(loss.by_source.get(n, 0.0) for n in numbers)
@@ -148,7 +148,7 @@ class Rows:
         }
 
     def _share(self, row: OpShare) -> Report:
-        """What ops and groups say alike."""
+        """Return the columns common to ops and groups."""
         bound = max(TIMES, key=lambda name: row.time_ns.get(name, 0.0))
         moved, longest = row.read + row.written, row.time_ns.get(bound, 0.0)
         return {
@@ -183,16 +183,17 @@ class Rows:
 
 
 def module_path(framework_op: str) -> tuple[str, ...]:
-    """The modules around a framework's op: its path at "/", without the op itself, and at ".".
+    """Return the modules around a framework's op: its path split at "/" (without the op) and at
+    ".".
 
-    What stands in brackets is not split: `jit(f)/transpose(jvp(a/b))/dot` has two modules.
+    Text in brackets is not split: `jit(f)/transpose(jvp(a/b))/dot` has two modules.
     """
     modules = _split(framework_op, "/")[:-1]
     return tuple(part for module in modules for part in _split(module, ".") if part)
 
 
 def _split(text: str, at: str) -> list[str]:
-    """`text` at each letter `at` outside brackets."""
+    """Split `text` at each letter `at` outside brackets."""
     parts, depth = [""], 0
     for letter in text:
         depth += (letter in "([{") - (letter in ")]}")
@@ -204,12 +205,12 @@ def _split(text: str, at: str) -> list[str]:
 
 
 def percent(part: float, whole: float) -> float:
-    """`part` in percent of `whole`, 0 of nothing."""
+    """Return `part` in percent of `whole`; 0 if that is 0."""
     return 100.0 * part / whole if whole else 0.0
 
 
 def _said(source: Source) -> tuple[bool, bool, int]:
-    """Of two sources of one name, the one that says more."""
+    """Return the more informative of two sources with one name."""
     return (bool(source.opcode), bool(source.framework), source.flops)
 
 

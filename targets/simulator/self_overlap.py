@@ -1,8 +1,8 @@
-"""Instructions that write what they read themselves.
+"""Find instructions whose writes overlap their own reads.
 
-An engine reads ahead of what it writes, by how much nobody says, and DMA engines take the parts of
-a transfer in any order. So an instruction may write only what nothing else of it touches, or in an
-elementwise instruction the very element that it is computed from.
+An engine reads ahead of its writes by an unknown amount, and DMA engines process the parts of a
+transfer in any order. An instruction may therefore write only bytes that it does not otherwise
+access, or, in an elementwise instruction, the element from which the result is computed.
 """
 
 from collections.abc import Callable
@@ -24,18 +24,20 @@ _IN_PLACE: dict[str, tuple[int, ...]] = {
     "affine_select": (0,),
     "dma": (0,),
 }
-"""Elementwise instructions: the sources of which each element is read for its result alone."""
+"""Elementwise instructions: the sources of which each element is read only for its own result."""
 
 _Pair = tuple[Shape, Affine, Shape, Affine]
 
 
 class SelfOverlaps:
-    """The pairs of operands of a static instruction that may not meet."""
+    """The operand pairs of a static instruction that must not overlap."""
 
     def __init__(
         self, instruction: Instruction, widened: Callable[[AccessPattern], AccessPattern]
     ) -> None:
-        """`widened` makes of a pattern one that covers all values of registers in its address."""
+        """Create the check; `widened` extends a pattern to all values of registers in its
+        address.
+        """
         self._pairs: list[_Pair] = []
         i = instruction
         in_place = [i.src[role] for role in _IN_PLACE.get(i.opcode, ())]
@@ -51,13 +53,13 @@ class SelfOverlaps:
                     if elementwise and _same_elements(target, other):
                         if target.address == other.address:
                             continue
-                else:  # registers that move both alike change nothing
+                else:  # registers that move both equally do not matter
                     pair = (widened(target), widened(other))
                 (a, b), (x, y) = pair, (shape_of(ap) for ap in pair)
                 self._pairs.append((x, a.address, y, b.address))
 
     def meet(self, env: Env) -> bool:
-        """Whether the operands of a pair share a byte for these values of the symbols."""
+        """Return whether the operands of a pair share a byte for these values of the symbols."""
         return any(
             shapes_overlap(one, other, second.at(env) - first.at(env))
             for one, first, other, second in self._pairs
@@ -73,16 +75,18 @@ def _same_partitions(a: AccessPattern, b: AccessPattern) -> bool:
 
 
 def _same_elements(a: AccessPattern, b: AccessPattern) -> bool:
-    """Whether at one address the n-th elements of both are the same bytes."""
+    """Return whether the n-th elements of both are the same bytes, at one address."""
     return (a.start, a.dtype.size, _dims(a)) == (b.start, b.dtype.size, _dims(b))
 
 
 def _dims(ap: AccessPattern) -> list[tuple[int, int]]:
-    """(stride, size) of the dimensions in bytes, outermost first, those joined that continue each
-    other; partitions come first."""
+    """Return (stride, size) of the dimensions in bytes, outermost first, contiguous ones joined.
+
+    Partitions come first.
+    """
     size = ap.dtype.size
     on_chip = ap.space != Space.HBM
-    # On the chip partitions continue nothing, so their number is a dimension apart.
+    # Partitions on the chip are not contiguous, so their number is a separate dimension.
     dims: list[tuple[int, int]] = []
     rows = [] if on_chip else [(ap.partition_stride, ap.partitions)]
     for stride, n in [*rows, *((stride * size, n) for stride, n in ap.free)]:

@@ -1,10 +1,10 @@
-"""Loops in steady state: find that rounds repeat exactly, and jump over the rest of them.
+"""Detect loops in steady state, and skip iterations that repeat exactly.
 
-At a back edge the whole state of the run, in times relative to now and without round numbers and
-semaphore values, is written down. When the same state comes again, and had come before that, the
-rounds between repeat as long as (1) every stream stays in the loops that it is in, and (2) no wait
-asks for more, round by round, than its semaphore gets. Then all of them are moved ahead at once:
-times, semaphores, round numbers and counters. The result is the one that walking gives.
+At a back edge the whole state of the run is recorded, with times relative to now and without
+iteration numbers and semaphore values. If the same state recurs twice, the iterations in between
+repeat as long as (1) every stream stays in its loops, and (2) no wait needs more, per iteration,
+than its semaphore gets. All of these iterations are then skipped at once: times, semaphores,
+iteration numbers and counters advance. The result equals that of a full walk.
 """
 
 from dataclasses import dataclass, field
@@ -17,13 +17,13 @@ from neuronir.targets.simulator.idle import IdleLog
 from neuronir.targets.simulator.timing_code import Op
 from neuronir.targets.simulator.timing_state import ENV, Frame, Semaphore, Stream
 
-_SNAPSHOTS = 12  # kept per loop before only every second round is looked at
-_TRIPS = 6  # loops with fewer rounds are walked
+_SNAPSHOTS = 12  # snapshots of a loop before only every second iteration is recorded
+_TRIPS = 6  # loops with fewer iterations are walked
 
 
 @dataclass(slots=True, eq=False)
 class Snapshot:
-    """The state at a back edge: `key` is what must repeat, the rest is what moves ahead."""
+    """The state at a back edge: `key` must repeat, the rest advances."""
 
     key: tuple[object, ...]
     now: float
@@ -38,7 +38,7 @@ class Snapshot:
 
 @dataclass(slots=True, eq=False)
 class History:
-    """The snapshots of one loop, taken every `every` rounds."""
+    """The snapshots of one loop, taken every `every` iterations."""
 
     snapshots: list[Snapshot] = field(default_factory=list)
     every: int = 1
@@ -46,7 +46,7 @@ class History:
 
 
 class Run(Protocol):
-    """The state of a timing run that a jump over iterations moves on; times in ns."""
+    """The state of a timing run that skipping iterations advances; times in ns."""
 
     streams: list[Stream]
     semaphores: list[Semaphore]
@@ -63,10 +63,12 @@ class Run(Protocol):
     table_ns: float
 
     def needs_of(self, stream: Stream, op: Op) -> list[tuple[int, int]]:
-        """The (semaphore, value) pairs that `op` waits for in this iteration of its loops."""
+        """Return the (semaphore, value) pairs for which `op` waits in this iteration of its
+        loops.
+        """
 
     def shift_dma(self, by: float) -> None:
-        """Move all transfers in flight `by` ns later."""
+        """Delay all transfers in flight by `by` ns."""
 
 
 class Steady:
@@ -77,11 +79,13 @@ class Steady:
         self._histories: dict[tuple[int, int, int, int], History] = {}
 
     def enter(self, stream: Stream, frame: Frame, end: int) -> None:
-        """A stream enters the loop that ends at `end`."""
+        """Handle a stream entering the loop that ends at `end`."""
         self._histories.pop((stream.index, len(stream.frames), frame.code.number, end), None)
 
     def round(self, stream: Stream, frame: Frame, end: int, trip_count: int) -> None:
-        """A stream has taken the back edge at `end`; its round number is that of the new round."""
+        """Handle a back edge at `end`; the stream's iteration number is that of the new
+        iteration.
+        """
         if trip_count < _TRIPS:
             return
         key = (stream.index, len(stream.frames), frame.code.number, end)
@@ -96,7 +100,7 @@ class Steady:
             return
         snapshot = self._take(stream)
         if self._repeats(stream, history.snapshots, snapshot):
-            # Loops around this one keep theirs: what they compare holds across the jump.
+            # Outer loops keep their snapshots, which stay valid across the skip.
             del self._histories[key]
             return
         history.snapshots.append(snapshot)
@@ -115,7 +119,7 @@ class Steady:
                 s.done,
                 s.in_barrier,
                 s.parked,
-                # A parked or barred stream goes on from its wake-up or from `free`.
+                # A parked stream continues from its wake-up or from `free`.
                 waiting.get(s.index),
                 s.index in stalled,
                 max(s.free - now, -run.table_ns) if s.parked >= 0 or s is leader else 0.0,
@@ -129,7 +133,8 @@ class Steady:
             (free - now, owner) if free > now else None
             for free, owner in zip(run.port_free, run.port_owner, strict=True)
         )
-        # An addition is seen some time after it was made, so the recent past counts as future.
+        # An addition becomes visible some time after it was made, so the recent past counts as
+        # future.
         past = now - run.semaphore_ns
         coming = []
         for number, semaphore in enumerate(run.semaphores):
@@ -154,7 +159,7 @@ class Steady:
         )
 
     def _repeats(self, leader: Stream, earlier: list[Snapshot], last: Snapshot) -> bool:
-        """Jump ahead if `last` is the third of a series at equal distances."""
+        """Skip ahead if `last` is the third of a series at equal distances."""
         for period in range(1, len(earlier) // 2 + 1):
             middle, first = earlier[-period], earlier[-2 * period]
             if middle.key == last.key and first.key == last.key:
@@ -165,7 +170,7 @@ class Steady:
         return False
 
     def _rounds(self, first: Snapshot, middle: Snapshot, last: Snapshot) -> int:
-        """How many periods can be jumped over; 0 where they do not repeat for sure."""
+        """Return how many periods can be skipped; 0 if they may not repeat."""
         run = self._run
         gains = [b - a for a, b in zip(middle.semaphores, last.semaphores, strict=True)]
         if gains != [b - a for a, b in zip(first.semaphores, middle.semaphores, strict=True)]:
@@ -182,7 +187,7 @@ class Steady:
                 gain = gains[stream.parked]
                 if after != before:
                     return 0
-                # It waits for something outside the loop: stay below that.
+                # It waits for something outside the loop: stay below that value.
                 limit = min(limit, (after - last.semaphores[stream.parked] - 1) // gain)
         place = 0
         for stream in run.streams:

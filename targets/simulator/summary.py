@@ -1,4 +1,4 @@
-"""The one-screen summary of a report."""
+"""Format the one-screen summary of a report."""
 
 from textwrap import wrap
 from typing import TextIO
@@ -28,7 +28,7 @@ def print_summary(report: Report, file: TextIO) -> None:
 
 
 def summary_text(report: Report) -> str:
-    """The summary as plain text."""
+    """Return the summary as plain text."""
     lines = [_headline(report), _bound(report), ""]
     for name, key in _ENGINES:
         percent = float(report[key])
@@ -67,7 +67,7 @@ def _headline(report: Report) -> str:
 
 
 def headline_texts(report: Report) -> list[tuple[str, str]]:
-    """The figures of the first line as (label, value)."""
+    """Return the figures of the first line as (label, value)."""
     load = report["resource_us"][report["busiest_resource"]]
     return [
         ("total time", time_text(report["total_time_us"])),
@@ -89,7 +89,7 @@ def _bound(report: Report) -> str:
 
 
 def figure_texts(report: Report) -> list[tuple[str, str]]:
-    """The further figures as (label, text)."""
+    """Return the further figures as (label, text)."""
     return [
         (
             "rooflines",
@@ -129,12 +129,12 @@ def _bytes(report: Report) -> list[tuple[str, str, str]]:
 
 
 def _again(times: float) -> str:
-    """How many times what is read is read, where it is more than once."""
+    """Return how many times data is read, if more than once."""
     return f" ({times:.1f} x)" if times >= 1.05 else ""
 
 
 def _words(row: Report) -> tuple[str, str]:
-    """What happened, with how many ops; and what helps."""
+    """Return the problem, with the number of ops, and the remedy."""
     count = "" if row["ops"] == 1 else f"{row['ops']:,} ops, most in "
     return f"{row['what']} ({count}{row['worst_op'] or '-'})", f"{row['advice']}"
 
@@ -150,12 +150,12 @@ def _times(row: Report) -> str:
 
 
 def time_text(value: float) -> str:
-    """A time in us, short."""
+    """Format a time in us."""
     return f"{value / 1000:,.3f} ms" if value >= 1000 else f"{value:.2f} us"
 
 
 def size_text(value: float) -> str:
-    """Bytes, short."""
+    """Format bytes."""
     for unit in ("B", "KiB", "MiB"):
         if value < 1024:
             return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"

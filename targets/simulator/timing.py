@@ -1,10 +1,10 @@
-"""The timing half of the simulator: event driven, without numbers.
+"""Time a program: the event-driven half of the simulator, without data.
 
-Engines are in order: one instruction issues after the other, a directly dependent one waits for
-the result, and semaphores, shared ports, activation tables and the DMA engines put starts off. A
-transfer is started by an engine, at its place in the stream, and moves behind its queue's others.
-Streams are taken in the order of their start times, so what they share is served first come, first
-served. Loops that have become periodic are not walked but jumped over (steady.py).
+Engines issue instructions in order. A directly dependent instruction waits for the result, and
+semaphores, shared ports, activation tables and the DMA engines delay starts. An engine starts a
+transfer at its position in the stream, and the transfer moves after the earlier ones of its queue.
+Streams are processed in the order of their start times, so shared resources are served first come,
+first served. Loops that have become periodic are skipped (steady.py).
 """
 
 from dataclasses import dataclass
@@ -43,9 +43,9 @@ _DMA = -1  # the stream index of the DMA engines' own events
 
 @dataclass(slots=True)
 class TimingResult:
-    """What a timing run found; times in ns.
+    """The result of a timing run; times in ns.
 
-    `walked` instructions were simulated one by one, the rest of those executed were extrapolated.
+    `walked` instructions were simulated one by one; the others were extrapolated.
     """
 
     program: Program
@@ -71,7 +71,7 @@ def simulate_timing(
     """Time one run of `program` on its machine.
 
     `record` keeps the interval of each instruction (and walks every loop). Raises NeuronError
-    NIR_SIM010 when streams wait for each other forever.
+    NIR_SIM010 if streams wait for each other forever.
     """
     machine = machine or get_machine(program.machine)
     return TimingRun(ProgramCode(program, machine), record, extrapolate and not record).run()
@@ -150,14 +150,16 @@ class TimingRun:
         )
 
     def _port(self, stream: Stream, op: Op, time: float) -> float:
-        """When the ports that `op` needs are free of other engines."""
+        """Return when the ports that `op` needs are free of other engines."""
         for port, _ in op.holds:
             if self.port_owner[port] != stream.index and self.port_free[port] > time:
                 time = self.port_free[port]
         return time
 
     def _issue(self, stream: Stream, op: Op, start: float) -> None:
-        """Start `op` at `start`: occupy its engine and ports, and tell who waits for it."""
+        """Start `op` at `start`: occupy its engine and ports, and wake instructions that wait for
+        it.
+        """
         self.walked += 1
         stream.executed += 1
         if start > stream.free:
@@ -209,7 +211,7 @@ class TimingRun:
             self._update(op, result, place)
 
     def _log_idle(self, stream: Stream, op: Op, start: float) -> None:
-        """Log the time from the end of the last instruction of the stream to the start of `op`."""
+        """Log the time from the end of the stream's last instruction to the start of `op`."""
         source = op.instruction.source
         ready = stream.stalled if stream.stalled >= 0 else start
         if ready > stream.free:
@@ -239,7 +241,7 @@ class TimingRun:
 
     def _dma_step(self, time: float) -> None:
         if time != self.dma.next:
-            return  # overtaken by a later plan
+            return  # superseded by a later plan
         self._dma_event = -1.0
         for transfer in self.dma.step(time):
             if transfer.slow > 0:
@@ -254,7 +256,7 @@ class TimingRun:
         self._schedule_dma()
 
     def _fetch(self, stream: Stream) -> None:
-        """Go to the stream's next instruction and find when it can start."""
+        """Advance to the stream's next instruction and find when it can start."""
         op = self._next(stream)
         stream.op = op
         if op is None:
@@ -265,7 +267,9 @@ class TimingRun:
         self._resolve(stream)
 
     def needs_of(self, stream: Stream, op: Op) -> list[tuple[int, int]]:
-        """The (semaphore, value) pairs that `op` waits for in this round of its loops."""
+        """Return the (semaphore, value) pairs for which `op` waits in this iteration of its
+        loops.
+        """
         needs = []
         env = stream.frames[-1].env
         for number, const, terms in op.waits:
@@ -278,7 +282,7 @@ class TimingRun:
         return needs
 
     def shift_dma(self, by: float) -> None:
-        """Move all transfers in flight `by` ns later."""
+        """Delay all transfers in flight by `by` ns."""
         self.dma.shift(by)
         if self._dma_event >= 0:
             self._dma_event += by
@@ -352,7 +356,7 @@ class TimingRun:
             heappush(self.heap, (time, 1, stream.index))
 
     def _after_results(self, stream: Stream, op: Op, time: float) -> float:
-        """When the results that `op` reads of the engine's last instructions are visible."""
+        """Return when `op`'s operands from the engine's last instructions are visible."""
         free = stream.free
         stream.pending = [entry for entry in stream.pending if entry[0] > free]
         for visible, earlier in stream.pending:
@@ -366,7 +370,7 @@ class TimingRun:
         return time
 
     def _arrive(self, stream: Stream, time: float) -> None:
-        """At a barrier: when the last stream has come, all go on together."""
+        """Handle a barrier: when the last stream has arrived, all continue together."""
         stream.in_barrier = True
         stream.cause = Cause.BARRIER
         stream.free = time

@@ -1,6 +1,6 @@
-"""A program prepared for timing: flat code per stream, with the cost of each instruction.
+"""Prepare a program for timing: flat code per stream, with the cost of each instruction.
 
-Timing needs no numbers: this is all that it reads of a Program.
+Timing needs no data: this is all that it reads of a Program.
 """
 
 from collections.abc import Iterable
@@ -18,17 +18,17 @@ TICKS = 1024.0
 
 PORTS = (Port.PSUM_VECTOR, Port.SBUF_VECTOR)
 SMALL = len(PORTS)
-"""What small transfers share: whoever triggers them, they start one after the other."""
+"""A resource of small transfers: whichever engine triggers them, they start one after the other."""
 
 
 def tick(ns: float) -> float:
-    """`ns` as a multiple of one tick."""
+    """Round `ns` to a multiple of one tick."""
     return round(ns * TICKS) / TICKS
 
 
 @dataclass(slots=True, eq=False)
 class Op:
-    """One instruction of the program's text (not of its execution); times in ns."""
+    """One static instruction of the program; times in ns."""
 
     number: int
     instruction: Instruction
@@ -50,7 +50,7 @@ _Enclosing = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class LoopBegin:
-    """Entry of a loop; `end` is the place of its LoopEnd."""
+    """Entry of a loop; `end` is the position of its LoopEnd."""
 
     level: int
     trip_count: int
@@ -81,7 +81,7 @@ Step = Op | LoopBegin | LoopEnd | CallTo
 class Code:
     """One engine's stream of one function.
 
-    `enclosing[pc]` lists (level, trip count) of the loops around a place, outermost first.
+    `enclosing[pc]` lists (level, trip count) of the loops around a position, outermost first.
     """
 
     number: int
@@ -111,7 +111,7 @@ class ProgramCode:
         ]
 
     def _code(self, function: str, engine: Engine) -> Code:
-        """The code of a function's stream on an engine, empty where the engine has none."""
+        """Return the code of a function's stream on an engine; empty if the engine has none."""
         known = self._by_name.get((function, engine))
         if known is not None:
             return known
@@ -144,7 +144,7 @@ class ProgramCode:
                 steps.append(LoopBegin(level, item.trip_count, begin))
                 enclosing.append(around)
                 self._emit(code, item.body, inside)
-                if len(steps) == begin + 1:  # nothing to do in any round
+                if len(steps) == begin + 1:  # nothing to do in any iteration
                     steps.pop()
                     enclosing.pop()
                     continue
@@ -190,7 +190,7 @@ class ProgramCode:
 
 
 def instructions_of(items: Iterable[Item]) -> Iterable[Instruction]:
-    """All instructions in the text of a stream, loop bodies included, calls not followed."""
+    """Return all instructions in the text of a stream, including loop bodies, without calls."""
     for item in items:
         if isinstance(item, Instruction):
             yield item
@@ -199,9 +199,9 @@ def instructions_of(items: Iterable[Item]) -> Iterable[Instruction]:
 
 
 def depends(later: Op, earlier: Op) -> bool:
-    """Whether `later` reads what `earlier` writes, both in one round of their loops.
+    """Return whether `later` reads what `earlier` writes, both in one iteration of their loops.
 
-    Addresses that vary differently count as dependent: a wait too many, never one too few.
+    Addresses that vary differently count as dependent, which is conservative.
     """
     for target in writes(earlier.instruction):
         for source in reads(later.instruction):

@@ -1,4 +1,4 @@
-"""What the timing model knows while it runs: streams, semaphores and recorded intervals."""
+"""Represent the state of a timing run: streams, semaphores and recorded intervals."""
 
 from array import array
 from bisect import bisect_left, bisect_right
@@ -24,18 +24,18 @@ class Frame:
 
 @dataclass(slots=True, eq=False)
 class Stream:
-    """One engine's progress. `op` is fetched and not yet started."""
+    """The progress of one engine. `op` is fetched and not yet started."""
 
     index: int
     engine: Engine
     frames: list[Frame]
-    free: float = 0.0  # the engine may start something from here on
+    free: float = 0.0  # the earliest time at which the engine may start something
     op: Op | None = None
     needs: list[tuple[int, int]] = field(default_factory=list)  # waits of `op`
     parked: int = -1  # the semaphore that it is parked on
-    need: int = 0  # the value that it is parked for
-    stalled: float = -1.0  # when `op` first met a busy port, -1 if it has not
-    cause: Cause = Cause.PROGRAM  # what `op` waits for last, and the op that lets it go on
+    need: int = 0  # the value for which it is parked
+    stalled: float = -1.0  # when `op` first found a port busy, -1 if it has not
+    cause: Cause = Cause.PROGRAM  # what `op` waited for last, and the op that ended the wait
     maker: int = -1
     idle: float = 0.0  # DmaEngines.idle when it last started a transfer; in the end, since then
     pending: list[tuple[float, Op]] = field(default_factory=list)
@@ -51,7 +51,7 @@ class Stream:
 
 
 class Semaphore:
-    """When a counter reached which value; increments are seen in the order of their issue."""
+    """When a counter reached which value; increments are visible in issue order."""
 
     __slots__ = ("causes", "makers", "times", "values", "waiters")
 
@@ -63,9 +63,9 @@ class Semaphore:
         self.waiters: list[Stream] = []
 
     def add(self, time: float, amount: int, cause: int, maker: int) -> None:
-        """Add `amount` at `time`, or when the last addition is seen if that is later.
+        """Add `amount` at `time`, or when the last addition is visible if that is later.
 
-        `maker` is the number of the op that adds, `cause` the place of its recorded interval.
+        `maker` is the number of the adding op, `cause` the number of its recorded interval.
         """
         self.times.append(max(time, self.times[-1]))
         self.values.append(self.values[-1] + amount)
@@ -73,11 +73,11 @@ class Semaphore:
         self.makers.append(maker)
 
     def reached(self, value: int) -> int:
-        """The place in `times` at which the counter has reached `value`; it must have been."""
+        """Return the index in `times` at which the counter has reached `value`; it must have."""
         return bisect_left(self.values, value)
 
     def jump(self, now: float, by: float, amount: int) -> None:
-        """What has not happened by `now` comes `by` ns later, after `amount` more increments."""
+        """Delay what has not happened by `now` by `by` ns, after `amount` more increments."""
         future = bisect_right(self.times, now)
         last = self.values[future - 1]
         self.times[future:] = [now + by, *(t + by for t in self.times[future:])]
@@ -87,11 +87,11 @@ class Semaphore:
 
 
 class Recording:
-    """Intervals of executed instructions, as compact arrays, in the order of issue; times in ns.
+    """Intervals of executed instructions, as compact arrays, in issue order; times in ns.
 
     An instruction issues at `starts`, works from `begins` to `ends` (a transfer: first to last
-    byte), and its result is visible at `results`. `ops` and `streams` are numbers.
-    `flows` are (producer, consumer) places: the semaphore wait that let the consumer start.
+    byte), and its result is visible at `results`. `ops` and `streams` are numbers. `flows` are
+    (producer, consumer) indices: the semaphore wait that let the consumer start.
     """
 
     def __init__(self) -> None:
@@ -104,7 +104,7 @@ class Recording:
         self.flows: list[tuple[int, int]] = []
 
     def add(self, stream: int, op: int, start: float, end: float, result: float) -> int:
-        """Record one interval; its place."""
+        """Record one interval; return its index."""
         self.starts.append(start)
         self.begins.append(start)
         self.ends.append(end)
@@ -114,14 +114,14 @@ class Recording:
         return len(self.ops) - 1
 
     def moved(self, place: int, begin: float, end: float, result: float) -> None:
-        """A transfer's bytes moved from `begin` to `end`; it was complete at `result`."""
+        """Record that a transfer moved from `begin` to `end` and was complete at `result`."""
         self.begins[place] = begin
         self.ends[place] = end
         self.results[place] = result
 
 
 def value_of(const: int, terms: tuple[tuple[int, int], ...], env: list[int]) -> int:
-    """The value of an affine expression; registers count as zero."""
+    """Evaluate an affine expression; registers count as zero."""
     for symbol, coefficient in terms:
         if symbol < ENV:
             const += coefficient * env[symbol]
@@ -129,7 +129,7 @@ def value_of(const: int, terms: tuple[tuple[int, int], ...], env: list[int]) -> 
 
 
 def environment(arguments: tuple[Affine, ...], env: list[int]) -> list[int]:
-    """The symbols of a called function."""
+    """Return the symbols of a called function."""
     new = [0] * ENV
     for i, argument in enumerate(arguments):
         new[ARGUMENT + i] = value_of(argument.const, argument.terms, env)

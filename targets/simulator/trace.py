@@ -1,4 +1,4 @@
-"""A timeline of a recorded run as Chrome trace JSON, which Perfetto and chrome://tracing open.
+"""Write a timeline of a recorded run as Chrome trace JSON, for Perfetto and chrome://tracing.
 
 One track for each engine and DMA queue; slices are named by the HLO op. A transfer has two: its
 bytes on the track of its queue, its trigger on that of the engine that starts it. Arrows go from
@@ -32,7 +32,7 @@ def write_trace(result: TimingResult, file: TextIO) -> None:
 
 
 def trace_events(result: TimingResult) -> Iterator[Event]:
-    """The events of the trace; ValueError where the run was not recorded."""
+    """Return the events of the trace; raises ValueError if the run was not recorded."""
     recording = result.recording
     if recording is None:
         raise ValueError("the run was not recorded: use simulate_timing(..., record=True)")
@@ -110,7 +110,7 @@ def _arguments(op: Op, result: TimingResult) -> Event:
 
 
 def operands_text(i: Instruction) -> str:
-    """Operands as a profiler prints them: type@memory+address[strides][sizes] and parameters."""
+    """Format operands like a profiler: type@memory+address[strides][sizes] and parameters."""
     parts = [f"dst={_pattern(ap)}" for ap in i.dst if ap is not None]
     parts += [f"src={_pattern(ap)}" for ap in i.src if ap is not None]
     for name, value in i.params.items():
@@ -138,7 +138,7 @@ def _flows(result: TimingResult) -> Iterator[Event]:
     recording = result.recording
     assert recording is not None
     for number, (producer, consumer) in enumerate(recording.flows):
-        # An arrow is bound to the slice that its ends lie in.
+        # An arrow is bound to the slice that contains its ends.
         end = max(recording.begins[producer], recording.ends[producer] - 1.0)
         common: Event = {"name": "semaphore", "cat": "semaphore", "id": number, "pid": _PROCESS}
         yield {**common, "ph": "s", "tid": _engine(result, producer), "ts": end / 1e3}
@@ -147,7 +147,7 @@ def _flows(result: TimingResult) -> Iterator[Event]:
 
 
 def _engine(result: TimingResult, place: int) -> int:
-    """The engine or queue of a recorded interval."""
+    """Return the engine or queue of a recorded interval."""
     assert result.recording is not None
     return int(result.code.ops[result.recording.ops[place]].instruction.engine)
 

@@ -1,7 +1,7 @@
-"""Walk a program: every engine's stream of instructions, held together by semaphores.
+"""Walk a program: every engine's stream of instructions, synchronised by semaphores.
 
-What an instruction does is the caller's business (`execute`); the walker decides only when. All
-orders that it can choose are allowed by the semaphores, so a correct program gives one result.
+The caller executes instructions (`execute`); the walker only decides when. The semaphores allow
+every order that it can choose, so a correct program has a single result.
 """
 
 import random
@@ -33,7 +33,7 @@ DmaMode = Literal["eager", "on_wait"]
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """One instruction of a function's stream; `payload` belongs to whoever executes it."""
+    """One instruction of a function's stream; `payload` belongs to the code that executes it."""
 
     instruction: Instruction
     function: str
@@ -69,7 +69,7 @@ def new_env() -> Env:
 
 @dataclass(slots=True, eq=False)
 class Stream:
-    """One engine's place in the program."""
+    """The position of one engine in the program."""
 
     engine: Engine
     env: Env = field(default_factory=new_env)
@@ -77,7 +77,7 @@ class Stream:
     rest: Iterator[Node] = field(default_factory=lambda: iter(()))
 
     def advance(self) -> None:
-        """Go to the next instruction; `current` is None at the end."""
+        """Advance to the next instruction; `current` is None at the end."""
         self.current = next(self.rest, None)
 
 
@@ -168,7 +168,7 @@ class Walker:
                 stream.env = env
 
     def streams(self) -> list[Stream]:
-        """Every engine at its first instruction."""
+        """Return every engine at its first instruction."""
         out = []
         for engine in self.engines:
             stream = Stream(engine)
@@ -186,13 +186,13 @@ class Walker:
         meet: Callable[[], None] | None = None,
         starve: Engine | None = None,
     ) -> list[int]:
-        """Run the program to its end; returns the final values of the semaphores.
+        """Run the program to its end; return the final values of the semaphores.
 
         Engines take turns in `order` (their numbers, the reverse, or shuffled by a seed), each
-        going on until it must wait (a random while, with a seed). `dma_mode="on_wait"` performs a
-        DMA only when some engine cannot go on without it; the engine `starve` takes a step
-        only when no other can. `meet` is called when all engines that
-        have not ended stand at a barrier. Raises NIR_SIM004 on a deadlock.
+        continuing until it must wait (or for a random time, with a seed). `dma_mode="on_wait"`
+        performs a DMA only when some engine cannot continue without it. The engine `starve` only
+        advances when no other can. `meet` is called when all unfinished engines are at a barrier.
+        Raises NIR_SIM004 on a deadlock.
         """
         semaphores = [0] * self.semaphores
         streams = self.streams()
@@ -201,7 +201,7 @@ class Walker:
         chance = random.Random(order) if isinstance(order, int) else None
         pending: list[tuple[Node, Env]] = []
         late = dma_mode == "on_wait"
-        hungry = True  # the starved engine must wait until a whole turn has brought nothing
+        hungry = True  # the starved engine must wait until a whole turn made no progress
         while True:
             progress = False
             if chance is not None:
@@ -259,7 +259,7 @@ class Walker:
         semaphores: list[int],
         execute: Execute,
     ) -> None:
-        """Perform the oldest transfer that somebody waits for, else the oldest."""
+        """Perform the oldest transfer for which an engine waits, else the oldest."""
         wanted = {
             wait.semaphore
             for stream in waiting

@@ -1,14 +1,15 @@
 """The machine description of Trn1: one NeuronCore-v2 of Trainium1 (or Inferentia2).
 
-Public facts are those of the AWS Neuron SDK documentation and driver; what the documentation does
-not say is inferred, fitted to published measurements, or assumed, and `PROVENANCE` says which.
+Public facts come from the AWS Neuron SDK documentation and driver. Other values are inferred,
+fitted to published measurements, or assumed, as `PROVENANCE` states.
 """
 
 from neuronir.dialects.nc.machine import Machine, register_machine
 
 KIB = 1024
 
-# The functions whose tables share one set. Those in no set are plain arithmetic and in every one.
+# The functions whose tables share one set. Functions in no set are plain arithmetic and in every
+# set.
 ACTIVATION_TABLES: dict[str, frozenset[str]] = {
     "natural_log_exp": frozenset({"EXP", "LOG"}),
     "gelu": frozenset({"GELU", "GELU_TANH"}),
