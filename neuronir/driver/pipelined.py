@@ -23,7 +23,7 @@ from neuronir.driver.result import CompiledResult
 from neuronir.driver.timer import Timer
 from neuronir.driver.weights import entry_function, parameter_names
 from neuronir.passes.hlo.stages.build import Stage, build_stages
-from neuronir.passes.hlo.stages.costs import Floats, bytes_of, live_bytes, stage_ns, unit_costs
+from neuronir.passes.hlo.stages.costs import ENGINES, Floats, bytes_of, live_bytes, unit_costs
 from neuronir.passes.hlo.stages.cuts import Cuts, find_cuts
 from neuronir.passes.hlo.stages.graph import Graph
 from neuronir.targets.neff.pipeline import write_pipeline
@@ -134,14 +134,13 @@ class _Cutter:
         return best
 
     def scaled(self, costs: Floats, cuts: Cuts) -> Floats:
-        """The costs of the units of each stage, such that they add up to its simulated time."""
+        """The costs with the engines' times of each stage scaled to its simulated time: waits and
+        rows that are not full are spread over its units. Transfers take what their bytes take."""
         out = costs.copy()
         for low, high in zip(cuts.bounds, cuts.bounds[1:], strict=False):
-            moved = (self.sent[low] if low else 0.0) + self.sent[high]
-            sums = costs[low:high].sum(axis=0)
-            estimate = float(stage_ns(sums, moved / self.machine.dma_gbps, self.machine))
+            estimate = float(costs[low:high, :ENGINES].sum(axis=0).max())
             _, time = self.known[low, high]
-            out[low:high] *= time / estimate if estimate else 1.0
+            out[low:high, :ENGINES] *= time / estimate
         return out
 
     def slowest(self, cuts: Cuts) -> float:

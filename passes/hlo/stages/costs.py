@@ -15,6 +15,9 @@ from neuronir.passes.hlo.stages.graph import Graph, outer_operands
 from neuronir.passes.hlo.support.values import element
 
 RESOURCES = ("pe", "vector", "dma", "weights")
+ENGINES = 2
+"""The first so many resources are engines, the others bytes that DMA moves."""
+WEIGHTS = RESOURCES.index("weights")
 _FOR_WEIGHTS = 0.75
 """The part of SBUF that weights may fill and still stay there from request to request."""
 _COMPOSITE_PASSES = 3.0
@@ -43,7 +46,7 @@ def unit_costs(graph: Graph, machine: Machine) -> Floats:
         for value in _fetched(op, graph):
             if value not in seen:
                 seen.add(value)
-                column = 3 if isinstance(value.owner, Operation) else 2
+                column = WEIGHTS if isinstance(value.owner, Operation) else 2
                 costs[number, column] += bytes_of(value) / machine.dma_gbps
     return costs
 
@@ -52,7 +55,7 @@ def stage_ns(sums: Floats, sent_ns: Floats | float, machine: Machine) -> Floats:
     """The estimated time of stages from the sums of their units' costs [..., resources] and what
     DMA takes for the values that come and go. Weights that fit in SBUF are loaded only once."""
     room = _FOR_WEIGHTS * machine.sbuf_usable_partition_bytes * machine.partitions
-    loaded = np.where(sums[..., 3] * machine.dma_gbps > room, sums[..., 3], 0.0)
+    loaded = np.where(sums[..., WEIGHTS] * machine.dma_gbps > room, sums[..., WEIGHTS], 0.0)
     dma: Floats = sums[..., 2] + loaded + sent_ns
     return np.maximum(np.maximum(sums[..., 0], sums[..., 1]), dma)
 
