@@ -9,8 +9,10 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from neuronir.dialects.hlo.unary import ConvertOp
 from neuronir.dialects.support.dtypes import byte_size, is_float
 from neuronir.dialects.tile.rules import shape_of
+from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.values import element, tensor
 from neuronir.passes.hlo.support.walk import erase_dead
+from neuronir.passes.tile.numbers import number_of
 
 VIEWS = frozenset(("hlo.reshape", "hlo.bitcast", "hlo.transpose", "hlo.slice"))
 """Ops that move elements and read each at most once."""
@@ -39,6 +41,44 @@ def cast_at_once(op: Operation) -> None:
     if not is_float(kind) or byte_size(kind) >= byte_size(element(result)):
         return
     _narrow(op, result, kind, views, casts)
+
+
+def cast_before_select(op: Operation) -> None:
+    """Convert the operands of a select to a narrower float instead of its result, if they are
+    broadcasts, which read fewer elements:
+
+        %b = hlo.broadcast %x                %n = hlo.convert %x
+        %s = hlo.select %p, %b, %c     ->    %b = hlo.broadcast %n
+        %r = hlo.convert %s                  %r = hlo.select %p, %b, %c
+    """
+    if not isinstance(op, ConvertOp):
+        return
+    select, kind = op.operands[0].owner, element(op.results[0])
+    if not isinstance(select, Operation) or select.name != "hlo.select":
+        return
+    wide = element(op.operands[0])
+    if not (is_float(kind) and is_float(wide) and byte_size(kind) < byte_size(wide)):
+        return
+    values = list(select.operands[1:])
+    makers = [v.owner for v in values]
+    if not op.operands[0].has_one_use() or not all(
+        isinstance(m, Operation) and m.name == "hlo.broadcast" for m in makers
+    ):
+        return
+    build = Emitter(op)
+    narrow: list[SSAValue] = []
+    for value in values:
+        maker = value.owner
+        assert isinstance(maker, Operation)
+        number = number_of(value)
+        if number is not None:
+            narrow.append(build.fill(number, tensor(shape_of(value), kind)))
+            continue
+        source = build.convert(maker.operands[0], kind)
+        narrow.append(build.like(maker, [source], tensor(shape_of(value), kind)))
+    new = build.like(select, [select.operands[0], *narrow], op.results[0].type)
+    op.results[0].replace_all_uses_with(new)
+    erase_dead(op)
 
 
 def _readers(

@@ -28,7 +28,7 @@ from neuronir.passes.hlo.support.values import element, ints
 from neuronir.passes.hlo.support.walk import erase_dead, functions
 from neuronir.passes.lowering.products.epilogue import COMPOSITES
 from neuronir.passes.tile.carried_types import carry_converted
-from neuronir.passes.tile.casts import cast_at_once
+from neuronir.passes.tile.casts import cast_at_once, cast_before_select
 from neuronir.passes.tile.counted_loops import write_loops
 from neuronir.passes.tile.expand_convolutions import expand_convolution
 from neuronir.passes.tile.expand_recurrences import expand_recurrence
@@ -53,7 +53,8 @@ class TileExpandComposites(ModulePass):
     Softmax, layer norm and RMS norm become reductions and elementwise ops, so that neighbouring
     ops can be tiled and fused with each part. Each user of a view (a broadcast, reshape,
     transpose, iota or constant) gets its own view, because two users may need different parts.
-    Loops with a known trip count become `scf.for`.
+    Loops with a known trip count become `scf.for`. Taps of a convolution with few features become
+    features, which lie on partitions.
     """
 
     name = "tile-expand-composites"
@@ -114,6 +115,8 @@ def expand(block: Block) -> None:
             add_negation(inner)
     for inner in list(block.ops):
         join_factors(inner)
+    for inner in list(block.ops):
+        cast_before_select(inner)
     for inner in list(block.ops):
         cast_at_once(inner)
     for inner in reversed(list(block.ops)):

@@ -1,4 +1,5 @@
-"""Rewrite convolutions for tiling: explicit padding, and gradients and single taps as dots."""
+"""Rewrite convolutions for tiling: explicit padding, taps joined to few features, and gradients
+and single taps as dots."""
 
 from itertools import product
 from math import prod
@@ -14,6 +15,7 @@ from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.values import element, integer, ints
 from neuronir.passes.hlo.support.walk import erase_dead
 from neuronir.passes.lowering.convolution.numbers import Numbers, numbers_of_op
+from neuronir.passes.tile.join_taps import join_taps, joined_dimension, padded_image
 
 LEAST_FEATURES = 32
 """From this number of features, a group fills enough partitions."""
@@ -37,6 +39,8 @@ def expand_convolution(op: Operation) -> None:
         new = _products(build, op, n)
     elif not n.spatial or (prod(taps) == 1 and n.groups == 1 and not any((*n.low, *n.high))):
         new = _product(build, op, n)
+    elif (along := joined_dimension(op, n)) is not None:
+        new = join_taps(build, op, n, along)
     elif small:
         return
     else:
@@ -64,28 +68,6 @@ def take_reversal(op: ConvolutionOp) -> None:
     op.properties["window_reversal"] = i64_array([int(r) for r in now])
 
 
-def _image(build: Emitter, op: ConvolutionOp, n: Numbers) -> SSAValue:
-    """Pad the image, and dilate it with zeros."""
-    rank = len(shape_of(op.lhs))
-    low, high, gaps = [0] * rank, [0] * rank, [0] * rank
-    for i, d in enumerate(n.spatial):
-        low[d], high[d], gaps[d] = n.low[i], n.high[i], n.lhs_dilation[i] - 1
-    image = op.lhs
-    if any(gaps):
-        image = build.pad(image, build.scalar(0, element(image)), [0] * rank, [0] * rank, gaps)
-    if any(v < 0 for v in (*low, *high)):
-        shape = shape_of(image)
-        starts = [max(0, -v) for v in low]
-        limits = [m - max(0, -v) for m, v in zip(shape, high, strict=True)]
-        image = build.slice(image, starts, limits)
-    return build.pad(
-        image,
-        build.scalar(0, element(image)),
-        [max(0, v) for v in low],
-        [max(0, v) for v in high],
-    )
-
-
 def _padded(build: Emitter, op: ConvolutionOp, n: Numbers) -> SSAValue:
     """Build the convolution of the padded image."""
     ones = i64_array([1] * len(n.spatial))
@@ -94,13 +76,13 @@ def _padded(build: Emitter, op: ConvolutionOp, n: Numbers) -> SSAValue:
         "padding": i64_array([0] * 2 * len(n.spatial)),
         "lhs_dilation": ones,
     }
-    image = _image(build, op, n)
+    image = padded_image(build, op.lhs, n)
     return build.emit("convolution", [image, op.rhs], op.result.type, properties)
 
 
 def _product(build: Emitter, op: ConvolutionOp, n: Numbers) -> SSAValue:
     """Rewrite a convolution with one tap as a dot."""
-    image = _image(build, op, n)
+    image = padded_image(build, op.lhs, n)
     shape = shape_of(image)
     steps = [1] * len(shape)
     for i, d in enumerate(n.spatial):
@@ -149,7 +131,7 @@ def _dot(
 
 def _products(build: Emitter, op: ConvolutionOp, n: Numbers) -> SSAValue:
     """Rewrite a convolution with few result positions as a dot for each of them."""
-    image, kernel = _image(build, op, n), op.rhs
+    image, kernel = padded_image(build, op.lhs, n), op.rhs
     reversed_ = [d for d, turned in zip(n.k_spatial, n.reversal, strict=True) if turned]
     kernel = build.reverse(kernel, reversed_)
     taps = [shape_of(kernel)[d] for d in n.k_spatial]

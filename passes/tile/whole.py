@@ -14,7 +14,6 @@ from neuronir.dialects.tile.interface import Tiling, tiling_of
 from neuronir.dialects.tile.rules import combiner, shape_of
 from neuronir.passes.hlo.support.values import integer, ints
 from neuronir.passes.lowering.rules.elementwise import BINARY, LOGICAL
-from neuronir.passes.tile.expand_convolutions import LEAST_FEATURES
 from neuronir.passes.tile.numbers import number_of
 
 ON_TILES = frozenset(
@@ -30,6 +29,8 @@ ON_TILES = frozenset(
 
 MARK = "tile.whole"
 """The attribute of an op without a layout: it is lowered as a whole."""
+LEAST_ROWS = 8
+"""From this number of features of a group, joined taps included, a convolution is tiled."""
 REDUCERS = frozenset(("hlo.add", "hlo.multiply", "hlo.maximum", "hlo.minimum", *LOGICAL))
 """Supported combiners of reductions on tiles."""
 
@@ -54,7 +55,7 @@ def _pads(op: Operation) -> bool:
 def _convolves(op: Operation) -> bool:
     features = shape_of(op.operands[1])[integer(op, "kernel_input_feature_dim")]
     plain = integer(op, "batch_group_count") == 1 and not any(ints(op, "padding"))
-    return plain and features >= LEAST_FEATURES
+    return plain and features >= LEAST_ROWS
 
 
 _CHECKS: dict[str, Callable[[Operation], bool]] = {

@@ -26,7 +26,7 @@ from neuronir.passes.hlo.support.walk import Rule
 
 _ROWS = 128
 """Input and output features that the tensor engine processes at once."""
-_COMPUTED = 1 << 20
+_COMPUTED = 1 << 22
 """Limit of elements of a zero-padded filter built at run time; constant ones may be larger."""
 
 
