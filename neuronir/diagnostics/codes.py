@@ -201,6 +201,7 @@ CODES: dict[str, tuple[str, str]] = {
         "a resource is missing from the module",
         "print the module with its dialect_resources section",
     ),
+    "NIR_HLO021": ("the HloModuleProto cannot be read", "see the message"),
     "NIR_IMP001": ("an operator is used in a form that is not supported", "see the message"),
     "NIR_IMP002": (
         "a value must be known at compile time, but depends on inputs",

@@ -59,14 +59,8 @@ def compile_file(path: str, target: str, options: CompileOptions | None = None) 
     options = options or CompileOptions()
     chosen = get_target(target)  # report an unknown target before anything is read
     kind = None if options.framework is None else kind_of_framework(options.framework)
-    try:
-        text = options.framework is not None and kind is None
-        chunk = read_input(path, kind if options.compile_from == PHASES[0] else None, text=text)
-    except NeuronError as error:
-        if "is not text" not in error.message:
-            raise
-        what = "with --framework XLA models are read as HLO text; HloModuleProto (.pb) is not read"
-        raise NeuronError(error.code, error.message, help=what) from error
+    text = options.framework is not None and kind is None
+    chunk = read_input(path, kind if options.compile_from == PHASES[0] else None, text=text)
     return _Compile(chunk, chosen, options).run()
 
 

@@ -26,6 +26,7 @@ from neuronir.dialects.support.exhausted import EXHAUSTED, exhausted
 from neuronir.dialects.support.inputs import read_input as read_file
 from neuronir.dialects.support.printable import printable
 from neuronir.driver.pass_runner import RunFailure
+from neuronir.frontends.binary import is_binary
 from neuronir.frontends.bindings import Bindings
 from neuronir.frontends.models import FRONTENDS, Model, kind_of_file, read_model
 
@@ -36,7 +37,8 @@ _SPLIT = re.compile(r"^// -----[^\S\n]*\n?", re.MULTILINE)
 class Chunk:
     """A part of the input, prefixed with empty lines so that line numbers are correct.
 
-    `kind` is `mlir`, `hlo`, or that of a `model`, imported with `bindings`.
+    `kind` is `mlir`, `hlo`, `hlo_proto` (each character is a byte), or that of a `model`, imported
+    with `bindings`.
     """
 
     text: str
@@ -58,6 +60,9 @@ def read_input(path: str, frontend: str | None, *, text: bool = False) -> Chunk:
         return Chunk("", printable(path), kind, read_model(path, kind))
     try:
         data = sys.stdin.buffer.read() if path == "-" else read_file(path)
+        if (text or frontend == "hlo") and is_binary(data):
+            name = "<stdin>" if path == "-" else printable(path)
+            return Chunk(data.decode("latin-1"), name, "hlo_proto")
         source = data.decode()
     except OSError as error:
         raise input_error(path, error) from error
@@ -117,6 +122,14 @@ def parse(chunk: Chunk, ctx: Context, *, implicit_module: bool = True) -> Module
         try:
             with _no_collection():
                 return import_hlo_text(chunk.text, chunk.name)
+        except NeuronError as error:
+            raise RunFailure(Diagnostic.from_error(error)) from error
+    if chunk.kind == "hlo_proto":
+        from neuronir.frontends.hlo_proto import import_hlo_proto
+
+        try:
+            with _no_collection():
+                return import_hlo_proto(chunk.text.encode("latin-1"), chunk.name)
         except NeuronError as error:
             raise RunFailure(Diagnostic.from_error(error)) from error
     parser: LocatedParser | None = None

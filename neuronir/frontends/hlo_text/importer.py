@@ -24,6 +24,7 @@ from neuronir.dialects.hlo.attributes import i64_attr
 from neuronir.dialects.hlo.constants import ConstantOp, constant_value
 from neuronir.dialects.hlo.control_flow import ReturnOp, TupleOp
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.dialects.support.npz import Array
 from neuronir.frontends.hlo_text.alike import Form, Instruction
 from neuronir.frontends.hlo_text.attributes import malformed
 from neuronir.frontends.hlo_text.literals import decode_literal
@@ -365,6 +366,10 @@ class Importer:
                     properties["callee"] = self._symbol(called, head)
         return regions
 
+    def _literal(self, text: str, type: TensorType[Attribute]) -> Array:
+        """Return the array of the literal of a constant."""
+        return decode_literal(text, type)
+
     def _constant(
         self,
         name: str,
@@ -385,7 +390,7 @@ class Importer:
                     operands=[leaf.results[0] for leaf in leaves], result_types=[type]
                 )
             elif isinstance(type, TensorType):
-                array = decode_literal(text, type)
+                array = self._literal(text, type)
                 value = constant_value(array, type)
                 made = ConstantOp.create(result_types=[type], properties={"value": value})
             else:

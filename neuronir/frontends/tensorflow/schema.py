@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any
 
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.frontends.messages import message_classes
 
 # Numbers of tensorflow.DataType.
 DATA_TYPES: dict[str, int] = {
@@ -55,14 +56,13 @@ _MESSAGES: dict[str, str] = {
     "BundleEntryProto": "dtype=1 DataType; shape=2 TensorShapeProto; shard_id=3 int32; "
     "offset=4 int64; size=5 int64; crc32c=6 fixed32; slices=7 *TensorSliceProto",
 }
-"""Message to fields, `name=number type`: `*` is repeated, `map` has string keys, and `|` in front
-makes all fields one oneof."""
+"""Message to fields, as `message_classes` takes them."""
 
 
 def _protobuf() -> Any:
     """Import the required modules of the protobuf package."""
     try:
-        from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, text_format
+        from google.protobuf import text_format
         from google.protobuf.message import DecodeError
     except ImportError as error:
         raise NeuronError(
@@ -70,68 +70,24 @@ def _protobuf() -> Any:
             "reading TensorFlow models needs the protobuf package, which is not installed",
             help="pip install 'neuronir[tensorflow]'",
         ) from error
-    return descriptor_pb2, descriptor_pool, message_factory, text_format, DecodeError
+    return text_format, DecodeError
 
 
 @cache
 def _classes() -> dict[str, Any]:
     """Return the message classes by name."""
-    descriptor_pb2, descriptor_pool, message_factory, _, _ = _protobuf()
-    proto = descriptor_pb2.FieldDescriptorProto
-    file = descriptor_pb2.FileDescriptorProto(
-        name="neuronir/tensorflow.proto", package="neuronir.tensorflow", syntax="proto3"
-    )
-    enum = file.enum_type.add(name="DataType")
+    _protobuf()
+    types = {}
     for name, number in DATA_TYPES.items():
-        enum.value.add(name=f"DT_{name}", number=number)
+        types[f"DT_{name}"] = number
         if number:
-            enum.value.add(name=f"DT_{name}_REF", number=number + 100)
-    for name, fields in _MESSAGES.items():
-        message = file.message_type.add(name=name)
-        if fields.startswith("|"):
-            message.oneof_decl.add(name="value")
-        for text in fields.strip("| ").split("; "):
-            spelled, type_name = text.split(" ", 1)
-            field_name, number_text = spelled.split("=")
-            field = message.field.add(name=field_name, number=int(number_text))
-            repeated = type_name.startswith(("*", "map "))
-            field.label = proto.LABEL_REPEATED if repeated else proto.LABEL_OPTIONAL
-            if fields.startswith("|"):
-                field.oneof_index = 0
-            if type_name.startswith("map "):
-                entry_name = "".join(map(str.capitalize, field_name.split("_"))) + "Entry"
-                entry = message.nested_type.add(name=entry_name)
-                entry.options.map_entry = True
-                key = entry.field.add(name="key", number=1, label=proto.LABEL_OPTIONAL)
-                _set_type(proto, key, "string")
-                value = entry.field.add(name="value", number=2, label=proto.LABEL_OPTIONAL)
-                _set_type(proto, value, type_name.removeprefix("map "))
-                field.type = proto.TYPE_MESSAGE
-                field.type_name = f".neuronir.tensorflow.{name}.{entry_name}"
-            else:
-                _set_type(proto, field, type_name.lstrip("*"))
-    pool = descriptor_pool.DescriptorPool()
-    pool.Add(file)
-    return {
-        name: message_factory.GetMessageClass(
-            pool.FindMessageTypeByName(f"neuronir.tensorflow.{name}")
-        )
-        for name in _MESSAGES
-    }
-
-
-def _set_type(proto: Any, field: Any, type_name: str) -> None:
-    if type_name in _MESSAGES:
-        field.type, field.type_name = proto.TYPE_MESSAGE, f".neuronir.tensorflow.{type_name}"
-    elif type_name == "DataType":
-        field.type, field.type_name = proto.TYPE_ENUM, ".neuronir.tensorflow.DataType"
-    else:
-        field.type = getattr(proto, f"TYPE_{type_name.upper()}")
+            types[f"DT_{name}_REF"] = number + 100
+    return message_classes("neuronir.tensorflow", _MESSAGES, {"DataType": types})
 
 
 def parse_binary(message: str, data: bytes | memoryview, what: str) -> Any:
     """Parse a message from its bytes; raises NIR_TF001 if they are invalid."""
-    *_, decode_error = _protobuf()
+    _, decode_error = _protobuf()
     found = _classes()[message]()
     try:
         found.ParseFromString(data if isinstance(data, bytes) else bytes(data))
@@ -145,7 +101,7 @@ def parse_binary(message: str, data: bytes | memoryview, what: str) -> Any:
 
 def parse_text(message: str, text: str, what: str) -> Any:
     """Parse a message from its text form (.pbtxt); NIR_TF001 names the invalid line."""
-    *_, text_format, _ = _protobuf()
+    text_format, _ = _protobuf()
     found = _classes()[message]()
     try:
         text_format.Parse(text, found, allow_unknown_field=True)
