@@ -90,3 +90,80 @@ func.func @f(%n: tensor<i32>) {
   }) : tensor<i32>
   func.return
 }
+
+// -----
+
+func.func @f(%x: tensor<4xf32>) {
+  // expected-error@+1 {{operands must be tokens, one is tensor<4xf32>}}
+  %r = hlo.after_all %x : (tensor<4xf32>) -> !hlo.token
+  func.return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>) {
+  // expected-error@+1 {{callee @absent must be a function of the module}}
+  %r = hlo.call %x callee = @absent : tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>) {
+  // expected-error@+1 {{the region takes (tensor<2xf32>), must take (tensor<4xf32>)}}
+  %r = hlo.fusion %x kind = kLoop ({
+  ^bb0(%a: tensor<2xf32>):
+    hlo.return %a : tensor<2xf32>
+  }) : (tensor<4xf32>) -> tensor<2xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>) {
+  // expected-error@+1 {{operand must be a tuple, is tensor<4xf32>}}
+  %r = hlo.get_tuple_element %x index = 0 : tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%p: tensor<f32>, %x: tensor<4xf32>) {
+  // expected-error@+1 {{index must be a scalar i1 or i32, is tensor<f32>}}
+  %r = hlo.conditional %p, %x, %x ({
+  ^bb0(%a: tensor<4xf32>):
+    hlo.return %a : tensor<4xf32>
+  }, {
+  ^bb0(%b: tensor<4xf32>):
+    hlo.return %b : tensor<4xf32>
+  }) : (tensor<f32>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>) {
+  // expected-error@+1 {{dimension 1 must be one of tensor<4xf32>}}
+  %r = hlo.all_gather %x replica_groups = [array<i64: 0, 1>], dimension = 1 : (tensor<4xf32>) -> tensor<8xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>) {
+  // expected-error@+1 {{tensor<4xf32> cannot become tensor<7xf32> along dimension 0}}
+  %r = hlo.all_gather %x replica_groups = [array<i64: 0, 1>], dimension = 0 : (tensor<4xf32>) -> tensor<7xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>) {
+  // expected-error@+1 {{tensor<4xf32> cannot become tensor<3xf32> along dimension 0}}
+  %r = hlo.reduce_scatter %x replica_groups = [array<i64: 0, 1>], dimension = 0 ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %sum = hlo.add %a, %b : tensor<f32>
+    hlo.return %sum : tensor<f32>
+  }) : (tensor<4xf32>) -> tensor<3xf32>
+  func.return
+}

@@ -93,3 +93,79 @@ func.func @f(%t: tensor<10x4xf32>, %at: tensor<3x1xi32>) {
   %r = hlo.gather %t, %at offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1, slice_sizes = [2, 4] : (tensor<10x4xf32>, tensor<3x1xi32>) -> tensor<3x4xf32>
   func.return
 }
+
+// -----
+
+func.func @f(%x: tensor<4xf32>) {
+  // expected-error@+1 {{dimensions [1] must be distinct dimensions below the rank 1}}
+  %r = hlo.reverse %x dimensions = [1] : tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>) {
+  // expected-error@+1 {{dimension 1 must be below the rank 1}}
+  %r = hlo.get_dimension_size %x dimension = 1 : (tensor<4xf32>) -> tensor<i32>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>) {
+  // expected-error@+1 {{padding_value must be tensor<f32>, is tensor<4xf32>}}
+  %r = hlo.pad %x, %x edge_padding_low = [0], edge_padding_high = [0], interior_padding = [0] : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>, %z: tensor<f32>) {
+  // expected-error@+1 {{padding leaves dimension 0 with -1 elements}}
+  %r = hlo.pad %x, %z edge_padding_low = [-5], edge_padding_high = [0], interior_padding = [0] : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>, %i: tensor<f32>) {
+  // expected-error@+1 {{a start index must be an integer scalar, is tensor<f32>}}
+  %r = hlo.dynamic_slice %x, %i slice_sizes = [2] : (tensor<4xf32>, tensor<f32>) -> tensor<2xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>, %i: tensor<i32>) {
+  // expected-error@+1 {{slice size 5 of dimension 0 must be within 4}}
+  %r = hlo.dynamic_slice %x, %i slice_sizes = [5] : (tensor<4xf32>, tensor<i32>) -> tensor<5xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>, %u: tensor<5xf32>, %i: tensor<i32>) {
+  // expected-error@+1 {{update size 5 of dimension 0 must be within 4}}
+  %r = hlo.dynamic_update_slice %x, %u, %i : (tensor<4xf32>, tensor<5xf32>, tensor<i32>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>, %i: tensor<2x1xf32>) {
+  // expected-error@+1 {{start_indices must be integers, are tensor<2x1xf32>}}
+  %r = hlo.gather %x, %i offset_dims = [], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1, slice_sizes = [1] : (tensor<4xf32>, tensor<2x1xf32>) -> tensor<2xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>, %i: tensor<2x1xi32>, %u: tensor<3xf32>) {
+  // expected-error@+1 {{update tensor<3xf32> must have the dimensions [2] of indices}}
+  %r = hlo.scatter %x, %i, %u update_window_dims = [], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1 ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %sum = hlo.add %a, %b : tensor<f32>
+    hlo.return %sum : tensor<f32>
+  }) : (tensor<4xf32>, tensor<2x1xi32>, tensor<3xf32>) -> tensor<4xf32>
+  func.return
+}

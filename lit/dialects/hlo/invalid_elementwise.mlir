@@ -93,3 +93,83 @@ func.func @f(%x: tensor<2xf32>) {
   %r = hlo.reduce_precision %x exponent_bits = 0, mantissa_bits = 7 : tensor<2xf32>
   func.return
 }
+
+// -----
+
+func.func @f(%i: tensor<4xi32>) {
+  // expected-error@+1 {{element type must be float, is i32}}
+  %r = hlo.is_finite %i : (tensor<4xi32>) -> tensor<4xi1>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>) {
+  // expected-error@+1 {{element type must be integer, is f32}}
+  %r = hlo.popcnt %x : tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>, %y: tensor<5xf32>) {
+  // expected-error@+1 {{lhs and rhs must have one type, are tensor<4xf32> and tensor<5xf32>}}
+  %r = hlo.maximum %x, %y : (tensor<4xf32>, tensor<5xf32>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>) {
+  // expected-error@+1 {{result type must be tensor<4xcomplex<f32>>, is tensor<4xf32>}}
+  %r = hlo.complex %x, %x : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%h: tensor<4xf16>) {
+  // expected-error@+1 {{element type must be f32 or f64, is f16}}
+  %r = hlo.complex %h, %h : (tensor<4xf16>, tensor<4xf16>) -> tensor<4xcomplex<f32>>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>) {
+  // expected-error@+1 {{mantissa_bits must not be negative}}
+  %r = hlo.reduce_precision %x exponent_bits = 8, mantissa_bits = -1 : tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>, %b: tensor<4xui32>) {
+  // expected-error@+1 {{shape [4] must not change, becomes [5]}}
+  %r = hlo.stochastic_convert %x, %b : (tensor<4xf32>, tensor<4xui32>) -> tensor<5xbf16>
+  func.return
+}
+
+// -----
+
+func.func @f(%p: tensor<2xi1>, %x: tensor<4xf32>) {
+  // expected-error@+1 {{pred must be a scalar or have the shape of tensor<4xf32>, is tensor<2xi1>}}
+  %r = hlo.select %p, %x, %x : (tensor<2xi1>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>) {
+  // expected-error@+1 {{shape [4] must not change, becomes [2]}}
+  %r = hlo.convert %x : (tensor<4xf32>) -> tensor<2xbf16>
+  func.return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error@+1 {{iota_dimension 1 must be below the rank 1}}
+  %r = hlo.iota iota_dimension = 1 : tensor<4xi32>
+  func.return
+}

@@ -37,3 +37,83 @@ func.func @f(%m: tensor<3x4xf32>) {
   %r = hlo.cholesky %m lower = true : tensor<3x4xf32>
   func.return
 }
+
+// -----
+
+func.func @f(%a: tensor<2x3xf32>, %b: tensor<3x5xf32>) {
+  // expected-error@+1 {{contracting dimensions [0, 1] and [0] must pair up}}
+  %r = hlo.dot %a, %b lhs_contracting_dims = [0, 1], rhs_contracting_dims = [0] : (tensor<2x3xf32>, tensor<3x5xf32>) -> tensor<5xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%a: tensor<2x3xf32>, %b: tensor<3x5xf32>) {
+  // expected-error@+1 {{rhs batch and contracting dimensions [2] must be distinct dimensions below the rank 2}}
+  %r = hlo.dot %a, %b lhs_contracting_dims = [1], rhs_contracting_dims = [2] : (tensor<2x3xf32>, tensor<3x5xf32>) -> tensor<2x5xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%a: tensor<2x3xf32>, %b: tensor<2x5xf32>) {
+  // expected-error@+1 {{a must be square in its last dimensions, is tensor<2x3xf32>}}
+  %r = hlo.triangular_solve %a, %b left_side = true, lower = true, unit_diagonal = false, transpose_a = NO_TRANSPOSE : (tensor<2x3xf32>, tensor<2x5xf32>) -> tensor<2x5xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%a: tensor<2x2xf32>, %b: tensor<3x5xf32>) {
+  // expected-error@+1 {{dimension 3 of b must be 2, the size of a}}
+  %r = hlo.triangular_solve %a, %b left_side = true, lower = true, unit_diagonal = false, transpose_a = NO_TRANSPOSE : (tensor<2x2xf32>, tensor<3x5xf32>) -> tensor<3x5xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%a: tensor<2x2xf32>, %b: tensor<2x5xf32>) {
+  // expected-error@+1 {{transpose_a must be one of NO_TRANSPOSE, TRANSPOSE, ADJOINT}}
+  %r = hlo.triangular_solve %a, %b left_side = true, lower = true, unit_diagonal = false, transpose_a = NOTHING : (tensor<2x2xf32>, tensor<2x5xf32>) -> tensor<2x5xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%a: tensor<3x2x2xf32>, %b: tensor<4x2x5xf32>) {
+  // expected-error@+1 {{batch dimensions of tensor<3x2x2xf32> and tensor<4x2x5xf32> must agree}}
+  %r = hlo.triangular_solve %a, %b left_side = true, lower = true, unit_diagonal = false, transpose_a = NO_TRANSPOSE : (tensor<3x2x2xf32>, tensor<4x2x5xf32>) -> tensor<4x2x5xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: tensor<8xcomplex<f32>>) {
+  // expected-error@+1 {{fft_type must be FFT, IFFT, RFFT or IRFFT, is "DFT"}}
+  %r = hlo.fft %x fft_type = DFT, fft_length = [8] : tensor<8xcomplex<f32>>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: tensor<8xcomplex<f32>>) {
+  // expected-error@+1 {{fft_length [] must have 1 to 3 entries}}
+  %r = hlo.fft %x fft_type = FFT, fft_length = [] : tensor<8xcomplex<f32>>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: tensor<8xf32>) {
+  // expected-error@+1 {{FFT cannot take elements of type f32}}
+  %r = hlo.fft %x fft_type = FFT, fft_length = [8] : tensor<8xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: tensor<8xcomplex<f32>>) {
+  // expected-error@+1 {{last dimensions of tensor<8xcomplex<f32>> must be [4]}}
+  %r = hlo.fft %x fft_type = FFT, fft_length = [4] : tensor<8xcomplex<f32>>
+  func.return
+}
