@@ -17,7 +17,7 @@ from xdsl.dialects.tensor import ExtractSliceOp, InsertSliceOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from neuronir.dialects.hlo.attributes import i64_array
-from neuronir.dialects.hlo.constants import IotaOp, constant_op
+from neuronir.dialects.hlo.constants import ConstantOp, IotaOp, constant_array, constant_op
 from neuronir.dialects.hlo.data_movement import BroadcastOp, ReshapeOp
 from neuronir.dialects.hlo.elementwise import AddOp
 from neuronir.dialects.support.cloning import clone
@@ -31,6 +31,7 @@ from neuronir.passes.hlo.support.values import element
 from neuronir.passes.tile.axes import Key
 from neuronir.passes.tile.group import Group, is_view
 from neuronir.passes.tile.retile import resized, retile, slice_properties
+from neuronir.passes.tile.sums import carried_element, conversion
 from neuronir.passes.tile.tiles import Position, Tile, Tiles, even_rounds
 from neuronir.passes.tile.whole import tiled, whole
 
@@ -167,7 +168,7 @@ class Nest:
             inner.update((v, self._initial(where, v, tiles)) for v in begun)
             done = self._loop(where, level, tiles, inner)
             for v in begun:
-                where.values[v] = done.pop(v)
+                where.values[v] = self._converted(where, done.pop(v), element(v))
                 if not self.home(v):
                     accs[v] = where.values[v]
             accs.update(done)
@@ -185,17 +186,27 @@ class Nest:
         """Return the initial value of an accumulator."""
         op = value.owner
         assert isinstance(op, Operation)
-        type_ = resized(value.type, tiles.shape(value))
+        type_ = TensorType(carried_element(value), list(tiles.shape(value)))
         if op.name == "hlo.reduce":
             number = self.mapping.get(op.operands[1], op.operands[1])
             if number in where.values:
                 number = where.values[number]
             elif isinstance(number.owner, Operation) and number.owner in self.group.inside:
                 number = where.add(number.owner.clone()).results[0]  # a constant
+            number = self._converted(where, number, type_.element_type)
         else:
             zero = np.zeros((), np_dtype(type_.element_type))
             number = where.add(constant_op(zero)).results[0]
         return where.add(_broadcast(number, type_)).results[0]
+
+    def _converted(self, where: Where, value: SSAValue, kind: Attribute) -> SSAValue:
+        """Convert a value to an element type; fold the conversion of a scalar constant."""
+        op = conversion(value, kind)
+        if op is None:
+            return value
+        if isinstance(value.owner, ConstantOp) and shape_of(value) == ():
+            op = constant_op(constant_array(value.owner).astype(np_dtype(kind)))
+        return where.add(op).results[0]
 
     def _combine(self, where: Where, value: SSAValue, acc: SSAValue) -> SSAValue:
         """Combine an accumulator with a partial result."""
@@ -203,9 +214,8 @@ class Nest:
         assert isinstance(op, Operation)
         tiling = tiling_of(op)
         assert tiling is not None
-        new = OP_CLASSES[tiling.combine].create(
-            operands=[acc, where.values[value]], result_types=[acc.type]
-        )
+        partial = self._converted(where, where.values[value], element(acc))
+        new = OP_CLASSES[tiling.combine].create(operands=[acc, partial], result_types=[acc.type])
         new.location = op.location
         return where.add(new).results[0]
 
@@ -298,7 +308,8 @@ class Nest:
         if op.name == "hlo.pad" and tuple(shape) == shape_of(operands[0]):
             where.values[result] = operands[0]  # a tile that is inside
             return
-        new = retile(op, operands, shape, edges)
+        partial = op.name == "hlo.dot" and result in self.group.outputs and self.summed(result)
+        new = retile(op, operands, shape, edges, carried_element(result) if partial else None)
         if isinstance(op, IotaOp):  # loop-invariant except for its start
             where.values[result] = self._moved(where, op, self._iota(where, new), tiles)
             return

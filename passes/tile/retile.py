@@ -25,11 +25,12 @@ def retile(
     operands: Sequence[SSAValue],
     shape: Sequence[int],
     edges: Mapping[int, int] | None = None,
+    kind: Attribute | None = None,
 ) -> Operation:
     """Copy an op to tiles; its result has that shape.
 
     `edges` gives, for windowed dimensions of the operand, the start of the needed part relative to
-    the operand's tile.
+    the operand's tile. `kind` replaces the element type of the result.
     """
     properties = dict(op.properties)
     edges = edges or {}
@@ -38,9 +39,10 @@ def retile(
     elif op.name == "hlo.pad":
         properties.update(_pad(op, shape_of(operands[0]), shape, edges))
     regions = [_region(r, op, operands, shape) for r in op.regions]
+    made = resized(op.results[0].type, shape)
     new = type(op).create(
         operands=operands,
-        result_types=[resized(op.results[0].type, shape)],
+        result_types=[made if kind is None else TensorType(kind, list(shape))],
         properties=properties,
         attributes=op.attributes,
         regions=regions,

@@ -14,11 +14,13 @@ from xdsl.ir import Operation, SSAValue
 from neuronir.dialects.nc.data_types import dtype_of
 from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.nc.machine import Machine
+from neuronir.dialects.support.dtypes import byte_size
 from neuronir.dialects.tile.interface import REDUCED, tiling_of
 from neuronir.dialects.tile.rules import ELEMENTWISE, shape_of
 from neuronir.passes.hlo.support.values import element, ints
 from neuronir.passes.tile.axes import Key
 from neuronir.passes.tile.group import Group, is_view, item_bytes, root_of
+from neuronir.passes.tile.sums import carried_element
 
 ROUND_NS = 1500.0
 """The overhead of an iteration: iterations overlap, except for the first and the last."""
@@ -253,7 +255,10 @@ class GroupTimes:
                         found[root] = self._tile(group, root)
             for r in op.results:
                 if not passes_on(op, group):
-                    found[r] = self._tile(group, r)
+                    size, depth = self._tile(group, r)
+                    if group.depth_of(group.axes_of(op)) > depth:  # loops add it up
+                        size = size * byte_size(carried_element(r)) // item_bytes(r)
+                    found[r] = size, depth
         return found
 
     def _tile(self, group: Group, key: Key) -> tuple[int, int]:

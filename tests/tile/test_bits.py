@@ -6,7 +6,7 @@ import pytest
 
 from neuronir.dialects.nc.machine import get_machine
 from neuronir.driver import CompileOptions, compile_text
-from neuronir.targets.simulator.functional import run
+from neuronir.targets.simulator.functional import Options, run
 
 BROADCAST = """HloModule m
 ENTRY e {
@@ -36,7 +36,7 @@ def test_broadcasts(name: str) -> None:
     x = np.full(64, -0.0).astype(TYPES[name])
     x[::3] = np.nan
     y = np.full((300, 64), -1.0).astype(TYPES[name])
-    (got,) = run(program, [x, y], get_machine("trn1")).outputs
+    (got,) = run(program, [x, y], get_machine("trn1"), Options(races=True)).outputs
     wide = got.astype(np.float32)
     assert np.isnan(wide[:, ::3]).all() and not np.isnan(wide[:, 1::3]).any()
     assert np.signbit(wide[:, 1::3]).all()
@@ -51,5 +51,5 @@ def test_transposes(name: str) -> None:
     x = np.random.default_rng(0).normal(size=(128, 16, 7)).astype(TYPES[name])
     x[::5, 0] = -0.0
     x[1::7, :, 2] = np.nan
-    (got,) = run(program, [x], get_machine("trn1")).outputs
+    (got,) = run(program, [x], get_machine("trn1"), Options(races=True)).outputs
     np.testing.assert_array_equal(got.view(np.uint8), x.transpose(1, 2, 0).copy().view(np.uint8))

@@ -7,7 +7,7 @@ import pytest
 
 from neuronir.driver import CompileOptions, compile_text
 from neuronir.passes.hlo.counted_loop import counted_loop
-from neuronir.targets.simulator.functional import run
+from neuronir.targets.simulator.functional import Options, run
 from tests.differential.stages import failures
 from tests.tile.test_found import arguments
 
@@ -147,7 +147,7 @@ def test_results_are_those_of_numpy() -> None:
     from neuronir.dialects.nc.machine import get_machine
 
     used = sorted(v.index for v in program.variables if v.kind == "input")
-    h, ys = run(program, [args[i] for i in used], get_machine("trn1")).outputs
+    h, ys = run(program, [args[i] for i in used], get_machine("trn1"), Options(races=True)).outputs
     want = np.zeros((ROUNDS, 4, 8))
     state = args[0].astype(np.float64)
     for j in reversed(range(ROUNDS)):

@@ -178,13 +178,13 @@ def test_networks_that_are_none(which: int) -> None:
 def test_recurrences_are_those_of_numpy() -> None:
     """An independent computation, in double precision."""
     from neuronir.dialects.nc.machine import get_machine
-    from neuronir.targets.simulator.functional import run
+    from neuronir.targets.simulator.functional import Options, run
 
     text = text_of(scanned(linear), ROWS, ROWS, (6,))
     a, b, begin = arguments(text)
     program = compile_text(text, "trn1", CompileOptions(auto_cast="none")).program
     assert program is not None
-    last, all_ = run(program, [a, b, begin], get_machine("trn1")).outputs
+    last, all_ = run(program, [a, b, begin], get_machine("trn1"), Options(races=True)).outputs
     want, state = [], begin.astype(np.float64)
     for t in range(ROWS[0]):
         state = a[t] * state + b[t]

@@ -11,11 +11,12 @@ from neuronir.driver import CompileOptions, compile_text
 from neuronir.passes.hlo.decompositions.searches import LONG, cut_row
 from neuronir.passes.lowering.layouts.layout import atom
 from neuronir.passes.tile.lower.dot import column_blocks
-from neuronir.targets.simulator.functional import run
+from neuronir.targets.simulator.functional import Options, run
 from tests.oracle import run_xla
 
 Tiling = Literal["always", "never"]
 
+RACES = Options(races=True)
 ARG = """HloModule m
 pick {
   a = TYPE[] parameter(0)
@@ -198,7 +199,7 @@ def test_sorts(
     text = text.replace("SPEC", ", type=TOTALORDER" if name == "total" else "")
     program = compile_text(text, "trn1", CompileOptions(tiling=tiling)).program
     assert program is not None
-    (got,) = run(program, [x], get_machine("trn1")).outputs
+    (got,) = run(program, [x], get_machine("trn1"), RACES).outputs
     (wanted,) = run_xla(text, [x])
     np.testing.assert_array_equal(bits(got), bits(wanted))
     if name == "total":
@@ -255,7 +256,7 @@ def test_tops(name: str, shape: tuple[int, ...], k: int, largest: bool, tiling: 
     x = np.nan_to_num(x) if name == "s8" else x
     program = compile_text(text, "trn1", CompileOptions(tiling=tiling)).program
     assert program is not None
-    got = run(program, [x], get_machine("trn1")).outputs
+    got = run(program, [x], get_machine("trn1"), RACES).outputs
     wanted = run_xla(text, [x])
     np.testing.assert_array_equal(bits(got[0]), bits(wanted[0]))
     np.testing.assert_array_equal(got[1], wanted[1])
@@ -304,7 +305,7 @@ def test_argsorts(
         x = mixed(shape, TYPES[name])
     program = compile_text(text, "trn1", CompileOptions(tiling=tiling)).program
     assert program is not None
-    got = run(program, [x], get_machine("trn1")).outputs
+    got = run(program, [x], get_machine("trn1"), RACES).outputs
     wanted = run_xla(text, [x])
     np.testing.assert_array_equal(bits(got[0]), bits(wanted[0]))
     np.testing.assert_array_equal(got[1], wanted[1])

@@ -30,6 +30,10 @@ _FEWEST, _MOST = 4, 256
 """Limits of k: fewer are selected one by one, and for more the row is sorted."""
 _SHORTEST, LONGEST = 64, 16384
 """Limits of elements of a row, and of a piece of one."""
+_TWICE, _LONGEST_TWICE = 16, 8192
+"""Limits of k for which elements of a piece are replaced once, and of elements of a piece in which
+they are replaced more often: that takes three buffers.
+"""
 _ONE_BY_ONE = 7
 """Passes over a row to select one element."""
 _EIGHTH, _PREPARED, _LATENCY = 0.6, 20, 25_000
@@ -184,9 +188,10 @@ def _pieces(dims: Sequence[int], k: int) -> int:
     """
     rows, n = prod(dims[:-1]), dims[-1]
     most = n // (4 * k)
-    count = max(-(-n // LONGEST), min(_ROWS // rows, most), 1)
+    longest = LONGEST if k <= _TWICE else _LONGEST_TWICE
+    count = max(-(-n // longest), min(_ROWS // rows, most), 1)
     return next(
-        (c for c in range(count, count // 2, -1) if n % c == 0 and n // c <= LONGEST), count
+        (c for c in range(count, count // 2, -1) if n % c == 0 and n // c <= longest), count
     )
 
 

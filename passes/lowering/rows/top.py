@@ -53,7 +53,8 @@ def _largest(emitter: Emitter, row: TopRow) -> None:
     where = None
     if row.places is not None:
         where = View(emitter.sbuf(partitions, wide, DType.U32), 0, partitions, ((1, EIGHT),))
-    here, rest = row.elements, None
+    here = row.elements
+    rests: list[View] = []  # taken in turn: no instruction may write what it reads at other places
     for first in range(0, wide, EIGHT):
         found = replace(best, offset=first)
         emitter.emit("max8", [found], [here], {}, Engine.DVE)
@@ -61,9 +62,10 @@ def _largest(emitter: Emitter, row: TopRow) -> None:
             at = replace(where, offset=first)
             emitter.emit("find_index8", [at], [here, found], {}, Engine.DVE)
         if first + EIGHT < wide:
-            if rest is None:
+            if len(rests) < 2:
                 buffer = emitter.sbuf(partitions, length, DType.F32)
-                rest = View(buffer, 0, partitions, ((1, length),))
+                rests.append(View(buffer, 0, partitions, ((1, length),)))
+            rest = rests[first // EIGHT % 2]
             params = {"value": float("-inf")}
             emitter.emit("match_replace8", [rest], [here, found], params, Engine.DVE)
             here = rest

@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import TensorType, UnitAttr
 from xdsl.dialects.tensor import InsertSliceOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
+from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.tile.layouts.candidates import candidates
@@ -23,6 +24,7 @@ from neuronir.passes.tile.layouts.place import Place
 from neuronir.passes.tile.layouts.plans import Plan, dtype, has_plans
 from neuronir.passes.tile.layouts.tables import Tables
 from neuronir.passes.tile.layouts.values import trips
+from neuronir.passes.tile.row_composites import ROWS
 from neuronir.passes.tile.whole import MARK, whole
 
 FAR = 1e9
@@ -489,6 +491,8 @@ class Choice:
 
 def takes_arrays(op: Operation, index: int) -> bool:
     """Return whether the rule of an op needs an array operand even for a scalar."""
+    if isinstance(op, CompositeOp):
+        return op.kind.data in ROWS
     return op.name in ("hlo.dot", "hlo.convolution") or (op.name == "hlo.reduce" and index == 0)
 
 

@@ -147,6 +147,9 @@ def _renamed(
     return atom(a.size, a.stride // strides[d] * own[dims[d]])
 
 
+_DIFFERENT = "the operands have different layouts of the contraction"
+
+
 class Product:
     """A dot in progress, by the layouts of its operands and its result."""
 
@@ -233,8 +236,9 @@ class Product:
         """
         s, v = self.stationary, 1 - self.stationary
         dims = contracting(self.op)
-        self.depth = 1
         total = [(0, 0)]
+        on_partitions: list[tuple[int, int]] = []
+        repeated: list[int] = []  # rounds in which neither operand moves
         for left, right in zip(dims[s], dims[v], strict=True):
             n = self.shapes[s][left]
             low, other = self.sides[s][left], self.sides[v][right]
@@ -249,16 +253,41 @@ class Product:
                 continue
             for a in split_at(atom(n, low), cuts) or ():
                 b = atom(a.size, a.stride // low * other)
-                if self.forms[s].step(a) or self.forms[v].step(b):
-                    self.depth *= a.size
+                steps = {self.forms[s].step(a) or 0, self.forms[v].step(b) or 0} - {0}
+                if len(steps) > 1:
+                    raise NeuronError("NIR_TIL008", _DIFFERENT)
+                if steps:
+                    on_partitions.append((steps.pop(), a.size))
                     continue
                 mine, its = self.forms[s].stride(a), self.forms[v].stride(b)
                 if mine is None or its is None:
-                    raise NeuronError(
-                        "NIR_TIL008", "the operands have different layouts of the contraction"
-                    )
-                total = [(x + i * mine, y + i * its) for x, y in total for i in range(a.size)]
-        return total
+                    raise NeuronError("NIR_TIL008", _DIFFERENT)
+                if mine or its:
+                    total = [(x + i * mine, y + i * its) for x, y in total for i in range(a.size)]
+                else:
+                    repeated.append(a.size)
+        self.depth, rounds = self._covered(on_partitions, repeated)
+        return total * rounds
+
+    def _covered(
+        self, on_partitions: Sequence[tuple[int, int]], repeated: Sequence[int]
+    ) -> tuple[int, int]:
+        """Return the number of partitions that a matmul contracts over, and the number of matmuls
+        that read the same elements.
+
+        `on_partitions` gives (step, size) of the contracted digits on partitions. Copies between
+        them replace `repeated` digits: a matmul over 7 adjacent copies computes the same as 7
+        matmuls over one copy.
+        """
+        depth, rounds = 1, prod(repeated)
+        for step, size in sorted(on_partitions):
+            gap = step // depth
+            whole = all(form.usable for form in self.forms if form.partition)
+            if step % depth or rounds % gap or (gap > 1 and not whole):
+                raise NeuronError("NIR_TIL008", _DIFFERENT)
+            rounds //= gap
+            depth = step * size
+        return depth, rounds
 
     def pieces(self) -> Iterator[Piece]:
         """Compute one PSUM bank after the other."""

@@ -63,6 +63,13 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--cast", default="all", help="none, matmult or all")
     parser.add_argument("--optlevel", default="all", help="1, 2, 3 or all")
     parser.add_argument("--tiling", default="auto", help="of trn1: auto, always or never")
+    parser.add_argument(
+        "--room",
+        type=float,
+        default=0.0,
+        metavar="SHARE",
+        help="share of SBUF for tile-fuse, such as 0.002: loops over tiles in small programs",
+    )
     parser.add_argument("--everywhere", action="store_true", help="bad seeds: try all of them")
     parser.add_argument("--without", default="", help="leave programs with one of these words out")
     parser.add_argument("--refused", action="store_true", help="print what is refused")
@@ -71,7 +78,7 @@ def main(words: Sequence[str] | None = None) -> int:
     args = parser.parse_args(words)
     low, high = map(int, args.seeds.split(":"))
     chosen = [
-        replace(c, tiling=args.tiling) if c.target == "trn1" else c
+        replace(c, tiling=args.tiling, room=args.room) if c.target == "trn1" else c
         for c in EVERY
         if args.target in ("all", c.target)
         and args.cast in ("all", c.cast)

@@ -25,6 +25,7 @@ from neuronir.targets.simulator.functional import Options, run
 from tests.differential.second.errors import Error, errors
 from tests.differential.second.oracle import values
 from tests.differential.second.program import Array, Program
+from tests.differential.small_room import small_room
 
 SLOW = 20.0
 _CASTS = {"none": 0.0, "matmult": 2.0**-8}
@@ -38,10 +39,14 @@ class Configuration:
     cast: str = "none"
     optlevel: int = 2
     tiling: str = "auto"
+    room: float = 0.0
+    """The share of SBUF that tile-fuse may use, if it is not the usual one. Random programs are
+    small: without a small share hardly one of them has a loop over tiles."""
 
     def __str__(self) -> str:
         tiling = "" if self.tiling == "auto" else f"/tiling {self.tiling}"
-        return f"{self.target}/{self.cast}/O{self.optlevel}{tiling}"
+        room = f"/room {self.room:g}" if self.room else ""
+        return f"{self.target}/{self.cast}/O{self.optlevel}{tiling}{room}"
 
 
 @dataclass(frozen=True)
@@ -119,7 +124,11 @@ def execute(program: Program, configuration: Configuration) -> list[Array]:
         weights=program.weights(),
     )
     faults: list[Message] = []
-    with _quiet(), handling(lambda message: faults.append(message) if message.fault else None):
+    with (
+        small_room(configuration.room),
+        _quiet(),
+        handling(lambda message: faults.append(message) if message.fault else None),
+    ):
         compiled = compile_text(program.text(), configuration.target, options, name="second.hlo")
     if faults:  # the program stands, and yet the compiler has failed
         raise RunFailure(Diagnostic("error", faults[0].text), internal=True)

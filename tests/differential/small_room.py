@@ -1,0 +1,25 @@
+"""Little room in SBUF for tile-fuse: small programs get loops over tiles, as large ones do."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from xdsl.ir import Block
+
+from neuronir.dialects.nc.machine import Machine
+from neuronir.passes.tile import fuse
+
+
+@contextmanager
+def small_room(share: float) -> Iterator[None]:
+    """Let tile-fuse use `share` of SBUF in this block (0: the usual one)."""
+    usual = fuse.fuse_block
+
+    def small(block: Block, machine: Machine, room: float = 0.0) -> None:
+        usual(block, machine, share)
+
+    if share:
+        fuse.fuse_block = small
+    try:
+        yield
+    finally:
+        fuse.fuse_block = usual
