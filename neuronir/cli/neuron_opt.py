@@ -37,6 +37,9 @@ from neuronir.pipeline import PipelineError, parse_pipeline, pipeline_text
 from neuronir.registry import Registry
 from neuronir.version import __version__
 
+ELIDED_ON_TERMINAL = 64
+"""On a terminal, constants with more elements are elided."""
+
 
 @dataclass
 class Job:
@@ -48,6 +51,18 @@ class Job:
     verify_each: bool
     engine: DiagnosticEngine
     timer: Timer = field(default_factory=Timer)
+
+    @property
+    def elide_above(self) -> int | None:
+        """The number of elements above which constants are elided; None for no limit.
+
+        On a terminal large constants would bury the IR. Files and pipes get all elements, so that
+        their text can be parsed again.
+        """
+        limit: int | None = self.args.elide_elementsattrs_if_larger
+        if limit is None and self.args.output in (None, "-") and sys.stdout.isatty():
+            return ELIDED_ON_TERMINAL
+        return limit
 
     def context(self) -> Context:
         """Return a new context: parts of a split input must not affect each other."""
@@ -66,7 +81,7 @@ class Job:
             after_change=args.print_ir_after_change,
             after_failure=args.print_ir_after_failure,
             tree_dir=args.print_ir_tree_dir,
-            elide_above=args.elide_elementsattrs_if_larger,
+            elide_above=self.elide_above,
             debuginfo=args.mlir_print_debuginfo,
             generic=args.print_op_generic,
         )
@@ -83,12 +98,24 @@ class Job:
         runner = PassRunner(ctx, self.dumper(ctx), self.timer, self.verify_each, borders)
         runner.run(self.passes, module)
         if self.args.run:
-            from neuronir.cli.neuron_opt_evaluate import evaluate
-
             with self.timer.step("Evaluate"):
-                return evaluate(module, self.args.run, self.registry)
+                return self.evaluate(module)
         with self.timer.step("Output"):
             return self.emit(ctx, module)
+
+    def evaluate(self, module: ModuleOp) -> str:
+        """Run the entry function on --inputs, or functions without arguments; return the results.
+
+        An nc module always runs as a whole.
+        """
+        args = self.args
+        if args.inputs or args.outputs or any(op.name == "nc.func" for op in module.ops):
+            from neuronir.cli.neuron_opt_inputs import run_program
+
+            return run_program(module, args.run, args.inputs, args.outputs, self.registry)
+        from neuronir.cli.neuron_opt_evaluate import evaluate
+
+        return evaluate(module, args.run, self.registry)
 
     def emit(self, ctx: Context, module: ModuleOp) -> str:
         """Print the module in the format of -t."""
@@ -99,7 +126,7 @@ class Job:
                 module,
                 stream,
                 ctx,
-                elide_above=self.args.elide_elementsattrs_if_larger,
+                elide_above=self.elide_above,
                 debuginfo=self.args.mlir_print_debuginfo,
                 generic=self.args.print_op_generic,
             )
@@ -161,6 +188,8 @@ def _main(words: list[str]) -> int:
         write_stdout(answer)
         return OK
     _check_format(args, registry)
+    if (args.inputs or args.outputs) and not args.run:
+        raise UsageError("--inputs and --outputs need --run")
     chunk = replace(read_input(args.input, args.frontend), bindings=bindings_of(args))
     job = _make_job(args, registry, chunk.text, chunk.name)
     statistics.reset(gains=args.pass_statistics)

@@ -72,7 +72,18 @@ def _add_pipeline(group: argparse._ArgumentGroup) -> None:
         "--run",
         metavar="WHERE",
         help="after the passes, evaluate functions without arguments and their checks with the "
-        "reference semantics; --run=TARGET[:PHASE] also compiles and executes them",
+        "reference semantics; --run=TARGET[:PHASE] also compiles and executes them; an nc module "
+        "is executed as it is",
+    )
+    group.add_argument(
+        "--inputs",
+        metavar="FILE.npz",
+        help="with --run, run @main on these arrays (arg0, arg1, ..., or by name)",
+    )
+    group.add_argument(
+        "--outputs",
+        metavar="FILE.npz",
+        help="with --run, write the results of @main (out0, out1, ...)",
     )
 
 
@@ -109,7 +120,7 @@ def _add_io(group: argparse._ArgumentGroup) -> None:
         "--elide-elementsattrs-if-larger",
         type=int,
         metavar="N",
-        help="elide constants with more than N elements",
+        help="elide constants with more than N elements (default: no limit; 64 on a terminal)",
     )
 
 

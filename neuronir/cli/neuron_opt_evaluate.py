@@ -1,5 +1,7 @@
 """neuron-opt --run: evaluate functions without arguments, and their checks."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
@@ -34,7 +36,7 @@ def evaluate(module: ModuleOp, where: str, registry: Registry) -> str:
     lines: list[str] = []
     total = 0
     for function in functions:
-        text, values = _run_function(function)
+        text, values = run_function(function)
         lines.append(text)
         if where != "hlo":
             target, phase = target_and_phase(where)
@@ -55,11 +57,19 @@ def _checks(count: int) -> str:
     return f"{count} check{'' if count == 1 else 's'} passed"
 
 
-def _run_function(function: FuncOp) -> tuple[str, dict[SSAValue, Value]]:
-    values: dict[SSAValue, Value] = {}
+def run_function(
+    function: FuncOp, arguments: Sequence[Value] = ()
+) -> tuple[str, dict[SSAValue, Value]]:
+    """Evaluate a function and its checks with the reference semantics.
+
+    Returns a text, with one line for the checks and one per result, and the values by SSA value.
+    Raises RunFailure for the first failed check, or for an op that cannot be evaluated.
+    """
+    block = function.body.block
+    values: dict[SSAValue, Value] = dict(zip(block.args, arguments, strict=True))
     checks = 0
     lines = []
-    for op in function.body.block.ops:
+    for op in block.ops:
         operands = [values[operand] for operand in read_by(op)]
         if isinstance(op, ExpectOp):
             checks += 1
@@ -67,7 +77,7 @@ def _run_function(function: FuncOp) -> tuple[str, dict[SSAValue, Value]]:
             if problem:
                 raise RunFailure(at_op(op, f"'{op.name}' failed: {problem}"))
         elif op.name == "func.return":
-            lines = [f"  result {i}: {_show(value)}" for i, value in enumerate(operands)]
+            lines = [f"  result {i}: {show(value)}" for i, value in enumerate(operands)]
         else:
             values.update(zip(op.results, _compute(op, operands), strict=True))
     text = "\n".join([f"@{function.sym_name.data}: {_checks(checks)}", *lines]) + "\n"
@@ -83,9 +93,10 @@ def _compute(op: Operation, operands: list[Value]) -> tuple[Value, ...]:
     return value if isinstance(value, tuple) and len(op.results) != 1 else (value,)
 
 
-def _show(value: Value) -> str:
+def show(value: Value) -> str:
+    """Format a value with its type and shape; long arrays are abbreviated."""
     if isinstance(value, tuple):
-        return f"({', '.join(_show(item) for item in value)})"
+        return f"({', '.join(show(item) for item in value)})"
     array = np.asarray(value)
     shown = f"{array.dtype}{list(array.shape)} "
     return shown + np.array2string(

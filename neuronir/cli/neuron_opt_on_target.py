@@ -65,7 +65,7 @@ def run_checks(
         return 0
     module, inputs = _program(function, wanted)
     module.attributes["nc.machine"] = StringAttr(target.name)
-    module = _compiled(module, target, phase, registry)
+    module = compiled(module, target, phase, registry)
     # imported late: only this option needs the simulator
     from neuronir.targets.simulator.ir_runner import run_module
 
@@ -137,7 +137,7 @@ def _module_of(function: FuncOp) -> ModuleOp:
     return module
 
 
-def _compiled(module: ModuleOp, target: TargetLike, phase: str, registry: Registry) -> ModuleOp:
+def compiled(module: ModuleOp, target: TargetLike, phase: str, registry: Registry) -> ModuleOp:
     """Return the module in a phase, through phase `tiled` if the direct path rejects it."""
     direct = clone(module)
     try:

@@ -376,6 +376,7 @@ CODES: dict[str, tuple[str, str]] = {
         "add a function without arguments",
     ),
     "NIR_RUN002": ("--run found no checks", "add check.expect_eq or check.expect_close"),
+    "NIR_RUN003": ("--run lacks an argument of @main", "name arrays arg0, arg1, ... in --inputs"),
     "NIR_SIM001": (
         "the program reads memory that was never written, or leaves an output unwritten",
         "find the missing write; --uninitialized changes the check",
