@@ -13,11 +13,10 @@ from neuronir.dialects.support.cloning import clone
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.location import METADATA, source_name
 from neuronir.driver.compiler import compile_file
-from neuronir.driver.module_input import Chunk, parse, read_input
+from neuronir.driver.module_input import Chunk, parse, read_of_framework
 from neuronir.driver.options import CompileOptions
 from neuronir.driver.pass_runner import RunFailure
 from neuronir.driver.phases import pipeline_of
-from neuronir.frontends.models import kind_of_framework
 from neuronir.passes.hlo.narrow_int64 import TooWide
 from neuronir.passes.hlo.support.walk import entry
 from neuronir.passes.hlo.verify_supported import find_problems, program_ops
@@ -111,8 +110,7 @@ def _refusal(path: str, target: str, options: CompileOptions) -> str | None:
 
 def _operators(path: str, targets: Sequence[str], options: CompileOptions) -> Report:
     """Return the operators of a model, each with the reasons of targets."""
-    kind = None if options.framework is None else kind_of_framework(options.framework)
-    chunk = replace(read_input(path, kind), bindings=options.bindings)
+    chunk = replace(read_of_framework(path, options.framework), bindings=options.bindings)
     operators = _imported(chunk)
     if operators is not None and any(operator.why for operator in operators):
         for operator in operators:

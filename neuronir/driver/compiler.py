@@ -20,7 +20,7 @@ from neuronir.driver.digest import digest_of, digest_of_weights
 from neuronir.driver.dumper import Dumper, DumpOptions
 from neuronir.driver.dumps import dump_phase
 from neuronir.driver.middle import choose_middle, through_tiles
-from neuronir.driver.module_input import Chunk, parse, read_input
+from neuronir.driver.module_input import Chunk, parse, read_of_framework
 from neuronir.driver.options import CompileOptions
 from neuronir.driver.orders import fastest_order
 from neuronir.driver.pass_runner import PassRunner, RunFailure, verify
@@ -38,7 +38,7 @@ from neuronir.driver.result import CompiledResult, encoding_of
 from neuronir.driver.timer import Timer
 from neuronir.driver.weights import bind_weights, entry_function
 from neuronir.frontends.graph.module import INPUT_NAMES, OUTPUT_NAMES
-from neuronir.frontends.models import Model, kind_of_framework, named_values
+from neuronir.frontends.models import Model, named_values
 from neuronir.passes.hlo.legality import register_legality
 from neuronir.passes.hlo.narrow_int64 import INPUT_RANGES, WIDE_INPUTS, WIDE_OUTPUTS
 from neuronir.passes.hlo.support.values import element, is_tensor
@@ -58,9 +58,8 @@ def compile_file(path: str, target: str, options: CompileOptions | None = None) 
     """Compile the model in a file (HLO text, or IR with `compile_from`)."""
     options = options or CompileOptions()
     chosen = get_target(target)  # report an unknown target before anything is read
-    kind = None if options.framework is None else kind_of_framework(options.framework)
-    text = options.framework is not None and kind is None
-    chunk = read_input(path, kind if options.compile_from == PHASES[0] else None, text=text)
+    as_ir = options.compile_from != PHASES[0]
+    chunk = read_of_framework(path, options.framework, as_ir=as_ir)
     return _Compile(chunk, chosen, options).run()
 
 

@@ -28,7 +28,7 @@ from neuronir.dialects.support.printable import printable
 from neuronir.driver.pass_runner import RunFailure
 from neuronir.frontends.binary import is_binary
 from neuronir.frontends.bindings import Bindings
-from neuronir.frontends.models import FRONTENDS, Model, kind_of_file, read_model
+from neuronir.frontends.models import FRONTENDS, Model, kind_of_file, kind_of_framework, read_model
 
 _SPLIT = re.compile(r"^// -----[^\S\n]*\n?", re.MULTILINE)
 
@@ -80,6 +80,14 @@ def read_input(path: str, frontend: str | None, *, text: bool = False) -> Chunk:
         opening = re.sub(r"\A(?:\s+|//[^\n]*\n|/\*.*?\*/)*", "", source[:4096], flags=re.DOTALL)
         suffix = "hlo" if opening.startswith("HloModule") else "mlir"
     return Chunk(source, name, frontend or suffix)
+
+
+def read_of_framework(path: str, framework: str | None, *, as_ir: bool = False) -> Chunk:
+    """Read the model of a framework; without one, its kind is that of the file. `as_ir` says that
+    the file holds IR of a later phase."""
+    kind = None if framework is None else kind_of_framework(framework)
+    text = framework is not None and kind is None
+    return read_input(path, None if as_ir else kind, text=text)
 
 
 def split(whole: Chunk, *, parts: bool) -> Iterator[Chunk]:

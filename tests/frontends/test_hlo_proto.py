@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp  # noqa: E
 from xdsl.dialects.func import FuncOp  # noqa: E402
 
 import neuronir  # noqa: E402
-from neuronir.cli import neuronx_cc  # noqa: E402
+from neuronir.cli import neuron_check, neuron_opt, neuronx_cc  # noqa: E402
 from neuronir.dialects.hlo.interpreter import interpret  # noqa: E402
 from neuronir.dialects.support.errors import NeuronError  # noqa: E402
 from neuronir.dialects.support.walking import walk  # noqa: E402
@@ -124,6 +124,18 @@ def test_the_call_that_frameworks_make(tmp_path: Path) -> None:
     x = np.ones((2, 3), np.float32)
     (found,) = neuronir.load(output)(x).values()
     np.testing.assert_array_equal(found, [[2, 3, 4], [5, 6, 7]])
+
+
+def test_the_other_programs_read_it_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = str(tmp_path / "x.pb")
+    Path(source).write_bytes(proto_of(PROGRAM))
+    assert neuron_check.main([source, "--framework", "XLA", "--target", "trn1"]) == 0
+    assert "add" in capsys.readouterr().out
+    words = ["compile", source, "--framework", "XLA", "--target", "trn1", "--report", "unsupported"]
+    assert neuronx_cc.main(words) == 0
+    assert "all operators are supported" in capsys.readouterr().out
+    assert neuron_opt.main([source, "-f", "hlo"]) == 0
+    assert "hlo.add %x, %c" in capsys.readouterr().out
 
 
 def test_a_proto_within_an_hlo_proto() -> None:
