@@ -150,6 +150,24 @@ def test_what_does_not_fit() -> None:
         bucket_model_trace(lambda: (torch.special.i0, {}), [x], good)
 
 
+def test_buckets_with_other_structures_of_results() -> None:
+    class Model(nn.Module):  # type: ignore[misc]
+        def __init__(self, several: bool) -> None:
+            super().__init__()
+            self.several = several
+
+        def forward(self, x: Any) -> Any:
+            return (x + 1, x) if self.several else x + 1
+
+    config = BucketModelConfig(
+        scripted("choose"), func_kwargs=[{"several": False}, {"several": True}]
+    )
+    with pytest.raises(NeuronError, match="NIR_TORCH013.*do not fit each other"):
+        bucket_model_trace(
+            lambda several: (Model(several), {}), [torch.ones(2), torch.ones(4)], config
+        )
+
+
 def test_parallel_model_trace() -> None:
     x = torch.ones(2, 4)
     found = torch_neuronx.parallel_model_trace(lambda: (nn.ReLU(), {}), x)
