@@ -28,6 +28,7 @@ from neuronir.driver import CompileOptions
 from neuronir.driver.compiler import compile_model
 from neuronir.driver.elsewhere import Job, compile_jobs
 from neuronir.driver.pass_runner import RunFailure, as_error
+from neuronir.driver.phases import PHASES
 from neuronir.frontends.bindings import Bindings
 from neuronir.frontends.models import Use
 from neuronir.frontends.torch import Imported, import_torch
@@ -97,9 +98,32 @@ def parse_arguments(given: Arguments, *, need_target: bool = False) -> Namespace
         parsed.precision = precision(parsed)
     except UsageError as error:
         raise NeuronError("NIR_ARG003", f"compiler_args: {error}") from error
+    refuse_options(parsed)
     parsed.target = ALIASES.get(parsed.target, parsed.target)
     parsed.remarks = remarks(parsed)
     return parsed
+
+
+def refuse_options(parsed: Namespace) -> None:
+    """NIR_ARG002 for options of a compile whose effect a traced model cannot have."""
+    unset = {
+        "neuroncore_pipeline_cores": 1,
+        "compile_from": PHASES[0],
+        "compile_to": PHASES[-1],
+        "dump_phases_to": None,
+        "weights": None,
+        "report": None,
+    }
+    for name, value in unset.items():
+        if getattr(parsed, name) != value:
+            option = "--" + name.replace("_", "-")
+            raise NeuronError(
+                "NIR_ARG002",
+                f"compiler_args: {option} {getattr(parsed, name)} is not supported for traced "
+                "models",
+                help="use compiler_workdir for the IR of each phase, and the command line for "
+                "pipelines over several cores",
+            )
 
 
 def exported(func: Callable[..., Any], example_inputs: Sequence[Any]) -> Any:

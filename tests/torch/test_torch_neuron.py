@@ -231,6 +231,7 @@ def test_arguments_that_make_no_sense() -> None:
         ({"no_such_option": 1}, TypeError, "no_such_option"),
         ({"compiler_args": "--no-such-option"}, NeuronError, "compiler_args"),
         ({"compiler_args": "--target trn1"}, NeuronError, "compiler_args"),
+        ({"compiler_args": ["--neuroncore-pipeline-cores", "4"]}, NeuronError, "cores 4 is not"),
     ):
         with pytest.raises(error, match=text):
             torch_neuron.trace(model, x, **options)

@@ -180,6 +180,9 @@ def test_options(tmp_path: Path) -> None:
         torch_neuronx.trace(nn.ReLU(), x, cpu_backend=True)
     with pytest.raises(NeuronError, match="compiler_args"):
         torch_neuronx.trace(nn.ReLU(), x, compiler_args="--no-such-option")
+    for wrong in ("--compile-to hlo", "--neuroncore-pipeline-cores 2", "--weights w.npz"):
+        with pytest.raises(NeuronError, match=f"NIR_ARG002.*{wrong} is not supported"):
+            torch_neuronx.trace(nn.ReLU(), x, compiler_args=wrong)
     with pytest.warns(DeprecationWarning, match="keyword only.*compiler_workdir"):
         torch_neuronx.trace(nn.ReLU(), x, str(tmp_path / "again"))
     assert (tmp_path / "again" / "graph.neff").exists()
