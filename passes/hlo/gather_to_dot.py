@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import IntegerType, ModuleOp, bf16, f32, i1, i32
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.support.dtypes import byte_size, is_float, is_unsigned
 from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.values import constant, element, integer, ints, shape, tensor
@@ -164,8 +165,16 @@ def _dot(e: Emitter, chosen: SSAValue, matrix: SSAValue) -> SSAValue:
 
 
 def _digits(e: Emitter, matrix: SSAValue) -> list[SSAValue]:
-    """Split a float32 table into three bfloat16 tables with the same sum."""
+    """Split a float32 table into three bfloat16 tables with the same sum, now if it is constant."""
     digits: list[SSAValue] = []
+    known = constant(matrix)
+    if known is not None:
+        left = np.ascontiguousarray(known)
+        for _ in range(3):
+            leading = (left.view(np.int32) & np.int32(_TOP_BITS)).view(np.float32)
+            digits.append(e.constant(leading.astype(DType.BF16.numpy), owned=True))
+            left = left - leading
+        return digits
     rest = matrix
     for _ in range(3):
         top = e.bitcast(e.binary_number("and", e.bitcast(rest, i32), _TOP_BITS), f32)

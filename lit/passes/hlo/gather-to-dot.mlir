@@ -16,3 +16,16 @@ func.func @main(%t: tensor<10x4xf32>, %i: tensor<3x1xi32>) -> (tensor<3x4xf32>, 
   %1 = hlo.gather %t, %i offset_dims = [1, 2], collapsed_slice_dims = [], start_index_map = [0], index_vector_dim = 1, slice_sizes = [2, 4] : (tensor<10x4xf32>, tensor<3x1xi32>) -> tensor<3x2x4xf32>
   func.return %0, %1 : tensor<3x4xf32>, tensor<3x2x4xf32>
 }
+
+// The parts of a constant table are constants: it is not split for each request.
+// CHECK-LABEL: func.func @constant
+// CHECK-NOT:     bitcast_convert
+// CHECK:         hlo.constant dense<{{.*}}1.000000e+00{{.*}}> : tensor<2x2xbf16>
+// CHECK-COUNT-3: hlo.dot {{.*}}, {{.*}} -> tensor<3x2xbf16>
+// CHECK-NOT:     bitcast_convert
+// CHECK:         func.return
+func.func @constant(%i: tensor<3x1xi32>) -> tensor<3x2xf32> {
+  %t = hlo.constant dense<[[1.00390625, 2.0], [3.0, -0.3333333]]> : tensor<2x2xf32>
+  %0 = hlo.gather %t, %i offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1, slice_sizes = [1, 2] : (tensor<2x2xf32>, tensor<3x1xi32>) -> tensor<3x2xf32>
+  func.return %0 : tensor<3x2xf32>
+}
