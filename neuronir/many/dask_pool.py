@@ -35,6 +35,10 @@ _LOCAL = {
     "distributed.worker.memory.spill": False,
     "distributed.worker.memory.target": False,
     "distributed.worker.memory.terminate": False,
+    # Samplers of Dask's dashboard: 5 % of a core while jobs run.
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "1s",
+    "distributed.admin.system-monitor.interval": "10s",
 }
 _NO_DASHBOARD = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}
 """Its server runs nevertheless: on any free port, seen from this computer only."""
