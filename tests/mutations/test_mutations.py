@@ -30,6 +30,9 @@ MODELS = (
 )
 CAUGHT = 0.95
 """The share of the mutants above three times the noise that must be caught."""
+LESS = {"hf_gpt2_tiny_train_adamw": 0.9}
+"""The same of a model whose lost weight decay is below what the comparison allows fp32 arithmetic
+of unknown depth (3e-5 of a parameter's norm, 9e-5 are allowed)."""
 
 
 def _bert_files() -> tuple[str, list[Array]]:
@@ -92,4 +95,4 @@ def test_whatever_bert_loses_is_seen() -> None:
 def test_what_a_model_loses_is_seen(name: str) -> None:
     (model,) = models(("core",), (name,))
     subject = Subject(model.path.read_text(), model.args())
-    _judge(subject, subject.outcomes(12), CAUGHT)
+    _judge(subject, subject.outcomes(12), LESS.get(name, CAUGHT))

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from tests.differential.second.__main__ import EVERY, outcomes
+from tests.differential.second.__main__ import CASTS, EVERY, OPTLEVELS, outcomes
 from tests.differential.second.generate import program
+from tests.differential.second.judge import Configuration, judge
 from tests.differential.second.oracle import values
 from tests.differential.second.program import Instr, Program, Shape
 
@@ -17,11 +18,23 @@ FAST = [seed for seed in range(42) if seed not in (19, 36)]
 SLOW = range(1000, 1400)
 
 
-def _judged(seeds: Sequence[int]) -> Counter[str]:
+LITTLE = [Configuration("trn1", c, o, "always", 0.002) for c in CASTS for o in OPTLEVELS]
+"""So little room for tile-fuse that small programs have loops over tiles."""
+LOOPED = (
+    (201186, Configuration("trn1", "none", 2, "always")),
+    (220010, Configuration("trn1", "matmult", 1, "always", 0.002)),
+    (220054, Configuration("trn1", "none", 1, "always", 0.002)),
+    (220139, Configuration("trn1", "matmult", 3, "always", 0.002)),
+    (220390, Configuration("trn1", "matmult", 3, "always", 0.0006)),
+)
+"""Programs that the tiled way once compiled wrongly, or not."""
+
+
+def _judged(seeds: Sequence[int], chosen: Sequence[Configuration] = EVERY) -> Counter[str]:
     """How many programs had which outcome; fails where one is wrong or the compiler crashes."""
     counts: Counter[str] = Counter()
     bad = []
-    for seed, configuration, outcome in outcomes(seeds, EVERY):
+    for seed, configuration, outcome in outcomes(seeds, chosen):
         counts[outcome.kind] += 1
         if outcome.kind not in ("right", "refused"):
             bad.append(f"{seed} {configuration} {outcome.kind}: {outcome.detail or outcome.cause}")
@@ -32,6 +45,17 @@ def _judged(seeds: Sequence[int]) -> Counter[str]:
 def test_random_programs() -> None:
     counts = _judged(FAST)
     assert counts["right"] >= 0.6 * sum(counts.values()), counts
+
+
+@pytest.mark.parametrize(("seed", "configuration"), LOOPED)
+def test_loops_over_tiles(seed: int, configuration: Configuration) -> None:
+    outcome = judge(program(seed), configuration)
+    assert outcome.kind == "right", outcome.detail
+
+
+@pytest.mark.slow
+def test_many_loops_over_tiles() -> None:
+    _judged(SLOW, LITTLE)
 
 
 @pytest.mark.slow
