@@ -1,8 +1,11 @@
 """The hlo dialect: one operation per HLO opcode, on builtin tensor types."""
 
-from xdsl.ir import Dialect
+from functools import partial
+
+from xdsl.ir import Dialect, OpTrait, OpTraits
 
 from neuronir.dialects.hlo.attributes import HloResourceAttr, TokenType
+from neuronir.dialects.hlo.canonicalization import HloCanonicalization
 from neuronir.dialects.hlo.collective import COLLECTIVE_OPS
 from neuronir.dialects.hlo.constants import CONSTANT_OPS
 from neuronir.dialects.hlo.control_flow import CONTROL_FLOW_OPS
@@ -13,6 +16,11 @@ from neuronir.dialects.hlo.normalization import NORMALIZATION_OPS
 from neuronir.dialects.hlo.random import RANDOM_OPS
 from neuronir.dialects.hlo.reduction import REDUCTION_OPS
 from neuronir.dialects.hlo.resources import HloResources
+
+
+def _with_patterns(declared: OpTraits) -> tuple[OpTrait, ...]:
+    return (*declared.traits, HloCanonicalization())
+
 
 HLO = Dialect(
     "hlo",
@@ -30,3 +38,6 @@ HLO = Dialect(
     [TokenType, HloResourceAttr],
     [HloResources()],
 )
+
+for _op in HLO.operations:
+    _op.traits = OpTraits(partial(_with_patterns, _op.traits))

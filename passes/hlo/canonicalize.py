@@ -46,7 +46,8 @@ class HloCanonicalizePass(ModulePass):
       window.
 
     All rewrites are exact, except that x + 0 becomes x even if x is a negative zero, as in XLA.
-    The pass makes one forward walk and visits the ops that its rules create.
+    The pass makes one forward walk and visits the ops that its rules create. The same rules are the
+    canonicalisation patterns of the ops, so `canonicalize` applies them too.
     """
 
     name = "hlo-canonicalize"

@@ -1,0 +1,44 @@
+// RUN: neuron-opt %s -p canonicalize | filecheck %s
+
+// The rules of hlo-canonicalize are the canonicalisation patterns of the hlo ops.
+
+// CHECK-LABEL: func.func @neutral
+// CHECK-NEXT: %t = hlo.tanh %x : tensor<4xf32>
+// CHECK-NEXT: func.return %t
+func.func @neutral(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %z = hlo.constant dense<0.0> : tensor<f32>
+  %zs = hlo.broadcast %z dimensions = [] : (tensor<f32>) -> tensor<4xf32>
+  %y = hlo.add %x, %zs : tensor<4xf32>
+  %n = hlo.negate %y : tensor<4xf32>
+  %m = hlo.negate %n : tensor<4xf32>
+  %r = hlo.reshape %m : (tensor<4xf32>) -> tensor<2x2xf32>
+  %s = hlo.reshape %r : (tensor<2x2xf32>) -> tensor<4xf32>
+  %t = hlo.tanh %s : tensor<4xf32>
+  func.return %t : tensor<4xf32>
+}
+
+// A division by a power of two becomes a multiplication.
+// CHECK-LABEL: func.func @created
+// CHECK: hlo.multiply
+// CHECK-NOT: hlo.divide
+func.func @created(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %c = hlo.constant dense<4.0> : tensor<f32>
+  %cs = hlo.broadcast %c dimensions = [] : (tensor<f32>) -> tensor<4xf32>
+  %y = hlo.divide %x, %cs : tensor<4xf32>
+  func.return %y : tensor<4xf32>
+}
+
+// The region of a composite keeps its form.
+// CHECK-LABEL: func.func @composite
+// CHECK: hlo.composite
+// CHECK: hlo.negate
+// CHECK-NEXT: hlo.negate
+func.func @composite(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %r = hlo.composite %x kind = "test" ({
+  ^bb0(%a: tensor<4xf32>):
+    %n = hlo.negate %a : tensor<4xf32>
+    %m = hlo.negate %n : tensor<4xf32>
+    hlo.return %m : tensor<4xf32>
+  }) : tensor<4xf32>
+  func.return %r : tensor<4xf32>
+}
