@@ -169,7 +169,7 @@ def _digits(e: Emitter, matrix: SSAValue) -> list[SSAValue]:
     digits: list[SSAValue] = []
     known = constant(matrix)
     if known is not None:
-        left = np.ascontiguousarray(known)
+        left = np.ascontiguousarray(known, np.float32)
         for _ in range(3):
             leading = (left.view(np.int32) & np.int32(_TOP_BITS)).view(np.float32)
             digits.append(e.constant(leading.astype(DType.BF16.numpy), owned=True))
