@@ -1,4 +1,4 @@
-"""`analyze`: what of a model is supported, operator by operator."""
+"""`analyze`: report which operators of a model are supported."""
 
 import logging
 import shutil

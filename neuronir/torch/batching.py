@@ -1,4 +1,4 @@
-"""Batches of any size on a model that was traced for one."""
+"""Run batches of any size on a model traced for one size."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -46,7 +46,7 @@ def in_chunks(run: Run, inputs: Sequence[Any], interface: Interface) -> list[Any
 
 
 def _batch_of(given: Sequence[Any], interface: Interface) -> int:
-    """The size of dimension 0 of all inputs."""
+    """Return the size of dimension 0 of all inputs."""
     sizes = []
     for i, (tensor, spec) in enumerate(zip(given, interface.given, strict=True)):
         if tuple(tensor.shape[1:]) != spec.shape[1:] or tensor.ndim != len(spec.shape):

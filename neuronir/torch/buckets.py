@@ -1,4 +1,4 @@
-"""Models in buckets: one ScriptModule of several compiled models, one for each shape of inputs."""
+"""Build models with buckets: one ScriptModule with a compiled model for each input shape."""
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +20,7 @@ WORKERS = 2
 
 
 class BucketModelConfig:
-    """How the inputs of a call choose a bucket.
+    """How the inputs of a call select a bucket.
 
     Args:
         bucket_kernel: a function without arguments that returns a scripted function; that one takes
@@ -30,13 +30,12 @@ class BucketModelConfig:
             entry of `input_output_aliases`, in its order.
         shared_state_buffer_preprocessor: a function without arguments that returns a scripted
             function; that one takes (the shapes of the states of each bucket, the shared tensors,
-            the index) and returns the states of the bucket. Views of the shared tensors keep what
-            the model writes. By default the states are the shared tensors.
+            the index) and returns the states of the bucket. Writes of the model to views of the shared tensors persist. By default the states are the shared tensors.
         func_kwargs: keyword arguments of `func` of `bucket_model_trace`: a dictionary, or a list
             with one for each bucket.
 
     Arguments after the first are keywords; by position they are recognised by their types, with a
-    DeprecationWarning. TypeError for what is none of these.
+    DeprecationWarning. Raises TypeError for any other argument.
     """
 
     def __init__(
@@ -207,7 +206,7 @@ def _traces(
 
 
 def _called(func: Callable[..., Any], given: Mapping[str, Any]) -> tuple[Any, Mapping[Any, int]]:
-    """(model, aliases) that `func` returns (TypeError)."""
+    """Return (model, aliases) from `func` (TypeError)."""
     found = func(**given)
     if not isinstance(found, tuple) or len(found) != 2 or not isinstance(found[1], Mapping):
         raise TypeError("func must return a model and a dictionary of input_output_aliases")
@@ -215,7 +214,7 @@ def _called(func: Callable[..., Any], given: Mapping[str, Any]) -> tuple[Any, Ma
 
 
 def _scripted(function: Callable[..., Any], what: str) -> Any:
-    """The scripted function that a function of the configuration returns (TypeError)."""
+    """Return the scripted function that a function of the configuration returns (TypeError)."""
     found = function()
     if not isinstance(found, torch.jit.ScriptFunction):
         raise TypeError(
@@ -226,7 +225,7 @@ def _scripted(function: Callable[..., Any], what: str) -> Any:
 
 
 def _source(traces: Sequence[Trace], modules: Sequence[Any], shared: int, pre: bool) -> str:
-    """The methods of the whole."""
+    """Return the methods of the whole module."""
     count = len(traces[0].examples)
     head = "".join(f", x{i}: Tensor" for i in range(count))
     given = ", ".join(f"x{i}" for i in range(count))
@@ -260,7 +259,7 @@ def _source(traces: Sequence[Trace], modules: Sequence[Any], shared: int, pre: b
 
 
 def _states(one: Trace, module: Any) -> list[tuple[str, list[int]]]:
-    """(place in the module, shape) of each state that is aliased, in the order of the aliases."""
+    """Return (attribute path, shape) of each aliased state, in the order of the aliases."""
     interface = parse_interface(neuron_of(module).interface)
     places = dict(interface.held)
     shapes = {s.name: list(s.shape) for s in interface.inputs}

@@ -1,4 +1,4 @@
-"""From a function and example arguments to a compiled program."""
+"""Compile a function with example arguments."""
 
 import json
 import shlex
@@ -43,12 +43,12 @@ from neuronir.version import __version__
 Arguments = str | Sequence[str] | None
 """What `compiler_args` may be."""
 NAME = "main"
-"""What a program calls its model."""
+"""The name of the model in a program."""
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """An imported program as a model that the compiler takes."""
+    """An imported program as a model for the compiler."""
 
     program: Any
     imported: Imported

@@ -1,4 +1,4 @@
-"""`PartitionerConfig`: what may run on the host, and how much of it."""
+"""`PartitionerConfig`: select what runs on the host."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field

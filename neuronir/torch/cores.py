@@ -1,4 +1,4 @@
-"""The simulated NeuronCores: how many there are, and who is on which."""
+"""Manage the simulated NeuronCores and the models on them."""
 
 import os
 import threading
@@ -45,7 +45,7 @@ def visible_cores() -> list[int]:
 
 
 def core_count() -> int:
-    """How many cores there are."""
+    """Return the number of cores."""
     return len(visible_cores())
 
 

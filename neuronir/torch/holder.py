@@ -1,4 +1,6 @@
-"""The TorchScript module that a trace is: it holds the NEFF, the weights beside it, the state."""
+"""Define the TorchScript module of a trace, which holds the NEFF, separate weights and the
+state.
+"""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -9,7 +11,7 @@ from torch import Tensor, nn
 
 from neuronir.torch.operators import register
 
-register()  # TorchScript looks the operators up when it compiles the class
+register()  # TorchScript looks up the operators when it compiles the class
 
 
 class Neuron(nn.Module):  # type: ignore[misc]
@@ -27,13 +29,13 @@ class Neuron(nn.Module):  # type: ignore[misc]
 
     @torch.jit.export  # type: ignore[untyped-decorator]
     def __getstate__(self) -> Tuple[Tensor, str, bool, bool, bool, bool]:  # noqa: UP006
-        """What is saved."""
+        """Return the state to save."""
         options = (self.dynamic, self.lazy, self.background, self.training)
         return (self.neff, self.interface, options[0], options[1], options[2], options[3])
 
     @torch.jit.export  # type: ignore[untyped-decorator]
     def __setstate__(self, state: Tuple[Tensor, str, bool, bool, bool, bool]) -> None:  # noqa: UP006
-        """Load what was saved."""
+        """Restore the saved state."""
         self.neff = state[0]
         self.interface = state[1]
         self.dynamic = state[2]
@@ -46,7 +48,7 @@ class Neuron(nn.Module):  # type: ignore[misc]
 
     @torch.jit.export  # type: ignore[untyped-decorator]
     def report(self) -> str:
-        """The timing report as neuron-sim prints it."""
+        """Return the timing report as neuron-sim prints it."""
         return torch.ops.neuron.report(self.neff)  # type: ignore[no-any-return]
 
     def forward(self, inputs: List[Tensor]) -> List[Tensor]:  # noqa: UP006
@@ -82,7 +84,7 @@ class Traced(nn.Module):  # type: ignore[misc]
 
 def scripted(traced: Traced, source: str) -> Any:
     """The ScriptModule of a traced model with these methods."""
-    # Modules of one class and structure share their methods, and each trace has its own.
+    # Modules of one class and structure share methods, and each trace has its own class.
     traced.__class__ = type("Traced", (Traced,), {})
     return script(traced, source)
 

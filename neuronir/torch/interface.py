@@ -1,4 +1,4 @@
-"""What a traced model says of itself, in the file that torch.jit.save writes."""
+"""Describe a traced model, in the file that torch.jit.save writes."""
 
 import json
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from typing import Any
 from neuronir.dialects.support.errors import NeuronError
 
 VERSION = 1
-"""Of the text; a reader refuses later ones."""
+"""Version of the text; a reader rejects later ones."""
 
 
 @dataclass(frozen=True)
@@ -38,11 +38,11 @@ class Interface:
 
     @property
     def given(self) -> tuple[Spec, ...]:
-        """The inputs that the caller gives."""
+        """The inputs that the caller passes."""
         return self.inputs[: len(self.inputs) - len(self.held)]
 
     def text(self) -> str:
-        """As JSON."""
+        """Return the description as JSON."""
 
         def listed(specs: Sequence[Spec]) -> list[Any]:
             return [[s.name, list(s.shape), s.dtype] for s in specs]

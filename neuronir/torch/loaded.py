@@ -1,4 +1,4 @@
-"""Models that are loaded: the program of a NEFF, kept as long as the tensor that holds it."""
+"""Cache loaded models: the program of a NEFF lives as long as the tensor that holds it."""
 
 import threading
 from collections import Counter
@@ -19,7 +19,7 @@ from neuronir.targets.registry import get_target
 from neuronir.torch.interface import Interface, Spec
 
 RUNS: Counter[int] = Counter()
-"""How many runs each core has seen."""
+"""How many runs each core has executed."""
 
 
 def executable_of(neff: bytes | memoryview, name: str) -> Executable:
@@ -38,11 +38,11 @@ class Loaded:
         self._turn = count()
 
     def core(self, first: int, number: int) -> int:
-        """The core of the next run: those of the model take turns."""
+        """Return the core of the next run: the model's cores take turns."""
         return first + next(self._turn) % max(1, number)
 
     def run(self, tensors: Sequence[Any], interface: Interface, core: int) -> list[Any]:
-        """The results for tensors that fit."""
+        """Return the results for tensors that fit."""
         RUNS[core] += 1
         names = self.executable.inputs
         arrays = [array_of(t) for t in tensors]
@@ -58,7 +58,9 @@ _lock = threading.Lock()
 
 
 def loaded(neff: Any) -> Loaded:
-    """The model in a tensor of bytes; it is read once, and forgotten with the tensor."""
+    """Return the model in a tensor of bytes, which is read once and cached as long as the
+    tensor.
+    """
     storage = neff.untyped_storage()
     key = storage._cdata
     with _lock:
@@ -73,7 +75,7 @@ def loaded(neff: Any) -> Loaded:
 
 
 def check_tensor(tensor: Any, spec: Spec, what: str) -> None:
-    """NIR_TORCH007 where a tensor is none that the model was traced for."""
+    """Raise NIR_TORCH007 if the model was not traced for a tensor like this."""
     if tensor.device.type != "cpu":
         raise NeuronError(
             "NIR_TORCH007",
@@ -91,7 +93,7 @@ def check_tensor(tensor: Any, spec: Spec, what: str) -> None:
 
 
 def check_inputs(tensors: Sequence[Any], interface: Interface) -> None:
-    """NIR_TORCH007 where the inputs are not those that the model was traced for."""
+    """Raise NIR_TORCH007 if the model was not traced for inputs like these."""
     if len(tensors) != len(interface.inputs):
         raise NeuronError(
             "NIR_TORCH007",

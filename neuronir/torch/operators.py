@@ -1,4 +1,4 @@
-"""The operators of traced models: torch.ops.neuron.*."""
+"""Define the operators of traced models: torch.ops.neuron.*."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -25,7 +25,7 @@ _background = ThreadPoolExecutor(1)
 
 
 def register() -> None:
-    """Define the operators, once a process."""
+    """Define the operators, once per process."""
     if _LIBRARY:
         return
     library = torch.library.Library("neuron", "DEF")
@@ -58,13 +58,13 @@ def _forward(
 def _shapes(
     inputs: Sequence[Any], neff: Any, interface: str, core: int, cores: int, dynamic: bool
 ) -> list[Any]:
-    """Empty results of the right shapes: for torch.export and torch.compile."""
+    """Return empty results of the right shapes, for torch.export and torch.compile."""
     specs = parse_interface(interface).outputs
     return [torch.empty(s.shape, dtype=getattr(torch, s.dtype), device="meta") for s in specs]
 
 
 def _load(neff: Any, interface: str, lazy: bool, background: bool) -> list[int]:
-    """What torch.jit.load does: choose cores, and load now, in a thread, or at the first call."""
+    """Handle torch.jit.load: choose cores, and load now, in a thread, or at the first call."""
     parse_interface(interface)
     first, number = next_core()
     if background:
@@ -75,14 +75,14 @@ def _load(neff: Any, interface: str, lazy: bool, background: bool) -> list[int]:
 
 
 def _report(neff: Any) -> str:
-    """The summary that neuron-sim prints."""
+    """Return the summary that neuron-sim prints."""
     from neuronir.targets.simulator.summary import summary_text
 
     return str(summary_text(loaded(neff).executable.report()))
 
 
 def _halved(tensor: Any, name: str) -> Any:
-    """A float32 tensor in float16; NIR_TORCH007 for other types."""
+    """Convert a float32 tensor to float16; raises NIR_TORCH007 for other types."""
     if tensor.dtype not in (torch.float32, torch.float16):
         raise NeuronError(
             "NIR_TORCH007",
@@ -93,7 +93,7 @@ def _halved(tensor: Any, name: str) -> Any:
 
 
 def _bucket(padded: Sequence[Any], index: Any, buckets: int, inputs: int) -> int:
-    """The index that a bucket kernel gives, once it is known to fit (NIR_TORCH013)."""
+    """Return the index from a bucket kernel, checked (NIR_TORCH013)."""
     if index.numel() != 1 or not 0 <= int(index) < buckets:
         raise NeuronError(
             "NIR_TORCH013",

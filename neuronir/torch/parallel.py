@@ -1,4 +1,4 @@
-"""One batch over several cores."""
+"""Split one batch over several cores."""
 
 import copy
 from collections.abc import Sequence
@@ -46,7 +46,7 @@ class DataParallel(nn.Module):  # type: ignore[misc]
             self.replicas.append(replica)
 
     def disable_dynamic_batching(self) -> None:
-        """Take only batches that divide into parts of the size that was traced for."""
+        """Accept only batches that divide into parts of the traced size."""
         for replica in self.replicas:
             neuron_of(replica).dynamic = False
 
@@ -72,7 +72,7 @@ class DataParallel(nn.Module):  # type: ignore[misc]
 
 
 def _core_number(device: int | str) -> int:
-    """The number of `nc:0`, or a number itself (ValueError)."""
+    """Return the number in `nc:0`, or a number itself (ValueError)."""
     text = str(device).removeprefix("nc:")
     if not text.isdecimal():
         raise ValueError(f"device_ids: '{device}' is not a NeuronCore; write 0 or 'nc:0'")

@@ -1,4 +1,4 @@
-"""Models of which a part runs on the host: cut where the compiler does not take an operator."""
+"""Partition models with unsupported operators: parts of them run on the host."""
 
 import logging
 import warnings
@@ -32,7 +32,7 @@ LOGGER = logging.getLogger("Neuron")
 
 @dataclass
 class Part:
-    """Nodes that run together, on the core or on the host; what they read and give."""
+    """Nodes that run together, on the core or on the host, with their inputs and outputs."""
 
     on_core: bool
     nodes: list[Any] = field(default_factory=list)
@@ -41,7 +41,7 @@ class Part:
 
     @property
     def size(self) -> int:
-        """How many operators there are."""
+        """Return the number of operators."""
         return sum(map(is_operator, self.nodes))
 
 
@@ -74,7 +74,7 @@ def partitioned(
 
 
 def part_folder(workdir: str | None, index: int) -> str | None:
-    """The folder of a part in that of a model."""
+    """Return the folder of a part in that of a model."""
     return None if workdir is None else str(Path(workdir) / f"part{index}")
 
 
@@ -104,7 +104,7 @@ def _check_program(program: Any, given: Mapping[str, Any]) -> None:
 
 
 def has_state(program: Any) -> bool:
-    """Whether a call of the model changes its buffers or inputs."""
+    """Return whether a call of the model changes its buffers or inputs."""
     return {s.kind.name for s in program.graph_signature.output_specs} != {"USER_OUTPUT"}
 
 
@@ -136,7 +136,7 @@ def parts_of(program: Any, found: Mapping[Any, Failure | None]) -> list[Part]:
             continue
         before = [levels[i] for i in node.all_input_nodes if i in levels]
         if is_operator(node):
-            odd = int(found.get(node) is not None)  # the host's levels are odd
+            odd = int(found.get(node) is not None)  # levels of the host are odd
             level = max(before, default=odd)
             level += (level + odd) % 2
         else:
@@ -161,7 +161,7 @@ def _is_argument(program: Any, node: Any) -> bool:
 
 
 def _check_parts(parts: Sequence[Part], config: PartitionerConfig) -> None:
-    """ValueError where there are too many parts, or too small ones."""
+    """Raise ValueError if there are too many parts, or too small ones."""
     own = [part for part in parts if part.on_core]
     for i, part in enumerate(parts):
         where = "the core" if part.on_core else "the host"
@@ -212,7 +212,7 @@ class Assembly:
         self.values = {nodes[name]: t for name, t in zip(names, flat, strict=True)}
 
     def module(self) -> Any:
-        """The ScriptModule."""
+        """Return the ScriptModule."""
         modules: list[Any] = []
         texts = self._arguments()
         lines = []
@@ -279,7 +279,7 @@ class Assembly:
         return traced
 
     def _held(self, graph: Any, root: Any, node: Any) -> Any:
-        """A parameter or buffer within a part."""
+        """Return a parameter or buffer in a part."""
         if node.op == "get_attr":
             tensor = getattr(self.program.graph_module, node.target)
         else:

@@ -1,4 +1,4 @@
-"""Which cores a traced model runs on, and when it is loaded."""
+"""Place traced models on cores, and control when they are loaded."""
 
 from typing import Any
 
@@ -25,12 +25,12 @@ def set_multicore(trace: Any) -> None:
 
 
 def lazy_load(trace: Any, enable_lazy_load: bool = True) -> None:
-    """Let the model, once saved and loaded, be read at its first call only."""
+    """Load the model at its first call, after it was saved and loaded."""
     for neuron in neurons_of(trace):
         neuron.lazy = bool(enable_lazy_load)
 
 
 def async_load(trace: Any, enable_async_load: bool = True) -> None:
-    """Let the model, once saved and loaded, be read by a thread in the background."""
+    """Load the model in a background thread, after it was saved and loaded."""
     for neuron in neurons_of(trace):
         neuron.background = bool(enable_async_load)

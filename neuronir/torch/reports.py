@@ -1,4 +1,4 @@
-"""What a traced model takes: the report of neuron-sim, and a table by module."""
+"""Report the time of a traced model: neuron-sim's report, and a table by module."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Nested arguments and results as TorchScript writes them."""
+"""Write nested arguments and results as TorchScript."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -57,14 +57,14 @@ def cast_leaves(value: Any, accepted: Any, text: str) -> list[tuple[str, Any]]:
 
 
 class Leaf:
-    """Stands for a result: the expression that gives it."""
+    """A placeholder for a result: the expression that returns it."""
 
     def __init__(self, text: str) -> None:
         self.text = text
 
 
 def result_text(value: Any) -> str:
-    """The expression of a structure of leaves (NIR_TORCH009)."""
+    """Return the expression of a structure of leaves (NIR_TORCH009)."""
     if isinstance(value, Leaf):
         return value.text
     if isinstance(value, Mapping):

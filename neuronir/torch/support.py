@@ -1,4 +1,4 @@
-"""Which operators of a program the compiler takes: asked of the compiler, one by one."""
+"""Check which operators of a program the compiler supports, one by one."""
 
 import json
 import subprocess
@@ -22,7 +22,7 @@ from neuronir.frontends.torch.unsupported import operator_name
 from neuronir.registry import Registry
 
 LOWERING, COMPILER = "Lowering to HLO", "neuronx-cc"
-"""Where an operator failed."""
+"""The location of a failed operator."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Failure:
 
 
 def kind_of(node: Any) -> str:
-    """`aten::add` and the like."""
+    """Return kinds such as `aten::add`."""
     name = operator_name(node)
     namespace, _, own = name.partition(".")
     return f"{namespace}::{own.partition('.')[0]}" if own else name
@@ -88,7 +88,7 @@ def _text(answer: Asked, context: Any) -> str:
 def _compiled(
     texts: Sequence[str], arguments: Namespace, workers: int, workdir: str | None
 ) -> list[str | None]:
-    """Why each program does not compile."""
+    """Return why each program does not compile."""
     if not texts:
         return []
     with TemporaryDirectory() as temporary:
@@ -106,7 +106,7 @@ def _compiled(
 
 
 def _ask(files: Sequence[Path], arguments: Namespace) -> list[tuple[str, str | None]]:
-    """One process for some of the programs."""
+    """Check some of the programs in one process."""
     words = [sys.executable, "-m", "neuronir.driver.ask"]
     words += [arguments.target, arguments.precision.auto_cast, *map(str, files)]
     done = subprocess.run(words, capture_output=True, text=True, check=False)

@@ -80,7 +80,7 @@ def examples_of(example_inputs: Any) -> tuple[Any, ...]:
 
 
 def _inferred(positional: Sequence[Any], given: dict[str, Any]) -> dict[str, Any]:
-    """Keywords that were given by position, by their types."""
+    """Map arguments that were passed by position to keywords, by their types."""
     found = dict(given)
     names = []
     for value in positional:
@@ -109,7 +109,7 @@ def _inferred(positional: Sequence[Any], given: dict[str, Any]) -> dict[str, Any
 
 @dataclass
 class _Result:
-    """Where a result of the program goes: back to the caller, or into what the module holds."""
+    """The destination of a result: the caller, or a value that the module holds."""
 
     text: str
     target: str | None = None
@@ -156,16 +156,16 @@ class Trace:
 
     @property
     def kept(self) -> set[str]:
-        """Parameters and buffers that are inputs of the program."""
+        """Return parameters and buffers that are inputs of the program."""
         return set(self.aliases) | (set() if self.inline else set(self.program.state_dict))
 
     def compiled(self, arguments: Any, workdir: str | None, timeout: float | None = None) -> Any:
-        """Compile, and put together what is given back."""
+        """Compile, and assemble the traced model."""
         made = compiled(self.program, arguments, kept=self.kept, workdir=workdir, timeout=timeout)
         return self.module(made)
 
     def module(self, made: Compiled) -> Any:
-        """The ScriptModule of a compiled program."""
+        """Return the ScriptModule of a compiled program."""
         imported = made.imported
         head, given = self._arguments()
         states = set(imported.mutated) | set(self.aliases)
@@ -177,7 +177,7 @@ class Trace:
             held.append((name, self._tensor(name), place))
             texts[name] = f"self.{place}"
         order = [*imported.inputs, *imported.held]
-        # What is held comes last in the interface; the program has its own order.
+        # Held values come last in the interface; the program has its own order.
         free = [n for n in imported.inputs if n not in states]
         places = {name: place for name, _, place in held}
         if order != [*free, *(name for name, _, _ in held)]:
@@ -204,7 +204,7 @@ class Trace:
         return scripted(Traced(neuron, [(place, t) for _, t, place in held]), source)
 
     def _arguments(self) -> tuple[str, dict[str, str]]:
-        """(the signature, the expression of each input)."""
+        """Return (the signature, the expression of each input)."""
         names = iter(self.program.graph_signature.user_inputs)
         head = ""
         texts: dict[str, str] = {}
@@ -218,7 +218,7 @@ class Trace:
         return head, texts
 
     def _tensor(self, name: str) -> Any:
-        """The tensor of an input: an example, a parameter, a buffer."""
+        """Return the tensor of an input: an example, a parameter, a buffer."""
         signature = self.program.graph_signature
         flat = [t for value in self.examples for _, t in leaves(value, "x")]
         examples = dict(zip(signature.user_inputs, flat, strict=True))
@@ -228,7 +228,7 @@ class Trace:
         return (self.program.constants[name] if found is None else found).detach().clone()
 
     def _fakes(self) -> list[Any]:
-        """The fake tensors of the program's results."""
+        """Return the fake tensors of the program's results."""
         output = next(n for n in self.program.graph.nodes if n.op == "output")
         nodes = [n for n in output.args[0] if isinstance(n, torch.fx.Node)]
         return [n.meta["val"] for n in nodes]

@@ -1,4 +1,4 @@
-"""Weights beside the NEFF: swapped without a compile."""
+"""Replace weights stored outside the NEFF, without a compile."""
 
 import warnings
 from typing import Any

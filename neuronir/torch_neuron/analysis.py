@@ -1,4 +1,4 @@
-"""`analyze_model` and `get_supported_operations`: what of a model is compiled for Inf1."""
+"""`analyze_model` and `get_supported_operations`: report what can be compiled for Inf1."""
 
 import logging
 from typing import Any

@@ -1,4 +1,4 @@
-"""`compiler_args` of torch_neuron: options of neuron-cc."""
+"""Parse `compiler_args` of torch_neuron: options of neuron-cc."""
 
 import shlex
 from argparse import Namespace

@@ -1,4 +1,4 @@
-"""What `subgraph_builder_function` sees of an operator."""
+"""Describe operators for `subgraph_builder_function`."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -12,15 +12,15 @@ from torch.utils import _pytree as pytree
 class Optimization(Enum):
     """What `optimizations` of `trace` may list.
 
-    FLOAT32_TO_FLOAT16: inputs and results of type float32 become float16, so that half as many
-    bytes are transferred. The traced model accepts both types and returns float16.
+    FLOAT32_TO_FLOAT16: inputs and results of type float32 become float16, which halves the
+    transferred bytes. The traced model accepts both types and returns float16.
     """
 
     FLOAT32_TO_FLOAT16 = "FLOAT32_TO_FLOAT16"
 
 
 class Halved(nn.Module):  # type: ignore[misc]
-    """A model whose inputs and results are float16 where they were float32."""
+    """A model with float16 inputs and results instead of float32."""
 
     def __init__(self, func: Callable[..., Any], examples: Sequence[Any]) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ def halved(func: Callable[..., Any], examples: Sequence[Any]) -> tuple[Any, tupl
 
 
 def check_optimizations(given: Collection[Any]) -> None:
-    """TypeError for what is no Optimization."""
+    """Raise TypeError for anything but an Optimization."""
     for one in given:
         if not isinstance(one, Optimization):
             raise TypeError(f"optimizations: {one!r} is not an Optimization")

@@ -1,4 +1,4 @@
-"""Which parts of a model run on the core: thresholds of sizes, and what does not compile."""
+"""Select the parts of a model that run on the core, by size and support."""
 
 import logging
 from collections import Counter
@@ -51,7 +51,7 @@ def tell_unsupported(asked: Mapping[Any, Failure | None]) -> None:
 
 
 def tell_fused(found: Found) -> None:
-    """Report how many operators are in parts that are to be compiled."""
+    """Report how many operators are in parts to be compiled."""
     fused = sum(why is None for why in found.values())
     LOGGER.info(
         "Number of arithmetic operators (pre-compilation) before = %d, fused = %d, "
@@ -65,7 +65,7 @@ def tell_fused(found: Found) -> None:
 def tell_compiled(
     found: Found, asked: Mapping[Any, Failure | None], parts: Sequence[Part], compiled: int
 ) -> None:
-    """Report what has been compiled, and the operators of each kind."""
+    """Report the compiled parts, and the operators of each kind."""
     total = sum(part.on_core for part in parts)
     good = Counter(kind_of(n) for n, why in found.items() if why is None)
     LOGGER.info(

@@ -105,7 +105,7 @@ def trace(
 
 
 def _check(kwargs: dict[str, Any], minimum: int, threshold: float, timeout: Any) -> None:
-    """ValueError or TypeError for arguments that make no sense."""
+    """Raise ValueError or TypeError for invalid arguments."""
     unknown = sorted(set(kwargs) - set(JIT))
     if unknown:
         raise TypeError(f"trace() got unexpected keyword arguments: {', '.join(unknown)}")
@@ -118,7 +118,7 @@ def _check(kwargs: dict[str, Any], minimum: int, threshold: float, timeout: Any)
 
 
 class _Choice:
-    """One trace: what runs on the core, and what on the host."""
+    """One trace: the parts on the core and on the host."""
 
     def __init__(
         self,
@@ -221,7 +221,7 @@ class _Choice:
         return Assembly(self.program, whole.examples, parts, kept, whole.accepts).module()
 
     def on_host(self) -> Any:
-        """The model in torch alone."""
+        """Run the model in torch alone."""
         with torch.no_grad(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return torch.jit.trace(self.traced.func, self.traced.examples, strict=False)

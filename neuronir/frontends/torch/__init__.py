@@ -1,4 +1,4 @@
-"""The PyTorch frontend: exported programs (torch.export) to hlo modules. It needs `torch`."""
+"""Import exported PyTorch programs (torch.export) to hlo modules; needs `torch`."""
 
 import gc
 from collections.abc import Collection
@@ -15,21 +15,21 @@ except ImportError as missing:
         help="pip install 'neuronir[torch]'",
     ) from missing
 
-# Also need torch, whose absence is told above.
+# These also need torch, whose absence is reported above.
 from neuronir.frontends.torch.importer import Imported, Importer
 from neuronir.frontends.torch.operators import ALL
 
-assert _torch and ALL  # Importing them registers every operator.
+assert _torch and ALL  # Importing these modules registers every operator.
 
 
 def import_torch(program: Any, *, name: str = "main", kept: Collection[str] = ()) -> Imported:
-    """The hlo module of an exported, decomposed program (`export.export` makes one).
+    """Import an exported, decomposed program (`export.export` creates one).
 
-    Parameters and buffers become constants, but for those in `kept`, and those that the model
-    changes: they are parameters of the module, after the arguments. NeuronError says what cannot
-    be imported, with the line of the model.
+    Parameters and buffers become constants, except those in `kept` and those that the model
+    changes: these become parameters of the module, after the arguments. A NeuronError says what
+    cannot be imported, with the line of the model.
     """
-    # A module is many small objects that all live: collecting cycles meanwhile only costs time.
+    # A module is many small live objects, so garbage collection during the import only costs time.
     collecting = gc.isenabled()
     gc.disable()
     try:

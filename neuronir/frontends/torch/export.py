@@ -1,4 +1,4 @@
-"""A module or function as an exported program in the operators that are imported."""
+"""Export a module or function as a program of supported operators."""
 
 import logging
 import warnings
@@ -13,7 +13,7 @@ from neuronir.frontends.torch.operators import ALL
 from neuronir.frontends.torch.registry import KEPT, why_not
 from neuronir.frontends.torch.unsupported import nodes_of, operator_name
 
-assert ALL  # Importing them registers every operator.
+assert ALL  # Importing these modules registers every operator.
 
 
 CHECKS = ("aten._assert_tensor_metadata.default", "aten._assert_async.msg")
@@ -21,7 +21,7 @@ CHECKS = ("aten._assert_tensor_metadata.default", "aten._assert_async.msg")
 
 
 class Wrapped(nn.Module):  # type: ignore[misc]
-    """A function as a module, as export takes modules only."""
+    """A function as a module, because export only accepts modules."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__()
@@ -36,8 +36,10 @@ class Wrapped(nn.Module):  # type: ignore[misc]
 
 
 def export(model: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None = None) -> Any:
-    """The torch.export.ExportedProgram of a module or function on example arguments, decomposed
-    where an operator is not imported as it is. NIR_TORCH001 says why torch cannot export it.
+    """Export a module or function on example arguments, as a torch.export.ExportedProgram.
+
+    Operators that cannot be imported directly are decomposed. NIR_TORCH001 says why torch cannot
+    export the model.
     """
     module = model if isinstance(model, nn.Module) else Wrapped(model)
     level = logging.getLogger("torch").level
@@ -52,7 +54,7 @@ def export(model: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None = N
                     raise
                 from torch.fx.experimental.proxy_tensor import make_fx
 
-                # A function may use torch.func, whose tensors torch.export does not take.
+                # A function may use torch.func, whose tensors torch.export does not accept.
                 graph = make_fx(model, tracing_mode="fake")(*args)
                 program = torch.export.export(graph, tuple(args), strict=False)
             program = without_checks(program)
@@ -66,19 +68,19 @@ def export(model: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None = N
 
 
 def _plain(program: Any) -> bool:
-    """Whether every operator can be imported as it is: nothing is decomposed then."""
+    """Return whether every operator can be imported directly: nothing is decomposed then."""
     return all(why_not(operator_name(node)) is None for node in nodes_of(program))
 
 
 def decomposed(program: Any) -> Any:
-    """An exported program in core ATen, but for the operators that are imported whole."""
+    """Decompose an exported program to core ATen, except for operators that are imported whole."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return without_checks(program.run_decompositions(decompositions()))
 
 
 def decompositions() -> Any:
-    """torch's table of decompositions, without operators that are imported whole."""
+    """Return torch's decompositions, without operators that are imported whole."""
     table = torch.export.default_decompositions()
     for packet in [entry for entry in table if _kept(entry)]:
         del table[packet]
@@ -101,7 +103,7 @@ def _kept(overload: Any) -> bool:
 
 
 def _failed(error: Exception) -> NeuronError:
-    """An exception of torch.export as one error: its first lines tell what the model did."""
+    """Convert an exception of torch.export to an error; its first lines describe the problem."""
     lines = [line.strip() for line in str(error).strip().splitlines() if line.strip()]
     text = lines[0] if lines else type(error).__name__
     help = "torch.export has to capture the model: shapes and branches must not depend on data"

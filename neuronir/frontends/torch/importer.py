@@ -1,4 +1,4 @@
-"""From an exported program to an hlo module."""
+"""Build an hlo module from an exported program."""
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
@@ -25,11 +25,11 @@ from neuronir.passes.hlo.support.values import element, shape
 
 @dataclass
 class Imported:
-    """An hlo module, and what its parameters and results are.
+    """An hlo module with the meaning of its parameters and results.
 
-    `inputs` are the names of the arguments in order, `held` those of parameters and buffers that
-    are parameters of the module (after the arguments), `results` the names of the results,
-    `mutated` the buffers and arguments (by name) that the first results are new values of.
+    `inputs` are the names of the arguments in order. `held` are the names of parameters and buffers
+    that are parameters of the module, after the arguments. `results` are the names of the results.
+    `mutated` are the buffers and arguments (by name) whose new values are the first results.
     """
 
     module: ModuleOp
@@ -38,14 +38,14 @@ class Imported:
     results: list[str] = field(default_factory=list)
     mutated: list[str] = field(default_factory=list)
     constants: list[Any] = field(default_factory=list)
-    """For each result of the user's None, or the Python value that it is in place of a tensor."""
+    """For each user-visible result: None, or the Python value that replaces a tensor."""
 
 
 class Importer:
     """Builds the module of one exported program.
 
-    `keep` says of a parameter's or buffer's name whether it stays a parameter of the module; the
-    others become constants.
+    `keep` tells for the name of a parameter or buffer whether it stays a parameter of the module;
+    the others become constants.
     """
 
     def __init__(self, program: Any, name: str, keep: Callable[[str], bool] | None = None) -> None:
@@ -56,7 +56,9 @@ class Importer:
         self._checker = Checker()
 
     def imported(self) -> Imported:
-        """The module; NeuronError says which node cannot be imported, and where it is."""
+        """Return the module; a NeuronError names the node that cannot be imported, and its
+        location.
+        """
         program = self._program
         check_supported(program)
         result = Imported(ModuleOp([]))
@@ -76,7 +78,7 @@ class Importer:
     # --- what comes in
 
     def _inputs(self, result: Imported) -> None:
-        """Arguments first, then what is kept; the others are constants."""
+        """Create the arguments, then the kept values, as parameters; the others are constants."""
         program = self._program
         signature = program.graph_signature
         nodes = {n.name: n for n in program.graph.nodes if n.op == "placeholder"}
@@ -86,7 +88,8 @@ class Importer:
             node, kind = nodes[spec.arg.name], spec.kind.name
             if kind == "USER_INPUT":
                 if not isinstance(node.meta["val"], torch.Tensor):
-                    self._values[node] = node.meta["val"]  # a number, which is part of the program
+                    # a Python number, which is part of the program
+                    self._values[node] = node.meta["val"]
                     continue
                 self._values[node] = self._made.input(spec.arg.name, self._type(node))
                 result.inputs.append(spec.arg.name)
@@ -128,7 +131,7 @@ class Importer:
         if isinstance(found, torch.Tensor):
             self._values[node] = self._made.builder.constant(np.array(array_of(found)), owned=True)
         else:
-            self._values[node] = found  # a graph, that an operator takes
+            self._values[node] = found  # a graph, the argument of an operator
 
     # --- nodes
 
@@ -144,7 +147,7 @@ class Importer:
 
     def _results(self, node: Any, name: str, b: BlockBuilder) -> Any:
         function = find(name)
-        assert function is not None  # check_supported has seen to it
+        assert function is not None  # guaranteed by check_supported
         value = node.meta["val"]
         several = isinstance(value, (list, tuple))
         wanted = {u.args[1] for u in node.users if u.target is operator.getitem and u.users}
@@ -165,7 +168,7 @@ class Importer:
 
     @staticmethod
     def _arguments(node: Any, value: Callable[[Any], Any]) -> Mapping[str, Any]:
-        """The arguments by the names of the schema, with its defaults."""
+        """Return the arguments by the names of the schema, with its defaults."""
 
         def resolved(argument: Any) -> Any:
             if isinstance(argument, torch.fx.Node):
@@ -216,7 +219,7 @@ class Importer:
 
 
 def _check_result(value: SSAValue, fake: Any, index: int) -> None:
-    """A result has the type that torch says: a slip of an operator's function is found here."""
+    """Check that a result has torch's type: this detects errors in operator functions."""
     wanted = type_of(fake)
     if value.type != wanted:
         raise AssertionError(
@@ -225,7 +228,7 @@ def _check_result(value: SSAValue, fake: Any, index: int) -> None:
 
 
 class _Naming:
-    """Gives the errors inside it the operator and its place in the user's model."""
+    """Add the operator and its location in the user's model to errors raised in the context."""
 
     def __init__(self, node: Any, name: str) -> None:
         self._node, self._name = node, name

@@ -1,4 +1,4 @@
-"""Where a node of an exported graph comes from: the module's path, and a line of the user's."""
+"""Find the origin of a node of an exported graph: the module's path, and a line of user code."""
 
 import os
 import re
@@ -23,11 +23,11 @@ _FRAME = re.compile(r'^\s*File "([^"\n]+)", line (\d+), in ', re.MULTILINE)
 _TORCH = os.path.dirname(torch.__file__) + os.sep
 _OWN = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
 _PREFIX = "func"
-"""Name of the user's function within the module that export is given."""
+"""Name of the user's function in the module that is exported."""
 
 
 def module_path(node: Any) -> str:
-    """The path of the module that a node belongs to (`encoder.layer.3.attention`)."""
+    """Return the path of the module to which a node belongs (`encoder.layer.3.attention`)."""
     stack = node.meta.get("nn_module_stack") or {}
     path = str(list(stack.values())[-1][0]) if stack else ""
     path = re.sub(r"@\d+$", "", path)
@@ -35,8 +35,10 @@ def module_path(node: Any) -> str:
 
 
 def source_line(node: Any) -> SourceLocation | None:
-    """The innermost line of the user's own code that made a node: the first frame below it is
-    torch's; None where torch does not say."""
+    """Return the innermost line of user code that created a node; None if torch does not know it.
+
+    The first frame below this line belongs to torch.
+    """
     frames = _FRAME.findall(node.meta.get("stack_trace") or "")
     own = [(file, line) for file, line in frames if not file.startswith((_TORCH, _OWN))]
     if not own:
@@ -46,7 +48,7 @@ def source_line(node: Any) -> SourceLocation | None:
 
 
 def location_of(node: Any) -> LocationAttr:
-    """The location of what a node becomes: its name and the line."""
+    """Return the location of a node: its name and the line."""
     place = source_line(node)
     inner: LocationAttr = UnknownLoc()
     if place is not None:
@@ -55,7 +57,7 @@ def location_of(node: Any) -> LocationAttr:
 
 
 def metadata_of(node: Any, operator: str) -> DictionaryAttr:
-    """HLO metadata: the operator, its path (`encoder.layer.3/linear`), the line."""
+    """Return HLO metadata: the operator, its path (`encoder.layer.3/linear`), the line."""
     path = module_path(node)
     name = operator.split(".")[1] if operator.startswith("aten.") else operator
     described: dict[str, Attribute] = {

@@ -1,4 +1,4 @@
-"""An exported PyTorch program as a model that the programs read."""
+"""Wrap an exported PyTorch program as a `Model`."""
 
 import hashlib
 from dataclasses import dataclass, field
@@ -13,8 +13,10 @@ from neuronir.frontends.models import Use
 
 @dataclass(frozen=True)
 class TorchModel:
-    """An exported and decomposed program. `kept` parameters and buffers are inputs of the module,
-    the others constants."""
+    """An exported and decomposed program.
+
+    `kept` parameters and buffers are inputs of the module; the others are constants.
+    """
 
     program: Any
     name: str = "<torch>"
@@ -22,30 +24,30 @@ class TorchModel:
     kept: frozenset[str] = field(default_factory=frozenset)
 
     def input_names(self, bindings: Bindings) -> list[str]:
-        """The names of its inputs, in order."""
+        """The names of the inputs, in order."""
         return [str(name) for name in self.program.graph_signature.user_inputs]
 
     def operators(self, bindings: Bindings) -> list[Use]:
-        """The operators that it uses."""
+        """The operators that the program uses."""
         from neuronir.frontends.torch.unsupported import operators_used
 
         return operators_used(self.program)
 
     def module(self, bindings: Bindings) -> ModuleOp:
-        """Its hlo module."""
+        """Import the program as an hlo module."""
         from neuronir.frontends.torch import import_torch
 
         return import_torch(self.program, kept=self.kept).module
 
 
 def digest_of_program(program: Any) -> str:
-    """The hash of a program's graph; that of its weights is the constants'."""
+    """Return the hash of a program's graph; its weights are hashed with the constants."""
     text = "\n".join(f"{n.name} {n.op} {n.target} {n.args} {n.kwargs}" for n in program.graph.nodes)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def operator_names() -> list[str]:
-    """The names of the ATen operators that can be imported, sorted."""
+    """Return the names of the supported ATen operators, sorted."""
     from neuronir.frontends.torch.unsupported import importable
 
     return importable()

@@ -1,4 +1,4 @@
-"""Parts of an exported program: imported alone, or asked one operator at a time."""
+"""Import parts of an exported program, or single operators."""
 
 import operator
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,23 +19,26 @@ from neuronir.passes.hlo.support.values import is_tensor
 
 
 def is_operator(node: Any) -> bool:
-    """Whether a node computes something."""
+    """Return whether a node computes something."""
     return node.op == "call_function" and node.target is not operator.getitem
 
 
 def tensors_of(node: Any) -> list[Any]:
-    """The fake tensors of a node's results."""
+    """Return the fake tensors of a node's results."""
     value = node.meta.get("val")
     listed = value if isinstance(value, (list, tuple)) else [value]
     return [v for v in listed if isinstance(v, torch.Tensor)]
 
 
 class PartImporter(Importer):
-    """Imports some nodes of a program: `inputs` are nodes whose values the module is given,
-    `outputs` those that it gives; parameters and buffers become constants."""
+    """Imports some nodes of a program.
+
+    `inputs` are nodes whose values the module takes as parameters, `outputs` those that it returns.
+    Parameters and buffers become constants.
+    """
 
     def part(self, nodes: Iterable[Any], inputs: Sequence[Any], outputs: Sequence[Any]) -> Imported:
-        """The module of the part. NeuronError."""
+        """Return the module of the part; raises NeuronError."""
         result = Imported(ModuleOp([]))
         for node in inputs:
             self._values[node] = self._made.input(node.name, self._type(node))
@@ -66,18 +69,20 @@ class PartImporter(Importer):
 
 @dataclass(frozen=True)
 class Asked:
-    """What an operator became: the module of it alone, or why it could not be imported."""
+    """The module of a single operator, or the reason why it could not be imported."""
 
     module: ModuleOp | None
     why: NeuronError | None = None
 
 
 class AskingImporter(PartImporter):
-    """Imports a program node by node; what cannot be imported is replaced by inputs, so that the
-    nodes behind it can be asked."""
+    """Imports a program node by node.
+
+    Unsupported nodes are replaced by inputs, so that later nodes can be checked.
+    """
 
     def asked(self) -> Mapping[Any, Asked]:
-        """Each operator with the module of it alone."""
+        """Yield each operator with its module."""
         for node in self._program.graph.nodes:
             if node.op == "placeholder" and isinstance(node.meta.get("val"), torch.Tensor):
                 spec = next(
@@ -105,7 +110,7 @@ class AskingImporter(PartImporter):
         return found
 
     def _replace(self, node: Any) -> None:
-        """Inputs in place of the results of a node."""
+        """Replace the results of a node by inputs."""
         value = node.meta.get("val")
         if isinstance(value, (list, tuple)):
             self._values[node] = [
@@ -118,7 +123,7 @@ class AskingImporter(PartImporter):
             self._values[node] = self._made.input(node.name, type_of(value))
 
     def _alone(self, node: Any, before: Operation | None) -> ModuleOp | None:
-        """The ops that a node became, in a module of their own; None where there are none."""
+        """Return the ops of a node in their own module; None if there are none."""
         block = self._made.builder.block
         op = block.first_op if before is None else before.next_op
         ops = []

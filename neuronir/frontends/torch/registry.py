@@ -1,4 +1,4 @@
-"""The ATen operators that can be imported, and why others cannot."""
+"""Register the ATen operators that can be imported, and the reasons why others cannot."""
 
 from collections.abc import Callable, Sequence
 
@@ -10,19 +10,22 @@ Result = SSAValue | Sequence[SSAValue | None]
 Function = Callable[[Node], Result]
 
 OPERATORS: dict[str, Function] = {}
-"""By name: `add` stands for all overloads, `max.dim` for one."""
+"""By name: `add` is all overloads, `max.dim` a single one."""
 
 REFUSED: dict[str, str] = {}
-"""Operators that cannot be imported at all, and why."""
+"""Operators that cannot be imported, with reasons."""
 
 KEPT: set[str] = set()
-"""Operators that torch would decompose and that are imported whole: they say more than their
-parts do."""
+"""Operators that are imported whole although torch would decompose them: they carry more
+information than their parts.
+"""
 
 
 def operator(*names: str, kept: bool = False) -> Callable[[Function], Function]:
-    """Register the function of operators (`add`: all overloads; `max.dim`: one); it gives one
-    value, or one for each result. `kept` ones are not decomposed before the import."""
+    """Register the function of operators (`add`: all overloads; `max.dim`: one).
+
+    The function returns one value, or one for each result. `kept` operators are not decomposed.
+    """
 
     def register(function: Function) -> Function:
         for name in names:
@@ -35,7 +38,7 @@ def operator(*names: str, kept: bool = False) -> Callable[[Function], Function]:
 
 
 def find(name: str) -> Function | None:
-    """The function of an operator by its full name (`aten.add.Tensor`)."""
+    """Return the function of an operator by its full name (`aten.add.Tensor`)."""
     namespace, _, own = name.partition(".")
     if namespace != "aten":
         return OPERATORS.get(f"{namespace}.{own.partition('.')[0]}")
@@ -43,7 +46,7 @@ def find(name: str) -> Function | None:
 
 
 def why_not(name: str) -> str | None:
-    """Why an operator cannot be imported, None if it can."""
+    """Return why an operator cannot be imported, or None if it can."""
     if find(name) is not None:
         return None
     namespace, _, own = name.partition(".")

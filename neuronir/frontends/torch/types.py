@@ -1,4 +1,4 @@
-"""torch's dtypes and tensors as element types and arrays."""
+"""Convert torch's dtypes and tensors to element types and arrays."""
 
 from typing import Any
 
@@ -37,11 +37,11 @@ _NUMPY: dict[Any, np.dtype[Any]] = {
 _TORCH = {dtype: kind for kind, dtype in _NUMPY.items()}
 _BITS = {1: torch.uint8, 2: torch.int16}
 _FOREIGN = (torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2)
-"""What numpy itself has no dtype for: tensors are handed over as integers of the same bits."""
+"""dtypes that numpy lacks: tensors are passed as integers with the same bits."""
 
 
 def numpy_dtype(dtype: Any) -> np.dtype[Any]:
-    """The numpy dtype of a torch dtype (NCC_ESPP004)."""
+    """Return the numpy dtype of a torch dtype (NCC_ESPP004)."""
     found = _NUMPY.get(dtype)
     if found is None:
         raise NeuronError("NCC_ESPP004", f"data type {dtype} is not supported")
@@ -49,7 +49,7 @@ def numpy_dtype(dtype: Any) -> np.dtype[Any]:
 
 
 def torch_dtype(dtype: np.dtype[Any]) -> Any:
-    """The torch dtype of a numpy dtype (NCC_ESPP004)."""
+    """Return the torch dtype of a numpy dtype (NCC_ESPP004)."""
     found = _TORCH.get(np.dtype(dtype))
     if found is None:
         raise NeuronError("NCC_ESPP004", f"data type {dtype} is not a type of torch")
@@ -57,12 +57,12 @@ def torch_dtype(dtype: np.dtype[Any]) -> Any:
 
 
 def element_of(dtype: Any) -> Attribute:
-    """The element type of a torch dtype (NCC_ESPP004)."""
+    """Return the element type of a torch dtype (NCC_ESPP004)."""
     return element_type(numpy_dtype(dtype))
 
 
 def dims_of(tensor: Any) -> tuple[int, ...]:
-    """The static shape of a tensor; a symbolic dimension is refused (NIR_IMP001)."""
+    """Return the static shape of a tensor; raises NIR_IMP001 for a symbolic dimension."""
     for n in tensor.shape:
         if not isinstance(n, int):
             refuse(f"its shape {list(tensor.shape)} is not static: it depends on data")
@@ -70,12 +70,12 @@ def dims_of(tensor: Any) -> tuple[int, ...]:
 
 
 def type_of(tensor: Any) -> Attribute:
-    """The tensor type of a (fake) tensor."""
+    """Return the tensor type of a (fake) tensor."""
     return tensor_type(dims_of(tensor), element_of(tensor.dtype))
 
 
 def array_of(tensor: Any) -> Array:
-    """The numbers of a tensor as an array that shares its memory where it can."""
+    """Return a tensor as an array that shares its memory if possible."""
     plain = tensor.detach().resolve_conj().resolve_neg().cpu().contiguous()
     if plain.layout != torch.strided:
         raise NeuronError("NCC_ESPP004", f"tensors of layout {plain.layout} are not supported")
@@ -87,7 +87,7 @@ def array_of(tensor: Any) -> Array:
 
 
 def tensor_of(array: Array) -> Any:
-    """An array as a tensor; it is copied unless it may be written to."""
+    """Return an array as a tensor; it is copied unless it is writable."""
     kind = torch_dtype(array.dtype)
     plain = np.ascontiguousarray(array).reshape(array.shape)
     if not plain.flags.writeable:

@@ -1,4 +1,4 @@
-"""What of a model can be imported: asked of the operators, before anything is built."""
+"""Check which operators of a model can be imported, before anything is built."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -10,19 +10,19 @@ from neuronir.frontends.torch.registry import OPERATORS, why_not
 
 
 def operator_name(node: Any) -> str:
-    """`aten.add.Tensor` and the like."""
+    """Return names such as `aten.add.Tensor`."""
     return str(node.target)
 
 
 def nodes_of(program: Any) -> Iterator[Any]:
-    """The nodes of a program that are operators."""
+    """Return the nodes of a program that are operators."""
     for node in program.graph.nodes:
         if node.op == "call_function" and operator_name(node) != "<built-in function getitem>":
             yield node
 
 
 def operators_used(program: Any) -> list[Use]:
-    """The operators of an exported program, in the order of their names."""
+    """Return the operators of an exported program, sorted by name."""
     uses: dict[str, Use] = {}
     for node in nodes_of(program):
         name = operator_name(node)
@@ -34,7 +34,7 @@ def operators_used(program: Any) -> list[Use]:
 
 
 def place_of(node: Any) -> str:
-    """Where a node is, for people: the module's path and the line."""
+    """Describe the location of a node: the module's path and the line."""
     path, line = module_path(node), source_line(node)
     where = [path] if path else []
     if line is not None:
@@ -43,7 +43,7 @@ def place_of(node: Any) -> str:
 
 
 def check_supported(program: Any) -> None:
-    """NCC_EUOC002 lists all operators that cannot be imported, with places and reasons."""
+    """Raise NCC_EUOC002 with all operators that cannot be imported, their locations and reasons."""
     bad = [use for use in operators_used(program) if use.reason is not None]
     if not bad:
         return
@@ -62,7 +62,7 @@ def check_supported(program: Any) -> None:
 
 
 def importable() -> list[str]:
-    """The names of all operators that can be imported, sorted."""
+    """Return the names of all operators that can be imported, sorted."""
     return sorted(
         name.replace(".", "::", 1) if name.startswith("prims.") else f"aten::{name}"
         for name in OPERATORS

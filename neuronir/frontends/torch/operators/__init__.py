@@ -1,4 +1,4 @@
-"""One small function for each ATen operator, by family."""
+"""Import ATen operators, one small function each, by family."""
 
 from neuronir.frontends.torch.operators import (
     activations,
@@ -31,4 +31,4 @@ ALL = (
     shaping,
     windows,
 )
-"""The modules whose import registers operators, and reasons for those that are refused."""
+"""Modules whose import registers operators, and reasons for refused ones."""

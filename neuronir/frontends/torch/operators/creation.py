@@ -1,4 +1,4 @@
-"""Tensors out of nothing: filled, counting, random."""
+"""Import operators that create tensors: filled, counting, random."""
 
 import numpy as np
 from xdsl.dialects.builtin import f32, i1, i32
@@ -40,7 +40,7 @@ def _ones(n: Node) -> SSAValue:
     "empty", "empty_like", "new_empty", "empty_strided", "empty_permuted", "new_empty_strided"
 )
 def _empty(n: Node) -> SSAValue:
-    """What is not defined is zero here."""
+    """Undefined elements are zero here."""
     return _filled(n, 0)
 
 

@@ -1,4 +1,4 @@
-"""Arithmetic, comparisons, logic: operands in the type and shape of the result."""
+"""Import arithmetic, comparisons and logic; operands get the type and shape of the result."""
 
 from xdsl.dialects.builtin import f32, i1
 from xdsl.ir import Attribute, SSAValue
@@ -35,14 +35,14 @@ UNARY = {
     "tan": "tan",
     "tanh": "tanh",
 }
-"""Operators of one operand that hlo has."""
+"""Unary operators with an hlo op."""
 
 _WHOLE = ("ceil", "floor", "trunc", "round")
 _OF_PREDICATES = {"add": "or", "multiply": "and", "maximum": "or", "minimum": "and"}
 
 
 def binary(b: BlockBuilder, opcode: str, x: SSAValue, y: SSAValue) -> SSAValue:
-    """A binary op of operands of one type and shape; of predicates their logic."""
+    """Build a binary op on operands of one type and shape; logical for predicates."""
     if element(x) == i1:
         opcode = _OF_PREDICATES.get(opcode, opcode)
     return b.binary(opcode, x, y)
@@ -78,7 +78,7 @@ for _name, _opcode in {
 
 
 def _scaled(n: Node, opcode: str, x: SSAValue, y: SSAValue) -> SSAValue:
-    """x + alpha * y."""
+    """Compute x + alpha * y."""
     alpha = n.value("alpha", 1)
     if alpha != 1:
         y = binary(n.b, "multiply", y, n.b.fill_like(alpha, y))
@@ -116,7 +116,7 @@ def _floor_divide(n: Node) -> SSAValue:
 
 
 def floor_divide(b: BlockBuilder, x: SSAValue, y: SSAValue) -> SSAValue:
-    """The quotient rounded down, as exact as the remainder is."""
+    """Return the quotient rounded down, consistent with the remainder."""
     if is_unsigned(element(x)):
         return b.binary("divide", x, y)
     if not is_float(element(x)):
@@ -128,13 +128,13 @@ def floor_divide(b: BlockBuilder, x: SSAValue, y: SSAValue) -> SSAValue:
     below = b.binary("xor", b.compare(rest, zero, "LT"), b.compare(y, zero, "LT"))
     below = b.binary("and", below, b.compare(rest, zero, "NE"))
     whole = b.select(below, b.binary_number("subtract", whole, 1), whole)
-    # The quotient is nearly whole, but for its rounding.
+    # The quotient is an integer except for its rounding.
     result = b.unary("floor", b.binary_number("add", whole, 0.5))
     return b.select(b.compare(y, zero, "EQ"), b.binary("divide", x, y), result)
 
 
 def truncated(b: BlockBuilder, x: SSAValue) -> SSAValue:
-    """x rounded towards zero."""
+    """Round x towards zero."""
     down, up = b.unary("floor", x), b.unary("ceil", x)
     return b.select(b.compare_number(x, 0, "LT"), up, down)
 
@@ -241,7 +241,7 @@ def _sign(n: Node) -> SSAValue:
     if is_unsigned(element(x)):
         return n.b.convert(n.b.compare_number(x, 0, "NE"), element(x))
     if is_float(element(x)):
-        # torch gives 0 for NaN, and for -0 the sign is lost.
+        # torch returns 0 for NaN, and -0 loses its sign.
         one = n.b.fill_like(1, x)
         negative = n.b.select(n.b.compare_number(x, 0, "LT"), n.b.unary("negate", one), zero(n, x))
         return n.b.select(n.b.compare_number(x, 0, "GT"), one, negative)
@@ -249,12 +249,12 @@ def _sign(n: Node) -> SSAValue:
 
 
 def zero(n: Node, x: SSAValue) -> SSAValue:
-    """Zeros like a value."""
+    """Return zeros of the type of a value."""
     return n.b.fill_like(0, x)
 
 
 def _numbers_only(opcode: str) -> Function:
-    """maximum or minimum that takes the other operand where one is NaN."""
+    """Build maximum or minimum that returns the other operand where one is NaN."""
 
     def build(n: Node) -> SSAValue:
         b, x, y = n.b, n.full("self"), n.full("other")
@@ -362,7 +362,7 @@ def _bitwise_not(n: Node) -> SSAValue:
 
 @operator("prims.fma")
 def _fma(n: Node) -> SSAValue:
-    """What TorchDynamo makes of updates such as x.addcmul_(y, z); the product is rounded, too."""
+    """In-place updates by TorchDynamo, such as x.addcmul_(y, z); the product is rounded, too."""
     return n.b.binary("add", n.b.binary("multiply", n.full("a"), n.full("b")), n.full("c"))
 
 
@@ -388,7 +388,7 @@ def _clamp_max(n: Node) -> SSAValue:
 
 
 def clamped(n: Node, x: SSAValue) -> SSAValue:
-    """x within `min` and `max`, either of which may be absent; `max` wins."""
+    """Clamp x to `min` and `max`, either of which may be absent; `max` wins."""
     for name, opcode in (("min", "maximum"), ("max", "minimum")):
         if n.arguments.get(name) is not None:
             x = n.b.binary(opcode, x, n.full(name))
@@ -401,7 +401,7 @@ def _to_copy(n: Node) -> SSAValue:
 
 
 def cast(b: BlockBuilder, x: SSAValue, type_: Attribute) -> SSAValue:
-    """A conversion as torch has it: to bool by comparing with zero."""
+    """Convert as torch does: to bool as `x != 0`."""
     return as_pred(b, x) if type_ == i1 else b.convert(x, type_)
 
 

@@ -1,4 +1,4 @@
-"""Gradients of windows: what the backward graphs of torch.compile hold beside plain operators."""
+"""Import gradients of windows, from the backward graphs of torch.compile."""
 
 from math import prod
 
@@ -18,12 +18,12 @@ from neuronir.frontends.torch.registry import Function, operator
 from neuronir.passes.hlo.support.build import binary_region
 
 LARGEST_WINDOW = 64
-"""Elements of a window up to which the gradient of max pooling compares them one by one."""
+"""Up to this window size, the gradient of max pooling compares elements one by one."""
 
 
 @operator("convolution_backward")
 def _convolution_backward(n: Node) -> list[SSAValue | None]:
-    """The gradients of the input, the kernel and the bias, as `output_mask` says."""
+    """Build the gradients of the input, the kernel and the bias selected by `output_mask`."""
     b, grad, x, kernel = n.b, n["grad_output"], n["input"], n["weight"]
     spatial = rank(kernel) - 2
     strides, dilations = n.spread("stride", spatial), n.spread("dilation", spatial)
@@ -55,7 +55,7 @@ def _convolution_backward(n: Node) -> list[SSAValue | None]:
 def _input_gradient(
     n: Node, strides: list[int], dilations: list[int], padding: list[tuple[int, int]]
 ) -> SSAValue:
-    """The gradient of the input of a convolution, or of a transposed one."""
+    """Build the gradient of the input of a convolution, or of a transposed one."""
     b, grad, kernel = n.b, n["grad_output"], n["weight"]
     layouts = conv.features_first(len(strides))
     groups = n.value("groups")
@@ -123,7 +123,7 @@ def _max_pool_backward(spatial: int) -> Function:
 
 
 def _size(value: SSAValue, flat: tuple[int, int]) -> int:
-    """Elements of a value for each of the leading ones."""
+    """Return the elements of a value per leading element."""
     return prod(shape(value)) // flat[0] if flat[0] else 0
 
 

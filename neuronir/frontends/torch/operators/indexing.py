@@ -1,4 +1,4 @@
-"""Reading and writing at indices that data gives."""
+"""Import reads and writes at data-dependent indices."""
 
 import numpy as np
 from xdsl.dialects.builtin import i1, i32
@@ -46,7 +46,7 @@ def _take(n: Node) -> SSAValue:
 
 
 def _expanded(n: Node) -> list[SSAValue | None]:
-    """The indices of each dimension; a mask that is known becomes the places where it holds."""
+    """Return the indices of each dimension; a known mask becomes the positions where it holds."""
     found: list[SSAValue | None] = []
     for given in n.arguments["indices"]:
         if given is None or element(given) != i1:
@@ -61,8 +61,10 @@ def _expanded(n: Node) -> list[SSAValue | None]:
 
 
 def _prepared(n: Node) -> tuple[list[int], SSAValue, bool]:
-    """(the indexed dimensions, vectors of indices in the last dimension, whether the dimensions
-    lie together)."""
+    """Return (indexed dimensions, index vectors in the last dimension, whether adjacent).
+
+    The last item tells whether the indexed dimensions are adjacent.
+    """
     b, dims = n.b, shape(n["self"])
     given = _expanded(n)
     indexed = [d for d, v in enumerate(given) if v is not None]
@@ -90,7 +92,7 @@ def _index(n: Node) -> SSAValue:
     found = at.gather_nd(b, b.transpose(x, [*indexed, *rest]), vectors)
     if not together or not indexed[0]:
         return found
-    # The dimensions of the indices stand where the indexed ones did.
+    # The dimensions of the indices replace the indexed ones.
     count, before = rank(vectors) - 1, indexed[0]
     order = [*range(count, count + before), *range(count), *range(count + before, rank(found))]
     return b.transpose(found, order)
@@ -126,7 +128,7 @@ def _index_put(n: Node) -> SSAValue:
 
 
 def _masked_put(n: Node, mask: SSAValue, values: SSAValue, accumulate: bool) -> SSAValue:
-    """x[..., mask, ...] = a number for all (or a row for all), which is a choice."""
+    """Build x[..., mask, ...] = a value for all (or a row for all) as a select."""
     b, x = n.b, n["self"]
     given = list(n.arguments["indices"])
     first = next(d for d, v in enumerate(given) if v is mask)
@@ -145,7 +147,7 @@ def _masked_put(n: Node, mask: SSAValue, values: SSAValue, accumulate: bool) -> 
 
 @operator("masked_scatter")
 def _masked_scatter(n: Node) -> SSAValue:
-    """Where the mask holds the next elements of the source, in row-major order."""
+    """Write the next elements of the source, in row-major order, where the mask holds."""
     b = n.b
     x, mask = n.full("self"), broadcast_to(b, n["mask"], n.dims())
     source = n["source"]
@@ -210,7 +212,7 @@ def _type_like(x: SSAValue, index: SSAValue) -> Attribute:
 
 
 def _neutral_there(n: Node, x: SSAValue, index: SSAValue, axis: int, combine: str) -> SSAValue:
-    """x with the neutral element in the places that are written to."""
+    """Return x with the identity element at the written positions."""
     neutral = neutral_element(combine, element(x))
     assert neutral is not None
     fill = n.b.fill(neutral, _type_like(x, index))
@@ -260,7 +262,7 @@ def _nonzero(n: Node) -> SSAValue:
 
 @operator("bucketize", "searchsorted")
 def _bucketize(n: Node) -> SSAValue:
-    """How many boundaries lie below each value."""
+    """Count the boundaries below each value."""
     b = n.b
     if "searchsorted" in n.name:
         bounds, x = n["sorted_sequence"], n.operand("self", n.promoted("self"))

@@ -1,4 +1,4 @@
-"""Products of matrices, and attention."""
+"""Import products of matrices, and attention."""
 
 from math import sqrt
 
@@ -40,7 +40,7 @@ def _linear(n: Node) -> SSAValue:
 
 @operator("addmm", "baddbmm", "addmv", "addbmm", "addr")
 def _added_product(n: Node) -> SSAValue:
-    """beta * self + alpha * product."""
+    """Compute beta * self + alpha * product."""
     b = n.b
     if "addr" in n.name:
         one, two = n["vec1"], n["vec2"]
@@ -71,7 +71,7 @@ def _einsum(n: Node) -> SSAValue:
 
 @operator("scaled_dot_product_attention", kept=True)
 def _attention(n: Node) -> SSAValue:
-    """softmax(q k^T * scale + mask) v; a row whose mask holds nowhere gives zeros."""
+    """Compute softmax(q k^T * scale + mask) v; fully masked rows give zeros."""
     b, q, k, v = n.b, n["query"], n["key"], n["value"]
     if n.value("dropout_p", 0.0):
         refuse("dropout is not supported", "call model.eval() first")
@@ -90,7 +90,7 @@ def _attention(n: Node) -> SSAValue:
         scores = b.select(mask, scores, low)
     weights = softmax(b, scores, [rank(scores) - 1])
     if n.get("attn_mask") is not None:
-        # Of a row without anything allowed softmax makes NaN.
+        # For a fully masked row softmax returns NaN.
         peak = reduce(b, scores, "maximum", [rank(scores) - 1], keep=True)
         none = broadcast_to(b, b.compare_number(peak, float("-inf"), "EQ"), shape(scores))
         weights = b.select(none, b.fill_like(0, weights), weights)
@@ -98,7 +98,7 @@ def _attention(n: Node) -> SSAValue:
 
 
 def _mask(n: Node, scores: SSAValue) -> tuple[SSAValue | None, SSAValue | None]:
-    """(predicates of what takes part, what is added) of attention."""
+    """Return (predicate of allowed positions, additive mask) of attention."""
     b, dims = n.b, shape(scores)
     if n.value("is_causal", False):
         return triangle(b, dims, 0, upper=False), None
@@ -112,7 +112,7 @@ def _mask(n: Node, scores: SSAValue) -> tuple[SSAValue | None, SSAValue | None]:
 
 
 def _repeated(b: BlockBuilder, x: SSAValue, heads: int) -> SSAValue:
-    """Each head as often as there are query heads for it."""
+    """Repeat each head to match the number of query heads."""
     dims = shape(x)
     own = dims[-3]
     spread = (*dims[:-3], own, heads // own, *dims[-2:])
@@ -122,7 +122,7 @@ def _repeated(b: BlockBuilder, x: SSAValue, heads: int) -> SSAValue:
 
 @operator("_cdist_forward", "cdist", kept=True)
 def _cdist(n: Node) -> SSAValue:
-    """The distances of all rows of two matrices."""
+    """Return the distances of all rows of two matrices."""
     b, p = n.b, float(n.value("p", 2.0))
     one, two = wide(b, n["x1"]), wide(b, n["x2"])
     batch = broadcast_shape(shape(one)[:-2], shape(two)[:-2])
@@ -139,7 +139,7 @@ def _cdist(n: Node) -> SSAValue:
 
 @operator("linalg_vector_norm", kept=True)
 def _vector_norm(n: Node) -> SSAValue:
-    """(sum |x|^ord)^(1/ord) over dimensions."""
+    """Compute (sum |x|^ord)^(1/ord) over dimensions."""
     b, order = n.b, float(n.value("ord", 2))
     x = b.unary("abs", wide(b, b.convert(n["self"], n.type())))
     given = n.value("dim")
@@ -153,7 +153,7 @@ def _vector_norm(n: Node) -> SSAValue:
 
 
 def _norm(b: BlockBuilder, away: SSAValue, p: float, dims: list[int]) -> SSAValue:
-    """(sum x^p)^(1/p) of what is not negative."""
+    """Compute (sum x^p)^(1/p) of nonnegative values."""
     if not is_float(element(away)):
         refuse(f"of {element(away)} it is not supported")
     if p == float("inf"):

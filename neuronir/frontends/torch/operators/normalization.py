@@ -1,4 +1,4 @@
-"""Softmax and normalisations: statistics in f32."""
+"""Import softmax and normalisations, with statistics in f32."""
 
 from math import prod
 
@@ -14,7 +14,7 @@ from neuronir.frontends.torch.registry import operator
 
 @operator("_safe_softmax")
 def _safe_softmax(n: Node) -> SSAValue:
-    """Zeros where all is -inf."""
+    """Return zeros where all elements are -inf."""
     x, result = n["self"], _softmax_of(n)
     if rank(x) == 0:
         return result
@@ -85,7 +85,7 @@ def _group_norm(n: Node) -> list[SSAValue]:
 
 
 def _normalised(n: Node, average: SSAValue, spread: SSAValue) -> SSAValue:
-    """By given statistics of the features."""
+    """Apply batch normalisation with given statistics."""
     b, x = n.b, wide(n.b, n["input"])
     scale, offset = n.get("weight"), n.get("bias")
     one = b.fill_like(1, average) if scale is None else wide(b, scale)
@@ -102,8 +102,10 @@ def _batch_norm(n: Node) -> list[SSAValue | None]:
 
 @operator("_native_batch_norm_legit", "_native_batch_norm_legit_functional", "native_batch_norm")
 def _batch_norm_legit(n: Node) -> list[SSAValue | None]:
-    """With the batch's own statistics in training; the functional one also gives the new running
-    ones."""
+    """Apply batch normalisation with the batch's statistics in training.
+
+    The functional form also returns the new running statistics.
+    """
     b = n.b
     if not n.value("training"):
         average, spread = (wide(b, n[name]) for name in ("running_mean", "running_var"))

@@ -1,4 +1,4 @@
-"""LSTM, GRU and RNN: the input's products for all steps at once, then a loop over the steps."""
+"""Import LSTM, GRU and RNN: input products of all steps at once, then a loop over the steps."""
 
 from collections.abc import Callable, Sequence
 
@@ -14,11 +14,12 @@ from neuronir.frontends.torch.node import Node, element, rank, shape
 from neuronir.frontends.torch.registry import Function, operator
 
 Cell = Callable[[BlockBuilder, SSAValue, SSAValue, list[SSAValue]], list[SSAValue]]
-"""(builder, the input's gates, the state's gates, state) to the next state, put out first."""
+"""Maps (builder, input gates, state gates, state) to the next state; its first value is the output.
+"""
 
 
 def _parts(b: BlockBuilder, value: SSAValue, count: int) -> list[SSAValue]:
-    """The gates that lie side by side in the last dimension."""
+    """Split the gates that are concatenated in the last dimension."""
     batch, whole = shape(value)
     size = whole // count
     return [b.slice(value, [0, i * size], [batch, (i + 1) * size]) for i in range(count)]
@@ -54,7 +55,7 @@ def _direction(
     *,
     backwards: bool,
 ) -> tuple[SSAValue, list[SSAValue]]:
-    """(what each step puts out, the last state) of one direction of one layer."""
+    """Return (outputs of the steps, last state) of one direction of one layer."""
     b = n.b
     kernel, recurrent, *biases = weights
     products = dot(b, x, kernel, ([2], [1]))
@@ -114,7 +115,7 @@ def _recurrent(cell: Cell, states: int) -> Function:
 
 
 def _row(b: BlockBuilder, value: SSAValue, index: int) -> SSAValue:
-    """One layer's initial state."""
+    """Return one layer's initial state."""
     _, batch, size = shape(value)
     return b.reshape(b.slice(value, [index, 0, 0], [index + 1, batch, size]), (batch, size))
 

@@ -1,4 +1,4 @@
-"""Reductions, extremes and their places, running sums, sorting."""
+"""Import reductions, argmin and argmax, running sums, and sorting."""
 
 from math import prod
 
@@ -17,7 +17,7 @@ from neuronir.passes.hlo.support.values import tensor
 
 
 def dims_of(n: Node, value: SSAValue) -> tuple[int, ...]:
-    """The dimensions to reduce: those of `dim`, all where there are none."""
+    """Return the dimensions to reduce: those of `dim`, or all if there are none."""
     count = rank(value)
     given = n.value("dim")
     if given is None or given == []:
@@ -27,7 +27,7 @@ def dims_of(n: Node, value: SSAValue) -> tuple[int, ...]:
 
 
 def _finished(n: Node, value: SSAValue) -> SSAValue:
-    """The shape and type of the result: whether dimensions stay follows from it."""
+    """Restore the shape and type of the result, including reduced dimensions that it keeps."""
     return n.b.reshape(n.cast(value), n.dims())
 
 
@@ -77,7 +77,7 @@ operator("all")(_logic("and"))
 
 
 def _variance(n: Node) -> tuple[SSAValue, SSAValue]:
-    """(variance, mean) with the reduced dimensions as ones, in f32 at least."""
+    """Return (variance, mean) with reduced dimensions of size 1, in f32 or wider."""
     x = red.wide(n.b, n["self"])
     dims = dims_of(n, x)
     count = red.count_of(x, dims)
@@ -200,7 +200,7 @@ operator("cummin")(_running_extreme("minimum"))
 
 
 def sorted_by(n: Node, x: SSAValue, dim: int, *, descending: bool) -> tuple[SSAValue, SSAValue]:
-    """(the values in order, their old places in s32), equal ones in their old order."""
+    """Return (sorted values, their old positions in s32); the sort is stable."""
     b = n.b
     if element(x) == i1:
         values, places = sorted_by(n, b.convert(x, i32), dim, descending=descending)
@@ -210,7 +210,7 @@ def sorted_by(n: Node, x: SSAValue, dim: int, *, descending: bool) -> tuple[SSAV
     one, two = inner.block.args[0], inner.block.args[1]
     before = inner.compare(one, two, "GT" if descending else "LT")
     if is_float(element(x)):
-        # NaN is above all numbers.
+        # NaN is above all values.
         nan_one, nan_two = (inner.compare(v, v, "NE") for v in (one, two))
         first, second = (nan_one, nan_two) if descending else (nan_two, nan_one)
         only = inner.binary("and", first, inner.unary("not", second))
@@ -252,7 +252,7 @@ def _topk(n: Node) -> list[SSAValue]:
 
 
 def _nth(n: Node, x: SSAValue, dim: int, place: int) -> list[SSAValue]:
-    """The element at a place of the order along a dimension, and its old place."""
+    """Return the element at a position of the order along a dimension, and its old position."""
     found = []
     for i, value in enumerate(sorted_by(n, x, dim, descending=False)):
         starts, limits = [0] * rank(x), list(shape(x))
@@ -272,7 +272,7 @@ def _kthvalue(n: Node) -> list[SSAValue]:
 
 @operator("median")
 def _median(n: Node) -> list[SSAValue] | SSAValue:
-    """The lower of the middle elements; NaN where there is one."""
+    """Return the lower of the middle elements; NaN if there is one."""
     b, x = n.b, n["self"]
     if "dim" not in n.arguments:
         x = b.reshape(x, (prod(shape(x)),))
@@ -289,7 +289,7 @@ def _median(n: Node) -> list[SSAValue] | SSAValue:
     value, place = _nth(n, x, dim, (shape(x)[dim] - 1) // 2)
     if not is_float(element(x)):
         return [value, place]
-    # The place of an extreme is that of the first NaN, where there is one.
+    # The position of an extreme is that of the first NaN, if there is one.
     nan = red.reduce(b, b.compare(x, x, "NE"), "or", [dim])
     nan = b.reshape(nan, n.dims())
     first = b.reshape(b.convert(red.extreme_index(b, x, dim, i32), n.type(1)), n.dims())

@@ -1,4 +1,4 @@
-"""Operators that cannot be imported, with reasons."""
+"""List operators that cannot be imported, with reasons."""
 
 from neuronir.frontends.torch.registry import REFUSED
 

@@ -1,4 +1,4 @@
-"""Resizing, and sampling at places that data gives."""
+"""Import resizing, and sampling at data-dependent positions."""
 
 from math import prod
 
@@ -16,7 +16,7 @@ CUBIC = -0.75
 
 
 def _scales(n: Node, spatial: int) -> list[float | None]:
-    """The factors that the model gives; None where they follow from the sizes."""
+    """Return the scale factors of the model; None if they follow from the sizes."""
     listed = n.arguments.get("scale_factors")
     if listed is not None:
         return [float(s) for s in listed]
@@ -81,7 +81,7 @@ def _grid_sampler(n: Node) -> SSAValue:
     flat = b.reshape(grid, (batch, prod(made), len(spatial)))
     places = []
     for i, size in enumerate(spatial):
-        k = len(spatial) - 1 - i  # the grid counts from the innermost dimension
+        k = len(spatial) - 1 - i  # the grid starts with the innermost dimension
         part = b.slice(flat, [0, 0, k], [batch, prod(made), k + 1])
         places.append(in_elements(b, b.reshape(part, (batch, prod(made))), size, corners=corners))
     found = sample(b, x, places, mode, padding, corners=corners)

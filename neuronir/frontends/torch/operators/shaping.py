@@ -1,4 +1,4 @@
-"""Shapes, slices, joins: what moves elements and computes nothing."""
+"""Import shapes, slices and concatenation: operators that move elements without computing."""
 
 from math import prod
 
@@ -73,7 +73,7 @@ def _repeat(n: Node) -> SSAValue:
 @operator("cat", "concatenate", "concat")
 def _cat(n: Node) -> SSAValue:
     values = [n.b.convert(v, n.type()) for v in n.all("tensors")]
-    # torch leaves out tensors of shape (0,), whatever the ranks of the others are.
+    # torch ignores tensors of shape (0,), whatever the ranks of the others.
     kept = [v for v in values if shape(v) != (0,) or len(n.dims()) == 1]
     if not kept:
         return values[0]
@@ -90,7 +90,7 @@ def _stack(n: Node) -> SSAValue:
 
 
 def _bounds(n: Node, dim: int) -> tuple[int, int, int]:
-    """start, limit and step of a slice."""
+    """Return start, limit and step of a slice."""
     size = shape(n["self"])[dim]
     start, end, step = n.value("start", 0), n.value("end", size), n.value("step", 1)
     start = max(0, start + size) if start < 0 else min(start, size)
@@ -128,7 +128,7 @@ def _select(n: Node) -> SSAValue:
 
 
 def _replaced(n: Node, dim: int, start: int, limit: int, step: int) -> SSAValue:
-    """`self` with the elements start, start + step ... of a dimension replaced by `src`."""
+    """Replace the elements start, start + step, ... of a dimension of `self` by `src`."""
     b, x = n.b, n["self"]
     dims = shape(x)
     count = max(0, -(-(limit - start) // step))
@@ -206,7 +206,7 @@ def _flip(n: Node) -> SSAValue:
 
 
 def _paired(n: Node, name: str) -> tuple[list[int], list[int]]:
-    """Low and high amounts of each dimension; the list begins with the last dimension."""
+    """Return low and high amounts of each dimension; the list starts with the last dimension."""
     x, given = n["self"], n.ints(name)
     low, high = [0] * rank(x), [0] * rank(x)
     for i in range(len(given) // 2):
@@ -260,7 +260,7 @@ def _diagonal(n: Node) -> SSAValue:
 
 @operator("unfold")
 def _unfold(n: Node) -> SSAValue:
-    """Windows of a dimension, which becomes their number; their elements come last."""
+    """Return windows of a dimension, which becomes their number; their elements come last."""
     b, x = n.b, n["self"]
     if rank(x) == 0:
         return b.reshape(x, n.dims())
@@ -275,7 +275,7 @@ def _unfold(n: Node) -> SSAValue:
 
 @operator("as_strided", "as_strided_copy")
 def _as_strided(n: Node) -> SSAValue:
-    """By a gather at known places of a tensor that lies in row-major order."""
+    """Gather known positions of a row-major tensor."""
     x, fake = n["self"], n.fakes["self"]
     if not fake.is_contiguous():
         refuse("of a tensor that is not contiguous it is not supported")

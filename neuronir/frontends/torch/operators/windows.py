@@ -1,4 +1,4 @@
-"""Convolutions and pooling: windows over spatial dimensions."""
+"""Import convolutions and pooling."""
 
 from collections.abc import Sequence
 from math import prod
@@ -53,7 +53,7 @@ def _convolution(n: Node) -> SSAValue:
 
 
 def _batched(n: Node, spatial: int) -> tuple[SSAValue, bool]:
-    """The operand with a batch in front, and whether it had none."""
+    """Return the operand with a batch dimension, and whether it had none."""
     x = n["self"]
     if rank(x) == spatial + 1:
         return n.b.reshape(x, (1, *shape(x))), True
@@ -61,7 +61,7 @@ def _batched(n: Node, spatial: int) -> tuple[SSAValue, bool]:
 
 
 class _Window:
-    """The arguments of pooling."""
+    """Return the arguments of pooling."""
 
     def __init__(self, n: Node, spatial: int) -> None:
         self.value, self.single = _batched(n, spatial)
@@ -156,7 +156,7 @@ for _count in (1, 2, 3):
 
 
 def window_ranges(old: int, new: int) -> list[tuple[int, int]]:
-    """(first, end) of each window."""
+    """Return (first, end) of each window."""
     return [(i * old // new, -(-(i + 1) * old // new)) for i in range(new)]
 
 
@@ -205,7 +205,7 @@ def _adaptive_max(spatial: int) -> Function:
 
 
 def _adaptive_axis(n: Node, value: SSAValue, axis: int, new: int) -> SSAValue:
-    """The largest of each window of one dimension."""
+    """Return the maximum of each window of one dimension."""
     b, dims = n.b, shape(value)
     parts = []
     for first, end in window_ranges(dims[axis], new):
@@ -221,7 +221,7 @@ operator("adaptive_max_pool3d")(_adaptive_max(3))
 
 @operator("im2col", kept=True)
 def _im2col(n: Node) -> SSAValue:
-    """The windows of an image as columns."""
+    """Return the windows of an image as columns."""
     b, (value, _) = n.b, _batched(n, 2)
     kernel, dilations = n.spread("kernel_size", 2), n.spread("dilation", 2)
     strides, pads = n.spread("stride", 2), n.spread("padding", 2)
@@ -247,7 +247,7 @@ def _padded(n: Node, value: SSAValue, pads: Sequence[int]) -> SSAValue:
 
 @operator("col2im")
 def _col2im(n: Node) -> SSAValue:
-    """The sum of the columns, each element where its window has it."""
+    """Sum the columns, each element to its position in the window."""
     b, x = n.b, n["self"]
     single = rank(x) == 2
     x = b.reshape(x, (1, *shape(x))) if single else x
