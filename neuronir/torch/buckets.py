@@ -30,7 +30,8 @@ class BucketModelConfig:
             entry of `input_output_aliases`, in its order.
         shared_state_buffer_preprocessor: a function without arguments that returns a scripted
             function; that one takes (the shapes of the states of each bucket, the shared tensors,
-            the index) and returns the states of the bucket. Writes of the model to views of the shared tensors persist. By default the states are the shared tensors.
+            the index) and returns the states of the bucket. Writes of the model to views of the
+            shared tensors persist. By default the states are the shared tensors.
         func_kwargs: keyword arguments of `func` of `bucket_model_trace`: a dictionary, or a list
             with one for each bucket.
 
