@@ -49,7 +49,7 @@ def infer_result_type(
     try:
         return infer(operand_types, properties)
     except Violation as violation:
-        raise VerifyException(f"{op_name}: {violation.rule}: {violation.message}") from None
+        raise VerifyException(f"{op_name}: {violation.message}") from None
 
 
 def verifier_of(op_name: str) -> Callable[[Operation], None] | None:
@@ -69,7 +69,7 @@ def verifier_of(op_name: str) -> Callable[[Operation], None] | None:
             if check is not None:
                 check(op)
         except Violation as violation:
-            raise VerifyException(f"{op_name}: {violation.rule}: {violation.message}") from None
+            raise VerifyException(violation.message) from None
 
     return verify
 

@@ -62,5 +62,5 @@ def test_pad_sizes(size: int, padded: int, expected: int) -> None:
 
 def test_message_names_op_rule_and_values() -> None:
     """A broken rule is one line."""
-    with pytest.raises(VerifyException, match=r"^hlo\.concatenate: C3: input 1 of type"):
+    with pytest.raises(VerifyException, match=r"^hlo\.concatenate: input 1 of type"):
         infer_result_type("hlo.concatenate", [f32(2, 3), f32(2, 4)], {"dimension": i64_attr(0)})

@@ -1,7 +1,7 @@
 // RUN: neuron-opt %s --verify-diagnostics --split-input-file
 
 func.func @f(%x: tensor<2xf32>) {
-  // expected-error@+1 {{hlo.get_tuple_element: C1: operand must be a tuple, is tensor<2xf32>}}
+  // expected-error@+1 {{operand must be a tuple, is tensor<2xf32>}}
   %r = hlo.get_tuple_element %x index = 0 : tensor<2xf32>
   func.return
 }
@@ -9,7 +9,7 @@ func.func @f(%x: tensor<2xf32>) {
 // -----
 
 func.func @f(%x: tuple<tensor<2xf32>>) {
-  // expected-error@+1 {{hlo.get_tuple_element: C2: index 1 must be below the size of tuple<tensor<2xf32>>}}
+  // expected-error@+1 {{index 1 must be below the size of tuple<tensor<2xf32>>}}
   %r = hlo.get_tuple_element %x index = 1 : (tuple<tensor<2xf32>>) -> tensor<2xf32>
   func.return
 }
@@ -17,7 +17,7 @@ func.func @f(%x: tuple<tensor<2xf32>>) {
 // -----
 
 func.func @f(%x: tensor<2xf32>) {
-  // expected-error@+1 {{hlo.call: C1: callee @nobody must be a function of the module}}
+  // expected-error@+1 {{callee @nobody must be a function of the module}}
   %r = hlo.call %x callee = @nobody : tensor<2xf32>
   func.return
 }
@@ -25,7 +25,7 @@ func.func @f(%x: tensor<2xf32>) {
 // -----
 
 func.func @f(%x: tensor<2xf32>, %p: tensor<i1>) {
-  // expected-error@+1 {{hlo.conditional: C1: a pred chooses one of 2 branches, not of 1}}
+  // expected-error@+1 {{a pred chooses one of 2 branches, not of 1}}
   %r = hlo.conditional %p, %x, %x ({
   ^bb0(%a: tensor<2xf32>):
     hlo.return %a : tensor<2xf32>
@@ -36,7 +36,7 @@ func.func @f(%x: tensor<2xf32>, %p: tensor<i1>) {
 // -----
 
 func.func @f(%x: tensor<2xf32>, %s: tensor<f32>) {
-  // expected-error@+1 {{hlo.reduce: C3: dimensions [1] must be distinct dimensions below the rank 1}}
+  // expected-error@+1 {{dimensions [1] must be distinct dimensions below the rank 1}}
   %r = hlo.reduce %x, %s dimensions = [1] ({
   ^bb0(%a: tensor<f32>, %b: tensor<f32>):
     hlo.return %a : tensor<f32>
@@ -47,7 +47,7 @@ func.func @f(%x: tensor<2xf32>, %s: tensor<f32>) {
 // -----
 
 func.func @f(%x: tensor<2xf32>, %s: tensor<f32>) {
-  // expected-error@+1 {{hlo.reduce: C4: the reducer takes (tensor<f32>), must take (tensor<f32>, tensor<f32>)}}
+  // expected-error@+1 {{the reducer takes (tensor<f32>), must take (tensor<f32>, tensor<f32>)}}
   %r = hlo.reduce %x, %s dimensions = [0] ({
   ^bb0(%a: tensor<f32>):
     hlo.return %a : tensor<f32>
@@ -58,7 +58,7 @@ func.func @f(%x: tensor<2xf32>, %s: tensor<f32>) {
 // -----
 
 func.func @f(%x: tensor<2xf32>) {
-  // expected-error@+1 {{hlo.sort: C3: the comparator returns tensor<f32>, must return tensor<i1>}}
+  // expected-error@+1 {{the comparator returns tensor<f32>, must return tensor<i1>}}
   %r = hlo.sort %x dimension = 0, is_stable = false ({
   ^bb0(%a: tensor<f32>, %b: tensor<f32>):
     hlo.return %a : tensor<f32>
@@ -69,7 +69,7 @@ func.func @f(%x: tensor<2xf32>) {
 // -----
 
 func.func @f(%x: tensor<2xf32>) {
-  // expected-error@+1 {{hlo.composite: C1: the region takes (tensor<3xf32>), must take (tensor<2xf32>)}}
+  // expected-error@+1 {{the region takes (tensor<3xf32>), must take (tensor<2xf32>)}}
   %r = hlo.composite %x kind = silu ({
   ^bb0(%a: tensor<3xf32>):
     hlo.return %a : tensor<3xf32>
@@ -80,7 +80,7 @@ func.func @f(%x: tensor<2xf32>) {
 // -----
 
 func.func @f(%n: tensor<i32>) {
-  // expected-error@+1 {{hlo.while: C1: cond returns tensor<i32>, must return tensor<i1>}}
+  // expected-error@+1 {{cond returns tensor<i32>, must return tensor<i1>}}
   %r = hlo.while %n ({
   ^bb0(%a: tensor<i32>):
     hlo.return %a : tensor<i32>

@@ -1,7 +1,7 @@
 // RUN: neuron-opt %s --verify-diagnostics --split-input-file
 
 func.func @f(%x: tensor<2xf32>) {
-  // expected-error@+1 {{hlo.broadcast: C4: operand dimension 0 of size 2 cannot become result dimension 0 of size 3}}
+  // expected-error@+1 {{operand dimension 0 of size 2 cannot become result dimension 0 of size 3}}
   %r = hlo.broadcast %x dimensions = [0] : (tensor<2xf32>) -> tensor<3x2xf32>
   func.return
 }
@@ -9,7 +9,7 @@ func.func @f(%x: tensor<2xf32>) {
 // -----
 
 func.func @f(%x: tensor<2xf32>) {
-  // expected-error@+1 {{hlo.broadcast: C3: dimensions [2] must be distinct dimensions below the rank 2}}
+  // expected-error@+1 {{dimensions [2] must be distinct dimensions below the rank 2}}
   %r = hlo.broadcast %x dimensions = [2] : (tensor<2xf32>) -> tensor<3x2xf32>
   func.return
 }
@@ -17,7 +17,7 @@ func.func @f(%x: tensor<2xf32>) {
 // -----
 
 func.func @f(%x: tensor<2x3xf32>) {
-  // expected-error@+1 {{hlo.reshape: C2: tensor<2x3xf32> has 6 elements, tensor<7xf32> has 7}}
+  // expected-error@+1 {{tensor<2x3xf32> has 6 elements, tensor<7xf32> has 7}}
   %r = hlo.reshape %x : (tensor<2x3xf32>) -> tensor<7xf32>
   func.return
 }
@@ -25,7 +25,7 @@ func.func @f(%x: tensor<2x3xf32>) {
 // -----
 
 func.func @f(%x: tensor<2x3xf32>) {
-  // expected-error@+1 {{hlo.transpose: C1: permutation [0, 0] must permute the dimensions of tensor<2x3xf32>}}
+  // expected-error@+1 {{permutation [0, 0] must permute the dimensions of tensor<2x3xf32>}}
   %r = hlo.transpose %x permutation = [0, 0] : tensor<2x3xf32>
   func.return
 }
@@ -33,7 +33,7 @@ func.func @f(%x: tensor<2x3xf32>) {
 // -----
 
 func.func @f(%x: tensor<4xf32>) {
-  // expected-error@+1 {{hlo.slice: C2: range [1:5] must lie within dimension 0 of size 4}}
+  // expected-error@+1 {{range [1:5] must lie within dimension 0 of size 4}}
   %r = hlo.slice %x start_indices = [1], limit_indices = [5], strides = [1] : tensor<4xf32>
   func.return
 }
@@ -41,7 +41,7 @@ func.func @f(%x: tensor<4xf32>) {
 // -----
 
 func.func @f(%x: tensor<4xf32>) {
-  // expected-error@+1 {{hlo.slice: C3: stride 0 of dimension 0 must be positive}}
+  // expected-error@+1 {{stride 0 of dimension 0 must be positive}}
   %r = hlo.slice %x start_indices = [0], limit_indices = [4], strides = [0] : tensor<4xf32>
   func.return
 }
@@ -49,7 +49,7 @@ func.func @f(%x: tensor<4xf32>) {
 // -----
 
 func.func @f(%x: tensor<4xf32>, %s: tensor<f32>) {
-  // expected-error@+1 {{hlo.pad: R1: result type must be tensor<6xf32>, is tensor<5xf32>}}
+  // expected-error@+1 {{result type must be tensor<6xf32>, is tensor<5xf32>}}
   %r = hlo.pad %x, %s edge_padding_low = [1], edge_padding_high = [1], interior_padding = [0] : (tensor<4xf32>, tensor<f32>) -> tensor<5xf32>
   func.return
 }
@@ -57,7 +57,7 @@ func.func @f(%x: tensor<4xf32>, %s: tensor<f32>) {
 // -----
 
 func.func @f(%x: tensor<4xf32>, %s: tensor<f32>) {
-  // expected-error@+1 {{hlo.pad: C3: interior_padding [-1] must not be negative}}
+  // expected-error@+1 {{interior_padding [-1] must not be negative}}
   %r = hlo.pad %x, %s edge_padding_low = [1], edge_padding_high = [1], interior_padding = [-1] : (tensor<4xf32>, tensor<f32>) -> tensor<5xf32>
   func.return
 }
@@ -65,7 +65,7 @@ func.func @f(%x: tensor<4xf32>, %s: tensor<f32>) {
 // -----
 
 func.func @f(%x: tensor<2x3xf32>, %y: tensor<2x4xf32>) {
-  // expected-error@+1 {{hlo.concatenate: C3: input 1 of type tensor<2x4xf32> must agree with tensor<2x3xf32> but in 0}}
+  // expected-error@+1 {{input 1 of type tensor<2x4xf32> must agree with tensor<2x3xf32> but in 0}}
   %r = hlo.concatenate %x, %y dimension = 0 : (tensor<2x3xf32>, tensor<2x4xf32>) -> tensor<4x3xf32>
   func.return
 }
@@ -73,7 +73,7 @@ func.func @f(%x: tensor<2x3xf32>, %y: tensor<2x4xf32>) {
 // -----
 
 func.func @f(%x: tensor<2x3xf32>, %i: tensor<i32>) {
-  // expected-error@+1 {{hlo.dynamic_slice: C1: there must be 2 start indices, one a dimension}}
+  // expected-error@+1 {{there must be 2 start indices, one a dimension}}
   %r = hlo.dynamic_slice %x, %i slice_sizes = [1, 1] : (tensor<2x3xf32>, tensor<i32>) -> tensor<1x1xf32>
   func.return
 }
@@ -81,7 +81,7 @@ func.func @f(%x: tensor<2x3xf32>, %i: tensor<i32>) {
 // -----
 
 func.func @f(%x: tensor<2xf32>, %u: tensor<3xf32>, %i: tensor<i32>) {
-  // expected-error@+1 {{hlo.dynamic_update_slice: C4: update size 3 of dimension 0 must be within 2}}
+  // expected-error@+1 {{update size 3 of dimension 0 must be within 2}}
   %r = hlo.dynamic_update_slice %x, %u, %i : (tensor<2xf32>, tensor<3xf32>, tensor<i32>) -> tensor<2xf32>
   func.return
 }
@@ -89,7 +89,7 @@ func.func @f(%x: tensor<2xf32>, %u: tensor<3xf32>, %i: tensor<i32>) {
 // -----
 
 func.func @f(%t: tensor<10x4xf32>, %at: tensor<3x1xi32>) {
-  // expected-error@+1 {{hlo.gather: C6: slice size of collapsed dimension 0 must be 1, is 2}}
+  // expected-error@+1 {{slice size of collapsed dimension 0 must be 1, is 2}}
   %r = hlo.gather %t, %at offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1, slice_sizes = [2, 4] : (tensor<10x4xf32>, tensor<3x1xi32>) -> tensor<3x4xf32>
   func.return
 }

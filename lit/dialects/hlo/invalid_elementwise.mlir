@@ -1,7 +1,7 @@
 // RUN: neuron-opt %s --verify-diagnostics --split-input-file
 
 func.func @f(%x: tensor<2xf32>, %y: tensor<3xf32>) {
-  // expected-error@+1 {{hlo.add: C1: lhs and rhs must have one type, are tensor<2xf32> and tensor<3xf32>}}
+  // expected-error@+1 {{lhs and rhs must have one type, are tensor<2xf32> and tensor<3xf32>}}
   %r = hlo.add %x, %y : (tensor<2xf32>, tensor<3xf32>) -> tensor<2xf32>
   func.return
 }
@@ -9,7 +9,7 @@ func.func @f(%x: tensor<2xf32>, %y: tensor<3xf32>) {
 // -----
 
 func.func @f(%x: tensor<2xf32>) {
-  // expected-error@+1 {{hlo.add: R1: result type must be tensor<2xf32>, is tensor<2xf64>}}
+  // expected-error@+1 {{result type must be tensor<2xf32>, is tensor<2xf64>}}
   %r = hlo.add %x, %x : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf64>
   func.return
 }
@@ -17,7 +17,7 @@ func.func @f(%x: tensor<2xf32>) {
 // -----
 
 func.func @f(%x: tensor<2xi32>) {
-  // expected-error@+1 {{hlo.tanh: C1: element type must be float or complex, is i32}}
+  // expected-error@+1 {{element type must be float or complex, is i32}}
   %r = hlo.tanh %x : tensor<2xi32>
   func.return
 }
@@ -25,7 +25,7 @@ func.func @f(%x: tensor<2xi32>) {
 // -----
 
 func.func @f(%x: tensor<2xf32>) {
-  // expected-error@+1 {{hlo.xor: C2: element type must be integer or pred, is f32}}
+  // expected-error@+1 {{element type must be integer or pred, is f32}}
   %r = hlo.xor %x, %x : tensor<2xf32>
   func.return
 }
@@ -33,7 +33,7 @@ func.func @f(%x: tensor<2xf32>) {
 // -----
 
 func.func @f(%x: tensor<2xi1>) {
-  // expected-error@+1 {{hlo.negate: C1: element type must be a number, is i1}}
+  // expected-error@+1 {{element type must be a number, is i1}}
   %r = hlo.negate %x : tensor<2xi1>
   func.return
 }
@@ -41,7 +41,7 @@ func.func @f(%x: tensor<2xi1>) {
 // -----
 
 func.func @f(%x: tensor<2xf32>) {
-  // expected-error@+1 {{hlo.compare: C2: direction must be one of EQ, NE, LT, LE, GT, GE, is "LESS"}}
+  // expected-error@+1 {{direction must be one of EQ, NE, LT, LE, GT, GE, is "LESS"}}
   %r = hlo.compare %x, %x direction = LESS : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi1>
   func.return
 }
@@ -49,7 +49,7 @@ func.func @f(%x: tensor<2xf32>) {
 // -----
 
 func.func @f(%x: tensor<2xf32>, %p: tensor<3xi1>) {
-  // expected-error@+1 {{hlo.select: C3: pred must be a scalar or have the shape of tensor<2xf32>, is tensor<3xi1>}}
+  // expected-error@+1 {{pred must be a scalar or have the shape of tensor<2xf32>, is tensor<3xi1>}}
   %r = hlo.select %p, %x, %x : (tensor<3xi1>, tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
   func.return
 }
@@ -57,7 +57,7 @@ func.func @f(%x: tensor<2xf32>, %p: tensor<3xi1>) {
 // -----
 
 func.func @f(%x: tensor<2xf32>, %y: tensor<1xf32>) {
-  // expected-error@+1 {{hlo.clamp: C1: min must have type tensor<2xf32> or be a scalar of it, is tensor<1xf32>}}
+  // expected-error@+1 {{min must have type tensor<2xf32> or be a scalar of it, is tensor<1xf32>}}
   %r = hlo.clamp %y, %x, %x : (tensor<1xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
   func.return
 }
@@ -65,7 +65,7 @@ func.func @f(%x: tensor<2xf32>, %y: tensor<1xf32>) {
 // -----
 
 func.func @f(%x: tensor<2xf32>) {
-  // expected-error@+1 {{hlo.convert: C1: shape [2] must not change, becomes [3]}}
+  // expected-error@+1 {{shape [2] must not change, becomes [3]}}
   %r = hlo.convert %x : (tensor<2xf32>) -> tensor<3xf64>
   func.return
 }
@@ -73,7 +73,7 @@ func.func @f(%x: tensor<2xf32>) {
 // -----
 
 func.func @f(%x: tensor<2x3xf32>) {
-  // expected-error@+1 {{hlo.bitcast_convert: C2: result shape must be [2, 3, 4], is [2, 3]}}
+  // expected-error@+1 {{result shape must be [2, 3, 4], is [2, 3]}}
   %r = hlo.bitcast_convert %x : (tensor<2x3xf32>) -> tensor<2x3xi8>
   func.return
 }
@@ -81,7 +81,7 @@ func.func @f(%x: tensor<2x3xf32>) {
 // -----
 
 func.func @f() {
-  // expected-error@+1 {{hlo.iota: C1: iota_dimension 2 must be below the rank 2}}
+  // expected-error@+1 {{iota_dimension 2 must be below the rank 2}}
   %r = hlo.iota iota_dimension = 2 : tensor<2x3xi32>
   func.return
 }
@@ -89,7 +89,7 @@ func.func @f() {
 // -----
 
 func.func @f(%x: tensor<2xf32>) {
-  // expected-error@+1 {{hlo.reduce_precision: C2: exponent_bits must be at least 1}}
+  // expected-error@+1 {{exponent_bits must be at least 1}}
   %r = hlo.reduce_precision %x exponent_bits = 0, mantissa_bits = 7 : tensor<2xf32>
   func.return
 }

@@ -4,6 +4,7 @@ from math import prod
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, Operation
+from xdsl.utils.exceptions import VerifyException
 
 from neuronir.dialects.support.walking import walk
 from neuronir.frontends.graph.block import refuse
@@ -36,7 +37,10 @@ class Checker:
                 if isinstance(result.type, TensorType) and prod(result.type.get_shape()) > LARGEST:
                     refuse(f"its result {result.type} is too large")
             for inner in walk(op):
-                inner.verify_()
+                try:
+                    inner.verify_()
+                except VerifyException as error:
+                    raise VerifyException(f"{inner.name}: {error}") from error
             last, op = op, op.next_op
         if last is not None:
             self._checked[block] = last
