@@ -1,13 +1,13 @@
-"""A persistent cache of compiled models, by what they were made from.
+"""Cache compiled models persistently, keyed by their inputs.
 
 An entry is `<folder>/neuronxcc-<version>/MODULE_<model>+<how>/` with `model.neff` and `entry.json`:
 the layout of the public Neuron cache (docs/features.md M01). `<model>` is the digest of the input
-files, `<how>` that of the options and of the compiler itself: its source, and the versions of what
-it is built on. Nothing here imports the compiler, so that a hit answers at once.
+files. `<how>` is the digest of the options and of the compiler: its source, and the versions of its
+dependencies. This module does not import the compiler, so a hit is fast.
 
 The folder is one on this computer (`Cache`), or a URL that fsspec opens (`cache_remote`).
 
-Files are hashed whole each time: no size or time of a file says that it is what it was.
+Files are hashed completely each time, because size and time do not prove that a file is unchanged.
 """
 
 import errno
@@ -43,23 +43,23 @@ FOLDER_VARIABLE = "NEURON_COMPILE_CACHE_URL"
 """The environment variable with the cache's folder; empty for no cache."""
 
 LIMIT_BYTES = 8 << 30
-"""The largest size of a cache by default; beyond it the least recently used entries go."""
+"""The default size limit of a cache; beyond it the least recently used entries are removed."""
 
 _BUILT_ON = ("xdsl", "numpy", "ml_dtypes", "lark")
 _PART = ".part-"  # of an entry that is being written
-_TRIES = 8  # of a name that others break or take
+_TRIES = 8  # of a name whose lock others may break or take
 _DIGITS = 32
 
 
 @dataclass(frozen=True)
 class Key:
-    """The folder of an entry, and the digests of the files that it is for, by path."""
+    """The folder of an entry, and the digests of its input files, by path."""
 
     entry: Path
     files: Mapping[str, str]
 
     def check(self, readings: Readings) -> None:
-        """`Changed` unless all that was read is what the key was made from."""
+        """Raise `Changed` unless the files that were read match the key."""
         if readings.streams:
             raise Changed(f"'{readings.streams[0]}' is not a regular file")
         for path, digest in readings.digests():
@@ -71,13 +71,13 @@ class Store(Protocol):
     """A place that holds entries by name (`neuronxcc-<version>/MODULE_...`)."""
 
     def key(self, files: Mapping[str, str], options: Mapping[str, str]) -> Key:
-        """The key for these input files, by what each is for, and options."""
+        """Return the key for these input files, by purpose, and options."""
 
     def get(self, entry: Path) -> Found | None:
-        """The contents of an entry, which is marked as used; None where there is none."""
+        """Return the contents of an entry and mark it as used; None if there is none."""
 
     def part(self, entry: Path) -> AbstractContextManager[Path]:
-        """A folder in which to write MODEL of an entry, for `put`; it is gone afterwards."""
+        """Create a temporary folder in which to write MODEL of an entry, for `put`."""
 
     def put(
         self,
@@ -88,19 +88,19 @@ class Store(Protocol):
         failure: Mapping[str, Any] | None = None,
         label: Mapping[str, str] | None = None,
     ) -> None:
-        """Keep a part as an entry; OSError where that fails."""
+        """Store a part as an entry; raises OSError on failure."""
 
     def entries(self) -> Sequence["Entry"]:
-        """All entries, the least recently used first."""
+        """Return all entries, the least recently used first."""
 
     def look(self, entry: Path) -> Found | None:
-        """As `get`, without a mark."""
+        """Return the contents of an entry like `get`, without marking it as used."""
 
     def about(self, entry: Path) -> About | Damaged | None:
-        """The description of an entry; its model is not read."""
+        """Return the description of an entry; its model is not read."""
 
     def remove(self, entry: Path) -> None:
-        """Remove an entry; OSError where that fails."""
+        """Remove an entry; raises OSError on failure."""
 
 
 @dataclass(frozen=True, order=True)
@@ -114,8 +114,10 @@ class Entry:
 
 
 def trim(store: Store, limit: int, keep: Path | None = None, *, dry: bool = False) -> list[Entry]:
-    """Remove the least recently used entries until the rest is within `limit` bytes; those that
-    were removed. `keep` stays. With `dry`, nothing is removed."""
+    """Remove the least recently used entries until the rest is within `limit` bytes.
+
+    Returns the removed entries. `keep` is never removed. With `dry`, nothing is removed.
+    """
     entries = store.entries()
     total = sum(entry.size for entry in entries)
     removed = []
@@ -133,39 +135,39 @@ def trim(store: Store, limit: int, keep: Path | None = None, *, dry: bool = Fals
 
 @dataclass(frozen=True)
 class Cache:
-    """The cache in a folder, which is made when the first entry is put into it."""
+    """The cache in a folder, which is created with the first entry."""
 
     folder: Path
     limit: int = LIMIT_BYTES
 
     def key(self, files: Mapping[str, str], options: Mapping[str, str]) -> Key:
-        """The key for these input files, by what each is for, and options.
+        """Return the key for these input files, by purpose, and options.
 
-        Raises OSError where a file cannot be read or is not a regular file.
+        Raises OSError if a file cannot be read or is not a regular file.
         """
         return key_of(self.folder, files, options)
 
     def get(self, entry: Path) -> Found | None:
-        """The contents of an entry, which is marked as used; None where there is none."""
+        """Return the contents of an entry and mark it as used; None if there is none."""
         return read_entry(entry)
 
     def look(self, entry: Path) -> Found | None:
-        """As `get`, without a mark."""
+        """Return the contents of an entry like `get`, without marking it as used."""
         return read_entry(entry, touch=False)
 
     def about(self, entry: Path) -> About | Damaged | None:
-        """The description of an entry; its model is not read."""
+        """Return the description of an entry; its model is not read."""
         return read_about(entry)
 
     @contextmanager
     def part(self, entry: Path) -> Iterator[Path]:
-        """A folder in which to write MODEL of an entry, for `put`; it is gone afterwards."""
+        """Create a temporary folder in which to write MODEL of an entry, for `put`."""
         entry.parent.mkdir(parents=True, exist_ok=True)
         descriptor, part = _locked_folder(entry.parent)
         try:
             yield part
         finally:
-            # Also on KeyboardInterrupt: a part of an entry must not stay behind.
+            # Also on KeyboardInterrupt: a partial entry must not stay behind.
             shutil.rmtree(part, ignore_errors=True)
             os.close(descriptor)
 
@@ -178,11 +180,11 @@ class Cache:
         failure: Mapping[str, Any] | None = None,
         label: Mapping[str, str] | None = None,
     ) -> None:
-        """Keep a part as an entry, whole or not at all; OSError where that fails.
+        """Store a part as an entry atomically; raises OSError on failure.
 
-        The part holds MODEL, or nothing if the compile failed with `failure`. An entry that another
-        process put there meanwhile stays: it was made from the same. A failure never replaces a
-        model.
+        The part contains MODEL, or nothing if the compile failed with `failure`. An entry that
+        another process stored meanwhile is kept, because it was made from the same inputs. A
+        failure never replaces a model.
         """
         write_about(part, entry.name, messages, failure=failure, label=label)
         self._take_name(part, entry, (Hit, Failed) if failure is not None else (Hit,))
@@ -190,8 +192,11 @@ class Cache:
         trim(self, self.limit, keep=entry)
 
     def _take_name(self, part: Path, entry: Path, stays: tuple[type[Found], ...]) -> None:
-        """Give a whole entry its name, unless an entry of one of the types `stays` has it. A folder
-        that is there does not let it go: it is first put aside, all at once."""
+        """Rename a complete part to its final name, unless an entry of one of the types `stays` has
+        it.
+
+        An existing folder cannot be replaced by a rename, so it is first moved away atomically.
+        """
         for _ in range(_TRIES):
             try:
                 part.rename(entry)
@@ -206,7 +211,7 @@ class Cache:
                 self.remove(entry)
 
     def entries(self) -> list[Entry]:
-        """All entries, the least recently used first."""
+        """Return all entries, the least recently used first."""
         found = []
         for path in self.folder.glob("neuronxcc-*/MODULE_*"):
             with suppress(OSError):  # another process may remove it at the same time
@@ -215,9 +220,9 @@ class Cache:
         return sorted(found)
 
     def remove(self, entry: Path) -> None:
-        """Remove an entry, all at once: who reads it meanwhile finds all of it, or none.
+        """Remove an entry atomically: concurrent readers find all of it, or none.
 
-        Raises FileNotFoundError where there is none, OSError where it cannot be removed.
+        Raises FileNotFoundError if there is none, OSError if it cannot be removed.
         """
         aside = Path(tempfile.mkdtemp(prefix=_PART, dir=entry.parent))
         try:
@@ -226,14 +231,14 @@ class Cache:
             shutil.rmtree(aside, ignore_errors=True)
 
     def sweep(self) -> int:
-        """Remove the parts that killed processes left; how many there were."""
+        """Remove partial entries of killed processes; return their number."""
         parts = [str(part) for part in self.folder.glob(f"neuronxcc-*/{_PART}*")]
         sweep(parts, shutil.rmtree)
         return sum(not os.path.exists(part) for part in parts)
 
 
 def key_of(folder: Path, files: Mapping[str, str], options: Mapping[str, str]) -> Key:
-    """The key in `folder` for these input files, by what each is for, and options."""
+    """Return the key in `folder` for these input files, by purpose, and options."""
     digests = {}
     for use, name in files.items():
         with open_input(name, plain=True) as file:
@@ -245,10 +250,10 @@ def key_of(folder: Path, files: Mapping[str, str], options: Mapping[str, str]) -
 
 
 def _locked_folder(parent: Path) -> tuple[int, Path]:
-    """A new part, open and locked."""
+    """Create an open and locked part."""
     while True:
         part = Path(tempfile.mkdtemp(prefix=_PART, dir=parent))
-        with suppress(FileNotFoundError):  # another process swept it before it was locked
+        with suppress(FileNotFoundError):  # another process removed it before it was locked
             descriptor = os.open(part, os.O_RDONLY | os.O_CLOEXEC)
             if lock(descriptor, part):
                 return descriptor, part
@@ -257,7 +262,7 @@ def _locked_folder(parent: Path) -> tuple[int, Path]:
 
 @cache
 def compiler() -> str:
-    """A digest of this compiler: its source, and what it is built on."""
+    """Return a digest of this compiler: its source, and its dependencies."""
     root = Path(__file__).parent
     pieces = [platform.python_version(), *(f"{name} {version(name)}" for name in _BUILT_ON)]
     for folder, inner, names in os.walk(root, followlinks=True):
@@ -272,5 +277,5 @@ def compiler() -> str:
 
 
 def _digest(pieces: Sequence[str]) -> str:
-    """Of texts, in which a file's name may hold bytes that are no UTF-8 (surrogates)."""
+    """Hash texts, in which a file's name may contain bytes that are not UTF-8 (surrogates)."""
     return hashlib.sha256("\0".join(pieces).encode(errors="surrogatepass")).hexdigest()

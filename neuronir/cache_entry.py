@@ -1,12 +1,12 @@
-"""One entry of the cache: written by its owner, and trusted only as far as it fits its digests.
+"""Read and write one entry of the cache, which is trusted only if it matches its digests.
 
 `model.neff` is the compiled model, `entry.json` describes it: the entry's name, the digest of the
 model, the messages of the compile, what was compiled, and the digest of all that. The entry of a
 compile that failed has its diagnostic in `entry.json` and no model.
 
-A file on the disk is opened without following links and without waiting, and must be a plain one
-that only its owner can write: whoever else could would choose what a user runs, and what the user's
-terminal is told.
+A file on disk is opened without following links and without blocking. It must be a plain file that
+only its owner can write. Any other writer could choose what a user runs, and what the user's
+terminal shows.
 """
 
 import errno
@@ -31,8 +31,11 @@ Messages = Sequence[tuple[int, str]]
 
 @dataclass(frozen=True)
 class About:
-    """The description of an entry: `sha256` is None where the compile failed with `failure`, a
-    diagnostic as JSON; `label` says what was compiled, for people."""
+    """The description of an entry.
+
+    `sha256` is None if the compile failed with `failure`, a diagnostic as JSON. `label` describes
+    the compiled model for people.
+    """
 
     messages: Messages
     sha256: str | None = None
@@ -50,7 +53,7 @@ class Hit:
 
 @dataclass(frozen=True)
 class Failed:
-    """A compile that failed: its diagnostic as JSON, and the messages before that."""
+    """A failed compile: its diagnostic as JSON, and the preceding messages."""
 
     failure: Mapping[str, Any]
     messages: Messages
@@ -58,7 +61,7 @@ class Failed:
 
 @dataclass(frozen=True)
 class Damaged:
-    """An entry that is there and not to be used, and why."""
+    """Raised for an existing entry that must not be used, with the reason."""
 
     why: str
 
@@ -67,8 +70,10 @@ Found = Hit | Failed | Damaged
 
 
 def read_entry(entry: Path, *, touch: bool = True) -> Found | None:
-    """The contents of an entry, which is marked as used now unless `touch` is False; None where
-    there is none."""
+    """Return the contents of an entry, marking it as used unless `touch` is False.
+
+    Returns None if there is none.
+    """
     try:
         with _folder(entry) as folder:
             about = about_of(_read(folder, ABOUT, LARGEST_ABOUT), entry.name)
@@ -81,7 +86,7 @@ def read_entry(entry: Path, *, touch: bool = True) -> Found | None:
                 os.utime(folder)
             return found
     except FileNotFoundError as error:
-        # Another process may remove an entry while it is read: then there is none.
+        # Another process may remove an entry while it is read, which is the same as no entry.
         if error.filename == os.fspath(entry) or not entry.exists():
             return None
         return Damaged(f"'{error.filename}' is missing")
@@ -92,7 +97,7 @@ def read_entry(entry: Path, *, touch: bool = True) -> Found | None:
 
 
 def read_about(entry: Path) -> About | Damaged | None:
-    """The description of an entry, whose model is not read; None where there is no entry."""
+    """Return the description of an entry without reading the model; None if there is no entry."""
     try:
         with _folder(entry) as folder:
             return about_of(_read(folder, ABOUT, LARGEST_ABOUT), entry.name)
@@ -105,13 +110,13 @@ def read_about(entry: Path) -> About | Damaged | None:
 
 
 def read_owned(folder: Path, name: str) -> bytes:
-    """The bytes of a file that only this user can write, in such a folder; OSError otherwise."""
+    """Return the bytes of a file and folder that only this user can write; OSError otherwise."""
     with _folder(folder) as descriptor:
         return _read(descriptor, name, LARGEST_ABOUT)
 
 
 def about_of(text: bytes, name: str) -> About | Damaged:
-    """The description in ABOUT of the entry `name`."""
+    """Return the description in ABOUT of the entry `name`."""
     try:
         about = json.loads(text)
         own = about.pop("own")
@@ -123,7 +128,7 @@ def about_of(text: bytes, name: str) -> About | Damaged:
         if failure is not None:
             return About(messages, failure=dict(failure), label=label)
         return About(messages, str(about["sha256"]), label=label)
-    # What json raises, and what an object of another form does.
+    # Exceptions of json, and of an object of another form.
     except (ValueError, RecursionError, OverflowError, KeyError, TypeError, AttributeError):
         return Damaged(f"'{ABOUT}' is damaged")
     except MemoryError:
@@ -131,7 +136,7 @@ def about_of(text: bytes, name: str) -> About | Damaged:
 
 
 def found_of(about: About, read: Callable[[], bytes]) -> Found:
-    """An entry with its model, which `read` reads, if it fits its digest."""
+    """Return an entry with its model, which `read` reads, if it matches its digest."""
     if about.failure is not None:
         return Failed(about.failure, about.messages)
     data = read()
@@ -148,9 +153,9 @@ def write_about(
     failure: Mapping[str, Any] | None = None,
     label: Mapping[str, str] | None = None,
 ) -> None:
-    """Complete a folder that is to become the entry `name`; OSError where that fails.
+    """Complete a folder that will become the entry `name`; raises OSError on failure.
 
-    The folder holds MODEL, or nothing if the compile failed with `failure`.
+    The folder contains MODEL, or nothing if the compile failed with `failure`.
     """
     part.chmod(0o700)
     about: dict[str, Any] = {"name": name, "messages": [list(m) for m in messages]}
@@ -168,7 +173,7 @@ def write_about(
 
 
 def digest_of_about(about: dict[str, Any]) -> str:
-    """The digest of ABOUT, without itself."""
+    """Return the digest of ABOUT, without the digest itself."""
     return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
 
 
@@ -185,7 +190,7 @@ def _folder(entry: Path) -> Iterator[int]:
 
 
 def _read(folder: int, name: str, limit: int | None = None) -> bytes:
-    """The bytes of a plain file in a folder."""
+    """Return the bytes of a plain file in a folder."""
     if not stat.S_ISREG(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
         raise OSError(errno.EINVAL, f"'{name}' is not a regular file", name)
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC

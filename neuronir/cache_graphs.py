@@ -1,8 +1,8 @@
-"""Models that wait in the cache for their compile: neuron_parallel_compile collects them.
+"""Store models in the cache for a later compile, which neuron_parallel_compile runs.
 
-A graph is `<folder>/neuronxcc-<version>/GRAPH_<model>+<how>/`, beside the entry that its compile
-makes. It has copies of the files of the model in `files/`, and the options in `graph.json`. As with
-entries, only its owner may be able to write it: the options of a compile come from there.
+A graph is `<folder>/neuronxcc-<version>/GRAPH_<model>+<how>/`, next to the entry that its compile
+creates. It has copies of the model's files in `files/`, and the options in `graph.json`. As with
+entries, only its owner may have write access, because it contains the options of a compile.
 """
 
 import json
@@ -19,7 +19,7 @@ from neuronir.cache_entry import read_owned
 from neuronir.dialects.support.errors import NeuronError
 
 COLLECT = "NEURON_EXTRACT_GRAPHS_ONLY"
-"""The environment variable that lets compiles keep their models in place of compiling them."""
+"""The environment variable that makes compiles store their models instead of compiling them."""
 
 _GRAPH, _MODULE = "GRAPH_", "MODULE_"
 _FILES, _ABOUT = "files", "graph.json"
@@ -29,8 +29,10 @@ _PATHS = ("weights", "io_config")
 
 @dataclass(frozen=True)
 class Graph:
-    """A model that waits: its folder, the program that compiles it, and its options, whose paths
-    are those of the copies."""
+    """A stored model: its folder, the program that compiles it, and its options.
+
+    Paths in the options are those of the copies.
+    """
 
     folder: Path
     program: str
@@ -38,18 +40,18 @@ class Graph:
 
     @property
     def name(self) -> str:
-        """A name for people, and for this graph alone: the model's, and digits of its key."""
+        """A unique name for people: the model's name, and digits of its key."""
         model, _, how = self.folder.name.removeprefix(_GRAPH).partition("+")
         return f"{Path(self.given['model'][0]).name} ({model[:_DIGITS]}+{how[:_DIGITS]})"
 
     @property
     def entry(self) -> Path:
-        """The entry that the compile makes."""
+        """The entry that the compile creates."""
         return self.folder.with_name(_MODULE + self.folder.name.removeprefix(_GRAPH))
 
 
 def collecting() -> bool:
-    """Whether compiles are to keep their models."""
+    """Return whether compiles must store their models."""
     return os.environ.get(COLLECT) == "1"
 
 
@@ -85,14 +87,14 @@ def collect(
         (part / _ABOUT).chmod(0o600)
         part.chmod(0o700)
         with suppress(FileNotFoundError):
-            shutil.rmtree(graph)  # of the same model; perhaps not whole
-        with suppress(OSError):  # another process was faster, with the same
+            shutil.rmtree(graph)  # of the same model; possibly incomplete
+        with suppress(OSError):  # another process stored the same graph first
             part.rename(graph)
     return graph
 
 
 def _copy(file: str, root: Path, folder: Path) -> None:
-    """Copy a file that lies below `root` to the same place below `folder`."""
+    """Copy a file below `root` to the same relative path below `folder`."""
     found = Path(os.path.abspath(file))
     if not found.is_relative_to(root):
         root = Path(os.path.realpath(root))  # frontends resolve links
@@ -102,10 +104,10 @@ def _copy(file: str, root: Path, folder: Path) -> None:
 
 
 def graphs(store: Cache) -> list[Graph]:
-    """The models that wait, by name; those that others could have changed are left out."""
+    """Return the stored models by name; models that other users could have changed are omitted."""
     found = []
     for folder in sorted(store.folder.glob(f"neuronxcc-*/{_GRAPH}*")):
-        # A graph that somebody else wrote, or that is damaged, is not compiled.
+        # A graph of another writer, or a damaged one, is not compiled.
         with suppress(OSError, ValueError, KeyError, TypeError, IndexError):
             about = json.loads(read_owned(folder, _ABOUT))
             given = dict(about["given"])
@@ -118,5 +120,5 @@ def graphs(store: Cache) -> list[Graph]:
 
 
 def remove(graph: Graph) -> None:
-    """Remove a model that waits."""
+    """Remove a stored model."""
     shutil.rmtree(graph.folder, ignore_errors=True)

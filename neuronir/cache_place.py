@@ -1,4 +1,4 @@
-"""Where the compile cache is, and how large it may become."""
+"""Find the compile cache and its size limit."""
 
 import os
 from contextlib import suppress
@@ -9,14 +9,15 @@ from neuronir.cache_remote import RemoteCache
 from neuronir.dialects.support.errors import NeuronError
 
 LIMIT_VARIABLE = "NEURONIR_CACHE_LIMIT"
-"""The environment variable with the largest size of the cache, such as `500M`."""
+"""The environment variable with the size limit of the cache, such as `500M`."""
 
 
 def find_cache(place: str | None) -> Store | None:
-    """The cache in the folder or URL `place`, else where the environment says, else the user's own.
+    """Return the cache at `place`, else the one in the environment, else the user's default.
 
-    None where the environment says that there is none, or no folder of the user is known. Raises
-    NeuronError if LIMIT_VARIABLE is no size, or nothing opens the URL.
+    `place` is a folder or URL. Returns None if the environment disables the cache, or if the user
+    has no known folder. Raises NeuronError if LIMIT_VARIABLE is not a size, or if nothing can open
+    the URL.
     """
     place = os.environ.get(FOLDER_VARIABLE) if place is None else place
     limit = LIMIT_BYTES
@@ -37,8 +38,10 @@ _UNITS = {"k": 10, "m": 20, "g": 30, "t": 40}
 
 
 def size_of(text: str, what: str) -> int:
-    """The bytes of a size such as `500M` or `8GiB` (powers of 1024); NIR_CACHE001 if it is none,
-    with `what` as the name of the option."""
+    """Parse a size such as `500M` or `8GiB` (powers of 1024); raises NIR_CACHE001 if invalid.
+
+    `what` is the name of the option.
+    """
     number, unit = text.strip(), ""
     stem = number.lower().removesuffix("b").removesuffix("i")
     if stem[-1:] in _UNITS:

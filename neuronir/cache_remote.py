@@ -1,8 +1,8 @@
-"""The cache in a place that fsspec opens by its URL: `s3://bucket/folder`, `gs://...`, `memory://`.
+"""Store the cache at a URL that fsspec opens: `s3://bucket/folder`, `gs://...`, `memory://`.
 
 An entry has the same two objects as one in a folder. `entry.json` is written last, so an entry
-without it does not exist yet; the digests in it refuse a model that was cut or replaced. Whoever
-may write to the place decides what its users run: an object has no owner that could be checked.
+without it does not exist yet; its digests detect a model that was truncated or replaced. Anyone
+with write access decides what users run, because objects have no owner that could be checked.
 """
 
 import os
@@ -44,7 +44,9 @@ class RemoteCache:
 
     @staticmethod
     def at(url: str) -> "RemoteCache":
-        """The cache at a URL; NIR_CACHE002 if fsspec or the package of the URL is missing."""
+        """Open the cache at a URL; raises NIR_CACHE002 if fsspec or the package of the URL is
+        missing.
+        """
         try:
             import fsspec
         except ImportError as error:
@@ -55,7 +57,7 @@ class RemoteCache:
             ) from error
         try:
             files, root = fsspec.core.url_to_fs(url)
-        # A file system's own package may raise anything when it is set up.
+        # A file system's package may raise anything during its setup.
         except Exception as error:
             why = " ".join(str(error).split()) or type(error).__name__
             raise NeuronError(
@@ -66,15 +68,17 @@ class RemoteCache:
         return RemoteCache(files, root.rstrip("/"), url)
 
     def key(self, files: Mapping[str, str], options: Mapping[str, str]) -> Key:
-        """The key for these input files, by what each is for, and options.
+        """Return the key for these input files, by purpose, and options.
 
-        Raises OSError where a file cannot be read or is not a regular file.
+        Raises OSError if a file cannot be read or is not a regular file.
         """
         return key_of(_ROOT, files, options)
 
     def get(self, entry: Path) -> Found | None:
-        """The contents of an entry; None where there is none. Its use is not marked: object stores
-        cannot do so without writing it again."""
+        """Return the contents of an entry; None if there is none.
+
+        The entry is not marked as used, because object stores would have to write it again.
+        """
         about = self.about(entry)
         if not isinstance(about, About):
             return about
@@ -89,7 +93,7 @@ class RemoteCache:
     look = get
 
     def about(self, entry: Path) -> About | Damaged | None:
-        """The description of an entry; its model is not read."""
+        """Return the description of an entry; its model is not read."""
         try:
             with _own_errors(), self.files.open(self._at(entry, ABOUT), "rb") as stream:
                 text = stream.read(LARGEST_ABOUT + 1)
@@ -103,7 +107,7 @@ class RemoteCache:
 
     @contextmanager
     def part(self, entry: Path) -> Iterator[Path]:
-        """A folder on this computer in which to write MODEL of an entry, for `put`."""
+        """Create a local folder in which to write MODEL of an entry, for `put`."""
         with tempfile.TemporaryDirectory(prefix="neuronir-", ignore_cleanup_errors=True) as name:
             yield Path(name)
 
@@ -116,18 +120,21 @@ class RemoteCache:
         failure: Mapping[str, Any] | None = None,
         label: Mapping[str, str] | None = None,
     ) -> None:
-        """Upload a part as an entry; OSError where that fails. A failure replaces no model."""
+        """Upload a part as an entry; raises OSError on failure.
+
+        A failed compile replaces no model.
+        """
         stays = (Hit, Failed) if failure is not None else (Hit,)
         if isinstance(self.get(entry), stays):
             return
         write_about(part, entry.name, messages, failure=failure, label=label)
         with _own_errors():
-            for name in (MODEL, ABOUT):  # the description last: it makes the entry
+            for name in (MODEL, ABOUT):  # the description last: it completes the entry
                 if (part / name).exists():
                     self.files.put_file(os.fspath(part / name), self._at(entry, name))
 
     def entries(self) -> list[Entry]:
-        """All entries, the oldest first; OSError if they cannot be listed."""
+        """Return all entries, the oldest first; raises OSError if they cannot be listed."""
         sizes: dict[Path, int] = {}
         times: dict[Path, float] = {}
         with _own_errors():
@@ -142,9 +149,9 @@ class RemoteCache:
         return sorted(Entry(times.get(path, 0.0), path, size) for path, size in sizes.items())
 
     def remove(self, entry: Path) -> None:
-        """Remove an entry, its description first: without it there is none.
+        """Remove an entry, its description first, because an entry without one does not exist.
 
-        Raises FileNotFoundError where there is none, OSError where it cannot be removed.
+        Raises FileNotFoundError if there is none, OSError if it cannot be removed.
         """
         with _own_errors():
             found = [self._at(entry, name) for name in (ABOUT, MODEL)]
@@ -159,7 +166,7 @@ class RemoteCache:
 
 
 def _time_of(info: Mapping[str, Any]) -> float:
-    """When an object was written, as its file system says; 0 where it does not."""
+    """Return when an object was written, according to its file system; 0 if unknown."""
     for key in ("LastModified", "last_modified", "mtime", "updated", "created"):
         value = info.get(key)
         if isinstance(value, datetime):
@@ -171,12 +178,12 @@ def _time_of(info: Mapping[str, Any]) -> float:
 
 @contextmanager
 def _own_errors() -> Iterator[None]:
-    """Errors of a file system's own package as OSError."""
+    """Convert errors of a file system's package to OSError."""
     try:
         yield
     except (OSError, MemoryError):
         raise
-    # There is no common class: each package lets through those of its client.
+    # There is no common class: each package raises exceptions of its client.
     except Exception as error:
         why = " ".join(str(error).split())
         raise OSError(f"{type(error).__name__}: {why}") from error

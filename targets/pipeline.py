@@ -1,16 +1,16 @@
-"""A model over several cores: a program for each, and what it gets from whom."""
+"""Represent a model over several cores: a program for each, and the origin of its inputs."""
 
 from dataclasses import dataclass, field
 
 from neuronir.dialects.nc.instruction import Program
 
 HOST = -1
-"""The stage that primary inputs come from."""
+"""The stage number of primary inputs."""
 
 
 @dataclass(frozen=True)
 class Feed:
-    """Where an argument comes from: result `index` of a stage, or argument `index` of the host."""
+    """The origin of an argument: result `index` of a stage, or argument `index` of the host."""
 
     stage: int
     index: int

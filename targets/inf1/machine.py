@@ -1,7 +1,7 @@
 """The machine description of Inf1: one NeuronCore-v1 of Inferentia.
 
-Little of its geometry is public: the array, the memories and all instruction costs are assumed, by
-analogy with NeuronCore-v2 and from the published totals, and `PROVENANCE` says so number by number.
+Little of its geometry is public. The array, the memories and all instruction costs are assumed, by
+analogy with NeuronCore-v2 and from published totals, as `PROVENANCE` states for each value.
 """
 
 from neuronir.dialects.nc.machine import Machine, register_machine

@@ -1,8 +1,8 @@
 """The Inf1 target.
 
 NeuronCore-v1's sequencers run straight-line streams (assumed: no public source shows loops or
-registers), so its encoding has no control flow: loops and calls are unrolled, and addresses in
-registers are refused. That follows from the machine description.
+registers). Its encoding therefore has no control flow: loops and calls are unrolled, and addresses
+in registers are rejected. This follows from the machine description.
 """
 
 from neuronir.targets.inf1.machine import INF1

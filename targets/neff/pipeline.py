@@ -1,4 +1,4 @@
-"""A pipeline as one file: a NEFF that holds a whole NEFF for each core."""
+"""Store a pipeline as one file: a NEFF that contains a whole NEFF for each core."""
 
 import os
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ MAX_STAGES = 1024
 
 @dataclass(frozen=True)
 class PipelineNeff:
-    """A file that has been read: header, pipeline, and the file of each stage."""
+    """A pipeline that was read: header, pipeline, and the file of each stage."""
 
     header: Header
     pipeline: Pipeline
@@ -30,7 +30,7 @@ class PipelineNeff:
 def write_pipeline(
     pipeline: Pipeline, path: str | os.PathLike[str], version: str, encoding: Encoding
 ) -> None:
-    """Write a pipeline, whole or not at all; the same one gives the same bytes."""
+    """Write a pipeline atomically; equal pipelines give equal bytes."""
     interface = pipeline.interface
     members: dict[str, Buffer] = {
         _stage_file(k): b"".join(bytes(p) for p in neff_pieces(program, version, encoding))
@@ -61,7 +61,7 @@ def _stage_file(number: int) -> str:
 
 
 def load_any(path: str | os.PathLike[str]) -> Neff | PipelineNeff:
-    """What a file holds: a program for one core, or a pipeline."""
+    """Return the contents of a file: a program for one core, or a pipeline."""
     raw = open_neff(path)
     name = os.fspath(path)
     header, data = checked(raw, name)
@@ -118,7 +118,7 @@ def _listed(value: object, top: Record) -> list[object]:
 
 
 def _feed(value: object, top: Record, before: int) -> Feed:
-    """A pair of whole numbers: of the host, or of a stage before `before`."""
+    """Parse a pair of integers: of the host, or of a stage before `before`."""
     pair = value if isinstance(value, list) else []
     if len(pair) != 2 or not all(type(n) is int for n in pair):
         raise top.wrong("feeds")

@@ -20,7 +20,7 @@ from neuronir.targets.simulator.resident import warm_program
 from neuronir.targets.simulator.timing import simulate_timing
 
 BUFFERS = 2
-"""Of each value between two cores."""
+"""Buffers of each value between two cores."""
 
 
 def run_pipeline(
@@ -80,19 +80,19 @@ class PipelineTiming:
 
     @property
     def requests_per_s(self) -> float:
-        """Throughput in steady state."""
+        """Return the throughput in steady state."""
         return 1e9 / self.period_ns
 
 
 def program_time(program: Program, machine: Machine) -> CoreTime:
-    """The time of a program on a core, without a link."""
+    """Return the time of a program on a core, without a link."""
     result = simulate_timing(program, machine)
     moved = usage_of(result.code).variables.values()
     return CoreTime(result.total_ns, 0.0, sum(t.read + t.written for t in moved))
 
 
 def time_pipeline(pipeline: Pipeline, machine: Machine) -> PipelineTiming:
-    """Simulate requests through the stages until they come at even intervals."""
+    """Simulate requests through the stages until they arrive at even intervals."""
     count = len(pipeline.stages)
     cores = []
     for number, program in enumerate(pipeline.stages):

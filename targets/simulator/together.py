@@ -1,4 +1,4 @@
-"""Several programs at once, each on a core of its own: they share the memory of their chip."""
+"""Time several programs at once, each on its own core; they share the memory of their chip."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class Together:
 
     @property
     def requests_per_s(self) -> float:
-        """Runs of all programs in a second."""
+        """Return the runs of all programs in a second."""
         return sum(1e9 / core.run_ns for core in self.cores)
 
 

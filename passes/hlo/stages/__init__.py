@@ -1,1 +1,1 @@
-"""Cut a program into the stages of a pipeline over cores."""
+"""Split a program into the stages of a pipeline over cores."""

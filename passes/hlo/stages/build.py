@@ -1,4 +1,4 @@
-"""The program of each stage, as an hlo module of its own."""
+"""Build the program of each stage as a separate hlo module."""
 
 from dataclasses import dataclass
 from typing import cast
@@ -27,12 +27,12 @@ _OF_WHOLE = (
     "hlo.output_names",
     "neuronir.arguments",
 )
-"""Attributes that are about the arguments and results of the whole program."""
+"""Attributes that refer to the arguments and results of the whole program."""
 
 
 @dataclass(frozen=True)
 class Stage:
-    """A module, and which values of the whole program its arguments and results are."""
+    """A module, and the values of the whole program that are its arguments and results."""
 
     module: ModuleOp
     arguments: tuple[SSAValue, ...]
@@ -40,7 +40,7 @@ class Stage:
 
 
 def build_stages(module: ModuleOp, graph: Graph, bounds: tuple[int, ...]) -> list[Stage]:
-    """A module for each [low, high) of `bounds`; the module that is cut stays as it is."""
+    """Return a module for each [low, high) of `bounds`; the original module is unchanged."""
     ends = len(bounds) - 2
     return [
         _stage(module, graph, low, high, number, last=number == ends)
@@ -63,7 +63,7 @@ def _stage(
         for value in op.results
         if value in wanted or graph.last.get(value, -1) >= high
     ]
-    if last:  # what follows from constants alone, or is copied from what this stage has
+    if last:  # constants, and values copied from this stage
         for leaf in dict.fromkeys(graph.leaves):
             if isinstance(leaf.owner, Operation) and leaf.owner in graph.copied:
                 results.append(leaf)
@@ -115,7 +115,7 @@ def _tuple_type(values: list[SSAValue]) -> Attribute:
 
 
 def _copy(op: Operation, graph: Graph, block: Block, values: dict[SSAValue, SSAValue]) -> None:
-    """Append a copy of an op, and before it of the copied ops that it reads."""
+    """Append a copy of an op, preceded by the copied ops that it reads."""
     pending = [op]
     while pending:
         one = pending[-1]

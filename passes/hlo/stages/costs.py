@@ -1,4 +1,4 @@
-"""What the units of a program take on a core, by resource, and what a cut between them sends."""
+"""Estimate the load of a program's units on a core, by resource, and the bytes across cuts."""
 
 from math import prod
 
@@ -16,10 +16,10 @@ from neuronir.passes.hlo.support.values import element
 
 RESOURCES = ("pe", "vector", "dma", "weights")
 ENGINES = 2
-"""The first so many resources are engines, the others bytes that DMA moves."""
+"""The first resources are engines (ns), the others bytes that DMA moves."""
 WEIGHTS = RESOURCES.index("weights")
 _FOR_WEIGHTS = 0.75
-"""The part of SBUF that weights may fill and still stay there from request to request."""
+"""The fraction of SBUF for weights that stay there from request to request."""
 _COMPOSITE_PASSES = 3.0
 """Passes of ACT and DVE over the elements of a softmax, a norm or an activation."""
 
@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 
 
 def bytes_of(value: SSAValue) -> int:
-    """Bytes of an array."""
+    """Return the bytes of an array."""
     type_ = value.type
     if not isinstance(type_, TensorType):
         return 0
@@ -61,7 +61,7 @@ def stage_ns(sums: Floats, sent_ns: Floats | float, machine: Machine) -> Floats:
 
 
 def _vector_ns(op: Operation, machine: Machine) -> float:
-    """Elements of the largest array, over the lanes of two engines."""
+    """Return the elements of the largest array, over the lanes of two engines."""
     values = [*op.results, *op.operands]
     if op.name in ("hlo.dot", "hlo.convolution"):
         values = list(op.results)
@@ -74,7 +74,7 @@ def _vector_ns(op: Operation, machine: Machine) -> float:
 
 
 def _fetched(op: Operation, graph: Graph) -> list[SSAValue]:
-    """The arguments and constants that an op reads, through copied ops."""
+    """Return the arguments and constants that an op reads, through copied ops."""
     found: list[SSAValue] = []
     pending = list(outer_operands(op))
     seen: set[SSAValue] = set()

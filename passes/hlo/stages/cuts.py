@@ -1,4 +1,4 @@
-"""Where to cut a row of units into stages, so that the slowest stage or link is fastest."""
+"""Choose where to cut a row of units into stages, so that the slowest stage or link is fastest."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from neuronir.dialects.nc.machine import Machine, link_ns
 from neuronir.passes.hlo.stages.costs import Floats, stage_ns
 
 _MOST_CUTS = 1200
-"""Places for cuts that are looked at: those that send the least."""
+"""Limit of candidate cuts: those that send the least."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Cuts:
 
     @property
     def stages(self) -> int:
-        """How many there are."""
+        """The number of stages."""
         return len(self.bounds) - 1
 
 
@@ -57,7 +57,7 @@ def find_cuts(costs: Floats, sent: Floats, machine: Machine, cores: int) -> Cuts
 
 
 def _places(sent: Floats) -> np.ndarray:
-    """The places for cuts in order, both ends included."""
+    """Return the candidate cuts in order, including both ends."""
     inner = np.arange(1, len(sent) - 1)
     if len(inner) > _MOST_CUTS:
         inner = np.sort(inner[np.argsort(sent[inner], kind="stable")[:_MOST_CUTS]])

@@ -1,4 +1,4 @@
-"""The entry function as a row of units, between which a pipeline may be cut."""
+"""Represent the entry function as a row of units, between which a pipeline may be cut."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ _TIES = ("hlo.tuple", "func.return")
 
 
 def outer_operands(op: Operation) -> Iterator[SSAValue]:
-    """The values that an op reads, those of its regions included."""
+    """Return the values that an op reads, including those of its regions."""
     inside = set(walk(op)) if op.regions else {op}
     for one in walk(op) if op.regions else (op,):
         for value in one.operands:
@@ -44,7 +44,7 @@ class Graph:
 
     @staticmethod
     def of(block: Block) -> "Graph":
-        """The graph of the body of an entry function."""
+        """Build the graph of the body of an entry function."""
         graph = Graph(block)
         for op in ops_of(block):
             if _is_copied(op, graph.copied):
@@ -56,7 +56,7 @@ class Graph:
             for result in op.results:
                 graph.made[result] = number
         for value in graph.roots([v for v in graph.leaves if v.owner in graph.copied]):
-            graph.last[value] = len(graph.units) - 1  # the last stage copies what is left
+            graph.last[value] = len(graph.units) - 1  # the last stage copies the rest
         for number, op in enumerate(graph.units):
             graph.reads.append(graph.roots(outer_operands(op)))
             for value in graph.reads[-1]:
@@ -64,7 +64,7 @@ class Graph:
         return graph
 
     def roots(self, values: Iterator[SSAValue] | Sequence[SSAValue]) -> tuple[SSAValue, ...]:
-        """The results of units and the arguments that values follow from, each once."""
+        """Return the results of units and the arguments from which values follow, each once."""
         found: dict[SSAValue, None] = {}
         seen: set[Operation] = set()
         pending = list(values)[::-1]
@@ -79,8 +79,11 @@ class Graph:
         return tuple(found)
 
     def _ordered(self) -> list[Operation]:
-        """Each unit as late as its first user allows: what only a later part of the program needs,
-        such as a weight in another type, is not computed by the first stage."""
+        """Move each unit as late as its first user allows.
+
+        A value that only a later part of the program needs, such as a converted weight, is then not
+        computed by the first stage.
+        """
         order: list[Operation] = []
         done: set[Operation] = set()
         stack: list[tuple[Operation, bool]] = []
@@ -115,7 +118,7 @@ def _is_copied(op: Operation, copied: set[Operation]) -> bool:
 
 
 def _constant(op: Operation, copied: set[Operation]) -> bool:
-    """Whether a copied op follows from constants alone."""
+    """Return whether a copied op follows from constants alone."""
     return all(
         isinstance(v.owner, Operation) and v.owner in copied and _constant(v.owner, copied)
         for v in outer_operands(op)
@@ -123,7 +126,7 @@ def _constant(op: Operation, copied: set[Operation]) -> bool:
 
 
 def _leaves(block: Block) -> Iterator[SSAValue]:
-    """The arrays that the program returns, in order."""
+    """Return the arrays that the program returns, in order."""
     end = block.last_op
     assert isinstance(end, ReturnOp)
     pending = list(end.operands)[::-1]
