@@ -1,0 +1,165 @@
+"""Published times of models on Inf1 against simulated ones.
+
+    python -m benchmarks.calibration.inf1 [NAME ...]
+
+compiles the models of the corpus that have published figures, with random weights bound, and prints
+the table of docs/accuracy.md. Most numbers of the machine are assumed. The published compiler looks
+word vectors up on the host; here their table has 512 rows, so that the lookup takes little time.
+"""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from neuronir.dialects.nc.machine import Machine
+from neuronir.driver import CompileOptions, compile_file
+from neuronir.driver.pipelined import compile_pipelined
+from neuronir.driver.weights import entry_function, parameter_names
+from neuronir.targets.registry import get_target
+from neuronir.targets.simulator.pipelined import program_time, time_pipeline
+from neuronir.targets.simulator.together import time_together
+from tests.corpus import CORPUS
+
+BERT_FLOPS = 22.35e9
+OPTIONS = CompileOptions(auto_cast="matmult")
+"""Products in bf16, as `neuron-cc --fast-math fp32-cast-matmult-bf16`."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A published figure: `id` names its row of measured.csv; `per_s` are sequences or images a
+    second of all cores, of `flops` each. `simulate` gives the same of the simulator."""
+
+    id: str
+    what: str
+    cores: int
+    per_s: float
+    flops: float
+    simulate: Callable[[], float]
+
+
+def bound(path: str) -> CompileOptions:
+    """The options, with random values for all arguments but the data, which come last: two arrays
+    of tokens, or one image."""
+    module = compile_file(path, "inf1", replace(OPTIONS, compile_to="parsed")).module
+    arguments = entry_function(module).body.block.args
+    names = parameter_names(module)
+    rng = np.random.default_rng(0)
+    weights = {}
+    for index, (name, argument) in enumerate(zip(names, arguments, strict=True)):
+        shape = argument.type.get_shape()  # type: ignore[attr-defined]
+        floating = str(argument.type.element_type) == "f32"  # type: ignore[attr-defined]
+        if floating and not (index == len(names) - 1 and len(shape) == 4):
+            positive = np.abs(rng.standard_normal(shape, np.float32)) * 0.02 + 0.01
+            weights[name or f"arg{index}"] = positive.astype(np.float32)
+    return replace(OPTIONS, weights=weights)
+
+
+def model_file(model: str, folder: str) -> str:
+    """A copy of a model of the corpus in a folder, with a vocabulary of 512."""
+    text = (CORPUS / "hlo" / f"{model}.hlo").read_text()
+    path = Path(folder, f"{Path(model).name}.hlo")
+    path.write_text(text.replace("30522", "512").replace("30521", "511"))
+    return str(path)
+
+
+def _machine() -> Machine:
+    found: Machine = get_target("inf1").machine
+    return found
+
+
+def copies(model: str, batch: int, cores: int) -> float:
+    """Sequences or images a second of copies of a model, one on each of `cores` cores."""
+    with TemporaryDirectory() as folder:
+        path = model_file(model, folder)
+        program = compile_file(path, "inf1", bound(path)).program
+    assert program is not None
+    machine = _machine()
+    if cores == 1:
+        return batch * 1e9 / program_time(program, machine).run_ns
+    return batch * time_together([program] * cores, machine).requests_per_s
+
+
+def pipeline(model: str, batch: int, cores: int) -> float:
+    """Sequences a second of a pipeline."""
+    with TemporaryDirectory() as folder:
+        path = model_file(model, folder)
+        result = compile_pipelined(path, "inf1", bound(path), cores)
+    return batch * time_pipeline(result.pipeline, _machine()).requests_per_s
+
+
+FIGURES = (
+    Figure(
+        "I1-bert-base-cased-b1-1core",
+        "BERT base, 128 tokens, batch 1",
+        1,
+        1e3 / 7.9,
+        BERT_FLOPS,
+        lambda: copies("core/hf_bert_base", 1, 1),
+    ),
+    Figure(
+        "I1-bert-base-cased-b8-4core",
+        "BERT base, 128 tokens, batch 8, a copy on each core",
+        4,
+        1095.4,
+        BERT_FLOPS,
+        lambda: copies("bench/bert_base_b8", 8, 4),
+    ),
+    Figure(
+        "I1-bertbase-pipe16",
+        "BERT base, 128 tokens, batch 1, a pipeline",
+        16,
+        2009.1,
+        BERT_FLOPS,
+        lambda: pipeline("core/hf_bert_base", 1, 16),
+    ),
+    Figure(
+        "I1-rn50keras-b1",
+        "ResNet-50, batch 1, a copy on each core",
+        16,
+        3115.0,
+        7.75e9,
+        lambda: copies("core/hf_resnet50", 1, 16),
+    ),
+    Figure(
+        "I1-rn50keras-b4",
+        "ResNet-50, batch 4, a copy on each core",
+        16,
+        6200.0,
+        7.75e9,
+        lambda: copies("bench/resnet50_b4", 4, 16),
+    ),
+)
+
+
+def main(names: list[str]) -> int:
+    """Print the table, for the figures of these names or for all."""
+    heads = "figure", "what", "cores", "published /s", "of peak %"
+    print("| " + " | ".join((*heads, "simulated /s", "of peak %", "error %")) + " |")
+    print("|---|---|---|---|---|---|---|---|")
+    peak = _machine().peak_flops_bf16
+    for figure in FIGURES:
+        if names and figure.id not in names:
+            continue
+        found = figure.simulate()
+        percent = 100 * figure.flops / (peak * figure.cores)
+        cells = (
+            figure.id,
+            figure.what,
+            str(figure.cores),
+            f"{figure.per_s:.1f}",
+            f"{percent * figure.per_s:.1f}",
+            f"{found:.1f}",
+            f"{percent * found:.1f}",
+            f"{100 * (found / figure.per_s - 1):+.0f}",
+        )
+        print(f"| {' | '.join(cells)} |", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
