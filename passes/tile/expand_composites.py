@@ -54,7 +54,7 @@ class TileExpandComposites(ModulePass):
     ops can be tiled and fused with each part. Each user of a view (a broadcast, reshape,
     transpose, iota or constant) gets its own view, because two users may need different parts.
     Loops with a known trip count become `scf.for`. Taps of a convolution with few features become
-    features, which lie on partitions.
+    features, which lie on partitions. A convolution of a dilated image is split by phases.
     """
 
     name = "tile-expand-composites"

@@ -1,5 +1,5 @@
-"""Rewrite convolutions for tiling: explicit padding, taps joined to few features, and gradients
-and single taps as dots."""
+"""Rewrite convolutions for tiling: dilated images by phases, explicit padding, taps joined to few
+features, and gradients and single taps as dots."""
 
 from itertools import product
 from math import prod
@@ -16,6 +16,7 @@ from neuronir.passes.hlo.support.values import element, integer, ints
 from neuronir.passes.hlo.support.walk import erase_dead
 from neuronir.passes.lowering.convolution.numbers import Numbers, numbers_of_op
 from neuronir.passes.tile.join_taps import join_taps, joined_dimension, padded_image
+from neuronir.passes.tile.split_phases import has_phases, split_phases
 
 LEAST_FEATURES = 32
 """From this number of features, a group fills enough partitions."""
@@ -31,6 +32,13 @@ def expand_convolution(op: Operation) -> None:
         return
     take_reversal(op)
     n = numbers_of_op(op)
+    if has_phases(n):
+        new, parts = split_phases(Emitter(op), op, n)
+        op.result.replace_all_uses_with(new)
+        erase_dead(op)
+        for part in parts:
+            expand_convolution(part)
+        return
     taps = [shape_of(op.rhs)[d] for d in n.k_spatial]
     places = [shape_of(op.result)[d] for d in n.o_spatial]
     small = shape_of(op.rhs)[n.k_in] < LEAST_FEATURES

@@ -79,7 +79,7 @@ def test_taps_along_the_innermost_dimension_are_joined(name: str) -> None:
     names = how.get("dimension_numbers", ("NHWC", "HWIO", "NHWC"))[1]
     last = max((d for d in names if d not in "IO" and kernel[names.index(d)] > 1), key="DHW".index)
     wanted = kernel[names.index("I")] * kernel[names.index(last)]
-    assert rows(tiled(program(name, "float32")[0])) == [wanted]
+    assert set(rows(tiled(program(name, "float32")[0]))) == {wanted}
 
 
 def test_taps_of_many_features_are_left() -> None:
