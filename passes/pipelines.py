@@ -7,7 +7,10 @@ SIMPLIFY = f"{_FOUND},{_CLEAN}"
 """One function without calls, inner tuples or dead code; static loops know their trip count."""
 
 UNROLL = f'hlo-inline,hlo-fold-conditional,hlo-unroll-while{{mode="unroll"}},{_CLEAN}'
-"""The same with static loops unrolled, which the lowering needs."""
+"""The same with static loops unrolled, but for large ones that can stay loops to the end."""
+
+UNROLL_ALL = 'hlo-unroll-while{mode="unroll" loop_ops=5000 simplify=true}'
+"""Unrolls what UNROLL leaves, for the way that takes no loops."""
 
 
 def to_target(
@@ -32,7 +35,7 @@ def to_target(
     return ",".join(
         (
             *((f"{_FOUND},hlo-find-recurrences",) if scans else ()),
-            UNROLL,
+            UNROLL if scans else UNROLL.replace('{mode="unroll"}', '{mode="unroll" loop_ops=5000}'),
             "hlo-fold-conditional{select=true}",
             *(("hlo-hoist-products",) if scans else ()),
             "hlo-find-composites",

@@ -93,6 +93,10 @@ def choose_middle(
 
     `tiling` are the passes of the target from `hlo` to `tiled`.
     """
+    if any(op.name == "hlo.while" for op in walk(module)):
+        loops = _of_loops(module, machine, compiled, tiling)
+        if loops is not None:
+            return loops
     refused: RunFailure | None = None
     time = inf
     try:
@@ -123,6 +127,19 @@ def choose_middle(
     before = "refused" if refused is not None else f"{time / 1e3:.1f} us"
     remark(f"through phase tiled: {other / 1e3:.1f} us, without it {before}")
     return tiled
+
+
+def _of_loops(module: ModuleOp, machine: Machine, compiled: Compile, tiling: str) -> Middle | None:
+    """Compile a program with loops through phase `tiled`, which keeps them, if it takes it.
+
+    The direct path unrolls loops, which takes long.
+    """
+    try:
+        with trying(), statistics.unrecorded():
+            return through_tiles(module, machine, compiled, tiling)[1]
+    except Exception as error:
+        _tell(as_failure(error), "loops are unrolled")
+        return None
 
 
 def near_ns(module: ModuleOp, machine: Machine, near: float = NEAR) -> float:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.driver.precision import EXACT, multiplies_fp32, without_fp32
-from neuronir.passes.pipelines import to_target
+from neuronir.passes.pipelines import UNROLL_ALL, to_target
 from neuronir.targets.registry import TargetLike, legality_for
 
 PHASES = ("parsed", "hlo", "tiled", "virtual", "ordered", "allocated", "synchronised", "binary")
@@ -18,7 +18,7 @@ FROM_TILED = f"lower-tile-to-nc,{_TO_NC}"
 _PASSES = {
     "tiled": TO_TILED,
     "virtual": (
-        "hlo-tile-batch,hlo-tile-rows,hlo-split-batch,hlo-split-attention,hlo-assign-layouts,"
+        f"{UNROLL_ALL},hlo-tile-batch,hlo-tile-rows,hlo-split-batch,hlo-split-attention,hlo-assign-layouts,"
         f"hlo-choose-blocks,lower-hlo-to-nc,{_TO_NC}"
     ),
     "ordered": "nc-order",

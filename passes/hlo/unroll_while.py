@@ -10,6 +10,7 @@ from xdsl.passes import ModulePass
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.walking import ops_of
 from neuronir.passes.hlo.inline import inline_block
+from neuronir.passes.hlo.simplify import simplify_block
 from neuronir.passes.hlo.support.walk import functions, replace
 from neuronir.passes.hlo.trip_count import TripCount, trip_count
 from neuronir.passes.hlo.while_carry import COUNTER
@@ -21,6 +22,10 @@ def _size(block: Block) -> int:
         1 + sum(_size(inner) for region in op.regions for inner in region.blocks)
         for op in ops_of(block)
     )
+
+
+FEW, FEW_OPS = 8, 5000
+"""Loops of fewer iterations are unrolled up to so many ops: a stack of layers rather than steps."""
 
 
 class _Unroller:
@@ -52,7 +57,8 @@ class _Unroller:
             self.expand(op, found.count)
             return
         self.annotate(op, found)
-        if self.unroll and size <= self.max_ops and (size <= self.loop_ops or not stays(op)):
+        limit = max(self.loop_ops, FEW_OPS if found.count < FEW else 0)
+        if self.unroll and size <= self.max_ops and (size <= limit or not stays(op)):
             self.expand(op, found.count)
 
     def expand(self, op: Operation, count: int) -> None:
@@ -98,8 +104,9 @@ class HloUnrollWhilePass(ModulePass):
     starts from small constants. `mode=annotate` adds the property `trip_count` and, for counting
     loops, the attribute `hlo.counter` = [element, start, step]. `mode=unroll` replaces a loop by
     its iterations if the result has at most `max_ops` ops; for loops over slices of arrays, which
-    the compiler can keep as loops, the limit is `loop_ops`. Loops that run once or never are
-    always removed. Loops with unknown trip counts stay.
+    the compiler can keep as loops, the limit is `loop_ops`, or 5,000 for fewer than 8 iterations.
+    Loops that run once or never are always removed. Loops with unknown trip counts stay.
+    `simplify` simplifies functions in which loops were unrolled.
     """
 
     name = "hlo-unroll-while"
@@ -107,8 +114,9 @@ class HloUnrollWhilePass(ModulePass):
     max_ops: int = field(
         default=20000, metadata={"help": "largest number of ops of an unrolled loop"}
     )
-    loop_ops: int = field(
-        default=5000, metadata={"help": "the same for loops that can stay loops to the end"}
+    loop_ops: int = field(default=500, metadata={"help": "the same for loops that can stay loops"})
+    simplify: bool = field(
+        default=False, metadata={"help": "simplify functions with unrolled loops"}
     )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -121,6 +129,9 @@ class HloUnrollWhilePass(ModulePass):
         unroller = _Unroller(self.mode == "unroll", self.max_ops, self.loop_ops)
         for function in functions(op):
             for block in function.body.blocks:
+                before = unroller.counts["unrolled"]
                 unroller.block(block)
+                if self.simplify and unroller.counts["unrolled"] > before:
+                    simplify_block(block)
         for key, n in unroller.counts.items():
             record(self.name, key, n)

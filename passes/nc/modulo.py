@@ -99,16 +99,21 @@ class _Table:
 
 
 def modulo_schedule(
-    works: Sequence[Work], edges: Sequence[Edge], ii: float, machine: Machine
+    works: Sequence[Work],
+    edges: Sequence[Edge],
+    ii: float,
+    machine: Machine,
+    first: Sequence[bool] = (),
 ) -> list[float] | None:
     """Return start times (ns, the first is 0), or None if none are found for this interval.
 
     Iterative modulo scheduling (B. R. Rau, MICRO-27, 1994). The instruction with the longest chain
     after it is placed first, as early as its operands and the engines allow. If there is no room,
     it displaces others, which are placed again. The queues share the DMA engines and buffer waiting
-    transfers, so the DMA reservations are only a guide.
+    transfers, so the DMA reservations are only a guide. `first`: the
+    instructions on cycles of dependences that bound the interval, which are placed first.
     """
-    schedule = _Schedule(works, edges, ii, machine)
+    schedule = _Schedule(works, edges, ii, machine, first)
     return schedule.times() if schedule.run() else None
 
 
@@ -116,7 +121,12 @@ class _Schedule:
     """The state of a schedule in progress."""
 
     def __init__(
-        self, works: Sequence[Work], edges: Sequence[Edge], ii: float, machine: Machine
+        self,
+        works: Sequence[Work],
+        edges: Sequence[Edge],
+        ii: float,
+        machine: Machine,
+        first: Sequence[bool],
     ) -> None:
         n = len(works)
         self.ii = ii
@@ -138,7 +148,7 @@ class _Schedule:
         tail = [0.0] * n
         for i in range(n - 1, -1, -1):  # program order is topological
             tail[i] = max((d + tail[j] for j, d in behind[i]), default=works[i].latency)
-        self.rank = [(-tail[i], i) for i in range(n)]
+        self.rank = [(not (first and first[i]), -tail[i], i) for i in range(n)]
         self.start: list[float | None] = [None] * n
         self.before = [-1.0] * n  # the previous position of each instruction
 
@@ -150,7 +160,7 @@ class _Schedule:
         for _ in range(_PLACEMENTS * len(heap)):
             if not heap:
                 return True
-            _, i = heappop(heap)
+            *_, i = heappop(heap)
             for gone in self._place(i):
                 heappush(heap, self.rank[gone])
         return not heap

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from neuronir.dialects.nc.enums import Space
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.nc.structure import AllocOp
+from neuronir.passes.nc.cycles import critical, shortest_interval
 from neuronir.passes.nc.listing import Buffer, Listing, Node
 from neuronir.passes.nc.liveness import deep_lifetimes, rounded
 from neuronir.passes.nc.modulo import Edge, load, modulo_schedule
-from neuronir.passes.nc.schedule import Work, work_of
+from neuronir.passes.nc.schedule import Work, delay, work_of
 
 _LARGEST_KERNEL = 2000
 _TRIES = 24
@@ -76,9 +77,10 @@ def plan_loop(
 ) -> list[Plan]:
     """Yield plans with the shortest intervals for which schedule and buffers fit, longest first."""
     works = [work_of(n.record, machine) for n in loop.body if n.record is not None]
-    search = _Search(listing, loop, edges, machine, _room(listing, loop, machine, capacity), works)
-    loads = load(works)
-    bound = max(loads.values())
+    bound = max(load(works).values())
+    room = _room(listing, loop, machine, capacity)
+    search = _Search(listing, loop, edges, machine, room, works)
+    bound = max(bound, search.latency_bound(bound))
     interval = bound
     waiting: Plan | None = None
     for _ in range(_TRIES):
@@ -102,10 +104,28 @@ class _Search:
     machine: Machine
     room: tuple[int, int]
     works: Sequence[Work]
+    first: Sequence[bool] = ()  # the instructions on cycles that decide the interval, if they do
+
+    def latency_bound(self, busiest: float) -> float:
+        """The shortest interval that carried dependences allow, where `busiest` is that of the
+        resources; the instructions that decide it, where it is longer, are placed first."""
+        delays = [
+            (
+                e.before,
+                e.after,
+                delay(self.works[e.before], self.works[e.after], e.data, self.machine),
+                e.distance,
+            )
+            for e in self.edges
+        ]
+        found = shortest_interval(len(self.works), delays)
+        if found > busiest:
+            self.first = critical(len(self.works), delays, found)
+        return found
 
     def plan(self, interval: float, slacks: Sequence[int]) -> Plan | None:
         """Return a plan with that interval, and the first of `slacks` that fits."""
-        start = modulo_schedule(self.works, self.edges, interval, self.machine)
+        start = modulo_schedule(self.works, self.edges, interval, self.machine, self.first)
         if start is None:
             return None
         stages = [int(s // interval) for s in start]

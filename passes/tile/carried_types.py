@@ -1,10 +1,11 @@
-"""Carry loop states additionally in the type in which iterations read them.
+"""States of loops that products read in another type: carried in that type, too.
 
-If a dot reads a state in 16 bits, the state would be converted at the start of each iteration while
-everything waits. Instead the previous iteration makes the state in both types.
+A state that a product reads in 16 bits would be converted as each iteration begins, with everything
+waiting for that; the preceding iteration computes it in both types.
 """
 
 from xdsl.dialects import scf
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 
 from neuronir.dialects.hlo.unary import ConvertOp
@@ -14,7 +15,7 @@ from neuronir.passes.hlo.support.values import element
 
 
 def carry_converted(op: scf.ForOp) -> scf.ForOp:
-    """Let a loop carry the converted state next to the original one."""
+    """Let a loop carry what its iterations convert, beside what that is made of."""
     block, last = op.body.block, op.body.block.last_op
     assert last is not None
     found = [(k, type_) for k, a in enumerate(block.args[1:]) if (type_ := _read_as(a)) is not None]
@@ -27,9 +28,10 @@ def carry_converted(op: scf.ForOp) -> scf.ForOp:
         begins.append(begin)
         new = block.insert_arg(type_, len(block.args))
         for use in list(argument.uses):
-            use.operation.results[0].replace_all_uses_with(new)
-            use.operation.detach()
-            use.operation.erase()
+            if use.operation.name == "hlo.convert" and use.operation.results[0].type == type_:
+                use.operation.results[0].replace_all_uses_with(new)
+                use.operation.detach()
+                use.operation.erase()
         handed = _made_again(last.operands[k], last)
         last.operands = [*last.operands, _convert(handed, type_, last)]
     return _again(op, block, begins)
@@ -51,18 +53,17 @@ def _again(op: scf.ForOp, block: Block, begins: list[SSAValue]) -> scf.ForOp:
 
 
 def _read_as(argument: BlockArgument) -> Attribute | None:
-    """Return the single narrower type in which all readers take a state, or None."""
+    """The narrower float type to which a state is converted; None where there is no one such."""
     kinds: set[Attribute] = set()
     for use in argument.uses:
         reader = use.operation
-        if reader.name != "hlo.convert" or reader.parent is not argument.owner:
-            return None
-        kinds.add(reader.results[0].type)
+        if reader.name == "hlo.convert" and reader.parent is argument.owner:
+            kinds.add(reader.results[0].type)
     if len(kinds) != 1:
         return None
     (type_,) = kinds
-    (reader, *_) = (use.operation for use in argument.uses)
-    old, new = element(argument), element(reader.results[0])
+    assert isinstance(type_, TensorType)
+    old, new = element(argument), type_.element_type
     narrower = is_float(old) and is_float(new) and byte_size(new) < byte_size(old)
     return type_ if narrower else None
 

@@ -24,11 +24,21 @@ from neuronir.passes.hlo.while_carry import GTE
 from neuronir.passes.tile.retile import slice_properties
 
 ON_CHIP = 3 << 19
-"""Limit of bytes of an array that an inner loop writes on the chip; the outer one stores it."""
+"""Bytes at most of an array that an innermost loop reads or writes on the chip, slice by slice."""
+PARTITIONS = 128
+DEEPEST = 24 << 10
+"""Bytes of it in a partition at most, where the positions of a slice lie on partitions."""
 
 
 def _bytes(value: SSAValue) -> int:
     return prod(shape_of(value)) * byte_size(element(value))
+
+
+def _stays(value: SSAValue) -> bool:
+    """Whether an array of which a loop takes slices along the longest dimension may lie in SBUF."""
+    shape, size = shape_of(value), _bytes(value)
+    rows = min(PARTITIONS, prod(shape) // max(1, *shape))
+    return size <= ON_CHIP and size <= rows * DEEPEST
 
 
 def write_loops(block: Block) -> None:
@@ -99,8 +109,7 @@ class _Writer:
     def _begin(self, index: int) -> SSAValue:
         init = self.loop.parts.init[index]
         if index in self.loop.written:
-            nested = isinstance(self.op.parent_op(), scf.ForOp)
-            memory = "sbuf" if nested and _bytes(init) <= ON_CHIP else "hbm"
+            memory = "sbuf" if self._keeps() and _stays(init) else "hbm"
             return self._before(EmptyOp.make(memory, init.type)).results[0]
         copy = CopyOp.create(operands=[init], result_types=[init.type])
         return self._before(copy).results[0]
@@ -167,7 +176,7 @@ class _Writer:
         return mine.owner is not self.body and getattr(mine.owner, "parent", None) is not self.body
 
     def _slice(self, op: Operation, part: Part) -> SSAValue:
-        source, type_ = self.values[op.operands[0]], op.results[0].type
+        source, type_ = self._strip(self.values[op.operands[0]]), op.results[0].type
         offset, static = self._place(part)
         new = ExtractSliceOp.build(
             operands=[source, offset, [], []],
@@ -175,6 +184,26 @@ class _Writer:
             properties=slice_properties(static, shape_of(op.results[0])),
         )
         return self._add(new, op).results[0]
+
+    def _keeps(self) -> bool:
+        """Whether the arrays of the loop are better kept on the chip: an iteration takes little."""
+        body = self.loop.parts.body
+        innermost = not any(op.name == "hlo.while" for op in body.ops)
+        nested = isinstance(self.op.parent_op(), scf.ForOp)
+        return innermost and (nested or bool(self.loop.states))
+
+    def _strip(self, source: SSAValue) -> SSAValue:
+        """What iterations slice; a small array in HBM is copied, so that it is loaded at once."""
+        outer = source.owner
+        loaded = isinstance(outer, Block) or isinstance(outer, ExtractSliceOp)
+        if not loaded or not self._keeps() or not _stays(source):
+            return source
+        for use in source.uses:
+            if use.operation.name == "hlo.copy" and use.operation.parent is self.op.parent:
+                found: SSAValue = use.operation.results[0]
+                return found
+        copy = CopyOp.create(operands=[source], result_types=[source.type])
+        return self._before(copy).results[0]
 
     def _insert(self, op: Operation, index: int, part: Part) -> SSAValue:
         source, dest = self.values[op.operands[1]], self.values[op.operands[0]]

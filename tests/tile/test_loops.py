@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from neuronir.dialects.hlo.interpreter import interpret
 from neuronir.driver import CompileOptions, compile_text
 from neuronir.passes.hlo.counted_loop import counted_loop
 from neuronir.targets.simulator.functional import Options, run
@@ -113,11 +114,14 @@ LONG = EXCHANGED.replace(f"constant({ROUNDS})", f"constant({2 * ROUNDS})")
 """More rounds than there are numbers in a table."""
 
 
-@pytest.mark.parametrize("text", [RECURRENT, EXCHANGED, LONG], ids=["rnn", "swap", "long"])
-def test_loops_stay_loops(text: str) -> None:
-    """The tiled module, the nc module and the binary agree with the interpreter."""
+@pytest.mark.parametrize(
+    ("text", "loops"), [(RECURRENT, 2), (EXCHANGED, 1), (LONG, 1)], ids=["rnn", "swap", "long"]
+)
+def test_loops_stay_loops(text: str, loops: int) -> None:
+    """The tiled module, the nc module and the binary agree with the interpreter; a loop that reads
+    slices is one over strips, and one over the iterations of a strip."""
     module = compile_text(text, "trn1", CompileOptions(compile_to="tiled")).module
-    assert sum(op.name == "scf.for" for op in module.walk()) == 1
+    assert sum(op.name == "scf.for" for op in module.walk()) == loops
     assert not failures(text, arguments(text), "none", None, ("tiled", "virtual", "binary"))
 
 
@@ -168,8 +172,26 @@ def test_indices_that_wrap_are_no_rounds(narrow: bool) -> None:
     )
     options = CompileOptions(compile_to="hlo", auto_cast="none")
     module = compile_text(text, "trn1", options).module
-    (op,) = [op for op in module.walk() if op.name == "hlo.while"]
+    op = [op for op in module.walk() if op.name == "hlo.while"][-1]
     loop = counted_loop(op)
     assert loop is not None
     (read,) = [op for op in loop.parts.body.ops if op.name == "hlo.dynamic_slice"]
     assert (loop.part(read) is None) == narrow
+
+
+def test_loops_are_unrolled_without_phase_tiled() -> None:
+    """A loop of a few hundred iterations stays one for phase tiled; the other way unrolls it."""
+    text = RECURRENT.replace(str(ROUNDS), "200")
+    kept = compile_text(text, "trn1", CompileOptions(compile_to="hlo")).module
+    assert any(op.name == "hlo.while" for op in kept.walk())
+    options = CompileOptions(tiling="never", auto_cast="none")
+    program = compile_text(text, "trn1", options).program
+    assert program is not None
+    from neuronir.dialects.nc.machine import get_machine
+
+    args: list[Any] = [0.2 * a for a in arguments(text)]  # so small that errors fade
+    used = sorted(v.index for v in program.variables if v.kind == "input")
+    h, ys = run(program, [args[i] for i in used], get_machine("trn1")).outputs
+    want = interpret(compile_text(text, "trn1", CompileOptions(compile_to="parsed")).module, args)
+    for found, expected in zip((h, ys), want, strict=True):
+        assert np.allclose(found, np.asarray(expected), atol=1e-4)

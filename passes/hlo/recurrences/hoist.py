@@ -1,4 +1,5 @@
-"""Hoist loop products that do not depend on earlier iterations: one dot for many iterations."""
+"""Loops in strips: what does not depend on earlier iterations is computed, loaded and stored for
+many iterations at once."""
 
 from collections.abc import Iterator
 from math import prod
@@ -27,29 +28,48 @@ LEAST = 16
 
 
 def hoist_products(op: Operation) -> bool:
-    """Hoist products out of a loop, for as many iterations at once as fit on the chip."""
+    """Split a loop into strips of iterations that stay on the chip, with the products that do not
+    depend on the state in front of each strip."""
     loop = counted_loop(op)
     if loop is None or loop.count < LEAST or not loop.states:
         return False
     add_first(loop)
-    found = list(hoistable(loop))
+    products = list(hoistable(loop))
+    found = products or list(slices(loop))
     if not found:
         return False
     width = strip_width(loop, found)
-    strips = Strips(loop, width)
-    if width < 2 or not strips.possible():
-        return False
-    inner = counted_loop(strips.write())
-    assert inner is not None
-    _hoist(inner)
+    if width == loop.count:
+        inner = loop
+    else:
+        strips = Strips(loop, width)
+        if width < 2 or not strips.possible():
+            return False
+        found_loop = counted_loop(strips.write())
+        assert found_loop is not None
+        inner = found_loop
+    if products:
+        _hoist(inner)
     return True
+
+
+def slices(loop: CountedLoop) -> Iterator[SSAValue]:
+    """What each iteration reads from arrays, and what it writes into them."""
+    independent = Independent(loop)
+    for op in loop.parts.body.ops:
+        if op.name == "hlo.dynamic_slice" and independent.of(op.results[0]) == "each":
+            yield op.results[0]
+    for i in loop.written:
+        update = loop.parts.next[i].owner
+        assert isinstance(update, Operation)
+        yield update.operands[1]
 
 
 def strip_width(loop: CountedLoop, values: list[SSAValue]) -> int:
     """Return how many iterations one product covers: a divisor of the trip count, or 1 for none."""
     rows = min(prod(shape(v)) // max(shape(v)[-1], 1) for v in values)
     size = sum(prod(shape(v)) * byte_size(element(v)) for v in values)
-    most = min(COLUMNS // max(rows, 1), BYTES // max(size, 1), loop.count // 2)
+    most = min(COLUMNS // max(rows, 1), BYTES // max(size, 1), loop.count)
     return max((d for d in range(1, most + 1) if loop.count % d == 0), default=1)
 
 

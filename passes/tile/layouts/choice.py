@@ -142,7 +142,11 @@ class Choice:
         """Let an op read views of a copy from HBM."""
 
     def carried_on(self, loop: scf.ForOp, index: int) -> None:
-        """Give a carried value the layout that the next iteration reads."""
+        """Let what a round hands on have the layout in which the next one takes it."""
+        last = loop.body.block.last_op
+        assert last is not None
+        if not self.values.is_number(last.operands[index]):
+            self.operand(last, index, self.given[loop.body.block.args[index + 1]])
 
     def exactly(self, op: Operation, index: int, like: SSAValue) -> None:
         """Let an op read an operand in the same layout as another value."""
@@ -368,9 +372,9 @@ class Choice:
         best = min(
             self.tables.candidates(argument),
             key=lambda c: (
-                table.get(c, 0.0)
-                + after.get(c, 0.0)
-                + rounds * (partial.get(c, FAR) + self._handed_on(last.operands[i], c)),
+                after.get(c, 0.0)
+                + rounds
+                * (table.get(c, 0.0) + partial.get(c, FAR) + self._handed_on(last.operands[i], c)),
                 str(c),
             ),
         )

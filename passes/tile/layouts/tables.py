@@ -12,12 +12,12 @@ from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.tile.layouts import convolution_plans, scan_plans
 from neuronir.passes.tile.layouts.candidates import candidates
-from neuronir.passes.tile.layouts.carried import final, part_of
+from neuronir.passes.tile.layouts.carried import assembled, final, part_of
 from neuronir.passes.tile.layouts.conversions import Way, way
 from neuronir.passes.tile.layouts.costs import NEVER, Costs, run_of
 from neuronir.passes.tile.layouts.maps import SLICES, Partition, own
 from neuronir.passes.tile.layouts.plans import Plan, dtype, has_plans, plans_of
-from neuronir.passes.tile.layouts.values import Use, Values
+from neuronir.passes.tile.layouts.values import Use, Values, trips
 from neuronir.passes.tile.whole import whole
 
 assert convolution_plans and scan_plans  # importing these modules registers their rules
@@ -37,16 +37,16 @@ class Tables:
         self.values = values
         self.costs = costs
         self.of: dict[SSAValue, dict[Partition, float]] = {}
+        self.next: dict[SSAValue, dict[Partition, float]] = {}  # of what loops carry, one on
         self.known: Copies = {}
         self._plans: dict[Operation, list[Plan]] = {}
         self._counts: dict[Operation, int] = {}
         self._routes: dict[object, tuple[float, Partition | None]] = {}
 
     def fill(self, known: Copies) -> None:
-        """Compute all tables; `known` are the partitions of other operands in the previous
-        choice.
-        """
-        self.of = {}
+        """Compute all tables; `known` is what partitions the other operands of readers had in the
+        choice before."""
+        self.of, self.next = {}, {}
         self.known = known
         self._backward(self.values.block)
 
@@ -57,9 +57,23 @@ class Tables:
                 if isinstance(r.type, TensorType) and (last or self.values.laid_out(op)):
                     self._tabulate(r)
             if isinstance(op, scf.ForOp):
-                self._backward(op.body.block)
-                for a in op.body.block.args[1:]:
-                    self._tabulate(a)
+                self._body(op)
+
+    def _body(self, op: scf.ForOp) -> None:
+        """The tables of a loop's body; those of states a second time, with what the next iteration
+        makes of them."""
+        arguments = op.body.block.args[1:]
+        states = [a for a in arguments if self._is_state(a)]
+        for again in (False, True)[: 2 if states else 1]:
+            if again:
+                self.next.update((a, self.of[a]) for a in states)
+            self._backward(op.body.block)
+            for a in arguments:
+                self._tabulate(a)
+
+    def _is_state(self, argument: SSAValue) -> bool:
+        tensor = isinstance(argument.type, TensorType)
+        return tensor and not self.values.in_hbm(argument) and not assembled(argument)
 
     def _tabulate(self, value: SSAValue) -> None:
         if self.values.in_hbm(value):
@@ -102,7 +116,11 @@ class Tables:
         stored = op.name in ("func.return", "hlo.tuple") or whole(op)
         if stored or (op.name == "tensor.insert_slice" and use.index == 0):
             return self._stored(value, c, use, times)
-        if op.name in ("scf.yield", "scf.for", "tensor.insert_slice"):
+        if op.name == "scf.yield":
+            return self._handed_on(value, c, use, times)
+        if isinstance(op, scf.ForOp):
+            return self._begun(value, c, use, times)
+        if op.name == "tensor.insert_slice":
             return 0.0
         best = NEVER
         operands = self._arrays(op)
@@ -119,6 +137,34 @@ class Tables:
                 total += self._others(use, p) / weight
             best = min(best, total)
         return best
+
+    def _handed_on(self, value: SSAValue, c: Partition, use: Use, times: float) -> float:
+        """The least cost of handing on a state, of the next iteration, and of what follows the last
+        one."""
+        loop = use.op.parent_op()
+        assert isinstance(loop, scf.ForOp)
+        table = self.next.get(loop.body.block.args[use.index + 1])
+        if table is None:
+            return 0.0
+        after = self.of.get(loop.results[use.index], {})
+        return min(
+            self.seen(value, c, use.views, w, times)
+            + times * (cost + after.get(w, 0.0) / max(1, trips(loop)))
+            for w, cost in table.items()
+        )
+
+    def _begun(self, value: SSAValue, c: Partition, use: Use, times: float) -> float:
+        """The least cost of beginning a loop with a state, and of its iterations."""
+        assert isinstance(use.op, scf.ForOp)
+        argument = use.op.body.block.args[use.index - 2] if use.index >= 3 else None
+        if argument is None or not self._is_state(argument):
+            return 0.0
+        each = times * trips(use.op)
+        table = self.of.get(argument, {})
+        return min(
+            (self.seen(value, c, use.views, w, times) + each * cost for w, cost in table.items()),
+            default=0.0,
+        )
 
     def _arrays(self, op: Operation) -> int:
         """Return the number of operands that are not scalars, at least one."""

@@ -31,8 +31,21 @@ def find_homes(state: Lower, op: scf.ForOp, sums: dict[int, Form]) -> None:
         if not isinstance(maker, Operation) or maker.parent is not block or value in state.homes:
             continue
         plain = maker.name in ELEMENTWISE or maker.name == "hlo.composite"
-        if plain and value.type == argument.type and _read_before(argument, maker, order):
-            state.homes[value] = form
+        if plain and value.type == argument.type:
+            if _read_before(argument, _writer(maker), order):
+                state.homes[value] = form
+
+
+def _writer(maker: Operation) -> Operation:
+    """The op whose instruction writes a value: of a conversion, the op that it is a part of."""
+    if maker.name != "hlo.convert":
+        return maker
+    source = maker.operands[0]
+    before = source.owner
+    if isinstance(before, Operation) and before.parent is maker.parent and source.has_one_use():
+        if before.name in ELEMENTWISE or before.name == "hlo.composite":
+            return before
+    return maker
 
 
 def _read_before(argument: BlockArgument, maker: Operation, order: dict[Operation, int]) -> bool:
@@ -58,7 +71,11 @@ def _read_before(argument: BlockArgument, maker: Operation, order: dict[Operatio
 
 
 def _may_wait(op: Operation) -> bool:
-    """Return whether an op may be evaluated lazily by its reader."""
+    """Whether an op may be computed only as its reader is, or lie where its operand does."""
+    if op.name in ("hlo.convert", "hlo.copy"):
+        return True
+    if not op.results[0].has_one_use():
+        return False  # it is computed at once
     if op.name in WAITING:
         return True
     if op.name not in ELEMENTWISE or len(op.operands) < 2:

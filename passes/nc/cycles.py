@@ -1,0 +1,56 @@
+"""Cycles of dependences of a loop: the interval that they allow, and the instructions on them."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Delay = tuple[int, int, float, int]
+"""(before, after, delay in ns, distance in iterations)."""
+
+_PRECISION = 0.001
+"""Of an interval, how exactly the shortest one is found."""
+_SLACK = 0.05
+"""Of an interval, what a cycle may be shorter than that whose instructions go first."""
+_TINY = 1e-6
+
+
+def shortest_interval(count: int, delays: Sequence[Delay]) -> float:
+    """The shortest interval (ns) that the dependences of `count` instructions allow: the most that
+    the delays of a cycle are, divided by its distance."""
+    low = max((d / n for a, b, d, n in delays if a == b and n), default=0.0)
+    if not _grows(count, delays, low):
+        return low
+    high = low + sum(d for _, _, d, _ in delays)
+    while high - low > _PRECISION * high:
+        middle = (low + high) / 2
+        if _grows(count, delays, middle):
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def _grows(count: int, delays: Sequence[Delay], interval: float) -> bool:
+    """Whether chains get longer and longer across iterations that begin every `interval` ns."""
+    longest = [0.0] * count
+    weighted = [(a, b, d - n * interval) for a, b, d, n in sorted(delays)]
+    for _ in range(count + 1):
+        changed = False
+        for a, b, d in weighted:
+            if longest[a] + d > longest[b] + _TINY:
+                longest[b] = longest[a] + d
+                changed = True
+        if not changed:
+            return False
+    return True
+
+
+def critical(count: int, delays: Sequence[Delay], interval: float) -> list[bool]:
+    """Which instructions lie on a cycle that takes nearly all of `interval` an iteration."""
+    longest: NDArray[np.float64] = np.full((count, count), -np.inf)
+    for a, b, d, n in delays:
+        longest[a, b] = max(longest[a, b], d - n * interval)
+    for k in range(count):
+        np.maximum(longest, longest[:, k, None] + longest[None, k, :], out=longest)
+    return [bool(own >= -_SLACK * interval) for own in np.diagonal(longest)]
