@@ -13,6 +13,7 @@ from neuronir.passes.tile.numbers import number_of
 LARGEST_WINDOW = 64
 """Limit of the taps of a window along one dimension."""
 REDUCERS = ("hlo.add", "hlo.maximum", "hlo.minimum")
+_NEUTRAL = {"maximum": float("-inf"), "minimum": float("inf")}
 
 
 def expand_window(op: Operation) -> None:
@@ -42,6 +43,8 @@ def expand_window(op: Operation) -> None:
     wide = [d for d, n in enumerate(windows) if n > 1 or strides[d] > 1]
     for d in sorted(wide, key=lambda d: (-strides[d], d)):
         x = _along(build, opcode, x, d, windows[d], strides[d])
+    if opcode != "add" and number_of(start) != _NEUTRAL[opcode]:  # a part of each window
+        x = build.binary(opcode, x, build.broadcast(start, shape_of(x), []))
     op.results[0].replace_all_uses_with(build.convert(x, kind))
     erase_dead(op)
 
@@ -49,7 +52,10 @@ def expand_window(op: Operation) -> None:
 def _expands(op: Operation) -> bool:
     if op.name != "hlo.reduce_window" or len(op.operands) != 2 or combiner(op) not in REDUCERS:
         return False
-    if not is_float(element(op.operands[0])) or number_of(op.operands[1]) is None:
+    number = number_of(op.operands[1])
+    if not is_float(element(op.operands[0])) or number is None:
+        return False
+    if combiner(op) == "hlo.add" and number != 0.0:
         return False
     if any(n != 1 for name in ("base_dilations", "window_dilations") for n in ints(op, name)):
         return False

@@ -26,6 +26,7 @@ LOOPED = (
     (220054, Configuration("trn1", "none", 1, "always", 0.002)),
     (220139, Configuration("trn1", "matmult", 3, "always", 0.002)),
     (220390, Configuration("trn1", "matmult", 3, "always", 0.0006)),
+    (230479, Configuration("trn1", "none", 3, "always", 0.002)),
 )
 """Programs that the tiled way once compiled wrongly, or not."""
 
