@@ -26,6 +26,9 @@ REFUSED = {"dropout_512x2048": "NCC_EVRF001"}
 NORM = {"none": 4e-6, "matmult": 8e-3}
 """The norm of the error over that of the result: of fp32 sums of some thousand elements, and of a
 few products of bf16 operands in a chain."""
+CHOOSES = {"moe_top2_512x256_e8": 0.2}
+"""The same in the default precision of a program that chooses by products: of two experts that are
+nearly equal, bf16 operands may choose the other one."""
 NARROW = 6e-3
 """The same of a result in 16 bits: XLA rounds each elementwise op to them."""
 
@@ -80,7 +83,8 @@ def check(name: str, cast: str) -> None:
     for found, reference in zip(report.outputs, wanted, strict=True):
         exact = reference.dtype.kind in "biu"
         narrow = reference.dtype.kind not in "biu" and reference.dtype.itemsize < 4
-        allowed = 0.0 if exact else max(NORM[cast], NARROW if narrow else 0.0)
+        usual = NORM[cast] if cast == "none" else CHOOSES.get(name, NORM[cast])
+        allowed = 0.0 if exact else max(usual, NARROW if narrow else 0.0)
         assert found.ok and found.norm_rel <= allowed, found.render()
 
 
