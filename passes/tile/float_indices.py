@@ -6,7 +6,8 @@ from xdsl.dialects.builtin import TensorType, f32
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from neuronir.dialects.hlo.constants import constant_array, constant_op
-from neuronir.dialects.support.dtypes import is_integer
+from neuronir.dialects.hlo.unary import ConvertOp
+from neuronir.dialects.support.dtypes import byte_size, is_integer
 from neuronir.dialects.tile.rules import shape_of
 
 LARGEST = 1 << 24
@@ -49,31 +50,60 @@ def range_of(value: SSAValue) -> Range | None:
 
 
 def compare_in_floats(block: Block) -> None:
-    """Convert the operands of such comparisons to fp32."""
+    """Convert the operands of such comparisons to fp32.
+
+    One operand may be any integer of at most 32 bits: rounding keeps it on its side of an index.
+    """
     made: dict[SSAValue, SSAValue] = {}
     for op in list(block.ops):
-        if op.name == "hlo.compare" and all(range_of(v) is not None for v in op.operands):
+        if op.name != "hlo.compare" or not all(map(_is_index, op.operands)):
+            continue
+        if any(range_of(v) is not None for v in op.operands):
             for i, v in enumerate(op.operands):
-                op.operands[i] = _in_floats(v, made)
+                op.operands[i] = _in_floats(v, made, op)
 
 
-def _in_floats(value: SSAValue, made: dict[SSAValue, SSAValue]) -> SSAValue:
-    if value not in made:
-        op = value.owner
-        assert isinstance(op, Operation) and op.parent is not None
-        if op.name == "hlo.constant":
-            new: Operation = constant_op(constant_array(op).astype("float32"))
+def _is_index(value: SSAValue) -> bool:
+    type_ = value.type
+    return (
+        isinstance(type_, TensorType)
+        and is_integer(type_.element_type)
+        and byte_size(type_.element_type) <= 4
+    )
+
+
+def _in_floats(value: SSAValue, made: dict[SSAValue, SSAValue], reader: Operation) -> SSAValue:
+    if value in made:
+        return made[value]
+    op = value.owner
+    known = range_of(value) is not None
+    if not isinstance(op, Operation) or not (known or op.name in _SAME):
+        new: Operation = ConvertOp.create(operands=[value], result_types=[_float(value.type)])
+        if isinstance(op, Operation):
+            assert op.parent is not None
+            new.location = op.location
+            op.parent.insert_op_after(new, op)
         else:
-            operands = [_in_floats(v, made) for v in op.operands]
-            new = type(op).create(
-                operands=operands,
-                result_types=[_float(value.type)],
-                properties=op.properties,
-                attributes=op.attributes,
-            )
-        new.location = op.location
-        op.parent.insert_op_before(new, op)
+            new.location = reader.location
+            first = op.first_op
+            assert first is not None
+            op.insert_op_before(new, first)
         made[value] = new.results[0]
+        return made[value]
+    if op.name == "hlo.constant":
+        new = constant_op(constant_array(op).astype("float32"))
+    else:
+        operands = [_in_floats(v, made, reader) for v in op.operands]
+        new = type(op).create(
+            operands=operands,
+            result_types=[_float(value.type)],
+            properties=op.properties,
+            attributes=op.attributes,
+        )
+    new.location = op.location
+    assert op.parent is not None
+    op.parent.insert_op_before(new, op)
+    made[value] = new.results[0]
     return made[value]
 
 

@@ -21,7 +21,11 @@ from neuronir.passes.tile.group import Group, is_cast, is_source, is_view
 from neuronir.passes.tile.grouping import Grouping
 from neuronir.passes.tile.loops import Nest, Where
 from neuronir.passes.tile.plugins import load_rules
+from neuronir.passes.tile.recompute import recompute
 from neuronir.passes.tile.residency import may_stay, settle
+
+MOST_CHANGES = 4
+"""Limit of repeated searches for groups after values are recomputed."""
 
 
 @dataclass(frozen=True)
@@ -64,31 +68,47 @@ def fuse_block(block: Block, machine: Machine, room: float = 0.8) -> None:
     """
     last = block.last_op
     assert last is not None
-    old = [op for op in block.ops if op is not last]
-    writer = Written(block, last, old)
+    parts: list[tuple[list[Operation], Operation]] = []
     part: list[Operation] = []
-    for op in old:
-        if not isinstance(op, scf.ForOp):
+    for op in block.ops:
+        if isinstance(op, scf.ForOp) or op is last:
+            parts.append((part, op))
+            part = []
+        else:
             part.append(op)
-            continue
-        writer.groups(*_settled(block, part, machine, room), op)
-        part = []
-        writer.loop(op)
-        fuse_block(op.body.block, machine, room)
-    writer.groups(*_settled(block, part, machine, room), last)
+    found = [(_found(block, ops, machine, room), end) for ops, end in parts]
+    writer = Written(block, last, [op for op in block.ops if op is not last])
+    for (grouping, groups), end in found:
+        with unchanged_ops():
+            settled = settle(grouping, groups)
+        writer.groups(*settled, end)
+        if isinstance(end, scf.ForOp):
+            writer.loop(end)
+            fuse_block(end.body.block, machine, room)
     writer.finish()
 
 
-def _settled(
+def _found(
     block: Block, ops: Sequence[Operation], machine: Machine, room: float
-) -> tuple[list[Group], frozenset[SSAValue]]:
+) -> tuple[Grouping, list[Group]]:
+    """Return the groups of some ops of a block, after values are recomputed for other groups."""
     last = block.last_op
     assert last is not None
-    resident = may_stay(ops, machine)
-    if not isinstance(last, scf.YieldOp):
-        resident -= frozenset(_leaves(last))
-    with unchanged_ops():
-        return settle(Grouping(block, machine, resident, room, ops))
+    again: frozenset[Operation] = frozenset()
+    for changes in range(MOST_CHANGES + 1):
+        resident = may_stay(ops, machine)
+        if not isinstance(last, scf.YieldOp):
+            resident -= frozenset(_leaves(last))
+        grouping = Grouping(block, machine, resident, room, ops, again)
+        with unchanged_ops():
+            groups = grouping.find()
+        change = recompute(grouping, groups, block) if changes < MOST_CHANGES else None
+        if change is None:
+            break
+        again |= frozenset(change.added)
+        kept = {*ops, *change.added} - set(change.removed)
+        ops = [op for op in block.ops if op in kept]
+    return grouping, groups
 
 
 def write_groups(block: Block, groups: Sequence[Group], resident: frozenset[SSAValue]) -> None:

@@ -55,8 +55,12 @@ class Grouping:
         resident: frozenset[SSAValue],
         room: float,
         part: Sequence[Operation] | None = None,
+        again: frozenset[Operation] = frozenset(),
     ) -> None:
-        """Create a search; `part` are the ops of the block to group (default: all but the last)."""
+        """Create a search; `part` are the ops of the block to group (default: all but the last).
+
+        `again` are ops that recompute values of other groups: they join their readers only.
+        """
         self.machine = machine
         self.times = GroupTimes(machine, resident)
         self.resident = resident
@@ -70,6 +74,7 @@ class Grouping:
         ]
         self.members: dict[Operation, frozenset[Operation]] = {}
         self.known: dict[frozenset[Operation], tuple[Group, Times] | None] = {}
+        self.again = again
 
     def find(self) -> list[Group]:
         """Return the groups in an order in which each follows its operands."""
@@ -80,6 +85,8 @@ class Grouping:
             for v in op.operands:
                 maker = root_of(v).owner
                 if isinstance(maker, Operation) and maker in self.members:
+                    if op in self.again and maker not in self.again:
+                        continue
                     edges.append((-nbytes(root_of(v)), self.order[op], maker, op))
         changed = True
         while changed:

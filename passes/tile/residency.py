@@ -44,11 +44,10 @@ class Span:
         return self.first <= group <= self.last
 
 
-def settle(grouping: Grouping) -> tuple[list[Group], frozenset[SSAValue]]:
-    """Return the groups of a block with their loops, and the values that stay in SBUF between
-    them.
+def settle(grouping: Grouping, groups: Sequence[Group]) -> tuple[list[Group], frozenset[SSAValue]]:
+    """Return groups with their loops for the available SBUF, and the values that stay in SBUF
+    between them.
     """
-    groups = grouping.find()
     resident = set(grouping.resident)
     spans = _spans(groups, resident, grouping.machine)
     for k in range(len(groups)):

@@ -1,10 +1,13 @@
 """List composites that work on whole rows and stay composites on tiles."""
 
+from typing import TypeGuard
+
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation
 
 from neuronir.dialects.hlo.attributes import ints
 from neuronir.dialects.hlo.control_flow import CompositeOp
+from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.hlo.decompositions.row_sorts import SORT_PAIRS, SORT_ROWS
 from neuronir.passes.hlo.decompositions.row_tops import TOP_ROWS, TOP_VALUES
 from neuronir.passes.hlo.decompositions.searches import FIRST_MATCH
@@ -19,7 +22,7 @@ ROWS = frozenset((FIRST_MATCH,)) | ORDERS
 
 def rule_name(op: Operation) -> str:
     """Return the rule name of an op: its kind for a composite of rows."""
-    if isinstance(op, CompositeOp) and op.kind.data in ROWS:
+    if of_rows(op):
         return f"{op.name}.{op.kind.data}"
     return op.name
 
@@ -35,3 +38,18 @@ def count_of(op: CompositeOp) -> int:
     count = op.params.data["k"]
     assert isinstance(count, IntegerAttr)
     return int(count.value.data)
+
+
+def of_rows(op: Operation) -> TypeGuard[CompositeOp]:
+    """Return whether an op is a composite of rows."""
+    return isinstance(op, CompositeOp) and op.kind.data in ROWS
+
+
+def row_passes(op: CompositeOp) -> float:
+    """Return the passes of a composite over its rows, of one element a partition a cycle."""
+    if op.kind.data in TOPS:
+        return 6.0 * -(-count_of(op) // 8)
+    if op.kind.data == FIRST_MATCH:
+        return 3.0
+    steps = (shape_of(op.operands[0])[axis_of(op)] - 1).bit_length()
+    return 1.5 * len(op.operands) * steps * (steps + 1)

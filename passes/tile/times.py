@@ -16,10 +16,11 @@ from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.support.dtypes import byte_size
 from neuronir.dialects.tile.interface import REDUCED, tiling_of
-from neuronir.dialects.tile.rules import ELEMENTWISE, shape_of
+from neuronir.dialects.tile.rules import ELEMENTWISE, combiner, shape_of
 from neuronir.passes.hlo.support.values import element, ints
 from neuronir.passes.tile.axes import Key
 from neuronir.passes.tile.group import Group, is_view, item_bytes, root_of
+from neuronir.passes.tile.row_composites import axis_of, of_rows, row_passes
 from neuronir.passes.tile.sums import carried_element
 
 ROUND_NS = 1500.0
@@ -112,6 +113,10 @@ class GroupTimes:
         fixed += REFILL * again * (dma + pe + 2 * vector) / rounds
         return Times(dma, pe, vector, fixed, self.peak(group))
 
+    def alone(self, op: Operation, group: Group) -> float:
+        """Return the time of an op on ACT and DVE over all iterations, in ns."""
+        return self._op(op, group)[1] * group.rounds(group.depth_of(group.axes_of(op)))
+
     def _read(self, group: Group) -> list[Key]:
         """Return the uses of loaded values, equal slices once."""
         seen: set[tuple[SSAValue, tuple[int, ...]]] = set()
@@ -154,7 +159,10 @@ class GroupTimes:
         most = max(keys, key=group.tile_elements)
         leaves = group.related.leaves(most)
         elements = prod(group.extent(a) for a in leaves) / self._partitions(op, leaves, group)
-        passes = {"hlo.select": 2.5, "hlo.divide": 2.0, "tile.scan": 4.0}.get(op.name, 1.3)
+        if of_rows(op):
+            passes = row_passes(op)
+        else:
+            passes = {"hlo.select": 2.5, "hlo.divide": 2.0, "tile.scan": 4.0}.get(op.name, 1.3)
         pieces = max(1.0, elements / PIECE)
         return 0.0, (elements * passes + pieces * m.dve_overhead_cycles) / (2 * m.dve_ghz)
 
@@ -162,15 +170,23 @@ class GroupTimes:
         """Return the partitions that an op uses at once.
 
         They come from axes that it does not reduce and that are not batch axes of a dot (whose
-        results are computed in sequence). Other axes cost an additional pass to convert.
+        results are computed in sequence). Other axes cost an additional pass to convert. A
+        reduction that is not a sum uses either kept or reduced axes.
         """
         kept = set(leaves)
         if op.name == "hlo.reduce":
             kept = set(group.related.leaves(op.results[0]))
         axes = [a for a in leaves if a in kept and a not in group.batch]
+        if of_rows(op):
+            row = group.related.of(group.related.key(op, 0))[axis_of(op)]
+            axes = [a for a in axes if a not in row]
+            return spread(tuple(group.extent(a) for a in axes), self.machine.partitions)
+        anywhere = leaves
+        if op.name == "hlo.reduce" and combiner(op) != "hlo.add":
+            anywhere = [a for a in leaves if a not in kept]
         fit, most = (
             spread(tuple(group.extent(a) for a in some), self.machine.partitions)
-            for some in (axes, leaves)
+            for some in (axes, anywhere)
         )
         return max(fit, most // 2)
 

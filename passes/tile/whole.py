@@ -4,6 +4,7 @@ They read and write arrays in HBM, with the rules of lower-hlo-to-nc.
 """
 
 from collections.abc import Callable
+from math import prod
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation
@@ -31,6 +32,8 @@ MARK = "tile.whole"
 """The attribute of an op without a layout: it is lowered as a whole."""
 LEAST_ROWS = 8
 """From this number of features of a group, joined taps included, a convolution is tiled."""
+LARGEST_ROW = 4096
+"""Limit of elements of a padded value on one partition."""
 REDUCERS = frozenset(("hlo.add", "hlo.multiply", "hlo.maximum", "hlo.minimum", *LOGICAL))
 """Supported combiners of reductions on tiles."""
 
@@ -49,7 +52,17 @@ def _pads(op: Operation) -> bool:
     names = ("edge_padding_low", "edge_padding_high")
     if any(n < 0 for name in names for n in ints(op, name)):
         return False
+    if prod(shape_of(op.results[0])) > LARGEST_ROW and not _lies_apart(op):
+        return False
     return number_of(op.operands[1]) is not None
+
+
+def _lies_apart(op: Operation) -> bool:
+    """Return whether some dimension of a pad is not padded, so that it can be on partitions."""
+    edges = [ints(op, f"edge_padding_{side}") for side in ("low", "high")]
+    edges.append(ints(op, "interior_padding"))
+    sizes = shape_of(op.results[0])
+    return any(n > 1 and not any(e[d] for e in edges) for d, n in enumerate(sizes))
 
 
 def _convolves(op: Operation) -> bool:

@@ -6,13 +6,23 @@ that represent several such elements (zeros of both signs, and NaN) therefore in
 in the row.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import cast
 
 import numpy as np
-from xdsl.dialects.builtin import ArrayAttr, TupleType, f32, i1, i32
-from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue, TypeAttribute
+from xdsl.dialects.builtin import ArrayAttr, IntegerType, TupleType, f32, i1, i32
+from xdsl.ir import (
+    Attribute,
+    Block,
+    BlockArgument,
+    Operation,
+    OpResult,
+    Region,
+    SSAValue,
+    TypeAttribute,
+)
 
 from neuronir.dialects.hlo.attributes import i64_array, i64_attr, string_attr
 from neuronir.dialects.support.dtypes import byte_size, is_float, is_integer, is_pred, is_unsigned
@@ -36,12 +46,15 @@ from neuronir.passes.hlo.support.walk import COMPOSITE, Rule
 SORT_ROWS = "sort_rows"
 """sort_rows(x): the s32 values of each row (the last dimension, `axes`), ascending."""
 SORT_PAIRS = "sort_pairs"
-"""sort_pairs(x, y): y ordered by x, then by y.
+"""sort_pairs(x, y, ...): y ordered by x, then by y.
 
-Values are integers in f32: x has 24 bits and a sign, y is in 0 to 2^24.
+Values are integers in f32: x has 24 bits and a sign, y is in 0 to 2^24. Further operands, of s32,
+are carried along: then the result is y in s32, followed along the rows by each of them.
 """
 LONGEST_PAIR = 2048
 """Limit of elements of a row of pairs: the exchange mask is in PSUM."""
+_GATHERED = 20
+"""Time to gather one element, in ns."""
 LONGEST = 8192
 """Limit of elements of a row: a network needs three buffers of them."""
 _INFINITY = 0x7F800000
@@ -70,7 +83,7 @@ def sort(op: Operation, e: Emitter) -> SSAValue | None:
         return None  # the region that defines the composite
     if len(op.operands) == 1:
         return _sorted(op, e) or sorting.sort(op, e)
-    return _with_places(op, e) or sorting.sort(op, e)
+    return _with_places(op, e) or _carried(op, e) or sorting.sort(op, e)
 
 
 def _with_places(op: Operation, e: Emitter) -> SSAValue | None:
@@ -85,9 +98,7 @@ def _with_places(op: Operation, e: Emitter) -> SSAValue | None:
         index = turned.operands[0]
     else:
         turned = None
-    if not counts_along(index, axis):
-        return None
-    if not 2 <= n <= LONGEST_PAIR or 0 in dims or not _worth_pairs(prod(dims) // n, n):
+    if not counts_along(index, axis) or not _short(dims, n, 0):
         return None
     x = op.operands[0]
     if _order(op.regions[0].block, is_float(element(x))) is None or byte_size(element(x)) > 4:
@@ -99,36 +110,117 @@ def _with_places(op: Operation, e: Emitter) -> SSAValue | None:
     values = _sorted(op, e)
     if key is None or values is None:
         return None
-    count = 1 << (n - 1).bit_length()
-    high = e.convert(e.binary_number("shift_right_arithmetic", key, 8), f32)
-    low = e.binary_number("multiply", e.binary_number("and", key, 255), count)
-    place = e.iota(shape(rows), len(dims) - 1, i32)
-    low = e.convert(e.binary("add", low, place), f32)
-    done = e.convert(sort_pairs(high, low, e), i32)
-    places = e.binary_number("and", done, count - 1)
+    places = _places(sort_pairs(*_pairs(key, e), [], e), n, e)
     if turned is not None:
         places = e.binary("subtract", e.fill_like(n - 1, places), places)
     places = e.convert(places, element(op.operands[1]))
     return e.tuple([values, e.transpose(places, back)])
 
 
-def _worth_pairs(rows: int, n: int) -> bool:
+def _carried(op: Operation, e: Emitter) -> SSAValue | None:
+    """Return all operands, sorted by keys of some of them."""
+    axis, dims = integer(op, "dimension"), shape(op.operands[0])
+    n = dims[axis]
+    counted = [counts_along(v, axis) for v in op.operands]
+    moved = [not c and i in _read(op) for i, c in enumerate(counted)]
+    if not _short(dims, n, moved.count(True)):
+        return None
+    if any(byte_size(element(v)) > 4 for v in op.operands):
+        return None
+    last = [d for d in range(len(dims)) if d != axis] + [axis]
+    back = [last.index(d) for d in range(len(dims))]
+    arrays = [e.transpose(v, last) for v in op.operands]
+    key = sorting.key_by(op.regions[0].block, arrays, e)
+    if key is None:
+        return None
+    words = [as_word(a, e) for a, m in zip(arrays, moved, strict=True) if m]
+    done = sort_pairs(*_pairs(key, e), words, e)
+    parts = []
+    for k in range(1 + len(words)):
+        starts, limits = [0] * len(dims), list(shape(key))
+        starts[-1], limits[-1] = k * n, (k + 1) * n
+        parts.append(e.slice(done, starts, limits))
+    places = _places(parts.pop(0), n, e)
+    out = []
+    for array, count, move in zip(arrays, counted, moved, strict=True):
+        if count:
+            out.append(e.convert(places, element(array)))
+        else:
+            out.append(of_word(parts.pop(0), element(array), e) if move else array)
+    return e.tuple([e.transpose(v, back) for v in out])
+
+
+def _read(op: Operation) -> set[int]:
+    """Return the indices of the results of a sort that have uses."""
+    users = [use.operation for use in op.results[0].uses]
+    if any(user.name != "hlo.get_tuple_element" for user in users):
+        return set(range(len(op.operands)))
+    return {integer(user, "index") for user in users}
+
+
+def as_word(value: SSAValue, e: Emitter) -> SSAValue:
+    """Return the bits of elements of at most four bytes as s32."""
+    type_ = element(value)
+    size = byte_size(type_)
+    if size == 4 and (is_float(type_) or is_unsigned(type_)):
+        return e.bitcast(value, i32)
+    if not is_float(type_):
+        return e.convert(value, i32)
+    return e.convert(e.bitcast(value, IntegerType(8 * size)), i32)
+
+
+def of_word(words: SSAValue, type_: Attribute, e: Emitter) -> SSAValue:
+    """Return the elements of a type that such words encode."""
+    size = byte_size(type_)
+    if is_pred(type_) or not is_float(type_):
+        return (
+            e.bitcast(words, type_) if size == 4 and is_unsigned(type_) else e.convert(words, type_)
+        )
+    if size == 4:
+        return e.bitcast(words, type_)
+    return e.bitcast(e.convert(words, IntegerType(8 * size)), type_)
+
+
+def _short(dims: Sequence[int], n: int, carried: int) -> bool:
+    """Return whether a network of pairs takes such rows and is the fastest way."""
+    return 2 <= n <= LONGEST_PAIR and 0 not in dims and _worth_pairs(prod(dims) // n, n, carried)
+
+
+def _pairs(key: SSAValue, e: Emitter) -> tuple[SSAValue, SSAValue]:
+    """Return the operands of `sort_pairs` for s32 keys: upper bits; lower bits and position."""
+    dims = shape(key)
+    count = 1 << (dims[-1] - 1).bit_length()
+    high = e.convert(e.binary_number("shift_right_arithmetic", key, 8), f32)
+    low = e.binary_number("multiply", e.binary_number("and", key, 255), count)
+    place = e.iota(dims, len(dims) - 1, i32)
+    return high, e.convert(e.binary("add", low, place), f32)
+
+
+def _places(done: SSAValue, n: int, e: Emitter) -> SSAValue:
+    """Return the positions in sorted words, in s32."""
+    return e.binary_number("and", e.convert(done, i32), (1 << (n - 1).bit_length()) - 1)
+
+
+def _worth_pairs(rows: int, n: int, carried: int) -> bool:
     """Return whether a network is faster than comparing all pairs.
 
-    A network takes eleven passes over half a row for each step. Comparing all pairs takes twelve
-    passes over all pairs, which are on all partitions.
+    A network takes eleven passes over half a row for each step, and three more for each carried
+    operand. Comparing all pairs takes twelve passes over all pairs, which are on all partitions,
+    and a gather of each carried operand.
     """
     steps = (n - 1).bit_length()
     groups = -(-rows // 128)
-    network = groups * steps * (steps + 1) // 2 * (11 * n // 2 + 500)
-    return network < 12 * rows * n * n // 128
+    network = groups * steps * (steps + 1) // 2 * ((11 + 3 * carried) * n // 2 + 500)
+    return network < 12 * rows * n * n // 128 + _GATHERED * carried * rows * n
 
 
-def sort_pairs(high: SSAValue, low: SSAValue, e: Emitter) -> SSAValue:
+def sort_pairs(high: SSAValue, low: SSAValue, carried: Sequence[SSAValue], e: Emitter) -> SSAValue:
     """Build the composite `sort_pairs`."""
     scalar = tensor((), f32)
-    block = Block(arg_types=[scalar] * 4)
-    a, b, c, d = block.args
+    given = [high, low, *carried]
+    block = Block(arg_types=[t for v in given for t in [tensor((), element(v))] * 2])
+    a, b, c, d = block.args[:4]
+    assert a.type == scalar
 
     def compare(x: SSAValue, y: SSAValue, direction: str) -> Operation:
         return OP_CLASSES["hlo.compare"].create(
@@ -147,10 +239,14 @@ def sort_pairs(high: SSAValue, low: SSAValue, e: Emitter) -> SSAValue:
     end = OP_CLASSES["hlo.return"].create(operands=first.results)
     block.add_ops([less, same, lower, both, first, end])
     axis = len(shape(high)) - 1
-    types = TupleType(ArrayAttr([cast(TypeAttribute, v.type) for v in (high, low)]))
+    types = TupleType(ArrayAttr([cast(TypeAttribute, v.type) for v in given]))
     properties = {"dimension": i64_attr(axis), "is_stable": property_attr(False)}
-    pair = e.emit("sort", [high, low], types, properties, [Region(block)])
-    part = cut(e.tuple_element(pair, 1), [high, low])
+    done = e.emit("sort", given, types, properties, [Region(block)])
+    found = e.tuple_element(done, 1)
+    if carried:
+        rest = [e.tuple_element(done, 2 + k) for k in range(len(carried))]
+        found = e.concatenate([e.convert(found, i32), *rest], axis)
+    part = cut(found, given)
     assert part is not None  # created above
     return wrap(part, SORT_PAIRS, {"axes": i64_array([axis])})
 

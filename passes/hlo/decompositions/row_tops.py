@@ -7,6 +7,7 @@ position among the others.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from math import prod
 
 from xdsl.dialects.builtin import IntegerAttr, f32, i32, i64
@@ -34,8 +35,14 @@ _TWICE, _LONGEST_TWICE = 16, 8192
 """Limits of k for which elements of a piece are replaced once, and of elements of a piece in which
 they are replaced more often: that takes three buffers.
 """
+_SHORT, _EACH = 1024, 64
+"""Limit of elements of a piece for which all intermediate values fit in SBUF, and the fixed cost of
+an instruction for a piece, in elements.
+"""
 _ONE_BY_ONE = 7
 """Passes over a row to select one element."""
+_SEARCHED = 5
+"""Passes over a row to select eight elements, including those for words."""
 _EIGHTH, _PREPARED, _LATENCY = 0.6, 20, 25_000
 """Passes of a search of f32 values for each selected element, and for all; and the fixed cost, in
 elements of a partition (about as many ns).
@@ -48,7 +55,7 @@ in ns.
 """
 _PLACES = 2**21
 """Limit of positions in a word: together with three bits for the kind, a word is exact in f32."""
-_SIGN, _QUIET_NAN = -(2**31), 0x7FC00000
+_SIGN, _ONE, _INFINITY, _QUIET_NAN = -(2**31), 0x3F800000, 0x7F800000, 0x7FC00000
 _INF = float("inf")
 
 
@@ -82,7 +89,7 @@ def _searched(op: Operation, e: Emitter) -> SSAValue | None:
     if is_float(type_):  # the upper half determines the value
         key = e.binary_number("shift_right_arithmetic", key_of(x, e), 16)
     key = key if largest else e.unary("not", key)
-    values, places = _best(e.convert(key, f32), k, e)
+    values, places = _best(_cut_row(e.convert(key, f32), k, e), k, e)
     key = e.convert(values, i32)
     key = key if largest else e.unary("not", key)
     if not is_float(type_):
@@ -97,17 +104,58 @@ def _negated(x: SSAValue, e: Emitter) -> SSAValue:
     return e.bitcast(e.binary_number("xor", e.bitcast(x, i32), _SIGN), f32)
 
 
+@dataclass(frozen=True)
+class _Cut:
+    """Rows [..., elements] that are split into pieces of equal length.
+
+    `pieces` are [rows, pieces, elements] or [rows * pieces, elements]. `rest` are the elements
+    after the last piece, [..., elements].
+    """
+
+    front: tuple[int, ...]
+    count: int
+    pieces: SSAValue
+    rest: SSAValue | None = None
+
+    @property
+    def length(self) -> int:
+        """Return the elements of a piece."""
+        return shape(self.pieces)[-1]
+
+    def begin(self, k: int, e: Emitter) -> SSAValue:
+        """Return where the piece of each selected element begins: [..., pieces, k], in f32."""
+        dims = (*self.front, self.count, k)
+        return e.binary_number("multiply", e.iota(dims, len(self.front), f32), self.length)
+
+    def behind(self, e: Emitter) -> SSAValue:
+        """Return the positions of the rest, in f32."""
+        assert self.rest is not None
+        dims = shape(self.rest)
+        place = e.iota(dims, len(dims) - 1, f32)
+        return e.binary_number("add", place, self.count * self.length)
+
+    def joined(self, best: SSAValue, rest: SSAValue | None, e: Emitter) -> SSAValue:
+        """Return the best of all pieces and values of the rest in one row."""
+        row = e.reshape(best, [*self.front, self.count * shape(best)[-1]])
+        return row if rest is None else e.concatenate([row, rest], len(self.front))
+
+
 def _of_floats(x: SSAValue, k: int, e: Emitter) -> tuple[SSAValue, SSAValue]:
     """Return the k largest f32 values in total order (NaNs are equal), and their positions
     (f32).
     """
-    negative = e.compare_number(e.bitcast(x, i32), 0, "LT")
-    nan = e.compare(x, x, "NE")
-    ends = e.select(negative, e.fill_like(-_INF, x), e.fill_like(_INF, x))
-    plain = e.select(nan, ends, x)
-    words = _parted(_words(plain, negative, nan, e), k, -1.0, e)
-    special = e.convert(top_values(_again(words, k, e), k, e), i32)
-    values, places = _best(plain, k, e)
+    row = _cut_row(x, k, e)
+    within = e.iota(shape(row.pieces), len(shape(row.pieces)) - 1, f32)
+    plain, words = _plain_and_words(row.pieces, within, e)
+    rest, others = None, None
+    if row.rest is not None:
+        rest, others = _plain_and_words(row.rest, row.behind(e), e)
+    if row.count > 1:
+        words = e.reshape(top_values(words, k, e), [*row.front, row.count, k])
+        words = e.binary("subtract", words, row.begin(k, e))
+        words = row.joined(words, others, e)
+    special = e.convert(top_values(e.reshape(words, [*row.front, shape(words)[-1]]), k, e), i32)
+    values, found = _best(replace(row, pieces=plain, rest=rest), k, e)
     number = e.binary("and", e.compare_number(values, 0, "NE"), _finite(values, e))
     special = _aligned(special, values, number, e)
     kind = e.binary_number("shift_right_logical", special, _PLACES.bit_length() - 1)
@@ -116,7 +164,29 @@ def _of_floats(x: SSAValue, k: int, e: Emitter) -> tuple[SSAValue, SSAValue]:
     bits = e.bitcast(values, i32)
     for code, pattern in ((6, _QUIET_NAN), (4, 0), (3, _SIGN), (1, _QUIET_NAN | _SIGN)):
         bits = e.select(e.compare_number(kind, code, "EQ"), e.fill_like(pattern, bits), bits)
-    return e.bitcast(bits, f32), e.select(number, places, e.convert(place, f32))
+    return e.bitcast(bits, f32), e.select(number, found, e.convert(place, f32))
+
+
+def _plain_and_words(x: SSAValue, places: SSAValue, e: Emitter) -> tuple[SSAValue, SSAValue]:
+    """Return the elements with NaN replaced by infinities, and words of special values.
+
+    A word is the kind, 1 to 6 (-NaN, -inf, -0, 0, inf, NaN), followed by the distance to the end of
+    all positions. Other values get the word 0.
+    """
+    nan = e.compare(x, x, "NE")
+    bits = e.bitcast(x, i32)
+    ends = e.binary_number("and", bits, _SIGN)
+    ends = e.bitcast(e.binary_number("or", ends, _INFINITY), f32)
+    plain = e.select(nan, ends, x)
+    infinite = e.convert(e.compare_number(e.unary("abs", plain), _INF, "EQ"), f32)
+    zero = e.convert(e.compare_number(x, 0, "EQ"), f32)
+    # 4 + size or 3 - size by sign; size is 0 for zeros, 1 for infinities, 2 for NaN
+    size = e.binary("add", infinite, e.convert(nan, f32))
+    one = e.binary_number("or", e.binary_number("and", bits, _SIGN), _ONE)
+    code = e.binary("multiply", e.binary_number("add", size, 0.5), e.bitcast(one, f32))
+    word = e.binary("subtract", e.binary_number("multiply", code, _PLACES), places)
+    word = e.binary_number("add", word, 4.5 * _PLACES - 1)
+    return plain, e.binary("multiply", word, e.binary("maximum", infinite, zero))
 
 
 def _taken(numbers: SSAValue, places: SSAValue, e: Emitter) -> SSAValue:
@@ -136,26 +206,6 @@ def _taken(numbers: SSAValue, places: SSAValue, e: Emitter) -> SSAValue:
 
 def _finite(x: SSAValue, e: Emitter) -> SSAValue:
     return e.binary("and", e.compare_number(x, _INF, "LT"), e.compare_number(x, -_INF, "GT"))
-
-
-def _words(plain: SSAValue, negative: SSAValue, nan: SSAValue, e: Emitter) -> SSAValue:
-    """Encode special values: kind 1 to 6 (-NaN, -inf, -0, 0, inf, NaN), then the distance to the
-    end.
-
-    Other values get a code below 0.
-    """
-    kind = e.fill_like(-1, plain)
-    odd = e.convert(nan, f32)
-    zero = e.binary("subtract", e.fill_like(4, plain), e.convert(negative, f32))
-    for number, code in (
-        (0.0, zero),
-        (_INF, e.binary_number("add", odd, 5)),
-        (-_INF, e.binary("subtract", e.fill_like(2, plain), odd)),
-    ):
-        kind = e.select(e.compare_number(plain, number, "EQ"), code, kind)
-    place = e.iota(shape(plain), len(shape(plain)) - 1, f32)
-    left = e.binary("subtract", e.fill_like(_PLACES - 1, place), place)
-    return e.binary("add", e.binary_number("multiply", kind, _PLACES), left)
 
 
 def _aligned(words: SSAValue, values: SSAValue, number: SSAValue, e: Emitter) -> SSAValue:
@@ -182,50 +232,52 @@ def _aligned(words: SSAValue, values: SSAValue, number: SSAValue, e: Emitter) ->
 
 
 def _pieces(dims: Sequence[int], k: int) -> int:
-    """Return the number of pieces of a row.
+    """Return the number of pieces of a row that takes the fewest cycles.
 
-    There is one piece for each partition. No piece is too long, and each is much longer than k.
+    Pieces fill the partitions. No piece is too long, and each is much longer than k. The best of
+    all pieces are searched again.
     """
     rows, n = prod(dims[:-1]), dims[-1]
-    most = n // (4 * k)
-    longest = LONGEST if k <= _TWICE else _LONGEST_TWICE
-    count = max(-(-n // longest), min(_ROWS // rows, most), 1)
-    return next(
-        (c for c in range(count, count // 2, -1) if n % c == 0 and n // c <= longest), count
-    )
+    least = max(-(-n // (LONGEST if k <= _TWICE else _LONGEST_TWICE)), 1)
+    most = max(least, min(max(2 * -(-n // _SHORT), -(-_ROWS // rows)), n // (4 * k)))
+    search = _SEARCHED * -(-k // 8)
+
+    def cycles(count: int) -> tuple[int, int]:
+        length = n // count
+        prepared = _PREPARED if length <= _SHORT else 2 * _PREPARED
+        time = -(-rows * count // _ROWS) * (length + _EACH) * (prepared + search)
+        if count > 1:
+            best = count * k + n % count
+            time += -(-rows // _ROWS) * ((best + _EACH) * search + _COMPARED * k * best)
+        return time, count
+
+    return min(range(least, most + 1), key=cycles)
 
 
-def _parted(x: SSAValue, k: int, filler: float, e: Emitter) -> SSAValue:
-    """Split rows into pieces, [..., pieces, elements], and pad the last one."""
-    dims = shape(x)
-    count = _pieces(dims, k)
-    length = -(-dims[-1] // count)
-    edge = [0] * (len(dims) - 1)
-    full = e.pad(x, e.scalar(filler, f32), [*edge, 0], [*edge, count * length - dims[-1]])
-    return e.reshape(full, [*dims[:-1], count, length])
+def _cut_row(x: SSAValue, k: int, e: Emitter) -> _Cut:
+    """Split rows into pieces of equal length and the few remaining elements."""
+    *front, n = shape(x)
+    count = _pieces(shape(x), k)
+    rows, length = prod(front), n // count
+    if count * length == n:
+        return _Cut(tuple(front), count, e.reshape(x, [rows * count, length]))
+    edge = [0] * len(front)
+    even = e.slice(x, [*edge, 0], [*front, count * length])
+    rest = e.slice(x, [*edge, count * length], [*front, n])
+    return _Cut(tuple(front), count, e.reshape(even, [rows, count, length]), rest)
 
 
-def _again(pieces: SSAValue, k: int, e: Emitter) -> SSAValue:
-    """Return the best of all pieces in one row."""
-    dims = shape(pieces)
-    if dims[-2] == 1:
-        return e.reshape(pieces, [*dims[:-2], dims[-1]])
-    return e.reshape(top_values(pieces, k, e), [*dims[:-2], dims[-2] * k])
-
-
-def _best(x: SSAValue, k: int, e: Emitter) -> tuple[SSAValue, SSAValue]:
+def _best(row: _Cut, k: int, e: Emitter) -> tuple[SSAValue, SSAValue]:
     """Return the k largest of each row and their positions (f32)."""
-    pieces = _parted(x, k, -_INF, e)
-    dims = shape(pieces)
-    *front, count, length = dims
-    if count == 1:
-        return _halves(top_rows(e.reshape(pieces, [*front, length]), k, e), k, e)
-    values, places = _halves(top_rows(pieces, k, e), k, e)
-    begin = e.iota(shape(places), len(front), f32)
-    places = e.binary("add", places, e.binary_number("multiply", begin, length))
-    row = [*front, count * k]
-    values, order = _halves(top_rows(e.reshape(values, row), k, e), k, e)
-    return values, _taken(e.reshape(places, row), order, e)
+    values, places = _halves(top_rows(row.pieces, k, e), k, e)
+    if row.count == 1:
+        return e.reshape(values, [*row.front, k]), e.reshape(places, [*row.front, k])
+    begin = row.begin(k, e)
+    places = e.binary("add", e.reshape(places, shape(begin)), begin)
+    places = row.joined(places, None if row.rest is None else row.behind(e), e)
+    values = e.reshape(values, shape(begin))
+    values, order = _halves(top_rows(row.joined(values, row.rest, e), k, e), k, e)
+    return values, _taken(places, order, e)
 
 
 def _halves(both: SSAValue, k: int, e: Emitter) -> tuple[SSAValue, SSAValue]:

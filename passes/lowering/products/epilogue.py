@@ -24,6 +24,8 @@ COMPOSITES = {
     "silu": Activation.SILU,
     "erf": Activation.ERF,
     "logistic": Activation.SIGMOID,
+    "mish": Activation.MISH,
+    "softplus": Activation.SOFTPLUS,
 }
 
 

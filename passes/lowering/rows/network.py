@@ -5,7 +5,7 @@ first: the first step of a merge compares a block with its reverse. POOL compare
 exactly, half a row per instruction.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -95,11 +95,17 @@ SCALE = float(2**24)
 
 
 def sort_pair_words(
-    emitter: Emitter, source: tuple[Words, Words], target: Words, size: int, elements: int
+    emitter: Emitter,
+    source: tuple[Words, Words],
+    target: Words,
+    size: int,
+    elements: int,
+    carried: Sequence[Words] = (),
 ) -> None:
     """Sort rows of `size` pairs of integers in fp32 by the first value, then by the second.
 
-    The first values are multiples of SCALE. `target` receives the second values.
+    The first values are multiples of SCALE. `target` receives the second values. `carried` are s32
+    words that are permuted in the same way, in place.
     """
     partitions = target.view.partitions
 
@@ -111,6 +117,7 @@ def sort_pair_words(
     change = View(emitter.psum(partitions, elements // 2, DType.I32), 0, partitions, half)
     other = room().part(0, [(1, elements // 2)])
     spare = (room(), room()), (room(), target)
+    before = [new_words(emitter, partitions, elements // 2).view for _ in carried[:1]]
     steps = list(comparisons(size))
     here = source
     for i, (distance, turned) in enumerate(steps):
@@ -125,11 +132,19 @@ def sort_pair_words(
         emitter.tensor_tensor(AluOp.SUBTRACT, mine[0], a1, a2)
         emitter.tensor_tensor(AluOp.SUBTRACT, mine[1], b2, b1)
         emitter.tensor_tensor(AluOp.IS_GT, mine[2], mine[0], mine[1])
-        if i + 1 < len(steps):
-            for op, at, dims in ((AluOp.MIN, 0, lower), (AluOp.MAX, first, upper)):
-                emitter.tensor_tensor(op, there[0].part(at, dims), a1, a2)
-        for at, dims, stays, comes in ((0, lower, b1, b2), (first, upper, b2, b1)):
-            out = there[1].part(at, dims)
-            emitter.copy(out, stays, Engine.ACT)
-            emitter.emit("copy_predicated", [out], [mine[2], comes], {}, Engine.DVE)
+        columns = [(1, b1, b2)] if i + 1 == len(steps) else [(0, a1, a2), (1, b1, b2)]
+        for which, one, other_one in columns:
+            for at, dims, stays, comes in (
+                (0, lower, one, other_one),
+                (first, upper, other_one, one),
+            ):
+                out = there[which].part(at, dims)
+                emitter.copy(out, stays, Engine.ACT)
+                emitter.emit("copy_predicated", [out], [mine[2], comes], {}, Engine.DVE)
+        for words in carried:
+            (kept,) = (replace(v, free=dense) for v in before)
+            one, other_one = words.part(0, lower), words.part(first, upper)
+            emitter.copy(kept, one, Engine.DVE)
+            for out, comes in ((one, other_one), (other_one, kept)):
+                emitter.emit("copy_predicated", [out], [mine[2], comes], {}, Engine.DVE)
         here = there

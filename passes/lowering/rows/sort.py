@@ -6,6 +6,7 @@ from math import prod
 
 from neuronir.dialects.hlo.control_flow import CompositeOp
 from neuronir.dialects.nc.enums import AluOp, DType, Engine
+from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.hlo.decompositions.row_sorts import LONGEST_PAIR
 from neuronir.passes.lowering.emitter import Emitter
 from neuronir.passes.lowering.layouts.layout import (
@@ -75,12 +76,22 @@ def sort_form(emitter: Emitter, form: Form, whole: Atom, target: Form | None = N
     return target
 
 
+Carried = tuple[Form, Form]
+"""Copies of carried s32 words: source and destination."""
+
+
 def sort_pair_forms(
-    emitter: Emitter, high: Form, low: Form, whole: Atom, target: Form | None = None
+    emitter: Emitter,
+    high: Form,
+    low: Form,
+    whole: Atom,
+    target: Form | None = None,
+    carried: Sequence[Carried] = (),
 ) -> Form:
     """Return the second values of pairs of integers in fp32, sorted along the digit `whole`.
 
-    The copy is `target`, on the same partitions, or a new buffer.
+    The copy is `target`, on the same partitions, or a new buffer. `carried` is permuted in the same
+    way.
     """
     wanted = target or low
     rows = [
@@ -96,7 +107,11 @@ def sort_pair_forms(
     inner, outer = _some(rows, max(1, LONGEST_PAIR // row_size(whole.size)))
     for number in numbers_of(outer):
         parts = [_part(f, number, [*inner, whole]) for f in (high, low, target)]
-        _sort_some_pairs(emitter, parts[0], parts[1], parts[2], inner, whole)
+        others = [
+            (_part(a, number, [*inner, whole]), _part(b, number, [*inner, whole]))
+            for a, b in carried
+        ]
+        _sort_some_pairs(emitter, parts[0], parts[1], parts[2], inner, whole, others)
     return target
 
 
@@ -123,29 +138,42 @@ def _part(form: Form, number: int, digits: Sequence[Atom]) -> Form:
 
 
 def _sort_some_pairs(
-    emitter: Emitter, high: Form, low: Form, target: Form, rows: Sequence[Atom], whole: Atom
+    emitter: Emitter,
+    high: Form,
+    low: Form,
+    target: Form,
+    rows: Sequence[Atom],
+    whole: Atom,
+    carried: Sequence[Carried],
 ) -> None:
     count, size = prod(a.size for a in rows), row_size(whole.size)
     partitions = min(high.partitions, low.partitions)
 
-    def packed() -> tuple[Words, Form]:
-        words = new_words(emitter, partitions, count * size, DType.F32)
+    def packed(dtype: DType = DType.F32) -> tuple[Words, Form]:
+        words = new_words(emitter, partitions, count * size, dtype)
         free = join((*dense(rows, size), (whole, 1)))
         return words, Form(words.view.buffer, low.partition, free, copies=low.copies)
 
     sources = []
-    for form, filler in ((high, float(2**23)), (low, 0.0)):
-        words, where = packed()
+    moved = []
+    all_of = [(high, float(2**23), DType.F32), (low, 0.0, DType.F32)]
+    all_of += [(form, 0.0, DType.I32) for form, _ in carried]
+    for form, filler, dtype in all_of:
+        words, where = packed(dtype)
         if whole.size < size:
             outer = [(size, count)] if count > 1 else []
             emitter.memset(words.part(whole.size, [*outer, (1, size - whole.size)]), filler)
         _copy(emitter, form, where)
         sources.append(words)
+        moved.append(where)
     every = sources[0].view
     emitter.tensor_scalar(every, every, AluOp.MULTIPLY, SCALE)
     words, result = packed()
-    sort_pair_words(emitter, (sources[0], sources[1]), words, size, count * size)
+    first, second, *others = sources
+    sort_pair_words(emitter, (first, second), words, size, count * size, others)
     _copy(emitter, result, target)
+    for where, (_, out) in zip(moved[2:], carried, strict=True):
+        _copy(emitter, where, out)
 
 
 def _copy(emitter: Emitter, source: Form, target: Form) -> None:
@@ -164,11 +192,54 @@ def lower_sort_rows(state: Lowering, op: CompositeOp) -> bool:
     return True
 
 
+def part_of_rows(form: Form, width: int, n: int, which: int) -> Form:
+    """Return part `which` of rows of `width` elements as rows of `n` elements."""
+
+    def narrower(a: Atom) -> Atom:
+        return Atom(a.size, a.stride // width * n, a.unit // width * n, a.extent)
+
+    step = form.stride(atom(width, 1))
+    if step is None:
+        raise NeuronError("NIR_LOW003", "a row is not contiguous")
+    partition = tuple((narrower(a), s) for a, s in form.partition)
+    rows = [b for a, _ in form.free for b in split_at(a, (width,)) or (a,) if b.stride >= width]
+    free = join([*((narrower(a), form.stride(a) or 0) for a in rows), (atom(n, 1), step)])
+    return replace(form, partition=partition, free=free, offset=form.offset + which * n * step)
+
+
 def lower_sort_pairs(state: Lowering, op: CompositeOp) -> bool:
-    """Lower a sort of rows of pairs, which are moved to the free axis."""
-    (high, n), (low, _) = (form_of_rows(state, v) for v in op.operands)
-    shape = state.shape(op.results[0])
-    result = new_value((prod(shape[:-1]), n), DType.F32)
-    result.forms.append(sort_pair_forms(state.emitter, high, low, atom(n, 1)))
-    state.set(op.results[0], reshape(result, shape))
+    """Lower a sort of rows of pairs, which are moved to the free axis.
+
+    Carried operands follow the second values in the result.
+    """
+    (high, n), (low, _), *others = (form_of_rows(state, v) for v in op.operands)
+    *front, width = state.shape(op.results[0])
+    dtype = state.dtype(op.results[0])
+    result = new_value((prod(front), width), dtype)
+    if not others:
+        result.forms.append(sort_pair_forms(state.emitter, high, low, atom(n, 1)))
+        state.set(op.results[0], reshape(result, (*front, width)))
+        return True
+
+    def wider(a: Atom) -> Atom:
+        return Atom(a.size, a.stride // n * width, a.unit // n * width, a.extent)
+
+    rows = [b for a, _ in low.free for b in split_at(a, (n,)) or (a,) if b.stride >= n]
+    free = [*(wider(a) for a in rows), atom(width, 1)]
+    buffer = state.emitter.sbuf(low.partitions, prod(a.size for a in free), dtype)
+    mine = tuple((wider(a), step) for a, step in low.partition)
+    out = Form(buffer, mine, join(dense(free)), copies=low.copies)
+    sort_carried(state.emitter, high, low, [form for form, _ in others], out, n)
+    result.forms.append(out)
+    state.set(op.results[0], reshape(result, (*front, width)))
     return True
+
+
+def sort_carried(
+    emitter: Emitter, high: Form, low: Form, carried: Sequence[Form], out: Form, n: int
+) -> None:
+    """Sort rows of `n` pairs into a copy of s32 rows, followed by the carried operands."""
+    width = n * (1 + len(carried))
+    target, *others = (part_of_rows(out, width, n, k) for k in range(1 + len(carried)))
+    pairs = list(zip(carried, others, strict=True))
+    sort_pair_forms(emitter, high, low, atom(n, 1), target, pairs)

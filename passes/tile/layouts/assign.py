@@ -10,6 +10,7 @@ from neuronir.dialects.tile.interface import unchanged_ops
 from neuronir.passes.tile.layouts.choice import Choice
 from neuronir.passes.tile.layouts.costs import Costs
 from neuronir.passes.tile.layouts.extras import extras
+from neuronir.passes.tile.layouts.hbm_slices import read_slices
 from neuronir.passes.tile.layouts.tables import Copies, Tables
 from neuronir.passes.tile.layouts.values import Values
 from neuronir.passes.tile.layouts.write import Writer
@@ -20,6 +21,7 @@ TRIES = 3
 
 def assign_layouts(block: Block, machine: Machine) -> None:
     """Assign layouts to the values of a function."""
+    read_slices(block, machine)
     values = Values(block, machine)
     tables = Tables(values, Costs(machine, values.loads(), extras(values)))
     known: Copies = {}

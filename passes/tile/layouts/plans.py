@@ -30,7 +30,7 @@ from neuronir.passes.tile.layouts.maps import (
     span,
     through_dims,
 )
-from neuronir.passes.tile.row_composites import axis_of, count_of, rule_name
+from neuronir.passes.tile.row_composites import axis_of, row_passes, rule_name
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,7 @@ def _first_match(op: Operation, costs: Costs) -> list[Plan]:
             continue
         result = through_dims(c, source, target, dims)
         if result is not None:
-            out.append(Plan((c, result), result, costs.elementwise(source, c, 3.0)))
+            out.append(Plan((c, result), result, costs.elementwise(source, c, row_passes(op))))
     return out
 
 
@@ -195,15 +195,18 @@ def _first_match(op: Operation, costs: Costs) -> list[Plan]:
 def _sort_rows(op: Operation, costs: Costs) -> list[Plan]:
     """Rows on the free axis, and a network of comparisons."""
     assert isinstance(op, CompositeOp)
-    shape, axis = shape_of(op.results[0]), axis_of(op)
-    steps = (shape[axis] - 1).bit_length()
+    source, target = shape_of(op.operands[0]), shape_of(op.results[0])
+    axis, size = axis_of(op), prod(source)
     out = []
-    for c in candidates(shape, costs.limit):
-        pieces = cut(own(c, prod(shape)), shape)
-        if own(c, prod(shape)) != c or pieces is None or any(d == axis for _, _, d in pieces):
+    for c in candidates(source, costs.limit):
+        pieces = cut(own(c, size), source)
+        if own(c, size) != c or pieces is None or any(d == axis for _, _, d in pieces):
             continue
-        cost = costs.elementwise(shape, c, 1.5 * len(op.operands) * steps * (steps + 1))
-        out.append(Plan((c,) * len(op.operands), c, cost))
+        dims = [d if source[d] == target[d] else None for d in range(len(source))]
+        result = through_dims(c, source, target, dims)
+        if result is not None:
+            cost = costs.elementwise(source, c, row_passes(op))
+            out.append(Plan((c,) * len(op.operands), result, cost))
     return out
 
 
@@ -213,7 +216,6 @@ def _top(op: Operation, costs: Costs) -> list[Plan]:
     assert isinstance(op, CompositeOp)
     source, target = shape_of(op.operands[0]), shape_of(op.results[0])
     last, size = len(source) - 1, prod(source)
-    passes = 6.0 * -(-count_of(op) // 8)
     out = []
     for c in candidates(source, costs.limit):
         pieces = cut(own(c, size), source)
@@ -221,7 +223,7 @@ def _top(op: Operation, costs: Costs) -> list[Plan]:
             continue
         result = through_dims(c, source, target, [*range(last), None])
         if result is not None:
-            out.append(Plan((c,), result, costs.elementwise(source, c, passes)))
+            out.append(Plan((c,), result, costs.elementwise(source, c, row_passes(op))))
     return out
 
 

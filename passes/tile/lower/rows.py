@@ -8,7 +8,7 @@ from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.lowering.layouts.layout import atom, row_major
 from neuronir.passes.lowering.layouts.views import chunks, plan
 from neuronir.passes.lowering.rows.search import Row, find_first
-from neuronir.passes.lowering.rows.sort import sort_form, sort_pair_forms
+from neuronir.passes.lowering.rows.sort import sort_carried, sort_form, sort_pair_forms
 from neuronir.passes.lowering.rows.top import top_of_form
 from neuronir.passes.tile.lower.reduce import seen_from
 from neuronir.passes.tile.lower.state import Lower, register_lowering
@@ -65,8 +65,11 @@ def lower_top(state: Lower, op: Operation) -> None:
 def lower_sort_pairs(state: Lower, op: Operation) -> None:
     """Lower to a network that compares pairs of values."""
     assert isinstance(op, CompositeOp)
-    n = shape_of(op.results[0])[-1]
-    high, low = (state.held(v) for v in op.operands)
+    n = shape_of(op.operands[0])[-1]
+    high, low, *carried = (state.held(v) for v in op.operands)
     out = state.allocate(op.results[0])
-    sort_pair_forms(state.emitter, high, low, atom(n, 1), out)
+    if carried:
+        sort_carried(state.emitter, high, low, carried, out, n)
+    else:
+        sort_pair_forms(state.emitter, high, low, atom(n, 1), out)
     state.set(op.results[0], out)

@@ -21,6 +21,7 @@ from neuronir.passes.tile.lower.pieces import destination
 from neuronir.passes.tile.lower.state import Lower
 from neuronir.passes.tile.lower.steps import Step, steps, view_scalar
 from neuronir.passes.tile.lower.values import Held, Lazy, Number, Scalar
+from neuronir.passes.tile.numbers import number_of
 
 
 def target(
@@ -50,6 +51,8 @@ def target(
     return result, state.allocate(result)
 
 
+BITWISE = frozenset(("hlo.and", "hlo.or", "hlo.xor"))
+"""Bitwise ops, which are exact on DVE."""
 ALIASES = frozenset(
     f"hlo.{n}" for n in ("reshape", "bitcast", "transpose", "convert", "copy", "bitcast_convert")
 )
@@ -182,12 +185,24 @@ def scalar_step(state: Lower, op: Operation, operand: "Held | Lazy", step: Scala
     inner = operand.source if isinstance(operand, Lazy) else operand
     lazy = Lazy(inner, (*before, step), dtype)
     single = state.dtype(result) is DType.F32 or converted_next(state, op)
-    if waits(state, op) and dtype is DType.F32 and single:
+    if waits(state, op) and dtype is DType.F32 and single or _masked_next(state, op, lazy):
         state.values[result] = lazy
         return
     last, out = target(state, op)
     write(state, out, lazy)
     state.set(last, out)
+
+
+def _masked_next(state: Lower, op: Operation, lazy: Lazy) -> bool:
+    """Return whether a bitwise op with a constant is followed by another, to be fused on DVE."""
+    user = op.results[0].get_user_of_unique_use()
+    if user is None or user.parent is not op.parent or len(lazy.steps) != 1:
+        return False
+    if lazy.dtype not in (DType.I32, DType.U32) or not {op.name, user.name} <= BITWISE:
+        return False
+    if user.operands[0] is not op.results[0]:
+        return False
+    return isinstance(lazy.steps[0].operand, float) and number_of(user.operands[1]) is not None
 
 
 def converted_next(state: Lower, op: Operation) -> bool:
