@@ -1,5 +1,6 @@
 """JAX functions, compiled and run: `neuronir.jax`."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import jax
@@ -10,6 +11,14 @@ import pytest
 import neuronir
 import neuronir.jax
 from neuronir.dialects.support.errors import NeuronError
+
+
+@pytest.fixture(autouse=True)
+def narrow_jax() -> Iterator[None]:
+    """Values without a type are f32 and s32, even if other tests of the process enabled 64 bits."""
+    with jax.enable_x64(False):
+        yield
+
 
 RNG = np.random.default_rng(0)
 X, W = (RNG.standard_normal(dims).astype(np.float32) for dims in ((4, 16), (16, 8)))
