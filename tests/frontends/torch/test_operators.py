@@ -51,6 +51,12 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         lambda q: F.scaled_dot_product_attention(q, q, q, is_causal=True),
         (numbers(2, 3, 5, 4),),
     ),
+    "flash_attention": (
+        lambda q, k: torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
+            q, k, k, 0.0, True, scale=0.4
+        ),
+        (numbers(2, 3, 5, 4), numbers(2, 3, 5, 4)),
+    ),
     "masked_attention": (
         lambda q, m: F.scaled_dot_product_attention(q, q, q, attn_mask=m),
         (numbers(1, 2, 3, 4), torch.tensor([[True, True, True], [False] * 3, [True, False, True]])),

@@ -11,7 +11,7 @@ from neuronir.frontends.graph.block import BlockBuilder, refuse
 from neuronir.frontends.graph.broadcasting import along, broadcast_shape, broadcast_to
 from neuronir.frontends.graph.indexing import triangle
 from neuronir.frontends.graph.normalization import softmax
-from neuronir.frontends.graph.reductions import dims_from, reduce, total, wide
+from neuronir.frontends.graph.reductions import dims_from, log_sum_exp, reduce, total, wide
 from neuronir.frontends.torch.node import Node, element, rank, shape
 from neuronir.frontends.torch.operators.elementwise import binary
 from neuronir.frontends.torch.registry import operator
@@ -72,6 +72,19 @@ def _einsum(n: Node) -> SSAValue:
 @operator("scaled_dot_product_attention", kept=True)
 def _attention(n: Node) -> SSAValue:
     """Compute softmax(q k^T * scale + mask) v; fully masked rows give zeros."""
+    scores, v = _scores(n)
+    return _weighted(n, scores, v)
+
+
+@operator("_scaled_dot_product_flash_attention_for_cpu", kept=True)
+def _flash_attention(n: Node) -> list[SSAValue]:
+    """Compute attention and, for its gradient, log(sum(exp)) of each row of scores."""
+    scores, v = _scores(n)
+    return [_weighted(n, scores, v), log_sum_exp(n.b, scores, [rank(scores) - 1])]
+
+
+def _scores(n: Node) -> tuple[SSAValue, SSAValue]:
+    """Return q k^T * scale + mask in fp32, and the values."""
     b, q, k, v = n.b, n["query"], n["key"], n["value"]
     if n.value("dropout_p", 0.0):
         refuse("dropout is not supported", "call model.eval() first")
@@ -80,14 +93,19 @@ def _attention(n: Node) -> SSAValue:
     scale = n.value("scale")
     scale = 1 / sqrt(shape(q)[-1]) if scale is None else scale
     scores = linear.matmul(b, q, k, transpose_rhs=True)
-    own = element(scores)
-    scores = b.binary_number("multiply", b.convert(scores, f32) if own != f32 else scores, scale)
+    scores = b.binary_number("multiply", b.convert(scores, f32), scale)
     mask, added = _mask(n, scores)
     low = b.fill_like(float("-inf"), scores)
     if added is not None:
         scores = b.binary("add", scores, added)
     if mask is not None:
         scores = b.select(mask, scores, low)
+    return scores, v
+
+
+def _weighted(n: Node, scores: SSAValue, v: SSAValue) -> SSAValue:
+    """Return softmax(scores) v; fully masked rows give zeros."""
+    b, own = n.b, element(n["query"])
     weights = softmax(b, scores, [rank(scores) - 1])
     if n.get("attn_mask") is not None:
         # For a fully masked row softmax returns NaN.
