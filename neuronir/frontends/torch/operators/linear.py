@@ -78,14 +78,19 @@ def _attention(n: Node) -> SSAValue:
 
 @operator("_scaled_dot_product_flash_attention_for_cpu", kept=True)
 def _flash_attention(n: Node) -> list[SSAValue]:
-    """Compute attention and, for its gradient, log(sum(exp)) of each row of scores."""
-    scores, v = _scores(n)
+    """Compute attention and, for its gradient, log(sum(exp)) of each row of scores.
+
+    The scores are not rounded to the type of the operands: the logarithm would show that.
+    """
+    scores, v = _scores(n, rounded=False)
     return [_weighted(n, scores, v), log_sum_exp(n.b, scores, [rank(scores) - 1])]
 
 
-def _scores(n: Node) -> tuple[SSAValue, SSAValue]:
+def _scores(n: Node, *, rounded: bool = True) -> tuple[SSAValue, SSAValue]:
     """Return q k^T * scale + mask in fp32, and the values."""
     b, q, k, v = n.b, n["query"], n["key"], n["value"]
+    if not rounded:
+        q, k = b.convert(q, f32), b.convert(k, f32)
     if n.value("dropout_p", 0.0):
         refuse("dropout is not supported", "call model.eval() first")
     if n.value("enable_gqa", False):
