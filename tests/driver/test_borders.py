@@ -45,7 +45,7 @@ def test_a_dependence_that_the_scheduler_does_not_see(monkeypatch: pytest.Monkey
         evictions = [n.record is not None and n.record.opcode == "activation" for n in nodes]
         return [{} if free else d for free, d in zip(evictions, found, strict=True)]
 
-    monkeypatch.setattr("neuronir.passes.nc.order.dependences", blind)
+    monkeypatch.setattr("neuronir.passes.nc.order_block.dependences", blind)
     _refused("NIR_NC011", "reads other values than in the order before")
 
 

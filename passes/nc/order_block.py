@@ -1,0 +1,196 @@
+"""Order the nodes of a block: list scheduling of each stretch of straight-line code.
+
+Loops keep their positions, and each stretch is scheduled with the cost model, from program order or
+from demand order.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from neuronir.dialects.nc.enums import Space
+from neuronir.dialects.nc.machine import Machine
+from neuronir.passes.nc.demand_order import demand_order
+from neuronir.passes.nc.dependence import Shared, dependences
+from neuronir.passes.nc.listing import (
+    LOOP,
+    Listing,
+    Node,
+)
+from neuronir.passes.nc.liveness import (
+    stream_buffers,
+)
+from neuronir.passes.nc.psum import PsumDemand
+from neuronir.passes.nc.schedule import is_spread, list_schedule, work_of
+from neuronir.passes.statistics import record
+
+_COMPARED = 4000
+"""Limit of straight-line instructions for comparing two windows and two orders, which takes four
+times as long.
+"""
+
+_SHARING = 2
+"""Products of a stationary operand that stay together in straight-line code."""
+
+_WORTH = 0.98
+"""The fraction of the estimated time in program order that demand order must beat."""
+
+
+def order_block(
+    listing: Listing,
+    nodes: Sequence[Node],
+    around: tuple[int, ...],
+    machine: Machine,
+    window: int,
+    cut: frozenset[int] = frozenset(),
+    demand: bool = False,
+    narrow: int = 0,
+) -> list[Node]:
+    """Return the nodes of a block in order; loops keep their positions.
+
+    Nothing moves across the end of the nodes `cut`. With `demand`, straight-line code is scheduled
+    from demand order; with `narrow`, that window is tried too.
+    """
+    out: list[Node] = []
+    segment: list[Node] = []
+    to_come = Counter(key for node in nodes for key in _touched(node))
+    before: set[int] = set()
+    windows = (window, narrow) if 0 < narrow < window else (window,)
+
+    def flush() -> None:
+        if segment:
+            touched = [_touched(node) for node in segment]
+            to_come.subtract(key for keys in touched for key in keys)
+            after = {k for keys in touched for k in keys if to_come[k]}
+            outside = _Outside(frozenset(before), frozenset(after))
+            order = segment
+            if demand:
+                order = _by_demand(listing, segment, around)
+            out.extend(_order_segment(listing, order, outside, around, machine, windows))
+            before.update(*touched)
+            segment.clear()
+
+    for node in nodes:
+        if node.record is not None:
+            segment.append(node)
+            if node.index in cut:
+                flush()
+            continue
+        flush()
+        to_come.subtract(node.touched)
+        before.update(node.touched)
+        out.append(node)
+    flush()
+    return out
+
+
+@dataclass(frozen=True)
+class _Outside:
+    """The buffers that are accessed before a segment of a block, and after it."""
+
+    before: frozenset[int]
+    after: frozenset[int]
+
+
+def _touched(node: Node) -> frozenset[int]:
+    return node.touched or frozenset(a.buffer for a in node.accesses)
+
+
+def _numbered(segment: Sequence[Node]) -> list[Node]:
+    return [n.numbered(i) for i, n in enumerate(segment)]
+
+
+def _by_demand(
+    listing: Listing, segment: Sequence[Node], around: tuple[int, ...], sharing: int = 1 << 30
+) -> list[Node]:
+    """Return straight-line nodes in demand order; at most `sharing` products share a stationary."""
+    nodes = _numbered(segment)
+    shared: Shared = {LOOP + number: (0, 0) for number in around}
+    found = dependences(nodes, listing.buffers, listing.bounds, placed=False, shared=shared)
+    records = [node.record for node in nodes if node.record is not None]
+    return [segment[i] for i in demand_order(records, found, sharing)]
+
+
+def _order_segment(
+    listing: Listing,
+    segment: Sequence[Node],
+    outside: _Outside,
+    around: tuple[int, ...],
+    machine: Machine,
+    windows: Sequence[int],
+) -> list[Node]:
+    """Return straight-line nodes by start time, in the window that ends first.
+
+    With two windows, demand order is also tried, and used if it ends sooner.
+    """
+    compared = len(windows) > 1 and len(segment) <= _COMPARED
+    chosen = windows if compared else windows[:1]
+    end, order = _scheduled(listing, segment, outside, around, machine, chosen)
+    if compared:
+        moved = _by_demand(listing, segment, around, _SHARING)
+        other, by_demand = _scheduled(
+            listing, moved, outside, around, machine, chosen, within_banks=True
+        )
+        if other < end * _WORTH:
+            record("nc-order", "ns saved by the order of demand", round(end - other))
+            return by_demand
+    return order
+
+
+def _scheduled(
+    listing: Listing,
+    segment: Sequence[Node],
+    outside: _Outside,
+    around: tuple[int, ...],
+    machine: Machine,
+    windows: Sequence[int],
+    *,
+    within_banks: bool = False,
+) -> tuple[float, list[Node]]:
+    """Return the time (ns) of straight-line nodes and their order, in the window that ends first.
+
+    With `within_banks`, the time is infinite if more PSUM is live in the resulting order than
+    exists.
+    """
+    buffers = listing.buffers
+    nodes = _numbered(segment)
+    shared: Shared = {LOOP + number: (0, 0) for number in around}
+    predecessors = dependences(nodes, buffers, listing.bounds, placed=False, shared=shared)
+    banks = {a.buffer for n in nodes for a in n.accesses if buffers[a.buffer].space == Space.PSUM}
+    elsewhere = outside.before & banks
+    lasting = (outside.after & banks) - elsewhere
+    psum = PsumDemand.of(nodes, buffers, machine, elsewhere, lasting)
+    if psum is None and within_banks:
+        return float("inf"), list(segment)
+    if psum is None:  # then less conservatively: with the banks that the preceding loop used last
+        left = elsewhere & outside.after
+        psum = PsumDemand.of(nodes, buffers, machine, left, lasting, elsewhere - left)
+    works = [work_of(node.record, machine) for node in nodes if node.record is not None]
+    arrivals: dict[int, float] = {}
+    clock = 0.0
+    for place in sorted(stream_buffers(nodes, buffers).values()):
+        if around:  # loaded in the previous iteration
+            arrivals[place] = -works[place].latency - machine.semaphore_latency_ns
+            continue
+        arrivals[place] = clock
+        clock += works[place].dma
+    spreads = {i for i, node in enumerate(nodes) if node.record and is_spread(node.record)}
+    best: list[float] = []
+    least = float("inf")
+    for window in windows:
+        start = list_schedule(
+            works,
+            predecessors,
+            machine,
+            window=window,
+            fixed=arrivals,
+            psum=psum,
+            spreads=spreads,
+        )
+        end = max(at + work.latency for at, work in zip(start, works, strict=True))
+        if end <= least:  # if equal, the narrower window, whose buffers have shorter live ranges
+            if best:
+                record("nc-order", "ns saved by a narrower window", round(least - end))
+            best, least = start, end
+    sequence = sorted(range(len(nodes)), key=lambda i: (best[i], i))
+    return least, [segment[i] for i in sequence]
