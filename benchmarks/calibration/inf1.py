@@ -14,6 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+from xdsl.dialects.builtin import TensorType, f32
 
 from neuronir.dialects.nc.machine import Machine
 from neuronir.driver import CompileOptions, compile_file
@@ -51,8 +52,8 @@ def bound(path: str) -> CompileOptions:
     rng = np.random.default_rng(0)
     weights = {}
     for index, (name, argument) in enumerate(zip(names, arguments, strict=True)):
-        shape = argument.type.get_shape()  # type: ignore[attr-defined]
-        floating = str(argument.type.element_type) == "f32"  # type: ignore[attr-defined]
+        assert isinstance(argument.type, TensorType)
+        shape, floating = argument.type.get_shape(), argument.type.element_type == f32
         if floating and not (index == len(names) - 1 and len(shape) == 4):
             positive = np.abs(rng.standard_normal(shape, np.float32)) * 0.02 + 0.01
             weights[name or f"arg{index}"] = positive.astype(np.float32)

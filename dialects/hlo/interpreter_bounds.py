@@ -80,7 +80,7 @@ def _roundoff(type_: Attribute) -> float:
 
 
 class _Analysis:
-    """Compute the variances of the values of blocks, in execution order."""
+    """The variances of the values of blocks, computed in execution order."""
 
     def __init__(self, operand_roundoff: float) -> None:
         self._operand_roundoff = operand_roundoff

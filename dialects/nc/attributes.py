@@ -61,7 +61,7 @@ class Pattern:
 
 @irdl_attr_definition
 class PatternAttr(Data[Pattern]):
-    """Build an access pattern attribute; the arguments follow the form of `print_pattern`."""
+    """An access pattern, in the syntax of `print_pattern`."""
 
     name = "nc.ap"
 
@@ -86,7 +86,7 @@ class WaitSpec:
 
 @irdl_attr_definition
 class WaitAttr(Data[WaitSpec]):
-    """Build a wait attribute; the arguments follow the form of `print_wait`."""
+    """A wait for a semaphore, in the syntax of `print_wait`."""
 
     name = "nc.wait"
 
@@ -108,7 +108,7 @@ class UpdateSpec:
 
 @irdl_attr_definition
 class UpdateAttr(Data[UpdateSpec]):
-    """Build an update: `#nc.update<semaphore, amount>`."""
+    """An update of a semaphore: `#nc.update<semaphore, amount>`."""
 
     name = "nc.update"
 

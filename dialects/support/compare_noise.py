@@ -74,7 +74,7 @@ def compare_with_noise(
 
 
 class _Noise:
-    """Return the noise of one output, from the perturbed runs."""
+    """The noise of one output, from the perturbed runs."""
 
     def __init__(self, result: Array, plain: Array, perturbed: Sequence[Array]) -> None:
         self._result = result

@@ -19,7 +19,7 @@ _NO_COPY: dict[str, Any] = {"copy": False} if np.lib.NumpyVersion(np.__version__
 
 
 class _InOrder(Maker):
-    """Return the elements of a view in row-major order, in another shape."""
+    """The elements of a view in row-major order, in another shape."""
 
     copies = True
 

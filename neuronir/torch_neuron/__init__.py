@@ -35,6 +35,8 @@ experimental = SimpleNamespace(
 )
 """The functions that place models on cores, by their published name."""
 
+# `import torch` would be sorted above neuronir.torch, which reports that it is missing. The type of
+# a module has no such attribute.
 sys.modules["torch"].neuron = sys.modules[__name__]  # type: ignore[attr-defined]
 
 __all__ = [

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from neuronir.dialects.nc.instruction import Program
-from neuronir.dialects.support.output import Buffer, atomic_write
+from neuronir.dialects.support.output import Buffer, atomic_write, buffers_of
 from neuronir.targets.encoding.encoding import Encoding
 from neuronir.targets.neff.archive import read_archive, write_archive
 from neuronir.targets.neff.header import BUILD_PREFIX, Header, header_name, invalid
@@ -50,7 +50,7 @@ def write_pipeline(
             "sent": pipeline.sent,
         }
     )
-    archive = [bytes(piece) for piece in write_archive(members)]  # type: ignore[arg-type]
+    archive = list(buffers_of(write_archive(members)))
     name = header_name(interface.metadata.get("module", "module"))
     header = Header(sum(map(len, archive)), name, BUILD_PREFIX + version)
     atomic_write(path, chain([header.sign(archive).pack()], archive))

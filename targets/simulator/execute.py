@@ -225,7 +225,7 @@ class Prepared:
 
 
 class RegisterLoad:
-    """Return the kernel of register = clamp(word, low, high)."""
+    """The kernel of register = clamp(word, low, high)."""
 
     def __init__(self, node: Node, program: Program, memory: Memory) -> None:
         source = node.instruction.src[0]

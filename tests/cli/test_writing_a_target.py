@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -42,7 +43,8 @@ def test_three_layers_that_do_not_fit_the_scratchpad_agree_with_xla(
     folder, environment = plugin
     rng = np.random.default_rng(3)
     arguments = [rng.standard_normal(s, np.float32) for s in SHAPES]
-    np.savez(folder / "in.npz", **{f"arg{i}": a for i, a in enumerate(arguments)})  # type: ignore[arg-type]
+    named: dict[str, Any] = {f"arg{i}": a for i, a in enumerate(arguments)}
+    np.savez(folder / "in.npz", **named)
     binary, outputs = str(folder / "mlp3.neff"), str(folder / "out.npz")
     options = ["--framework", "XLA", "--target", "toy1", "--output", binary]
     _run(environment, "neuronx_cc", "compile", str(MODEL), *options)

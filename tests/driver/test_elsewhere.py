@@ -3,9 +3,11 @@
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from xdsl.dialects.builtin import ModuleOp
 
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.driver import CompileOptions
@@ -40,13 +42,13 @@ class Given:
     def operators(self, bindings: Bindings) -> list[Use]:
         return []
 
-    def module(self, bindings: Bindings):  # type: ignore[no-untyped-def]
+    def module(self, bindings: Bindings) -> ModuleOp:
         return import_hlo_text(self.text, "model")
 
 
-def job(text: str, **options: str) -> Job:
+def job(text: str, **options: Any) -> Job:
     module = import_hlo_text(text, "model")
-    given = replace(CompileOptions(), **options)  # type: ignore[arg-type]
+    given = replace(CompileOptions(), **options)
     return Job(module, "model", "digest", ["x"], "trn1", given)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -59,8 +60,8 @@ def numbers(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Target]:
     """Makes targets that are trn1 with other numbers, and nothing else."""
     monkeypatch.setattr(registry, "_extra", {})
 
-    def make(name: str, **changes: float) -> Target:
-        machine = replace(TRN1.machine, name=name, **changes)  # type: ignore[arg-type]
+    def make(name: str, **changes: Any) -> Target:
+        machine = replace(TRN1.machine, name=name, **changes)
         registry._extra.pop(name, None)
         registry.register_target(target := Target(name, machine, "a test"))
         return target

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation
 
 from neuronir.cli import neuron_cc, neuron_sim
@@ -83,7 +84,8 @@ def drawn(path: Path, seed: int = 1) -> Arrays:
     rng = np.random.default_rng(seed)
     out: Arrays = []
     for argument in entry_function(module).body.block.args:
-        shape, dtype = argument.type.get_shape(), argument.type.element_type  # type: ignore[attr-defined]
+        assert isinstance(argument.type, TensorType)
+        shape, dtype = argument.type.get_shape(), argument.type.element_type
         values = rng.standard_normal(shape) / 4
         integer = str(dtype).startswith("i")
         out.append(np.zeros(shape, np.int32) if integer else values.astype(np.float32))

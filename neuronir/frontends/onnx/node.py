@@ -154,7 +154,7 @@ class Node:
 
 @dataclass
 class Subgraph:
-    """Return the outer values that a graph attribute reads, and its builder."""
+    """The outer values that a graph attribute reads, and its builder."""
 
     captured: list[SSAValue]
     inputs: list[str]

@@ -308,7 +308,7 @@ def _order(block: Block, floats: bool) -> _Order | None:
 
 @dataclass(frozen=True)
 class _Seen:
-    """Merge the zeros or the NaNs of a comparator's argument."""
+    """An argument of a comparator, and whether its zeros or its NaNs are merged."""
 
     argument: int
     zeros: bool = False

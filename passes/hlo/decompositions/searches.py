@@ -54,7 +54,7 @@ def reduce(op: Operation, e: Emitter) -> SSAValue | None:
 
 @dataclass(frozen=True)
 class _Best:
-    """Return the best value of each piece of each row, and its first position in the row (f32)."""
+    """The best value of each piece of each row, and its first position in the row (f32)."""
 
     value: SSAValue
     place: SSAValue

@@ -76,7 +76,7 @@ def _lower_attention(state: Lowering, found: Attention) -> None:
 
 @dataclass(frozen=True)
 class _Batch:
-    """Return the first elements of a batch in q, k, v and the result."""
+    """The first elements of a batch in q, k, v and the result."""
 
     q: int
     k: int

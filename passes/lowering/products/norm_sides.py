@@ -123,7 +123,7 @@ def _dtype(op: CompositeOp) -> DType:
 
 
 class _Comparison:
-    """Return the cost of the ops of a block, with the rows of some norms along partitions."""
+    """The cost of the ops of a block, with the rows of some norms along partitions."""
 
     def __init__(
         self,

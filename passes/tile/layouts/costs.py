@@ -28,7 +28,7 @@ START_NS = 50.0
 
 @dataclass(frozen=True)
 class Weights:
-    """Returns the weight of a ns of each resource: less for resources that are not the
+    """The weight of a ns of each resource: less for resources that are not the
     bottleneck.
     """
 

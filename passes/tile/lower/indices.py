@@ -16,7 +16,7 @@ Terms = tuple[int, tuple[tuple[SSAValue, int], ...]]
 
 @dataclass(frozen=True)
 class Round:
-    """Return the variable of a loop: the iteration of the emitted loop times its step."""
+    """The variable of a loop: the iteration of the emitted loop times its step."""
 
     index: SSAValue
     step: int

@@ -86,7 +86,7 @@ def strided_slice(o: Op) -> SSAValue:
 
 
 class _Spec:
-    """Return the slices of a StridedSlice, one for each dimension of its operand.
+    """The slices of a StridedSlice, one for each dimension of its operand.
 
     Bit i of a mask refers to entry i. begin_mask and end_mask ignore that entry, ellipsis_mask
     stands for all unnamed dimensions, new_axis_mask inserts a dimension of size one, and

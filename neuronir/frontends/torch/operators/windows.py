@@ -61,7 +61,7 @@ def _batched(n: Node, spatial: int) -> tuple[SSAValue, bool]:
 
 
 class _Window:
-    """Return the arguments of pooling."""
+    """The arguments of pooling."""
 
     def __init__(self, n: Node, spatial: int) -> None:
         self.value, self.single = _batched(n, spatial)
