@@ -69,10 +69,10 @@ def recompute(grouping: Grouping, groups: Sequence[Group], block: Block) -> Chan
             for ops in readers.values():
                 change.added += _written_again(block, value, ops, chain, grouping.order)
             touched |= {group, *readers}
-            record("tile-fuse", "values computed again")
+            record("tile-fuse", "values recomputed")
     if not change.added:
         return None
-    change.removed = _erased(block, grouping.order)
+    change.removed = _erased(grouping, block)
     return change
 
 
@@ -184,8 +184,8 @@ def _written_again(
     return added
 
 
-def _erased(block: Block, order: Mapping[Operation, int]) -> list[Operation]:
-    """Erase the ops that have no uses any more, and return them."""
-    for op in sorted(order, key=order.__getitem__, reverse=True):
+def _erased(grouping: Grouping, block: Block) -> list[Operation]:
+    """Erase the grouped ops that have no uses any more, with their views, and return them."""
+    for op in reversed(grouping.nodes):
         erase_dead(op)
-    return [op for op in order if op.parent is not block]
+    return [op for op in grouping.order if op.parent is not block]
