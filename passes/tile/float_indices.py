@@ -32,10 +32,10 @@ def range_of(value: SSAValue) -> Range | None:
     if not is_integer(value.type.element_type):
         return None
     if op.name == "hlo.iota":
-        return 0, max(0, max(shape_of(value), default=1) - 1)
+        return _exact(0, max(0, max(shape_of(value), default=1) - 1))
     if op.name == "hlo.constant":
         array = constant_array(op)
-        return (int(array.min()), int(array.max())) if array.size else None
+        return _exact(int(array.min()), int(array.max())) if array.size else None
     if op.name in _SAME:
         return range_of(op.operands[0])
     combine = _PAIRS.get(op.name)
@@ -45,7 +45,11 @@ def range_of(value: SSAValue) -> Range | None:
     if left is None or right is None:
         return None
     found = [combine(a, b) for a in left for b in right]
-    low, high = min(found), max(found)
+    return _exact(min(found), max(found))
+
+
+def _exact(low: int, high: int) -> Range | None:
+    """Return a range whose integers fp32 represents exactly; None for others."""
     return (low, high) if -LARGEST < low and high < LARGEST else None
 
 

@@ -17,6 +17,25 @@ COMPARE = {
 
 
 @pytest.mark.parametrize("direction", COMPARE)
+@pytest.mark.parametrize("number", [2**24 - 1, 2**24 + 1, 2**31 - 1])
+def test_integers_and_a_constant(number: int, direction: str) -> None:
+    near = [number - 2, number - 1, number, 2**24, -number]
+    x = np.resize(np.array(near, np.int32), (32, 128))
+    text = f"""HloModule m
+
+ENTRY e {{
+  x = s32[32,128] parameter(0)
+  c = s32[] constant({number})
+  cs = s32[32,128] broadcast(c), dimensions={{}}
+  ROOT p = pred[32,128] compare(x, cs), direction={direction}
+}}
+"""
+    found = COMPARE[direction](x.astype(np.int64), number)
+    for stage in stages(text, [x], phases=("tiled", "binary")):
+        assert np.array_equal(stage.outputs[0], found), stage.phase
+
+
+@pytest.mark.parametrize("direction", COMPARE)
 @pytest.mark.parametrize("kind", ["s32", "u32"])
 def test_integers_and_indices(kind: str, direction: str) -> None:
     edges = EDGES + ([-n for n in EDGES] + [-(2**31)] if kind == "s32" else [2**31, 2**32 - 1])
