@@ -182,6 +182,12 @@ def test_what_cannot_be_read(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         (lambda i: i[1].literal.f32s.pop(), "NIR_HLO008", "5 values"),
         (lambda i: setattr(i[0].shape, "element_type", 77), "NCC_ESPP004", "type 77"),
         (lambda i: setattr(i[1].literal.shape, "element_type", 21), "NCC_ESPP004", "of type s4"),
+        (lambda i: setattr(i[1], "id", i[0].id), "NIR_HLO021", "two instructions have one id"),
+        (
+            lambda i: i[2].precision_config.operand_precision.append(9),
+            "NIR_HLO021",
+            "instruction 'y': precision 9 is not known",
+        ),
         (lambda i: setattr(i[0], "parameter_number", 3), "NIR_HLO006", "none is parameter\\(0\\)"),
     ),
 )

@@ -2,7 +2,7 @@
 
 The proto becomes the records that the parser of HLO text makes, so that both forms have one
 importer; constants are taken from the bytes. Shardings, schedules and layouts of custom calls are
-not kept, as nothing reads them.
+not kept, nor is the aliasing of inputs and outputs, as nothing reads them.
 """
 
 from xdsl.dialects.builtin import ModuleOp

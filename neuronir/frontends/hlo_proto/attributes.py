@@ -1,7 +1,10 @@
 """Attributes of an instruction proto as the text of HLO, which the importer of text decodes."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
+
+from neuronir.dialects.support.errors import NeuronError
+from neuronir.frontends.hlo_text.print_attributes import quote
 
 Names = Mapping[int, str]
 """Names of computations by id."""
@@ -44,11 +47,11 @@ _CALLED = {
 """The attributes that name the computations of an instruction, in the order of the proto."""
 
 
-def quoted(text: str) -> str:
-    """Return a string literal of HLO text."""
-    for plain, escaped in (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\r", "\\r")):
-        text = text.replace(plain, escaped)
-    return f'"{text}"'
+def named(names: Sequence[str], number: int, field: str) -> str:
+    """Return the name of an enumerator; NIR_HLO021 if it has none."""
+    if not 0 <= number < len(names):
+        raise NeuronError("NIR_HLO021", f"{field} {number} is not known")
+    return names[number]
 
 
 def listed(numbers: Iterable[Any]) -> str:
@@ -70,12 +73,12 @@ def attributes_of(p: Any, computations: Names) -> Iterator[str]:
     yield from _collective(p)
     if p.backend_config:
         text = p.backend_config.decode("utf-8", "replace")
-        yield f"backend_config={text if text.startswith('{') else quoted(text)}"
+        yield f"backend_config={text if text.startswith('{') else quote(text)}"
     if p.frontend_attributes.map:
         pairs = sorted(p.frontend_attributes.map.items())
-        yield "frontend_attributes={" + ",".join(f"{k}={quoted(v)}" for k, v in pairs) + "}"
+        yield "frontend_attributes={" + ",".join(f"{k}={quote(v)}" for k, v in pairs) + "}"
     fields = [
-        f"{field.name}={quoted(value) if isinstance(value, str) else value}"
+        f"{field.name}={quote(value) if isinstance(value, str) else value}"
         for field, value in p.metadata.ListFields()
     ]
     if fields:
@@ -98,9 +101,10 @@ def _window(dimensions: Any) -> str:
 def _precision(p: Any) -> Iterator[str]:
     known = p.precision_config
     if any(known.operand_precision):
-        yield f"operand_precision={listed(PRECISIONS[n] for n in known.operand_precision)}"
+        names = (named(PRECISIONS, n, "precision") for n in known.operand_precision)
+        yield f"operand_precision={listed(names)}"
     if known.algorithm:
-        yield f"algorithm={ALGORITHMS[known.algorithm]}"
+        yield f"algorithm={named(ALGORITHMS, known.algorithm, 'algorithm')}"
 
 
 def _called(p: Any, computations: Names) -> Iterator[str]:
@@ -214,11 +218,11 @@ def _pad(p: Any) -> Iterator[str]:
 def _triangular_solve(p: Any) -> Iterator[str]:
     o = p.triangular_solve_options
     yield from _flags(o, "left_side", "lower", "unit_diagonal")
-    yield f"transpose_a={TRANSPOSES[o.transpose_a]}"
+    yield f"transpose_a={named(TRANSPOSES, o.transpose_a, 'transpose_a')}"
 
 
 def _custom_call(p: Any) -> Iterator[str]:
-    yield f"custom_call_target={quoted(p.custom_call_target)}"
+    yield f"custom_call_target={quote(p.custom_call_target)}"
     yield from _flags(p, "custom_call_has_side_effect")
 
 
@@ -252,11 +256,16 @@ _SPECIAL: dict[str, Callable[[Any], Iterable[str]]] = {
     "sort": lambda p: _flags(p, "is_stable"),
     "topk": lambda p: [f"k={p.k}", f"largest={str(p.largest).lower()}"],
     "cholesky": lambda p: _flags(p.cholesky_options, "lower"),
-    "fft": lambda p: [f"fft_type={FFT_TYPES[p.fft_type]}", f"fft_length={listed(p.fft_length)}"],
+    "fft": lambda p: [
+        f"fft_type={named(FFT_TYPES, p.fft_type, 'fft_type')}",
+        f"fft_length={listed(p.fft_length)}",
+    ],
     "fusion": lambda p: [f"kind={p.fusion_kind}"],
-    "rng": lambda p: [f"distribution={DISTRIBUTIONS[p.distribution]}"],
-    "rng-bit-generator": lambda p: [f"algorithm={RNG_ALGORITHMS[p.rng_algorithm]}"],
+    "rng": lambda p: [f"distribution={named(DISTRIBUTIONS, p.distribution, 'distribution')}"],
+    "rng-bit-generator": lambda p: [
+        f"algorithm={named(RNG_ALGORITHMS, p.rng_algorithm, 'rng_algorithm')}"
+    ],
     "rng-get-and-update-state": lambda p: [f"delta={p.delta}"],
-    "infeed": lambda p: [f"infeed_config={quoted(p.infeed_config.decode('utf-8', 'replace'))}"],
-    "outfeed": lambda p: [f"outfeed_config={quoted(p.outfeed_config.decode('utf-8', 'replace'))}"],
+    "infeed": lambda p: [f"infeed_config={quote(p.infeed_config.decode('utf-8', 'replace'))}"],
+    "outfeed": lambda p: [f"outfeed_config={quote(p.outfeed_config.decode('utf-8', 'replace'))}"],
 }

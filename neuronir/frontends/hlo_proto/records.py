@@ -9,10 +9,11 @@ from xdsl.ir import Attribute
 
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.npz import Array
-from neuronir.frontends.hlo_proto.attributes import attributes_of, quoted
+from neuronir.frontends.hlo_proto.attributes import attributes_of, listed
 from neuronir.frontends.hlo_proto.shapes import literal_array, shape_text, shapes_text
 from neuronir.frontends.hlo_text.alike import Instruction
 from neuronir.frontends.hlo_text.importer import Importer
+from neuronir.frontends.hlo_text.print_attributes import quote
 from neuronir.frontends.hlo_text.syntax import Computation, HloText
 
 
@@ -58,6 +59,10 @@ class ProtoImporter(Importer):
         record = Computation(c.name, is_entry, self._token("COMPUTATION", c.name))
         by_id = {p.id: p for p in c.instructions}
         values = {p.id: p.name for p in c.instructions}
+        if len(by_id) != len(c.instructions) or c.root_id not in by_id:
+            why = "two instructions have one id" if c.root_id in by_id else "its root is missing"
+            text = f"computation '{c.name}': {why}"
+            raise NeuronError("NIR_HLO021", text, location=self._filename)
         scheduled = order is not None and sorted(order) == sorted(by_id)
         for p in [by_id[i] for i in order] if scheduled and order else c.instructions:
             self._line += 1
@@ -69,7 +74,7 @@ class ProtoImporter(Importer):
                 found = NeuronError("NIR_HLO021", f"it refers to what is not there: {error}")
                 raise self._located(found, p) from error
         if c.execution_thread and c.execution_thread != "main":
-            text = f", execution_thread={quoted(c.execution_thread)}"
+            text = f", execution_thread={quote(c.execution_thread)}"
             record.attributes.append(self._token("ATTRIBUTE", text))
         return record
 
@@ -96,7 +101,11 @@ class ProtoImporter(Importer):
             self._token("OPCODE", opcode),
             self._token("ARGUMENTS", f"({arguments})"),
         ]
-        tokens += [self._token("ATTRIBUTE", f", {text}") for text in attributes_of(p, names)]
+        texts = list(attributes_of(p, names))
+        if p.control_predecessor_ids:
+            before = (values[i] for i in p.control_predecessor_ids)
+            texts.append(f"control-predecessors={listed(before)}")
+        tokens += [self._token("ATTRIBUTE", f", {text}") for text in texts]
         return Instruction(tokens)
 
     def _hold(self, literal: Any) -> str:
@@ -110,8 +119,8 @@ class ProtoImporter(Importer):
 def _tables(index: Any) -> Iterator[str]:
     """Yield the tables of files and stack frames as HLO text has them."""
     rows = {
-        "FileNames": [quoted(name) for name in index.file_names],
-        "FunctionNames": [quoted(name) for name in index.function_names],
+        "FileNames": [quote(name) for name in index.file_names],
+        "FunctionNames": [quote(name) for name in index.function_names],
         "FileLocations": [_row(one) for one in index.file_locations],
         "StackFrames": [_row(one) for one in index.stack_frames],
     }
