@@ -7,21 +7,16 @@ from argparse import Namespace
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import torch
 from xdsl.dialects.builtin import ModuleOp
 
 from neuronir.api import Executable
+from neuronir.cli import neuronx_cc_args
 from neuronir.cli.cc_args import with_flags
-from neuronir.cli.neuronx_cc_args import (
-    ALIASES,
-    build_parser,
-    check,
-    normalise,
-    precision,
-    remarks,
-)
+from neuronir.cli.neuronx_cc_args import ALIASES
 from neuronir.cli.program import UsageError
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.driver import CompileOptions
@@ -81,7 +76,7 @@ class Compiled:
 
 def parse_arguments(given: Arguments, *, need_target: bool = False) -> Namespace:
     """The options of neuronx-cc compile; the target is trn1 where none is given (NIR_ARG003)."""
-    words = shlex.split(given) if isinstance(given, str) else [str(w) for w in given or ()]
+    words = split_words(given)
     if not any(w == "--target" or w.startswith("--target=") for w in words):
         if need_target:
             raise NeuronError(
@@ -90,18 +85,33 @@ def parse_arguments(given: Arguments, *, need_target: bool = False) -> Namespace
                 help="compiler_args='--target trn1'",
             )
         words += ["--target", "trn1"]
-    words = ["compile", "model", "--framework", "PYTORCH", *words]
+    parsed = parsed_words(words, neuronx_cc_args)
+    parsed.target = ALIASES.get(parsed.target, parsed.target)
+    return parsed
+
+
+def parsed_words(words: Sequence[str], compiler: ModuleType) -> Namespace:
+    """The options of a `compile` command, by the module of its arguments (`neuronx_cc_args`,
+    `neuron_cc_args`): with `precision` and `remarks` (NIR_ARG003, NIR_ARG002)."""
+
+    def parse(given: Sequence[str]) -> Namespace:
+        found: Namespace = compiler.build_parser().parse_args(compiler.normalise(given))
+        return found
+
     try:
-        words = with_flags(words, lambda given: build_parser().parse_args(normalise(given)))
-        parsed = build_parser().parse_args(normalise(words))
-        check(parsed)
-        parsed.precision = precision(parsed)
+        parsed = parse(with_flags(["compile", "model", "--framework", "PYTORCH", *words], parse))
+        compiler.check(parsed)
+        parsed.precision = compiler.precision(parsed)
     except UsageError as error:
         raise NeuronError("NIR_ARG003", f"compiler_args: {error}") from error
     refuse_options(parsed)
-    parsed.target = ALIASES.get(parsed.target, parsed.target)
-    parsed.remarks = remarks(parsed)
+    parsed.remarks = compiler.remarks(parsed)
     return parsed
+
+
+def split_words(given: Arguments) -> list[str]:
+    """The words of `compiler_args`, a string or a sequence of them."""
+    return shlex.split(given) if isinstance(given, str) else [str(w) for w in given or ()]
 
 
 def refuse_options(parsed: Namespace) -> None:

@@ -8,6 +8,8 @@ import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
+from neuronir.frontends.torch.export import Wrapped
+
 
 class Optimization(Enum):
     """What `optimizations` of `trace` may list.
@@ -19,26 +21,25 @@ class Optimization(Enum):
     FLOAT32_TO_FLOAT16 = "FLOAT32_TO_FLOAT16"
 
 
-class Halved(nn.Module):  # type: ignore[misc]
-    """A model with float16 inputs and results instead of float32."""
+class Halved(Wrapped):
+    """A model with float16 inputs and results instead of float32; its mode is that of the model."""
 
     def __init__(self, func: Callable[..., Any], examples: Sequence[Any]) -> None:
-        super().__init__()
-        if isinstance(func, nn.Module):
-            self.func = func
-        self._function = func
+        super().__init__(func)
         self._types = [t.dtype for t in pytree.tree_leaves(tuple(examples))]
 
-    def forward(self, *args: Any) -> Any:
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Call the model in its own types."""
         flat, spec = pytree.tree_flatten(args)
         given = [t.to(dtype) for t, dtype in zip(flat, self._types, strict=True)]
-        return _halved(self._function(*pytree.tree_unflatten(given, spec)))
+        return _halved(super().forward(*pytree.tree_unflatten(given, spec), **kwargs))
 
 
 def halved(func: Callable[..., Any], examples: Sequence[Any]) -> tuple[Any, tuple[Any, ...]]:
     """(the model, the example inputs) with float16 for float32."""
-    return Halved(func, examples).eval(), _halved(tuple(examples))
+    made = Halved(func, examples)
+    made.training = isinstance(func, nn.Module) and func.training
+    return made, _halved(tuple(examples))
 
 
 def check_optimizations(given: Collection[Any]) -> None:

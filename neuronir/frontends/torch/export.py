@@ -25,7 +25,7 @@ class Wrapped(nn.Module):  # type: ignore[misc]
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__()
-        owner = getattr(function, "__self__", None)
+        owner = function if isinstance(function, nn.Module) else getattr(function, "__self__", None)
         if isinstance(owner, nn.Module):
             self.func = owner  # so that its parameters keep their names
         self._function = function
