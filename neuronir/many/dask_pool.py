@@ -5,11 +5,13 @@ which job goes where: a worker has one job at a time, so a worker that ends lose
 Dask itself would also blame the jobs that wait at the worker.
 """
 
+import asyncio
 import logging
 import queue
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent import futures
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -24,7 +26,8 @@ if TYPE_CHECKING:
 _TICK_S = 0.25
 """How often the workers are listed: a worker that ended is seen after this time."""
 _PATIENCE_S = 60.0
-"""How long there may be no worker before the remaining jobs are given up."""
+"""How long there may be no worker before the remaining jobs are given up; also how long a cluster
+may not answer before its jobs go to another one."""
 _CONNECT_S = 15.0
 
 _LOCAL = {
@@ -45,14 +48,60 @@ _NO_DASHBOARD = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}
 
 
 @dataclass
-class _Running:
-    """A job at a worker."""
+class _Cluster:
+    """A cluster, and who its workers were at its latest answer.
+
+    Questions do not block: the other clusters work on while one does not answer.
+    """
+
+    client: "Client"
+    workers: list[str] = field(default_factory=list)
+    answered: float = field(default_factory=time.monotonic)
+    silent: bool = True
+    asked: "futures.Future[Any] | None" = None
+
+    @property
+    def runs(self) -> bool:
+        """Whether the connection to the scheduler stands."""
+        return bool(self.client.status == "running")
+
+    def ask(self) -> "futures.Future[Any] | None":
+        """Ask who the workers are, unless a question is open; the open question."""
+        if not self.runs:
+            self.asked = None
+        elif self.asked is None:
+            with suppress(Exception):  # the cluster is ending
+                question = self.client.scheduler.identity(n_workers=-1)
+                loop = self.client.loop.asyncio_loop
+                self.asked = asyncio.run_coroutine_threadsafe(question, loop)
+        return self.asked
+
+    def hear(self) -> None:
+        """Take the answer if it is there."""
+        self.silent = True
+        if self.asked is None or not self.asked.done():
+            return
+        asked, self.asked = self.asked, None
+        # A busy scheduler, or one that is ending: the next question tells.
+        with suppress(Exception, futures.CancelledError):
+            self.workers = [str(address) for address in asked.result()["workers"]]
+            self.answered = time.monotonic()
+            self.silent = False
+
+    @property
+    def gone(self) -> bool:
+        """Whether nothing is to be hoped for from the cluster."""
+        return not self.runs or time.monotonic() - self.answered > _PATIENCE_S
+
+
+@dataclass
+class _Attempt:
+    """A job at a worker; `number` counts the attempts that were its own fault."""
 
     job: Job
-    attempt: int
-    client: "Client"
+    number: int
+    cluster: _Cluster
     worker: str
-    future: "Future"
     start: float = field(default_factory=time.perf_counter)
 
 
@@ -128,7 +177,7 @@ def _limited_do(do: Callable[[Any], Any], payload: Any, memory: int | None) -> A
 
 @dataclass
 class DaskPool:
-    """The workers of clusters, each within `memory` bytes."""
+    """A `Pool` of the workers of clusters, each within `memory` bytes."""
 
     clients: "list[Client]"
     memory: int | None = None
@@ -151,12 +200,13 @@ class _Run:
     def __init__(
         self, pool: DaskPool, do: Callable[[Any], Any], retries: int, listener: Listener
     ) -> None:
-        self.pool = pool
+        self.clusters = [_Cluster(client) for client in pool.clients]
+        self.memory = pool.memory
         self.do = do
         self.retries = retries
         self.listener = listener
         self.waiting: deque[tuple[Job, int]] = deque()
-        self.running: dict[str, _Running] = {}  # by the key of the future
+        self.running: dict[str, tuple[_Attempt, Future]] = {}  # by the key of the future
         self.done: dict[str, Outcome] = {}
         self.events: queue.SimpleQueue[str] = queue.SimpleQueue()
         self.last_worker = time.monotonic()
@@ -165,73 +215,71 @@ class _Run:
         """The outcomes of all jobs, whose names are distinct."""
         self.waiting.extend((job, 0) for job in sorted(jobs, key=lambda job: -job.weight))
         while self.waiting or self.running:
-            workers, silent = self._workers()
-            self._find_lost(workers, silent)
-            self._submit(workers)
+            self._list_workers()
+            self._find_lost()
+            self._submit()
             self._collect()
             if time.monotonic() - self.last_worker > _PATIENCE_S:
                 self._give_up()
         return [self.done[job.name] for job in jobs]
 
-    def _workers(self) -> "tuple[list[tuple[Client, str]], set[int]]":
-        """The workers that are there, with their clusters; and the clusters that did not answer."""
-        found, silent = [], set()
-        for client in self.pool.clients:
-            if client.status != "running":
-                continue
-            try:
-                info = client.sync(client.scheduler.identity, n_workers=-1, callback_timeout=10)
-                found += [(client, str(address)) for address in info["workers"]]
-            # A busy scheduler, or one that is ending: the next tick tells.
-            except Exception:
-                silent.add(id(client))
-        if found:
-            self.last_worker = time.monotonic()
-        return found, silent
+    def _list_workers(self) -> None:
+        """Ask every cluster who its workers are, and wait for the answers, but not long."""
+        asked = [question for one in self.clusters if (question := one.ask()) is not None]
+        futures.wait(asked, timeout=_TICK_S)
+        for cluster in self.clusters:
+            cluster.hear()
+            if not cluster.silent and cluster.workers:
+                self.last_worker = time.monotonic()
 
-    def _find_lost(self, workers: "Sequence[tuple[Client, str]]", silent: set[int]) -> None:
+    def _find_lost(self) -> None:
         """Take back the jobs of workers that are gone, and of clusters that are."""
-        there = {(id(client), address) for client, address in workers}
-        for key, at in list(self.running.items()):
-            if at.future.status in ("finished", "error"):
+        for key, (at, future) in list(self.running.items()):
+            if future.status in ("finished", "error"):
                 continue  # `_collect` takes it
-            if id(at.client) in silent and at.client.status == "running":
+            gone = at.cluster.gone
+            if at.cluster.silent and not gone:
                 continue
-            if (id(at.client), at.worker) not in there or at.future.status == "cancelled":
+            if gone or at.worker not in at.cluster.workers or future.status == "cancelled":
                 del self.running[key]
                 with suppress(Exception):
-                    at.future.cancel()
-                if at.client.status == "running":
+                    future.cancel()
+                if not gone:
                     self._lost(at, "its worker ended")
                 else:  # no fault of the job
-                    self._retry(at, at.attempt, "its cluster ended")
+                    why = "does not answer" if at.cluster.runs else "ended"
+                    self._retry(at, at.number, f"its cluster {why}")
 
-    def _submit(self, workers: "Sequence[tuple[Client, str]]") -> None:
-        """Give a waiting job to each idle worker."""
-        busy = {(id(at.client), at.worker) for at in self.running.values()}
-        for client, address in workers:
-            if not self.waiting:
-                return
-            if (id(client), address) in busy:
-                continue
-            job, attempt = self.waiting.popleft()
-            try:
-                future = client.submit(
-                    _limited_do,
-                    self.do,
-                    job.payload,
-                    self.pool.memory,
-                    workers=[address],
-                    allow_other_workers=False,
-                    pure=False,
-                )
-            except Exception as error:  # the cluster is going
-                self.listener.again(job, " ".join(str(error).split()))
-                self.waiting.appendleft((job, attempt))
-                continue
-            self.running[future.key] = _Running(job, attempt, client, address, future)
-            self.listener.began(job)
-            future.add_done_callback(lambda done: self.events.put(done.key))
+    def _submit(self) -> None:
+        """Give a waiting job to each idle worker of the clusters that answer."""
+        busy = {(id(at.cluster), at.worker) for at, _ in self.running.values()}
+        for cluster in self.clusters:
+            for address in () if cluster.silent else cluster.workers:
+                if self.waiting and (id(cluster), address) not in busy:
+                    self._begin(_Attempt(*self.waiting.popleft(), cluster, address))
+
+    def _begin(self, at: _Attempt) -> None:
+        """Give a job to a worker."""
+        try:
+            future = at.cluster.client.submit(
+                _limited_do,
+                self.do,
+                at.job.payload,
+                self.memory,
+                workers=[at.worker],
+                allow_other_workers=False,
+                pure=False,
+            )
+        # Of a cluster that is going, which is no fault of the job; or it cannot be pickled.
+        except Exception as error:
+            if at.cluster.runs:
+                self._lost(at, _text(error))
+            else:
+                self._retry(at, at.number, _text(error))
+            return
+        self.running[future.key] = at, future
+        self.listener.began(at.job)
+        future.add_done_callback(lambda done: self.events.put(done.key))
 
     def _collect(self) -> None:
         """Wait for a job to end, but not long; then take all that ended."""
@@ -242,46 +290,51 @@ class _Run:
                 key = self.events.get_nowait()
 
     def _take(self, key: str) -> None:
-        at = self.running.get(key)
-        if at is None or at.future.status not in ("finished", "error"):
+        at, future = self.running.get(key, (None, None))
+        if at is None or future is None or future.status not in ("finished", "error"):
             return  # taken back meanwhile, or about to be
         del self.running[key]
         from distributed.scheduler import KilledWorker
 
         try:
-            value = at.future.result(timeout=_CONNECT_S)
+            value = future.result(timeout=_CONNECT_S)
         except KilledWorker:
             self._lost(at, "its worker ended")
         # Whatever the function raised in the worker; also that the result went with its worker.
         except Exception as error:
-            self._lost(at, f"{type(error).__name__}: {' '.join(str(error).split())}")
+            self._lost(at, _text(error))
         else:
             self._end(at, value, None)
-        at.future.release()
+        future.release()
 
-    def _lost(self, at: _Running, why: str) -> None:
-        if at.attempt < self.retries:
-            self._retry(at, at.attempt + 1, why)
+    def _lost(self, at: _Attempt, why: str) -> None:
+        if at.number < self.retries:
+            self._retry(at, at.number + 1, why)
         else:
             self._end(at, None, why)
 
-    def _retry(self, at: _Running, attempt: int, why: str) -> None:
+    def _retry(self, at: _Attempt, number: int, why: str) -> None:
         self.listener.again(at.job, why)
-        self.waiting.append((at.job, attempt))
+        self.waiting.append((at.job, number))
 
-    def _end(self, at: _Running, value: Any, lost: str | None) -> None:
+    def _end(self, at: _Attempt, value: Any, lost: str | None) -> None:
         seconds = time.perf_counter() - at.start
-        outcome = Outcome(at.job, value, lost, at.attempt, seconds, at.worker)
+        outcome = Outcome(at.job, value, lost, at.number, seconds, at.worker)
         self.done[at.job.name] = outcome
         self.listener.ended(outcome)
 
     def _give_up(self) -> None:
         """No worker is left: end the jobs that remain."""
-        for at in self.running.values():
+        for at, _ in self.running.values():
             self._end(at, None, "no worker is left")
         self.running.clear()
         while self.waiting:
-            job, attempt = self.waiting.popleft()
-            outcome = Outcome(job, None, "no worker is left", attempt, 0.0, "none")
+            job, number = self.waiting.popleft()
+            outcome = Outcome(job, None, "no worker is left", number, 0.0, "none")
             self.done[job.name] = outcome
             self.listener.ended(outcome)
+
+
+def _text(error: Exception) -> str:
+    """An error in one line."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"

@@ -13,13 +13,14 @@ _STATUS = Path("/proc/self/status")
 def limited(memory: int | None) -> Iterator[None]:
     """Let allocations fail with MemoryError where the process would have more than `memory` bytes.
 
-    The limit counts private memory (RLIMIT_DATA), not files that are mapped.
+    The limit counts private memory (RLIMIT_DATA), not files that are mapped. A lower limit that the
+    process has already stays.
     """
     if memory is None:
         yield
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    wanted = memory if hard == resource.RLIM_INFINITY else min(memory, hard)
+    wanted = min(limit for limit in (memory, soft, hard) if limit != resource.RLIM_INFINITY)
     resource.setrlimit(resource.RLIMIT_DATA, (wanted, hard))
     try:
         yield

@@ -11,7 +11,7 @@ from neuronir.many.limits import limited
 
 @dataclass(frozen=True)
 class SerialPool:
-    """This process: a job that ends it ends them all. `memory` limits it (bytes)."""
+    """A `Pool` of this process: a job that ends it ends them all. `memory` limits it (bytes)."""
 
     memory: int | None = None
 

@@ -1,5 +1,9 @@
 """Jobs on pools of workers: a worker that ends loses its own job, and nothing else."""
 
+import resource
+import signal
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -9,6 +13,7 @@ import pytest
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.many.dask_pool import _NO_DASHBOARD, DaskPool, remote_pool
 from neuronir.many.jobs import Job, Outcome, Pool
+from neuronir.many.limits import limited
 from neuronir.many.serial import SerialPool
 from tests.many.conftest import LIMIT
 from tests.many.work import do
@@ -139,3 +144,63 @@ def test_no_worker_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
         with remote_pool([empty.scheduler_address]) as pool:
             outcomes = pool.run(say(2), do, retries=3, listener=Heard())
     assert [outcome.lost for outcome in outcomes] == ["no worker is left"] * 2
+
+
+def test_job_that_cannot_be_sent(local: DaskPool) -> None:
+    """It fails after its attempts; the others run."""
+    heard = Heard()
+    jobs = [Job("bad", ("say", threading.Lock())), *say(2)]
+    bad, *good = local.run(jobs, do, retries=1, listener=heard)
+    assert bad.lost is not None and "TypeError" in bad.lost and bad.retries == 1
+    assert values(good) == [0, 1] and [name for name, _ in heard.lost] == ["bad"]
+
+
+CLUSTER = """
+from distributed import LocalCluster
+with LocalCluster(n_workers=1, threads_per_worker=1, processes=False,
+                  protocol="tcp", dashboard_address=None) as c:
+    print(c.scheduler_address, flush=True)
+    input()
+"""
+
+
+def test_two_clusters_of_which_one_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a while its job goes to the other one, which works on meanwhile."""
+    monkeypatch.setattr("neuronir.many.dask_pool._PATIENCE_S", 2.0)
+    command = [sys.executable, "-c", CLUSTER]
+    pipe = subprocess.PIPE
+    with (
+        distributed.LocalCluster(n_workers=1, **IN_PROCESS) as stays,
+        subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as stops,
+    ):
+        assert stops.stdout is not None
+
+        class Stopping(Heard):
+            def began(self, job: Job) -> None:
+                super().began(job)
+                if len(self.begun) == 2:  # one at each cluster
+                    stops.send_signal(signal.SIGSTOP)
+
+        heard = Stopping()
+        jobs = [Job(f"j{n}", ("sleep", 1.0)) for n in range(3)]
+        try:
+            with remote_pool([stays.scheduler_address, stops.stdout.readline().strip()]) as pool:
+                outcomes = pool.run(jobs, do, retries=0, listener=heard)
+                stops.kill()
+        finally:
+            stops.kill()
+    assert values(outcomes) == [1.0] * 3
+    assert [why for _, why in heard.lost] == ["its cluster does not answer"]
+
+
+def test_limit_that_the_process_has_already() -> None:
+    """A job's limit does not raise it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    mine = 64 << 30
+    resource.setrlimit(resource.RLIMIT_DATA, (mine, hard))
+    try:
+        for memory, found in ((2 * mine, mine), (mine - 1, mine - 1)):
+            with limited(memory):
+                assert resource.getrlimit(resource.RLIMIT_DATA)[0] == found
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
