@@ -32,6 +32,11 @@ def neuron_check() -> int:
     return _start("neuron_check")
 
 
+def neuron_explore() -> int:
+    """Start neuron-explore."""
+    return _start("neuron_explore")
+
+
 def neuron_opt() -> int:
     """Start neuron-opt."""
     return _start("neuron_opt")

@@ -17,7 +17,7 @@ from neuronir.dialects.support.npz import Array
 from neuronir.dialects.support.walking import walk
 from neuronir.driver.collector import few_collections
 from neuronir.driver.digest import digest_of, digest_of_weights
-from neuronir.driver.dumper import Dumper, DumpOptions
+from neuronir.driver.dumper import Dumper, DumpOptions, Watcher
 from neuronir.driver.dumps import dump_phase
 from neuronir.driver.middle import choose_middle, through_tiles
 from neuronir.driver.module_input import Chunk, parse, read_of_framework
@@ -196,8 +196,8 @@ class _Compile:
     ) -> CompiledResult:
         """Continue to a phase, with or without phase `tiled`.
 
-        `pipelines` replace the default ones. Only `final` results are dumped. `load` rebuilds the
-        module of `result` for a reproducer; by default that is the input.
+        `pipelines` replace the default ones. Only `final` results are dumped and watched. `load`
+        rebuilds the module of `result` for a reproducer; by default that is the input.
         """
         module = result.module
         done: list[tuple[str, list[ModulePass]]] = []
@@ -214,7 +214,7 @@ class _Compile:
                             text = fastest_order(module, orders, self.ordered, machine)
                     passes = parse_pipeline(text, self.registry.passes, self.registry.pipelines)
                     done.append((text, passes))
-                    self.passes(phase, module, done, step, load or self.load)
+                    self.passes(phase, module, done, step, load or self.load, watch=final)
                     self.after(phase, module, text, dump=final)
             result.phase = phase
             result.tiled |= phase == "tiled"
@@ -225,7 +225,8 @@ class _Compile:
 
         The program with the shorter simulated time is the result.
         """
-        final = last == "binary" and self.options.dump_phases_to is None
+        o = self.options
+        final = last == "binary" and o.dump_phases_to is None and o.watch is None
 
         def compiled(tiled: bool, pipelines: Mapping[str, str] | None = None) -> CompiledResult:
             copy = self.result(clone(result.module), result.phase)
@@ -328,13 +329,17 @@ class _Compile:
         done: Sequence[tuple[str, Sequence[ModulePass]]],
         timer: Timer,
         load: Callable[[], ModuleOp],
+        *,
+        watch: bool = True,
     ) -> None:
         """Run the last passes of `done` and verify.
 
         A compiler bug leaves a reproducer, from the module that `load` makes.
         """
         ctx = self.registry.context()
-        dumper = Dumper(DumpOptions(), ctx)
+        dumper: Watcher = Dumper(DumpOptions(), ctx)
+        if watch and self.options.watch is not None:
+            dumper = self.options.watch(phase)
         runner = PassRunner(ctx, dumper, timer, verify_each=False, borders=self.borders)
         try:
             runner.run(done[-1][1], module)

@@ -4,6 +4,7 @@ import sys
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
+from typing import Protocol
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -30,6 +31,19 @@ class DumpOptions:
 def names(option: str | None) -> frozenset[str]:
     """Parse the value of --print-ir-before/after."""
     return frozenset(n.strip() for n in option.split(",")) if option else frozenset()
+
+
+class Watcher(Protocol):
+    """Observe the passes of a run; `index` is the number of the pass in its pipeline."""
+
+    def before(self, index: int, instance: ModulePass, module: ModuleOp) -> None:
+        """Handle the start of a pass."""
+
+    def after(self, index: int, instance: ModulePass, module: ModuleOp) -> None:
+        """Handle the end of a pass."""
+
+    def failed(self, index: int, instance: ModulePass, module: ModuleOp) -> None:
+        """Handle the failure of a pass; the IR may be inconsistent."""
 
 
 class Dumper:

@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
 from neuronir.dialects.support.npz import Array
+from neuronir.driver.dumper import Watcher
 from neuronir.driver.phases import PHASES
 from neuronir.driver.precision import EXACT
 from neuronir.frontends.bindings import Bindings
@@ -33,7 +34,8 @@ class CompileOptions:
     models of frameworks whose indices always have 64, and not for HLO. `tiling` says whether the
     program goes through phase `tiled`: "auto" (if that is faster), "always" or "never". `progress`
     is a context manager for each phase, called with its name. `reproducers` are written if a pass
-    fails because of a compiler bug.
+    fails because of a compiler bug. `watch` gives, by the name of a phase, who observes its passes;
+    of several attempts only the one that is kept is observed.
     """
 
     auto_cast: str = "matmult"
@@ -50,6 +52,7 @@ class CompileOptions:
     tiling: str = TILINGS[0]
     progress: Progress = no_progress
     reproducers: bool = True
+    watch: Callable[[str], Watcher] | None = None
 
     def text(self) -> str:
         """Return the options that affect the result, in canonical spelling."""

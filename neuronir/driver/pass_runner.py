@@ -17,7 +17,7 @@ from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.exhausted import EXHAUSTED, exhausted
 from neuronir.dialects.support.location import file_line_col, source_name
 from neuronir.dialects.support.walking import walk
-from neuronir.driver.dumper import Dumper
+from neuronir.driver.dumper import Watcher
 from neuronir.driver.timer import Timer
 from neuronir.passes.nc.borders import Borders
 
@@ -87,7 +87,7 @@ class PassRunner:
     """Runs passes on a module of one context."""
 
     ctx: Context
-    dumper: Dumper
+    dumper: Watcher
     timer: Timer
     verify_each: bool = True
     borders: Borders | None = None

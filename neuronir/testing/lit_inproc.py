@@ -30,6 +30,7 @@ _PROGRAMS = {
     "neuronx-cc": "neuronir.cli.neuronx_cc",
     "neuron-cache": "neuronir.cli.neuron_cache",
     "neuron-check": "neuronir.cli.neuron_check",
+    "neuron-explore": "neuronir.cli.neuron_explore",
     "neuron-packager": "neuronir.cli.neuron_packager",
     "neuron-sim": "neuronir.cli.neuron_sim",
     "neuron_parallel_compile": "neuronir.cli.neuron_parallel_compile",

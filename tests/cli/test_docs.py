@@ -41,6 +41,9 @@ OF_THE_DAY = {
         "neuron-check": "all outputs agree with the interpreter on mlp.hlo",
         "not python": "first wrong: act (tanh, tensor<256x2048xf32>) at mlp.hlo:8",
     },
+    "neuron-explore.md": {
+        "neuron-explore mlp.hlo --list": "changed the IR",
+    },
     "neuron-sim.md": {
         "not neuron-sim run log.neff --inputs in.npz --no-timing --nrt": "NUM_ERR (1003)",
         "not neuron-sim run log.neff --inputs in.npz --no-timing --check": "[NIR_SIM035] output",

@@ -35,6 +35,7 @@ LAYERS = (
         "neuronir.cache_graphs",
         "neuronir.cache_place",
         "neuronir.cache_remote",
+        "neuronir.explore",
         "neuronir.many",
     ),
     ("neuronir.cli",),

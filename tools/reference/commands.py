@@ -7,6 +7,7 @@ from neuronir.cli import (
     neuron_cache,
     neuron_cc_args,
     neuron_check,
+    neuron_explore,
     neuron_opt_args,
     neuron_packager,
     neuron_parallel_compile,
@@ -22,6 +23,7 @@ _PARSERS = {
     "neuron_parallel_compile": neuron_parallel_compile.build_parser,
     "neuron-packager": neuron_packager.build_parser,
     "neuron-sim": neuron_sim_args.build_parser,
+    "neuron-explore": neuron_explore.build_parser,
     "neuron-opt": neuron_opt_args.build_parser,
 }
 

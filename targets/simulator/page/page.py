@@ -82,21 +82,38 @@ def report_page(result: TimingResult, report: Report) -> str:
     return fill(
         "report.html",
         parts,
-        ("view.js", "tables.js", "paint.js", "report.js"),
+        ("unpack.js", "view.js", "tables.js", "paint.js", "report.js"),
         figures.script_text(),
     )
 
 
-def fill(template: str, parts: Mapping[str, str], scripts: tuple[str, ...], library: str) -> str:
-    """A template of `assets/` with the parts, the style, and the scripts after the library's."""
-    text = Template(_asset(template)).substitute(
-        parts, style=_asset("page.css"), script="\n".join(map(_asset, scripts)), library=library
+def fill(
+    template: str,
+    parts: Mapping[str, str],
+    scripts: tuple[str, ...],
+    library: str,
+    *,
+    styles: tuple[str, ...] = ("page.css",),
+    package: str = __package__,
+) -> str:
+    """A template of `assets/` with the parts, the styles, and the scripts after the library's.
+
+    `package` is where the assets are; those that it lacks are the ones of this package.
+    """
+    text = Template(_asset(template, package)).substitute(
+        parts,
+        style="\n".join(_asset(name, package) for name in styles),
+        script="\n".join(_asset(name, package) for name in scripts),
+        library=library,
     )
     return text
 
 
-def _asset(name: str) -> str:
-    return (files(__package__) / "assets" / name).read_text(encoding="utf-8")
+def _asset(name: str, package: str) -> str:
+    path = files(package) / "assets" / name
+    if not path.is_file():
+        path = files(__package__) / "assets" / name
+    return path.read_text(encoding="utf-8")
 
 
 def embedded(value: Any) -> str:

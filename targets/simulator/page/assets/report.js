@@ -1,15 +1,5 @@
 // The page: unpack the data, show the figures, join timeline, details and tables.
 
-async function unpacked(id) {
-  const packed = Uint8Array.from(atob(document.getElementById(id).textContent), (c) => c.charCodeAt(0));
-  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return new Response(stream).json();
-}
-
-function byId(id) {
-  return document.getElementById(id);
-}
-
 class Page {
   constructor(data, documents) {
     this.data = data;

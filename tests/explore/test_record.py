@@ -1,0 +1,116 @@
+"""A recording has the IR before and after each pass, with the source ops of each line."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+
+import pytest
+
+from neuronir._xdsl import print_module
+from neuronir.driver import CompileOptions, compile_file
+from neuronir.explore.record import Recording, explore
+from neuronir.explore.snapshot import LONGEST, SourceOp
+from tests.explore.models import MLP
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("explore") / "mlp.hlo"
+    path.write_text(MLP)
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def recording(model: str) -> Recording:
+    return explore(model, "trn1", CompileOptions(tiling="never"))
+
+
+def _ops(lines: Iterable[str]) -> list[str]:
+    """The name of the op of each line, or empty."""
+    return [
+        found[1] if (found := re.match(r" *(?:%.* = )?([a-z]+\.\w+)", x)) else "" for x in lines
+    ]
+
+
+def test_snapshots_follow_each_other(recording: Recording) -> None:
+    steps = recording.steps
+    assert steps[0].name == "(read)" and not steps[0].before.lines
+    phases = list(dict.fromkeys(step.phase for step in steps))
+    assert phases == ["parsed", "hlo", "virtual", "ordered", "allocated", "synchronised"]
+    for step, following in zip(steps, steps[1:], strict=False):
+        if step.phase == following.phase:
+            assert step.after is following.before
+    for step in steps[1:]:
+        assert step.changed == (step.after is not step.before)
+
+
+def test_the_last_snapshot_is_the_result_of_the_compile(model: str, recording: Recording) -> None:
+    options = CompileOptions(tiling="never", compile_to="synchronised")
+    module = compile_file(model, "trn1", options).module
+    stream = StringIO()
+    print_module(module, stream)
+    printed = stream.getvalue().rstrip("\n").split("\n")
+    last = recording.steps[-1].after
+    names = _ops(line.text for line in last.lines)
+    assert names == _ops(printed) and "nc.matmul" in names
+    assert last.ops == sum(1 for _ in module.walk()) - 1
+
+
+def test_a_pass_is_shown_with_what_it_did(recording: Recording) -> None:
+    cse = next(step for step in recording.steps if step.name == "hlo-cse" and step.changed)
+    assert cse.before.ops - cse.after.ops == 1
+    gone = [line.sources for line in cse.before.lines if line not in cse.after.lines]
+    assert ("again",) in gone
+    assert cse.summary.startswith("Merge ops with equal operands")
+    assert cse.seconds > 0
+
+
+def test_instructions_have_the_source_op_of_the_model(recording: Recording) -> None:
+    lines = recording.steps[-1].after.lines
+    matmuls = [line for line in lines if " nc.matmul" in line.text]
+    assert matmuls and all("up" in line.sources for line in matmuls)
+    assert SourceOp("up", "hlo.dot", "mlp/up", "mlp.hlo:6") in recording.sources
+
+
+def test_the_kept_path_is_shown_once(model: str) -> None:
+    found = explore(model, "trn1", CompileOptions(tiling="always"))
+    names = [step.name for step in found.steps]
+    assert names.count("tile-fuse") == 1 and names.count("lower-tile-to-nc") == 1
+    assert "lower-hlo-to-nc" not in names
+    only = found.only(["tiled"])
+    assert {step.phase for step in only.steps} == {"tiled"} and len(only.steps) == 3
+
+
+def test_levels_with_several_orders_show_one(model: str) -> None:
+    found = explore(model, "trn1", CompileOptions(optlevel=3, tiling="never"))
+    assert [step.name for step in found.steps].count("nc-order") == 1
+
+
+def test_a_failed_pass_ends_the_recording(tmp_path: Path) -> None:
+    path = tmp_path / "large.hlo"
+    path.write_text(
+        "HloModule m\n\nENTRY e {\n  x = f32[64,128] parameter(0)\n"
+        '  ROOT y = f32[64,128] custom-call(x), custom_call_target="nobody"\n}\n'
+    )
+    found = explore(str(path), "trn1")
+    assert found.failure is not None and not found.failure.internal
+    *rest, last = found.steps
+    assert last.failed and not any(step.failed for step in rest)
+    assert last.after.lines
+
+
+def test_watching_changes_nothing(model: str) -> None:
+    seen: list[str] = []
+    options = CompileOptions()
+    plain = compile_file(model, "trn1", options).program
+    recorded = explore(model, "trn1", options, on_phase=seen.append)
+    again = compile_file(model, "trn1", replace(options)).program
+    assert plain == again
+    assert seen == list(dict.fromkeys(s.phase for s in recorded.steps if s.phase != "parsed"))
+
+
+def test_long_lines_are_cut(recording: Recording) -> None:
+    texts = (line.text for step in recording.steps for line in step.after.lines)
+    assert all(len(text) <= LONGEST + 4 for text in texts)
