@@ -34,12 +34,25 @@ class Message:
 
 Handler = Callable[[Message], None]
 
+LEVEL_OF: dict[Severity, int] = {"note": 30, "remark": 20, "warning": 30, "error": 40}
+"""How grave a message is, on the scale of the option --verbose."""
+
 
 def _to_stderr(message: Message) -> None:
     print(message.render(), file=sys.stderr)
 
 
 _handler: ContextVar[Handler] = ContextVar("neuronir_message_handler", default=_to_stderr)
+
+
+def printing(level: int) -> Handler:
+    """Return a handler that prints messages of this level or above to stderr."""
+
+    def handler(message: Message) -> None:
+        if LEVEL_OF[message.severity] >= level:
+            _to_stderr(message)
+
+    return handler
 
 
 def emit(severity: Severity, text: str, *, location: SourceLocation | str | None = None) -> None:

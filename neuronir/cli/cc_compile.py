@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from neuronir.cache_graphs import collecting
 from neuronir.cli.bindings_args import bindings_of
@@ -112,24 +112,18 @@ def _compile_with(
     keeper: Keeper | None,
 ) -> int:
     """Compile with the weights that a function gives."""
-    from neuronir.driver import CompileOptions
     from neuronir.driver.pass_runner import RunFailure
     from neuronir.driver.timer import statistics_report, timing_report
     from neuronir.passes import statistics
 
-    options = CompileOptions(
-        auto_cast=args.precision.auto_cast,
-        auto_cast_type=args.precision.auto_cast_type,
-        relayout=args.precision.relayout,
-        optlevel=args.optlevel,
+    options = compile_options(
+        args,
         weights=weights(),
         compile_from=args.compile_from,
         compile_to=args.compile_to,
         dump_phases_to=args.dump_phases_to,
         bindings=args.bindings,
         framework=args.framework,
-        narrow_integers=True if args.native_int64 == "disabled" else None,
-        tiling=args.tiling,
         progress=messages.phase,
     )
     statistics.reset(gains=args.pass_statistics)
@@ -162,6 +156,22 @@ def _compile_with(
     if args.pass_statistics:
         messages.show(100, statistics_report(statistics.snapshot()))
     return OK
+
+
+def compile_options(args: Namespace, **more: Any) -> "CompileOptions":
+    """The options of a compile for one model: those of the command line that decide what comes
+    out, and `more` fields of CompileOptions."""
+    from neuronir.driver import CompileOptions
+
+    return CompileOptions(
+        auto_cast=args.precision.auto_cast,
+        auto_cast_type=args.precision.auto_cast_type,
+        relayout=args.precision.relayout,
+        optlevel=args.optlevel,
+        narrow_integers=True if args.native_int64 == "disabled" else None,
+        tiling=args.tiling,
+        **more,
+    )
 
 
 def _remember(failure: "RunFailure | NeuronError", messages: Messages, keeper: Keeper) -> None:

@@ -15,14 +15,12 @@ from typing import TYPE_CHECKING
 
 from neuronir.cli.cc_args import LEVELS
 from neuronir.diagnostics.diagnostic import Diagnostic
-from neuronir.dialects.support.diagnostics import Message, handling
+from neuronir.dialects.support.diagnostics import LEVEL_OF, Message, handling
 from neuronir.dialects.support.output import atomic_write
 from neuronir.dialects.support.printable import printable
 
 if TYPE_CHECKING:
     from neuronir.driver import CompiledResult
-
-_LEVEL_OF = {"note": 30, "remark": 20, "warning": 30, "error": 40}
 
 
 @dataclass
@@ -60,7 +58,7 @@ class Messages:
         """Receive what passes emit inside this block."""
 
         def receive(message: Message) -> None:
-            self.heard.append((_LEVEL_OF[message.severity], message.render()))
+            self.heard.append((LEVEL_OF[message.severity], message.render()))
             self.show(*self.heard[-1])
 
         with handling(receive):

@@ -23,6 +23,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from neuronir.dialects.hlo.attributes import HloResourceAttr
 from neuronir.dialects.hlo.resources import hold, lookup
+from neuronir.dialects.support.diagnostics import LEVEL_OF, handling, printing
 from neuronir.dialects.support.dtypes import element_type, from_hlo_name, hlo_name, np_dtype
 from neuronir.dialects.support.errors import NeuronError, SourceLocation
 from neuronir.dialects.support.walking import walk
@@ -35,13 +36,17 @@ from neuronir.frontends.bindings import Bindings
 from neuronir.frontends.models import Use
 from neuronir.registry import Registry
 
-SENT = ("auto_cast", "auto_cast_type", "relayout", "optlevel", "tiling", "dump_phases_to")
+SENT = (
+    *("auto_cast", "auto_cast_type", "relayout", "optlevel", "narrow_integers", "tiling"),
+    "dump_phases_to",
+)
 """The fields of CompileOptions that a job may set."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """A module to compile: `name` and `digest` are those of the model that it was imported from."""
+    """A module to compile: `name` and `digest` are those of the model that it was imported from.
+    Messages of `level` (30: warnings) or above are printed."""
 
     module: ModuleOp
     name: str
@@ -49,6 +54,7 @@ class Job:
     inputs: Sequence[str]
     target: str
     options: CompileOptions
+    level: int = LEVEL_OF["warning"]
 
 
 @dataclass(frozen=True)
@@ -114,6 +120,7 @@ def _write(job: Job, place: Path) -> None:
         "inputs": list(job.inputs),
         "target": job.target,
         "options": sent,
+        "level": job.level,
         "constants": held,
     }
     (place / "job.json").write_text(json.dumps(described))
@@ -147,7 +154,8 @@ def main(words: Sequence[str]) -> int:
     model = Parsed(text, found["name"], found["digest"], found["inputs"])
     try:
         try:
-            result = compile_model(model, found["target"], CompileOptions(**found["options"]))
+            with handling(printing(found["level"])):
+                result = compile_model(model, found["target"], CompileOptions(**found["options"]))
         except RunFailure as failure:
             raise as_error(failure) from failure
     except NeuronError as error:

@@ -8,7 +8,8 @@ from typing import Any
 
 from neuronir.frontends.torch.locations import module_path
 from neuronir.frontends.torch.unsupported import place_of
-from neuronir.torch.compiling import Arguments, exported, parse_arguments
+from neuronir.torch.arguments import Arguments, parse_arguments
+from neuronir.torch.compiling import exported
 from neuronir.torch.support import Failure, kind_of, support
 from neuronir.torch.tracing import examples_of
 from neuronir.version import __version__

@@ -10,7 +10,8 @@ from torch import nn
 
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.frontends.torch import import_torch
-from neuronir.torch.compiling import Arguments, compiled_units, parse_arguments
+from neuronir.torch.arguments import Arguments, parse_arguments
+from neuronir.torch.compiling import compiled_units
 from neuronir.torch.holder import Tensors, script
 from neuronir.torch.interface import neuron_of, parse_interface
 from neuronir.torch.tracing import Trace, examples_of, trace
@@ -92,17 +93,19 @@ def bucket_model_trace(
     compiler_workdir: str | None = None,
     compiler_args: Arguments = None,
     *,
+    inline_weights_to_neff: bool = True,
     max_workers: int = WORKERS,
 ) -> Any:
     """Compile a model once for each element of `example_inputs`, as one ScriptModule.
 
     `func` is called once for each bucket and returns (module or function, input_output_aliases).
     The buckets are compiled by `max_workers` processes at a time; `compiler_workdir` gets a folder
-    `bucketN` for each. A call chooses the bucket by `bucket_config`. NeuronError says what cannot
-    be compiled; TypeError and ValueError what does not fit.
+    `bucketN` for each. A call chooses the bucket by `bucket_config`. Without
+    `inline_weights_to_neff` the weights lie beside the NEFFs (`replace_weights`). NeuronError says
+    what cannot be compiled; TypeError and ValueError what does not fit.
     """
     arguments = parse_arguments(compiler_args)
-    traces = _traces(func, example_inputs, bucket_config)
+    traces = _traces(func, example_inputs, bucket_config, bool(inline_weights_to_neff))
     kernel = _scripted(bucket_config.bucket_kernel, "bucket_kernel")
     preprocessor = bucket_config.shared_state_buffer_preprocessor
     scripted = None
@@ -151,6 +154,7 @@ def parallel_model_trace(
             bucket_config,
             compiler_workdir,
             compiler_args,
+            inline_weights_to_neff=inline_weights_to_neff,
             max_workers=max_parallel_compilations or WORKERS,
         )
     model, aliases = _called(func, {})
@@ -180,7 +184,7 @@ class Bucketed(nn.Module):  # type: ignore[misc]
 
 
 def _traces(
-    func: Callable[..., Any], example_inputs: Sequence[Any], config: BucketModelConfig
+    func: Callable[..., Any], example_inputs: Sequence[Any], config: BucketModelConfig, inline: bool
 ) -> list[Trace]:
     """The exported model of each bucket."""
     if not isinstance(example_inputs, (list, tuple)) or not example_inputs:
@@ -192,7 +196,7 @@ def _traces(
         if not _all(examples, torch.Tensor):
             raise TypeError(f"example_inputs[{i}] must be a tensor or a tuple of tensors")
         model, aliases = _called(func, given)
-        traces.append(Trace(model, examples, aliases, True))
+        traces.append(Trace(model, examples, aliases, inline))
     counts = {len(one.examples) for one in traces}
     if len(counts) != 1:
         raise ValueError(f"the buckets take different numbers of tensors: {sorted(counts)}")

@@ -1,29 +1,23 @@
 """Compile a function with example arguments."""
 
 import json
-import shlex
 import warnings
 from argparse import Namespace
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import torch
 from xdsl.dialects.builtin import ModuleOp
 
 from neuronir.api import Executable
-from neuronir.cli import neuronx_cc_args
-from neuronir.cli.cc_args import with_flags
-from neuronir.cli.neuronx_cc_args import ALIASES
-from neuronir.cli.program import UsageError
-from neuronir.dialects.support.errors import NeuronError
+from neuronir.cli.cc_compile import compile_options
+from neuronir.dialects.support.diagnostics import handling, printing
 from neuronir.driver import CompileOptions
 from neuronir.driver.compiler import compile_model
 from neuronir.driver.elsewhere import Job, compile_jobs
 from neuronir.driver.pass_runner import RunFailure, as_error
-from neuronir.driver.phases import PHASES
 from neuronir.frontends.bindings import Bindings
 from neuronir.frontends.models import Use
 from neuronir.frontends.torch import Imported, import_torch
@@ -35,8 +29,6 @@ from neuronir.torch.interface import Spec
 from neuronir.torch.loaded import executable_of
 from neuronir.version import __version__
 
-Arguments = str | Sequence[str] | None
-"""What `compiler_args` may be."""
 NAME = "main"
 """The name of the model in a program."""
 
@@ -74,68 +66,6 @@ class Compiled:
     target: str
 
 
-def parse_arguments(given: Arguments, *, need_target: bool = False) -> Namespace:
-    """The options of neuronx-cc compile; the target is trn1 where none is given (NIR_ARG003)."""
-    words = split_words(given)
-    if not any(w == "--target" or w.startswith("--target=") for w in words):
-        if need_target:
-            raise NeuronError(
-                "NIR_ARG003",
-                "cpu_backend=True needs a target in compiler_args",
-                help="compiler_args='--target trn1'",
-            )
-        words += ["--target", "trn1"]
-    parsed = parsed_words(words, neuronx_cc_args)
-    parsed.target = ALIASES.get(parsed.target, parsed.target)
-    return parsed
-
-
-def parsed_words(words: Sequence[str], compiler: ModuleType) -> Namespace:
-    """The options of a `compile` command, by the module of its arguments (`neuronx_cc_args`,
-    `neuron_cc_args`): with `precision` and `remarks` (NIR_ARG003, NIR_ARG002)."""
-
-    def parse(given: Sequence[str]) -> Namespace:
-        found: Namespace = compiler.build_parser().parse_args(compiler.normalise(given))
-        return found
-
-    try:
-        parsed = parse(with_flags(["compile", "model", "--framework", "PYTORCH", *words], parse))
-        compiler.check(parsed)
-        parsed.precision = compiler.precision(parsed)
-    except UsageError as error:
-        raise NeuronError("NIR_ARG003", f"compiler_args: {error}") from error
-    refuse_options(parsed)
-    parsed.remarks = compiler.remarks(parsed)
-    return parsed
-
-
-def split_words(given: Arguments) -> list[str]:
-    """The words of `compiler_args`, a string or a sequence of them."""
-    return shlex.split(given) if isinstance(given, str) else [str(w) for w in given or ()]
-
-
-def refuse_options(parsed: Namespace) -> None:
-    """NIR_ARG002 for options of a compile whose effect a traced model cannot have."""
-    unset = {
-        "neuroncore_pipeline_cores": 1,
-        "compile_from": PHASES[0],
-        "compile_to": PHASES[-1],
-        "dump_phases_to": None,
-        "weights": None,
-        "report": None,
-    }
-    for name, value in unset.items():
-        if getattr(parsed, name) != value:
-            option = "--" + name.replace("_", "-")
-            raise NeuronError(
-                "NIR_ARG002",
-                f"compiler_args: {option} {getattr(parsed, name)} is not supported for traced "
-                "models",
-                help="use compiler_workdir for the IR of each phase, and the command line for "
-                "pipelines over several cores",
-            )
-
-
 def exported(func: Callable[..., Any], example_inputs: Sequence[Any]) -> Any:
     """The exported program, of a module in the mode that it is in."""
     return export(func, example_inputs)
@@ -170,7 +100,8 @@ def compiled_import(
     options = _prepare(program, arguments, workdir)
     model = Prepared(program, imported, NAME, digest_of_program(program))
     try:
-        result = compile_model(model, arguments.target, options)
+        with handling(printing(arguments.level)):
+            result = compile_model(model, arguments.target, options)
     except RunFailure as failure:
         raise as_error(failure) from failure
     assert result.program is not None
@@ -193,7 +124,8 @@ def compiled_units(
         options = _prepare(program, arguments, workdir)
         inputs = [*imported.inputs, *imported.held]
         digest = digest_of_program(program)
-        jobs.append(Job(imported.module, NAME, digest, inputs, arguments.target, options))
+        target, level = arguments.target, arguments.level
+        jobs.append(Job(imported.module, NAME, digest, inputs, target, options, level))
     made = []
     neffs = compile_jobs(jobs, workers=workers, timeout=timeout)
     for neff, (program, imported, workdir) in zip(neffs, units, strict=True):
@@ -211,14 +143,8 @@ def _prepare(program: Any, arguments: Namespace, workdir: str | None) -> Compile
         (folder / "graph.txt").write_text(str(program))
     for line in arguments.remarks:
         warnings.warn(line, stacklevel=5)
-    return CompileOptions(
-        auto_cast=arguments.precision.auto_cast,
-        auto_cast_type=arguments.precision.auto_cast_type,
-        relayout=arguments.precision.relayout,
-        optlevel=1 if getattr(arguments, "enable_experimental_O1", False) else arguments.optlevel,
-        tiling=arguments.tiling,
-        dump_phases_to=None if folder is None else str(folder / "phases"),
-    )
+    dump = None if folder is None else str(folder / "phases")
+    return compile_options(arguments, dump_phases_to=dump)
 
 
 def _finished(made: Compiled, workdir: str | None) -> Compiled:

@@ -5,7 +5,9 @@ these is compiled on its own. A graph that does not compile runs in torch; the l
 why. TorchDynamo finds the backend by the entry point `neuronir` of group `torch_dynamo_backends`.
 """
 
+import copy
 import logging
+import weakref
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +23,8 @@ from neuronir.frontends.torch.export import decompositions, without_checks
 from neuronir.frontends.torch.parts import PartImporter, is_operator
 from neuronir.frontends.torch.types import array_of, tensor_of
 from neuronir.frontends.torch.unsupported import check_supported
-from neuronir.torch.compiling import compiled_import, parse_arguments
+from neuronir.torch.arguments import parse_arguments
+from neuronir.torch.compiling import compiled_import
 
 LOGGER = logging.getLogger("Neuron")
 NAME = "neuronir"
@@ -52,12 +55,16 @@ class Graph:
         return self.executable.report()
 
 
-_graphs: list[Graph] = []
+_graphs: dict[str, weakref.ref[Graph]] = {}
+"""By name, in order. The compiled functions own the graphs."""
 
 
 def compiled_graphs(*, clear: bool = False) -> list[Graph]:
-    """Return the graphs of torch.compile in this process, in order; `clear` forgets them."""
-    found = list(_graphs)
+    """Return the graphs of torch.compile in this process, in order; `clear` forgets them.
+
+    A graph is also forgotten when TorchDynamo drops its compiled function.
+    """
+    found = [graph for known in list(_graphs.values()) if (graph := known()) is not None]
     if clear:
         _graphs.clear()
     return found
@@ -96,7 +103,7 @@ def backend(
 
     `options` may hold `compiler_args` (of neuronx-cc), `compiler_workdir` (a folder with a folder
     for each graph) and `fallback` (default True: graphs that do not compile run in torch; False:
-    NeuronError). ValueError for others.
+    NeuronError). ValueError for others, and for any `mode` but "default".
     """
     from torch._dynamo.backends.common import aot_autograd
     from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -106,6 +113,11 @@ def backend(
     if unknown:
         raise ValueError(
             f"backend '{NAME}' has no option {', '.join(unknown)}; it has {', '.join(OPTIONS)}"
+        )
+    if mode not in (None, "default"):
+        raise ValueError(
+            f"backend '{NAME}' has no mode '{mode}'; options={{'compiler_args': '-O3'}} sets the "
+            "effort of the compiler"
         )
     arguments = parse_arguments(given.get("compiler_args"))
 
@@ -128,22 +140,33 @@ def _compiled(
     """A function that runs a graph on the core, or in torch if it does not compile."""
     from torch._functorch.aot_autograd import make_boxed_func
 
-    without_checks(_Program(module))
+    # A copy, because the graph that runs in torch keeps its assertions on data.
+    plain = torch.fx.GraphModule(module, copy.deepcopy(module.graph))
+    without_checks(_Program(plain))
     name = f"graph{next(_number)}"
-    found = Graph(name, kind, sum(map(is_operator, module.graph.nodes)))
+    found = Graph(name, kind, sum(map(is_operator, plain.graph.nodes)))
     try:
-        run = _on_core(module, found, arguments, options.get("compiler_workdir"))
+        run = _on_core(plain, found, arguments, options.get("compiler_workdir"))
     except NeuronError as error:
         if not options.get("fallback", True):
             raise
         found.reason = error.message
         LOGGER.warning("%s (%s) runs in torch: %s", name, kind, error.message)
-        run = module.forward
+        run = _in_torch(module, found)
     else:
         LOGGER.info("%s (%s) runs on the core: %d operators", name, kind, found.operators)
-    _graphs.append(found)
+    _graphs[name] = weakref.ref(found, lambda gone: _graphs.pop(name, None))
     boxed: Callable[..., Any] = make_boxed_func(run)
     return boxed
+
+
+def _in_torch(module: Any, found: Graph) -> Callable[..., Any]:
+    """A function that runs a graph in torch, and owns its description."""
+
+    def run(*tensors: Any, graph: Graph = found) -> Any:
+        return module.forward(*tensors)
+
+    return run
 
 
 def _on_core(

@@ -88,8 +88,12 @@ def neuron_of(model: Any) -> Any:
     raise ValueError(f"a traced model is needed, not a {type(model).__name__}")
 
 
+def models_of(model: Any) -> list[Any]:
+    """The models of the buckets, or the traced model itself."""
+    buckets = (getattr(model, f"bucket{i}", None) for i in count())
+    return list(takewhile(lambda one: one is not None, buckets)) or [model]
+
+
 def neurons_of(model: Any) -> list[Any]:
     """The parts of a traced model that hold NEFFs: one, or one for each bucket."""
-    buckets = (getattr(model, f"bucket{i}", None) for i in count())
-    found = [neuron_of(one) for one in takewhile(lambda one: one is not None, buckets)]
-    return found or [neuron_of(model)]
+    return [neuron_of(one) for one in models_of(model)]

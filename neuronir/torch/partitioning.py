@@ -13,11 +13,11 @@ from torch.utils import _pytree as pytree
 
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.frontends.torch.parts import PartImporter, is_operator, tensors_of
+from neuronir.torch.arguments import parse_arguments
 from neuronir.torch.compiling import (
     bytes_tensor,
     compiled_import,
     exported,
-    parse_arguments,
     spec_of,
 )
 from neuronir.torch.config import PartitionerConfig

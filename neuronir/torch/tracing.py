@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -10,13 +9,12 @@ from torch import nn
 from torch.utils import _pytree as pytree
 
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.torch.arguments import Arguments, parse_arguments
 from neuronir.torch.compiling import (
-    Arguments,
     Compiled,
     bytes_tensor,
     compiled,
     exported,
-    parse_arguments,
     spec_of,
 )
 from neuronir.torch.cores import next_core
@@ -105,14 +103,6 @@ def _inferred(positional: Sequence[Any], given: dict[str, Any]) -> dict[str, Any
         stacklevel=3,
     )
     return found
-
-
-@dataclass
-class _Result:
-    """The destination of a result: the caller, or a value that the module holds."""
-
-    text: str
-    target: str | None = None
 
 
 class Trace:

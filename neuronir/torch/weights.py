@@ -7,16 +7,20 @@ import torch
 from torch import nn
 
 from neuronir.dialects.support.errors import NeuronError
-from neuronir.torch.interface import neuron_of, parse_interface
+from neuronir.torch.interface import models_of, neuron_of, parse_interface
 
 
 def replace_weights(neuron_model: Any, weights: Any) -> None:
     """Put the weights of a module or state dict into a model that was traced with
-    inline_weights_to_neff=False, in place. It warns where the model holds none; NeuronError where
-    one is missing or has another shape or dtype (NIR_TORCH010)."""
+    inline_weights_to_neff=False, in place, and into all of its buckets. It warns where the model
+    holds none; NeuronError where one is missing or has another shape or dtype (NIR_TORCH010)."""
     state = weights.state_dict() if isinstance(weights, nn.Module) else weights
-    interface = parse_interface(neuron_of(neuron_model).interface)
-    held = [(name, place) for name, place in interface.held if place.startswith("weights.")]
+    held = [
+        (name, getattr(model.weights, place.removeprefix("weights.")))
+        for model in models_of(neuron_model)
+        for name, place in parse_interface(neuron_of(model).interface).held
+        if place.startswith("weights.")
+    ]
     if not held:
         warnings.warn(
             "the weights of the model are part of its NEFF: trace it with "
@@ -25,8 +29,7 @@ def replace_weights(neuron_model: Any, weights: Any) -> None:
         )
         return
     targets = []
-    for name, place in held:
-        own = getattr(neuron_model.weights, place.removeprefix("weights."))
+    for name, own in held:
         new = state.get(name)
         if new is None:
             raise NeuronError("NIR_TORCH010", f"weight '{name}' is missing")

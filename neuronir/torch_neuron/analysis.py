@@ -4,7 +4,8 @@ import logging
 from typing import Any
 
 from neuronir.frontends.torch.unsupported import importable
-from neuronir.torch.compiling import Arguments, exported
+from neuronir.torch.arguments import Arguments
+from neuronir.torch.compiling import exported
 from neuronir.torch.support import kind_of, support
 from neuronir.torch.tracing import examples_of
 from neuronir.torch_neuron.arguments import parse_arguments

@@ -12,8 +12,8 @@ from neuronir.dialects.support.errors import NeuronError
 from neuronir.frontends.torch.parts import is_operator
 from neuronir.frontends.torch.registry import why_not
 from neuronir.frontends.torch.unsupported import operator_name
+from neuronir.torch.arguments import Arguments
 from neuronir.torch.batching import dynamic_batch
-from neuronir.torch.compiling import Arguments
 from neuronir.torch.holder import Neuron
 from neuronir.torch.partitioning import Assembly, has_state, neuron_part, part_folder
 from neuronir.torch.support import kind_of, support
@@ -179,13 +179,12 @@ class _Choice:
     def partitioned(self, found: Found, asked: Found) -> Any:
         """The model in parts; those that do not compile run on the host."""
         tell_unsupported(asked)
-        segments(self.program, found, self.minimum, self.threshold)
+        tried = segments(self.program, found, self.minimum, self.threshold)
         tell_fused(found)
         if all(why is not None for why in found.values()):
             LOGGER.warning("No operator is placed on Neuron runtime; returning a CPU trace")
             return self.on_host()
         made: dict[frozenset[Any], Neuron] = {}
-        tried = segments(self.program, found, self.minimum, self.threshold)
         parts = tried
         while True:
             failed = False

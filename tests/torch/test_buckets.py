@@ -174,3 +174,26 @@ def test_parallel_model_trace() -> None:
     assert torch.equal(found(x), x)
     with pytest.raises(ValueError, match="tp_degree must be 1, is 2"):
         torch_neuronx.parallel_model_trace(lambda: (nn.ReLU(), {}), x, tp_degree=2)
+
+
+def test_weights_of_buckets_beside_the_neffs(tmp_path: Path) -> None:
+    first, second = Pooled().eval(), Pooled().eval()
+    with torch.no_grad():
+        second.head.weight.mul_(2)
+    traced = torch_neuronx.parallel_model_trace(
+        lambda: (first, {}),
+        [inputs(4), inputs(8)],
+        compiler_args=EXACT,
+        inline_weights_to_neff=False,
+        bucket_config=BucketModelConfig(kernel),
+    )
+    assert sum(w.numel() for w in traced.bucket1.weights.parameters()) == 6 * 10 + 6 * 3 + 3
+    torch.jit.save(traced, tmp_path / "model.pt")
+    for one in (traced, torch.jit.load(tmp_path / "model.pt")):
+        for model in (first, second):
+            torch_neuronx.replace_weights(one, model)
+            for length in (3, 7):
+                found, wanted = one(*inputs(length))["logits"], model(*inputs(length))["logits"]
+                torch.testing.assert_close(found, wanted, rtol=2e-5, atol=2e-5)
+    with pytest.raises(NeuronError, match="'head.weight' is missing"):
+        torch_neuronx.replace_weights(traced, {"word.weight": first.word.weight})

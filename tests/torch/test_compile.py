@@ -1,6 +1,7 @@
 """`torch.compile(backend="neuronir")` and training steps, against torch eager."""
 
 import copy
+import gc
 import logging
 import subprocess
 import sys
@@ -178,6 +179,67 @@ def test_other_shapes_are_other_graphs(tmp_path: Path) -> None:
     dynamic = torch.compile(lambda x: x.sum() * 3, backend="neuronir", dynamic=True)
     close(dynamic(torch.ones(7)), torch.tensor(21.0))
     assert "not static" in str(compiled_graphs()[-1].reason)
+
+
+class Checked(nn.Module):  # type: ignore[misc]
+    """A model with an assertion on its data, and perhaps an operator that is not supported."""
+
+    def __init__(self, supported: bool) -> None:
+        super().__init__()
+        self.supported = supported
+
+    def forward(self, x: Any) -> Any:
+        torch._assert_async((x > 0).all(), "x must be positive")
+        return x * 2 if self.supported else torch.special.i0(x)
+
+
+def test_assertions_stay_in_graphs_that_run_in_torch() -> None:
+    good, bad = torch.ones(3), -torch.ones(3)
+    with torch.no_grad():
+        function = compiled(Checked(supported=False))
+        close(function(good), torch.special.i0(good))
+        with pytest.raises(RuntimeError, match="x must be positive"):
+            function(bad)
+        assert compiled_graphs()[0].reason is not None
+        close(compiled(Checked(supported=True))(good), good * 2)
+    assert [g.kind for g in compiled_graphs() if g.reason is None] == ["inference"]
+
+
+def test_graphs_are_forgotten_with_their_functions() -> None:
+    def run() -> None:
+        function = compiled(lambda x: x * 2)
+        function(torch.ones(2))
+        assert len(compiled_graphs()) == 1
+
+    run()
+    torch._dynamo.reset()
+    gc.collect()
+    assert compiled_graphs() == []
+
+
+def test_a_mode_is_refused() -> None:
+    function = torch.compile(lambda x: x * 2, backend="neuronir", mode="max-autotune")
+    with pytest.raises(Exception, match="backend 'neuronir' has no mode 'max-autotune'"):
+        function(torch.ones(2))
+    default = torch.compile(lambda x: x * 2, backend="neuronir", mode="default", dynamic=False)
+    close(default(torch.ones(2)), torch.full((2,), 2.0))
+
+
+@pytest.mark.parametrize("dtype", (torch.float32, torch.bfloat16))
+def test_fused_products_and_sums(dtype: Any) -> None:
+    """TorchDynamo's fma. 16-bit products are not rounded; those of fp32 are, as torch's are."""
+    from torch._inductor import inductor_prims
+
+    generator = torch.Generator().manual_seed(0)
+    a, b, c = (torch.randn(1000, generator=generator).to(dtype) for _ in range(3))
+    found = compiled(inductor_prims.fma)(a, b, c)
+    exact = a.double() * b.double() + c.double()
+    assert found.dtype == dtype
+    if dtype == torch.float32:
+        assert torch.equal(found, inductor_prims.fma(a, b, c))
+        assert ((found - exact).abs() <= 2.0**-24 * ((a * b).abs() + exact.abs())).all()
+    else:
+        assert torch.equal(found, exact.to(dtype))
 
 
 def test_an_unknown_option() -> None:

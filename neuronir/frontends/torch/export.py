@@ -1,8 +1,10 @@
 """Export a module or function as a program of supported operators."""
 
 import logging
+import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -16,7 +18,10 @@ from neuronir.frontends.torch.unsupported import nodes_of, operator_name
 assert ALL  # Importing these modules registers every operator.
 
 
-CHECKS = ("aten._assert_tensor_metadata.default", "aten._assert_async.msg")
+CHECKS = (
+    *("aten._assert_tensor_metadata.default", "aten._assert_async.default"),
+    "aten._assert_async.msg",
+)
 """Operators that compute nothing."""
 
 
@@ -49,14 +54,13 @@ def export(model: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None = N
         try:
             try:
                 program = torch.export.export(module, tuple(args), dict(kwargs or {}), strict=False)
-            except Exception:
-                if isinstance(model, nn.Module) or kwargs:
+            except Exception as error:
+                if isinstance(model, nn.Module) or kwargs or not _of_torch_func(error):
                     raise
-                from torch.fx.experimental.proxy_tensor import make_fx
-
-                # A function may use torch.func, whose tensors torch.export does not accept.
-                graph = make_fx(model, tracing_mode="fake")(*args)
-                program = torch.export.export(graph, tuple(args), strict=False)
+                try:
+                    program = _traced(model, args)
+                except Exception:
+                    raise error from None
             program = without_checks(program)
             return program if _plain(program) else decomposed(program)
         except NeuronError:
@@ -65,6 +69,27 @@ def export(model: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None = N
             raise _failed(error) from error
         finally:
             logging.getLogger("torch").setLevel(level)
+
+
+def _of_torch_func(error: Exception) -> bool:
+    """Return whether torch.export failed at a tensor of torch.func, which it does not accept
+    everywhere: as an unsupported case, or in its own code.
+    """
+    from torch._dynamo.exc import Unsupported
+
+    if isinstance(error, Unsupported):
+        return True
+    frames = traceback.extract_tb(error.__traceback__)
+    inside = Path(frames[-1].filename).is_relative_to(Path(torch.__file__).parent)
+    return isinstance(error, AttributeError) and inside
+
+
+def _traced(function: Callable[..., Any], args: Sequence[Any]) -> Any:
+    """Export a function that uses torch.func, after its derivatives are written out."""
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    graph = make_fx(function, tracing_mode="fake", _allow_non_fake_inputs=True)(*args)
+    return torch.export.export(graph, tuple(args), strict=False)
 
 
 def _plain(program: Any) -> bool:

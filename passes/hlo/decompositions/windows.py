@@ -19,7 +19,8 @@ from neuronir.passes.hlo.support.values import (
 )
 from neuronir.passes.hlo.support.walk import Rule
 
-_LARGEST_WINDOW = 64
+LARGEST_WINDOW = 64
+"""Gradients of larger pooling windows are not decomposed: each element takes several ops."""
 
 
 def reduce_window(op: Operation, e: Emitter) -> SSAValue | None:
@@ -117,7 +118,7 @@ def select_and_scatter(op: Operation, e: Emitter) -> SSAValue | None:
     if direction is None or reducer_opcode(op, 1) != "add" or not is_splat_of(init, 0):
         return None
     places = list(product(*(range(n) for n in window)))
-    if len(places) > _LARGEST_WINDOW:
+    if len(places) > LARGEST_WINDOW:
         return None
     padding = ints(op, "padding") or (0,) * (2 * len(window))
     low, high = padding[0::2], padding[1::2]

@@ -8,6 +8,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402
+from torch.func import grad, vmap  # noqa: E402
 
 from neuronir.dialects.support.errors import NeuronError, SourceLocation  # noqa: E402
 from neuronir.frontends.torch import import_torch  # noqa: E402
@@ -71,3 +72,41 @@ def test_locations_and_paths() -> None:
     paths = [module_path(n) for n in named.graph.nodes if n.op == "call_function"]
     assert paths == ["0", "1"]
     assert all(source_line(n) is None for n in program.graph.nodes)  # all of it is torch's
+
+
+def test_a_function_that_fails_is_called_once() -> None:
+    calls = []
+
+    def function(x: Any) -> Any:
+        calls.append(x)
+        raise ValueError("the function's own reason")
+
+    error = refusal(function, torch.ones(3))
+    assert (error.code, len(calls)) == ("NIR_TORCH001", 1)
+    assert "the function's own reason" in error.message
+
+
+def test_the_first_reason_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """torch.export does not take what torch.func makes of a module, another tracer does."""
+    linear = nn.Linear(3, 2)
+
+    def taken(x: Any) -> Any:
+        return grad(lambda t: linear(t).sum())(x)
+
+    assert import_torch(export(taken, (torch.ones(3),))).inputs
+    assert import_torch(export(vmap(grad(lambda t: t.sin().sum())), (torch.ones(2, 3),))).inputs
+
+    def fails(function: Any, args: Any) -> Any:
+        raise RuntimeError("the second reason")
+
+    monkeypatch.setattr("neuronir.frontends.torch.export._traced", fails)
+    assert "functorch tensor" in refusal(taken, torch.ones(3)).message
+
+
+def test_assertions_on_data() -> None:
+    def model(x: Any) -> Any:
+        torch._assert_async((x > 0).all())
+        torch._assert_async((x > 1).all(), "x is too small")
+        return x * 2
+
+    assert import_torch(export(model, (torch.ones(3),))).results

@@ -19,6 +19,11 @@ def numbers(*dims: int, dtype: Any = None) -> Any:
     return made if dtype is None else made.to(dtype)
 
 
+ROWS = torch.zeros(3, 3)
+"""A mask that hides the second row, and an element of the third."""
+ROWS[1] = ROWS[2, 0] = float("-inf")
+
+
 CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "add_alpha": (lambda x, y: torch.add(x, y, alpha=3), (numbers(2, 3), numbers(3))),
     "int_by_float": (lambda x: x * 1.5, (torch.arange(4),)),
@@ -56,6 +61,34 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
             q, k, k, 0.0, True, scale=0.4
         ),
         (numbers(2, 3, 5, 4), numbers(2, 3, 5, 4)),
+    ),
+    "flash_attention_in_half": (
+        lambda q: torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(q, q, q),
+        (numbers(2, 3, 5, 4, dtype=torch.bfloat16),),
+    ),
+    "flash_attention_in_double": (
+        lambda q: torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(q, q, q),
+        (numbers(2, 3, 5, 4, dtype=torch.float64),),
+    ),
+    "flash_attention_masked": (
+        lambda q, m: torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
+            q, q, q, attn_mask=m
+        ),
+        (numbers(2, 3, 3, 4), ROWS),
+    ),
+    "flash_attention_causal_and_masked": (
+        lambda q, m: torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
+            q, q, q, 0.0, True, attn_mask=m
+        ),
+        (numbers(2, 3, 3, 4), ROWS + numbers(3, 3)),
+    ),
+    "attention_in_half_with_a_hidden_row": (
+        lambda q, m: F.scaled_dot_product_attention(q, q, q, attn_mask=m),
+        (numbers(2, 3, 3, 4, dtype=torch.bfloat16), ROWS.to(torch.bfloat16)),
+    ),
+    "attention_in_double": (
+        lambda q, m: F.scaled_dot_product_attention(q, q, q, attn_mask=m),
+        (numbers(2, 3, 3, 4, dtype=torch.float64), ROWS.to(torch.float64)),
     ),
     "masked_attention": (
         lambda q, m: F.scaled_dot_product_attention(q, q, q, attn_mask=m),

@@ -362,8 +362,15 @@ def _bitwise_not(n: Node) -> SSAValue:
 
 @operator("prims.fma")
 def _fma(n: Node) -> SSAValue:
-    """In-place updates by TorchDynamo, such as x.addcmul_(y, z); the product is rounded, too."""
-    return n.b.binary("add", n.b.binary("multiply", n.full("a"), n.full("b")), n.full("c"))
+    """Compute a * b + c, to which TorchDynamo rewrites x.addcmul_(y, z, value=tensor).
+
+    fp32 holds products of 16-bit floats exactly, so these are not rounded. No instruction adds to
+    an exact product of fp32: it is rounded, as by torch's own implementation on the CPU.
+    """
+    b, type_ = n.b, n.type()
+    wider = f32 if byte_size(type_) < 4 else type_
+    a, other, c = (n.full(name, wider) for name in ("a", "b", "c"))
+    return n.cast(b.binary("add", b.binary("multiply", a, other), c))
 
 
 @operator("where")

@@ -15,10 +15,8 @@ from neuronir.frontends.graph.resizing import weighted
 from neuronir.frontends.torch.node import Node, element, rank, shape
 from neuronir.frontends.torch.operators.windows import window_ranges
 from neuronir.frontends.torch.registry import Function, operator
+from neuronir.passes.hlo.decompositions.windows import LARGEST_WINDOW
 from neuronir.passes.hlo.support.build import binary_region
-
-LARGEST_WINDOW = 64
-"""Up to this window size, the gradient of max pooling compares elements one by one."""
 
 
 @operator("convolution_backward")
@@ -88,6 +86,10 @@ def _input_gradient(
 
 
 def _max_pool_backward(spatial: int) -> Function:
+    """Scatter by comparing the elements of each window, and by the indices of the maxima only where
+    the compiler does not take such windows: a scatter may take 100 times as long.
+    """
+
     def build(n: Node) -> SSAValue:
         b, x, grad = n.b, n["self"], n["grad_output"]
         dims = shape(x)

@@ -2,7 +2,7 @@
 
 from math import sqrt
 
-from xdsl.dialects.builtin import f32, i1
+from xdsl.dialects.builtin import i1
 from xdsl.ir import SSAValue
 
 from neuronir.dialects.support.dtypes import is_float
@@ -78,34 +78,48 @@ def _attention(n: Node) -> SSAValue:
 
 @operator("_scaled_dot_product_flash_attention_for_cpu", kept=True)
 def _flash_attention(n: Node) -> list[SSAValue]:
-    """Compute attention and, for its gradient, log(sum(exp)) of each row of scores.
+    """Compute attention and, for its gradient, log(sum(exp)) of each row of scores; both are zeros
+    for fully masked rows.
 
     The scores are not rounded to the type of the operands: the logarithm would show that.
     """
     scores, v = _scores(n, rounded=False)
-    return [_weighted(n, scores, v), log_sum_exp(n.b, scores, [rank(scores) - 1])]
+    sums = log_sum_exp(n.b, scores, [rank(scores) - 1])
+    if n.get("attn_mask") is not None:
+        none = n.b.compare_number(sums, float("-inf"), "EQ")
+        sums = n.b.select(none, n.b.fill_like(0, sums), sums)
+    return [_weighted(n, scores, v), sums]
 
 
 def _scores(n: Node, *, rounded: bool = True) -> tuple[SSAValue, SSAValue]:
-    """Return q k^T * scale + mask in fp32, and the values."""
+    """Return q k^T * scale + mask in fp32 (fp64 for operands in fp64), and the values."""
     b, q, k, v = n.b, n["query"], n["key"], n["value"]
     if not rounded:
-        q, k = b.convert(q, f32), b.convert(k, f32)
+        q, k = wide(b, q), wide(b, k)
     if n.value("dropout_p", 0.0):
         refuse("dropout is not supported", "call model.eval() first")
     if n.value("enable_gqa", False):
         k, v = _repeated(b, k, shape(q)[-3]), _repeated(b, v, shape(q)[-3])
     scale = n.value("scale")
     scale = 1 / sqrt(shape(q)[-1]) if scale is None else scale
-    scores = linear.matmul(b, q, k, transpose_rhs=True)
-    scores = b.binary_number("multiply", b.convert(scores, f32), scale)
-    mask, added = _mask(n, scores)
+    scores = wide(b, linear.matmul(b, q, k, transpose_rhs=True))
+    scores = b.binary_number("multiply", scores, scale)
+    return _masked(n, scores), v
+
+
+def _masked(n: Node, scores: SSAValue) -> SSAValue:
+    """Add the mask to the scores, or hide what it does not allow; then what causality hides."""
+    b, dims, given = n.b, shape(scores), n.get("attn_mask")
     low = b.fill_like(float("-inf"), scores)
-    if added is not None:
-        scores = b.binary("add", scores, added)
-    if mask is not None:
-        scores = b.select(mask, scores, low)
-    return scores, v
+    if given is not None:
+        spread = broadcast_to(b, given, dims)
+        if element(given) == i1:
+            scores = b.select(spread, scores, low)
+        else:
+            scores = b.binary("add", scores, b.convert(spread, element(scores)))
+    if n.value("is_causal", False):
+        scores = b.select(triangle(b, dims, 0, upper=False), scores, low)
+    return scores
 
 
 def _weighted(n: Node, scores: SSAValue, v: SSAValue) -> SSAValue:
@@ -118,20 +132,6 @@ def _weighted(n: Node, scores: SSAValue, v: SSAValue) -> SSAValue:
         none = broadcast_to(b, b.compare_number(peak, float("-inf"), "EQ"), shape(scores))
         weights = b.select(none, b.fill_like(0, weights), weights)
     return linear.matmul(b, b.convert(weights, own), v)
-
-
-def _mask(n: Node, scores: SSAValue) -> tuple[SSAValue | None, SSAValue | None]:
-    """Return (predicate of allowed positions, additive mask) of attention."""
-    b, dims = n.b, shape(scores)
-    if n.value("is_causal", False):
-        return triangle(b, dims, 0, upper=False), None
-    given = n.get("attn_mask")
-    if given is None:
-        return None, None
-    spread = broadcast_to(b, given, dims)
-    if element(given) == i1:
-        return spread, None
-    return None, b.convert(spread, element(scores))
 
 
 def _repeated(b: BlockBuilder, x: SSAValue, heads: int) -> SSAValue:

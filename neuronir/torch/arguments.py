@@ -1,0 +1,127 @@
+"""Parse `compiler_args`: each option of the compilers is followed, refused, or told to be without
+effect."""
+
+import os
+import shlex
+from argparse import Namespace
+from collections.abc import Sequence
+from itertools import zip_longest
+from types import ModuleType
+from typing import NoReturn
+
+from neuronir.cli import neuronx_cc_args
+from neuronir.cli.cc_args import FLAGS, with_flags
+from neuronir.cli.neuronx_cc_args import ALIASES
+from neuronir.cli.program import UsageError
+from neuronir.dialects.support.errors import NeuronError
+
+Arguments = str | Sequence[str] | None
+"""What `compiler_args` may be."""
+
+_WORKDIR = "use compiler_workdir, which keeps the IR of each phase, the NEFF and the report"
+_SHAPES = "shapes, types and names are those of the example inputs"
+_COMMAND = "export the model with torch.export.save and compile the file with the command line"
+REFUSED = {
+    "framework": "a traced model is one of PyTorch",
+    "output": "use torch.jit.save for the traced model, or compiler_workdir for its NEFF",
+    "neuroncore_pipeline_cores": _COMMAND,
+    "weights": "use inline_weights_to_neff=False",
+    "input_shape": _SHAPES,
+    "io_config": _SHAPES,
+    "signature": _SHAPES,
+    "report": "use analyze",
+    "dump_phases_to": _WORKDIR,
+    "workdir": _WORKDIR,
+    "compile_to": _COMMAND,
+    "compile_from": _COMMAND,
+    "timing": _COMMAND,
+    "pass_statistics": _COMMAND,
+    "logfile": "messages of the compiler go to stderr",
+}
+"""Options whose effect a traced model cannot have, with what to do instead."""
+TARGET = "trn1"
+"""The target where none is given."""
+UNCACHED = ("cache_dir", "retry_failed_compilation")
+"""Options of the cache, in which traced models are not kept."""
+
+
+def parse_arguments(given: Arguments, *, need_target: bool = False) -> Namespace:
+    """The options of neuronx-cc compile; the target is trn1 where none is given (NIR_ARG003)."""
+    words = split_words(given)
+    if _target_of(words) is None:
+        target = _target_of(os.environ.get(FLAGS, "").split())
+        if need_target and target is None:
+            raise NeuronError(
+                "NIR_ARG003",
+                "cpu_backend=True needs a target in compiler_args",
+                help="compiler_args='--target trn1'",
+            )
+        words += ["--target", target or TARGET]
+    parsed = parsed_words(words, neuronx_cc_args, ("--target", TARGET))
+    parsed.target = ALIASES.get(parsed.target, parsed.target)
+    if parsed.enable_experimental_O1:
+        parsed.optlevel = 1
+    return parsed
+
+
+def parsed_words(
+    words: Sequence[str], compiler: ModuleType, required: Sequence[str] = ()
+) -> Namespace:
+    """The options of a `compile` command, by the module of its arguments (`neuronx_cc_args`,
+    `neuron_cc_args`): with `precision`, `level` and `remarks` (NIR_ARG003, NIR_ARG002).
+
+    NEURON_CC_FLAGS comes before the words, as on the command line. `required` are options without
+    which the command cannot be parsed.
+    """
+
+    def parse(given: Sequence[str]) -> Namespace:
+        if {"-h", "--help"} & set(given):
+            raise UsageError("--help is for the command line")
+        found: Namespace = compiler.build_parser().parse_args(compiler.normalise(given))
+        return found
+
+    base = ["compile", "model", "--framework", "PYTORCH"]
+    try:
+        parsed = parse(with_flags([*base, *words], parse))
+        compiler.check(parsed)
+        parsed.precision = compiler.precision(parsed)
+        parsed.level = compiler.level_of(parsed.verbose)
+        base += required
+        unset, own = parse(base), parse([*base, *words])
+    except UsageError as error:
+        raise NeuronError("NIR_ARG003", f"compiler_args: {error}") from error
+    for name, help in REFUSED.items():
+        value = getattr(parsed, name, None)
+        if value != getattr(unset, name, None):
+            refuse(name, value, help, "compiler_args" if getattr(own, name) == value else FLAGS)
+    parsed.remarks = compiler.remarks(parsed)
+    for name in UNCACHED:
+        if getattr(parsed, name) != getattr(unset, name):
+            option = name.replace("_", "-")
+            parsed.remarks.append(
+                f"option --{option} has no effect here: traced models are not cached"
+            )
+    return parsed
+
+
+def refuse(name: str, value: object, help: str, source: str = "compiler_args") -> NoReturn:
+    """NIR_ARG002 for an option that was given."""
+    option = "--" + name.replace("_", "-")
+    shown = "" if value is True else f" {' '.join(value) if isinstance(value, list) else value}"
+    raise NeuronError(
+        "NIR_ARG002", f"{source}: {option}{shown} is not supported for traced models", help=help
+    )
+
+
+def split_words(given: Arguments) -> list[str]:
+    """The words of `compiler_args`, a string or a sequence of them."""
+    return shlex.split(given) if isinstance(given, str) else [str(w) for w in given or ()]
+
+
+def _target_of(words: Sequence[str]) -> str | None:
+    """The value of --target, if it is given."""
+    for word, value in zip_longest(words, words[1:], fillvalue=""):
+        option, equal, own = word.partition("=")
+        if option == "--target":
+            return own if equal else value
+    return None
