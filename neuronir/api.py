@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from neuronir.dialects.nc.instruction import Program, Variable
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.frontends.binary import is_stablehlo
 from neuronir.targets.encoding.encoding import Encoding
 from neuronir.targets.neff.check import check_machine
 from neuronir.targets.neff.reader import load_neff
@@ -126,7 +127,8 @@ def compile(
 ) -> Executable:
     """Compile a model for a target.
 
-    `model` is a path (HLO text, .onnx, a frozen graph, a SavedModel's folder), HLO text, an
+    `model` is a path (HLO or StableHLO text, .onnx, a frozen graph, a SavedModel's folder), HLO or
+    StableHLO text, what `jax.jit(f).lower(...)` or `jax.export.export(...)(...)` returns, an
     `onnx.ModelProto`, a `tensorflow.GraphDef`, or a JAX function with `example_arguments`, whose
     shapes and types it is compiled for (`neuronir.jax.jit` keeps the structure of its results;
     PyTorch has `neuronir.torch.trace`). `input_shapes` binds symbolic dimensions,
@@ -157,6 +159,7 @@ def compile(
         from neuronir.frontends.jax_functions import hlo_text
 
         model = hlo_text(model, example_arguments)
+    model = _jax_text(model)
     result: CompiledResult
     try:
         if getattr(getattr(model, "DESCRIPTOR", None), "full_name", "") == "tensorflow.GraphDef":
@@ -169,20 +172,39 @@ def compile(
 
             file = parse_onnx(model.SerializeToString())
             result = compile_model(OnnxModel(file), target, options)
-        elif isinstance(model, str) and model.lstrip().startswith("HloModule"):
-            result = compile_text(model, target, options)
+        elif (kind := _kind_of_text(model)) is not None:
+            result = compile_text(model, target, options, kind=kind)
         elif isinstance(model, (str, Path, os.PathLike)):
             result = compile_file(os.fspath(model), target, options)
         else:
             raise NeuronError(
                 "NIR_API002",
                 f"a model of type {type(model).__name__} cannot be compiled",
-                help="pass a path, HLO text, an onnx.ModelProto or a tensorflow.GraphDef",
+                help="pass a path, HLO or StableHLO text, what jax.jit(f).lower(...) or jax.export "
+                "returns, an onnx.ModelProto or a tensorflow.GraphDef",
             )
     except RunFailure as failure:
         raise as_error(failure) from failure
     assert result.program is not None
     return Executable(result.program, result.encoding)
+
+
+def _jax_text(model: Any) -> Any:
+    """Return the StableHLO text of a lowered or exported JAX function; other models as they are."""
+    if callable(getattr(model, "mlir_module", None)):
+        return model.mlir_module()
+    if hasattr(model, "compiler_ir") and hasattr(model, "as_text"):
+        return model.as_text(debug_info=True)
+    return model
+
+
+def _kind_of_text(model: Any) -> str | None:
+    """Return the kind of a text, or None if the model is something else, such as a path."""
+    if not isinstance(model, str):
+        return None
+    if model.lstrip().startswith("HloModule"):
+        return "hlo"
+    return "stablehlo" if "\n" in model and is_stablehlo(model) else None
 
 
 def load(path: PathLike) -> Executable:

@@ -99,8 +99,8 @@ def _add_io(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "-f",
         "--frontend",
-        choices=["mlir", "hlo", *FRONTENDS],
-        help="input format (default: by file extension)",
+        choices=["mlir", "hlo", "stablehlo", *FRONTENDS],
+        help="input format (default: by file extension and content)",
     )
     add_bindings(group)
     group.add_argument(

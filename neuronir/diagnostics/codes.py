@@ -377,6 +377,11 @@ CODES: dict[str, tuple[str, str]] = {
     ),
     "NIR_RUN002": ("--run found no checks", "add check.expect_eq or check.expect_close"),
     "NIR_RUN003": ("--run lacks an argument of @main", "name arrays arg0, arg1, ... in --inputs"),
+    "NIR_SHL001": ("syntax error in StableHLO text", "see the location and the caret"),
+    "NIR_SHL002": (
+        "the file is a portable artifact of StableHLO, not text",
+        "write the text, as the message says",
+    ),
     "NIR_SIM001": (
         "the program reads memory that was never written, or leaves an output unwritten",
         "find the missing write; --uninitialized changes the check",

@@ -26,7 +26,7 @@ from neuronir.dialects.support.exhausted import EXHAUSTED, exhausted
 from neuronir.dialects.support.inputs import read_input as read_file
 from neuronir.dialects.support.printable import printable
 from neuronir.driver.pass_runner import RunFailure
-from neuronir.frontends.binary import is_binary
+from neuronir.frontends.binary import is_binary, is_stablehlo, refuse_bytecode
 from neuronir.frontends.bindings import Bindings
 from neuronir.frontends.models import FRONTENDS, Model, kind_of_file, kind_of_framework, read_model
 
@@ -37,8 +37,8 @@ _SPLIT = re.compile(r"^// -----[^\S\n]*\n?", re.MULTILINE)
 class Chunk:
     """A part of the input, prefixed with empty lines so that line numbers are correct.
 
-    `kind` is `mlir`, `hlo`, `hlo_proto` (each character is a byte), or that of a `model`, imported
-    with `bindings`.
+    `kind` is `mlir`, `hlo`, `stablehlo`, `hlo_proto` (each character is a byte), or that of a
+    `model`, imported with `bindings`.
     """
 
     text: str
@@ -51,7 +51,7 @@ class Chunk:
 def read_input(path: str, frontend: str | None, *, text: bool = False) -> Chunk:
     """Read the input; its kind is given by `frontend`, else by the file's name and first lines.
 
-    With `text` it can only be HLO text or MLIR.
+    With `text` it can only be HLO, StableHLO or MLIR.
     """
     kind = frontend or (None if text else kind_of_file(path))
     if kind in FRONTENDS:
@@ -60,6 +60,7 @@ def read_input(path: str, frontend: str | None, *, text: bool = False) -> Chunk:
         return Chunk("", printable(path), kind, read_model(path, kind))
     try:
         data = sys.stdin.buffer.read() if path == "-" else read_file(path)
+        refuse_bytecode(data, printable(path))
         if (text or frontend == "hlo") and is_binary(data):
             name = "<stdin>" if path == "-" else printable(path)
             return Chunk(data.decode("latin-1"), name, "hlo_proto")
@@ -79,6 +80,8 @@ def read_input(path: str, frontend: str | None, *, text: bool = False) -> Chunk:
         # HLO text always starts with its module header, perhaps after comments.
         opening = re.sub(r"\A(?:\s+|//[^\n]*\n|/\*.*?\*/)*", "", source[:4096], flags=re.DOTALL)
         suffix = "hlo" if opening.startswith("HloModule") else "mlir"
+    if frontend is None and suffix == "mlir" and is_stablehlo(source):
+        suffix = "stablehlo"
     return Chunk(source, name, frontend or suffix)
 
 
@@ -117,6 +120,21 @@ def _no_collection() -> Iterator[None]:
             gc.enable()
 
 
+def _imported(chunk: Chunk) -> ModuleOp:
+    """Import HLO or StableHLO."""
+    if chunk.kind == "hlo_proto":
+        from neuronir.frontends.hlo_proto import import_hlo_proto
+
+        return import_hlo_proto(chunk.text.encode("latin-1"), chunk.name)
+    if chunk.kind == "stablehlo":
+        from neuronir.frontends.stablehlo import import_stablehlo
+
+        return import_stablehlo(chunk.text, chunk.name)
+    from neuronir.frontends.hlo_text import import_hlo_text
+
+    return import_hlo_text(chunk.text, chunk.name)
+
+
 def parse(chunk: Chunk, ctx: Context, *, implicit_module: bool = True) -> ModuleOp:
     """Return the module of a chunk; RunFailure has the location of an error."""
     if chunk.model is not None:
@@ -124,22 +142,14 @@ def parse(chunk: Chunk, ctx: Context, *, implicit_module: bool = True) -> Module
             return chunk.model.module(chunk.bindings)
         except NeuronError as error:
             raise RunFailure(Diagnostic.from_error(error)) from error
-    if chunk.kind == "hlo":
-        from neuronir.frontends.hlo_text import import_hlo_text
-
+    if chunk.kind != "mlir":
         try:
             with _no_collection():
-                return import_hlo_text(chunk.text, chunk.name)
+                return _imported(chunk)
         except NeuronError as error:
             raise RunFailure(Diagnostic.from_error(error)) from error
-    if chunk.kind == "hlo_proto":
-        from neuronir.frontends.hlo_proto import import_hlo_proto
-
-        try:
-            with _no_collection():
-                return import_hlo_proto(chunk.text.encode("latin-1"), chunk.name)
-        except NeuronError as error:
-            raise RunFailure(Diagnostic.from_error(error)) from error
+        except EXHAUSTED as error:
+            raise RunFailure(Diagnostic.from_error(exhausted(error))) from error
     parser: LocatedParser | None = None
     try:
         with _no_collection():
