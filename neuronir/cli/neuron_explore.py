@@ -9,6 +9,7 @@ from neuronir.cli.bindings_args import add_bindings, bindings_of
 from neuronir.cli.cc_args import add_optlevel
 from neuronir.cli.program import INTERNAL, OK, USER_ERROR, Parser, UsageError, guarded
 from neuronir.dialects.support.diagnostics import Message, handling
+from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.output import atomic_write, write_stdout
 from neuronir.driver.options import TILINGS, CompileOptions
 from neuronir.driver.phases import PHASES, phase_number
@@ -30,7 +31,8 @@ def build_parser() -> Parser:
     """Create the command-line parser."""
     parser = Parser(
         prog="neuron-explore",
-        description="Show the IR of a compile before and after each pass.",
+        description="Show the IR of a compile before and after each pass: in the terminal, or as a "
+        "page or a list.",
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"neuron-explore {__version__}")
@@ -44,8 +46,10 @@ def build_parser() -> Parser:
         "--target", default="trn1", metavar="NAME", help="target of the compile (default: trn1)"
     )
     g = parser.add_argument_group("what to show")
-    g.add_argument("--html", metavar="OUT.html", help="write a page")
-    g.add_argument("--list", action="store_true", help="print one line for each pass")
+    g.add_argument("--html", metavar="OUT.html", help="write a page, instead of the terminal")
+    g.add_argument(
+        "--list", action="store_true", help="print one line for each pass, instead of the terminal"
+    )
     g.add_argument(
         "--phases", metavar="NAME,...", help="only the passes of these phases: " + ", ".join(PHASES)
     )
@@ -93,15 +97,20 @@ def _main(words: list[str]) -> int:
     phases = _phases(args)
     if args.max_lines < 1:
         raise UsageError("--max-lines: at least 1")
-    if args.html is None and not args.list:
-        raise UsageError("one of --html and --list is required")
+    terminal = args.html is None and not args.list
+    if terminal:
+        _check_terminal()  # before the long run
     if args.changed and not args.list:
         raise UsageError("--changed needs --list (a page has a switch for it)")
     with handling(_warn):
         recording = explore(args.model, args.target, _options(args))
         if phases is not None:
             recording = recording.only(phases)
-        _show(args, recording)
+        _write(args, recording)
+    if terminal:
+        from neuronir.explore.app import Explorer
+
+        Explorer(recording).run()
     if recording.failure is None:
         return OK
     print(recording.failure.diagnostic.render({}, args.model), file=sys.stderr)
@@ -135,7 +144,27 @@ def _options(args: Namespace) -> CompileOptions:
     )
 
 
-def _show(args: Namespace, recording: "Recording") -> None:
+def _check_terminal() -> None:
+    """Raise NIR_EXP001 without Textual, NIR_EXP002 without a terminal."""
+    instead = "or use --html OUT.html or --list"
+    try:
+        import textual  # noqa: F401
+    except ImportError:
+        raise NeuronError(
+            "NIR_EXP001",
+            "the terminal application needs Textual, which is not installed",
+            help=f"pip install 'neuronir[explore]', {instead}",
+        ) from None
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise NeuronError(
+            "NIR_EXP002",
+            "the terminal application needs a terminal",
+            help=f"do not redirect its input and output, {instead}",
+        )
+
+
+def _write(args: Namespace, recording: "Recording") -> None:
+    """Write the page and the list, as the options say."""
     if args.html is not None:
         from neuronir.explore.page import explore_page
 

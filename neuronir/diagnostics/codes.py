@@ -175,6 +175,14 @@ CODES: dict[str, tuple[str, str]] = {
         "a parameter is not an array",
         "pass the elements of a tuple as separate parameters",
     ),
+    "NIR_EXP001": (
+        "the terminal application of neuron-explore needs Textual, which is not installed",
+        "pip install 'neuronir[explore]', or use --html or --list",
+    ),
+    "NIR_EXP002": (
+        "the terminal application of neuron-explore needs a terminal",
+        "do not redirect its input and output, or use --html or --list",
+    ),
     "NIR_FMT001": ("an output format cannot express an operation", "print the module as MLIR"),
     "NIR_HLO001": ("syntax error in HLO text", "see the location and the caret"),
     "NIR_HLO002": ("a shape or a layout in HLO text is malformed", "correct the shape"),
