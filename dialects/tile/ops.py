@@ -2,7 +2,16 @@
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import IndexType, StringAttr, TensorType, UnitAttr
+from xdsl.dialects.builtin import (
+    FloatAttr,
+    IndexType,
+    IntegerAttr,
+    StringAttr,
+    TensorType,
+    UnitAttr,
+    f64,
+    i64,
+)
 from xdsl.ir import Attribute, Dialect, SSAValue
 from xdsl.irdl import (
     irdl_op_definition,
@@ -175,4 +184,63 @@ class ScanOp(NeuronOp):
                 )
 
 
-TILE = Dialect("tile", [ConvertLayoutOp, EmptyOp, IndexOp, ScanOp], [LayoutAttr])
+@irdl_op_definition
+class MaskOp(NeuronOp):
+    """Replace the elements from a position on along a dimension: they only pad it.
+
+    %y = tile.mask %x dimension = 1 kept = 197 value = 0.0
+      : tensor<12x198xf32> to tensor<12x198xf32>
+
+    Elements at positions `kept` and above along `dimension` become `value`.
+    """
+
+    name = "tile.mask"
+
+    source = operand_def(TensorType)
+    dimension = prop_def(IntegerAttr.constr(i64))
+    kept = prop_def(IntegerAttr.constr(i64))
+    value = prop_def(FloatAttr.constr(f64))
+    result = result_def(TensorType)
+    traits = traits_def(Pure())
+    assembly_format = (
+        "$source `dimension` `=` $dimension `kept` `=` $kept `value` `=` $value attr-dict "
+        "`:` type($source) `to` type($result)"
+    )
+
+    @staticmethod
+    def make(source: SSAValue, dimension: int, kept: int, value: float) -> "MaskOp":
+        """Create a mask of the elements from position `kept` on along a dimension."""
+        properties: dict[str, Attribute] = {
+            "dimension": IntegerAttr(dimension, i64),
+            "kept": IntegerAttr(kept, i64),
+            "value": FloatAttr(value, f64),
+        }
+        return MaskOp.create(operands=[source], result_types=[source.type], properties=properties)
+
+    @property
+    def along(self) -> int:
+        """Return the dimension."""
+        return int(self.dimension.value.data)
+
+    @property
+    def count(self) -> int:
+        """Return how many positions along the dimension keep their elements."""
+        return int(self.kept.value.data)
+
+    def verify_(self) -> None:
+        source, result = self.source.type, self.result.type
+        assert isinstance(source, TensorType) and isinstance(result, TensorType)
+        if source.shape != result.shape or source.element_type != result.element_type:
+            raise VerifyException(
+                f"{self.name}: the result has the shape and the element type of the operand"
+            )
+        shape = source.get_shape()
+        if not 0 <= self.along < len(shape):
+            raise VerifyException(f"{self.name}: there is no dimension {self.along}")
+        if not 0 <= self.count <= shape[self.along]:
+            raise VerifyException(
+                f"{self.name}: dimension {self.along} has no position {self.count}"
+            )
+
+
+TILE = Dialect("tile", [ConvertLayoutOp, EmptyOp, IndexOp, MaskOp, ScanOp], [LayoutAttr])

@@ -344,3 +344,11 @@ def _scan(op: Operation) -> Tiling:
     rank = len(shape_of(op.results[0]))
     row: tuple[DimNeed, ...] = (*range(rank - 1), WHOLE)
     return Tiling(tuple(row[: len(shape_of(v))] for v in op.operands), frozenset({rank - 1}))
+
+
+@register_tiling("tile.mask")
+def _mask(op: Operation) -> Tiling:
+    """A tile does not know its position along the masked dimension, so this one stays whole."""
+    along = _integer(op, "dimension")
+    rank = len(shape_of(op.results[0]))
+    return Tiling((tuple(WHOLE if d == along else d for d in range(rank)),), frozenset({along}))

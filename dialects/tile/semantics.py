@@ -1,10 +1,11 @@
 """Define the numpy semantics of the tile ops."""
 
 import numpy as np
+from xdsl.dialects.builtin import FloatAttr
 from xdsl.ir import Operation
 
 from neuronir.dialects.hlo.semantics.numeric import Array
-from neuronir.dialects.hlo.semantics.registry import Bound, binder, result_of, text
+from neuronir.dialects.hlo.semantics.registry import Bound, binder, integer, result_of, text
 
 
 @binder("tile.index")
@@ -17,6 +18,21 @@ def _index(op: Operation) -> Bound:
 def _convert_layout(op: Operation) -> Bound:
     _, dtype = result_of(op)
     return lambda value: value if value.dtype == dtype else value.astype(dtype)
+
+
+@binder("tile.mask")
+def _mask(op: Operation) -> Bound:
+    along, kept = integer(op, "dimension"), integer(op, "kept")
+    value = op.properties["value"]
+    assert isinstance(value, FloatAttr)
+    number = value.value.data
+
+    def compute(source: Array) -> Array:
+        out = source.copy()
+        out[(slice(None),) * along + (slice(kept, None),)] = number
+        return out
+
+    return compute
 
 
 @binder("tile.scan")

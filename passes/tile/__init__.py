@@ -7,6 +7,7 @@ from xdsl.passes import ModulePass
 
 _PASSES = {
     "tile-expand-composites": ("expand_composites", "TileExpandComposites"),
+    "tile-pad-axes": ("pad_axes", "TilePadAxes"),
     "tile-fuse": ("fuse", "TileFuse"),
     "tile-assign-layouts": ("assign_layouts", "TileAssignLayouts"),
     "lower-tile-to-nc": ("lower_tile_to_nc", "LowerTileToNc"),

@@ -18,6 +18,7 @@ from neuronir.passes.lowering.conversion.special import (
     reaches_products,
 )
 
+_MOVES = frozenset(("tile.convert_layout", "hlo.reshape", "hlo.transpose", "hlo.bitcast"))
 _REDUCTIONS = frozenset(("hlo.reduce", "hlo.reduce_window"))
 
 
@@ -44,7 +45,16 @@ def special_values(block: Block) -> frozenset[SSAValue]:
                 )
         elif _passes_on(op, found, multiplied):
             found.update(op.results)
-    return frozenset(found)
+    return frozenset(found | _masked(ops))
+
+
+def _masked(ops: list[Operation]) -> set[SSAValue]:
+    """Return values whose padding may hold infinities or NaN, which a mask replaces."""
+    found: set[SSAValue] = set()
+    for op in reversed(ops):
+        if op.name == "tile.mask" or (op.name in _MOVES and op.results[0] in found):
+            found.update(v for v in op.operands if _float(v))
+    return found
 
 
 def _passes_on(op: Operation, found: set[SSAValue], multiplied: set[SSAValue]) -> bool:

@@ -89,6 +89,13 @@ def whole(op: Operation) -> bool:
     return check is not None and not check(op)
 
 
+def trims(op: Operation) -> bool:
+    """Return whether an op is a slice that is lowered as a whole: its operand is stored in part."""
+    if op.name != "hlo.slice" or MARK not in op.attributes:
+        return False
+    return all(n == 1 for n in ints(op, "strides"))
+
+
 def tiled(op: Operation) -> Tiling | None:
     """Return the tiling of an op; None if it is lowered as a whole."""
     return None if whole(op) else tiling_of(op)

@@ -75,3 +75,27 @@ func.func @begin(%x: tensor<4x8xf32>, %h: tensor<8xf32>) {
   %0 = tile.scan "add" %x, %h : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<4x8xf32>
   func.return
 }
+
+// -----
+
+func.func @mask_dimension(%x: tensor<4x8xf32>) {
+  // expected-error@+1 {{tile.mask: there is no dimension 2}}
+  %0 = tile.mask %x dimension = 2 kept = 3 value = 0.0 : tensor<4x8xf32> to tensor<4x8xf32>
+  func.return
+}
+
+// -----
+
+func.func @mask_kept(%x: tensor<4x8xf32>) {
+  // expected-error@+1 {{tile.mask: dimension 0 has no position 5}}
+  %0 = tile.mask %x dimension = 0 kept = 5 value = 0.0 : tensor<4x8xf32> to tensor<4x8xf32>
+  func.return
+}
+
+// -----
+
+func.func @mask_type(%x: tensor<4x8xf32>) {
+  // expected-error@+1 {{tile.mask: the result has the shape and the element type of the operand}}
+  %0 = tile.mask %x dimension = 0 kept = 3 value = 0.0 : tensor<4x8xf32> to tensor<4x8xbf16>
+  func.return
+}

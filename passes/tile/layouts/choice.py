@@ -20,12 +20,13 @@ from neuronir.passes.tile.layouts.candidates import candidates
 from neuronir.passes.tile.layouts.carried import RESHAPES, assembled, carriers, final, part_of
 from neuronir.passes.tile.layouts.costs import NEVER, run_of
 from neuronir.passes.tile.layouts.maps import SLICES, Partition, own
+from neuronir.passes.tile.layouts.margins import margin_dims, parts
 from neuronir.passes.tile.layouts.place import Place
 from neuronir.passes.tile.layouts.plans import Plan, dtype, has_plans
 from neuronir.passes.tile.layouts.tables import Tables
 from neuronir.passes.tile.layouts.values import trips
 from neuronir.passes.tile.row_composites import ROWS
-from neuronir.passes.tile.whole import MARK, whole
+from neuronir.passes.tile.whole import MARK, trims, whole
 
 FAR = 1e9
 """Penalty in ns of a plan without a valid result, so that the least bad one can be found."""
@@ -272,7 +273,9 @@ class Choice:
         info, shape = self.info(root), shape_of(root)
         if info.constant:
             return prod(shape) * dtype(root).size / self.machine.dma_gbps
-        return self.tables.costs.transfer(shape, info.run, dtype(root), partition)
+        more = parts(partition, shape, margin_dims(root.owner)) - 1
+        once = self.tables.costs.transfer(shape, info.run, dtype(root), partition)
+        return once + more * self.machine.dma_trigger_ns
 
     def operand(self, op: Operation, index: int, need: Partition) -> Place:
         """Give an operand a partition; return its layout as the op sees it."""
@@ -436,14 +439,15 @@ class Choice:
             return
         root, views = self.values.chain(value)
         info = self.info(root)
+        cut = margin_dims(op)
         best: tuple[float, Partition | None] = NEVER, None
         for copy in info.copies:
-            cost, partition = self.tables.store(root, copy.place.partition, views, run)
+            cost, partition = self.tables.store(root, copy.place.partition, views, run, cut)
             if cost < best[0]:
                 best = cost, partition
         if not info.copies:
             for c in candidates(shape_of(root), self.values.limit):
-                cost, partition = self.tables.store(root, c, views, run)
+                cost, partition = self.tables.store(root, c, views, run, cut)
                 cost += self.bring(root, c)[0]
                 if cost < best[0]:
                     best = cost, partition
@@ -471,7 +475,7 @@ class Choice:
                 continue  # its rule sees through views
             if there and not made and all(w.name in RESHAPES for w in views):
                 continue
-            if whole(op) and not there:
+            if whole(op) and not there and not trims(op):
                 self._from_memory(op, i, root, views)
                 continue
             self._stored(op, i, prod(shape_of(v)))

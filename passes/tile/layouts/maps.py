@@ -15,6 +15,7 @@ from xdsl.ir import Operation, SSAValue
 from neuronir.dialects.tile.rules import shape_of
 from neuronir.passes.hlo.support.values import ints
 from neuronir.passes.lowering.layouts.layout import Atom, atom, join, row_major, split_at
+from neuronir.passes.tile.whole import MARK
 
 Partition = tuple[tuple[Atom, int], ...]
 
@@ -234,7 +235,7 @@ def _cut_whole(
 def chain(value: SSAValue) -> tuple[SSAValue, list[Operation]]:
     """Return the base of a value, and the views in between, nearest first."""
     views: list[Operation] = []
-    while isinstance(value.owner, Operation) and value.owner.name in VIEWS:
+    while isinstance(value.owner, Operation) and sees(value.owner):
         views.append(value.owner)
         value = value.owner.operands[0]
     return value, views
@@ -243,3 +244,8 @@ def chain(value: SSAValue) -> tuple[SSAValue, list[Operation]]:
 SLICES = ("hlo.slice", "tensor.extract_slice")
 VIEWS = ("hlo.reshape", "hlo.bitcast", "hlo.broadcast", "hlo.transpose", *SLICES)
 """Ops without an instruction: the layout of their operand determines theirs."""
+
+
+def sees(op: Operation) -> bool:
+    """Return whether an op is a view, not lowered as a whole."""
+    return op.name in VIEWS and MARK not in op.attributes

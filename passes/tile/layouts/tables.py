@@ -10,17 +10,20 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.tile.rules import shape_of
-from neuronir.passes.tile.layouts import convolution_plans, scan_plans
+from neuronir.passes.tile.layouts import convolution_plans, mask_plans, scan_plans
 from neuronir.passes.tile.layouts.candidates import candidates
 from neuronir.passes.tile.layouts.carried import assembled, final, part_of
 from neuronir.passes.tile.layouts.conversions import Way, way
 from neuronir.passes.tile.layouts.costs import NEVER, Costs, run_of
 from neuronir.passes.tile.layouts.maps import SLICES, Partition, own
+from neuronir.passes.tile.layouts.margins import margin_dims, parts
 from neuronir.passes.tile.layouts.plans import Plan, dtype, has_plans, plans_of
 from neuronir.passes.tile.layouts.values import Use, Values, trips
 from neuronir.passes.tile.whole import whole
 
-assert convolution_plans and scan_plans  # importing these modules registers their rules
+assert (
+    convolution_plans and mask_plans and scan_plans
+)  # importing these modules registers their rules
 
 Copies = Mapping[SSAValue, Sequence[Partition]]
 """The chosen partitions of values."""
@@ -215,7 +218,7 @@ class Tables:
             run = run_of(shape_of(use.op.source), shape_of(use.op.dest))
         else:
             run = prod(shape_of(value))
-        return times * self.store(value, c, use.views, run)[0]
+        return times * self.store(value, c, use.views, run, margin_dims(use.op))[0]
 
     def _put(self, value: SSAValue, c: Partition, use: Use, times: float) -> float:
         """Return the least cost of inserting a tile into an on-chip array, and of the array's
@@ -234,10 +237,17 @@ class Tables:
         return best
 
     def store(
-        self, value: SSAValue, c: Partition, views: Sequence[Operation], run: int
+        self,
+        value: SSAValue,
+        c: Partition,
+        views: Sequence[Operation],
+        run: int,
+        trimmed: Sequence[int] = (),
     ) -> tuple[float, Partition]:
         """Return the least time of storing a value with partition `c`, and the partition to
         store.
+
+        Less than all of it is stored along the dimensions `trimmed`.
         """
         best = NEVER, c
         shape = shape_of(value)
@@ -247,6 +257,7 @@ class Tables:
             if target is None or own(target, prod(out)) != target:
                 continue
             cost = self.change(value, c, d) + self.costs.transfer(out, run, dtype(value), target)
+            cost += (parts(target, out, trimmed) - 1) * self.costs.machine.dma_trigger_ns
             if cost < best[0]:
                 best = cost, d
         return best

@@ -17,7 +17,7 @@ from neuronir.passes.tile.layouts import maps
 from neuronir.passes.tile.layouts.candidates import candidates
 from neuronir.passes.tile.layouts.carried import carriers, part_of
 from neuronir.passes.tile.layouts.costs import ELEMENT_NS, Weights, run_of
-from neuronir.passes.tile.layouts.maps import VIEWS, Partition
+from neuronir.passes.tile.layouts.maps import Partition, sees
 from neuronir.passes.tile.layouts.plans import dtype
 from neuronir.passes.tile.special import special_values
 from neuronir.passes.tile.whole import whole
@@ -102,7 +102,7 @@ class Values:
 
     def laid_out(self, op: Operation) -> bool:
         """Return whether the result of an op is on the chip, in a chosen layout."""
-        if op.name in VIEWS or op in self.casts or op.name in NOT_LAID_OUT:
+        if sees(op) or op in self.casts or op.name in NOT_LAID_OUT:
             return False
         return not all(self.in_hbm(r) for r in op.results)
 
@@ -116,7 +116,7 @@ class Values:
             op = value.owner
             if not isinstance(op, Operation):
                 break
-            view = op.name in VIEWS or (casts and op in self.casts)
+            view = sees(op) or (casts and op in self.casts)
             if isinstance(op, ExtractSliceOp) and self.in_hbm(op.source):
                 view = False
             if not view:
@@ -150,7 +150,7 @@ class Values:
             v, views = work.pop()
             for use in v.uses:
                 op = use.operation
-                if op.name in VIEWS or op in self.casts:
+                if sees(op) or op in self.casts:
                     work.append((op.results[0], (op, *views)))
                 else:
                     yield Use(op, use.index, views)
@@ -185,7 +185,7 @@ class Values:
         for op in self.ops:
             times = self.weights[op.parent] if op.parent is not None else 1.0
             for r in op.results:
-                if not isinstance(r.type, TensorType) or op.name in VIEWS or op in self.casts:
+                if not isinstance(r.type, TensorType) or sees(op) or op in self.casts:
                     if isinstance(op, ExtractSliceOp) and self.in_hbm(r):
                         dma += times * prod(shape_of(r)) * dtype(r).size / m.dma_gbps
                     continue

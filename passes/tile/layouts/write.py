@@ -20,7 +20,7 @@ from neuronir.passes.tile.layouts.carried import carriers
 from neuronir.passes.tile.layouts.choice import Choice, Copy, element_of
 from neuronir.passes.tile.layouts.conversions import Way, way
 from neuronir.passes.tile.layouts.costs import natural
-from neuronir.passes.tile.layouts.maps import VIEWS, Partition, cut, own, positions
+from neuronir.passes.tile.layouts.maps import Partition, cut, own, positions, sees
 from neuronir.passes.tile.layouts.place import Place, cut_order, from_layout, place, to_layout
 from neuronir.passes.tile.layouts.plans import Plan, dtype, free_dims
 from neuronir.passes.tile.layouts.views import in_pieces, see
@@ -43,7 +43,7 @@ class Writer(Choice):
     def run(self) -> None:
         super().run()
         for op in reversed(self.values.ops):
-            seen = op.name in VIEWS or op in self.values.casts
+            seen = sees(op) or op in self.values.casts
             if seen and not any(r.uses for r in op.results):
                 op.detach()
                 op.erase()

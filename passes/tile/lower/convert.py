@@ -18,6 +18,7 @@ from neuronir.passes.tile.layouts.conversions import Way, way
 from neuronir.passes.tile.layouts.maps import everywhere, own
 from neuronir.passes.tile.lower.constants import constant_form
 from neuronir.passes.tile.lower.dot import read_from_psum
+from neuronir.passes.tile.lower.margins import defer_store, load_padded
 from neuronir.passes.tile.lower.memory import (
     copy,
     in_hbm,
@@ -46,7 +47,12 @@ def lower_convert_layout(state: Lower, op: Operation) -> None:
     if isinstance(source.owner, Operation) and source.owner.name == "hlo.constant":
         state.set(result, constant_form(state, source.owner, result))
         return
+    if source in state.padded:
+        load_padded(state, op)
+        return
     if layout_of(result) is None:
+        if defer_store(state, op):
+            return
         state.memory[result] = result_in_hbm(state, result)
         store(state, source, state.memory[result])
         return
@@ -115,7 +121,7 @@ def _once(form: Form, size: int) -> Form:
 def through_memory(state: Lower, form: Form, target: Form, value: SSAValue) -> None:
     """Lower to a store and a load."""
     memory = in_hbm(state, "scratch", "scratch", value)
-    store_form(state, form, value, memory)
+    store_form(state, form, shape_of(value), memory)
     transfer(state, target, memory, load=True)
 
 

@@ -8,7 +8,7 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from neuronir.dialects.tile.rules import ELEMENTWISE, shape_of
 from neuronir.passes.lowering.layouts.layout import Form
 from neuronir.passes.tile.group import root_of
-from neuronir.passes.tile.layouts.maps import VIEWS
+from neuronir.passes.tile.layouts.maps import sees
 from neuronir.passes.tile.lower.state import Lower
 
 WAITING = frozenset(f"hlo.{n}" for n in ("dot", "convolution", "convert", "copy", "negate"))
@@ -65,7 +65,7 @@ def _read_before(argument: BlockArgument, maker: Operation, order: dict[Operatio
                 continue
             if order[reader] > order[maker] or isinstance(reader, scf.YieldOp):
                 return False
-            if reader.name in VIEWS or _may_wait(reader):
+            if sees(reader) or _may_wait(reader):
                 work += reader.results
     return True
 
@@ -86,7 +86,7 @@ def _may_wait(op: Operation) -> bool:
 
 def _lies_elsewhere(value: SSAValue) -> bool:
     """Return whether a view moves elements."""
-    return isinstance(value.owner, Operation) and value.owner.name in VIEWS
+    return isinstance(value.owner, Operation) and sees(value.owner)
 
 
 def _in_block(op: Operation, block: Block) -> Operation:

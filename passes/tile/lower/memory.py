@@ -159,21 +159,21 @@ def store(state: Lower, value: SSAValue, target: Form) -> None:
     """Store a value; each element once, even if several partitions have it."""
     if target_type(target) is not state.dtype(value):
         raise NeuronError("NIR_TIL005", "a tile of another type than the array")
-    store_form(state, state.held(value), value, target)
+    store_form(state, state.held(value), shape_of(value), target)
 
 
-def store_form(state: Lower, form: Form, value: SSAValue, target: Form) -> None:
-    """Store a copy, with dimensions along which it does not vary."""
+def store_form(state: Lower, form: Form, shape: tuple[int, ...], target: Form) -> None:
+    """Store a copy of an array of `shape`, with dimensions along which it does not vary."""
     cuts = {c for a in form.atoms() for c in (a.stride, a.end)}
     known = form.atoms()
     missing = [
         b
-        for a in merge(dim_atoms(shape_of(value), range(len(shape_of(value)))))
+        for a in merge(dim_atoms(shape, range(len(shape))))
         for b in split_at(a, cuts) or (a,)
         if not any(k.stride <= b.stride and b.end <= k.end for k in known)
     ]
     form = replace(form, free=(*((a, 0) for a in missing), *form.free))
-    mine = own(form.partition, prod(shape_of(value)))
+    mine = own(form.partition, prod(shape))
     one = Form(
         form.buffer, mine, form.free, form.start, form.offset, form.dtype, 1, False, form.indices
     )

@@ -21,7 +21,7 @@ from neuronir.passes.tile.layouts.maps import span
 from neuronir.passes.tile.layouts.place import Place, from_layout
 from neuronir.passes.tile.lower.banks import Request
 from neuronir.passes.tile.lower.indices import Indices
-from neuronir.passes.tile.lower.values import Held, Lazy, Number, Value
+from neuronir.passes.tile.lower.values import Held, Lazy, Number, Padded, Value
 from neuronir.passes.tile.numbers import number_of
 from neuronir.passes.tile.row_composites import rule_name
 from neuronir.passes.tile.whole import whole
@@ -55,6 +55,8 @@ class Lower:
         self.special: frozenset[SSAValue] = frozenset()  # values with infinities or NaN
         self.values: dict[SSAValue, Value] = {}
         self.memory: dict[SSAValue, Form] = {}  # values in HBM
+        self.padded: dict[SSAValue, Padded] = {}  # arrays in HBM that are padded by their loads
+        self.trimmed: dict[SSAValue, SSAValue] = {}  # stored arrays of which a slice is stored
         self.done: set[Operation] = set()  # ops that were lowered together with others
         self.results: dict[SSAValue, list[int]] = {}
         self.written: set[int] = set()

@@ -76,4 +76,17 @@ class Lazy:
         return self.source.form
 
 
+@dataclass(frozen=True)
+class Padded:
+    """An array in HBM, of `shape`, that its loads surround with a number.
+
+    `low` are the positions in front of it along each dimension.
+    """
+
+    form: Form
+    shape: tuple[int, ...]
+    low: tuple[int, ...]
+    number: float
+
+
 Value = Number | Held | Lazy

@@ -43,6 +43,11 @@ def lower_extract_slice(state: Lower, op: Operation) -> None:
     """Lower a slice: the same copy from another element on."""
     assert isinstance(op, ExtractSliceOp)
     source, sizes = op.source, shape_of(op.result)
+    if source in state.padded:
+        from neuronir.passes.tile.lower.margins import slice_padded
+
+        slice_padded(state, op)
+        return
     shape, offsets = shape_of(source), state.indices.places(op)
     if isinstance(source.owner, ConstantOp) and source not in state.values:
         constant_in_hbm(state, source.owner)
@@ -170,7 +175,7 @@ class _Cutter:
             if size % unit or number % unit:
                 return None
             kept = size // unit
-            if not top and (a.size % kept or terms or number % reach + size > reach):
+            if not top and (terms or number % reach + size > reach):
                 return None
             digit = number // unit if top else number // unit % a.size
             return (atom(kept, unit * self.new[d]) if kept > 1 else None), 1, digit, moves

@@ -21,6 +21,7 @@ from neuronir.passes.lowering.layouts.values import (
     scalar_value,
 )
 from neuronir.passes.lowering.state import Lowering
+from neuronir.passes.tile.lower.margins import defer_pad, store_trimmed
 from neuronir.passes.tile.lower.memory import result_in_hbm
 from neuronir.passes.tile.lower.state import Lower
 from neuronir.passes.tile.lower.values import Held, Number
@@ -31,6 +32,11 @@ _VIEWS = frozenset(("hlo.broadcast", "hlo.reshape", "hlo.bitcast", "hlo.transpos
 
 def lower_whole(state: Lower, op: Operation) -> None:
     """Lower an op with its rule of lower-hlo-to-nc; operands and results are in HBM."""
+    if defer_pad(state, op):
+        return
+    if op.operands and op.operands[0] in state.trimmed:
+        store_trimmed(state, op)
+        return
     lowering = _lowering(state)
     for v in op.operands:
         value = lowering.values[v] = _operand(state, v)
