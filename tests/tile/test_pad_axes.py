@@ -103,3 +103,17 @@ def test_large_negative_scores() -> None:
     rng = np.random.default_rng(0)
     args = [np.abs(rng.normal(size=(1, 131, 8))).astype(np.float32) for _ in range(3)]
     assert not failures(text, args, "none", None, PHASES)
+
+
+def test_ops_without_operands_are_lowered_as_a_whole() -> None:
+    """A count along a prime dimension may have no layout."""
+    rows, n = 384, 50257
+    text = (
+        jax.jit(lambda x, y: (jax.nn.log_softmax(x) * jax.nn.one_hot(y, n)).sum())
+        .lower(
+            jax.ShapeDtypeStruct((rows, n), jnp.float32), jax.ShapeDtypeStruct((rows,), jnp.int32)
+        )
+        .compiler_ir("hlo")
+        .as_hlo_text()
+    )
+    compile_text(text, "trn1", CompileOptions(compile_to="virtual", tiling="always"))

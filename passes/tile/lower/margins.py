@@ -78,8 +78,10 @@ def _spans(units: Sequence[int], size: int, low: int, high: int) -> Iterator[tup
 
 def defer_pad(state: Lower, op: Operation) -> bool:
     """Leave a pad of an array in HBM to the loads of its readers, if all of them can do it."""
+    if op.name != "hlo.pad" or op.operands[0] not in state.memory:
+        return False
     source, result = op.operands[0], op.results[0]
-    if op.name != "hlo.pad" or source not in state.memory or any(ints(op, "interior_padding")):
+    if any(ints(op, "interior_padding")):
         return False
     number = number_of(op.operands[1])
     low = ints(op, "edge_padding_low")
