@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from neuronir.cache_entry import (
     About,
@@ -30,7 +30,6 @@ from neuronir.cache_entry import (
     Failed,
     Found,
     Hit,
-    Messages,
     read_about,
     read_entry,
     write_about,
@@ -79,15 +78,7 @@ class Store(Protocol):
     def part(self, entry: Path) -> AbstractContextManager[Path]:
         """Create a temporary folder in which to write MODEL of an entry, for `put`."""
 
-    def put(
-        self,
-        part: Path,
-        entry: Path,
-        messages: Messages,
-        *,
-        failure: Mapping[str, Any] | None = None,
-        label: Mapping[str, str] | None = None,
-    ) -> None:
+    def put(self, part: Path, entry: Path, about: About) -> None:
         """Store a part as an entry; raises OSError on failure."""
 
     def entries(self) -> Sequence["Entry"]:
@@ -116,20 +107,30 @@ class Entry:
 def trim(store: Store, limit: int, keep: Path | None = None, *, dry: bool = False) -> list[Entry]:
     """Remove the least recently used entries until the rest is within `limit` bytes.
 
-    Returns the removed entries. `keep` is never removed. With `dry`, nothing is removed.
+    Returns the removed entries. `keep` is never removed. With `dry`, nothing is removed. If an
+    entry cannot be removed, the next ones are; then its OSError is raised.
     """
     entries = store.entries()
     total = sum(entry.size for entry in entries)
     removed = []
+    refused: OSError | None = None
     for entry in entries:
         if total <= limit:
             break
-        if entry.path != keep:
-            with suppress(OSError):  # another process may remove it at the same time
-                if not dry:
-                    store.remove(entry.path)
-                removed.append(entry)
-            total -= entry.size
+        if entry.path == keep:
+            continue
+        try:
+            if not dry:
+                store.remove(entry.path)
+            removed.append(entry)
+        except FileNotFoundError:
+            pass  # another process removed it at the same time
+        except OSError as error:
+            refused = refused or error
+            continue
+        total -= entry.size
+    if refused is not None:
+        raise refused
     return removed
 
 
@@ -171,29 +172,23 @@ class Cache:
             shutil.rmtree(part, ignore_errors=True)
             os.close(descriptor)
 
-    def put(
-        self,
-        part: Path,
-        entry: Path,
-        messages: Messages,
-        *,
-        failure: Mapping[str, Any] | None = None,
-        label: Mapping[str, str] | None = None,
-    ) -> None:
+    def put(self, part: Path, entry: Path, about: About) -> None:
         """Store a part as an entry atomically; raises OSError on failure.
 
-        The part contains MODEL, or nothing if the compile failed with `failure`. An entry that
-        another process stored meanwhile is kept, because it was made from the same inputs. A
-        failure never replaces a model.
+        The part contains MODEL, or nothing if the compile failed. An entry that another process
+        stored meanwhile is kept, because it was made from the same inputs. A failure never replaces
+        a model.
         """
-        write_about(part, entry.name, messages, failure=failure, label=label)
-        self._take_name(part, entry, (Hit, Failed) if failure is not None else (Hit,))
+        write_about(part, entry.name, about)
+        self._take_name(part, entry, (Hit, Failed) if about.failure is not None else (Hit,))
         self.sweep()
-        trim(self, self.limit, keep=entry)
+        # The entry is stored; `neuron-cache clear --limit` tells why others cannot be removed.
+        with suppress(OSError):
+            trim(self, self.limit, keep=entry)
 
     def _take_name(self, part: Path, entry: Path, stays: tuple[type[Found], ...]) -> None:
         """Rename a complete part to its final name, unless an entry of one of the types `stays` has
-        it.
+        it; raises OSError if other processes take the name again and again.
 
         An existing folder cannot be replaced by a rename, so it is first moved away atomically.
         """
@@ -209,6 +204,7 @@ class Cache:
                 return
             with suppress(FileNotFoundError):  # another process was faster
                 self.remove(entry)
+        raise OSError(errno.EBUSY, f"other processes have taken '{entry.name}' {_TRIES} times")
 
     def entries(self) -> list[Entry]:
         """Return all entries, the least recently used first."""

@@ -33,8 +33,9 @@ Messages = Sequence[tuple[int, str]]
 class About:
     """The description of an entry.
 
-    `sha256` is None if the compile failed with `failure`, a diagnostic as JSON. `label` describes
-    the compiled model for people.
+    `sha256` is the digest of the model: None if the compile failed with `failure`, a diagnostic as
+    JSON, and None for an entry that is not written yet. `label` describes the compiled model for
+    people.
     """
 
     messages: Messages
@@ -145,30 +146,24 @@ def found_of(about: About, read: Callable[[], bytes]) -> Found:
     return Hit(data, about.messages)
 
 
-def write_about(
-    part: Path,
-    name: str,
-    messages: Messages,
-    *,
-    failure: Mapping[str, Any] | None = None,
-    label: Mapping[str, str] | None = None,
-) -> None:
+def write_about(part: Path, name: str, about: About) -> None:
     """Complete a folder that will become the entry `name`; raises OSError on failure.
 
-    The folder contains MODEL, or nothing if the compile failed with `failure`.
+    The folder contains MODEL, or nothing if the compile failed. The digest of MODEL is computed
+    here.
     """
     part.chmod(0o700)
-    about: dict[str, Any] = {"name": name, "messages": [list(m) for m in messages]}
-    if failure is not None:
-        about["failure"] = dict(failure)
+    written: dict[str, Any] = {"name": name, "messages": [list(m) for m in about.messages]}
+    if about.failure is not None:
+        written["failure"] = dict(about.failure)
     else:
         (part / MODEL).chmod(0o600)
         with (part / MODEL).open("rb") as stream:
-            about["sha256"] = hashlib.file_digest(stream, "sha256").hexdigest()
-    if label:
-        about["label"] = dict(label)
-    about["own"] = digest_of_about(about)
-    (part / ABOUT).write_text(json.dumps(about))
+            written["sha256"] = hashlib.file_digest(stream, "sha256").hexdigest()
+    if about.label:
+        written["label"] = dict(about.label)
+    written["own"] = digest_of_about(written)
+    (part / ABOUT).write_text(json.dumps(written))
     (part / ABOUT).chmod(0o600)
 
 

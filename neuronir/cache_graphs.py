@@ -5,6 +5,7 @@ creates. It has copies of the model's files in `files/`, and the options in `gra
 entries, only its owner may have write access, because it contains the options of a compile.
 """
 
+import errno
 import json
 import os
 import shutil
@@ -17,11 +18,15 @@ from typing import Any
 from neuronir.cache import Cache, Key, Store
 from neuronir.cache_entry import read_owned
 from neuronir.dialects.support.errors import NeuronError
+from neuronir.frontends.bindings import path_of_io_config
 
 COLLECT = "NEURON_EXTRACT_GRAPHS_ONLY"
 """The environment variable that makes compiles store their models instead of compiling them."""
 
-_GRAPH, _MODULE = "GRAPH_", "MODULE_"
+GRAPH = "GRAPH_"
+"""How the name of a stored model's folder begins."""
+
+_MODULE = "MODULE_"
 _FILES, _ABOUT = "files", "graph.json"
 _DIGITS = 8
 _PATHS = ("weights", "io_config")
@@ -41,13 +46,16 @@ class Graph:
     @property
     def name(self) -> str:
         """A unique name for people: the model's name, and digits of its key."""
-        model, _, how = self.folder.name.removeprefix(_GRAPH).partition("+")
+        model, _, how = self.folder.name.removeprefix(GRAPH).partition("+")
         return f"{Path(self.given['model'][0]).name} ({model[:_DIGITS]}+{how[:_DIGITS]})"
 
-    @property
-    def entry(self) -> Path:
-        """The entry that the compile creates."""
-        return self.folder.with_name(_MODULE + self.folder.name.removeprefix(_GRAPH))
+
+@dataclass(frozen=True)
+class RefusedGraph:
+    """A stored model that is not compiled, and why: damaged, or other users could change it."""
+
+    folder: Path
+    why: str
 
 
 def collecting() -> bool:
@@ -69,7 +77,7 @@ def collect(
             "models cannot be collected in a cache at a URL",
             help="collect them in a folder (NEURON_COMPILE_CACHE_URL)",
         )
-    graph = key.entry.with_name(_GRAPH + key.entry.name.removeprefix(_MODULE))
+    graph = key.entry.with_name(GRAPH + key.entry.name.removeprefix(_MODULE))
     changed = dict(given)
     with store.part(graph) as part:
         copies = part / _FILES
@@ -78,18 +86,24 @@ def collect(
             _copy(file, model.parent, copies / "model")
         changed["model"] = [f"{_FILES}/model/{model.name}"]
         for name in _PATHS:
-            if given.get(name) and Path(given[name]).is_file():
+            path = given.get(name)
+            if path and name == "io_config":
+                path = path_of_io_config(path)
+            if path and os.path.isfile(path):
                 (copies / name).mkdir(parents=True)
-                shutil.copyfile(given[name], copies / name / Path(given[name]).name)
-                changed[name] = f"{_FILES}/{name}/{Path(given[name]).name}"
+                shutil.copyfile(path, copies / name / Path(path).name)
+                changed[name] = f"{_FILES}/{name}/{Path(path).name}"
         about = {"program": program, "given": changed}
         (part / _ABOUT).write_text(json.dumps(about))
         (part / _ABOUT).chmod(0o600)
         part.chmod(0o700)
         with suppress(FileNotFoundError):
             shutil.rmtree(graph)  # of the same model; possibly incomplete
-        with suppress(OSError):  # another process stored the same graph first
+        try:
             part.rename(graph)
+        except OSError as error:  # another process may have stored the same graph first
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
     return graph
 
 
@@ -103,22 +117,31 @@ def _copy(file: str, root: Path, folder: Path) -> None:
     shutil.copyfile(file, target)
 
 
-def graphs(store: Cache) -> list[Graph]:
-    """Return the stored models by name; models that other users could have changed are omitted."""
-    found = []
-    for folder in sorted(store.folder.glob(f"neuronxcc-*/{_GRAPH}*")):
-        # A graph of another writer, or a damaged one, is not compiled.
-        with suppress(OSError, ValueError, KeyError, TypeError, IndexError):
-            about = json.loads(read_owned(folder, _ABOUT))
-            given = dict(about["given"])
-            given["model"] = [os.fspath(folder / given["model"][0])]
-            for name in _PATHS:
-                if str(given.get(name)).startswith(f"{_FILES}/{name}/"):
-                    given[name] = os.fspath(folder / given[name])
-            found.append(Graph(folder, str(about["program"]), given))
+def graphs(store: Cache) -> list[Graph | RefusedGraph]:
+    """Return the stored models by name, also those that must not be compiled."""
+    found: list[Graph | RefusedGraph] = []
+    for folder in sorted(store.folder.glob(f"neuronxcc-*/{GRAPH}*")):
+        try:
+            found.append(_graph(folder))
+        except OSError as error:
+            if folder.exists():  # another process may remove it at the same time
+                found.append(RefusedGraph(folder, error.strerror or str(error)))
+        except (ValueError, KeyError, TypeError, IndexError, RecursionError):
+            found.append(RefusedGraph(folder, f"'{_ABOUT}' is damaged"))
     return found
 
 
-def remove(graph: Graph) -> None:
+def _graph(folder: Path) -> Graph:
+    """Read a stored model; raises OSError, or what json and another form of object raise."""
+    about = json.loads(read_owned(folder, _ABOUT))
+    given = dict(about["given"])
+    given["model"] = [os.fspath(folder / given["model"][0])]
+    for name in _PATHS:
+        if str(given.get(name)).startswith(f"{_FILES}/{name}/"):
+            given[name] = os.fspath(folder / given[name])
+    return Graph(folder, str(about["program"]), given)
+
+
+def remove(graph: Graph | RefusedGraph) -> None:
     """Remove a stored model."""
     shutil.rmtree(graph.folder, ignore_errors=True)

@@ -24,7 +24,6 @@ from neuronir.cache_entry import (
     Failed,
     Found,
     Hit,
-    Messages,
     about_of,
     found_of,
     write_about,
@@ -111,23 +110,15 @@ class RemoteCache:
         with tempfile.TemporaryDirectory(prefix="neuronir-", ignore_cleanup_errors=True) as name:
             yield Path(name)
 
-    def put(
-        self,
-        part: Path,
-        entry: Path,
-        messages: Messages,
-        *,
-        failure: Mapping[str, Any] | None = None,
-        label: Mapping[str, str] | None = None,
-    ) -> None:
+    def put(self, part: Path, entry: Path, about: About) -> None:
         """Upload a part as an entry; raises OSError on failure.
 
         A failed compile replaces no model.
         """
-        stays = (Hit, Failed) if failure is not None else (Hit,)
+        stays = (Hit, Failed) if about.failure is not None else (Hit,)
         if isinstance(self.get(entry), stays):
             return
-        write_about(part, entry.name, messages, failure=failure, label=label)
+        write_about(part, entry.name, about)
         with _own_errors():
             for name in (MODEL, ABOUT):  # the description last: it completes the entry
                 if (part / name).exists():

@@ -203,19 +203,23 @@ def _is_keyword(word: str) -> bool:
     return word in FAST_MATH or word.startswith("fp32-cast") or word.endswith("relayout")
 
 
+def flag_words() -> list[str]:
+    """Return the words of NEURON_CC_FLAGS; UsageError if a quotation does not end."""
+    try:
+        return shlex.split(os.environ.get(FLAGS, ""))
+    except ValueError as error:
+        raise UsageError(f"{FLAGS}: {error}") from error
+
+
 def with_flags(words: Sequence[str], parse: Callable[[list[str]], argparse.Namespace]) -> list[str]:
     """Return the words with those of NEURON_CC_FLAGS after `compile`, before the command line's.
 
     The command line thus wins. UsageError names the variable if its options are invalid.
     """
-    flags = os.environ.get(FLAGS, "")
-    if not flags.strip() or "compile" not in words:
+    if "compile" not in words or not (flags := flag_words()):
         return list(words)
     at = list(words).index("compile") + 1
-    try:
-        together = [*words[:at], *shlex.split(flags), *words[at:]]
-    except ValueError as error:
-        raise UsageError(f"{FLAGS}: {error}") from error
+    together = [*words[:at], *flags, *words[at:]]
     parse(list(words))  # errors in the command line itself do not mention the variable
     try:
         parse(together)

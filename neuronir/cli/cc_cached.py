@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from neuronir.cache import Key, Store
-from neuronir.cache_entry import MODEL, Damaged, Failed, Hit
+from neuronir.cache import FOLDER_VARIABLE, Key, Store
+from neuronir.cache_entry import MODEL, About, Damaged, Failed, Hit
 from neuronir.cache_graphs import collect
 from neuronir.cache_place import find_cache
 from neuronir.cli.cc_messages import Messages, sources_of
@@ -17,7 +17,7 @@ from neuronir.diagnostics.diagnostic import Diagnostic
 from neuronir.diagnostics.stored import from_json, to_json
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.inputs import Changed, Readings
-from neuronir.dialects.support.output import atomic_write, output_error
+from neuronir.dialects.support.output import atomic_write, input_error, output_error
 from neuronir.dialects.support.printable import printable
 from neuronir.driver.phases import PHASES
 from neuronir.targets.registry import is_ours
@@ -116,9 +116,8 @@ class Keeper:
             with self.cache.part(self.key.entry) as part:
                 self.key.check(self.readings)
                 failure = to_json(diagnostic, printable(self.model))
-                self.cache.put(
-                    part, self.key.entry, self.messages.heard, failure=failure, label=self.label
-                )
+                about = About(self.messages.heard, failure=failure, label=self.label)
+                self.cache.put(part, self.key.entry, about)
         except (OSError, Changed) as error:
             self.messages.say("info", f"the failure was not kept in the cache: {error}")
 
@@ -136,7 +135,8 @@ class Keeper:
                     atomic_write(output, iter(lambda: made.read(_PIECE), b""))
                 written = True
                 self.key.check(self.readings)
-                self.cache.put(part, self.key.entry, self.messages.heard, label=self.label)
+                about = About(self.messages.heard, label=self.label)
+                self.cache.put(part, self.key.entry, about)
         except (OSError, NeuronError, Changed) as error:
             if not written:
                 result.write(output)  # an error that is not the cache's comes again
@@ -147,35 +147,81 @@ class Keeper:
 def keeper_of(args: Namespace, messages: Messages) -> Keeper | None:
     """The place of a compile in the cache; None where it has none.
 
-    That is a compile that is asked for more than its result, and one for a target of another
-    package, whose source is not part of the key; also where a file cannot be read, of which the
-    compile will tell, or only once.
+    That is a compile that `_not_kept` names; also where a file cannot be read, of which the compile
+    will tell, or only once.
     """
-    whole = (args.compile_from, args.compile_to) == (PHASES[0], PHASES[-1])
-    more = args.dump_phases_to or args.timing or args.pass_statistics or args.debug
-    if args.no_cache or more or not whole or args.model[0] == "-" or not is_ours(args.target):
-        return None
-    cache = find_cache(args.cache_dir)
+    cache = None if _not_kept(args) else find_cache(args.cache_dir)
     if cache is None:
         return None
     with suppress(OSError):
-        options = {name: str(getattr(args, name)) for name in _OF_RESULT}
-        options["bindings"] = repr(args.bindings)
-        options["program"] = messages.program
-        label = {"model": Path(args.model[0]).name}
-        label |= {name: options[name] for name in _LABEL}
-        label["auto-cast"] = f"{args.precision.auto_cast} to {args.precision.auto_cast_type}"
-        key = cache.key(_files(args), options)
-        return Keeper(
-            cache,
-            key,
-            args.model[0],
-            label,
-            messages,
-            list(_model_files(args.model[0], args.framework.upper()).values()),
-            retry=args.retry_failed_compilation,
-        )
+        return _keeper(args, messages, cache)
     return None
+
+
+def collector_of(args: Namespace, messages: Messages) -> Keeper:
+    """The place of a compile whose model is collected.
+
+    Raises NIR_MANY005 where the later compile would not be found in the cache, NIR_INPUT where a
+    file cannot be read, or only once.
+    """
+    why = _not_kept(args)
+    if why is not None:
+        raise NeuronError(
+            "NIR_MANY005",
+            f"'{printable(args.model[0])}' cannot be collected: a compile with {why} does not use "
+            "the cache",
+            help="leave it out while models are collected",
+        )
+    cache = find_cache(args.cache_dir)
+    if cache is None:
+        raise NeuronError(
+            "NIR_MANY005",
+            "models cannot be collected without a cache",
+            help=f"name a folder with --cache-dir or {FOLDER_VARIABLE}",
+        )
+    try:
+        return _keeper(args, messages, cache)
+    except OSError as error:
+        raise input_error(error.filename or args.model[0], error) from error
+
+
+def _not_kept(args: Namespace) -> str | None:
+    """Why a compile has no place in the cache; None where it may have one.
+
+    It is asked for more than its result, or the source of its target is not part of the key.
+    """
+    whole = (args.compile_from, args.compile_to) == (PHASES[0], PHASES[-1])
+    reasons = {
+        "--no-cache": args.no_cache,
+        "--dump-phases-to": args.dump_phases_to,
+        "--timing": args.timing,
+        "--pass-statistics": args.pass_statistics,
+        "--debug": args.debug,
+        "--compile-from or --compile-to": not whole,
+        "a model on stdin": args.model[0] == "-",
+        "a target of another package": not is_ours(args.target),
+    }
+    return next((why for why, holds in reasons.items() if holds), None)
+
+
+def _keeper(args: Namespace, messages: Messages, cache: Store) -> Keeper:
+    """The place of a compile in a cache; OSError where a file cannot be read, or only once."""
+    options = {name: str(getattr(args, name)) for name in _OF_RESULT}
+    options["bindings"] = repr(args.bindings)
+    options["program"] = messages.program
+    label = {"model": Path(args.model[0]).name}
+    label |= {name: options[name] for name in _LABEL}
+    label["auto-cast"] = f"{args.precision.auto_cast} to {args.precision.auto_cast_type}"
+    key = cache.key(_files(args), options)
+    return Keeper(
+        cache,
+        key,
+        args.model[0],
+        label,
+        messages,
+        list(_model_files(args.model[0], args.framework.upper()).values()),
+        retry=args.retry_failed_compilation,
+    )
 
 
 def _files(args: Namespace) -> dict[str, str]:

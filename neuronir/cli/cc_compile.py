@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from neuronir.cache_graphs import collecting
 from neuronir.cli.bindings_args import bindings_of
-from neuronir.cli.cc_cached import Keeper, keeper_of
+from neuronir.cli.cc_cached import Keeper, collector_of, keeper_of
 from neuronir.cli.cc_messages import Messages, sources_of
 from neuronir.cli.program import INTERNAL, OK, USER_ERROR
 from neuronir.diagnostics.diagnostic import Diagnostic
@@ -76,7 +76,7 @@ def _report(args: Namespace) -> int:
 
 def _cached(args: Namespace, messages: Messages) -> int:
     """The result from the cache, or from a compile whose result is then kept there."""
-    keeper = keeper_of(args, messages)
+    keeper = collector_of(args, messages) if collecting() else keeper_of(args, messages)
     if keeper is None:
         return _compile(args, messages, None)
     status = keeper.answer(args.output)

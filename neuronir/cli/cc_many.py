@@ -1,6 +1,7 @@
 """`neuronx-cc compile` of several models, on several workers."""
 
 import json
+import os
 import sys
 import time
 from argparse import Namespace
@@ -13,7 +14,7 @@ from typing import Any
 from neuronir.cache_graphs import collecting
 from neuronir.cli.cc_messages import Messages
 from neuronir.cli.cc_pool import RETRIES, Progress, pool_of
-from neuronir.cli.cc_request import Answer, Request, compile_one
+from neuronir.cli.cc_request import Answer, Request, absolute, compile_one
 from neuronir.cli.neuronx_cc_args import MANY, check, level_of, remarks
 from neuronir.cli.neuronx_cc_compile import compile_request
 from neuronir.cli.program import INTERNAL, OK, USER_ERROR, UsageError
@@ -43,48 +44,49 @@ def compile_many(args: Namespace, messages: Messages) -> int:
         messages.say("warning", line)
     outputs = _outputs(args)
     requests = [
-        Request("neuronx-cc", _absolute(given) | {"model": [model], "output": str(output)})
-        for model, output in outputs.items()
+        Request("neuronx-cc", absolute(given) | {"model": [model], "output": str(output)})
+        for model, output in outputs.values()
     ]
-    names = list(dict.fromkeys(args.model))
     if collecting():
         return max(compile_request(request.given, messages) for request in requests)
     retries = RETRIES if args.retries is None else args.retries
-    run = run_requests(args, names, requests, retries)
+    run = run_requests(args, list(outputs), requests, retries)
     if args.summary is not None:
         atomic_write(args.summary, json.dumps(run.summary(), indent=4) + "\n")
     return run.status
 
 
-def _outputs(args: Namespace) -> dict[str, Path]:
-    """The output file of each model, by its absolute path; NIR_MANY003 if two are the same."""
+def _outputs(args: Namespace) -> dict[str, tuple[str, Path]]:
+    """The absolute path and the output file of each model, by its name on the command line.
+
+    A model that is named twice is compiled once, by its first name. NIR_MANY003 if the outputs of
+    two models are the same file.
+    """
     folder = Path(args.output or ".").absolute()
     try:
         folder.mkdir(exist_ok=True)
     except OSError as error:
         raise output_error(folder, error) from error
     suffix = ".neff" if args.compile_to == PHASES[-1] else ".mlir"
-    models: dict[Path, str] = {}
-    for model in dict.fromkeys(str(Path(name).absolute()) for name in args.model):
-        output = folder / f"{Path(model).stem}{suffix}"
-        if output in models:
+    names: dict[Path, str] = {}  # of models, by their output files
+    outputs: dict[str, tuple[str, Path]] = {}
+    for name in args.model:
+        output = folder / f"{Path(name).stem}{suffix}"
+        first = names.setdefault(output, name)
+        if _place(first) != _place(name):
             raise NeuronError(
                 "NIR_MANY003",
-                f"'{models[output]}' and '{model}' have the same output file '{output.name}'",
+                f"'{first}' and '{name}' have the same output file '{output.name}'",
                 help="rename one of them, or compile them apart",
             )
-        models[output] = model
-    return {model: output for output, model in models.items()}
+        outputs.setdefault(first, (str(Path(first).absolute()), output))
+    return outputs
 
 
-def _absolute(given: dict[str, Any]) -> dict[str, Any]:
-    """The options with absolute paths: a worker has another working directory."""
-    changed = dict(given)
-    for name in ("weights", "cache_dir", "io_config"):
-        value = given.get(name)
-        if value and "://" not in value and (name != "io_config" or Path(value).is_file()):
-            changed[name] = str(Path(value).absolute())
-    return changed
+def _place(name: str) -> tuple[str, str]:
+    """The real folder of a model, and its name there, which may be a link."""
+    path = Path(name).absolute()
+    return os.path.realpath(path.parent), path.name
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from neuronir.cache import compiler
 from neuronir.cache_graphs import COLLECT
 from neuronir.cli.cc_args import FLAGS
 from neuronir.cli.cc_messages import Messages
+from neuronir.frontends.bindings import path_of_io_config
 from neuronir.many.limits import peak_bytes, reset_peak
 
 
@@ -40,6 +41,21 @@ class Answer:
     cached: bool
     seconds: float
     peak_bytes: int
+
+
+def absolute(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options with absolute paths: a worker has another working directory.
+
+    The models and the outputs stay as they are.
+    """
+    changed = dict(given)
+    io_config = given.get("io_config")
+    paths = {"weights": given.get("weights"), "cache_dir": given.get("cache_dir")}
+    paths["io_config"] = None if io_config is None else path_of_io_config(io_config)
+    for name, path in paths.items():
+        if path and not (name == "cache_dir" and "://" in path):
+            changed[name] = os.path.abspath(path)
+    return changed
 
 
 @contextmanager

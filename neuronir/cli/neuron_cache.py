@@ -142,8 +142,14 @@ def _list(args: Namespace, store: Store) -> int:
 def _show(args: Namespace, store: Store) -> int:
     """All that is known of an entry."""
     entry = _chosen(store.entries(), args.entry)
-    (one,) = _described(store, [entry])
-    about = one.about
+    about = store.about(entry.path)
+    if about is None:
+        raise NeuronError(
+            "NIR_CACHE004",
+            f"the entry '{entry.path.name}' is incomplete, or was removed meanwhile",
+            help="neuron-cache list prints the entries",
+        )
+    one = _Described(entry, about)
     found = one.json()
     if isinstance(about, About):
         found["messages"] = [text for _, text in about.messages]
@@ -166,21 +172,19 @@ _HEAD = ("name", "version", "state", "bytes", "used", "why")
 
 def _verify(args: Namespace, store: Store) -> int:
     """Read every entry whole; NIR_CACHE005 if one is damaged and stays."""
-    entries = store.entries()
-    damaged = []
-    for entry in entries:
+    checked, damaged = 0, []
+    for entry in store.entries():
         found = store.look(entry.path)
+        checked += found is not None  # neither removed meanwhile nor still being written
         if isinstance(found, Damaged):
             damaged.append(entry)
             print(f"{entry.path.name}: damaged: {printable(found.why)}", file=sys.stderr)
-            if args.remove:
-                store.remove(entry.path)
-    done = f", {len(damaged)} removed" if args.remove else ""
-    write_stdout(f"{len(entries)} checked, {len(damaged)} damaged{done}\n")
+    done = f", {len(_removed(store, damaged))} removed" if args.remove else ""
+    write_stdout(f"{checked} checked, {len(damaged)} damaged{done}\n")
     if damaged and not args.remove:
         raise NeuronError(
             "NIR_CACHE005",
-            f"{len(damaged)} of {len(entries)} entries are damaged",
+            f"{len(damaged)} of {checked} entries are damaged",
             help="remove them with neuron-cache verify --remove; compiles never use them",
         )
     return OK
@@ -191,9 +195,11 @@ def _clear(args: Namespace, store: Store) -> int:
     limit = None if args.limit is None else size_of(args.limit, "--limit")
     if limit is not None and (args.entry or args.failed or args.older_than is not None):
         raise UsageError("--limit selects entries itself: it cannot be combined")
+    if args.older_than is not None and not args.older_than >= 0:
+        raise UsageError("--older-than: a number of days that is not negative")
     entries = store.entries()
     if args.entry:
-        entries = [_chosen(entries, name) for name in args.entry]
+        entries = list(dict.fromkeys(_chosen(entries, name) for name in args.entry))
     if args.older_than is not None:
         before = time.time() - args.older_than * _DAY_S
         entries = [entry for entry in entries if entry.used < before]
@@ -202,14 +208,22 @@ def _clear(args: Namespace, store: Store) -> int:
     if limit is not None:
         entries = trim(store, limit, dry=args.dry_run)
     elif not args.dry_run:
-        for entry in entries:
-            with suppress(FileNotFoundError):  # another process was faster
-                store.remove(entry.path)
+        entries = _removed(store, entries)
     verb = "would be removed" if args.dry_run else "removed"
     if args.dry_run:
         write_stdout("".join(f"{entry.path.name}\n" for entry in entries))
     write_stdout(f"{len(entries)} {verb}, {_size(sum(entry.size for entry in entries))}\n")
     return OK
+
+
+def _removed(store: Store, entries: Sequence[Entry]) -> list[Entry]:
+    """Remove entries; those that no other process has removed meanwhile."""
+    removed = []
+    for entry in entries:
+        with suppress(FileNotFoundError):
+            store.remove(entry.path)
+            removed.append(entry)
+    return removed
 
 
 _DIGITS = 8

@@ -9,14 +9,15 @@ import sys
 import tempfile
 from argparse import Namespace
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from neuronir.cache import FOLDER_VARIABLE, Cache
-from neuronir.cache_graphs import COLLECT, Graph, graphs, remove
+from neuronir.cache_graphs import COLLECT, GRAPH, Graph, RefusedGraph, graphs, remove
 from neuronir.cache_place import find_cache
-from neuronir.cli.cc_args import FLAGS
+from neuronir.cli.cc_args import FLAGS, flag_words
 from neuronir.cli.cc_many import run_requests
 from neuronir.cli.cc_pool import Progress, pool_of
 from neuronir.cli.cc_request import Request
@@ -25,6 +26,7 @@ from neuronir.cli.pool_args import add_pool
 from neuronir.cli.program import OK, USER_ERROR, Parser, UsageError, guarded
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.output import atomic_write, output_error, write_stdout
+from neuronir.dialects.support.printable import printable
 from neuronir.many.jobs import Job, Outcome
 from neuronir.version import __version__
 
@@ -71,7 +73,7 @@ def build_parser() -> Parser:
         "--summary", metavar="FILE.json", help="write status and time of each model"
     )
     parser.add_argument("--debug", action="store_true", help="show tracebacks")
-    add_pool(parser.add_argument_group("workers"))
+    add_pool(parser.add_argument_group("workers"), f"{RETRIES_VARIABLE}, else 0")
     parser.add_argument(
         "run",
         nargs=argparse.REMAINDER,
@@ -108,9 +110,7 @@ def _cache(args: Namespace) -> Cache:
     """The cache of --cache-dir, of NEURON_CC_FLAGS or of the environment, in a folder."""
     place = args.cache_dir
     if place is None:
-        parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-        parser.add_argument("--cache_dir", "--cache-dir")
-        place = parser.parse_known_args(shlex.split(os.environ.get(FLAGS, "")))[0].cache_dir
+        place = _flag_cache()
     store = find_cache(place)
     if not isinstance(store, Cache):
         raise NeuronError(
@@ -121,33 +121,76 @@ def _cache(args: Namespace) -> Cache:
     return Cache(store.folder.absolute(), store.limit)
 
 
+def _flag_cache() -> str | None:
+    """The cache that NEURON_CC_FLAGS names."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--cache_dir", "--cache-dir")
+    place: str | None = parser.parse_known_args(flag_words())[0].cache_dir
+    return place
+
+
 def _collect(command: Sequence[str], cache: Cache) -> None:
-    """Run a command whose compiles keep their models in the cache."""
-    environment = os.environ | {COLLECT: "1", FOLDER_VARIABLE: os.fspath(cache.folder)}
-    before = {graph.folder for graph in graphs(cache)}
+    """Run a command whose compiles keep their models in the cache.
+
+    Raises NIR_MANY006 where not one compile has asked the cache.
+    """
+    folder = os.fspath(cache.folder)
+    environment = os.environ | {COLLECT: "1", FOLDER_VARIABLE: folder}
+    if _flag_cache() is not None:  # the last one counts
+        environment[FLAGS] = f"{os.environ[FLAGS]} --cache_dir={shlex.quote(folder)}"
+    before = _times(cache)
     try:
         status = subprocess.call(command, env=environment)
     except OSError as error:
         raise NeuronError(
             "NIR_MANY004", f"cannot run '{command[0]}': {error.strerror}", help="check its name"
         ) from error
-    found = [graph for graph in graphs(cache) if graph.folder not in before]
+    after = _times(cache)
+    found = [path for path in after if path not in before and path.name.startswith(GRAPH)]
     write_stdout(f"Collected graphs: {len(found)}\n")
-    if status == 0:
-        return
-    text = f"'{shlex.join(command)}' ended with status {status}"
-    if os.environ.get(IGNORE_VARIABLE, "0") in ("", "0"):
-        raise NeuronError("NIR_MANY004", text, help=f"to go on, set {IGNORE_VARIABLE}=1")
-    print(f"warning: {text}", file=sys.stderr)
+    if status != 0:
+        text = f"'{shlex.join(command)}' ended with status {status}"
+        if os.environ.get(IGNORE_VARIABLE, "0") in ("", "0"):
+            raise NeuronError("NIR_MANY004", text, help=f"to go on, set {IGNORE_VARIABLE}=1")
+        print(f"warning: {text}", file=sys.stderr)
+    if after == before:
+        raise NeuronError(
+            "NIR_MANY006",
+            f"'{shlex.join(command)}' has compiled no model with the cache '{folder}'",
+            help="neuronx-cc and neuron-cc collect models, if their own options do not name "
+            "another cache; the Python interfaces do not",
+        )
+
+
+def _times(cache: Cache) -> dict[Path, float]:
+    """When each entry was used (s) and each graph written (ns): a compile changes one of them."""
+    found: dict[Path, float] = {entry.path: entry.used for entry in cache.entries()}
+    for graph in graphs(cache):
+        with suppress(OSError):  # another process may remove it at the same time
+            found[graph.folder] = graph.folder.stat().st_mtime_ns
+    return found
+
+
+def _sorted_out(cache: Cache) -> tuple[list[Graph], int]:
+    """The graphs that wait, and how many are refused, of which each is an error on stderr."""
+    found = graphs(cache)
+    refused = [graph for graph in found if isinstance(graph, RefusedGraph)]
+    for graph in refused:
+        error = NeuronError(
+            "NIR_MANY007",
+            f"the graph '{printable(str(graph.folder))}' is not used: {graph.why}",
+            help="remove it with --command clean, and collect it again",
+        )
+        print(error.render(), file=sys.stderr)
+    return [graph for graph in found if isinstance(graph, Graph)], len(refused)
 
 
 def _requests(waiting: Sequence[Graph], cache: Cache) -> list[Request]:
     """The compiles of graphs: their results go into the cache only."""
     own = {"output": os.devnull, "cache_dir": os.fspath(cache.folder), "no_cache": False}
     # A graph that failed before is compiled again only if that is asked for now.
-    flags = shlex.split(os.environ.get(FLAGS, ""))
     own["retry_failed_compilation"] = any(
-        flag.replace("_", "-") == "--retry-failed-compilation" for flag in flags
+        flag.replace("_", "-") == "--retry-failed-compilation" for flag in flag_words()
     )
     own |= dict.fromkeys(("logfile", "workdir"))  # of the command that was run
     return [Request(graph.program, dict(graph.given) | own) for graph in waiting]
@@ -155,17 +198,13 @@ def _requests(waiting: Sequence[Graph], cache: Cache) -> list[Request]:
 
 def _compile(args: Namespace, cache: Cache) -> int:
     """Compile the models that wait; those that are compiled wait no longer."""
-    waiting = graphs(cache)
+    waiting, refused = _sorted_out(cache)
     if not waiting:
-        write_stdout("Total graphs: 0\n")
-        return OK
-    retries = args.retries
-    if retries is None:
-        text = os.environ.get(RETRIES_VARIABLE, "0")
-        if not text.isdecimal():
-            raise UsageError(f"{RETRIES_VARIABLE}: '{text}' is not a number")
-        retries = int(text)
-    run = run_requests(args, [graph.name for graph in waiting], _requests(waiting, cache), retries)
+        failed = f"Total failed compilations: {refused}\n" if refused else ""
+        write_stdout(f"Total graphs: {refused}\n{failed}")
+        return USER_ERROR if refused else OK
+    names = [graph.name for graph in waiting]
+    run = run_requests(args, names, _requests(waiting, cache), _retries(args))
     good = 0
     for graph, outcome in zip(waiting, run.outcomes, strict=True):
         if outcome.lost is None and outcome.value.status == OK:
@@ -173,11 +212,22 @@ def _compile(args: Namespace, cache: Cache) -> int:
             remove(graph)
     if args.summary is not None:
         atomic_write(args.summary, json.dumps(run.summary(), indent=4) + "\n")
+    total = len(waiting) + refused
     write_stdout(
-        f"Total graphs: {len(waiting)}\nTotal successful compilations: {good}\n"
-        f"Total failed compilations: {len(waiting) - good}\n"
+        f"Total graphs: {total}\nTotal successful compilations: {good}\n"
+        f"Total failed compilations: {total - good}\n"
     )
-    return run.status
+    return run.status or (USER_ERROR if refused else OK)
+
+
+def _retries(args: Namespace) -> int:
+    """The further attempts that --retries asks for, or the environment."""
+    if args.retries is not None:
+        return int(args.retries)
+    text = os.environ.get(RETRIES_VARIABLE, "0")
+    if not text.isdecimal():
+        raise UsageError(f"{RETRIES_VARIABLE}: '{text}' is not a number")
+    return int(text)
 
 
 def _clean(cache: Cache) -> int:
@@ -209,13 +259,13 @@ def _analyze(args: Namespace) -> int:
     with tempfile.TemporaryDirectory(prefix="neuronir-") as folder:
         cache = Cache(Path(folder))
         _collect(args.run, cache)
-        waiting = graphs(cache)
+        waiting, refused = _sorted_out(cache)
         jobs = [Job(graph.name, Request(graph.program, dict(graph.given))) for graph in waiting]
         outcomes: list[Outcome] = []
         if jobs:
             shown = Progress(len(jobs), _Describe()).shown()
             with pool_of(args, len(jobs)) as pool, shown as progress:
-                outcomes = pool.run(jobs, check_one, retries=args.retries or 0, listener=progress)
+                outcomes = pool.run(jobs, check_one, retries=_retries(args), listener=progress)
     models = {o.job.name: _described(o, args.analyze_verbosity) for o in outcomes}
     output = Path(args.analyze_output)
     try:
@@ -226,7 +276,7 @@ def _analyze(args: Namespace) -> int:
     atomic_write(output / "result.json", json.dumps(result, indent=4) + "\n")
     good = sum(bool(model["supported"]) for model in models.values())
     write_stdout(f"{good} of {len(models)} models supported: {output / 'result.json'}\n")
-    return OK if good == len(models) else USER_ERROR
+    return OK if good == len(models) and not refused else USER_ERROR
 
 
 def _described(outcome: Outcome, verbosity: int) -> dict[str, Any]:

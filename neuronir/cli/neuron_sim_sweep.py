@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from neuronir.cli.cc_pool import RETRIES, Progress, pool_of
-from neuronir.cli.cc_request import Request, compile_one
+from neuronir.cli.cc_request import Request, absolute, compile_one
 from neuronir.cli.neuron_sim_sweep_args import BATCH
 from neuronir.cli.program import OK, USER_ERROR, UsageError
 from neuronir.dialects.support.output import atomic_write, write_stdout
@@ -135,14 +135,12 @@ def _request(args: Namespace, point: Point) -> Request:
     for option in ("weights", "cache_dir", "io_config", "signature"):
         value = getattr(args, option)
         if value is not None:
-            is_path = option in ("weights", "cache_dir") and "://" not in value
-            value = str(Path(value).absolute()) if is_path else value
-            words += [f"--{option.replace('_', '-')}", value]
+            words.append(f"--{option.replace('_', '-')}={value}")
     if args.no_cache:
         words.append("--no-cache")
     found = build_parser().parse_args(words)
     check(found)
-    return Request("neuronx-cc", vars(found))
+    return Request("neuronx-cc", absolute(vars(found)))
 
 
 def _framework(model: str) -> str:

@@ -35,6 +35,7 @@ _EXACT = {
     "NIR_NEFF003": NrtStatus.NRT_UNSUPPORTED_NEFF_VERSION,
     "NIR_SIM002": NrtStatus.NRT_EXEC_OOB,
     "NIR_SIM003": NrtStatus.NRT_EXEC_OOB,
+    # Streams that wait for each other hang until the runtime's time is up.
     "NIR_SIM004": NrtStatus.NRT_TIMEOUT,
     "NIR_SIM008": NrtStatus.NRT_EXEC_BAD_INPUT,
     "NIR_SIM030": NrtStatus.NRT_EXEC_BAD_INPUT,
@@ -61,15 +62,12 @@ class Ending:
     def status(self, exit_status: int) -> NrtStatus:
         """The status of the runtime for the run, whose exit status is given."""
         if self.error is not None:
-            return status_of_error(self.error.code, self.error.message)
+            return status_of_error(self.error.code)
         return status_of_exit(exit_status, self.nan)
 
 
-def status_of_error(code: str, message: str) -> NrtStatus:
+def status_of_error(code: str) -> NrtStatus:
     """The status of a run that ends with an error of ours."""
-    # Streams that wait for each other would hang until the runtime's time is up.
-    if code == "NIR_SIM010" and "deadlock" in message:
-        return NrtStatus.NRT_TIMEOUT
     if code in _EXACT:
         return _EXACT[code]
     found = (status for start, status in _BEGINNINGS.items() if code.startswith(start))

@@ -3,8 +3,11 @@
 from argparse import _ArgumentGroup
 
 
-def add_pool(g: _ArgumentGroup) -> None:
-    """The options for the workers that compile several models; None where one is not given."""
+def add_pool(g: _ArgumentGroup, retries: str = "1") -> None:
+    """The options for the workers that compile several models; None where one is not given.
+
+    `retries` describes the default of --retries.
+    """
     g.add_argument(
         "--jobs",
         "--num-parallel-jobs",
@@ -16,7 +19,7 @@ def add_pool(g: _ArgumentGroup) -> None:
         "--retries",
         type=int,
         metavar="N",
-        help="further attempts at a model whose worker ended (default: 1)",
+        help=f"further attempts at a model whose worker ended (default: {retries})",
     )
     g.add_argument(
         "--memory-limit", metavar="SIZE", help="memory of each worker, such as 2G (default: none)"

@@ -271,7 +271,18 @@ CODES: dict[str, tuple[str, str]] = {
         "a command that runs models ended with an error",
         "see its messages; NEURON_IGNORE_TRAINING_SCRIPT_ERROR_AND_COMPILE=1 goes on",
     ),
-    "NIR_MANY005": ("models cannot be collected in this cache", "use a cache in a folder"),
+    "NIR_MANY005": (
+        "a model cannot be collected: its compile would not use the cache, or not one in a folder",
+        "use a cache in a folder, and leave out the option of the message",
+    ),
+    "NIR_MANY006": (
+        "a command that should compile models collected none",
+        "compile with neuronx-cc or neuron-cc, and with the cache of the message",
+    ),
+    "NIR_MANY007": (
+        "a collected model is damaged, or other users can write it",
+        "remove it with --command clean, and collect it again",
+    ),
     "NIR_MEMORY": (
         "there is not enough memory",
         "give the process more memory, or use smaller arrays",
@@ -397,8 +408,8 @@ CODES: dict[str, tuple[str, str]] = {
     "NIR_SIM002": ("an access is out of range", "correct the access pattern"),
     "NIR_SIM003": ("an instruction cannot be executed with its operands", "see the message"),
     "NIR_SIM004": (
-        "engines wait at a barrier that others never reach",
-        "put a barrier into every engine's stream",
+        "deadlock: engines wait for each other",
+        "see the blocked engines in the message; a barrier must be in every engine's stream",
     ),
     "NIR_SIM006": ("a program breaks a rule that holds on any machine", "see the message"),
     "NIR_SIM008": (
@@ -407,8 +418,8 @@ CODES: dict[str, tuple[str, str]] = {
     ),
     "NIR_SIM009": ("an instruction writes where it must not", "see the message"),
     "NIR_SIM010": (
-        "deadlock, or a matmul accumulates into PSUM that no matmul has started",
-        "see the blocked engines in the message",
+        "a matmul accumulates into PSUM that no matmul has started",
+        "start the accumulation group with a matmul that overwrites",
     ),
     "NIR_SIM011": (
         "functions are missing or recursive, or a matmul reuses a stationary operand that "

@@ -50,27 +50,35 @@ def parse_shapes(texts: Sequence[str]) -> dict[str, tuple[int, ...]]:
     return shapes
 
 
+def path_of_io_config(text: str) -> str | None:
+    """Return the path of the file that `--io-config` names; None if it is JSON text."""
+    if text.lstrip().startswith("{"):
+        return None
+    if not text.startswith("file:"):
+        return text
+    from urllib.parse import urlsplit
+
+    # imported late, because it imports many modules
+    from urllib.request import url2pathname
+
+    return url2pathname(urlsplit(text).path)
+
+
 def parse_io_config(text: str) -> Bindings:
     """Parse bindings from `--io-config`: JSON text, or the path or file: URI of a JSON file.
 
     The form is {"inputs": {"name": [[dims], "dtype"]}, "outputs": ["name"]}; both keys are
     optional.
     """
-    if not text.lstrip().startswith("{"):
-        if text.startswith("file:"):
-            from urllib.parse import urlsplit
-
-            # imported late, because it imports many modules
-            from urllib.request import url2pathname
-
-            text = url2pathname(urlsplit(text).path)
+    path = path_of_io_config(text)
+    if path is not None:
         try:
-            text = read_input(text).decode()
+            text = read_input(path).decode()
         except (OSError, UnicodeDecodeError) as error:
             raise (
-                input_error(text, error)
+                input_error(path, error)
                 if isinstance(error, OSError)
-                else NeuronError("NIR_ARG003", f"--io-config: '{text}' is not text")
+                else NeuronError("NIR_ARG003", f"--io-config: '{path}' is not text")
             ) from error
     try:
         config = json.loads(text)

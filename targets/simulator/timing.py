@@ -71,7 +71,7 @@ def simulate_timing(
     """Time one run of `program` on its machine.
 
     `record` keeps the interval of each instruction (and walks every loop). Raises NeuronError
-    NIR_SIM010 if streams wait for each other forever.
+    NIR_SIM004 if streams wait for each other forever.
     """
     machine = machine or get_machine(program.machine)
     return TimingRun(ProgramCode(program, machine), record, extrapolate and not record).run()
@@ -412,7 +412,7 @@ class TimingRun:
                 why = "waits at a barrier that not all engines reach"
             lines.append(f"{s.engine.name.lower()}: '{name}'{where} {why}")
         raise NeuronError(
-            "NIR_SIM010",
+            "NIR_SIM004",
             "deadlock: " + "; ".join(lines),
             help="an instruction must be raised before, in every engine's order, the one that "
             "waits for it",

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from neuronir.cache import Cache
+from neuronir.cache_entry import About
+from neuronir.cache_remote import RemoteCache
 from neuronir.cli import neuron_cache
 
 DAY_S = 86_400
@@ -23,7 +25,7 @@ def cache(tmp_path: Path) -> Cache:
             if failure is None:
                 (part / "model.neff").write_bytes(bytes(1000))
             label = {"model": f"m{number}\x1b.hlo", "target": "trn1"}
-            store.put(part, entry, [(30, "warning: w")], failure=failure, label=label)
+            store.put(part, entry, About([(30, "warning: w")], failure=failure, label=label))
         used = os.stat(store.folder).st_mtime - (3 - number) * DAY_S
         os.utime(entry, (used, used))
     return store
@@ -69,7 +71,7 @@ def test_short_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     for options in "89":
         entry = store.folder / "neuronxcc-1" / f"MODULE_{'a' * 32}+{options * 32}"
         with store.part(entry) as part:
-            store.put(part, entry, [], failure={"text": options})
+            store.put(part, entry, About([], failure={"text": options}))
     assert run(store, "list") == 0
     short = sorted(line.split()[0] for line in capsys.readouterr().out.splitlines()[:2])
     assert short == ["MODULE_aaaaaaaa+88888888", "MODULE_aaaaaaaa+99999999"]
@@ -100,6 +102,7 @@ def test_verify(cache: Cache, capsys: pytest.CaptureFixture[str]) -> None:
         (("--limit", "2K"), ["MODULE_a2", "MODULE_b"]),
         (("--limit", "0"), []),
         (("MODULE_a1", "MODULE_b"), ["MODULE_a2"]),
+        (("MODULE_a1", "MODULE_a1"), ["MODULE_a2", "MODULE_b"]),
     ],
 )
 def test_clear(
@@ -130,7 +133,49 @@ def test_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "[NIR_CACHE003]" in capsys.readouterr().err  # tests run without a cache
     here = ["--cache-dir", str(tmp_path)]
     assert neuron_cache.main(["clear", *here, "--limit", "1G", "--failed"]) == 2
+    for days in ("-1", "nan"):
+        assert neuron_cache.main(["clear", *here, f"--older-than={days}"]) == 2
+        assert "--older-than" in capsys.readouterr().err
     assert neuron_cache.main(["clear", *here, "--limit", "lots"]) == 1
     assert "[NIR_CACHE001] --limit: 'lots' is not a size" in capsys.readouterr().err
     assert neuron_cache.main(["list", *here]) == 0
     assert capsys.readouterr().out == "0 entries, 0 B\n"
+
+
+def test_entries_that_others_remove(
+    cache: Cache, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They are no error, and they do not count."""
+    (cache.folder / "neuronxcc-1" / "MODULE_b" / "model.neff").write_bytes(b"x")
+    listed = cache.entries()
+    monkeypatch.setattr(Cache, "entries", lambda self: listed)
+    cache.remove(listed[0].path)
+    assert run(cache, "show", listed[0].path.name) == 1
+    assert "[NIR_CACHE004]" in capsys.readouterr().err
+    remove = Cache.remove
+
+    def twice(self: Cache, entry: Path) -> None:
+        remove(self, entry)
+        remove(self, entry)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Cache, "remove", twice)
+        assert run(cache, "verify", "--remove") == 0
+    assert capsys.readouterr().out == "2 checked, 1 damaged, 0 removed\n"
+    assert run(cache, "clear") == 0
+    assert capsys.readouterr().out.startswith("1 removed, ")
+
+
+def test_upload_that_is_not_complete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fsspec = pytest.importorskip("fsspec")
+    store = RemoteCache(fsspec.filesystem("file"), str(tmp_path), "file")
+    entry = tmp_path / "neuronxcc-1" / "MODULE_a"
+    entry.mkdir(parents=True)
+    (entry / "model.neff").write_bytes(b"neff")
+    monkeypatch.setattr(neuron_cache, "find_cache", lambda place: store)
+    assert neuron_cache.main(["show", "MODULE_a"]) == 1
+    assert "'MODULE_a' is incomplete" in capsys.readouterr().err
+    assert neuron_cache.main(["verify"]) == 0
+    assert capsys.readouterr().out == "0 checked, 0 damaged\n"

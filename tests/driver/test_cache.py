@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from neuronir import cache as cache_module
-from neuronir.cache import Cache
-from neuronir.cache_entry import Hit
+from neuronir.cache import Cache, trim
+from neuronir.cache_entry import About, Hit
 from neuronir.cache_place import find_cache
 from neuronir.cli import neuronx_cc
 from neuronir.dialects.support.npz import npz_bytes
@@ -102,7 +102,7 @@ def entry_of(cache: Cache, made: Path, **options: str) -> Path:
 def keep(cache: Cache, entry: Path, data: bytes, messages: Sequence[tuple[int, str]] = ()) -> None:
     with cache.part(entry) as part:
         (part / "model.neff").write_bytes(data)
-        cache.put(part, entry, messages)
+        cache.put(part, entry, About(messages))
 
 
 def test_broken_entry_is_replaced(
@@ -150,6 +150,47 @@ def test_oldest_entries_go(tmp_path: Path) -> None:
         os.utime(path, (number, number))
     keep(cache, entry_of(cache, made, n="3"), bytes(1000))
     assert [path.exists() for path in paths] == [False, False, True]
+
+
+def test_entries_that_cannot_be_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next ones go instead; the error is told, but not as one of the entry that is stored."""
+    made = tmp_path / "made"
+    made.write_bytes(bytes(1000))
+    cache = Cache(tmp_path / "cache")
+    paths = [entry_of(cache, made, n=str(n)) for n in range(4)]
+    for number, path in enumerate(paths[:3]):
+        keep(cache, path, bytes(1000))
+        os.utime(path, (number, number))
+    remove = Cache.remove
+
+    def refusing(self: Cache, entry: Path) -> None:
+        if entry == paths[0]:
+            raise PermissionError(13, "no")
+        remove(self, entry)
+
+    monkeypatch.setattr(Cache, "remove", refusing)
+    with pytest.raises(PermissionError):
+        trim(cache, 2500)
+    assert [path.exists() for path in paths[:3]] == [True, False, False]
+    keep(Cache(cache.folder, limit=1), paths[3], bytes(1000))
+    assert cache.get(paths[3]) == Hit(bytes(1000), [])
+
+
+def test_name_that_others_take_again_and_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = tmp_path / "made"
+    made.write_bytes(b"neff")
+    cache = Cache(tmp_path / "cache")
+    entry = entry_of(cache, made)
+
+    def other(self: Cache, path: Path) -> None:
+        """Another process has put a damaged entry there."""
+
+    (entry / "x").mkdir(parents=True)
+    monkeypatch.setattr(Cache, "remove", other)
+    with pytest.raises(OSError, match="other processes have taken 'MODULE_"):
+        keep(cache, entry, b"neff")
 
 
 def test_where_the_cache_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

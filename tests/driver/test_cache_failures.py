@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from neuronir.cache import Cache
-from neuronir.cache_entry import Failed, Hit
+from neuronir.cache_entry import About, Failed, Hit
 from neuronir.cli import neuron_cc, neuronx_cc
 from neuronir.diagnostics.diagnostic import Diagnostic
 from neuronir.diagnostics.stored import from_json, to_json
@@ -114,11 +114,11 @@ def test_failure_never_replaces_a_model(tmp_path: Path) -> None:
     entry = entry_of(cache, made)
     diagnostic = to_json(Diagnostic("error", "[NCC_EOOM002] no"), "m")
     with cache.part(entry) as part:
-        cache.put(part, entry, [], failure=diagnostic)
+        cache.put(part, entry, About([], failure=diagnostic))
     assert cache.get(entry) == Failed(diagnostic, [])
     keep(cache, entry, b"neff")
     with cache.part(entry) as part:
-        cache.put(part, entry, [], failure=diagnostic)
+        cache.put(part, entry, About([], failure=diagnostic))
     assert cache.get(entry) == Hit(b"neff", [])
 
 

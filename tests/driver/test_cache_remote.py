@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from neuronir.cache import Cache, trim
-from neuronir.cache_entry import Damaged, Failed, Hit
+from neuronir.cache_entry import About, Damaged, Failed, Hit
 from neuronir.cache_place import LIMIT_VARIABLE, find_cache, size_of
 from neuronir.cache_remote import RemoteCache
 from neuronir.cli import neuron_cache, neuronx_cc
@@ -38,7 +38,7 @@ def put(store: RemoteCache, entry: Path, data: bytes | None, **named: Any) -> No
     with store.part(entry) as part:
         if data is not None:
             (part / "model.neff").write_bytes(data)
-        store.put(part, entry, [(30, "a warning")], **named)
+        store.put(part, entry, About([(30, "a warning")], **named))
 
 
 def test_entry_comes_back(store: RemoteCache, tmp_path: Path) -> None:

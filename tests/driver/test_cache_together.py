@@ -16,6 +16,7 @@ _PUT = """
 import sys
 from pathlib import Path
 from neuronir.cache import Cache
+from neuronir.cache_entry import About
 cache = Cache(Path(sys.argv[1]))
 entry = Path(sys.argv[2])
 broken = int(sys.argv[4])
@@ -27,7 +28,7 @@ for number in range(200):
             pass
     with cache.part(entry) as part:
         (part / "model.neff").write_bytes(Path(sys.argv[3]).read_bytes())
-        cache.put(part, entry, [])
+        cache.put(part, entry, About([]))
 """
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from neuronir.cache import FOLDER_VARIABLE
-from neuronir.cli import cc_many, neuron_parallel_compile, neuronx_cc
+from neuronir.cli import cc_many, cc_request, neuron_parallel_compile, neuronx_cc
 from neuronir.cli.cc_request import Answer, Request, compile_one
 from neuronir.cli.neuron_parallel_check import Checked
 from neuronir.cli.neuronx_cc_args import build_parser
@@ -63,6 +63,30 @@ def test_several_models(models: list[str], capsys: pytest.CaptureFixture[str]) -
     assert Path("out/m2.neff").read_bytes() == alone("m2.hlo", "--tiling", "never")
     assert neuronx_cc.main(words) == 1
     assert "0 compiled, 4 from the cache, 1 failed" in capsys.readouterr().out
+
+
+def test_spellings_of_one_name(models: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """A model that is named twice is compiled once."""
+    Path("sub").mkdir()
+    names = [models[0], f"./{models[0]}", f"sub/../{models[0]}", models[1], models[1]]
+    assert neuronx_cc.main(["compile", *names, *OPTIONS, "--jobs", "1", "--output", "out"]) == 0
+    assert "2 models: 2 compiled" in capsys.readouterr().out
+    assert sorted(os.listdir("out")) == ["m1.neff", "m2.neff"]
+
+
+def test_long_io_config(models: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """JSON text is not a name of a file, however long it is; paths become absolute."""
+    text = json.dumps({"inputs": {f"input_{n}": [[1, n], "float32"] for n in range(300)}})
+    words = ["compile", *models[:2], *OPTIONS, "--jobs", "1", "--output", "out"]
+    assert neuronx_cc.main([*words, "--io-config", text]) == 0
+    monkeypatch.setenv("NEURON_EXTRACT_GRAPHS_ONLY", "1")
+    assert neuronx_cc.main([*words, "--io-config", text, "--cache-dir", "cache"]) == 0
+    given = {"io_config": "file:io.json", "cache_dir": "c", "weights": "w"}
+    here = Path.cwd()
+    absolute = {"io_config": here / "io.json", "cache_dir": here / "c", "weights": here / "w"}
+    assert cc_request.absolute(given) == {name: str(path) for name, path in absolute.items()}
+    given = {"io_config": text, "cache_dir": "s3://c", "weights": ""}
+    assert cc_request.absolute(given) == given
 
 
 @pytest.mark.parametrize(
@@ -270,3 +294,73 @@ def test_model_with_external_data_is_collected_whole(
     Path("sub").rename("elsewhere")
     words = ["--jobs", "1", "--cache-dir", "cache", "--command", "compile"]
     assert neuron_parallel_compile.main(words) == 0
+
+
+def test_cache_that_the_flags_name(
+    parallel: Callable[..., int],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """--cache-dir counts more; the cache of analyze is its own."""
+    monkeypatch.setenv("NEURON_CC_FLAGS", "--cache_dir=other")
+    assert parallel("--cache-dir", "mine", "--command", "collect") == 0
+    assert "Collected graphs: 3" in capsys.readouterr().out
+    assert parallel("--command", "analyze") == 0
+    assert "3 of 3 models supported" in capsys.readouterr().out
+    assert Path("mine").exists() and not Path("other").exists()
+    monkeypatch.setenv("NEURON_CC_FLAGS", "--cache_dir='other")
+    assert neuron_parallel_compile.main(["--command", "compile"]) == 2
+    assert "NEURON_CC_FLAGS: No closing quotation" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["collect", "analyze"])
+def test_nothing_is_collected(
+    command: str, models: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    compiling = "from neuronir.cli.neuronx_cc import main; main(%r)"
+    words = ["compile", models[0], *OPTIONS, "--cache_dir", "other"]
+    for code in ("pass", compiling % words):
+        run = ["--cache-dir", "cache", "--command", command, sys.executable, "-c", code]
+        assert neuron_parallel_compile.main(run) == 1
+        assert "[NIR_MANY006]" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("options", [["--no-cache"], ["--timing"], ["--compile-to", "hlo"]])
+def test_compile_that_cannot_be_collected(
+    options: list[str],
+    models: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """It is an error, and not a compile."""
+    monkeypatch.setenv("NEURON_EXTRACT_GRAPHS_ONLY", "1")
+    words = ["compile", models[0], *OPTIONS, "--cache_dir", "cache", "-o", "out.neff"]
+    assert neuronx_cc.main([*words, *options]) == 1
+    said = capsys.readouterr().err
+    assert "[NIR_MANY005] 'm1.hlo' cannot be collected" in said and options[0] in said
+    assert not Path("out.neff").exists() and not Path("cache").exists()
+    monkeypatch.setenv(FOLDER_VARIABLE, "")
+    assert neuronx_cc.main(words[:-4]) == 1
+    assert "[NIR_MANY005] models cannot be collected without a cache" in capsys.readouterr().err
+    assert neuronx_cc.main(["compile", "none.hlo", *words[2:]]) == 1
+    assert "[NIR_INPUT] cannot read 'none.hlo'" in capsys.readouterr().err
+
+
+def test_damaged_graphs(parallel: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:
+    """They are told, they fail, and they can be removed."""
+    assert parallel("--command", "collect") == 0
+    first, second, third = sorted(Path("cache").glob("*/GRAPH_*"))
+    (first / "graph.json").write_text("{")
+    (second / "graph.json").unlink()
+    capsys.readouterr()
+    words = ["--jobs", "1", "--command", "compile"]
+    assert neuron_parallel_compile.main(words) == 1
+    said = capsys.readouterr()
+    assert "Total graphs: 3\nTotal successful compilations: 1\n" in said.out
+    assert said.err.count("[NIR_MANY007]") == 2 and "'graph.json' is damaged" in said.err
+    assert not third.exists()
+    assert neuron_parallel_compile.main(words) == 1
+    assert capsys.readouterr().out == "Total graphs: 2\nTotal failed compilations: 2\n"
+    assert neuron_parallel_compile.main(["--command", "clean"]) == 0
+    assert capsys.readouterr().out == "1 entries and 2 collected graphs removed\n"
+    assert not first.exists() and not second.exists()

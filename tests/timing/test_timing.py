@@ -141,7 +141,7 @@ def test_barrier() -> None:
 def test_deadlock_is_an_error() -> None:
     a = raising(after(act(sbuf(0, 8), sbuf(0, 8)), (1, 1)), 0)
     b = raising(after(matmul(), (0, 1)), 1)
-    with pytest.raises(NeuronError, match=r"NIR_SIM010.*semaphore 1 >= 1") as error:
+    with pytest.raises(NeuronError, match=r"NIR_SIM004.*semaphore 1 >= 1") as error:
         run({Engine.ACT: [a], Engine.PE: [b]})
     assert "of 'op'" in str(error.value)
 
