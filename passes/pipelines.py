@@ -37,7 +37,7 @@ def to_target(
             *((f"{_FOUND},hlo-find-recurrences",) if scans else ()),
             UNROLL if scans else UNROLL.replace('{mode="unroll"}', '{mode="unroll" loop_ops=5000}'),
             "hlo-fold-conditional{select=true}",
-            *(("hlo-hoist-products",) if scans else ()),
+            *(("hlo-join-loops", "hlo-hoist-products") if scans else ()),
             "hlo-find-composites",
             *(() if gathers else ("hlo-gather-to-dot",)),
             f'hlo-decompose{{keep="logistic"{" scans=true" if scans else ""}}}',

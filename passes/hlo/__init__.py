@@ -26,6 +26,7 @@ _PASSES = {
     "hlo-widen-products": ("widen_products", "HloWidenProductsPass"),
     "hlo-find-composites": ("find_composites", "HloFindCompositesPass"),
     "hlo-hoist-products": ("hoist_products", "HloHoistProductsPass"),
+    "hlo-join-loops": ("join_loops", "HloJoinLoopsPass"),
     "hlo-mark-stages": ("mark_stages", "HloMarkStagesPass"),
     "hlo-find-recurrences": ("find_recurrences", "HloFindRecurrencesPass"),
 }

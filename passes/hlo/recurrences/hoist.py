@@ -13,10 +13,9 @@ from neuronir.dialects.tile.rules import ELEMENTWISE
 from neuronir.passes.hlo.counted_loop import CountedLoop, counted_loop
 from neuronir.passes.hlo.recurrences.rounds import Rounds
 from neuronir.passes.hlo.recurrences.strips import Strips
-from neuronir.passes.hlo.recurrences.whiles import begin_while, end_while
+from neuronir.passes.hlo.recurrences.whiles import begin_while, end_while, replace_while
 from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.values import element, integer, shape
-from neuronir.passes.hlo.support.walk import erase_dead
 from neuronir.passes.hlo.while_carry import GTE
 
 COLUMNS = 512
@@ -181,12 +180,34 @@ def _place(op: Operation) -> int:
     return count
 
 
+def from_the_end(loop: CountedLoop, value: SSAValue) -> bool:
+    """Return whether the iterations read all arrays that a value depends on from their end."""
+    body, found, work = loop.parts.body, set[bool](), [value]
+    known: set[SSAValue] = set()
+    while work:
+        v = work.pop()
+        op = v.owner
+        if v in known or not isinstance(op, Operation) or op.parent is not body:
+            continue
+        known.add(v)
+        part = loop.part(op) if op.name == "hlo.dynamic_slice" else None
+        if part is not None and part.at is not None:
+            found.add(part.at.factor < 0)
+        else:
+            work += op.operands
+    return found == {True}
+
+
 def _hoist(loop: CountedLoop) -> None:
     """Compute the ops in `hoistable` before a loop, and let each iteration read its part."""
     parts, build = loop.parts, Emitter(loop.parts.op)
-    rounds = Rounds(loop, build)
-    values = [v for v in hoistable(loop) if rounds.known(v)]
-    stacks = [rounds.stack(v) for v in values]
+    orders = [Rounds(loop, build, backwards) for backwards in (False, True)]
+    values: dict[SSAValue, Rounds] = {}
+    for v in hoistable(loop):
+        rounds = orders[from_the_end(loop, v)]
+        if rounds.known(v):
+            values[v] = rounds
+    stacks = [rounds.stack(v) for v, rounds in values.items()]
     names = [i for i in range(len(parts.init)) if i != loop.counter]
     new, inside, found = begin_while(
         build, [build.scalar(0, i32), *(parts.init[i] for i in names), *stacks], loop.count
@@ -194,7 +215,7 @@ def _hoist(loop: CountedLoop) -> None:
     at = dict(zip(names, found[1:], strict=False))
     at[loop.counter] = found[0]
     copies: dict[SSAValue, SSAValue] = {}
-    for v, stack in zip(values, found[1 + len(names) :], strict=True):
+    for (v, rounds), stack in zip(values.items(), found[1 + len(names) :], strict=True):
         place = found[0]
         if rounds.backwards:
             place = inside.binary("subtract", inside.scalar(loop.count - 1, i32), place)
@@ -210,14 +231,4 @@ def _hoist(loop: CountedLoop) -> None:
             copies[op.results[0]] = inside.insert(clone(op, copies)).results[0]
     after = [copies[parts.next[i]] for i in names]
     end_while(new, inside, found[0], [*after, *found[1 + len(names) :]])
-    for use in list(parts.op.results[0].uses):
-        get = use.operation
-        value = build.tuple_element(new.results[0], 1 + names.index(integer(get, "index")))
-        get.results[0].replace_all_uses_with(value)
-        get.detach()
-        get.erase()
-    start = parts.op.operands[0].owner
-    parts.op.detach()
-    parts.op.erase()
-    if isinstance(start, Operation):
-        erase_dead(start)
+    replace_while(loop, build, new, {i: 1 + n for n, i in enumerate(names)})

@@ -26,17 +26,17 @@ SOURCES = ("hlo.constant", "hlo.iota")
 class Rounds:
     """Builds, with `build`, the values of all iterations before a loop.
 
-    There are `count` iterations, starting at `first`. `arrays` are the loop-invariant carried
-    elements as seen before the loop.
+    Stacks begin with the last iteration if `backwards`; by default, if the iterations traverse all
+    arrays from the end.
     """
 
-    def __init__(self, loop: CountedLoop, build: Builder) -> None:
+    def __init__(self, loop: CountedLoop, build: Builder, backwards: bool | None = None) -> None:
         self.loop, self.build = loop, build
         self.count = loop.count
         self.same: dict[SSAValue, SSAValue] = {}  # loop-invariant values
         self.each: dict[SSAValue, SSAValue] = {}  # stacks
         self.failed: set[SSAValue] = set()
-        self.backwards = self._backwards()
+        self.backwards = self._backwards() if backwards is None else backwards
 
     def _backwards(self) -> bool:
         """Whether the iterations traverse their arrays from the end."""

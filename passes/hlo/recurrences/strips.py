@@ -3,14 +3,13 @@
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import i32
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from neuronir.dialects.support.cloning import clone
 from neuronir.passes.hlo.counted_loop import CountedLoop, Linear, Part
-from neuronir.passes.hlo.recurrences.whiles import begin_while, end_while
+from neuronir.passes.hlo.recurrences.whiles import affine, begin_while, end_while, replace_while
 from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.values import element, integer, ints, shape
-from neuronir.passes.hlo.support.walk import erase_dead
 from neuronir.passes.hlo.while_carry import GTE
 
 
@@ -82,27 +81,8 @@ class Strips:
             part = loop.written[i]
             after[i] = self._put(inside, values[i], array, part, first)
         end_while(outer, inside, found[0], [after[i] for i in names])
-        self._replace(build, outer, names)
+        replace_while(loop, build, outer, {i: 1 + n for n, i in enumerate(names)})
         return inner
-
-    def _replace(self, build: Emitter, outer: Operation, names: list[int]) -> None:
-        loop, parts = self.loop, self.loop.parts
-        for use in list(parts.op.results[0].uses):
-            get = use.operation
-            i = integer(get, "index")
-            if i == loop.counter:
-                number = loop.number.first + loop.number.factor * loop.count
-                value = build.scalar(number, element(get.results[0]))
-            else:
-                value = build.tuple_element(outer.results[0], 1 + names.index(i))
-            get.results[0].replace_all_uses_with(value)
-            get.detach()
-            get.erase()
-        start = parts.op.operands[0].owner
-        parts.op.detach()
-        parts.op.erase()
-        if isinstance(start, Operation):
-            erase_dead(start)
 
     def _inner(
         self, build: Emitter, values: dict[int, SSAValue], first: SSAValue
@@ -181,22 +161,11 @@ class Strips:
         loop = self.loop
         if index == loop.counter:
             both = inside.binary("add", carried[inner.at["first"]], number)
-            return self._number(inside, both, loop.number, element(value))
+            return affine(inside, both, loop.number, element(value))
         for kind in ("state", "kept", "written"):
             if (kind, index) in inner.at:
                 return carried[inner.at[kind, index]]
         raise AssertionError(index)
-
-    @staticmethod
-    def _number(inside: Emitter, round_: SSAValue, number: Linear, kind: Attribute) -> SSAValue:
-        found = inside.convert(round_, kind)
-        if number.factor != 1:
-            found = inside.binary("multiply", found, inside.scalar(number.factor, kind))
-        return (
-            inside.binary("add", found, inside.scalar(number.first, kind))
-            if number.first
-            else found
-        )
 
     # parts of arrays
 
@@ -232,7 +201,7 @@ class Strips:
         at, zero = part.at, build.scalar(0, i32)
         low = at.first if at.factor > 0 else at.first + at.factor * (self.width - 1)
         starts = [zero] * len(shape(array))
-        starts[part.dim] = self._number(build, first, Linear(at.factor, low), i32)
+        starts[part.dim] = affine(build, first, Linear(at.factor, low), i32)
         return starts
 
     def _inside(self, inside: Emitter, part: Part, number: SSAValue) -> list[SSAValue]:
@@ -241,7 +210,7 @@ class Strips:
         at = part.at
         low = 0 if at.factor > 0 else -at.factor * (self.width - 1)
         places = [inside.scalar(n, i32) for n in part.starts]
-        places[part.dim] = self._number(inside, number, Linear(at.factor, low), i32)
+        places[part.dim] = affine(inside, number, Linear(at.factor, low), i32)
         return places
 
     def _read(

@@ -1,12 +1,15 @@
 """Build while loops with a known trip count."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from xdsl.dialects.builtin import i32
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from neuronir.dialects.hlo.attributes import i64_attr
+from neuronir.passes.hlo.counted_loop import CountedLoop, Linear
 from neuronir.passes.hlo.support.build import OP_CLASSES, Builder, Emitter
+from neuronir.passes.hlo.support.values import element, integer
+from neuronir.passes.hlo.support.walk import erase_dead
 from neuronir.passes.hlo.unroll_while import index_triple
 from neuronir.passes.hlo.while_carry import COUNTER
 
@@ -45,3 +48,37 @@ def end_while(loop: Operation, inside: Emitter, number: SSAValue, rest: Sequence
     last = loop.regions[1].block.last_op
     assert last is not None
     last.operands[0] = inside.tuple([counted, *rest])
+
+
+def affine(build: Builder, number: SSAValue, at: Linear, kind: Attribute) -> SSAValue:
+    """Return `at.factor * number + at.first` in an integer type."""
+    found = build.convert(number, kind)
+    if at.factor != 1:
+        found = build.binary("multiply", found, build.scalar(at.factor, kind))
+    return build.binary("add", found, build.scalar(at.first, kind)) if at.first else found
+
+
+def replace_while(
+    loop: CountedLoop, build: Builder, new: Operation, names: Mapping[int, int]
+) -> None:
+    """Erase a loop, and read its results from another one.
+
+    `names` maps carried elements of the old loop, except its counter, to those of the new one.
+    """
+    parts = loop.parts
+    for use in list(parts.op.results[0].uses):
+        get = use.operation
+        i = integer(get, "index")
+        if i == loop.counter:
+            number = loop.number.first + loop.number.factor * loop.count
+            value = build.scalar(number, element(get.results[0]))
+        else:
+            value = build.tuple_element(new.results[0], names[i])
+        get.results[0].replace_all_uses_with(value)
+        get.detach()
+        get.erase()
+    start = parts.op.operands[0].owner
+    parts.op.detach()
+    parts.op.erase()
+    if isinstance(start, Operation):
+        erase_dead(start)
