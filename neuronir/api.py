@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from neuronir.dialects.nc.instruction import Program, Variable
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.frontends.binary import is_stablehlo
+from neuronir.frontends.jax_functions import is_exported, is_lowered, lowered_text, text_of
 from neuronir.targets.encoding.encoding import Encoding
 from neuronir.targets.neff.check import check_machine
 from neuronir.targets.neff.reader import load_neff
@@ -156,10 +157,9 @@ def compile(
         framework=framework,
     )
     if example_arguments is not None:
-        from neuronir.frontends.jax_functions import hlo_text
-
-        model = hlo_text(model, example_arguments)
-    model = _jax_text(model)
+        model = lowered_text(model, example_arguments)
+    elif is_lowered(model) or is_exported(model):
+        model = text_of(model)
     result: CompiledResult
     try:
         if getattr(getattr(model, "DESCRIPTOR", None), "full_name", "") == "tensorflow.GraphDef":
@@ -187,15 +187,6 @@ def compile(
         raise as_error(failure) from failure
     assert result.program is not None
     return Executable(result.program, result.encoding)
-
-
-def _jax_text(model: Any) -> Any:
-    """Return the StableHLO text of a lowered or exported JAX function; other models as they are."""
-    if callable(getattr(model, "mlir_module", None)):
-        return model.mlir_module()
-    if hasattr(model, "compiler_ir") and hasattr(model, "as_text"):
-        return model.as_text(debug_info=True)
-    return model
 
 
 def _kind_of_text(model: Any) -> str | None:

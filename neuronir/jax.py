@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuronir.api import Executable, compile
-from neuronir.frontends.jax_functions import hlo_text, required_jax
+from neuronir.frontends.jax_functions import lowered_text, required_jax
 
 Array = NDArray[Any]
 
@@ -48,7 +48,7 @@ class Jitted:
         key = (structure, tuple((a.shape, a.dtype) for a in arrays))
         if key not in self._made:
             shapes = jax.eval_shape(self._function, *args, **kwargs)
-            text = hlo_text(self._function, args, kwargs)
+            text = lowered_text(self._function, args, kwargs)
             made = compile(text, self._target, **self._options)
             self._made[key] = made, jax.tree_util.tree_structure(shapes)
         return *self._made[key], arrays

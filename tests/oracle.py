@@ -51,6 +51,13 @@ def _compiled(text: str, quick: bool = False) -> Any:
     return device.client.compile_and_load(module, devices, options)
 
 
+def hlo_text(function: Any, args: Sequence[Any]) -> str:
+    """The HLO text that JAX lowers a function to; unused arguments stay parameters."""
+    jax, _, _ = _backend()
+    lowered = jax.jit(function, keep_unused=True).lower(*args)
+    return str(lowered.compiler_ir(dialect="hlo").as_hlo_text(True))
+
+
 def reprint(text: str) -> str:
     """HLO text as XLA parses and prints it, with large constants."""
     _, hlo, _ = _backend()

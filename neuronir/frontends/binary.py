@@ -5,7 +5,8 @@ import re
 from neuronir.dialects.support.errors import NeuronError
 
 _BYTECODE = b"ML\xefR"
-_OPS = re.compile(r'^[^\n"/]*?"?(?:stablehlo|chlo|vhlo)\.\w+\W', re.MULTILINE)
+_NAME = r"(?:stablehlo|chlo|vhlo)\.\w+"
+_OPS = re.compile(rf'^[^\n"/]*?(?:"{_NAME}"\(|\b{_NAME}[\s(])', re.MULTILINE)
 _JAX = re.compile(r"^\s*module\b[^\n]*\b(?:mhlo|jax)\.\w+\s*=", re.MULTILINE)
 
 

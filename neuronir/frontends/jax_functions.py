@@ -1,4 +1,4 @@
-"""Lower JAX functions to HLO text."""
+"""Lower JAX functions to StableHLO text."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -6,17 +6,32 @@ from typing import Any
 from neuronir.dialects.support.errors import NeuronError
 
 
-def hlo_text(
+def lowered_text(
     function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any] | None = None
 ) -> str:
-    """Return the HLO text of a function for example arguments (arrays, or nested ones).
+    """Return the StableHLO text of a function for example arguments (arrays, or nested ones).
 
     JAX lowers the function. Unused arguments stay parameters. Raises NIR_JAX001 if jax is not
     installed.
     """
     lowered = required_jax().jit(function, keep_unused=True).lower(*args, **dict(kwargs or {}))
-    # JAX elides large constants by default.
-    return str(lowered.compiler_ir(dialect="hlo").as_hlo_text(True))
+    return text_of(lowered)
+
+
+def text_of(model: Any) -> str:
+    """Return the StableHLO text of what `jax.jit(f).lower(...)` or `jax.export` returns, with names
+    and source lines."""
+    return str(model.mlir_module() if is_exported(model) else model.as_text(debug_info=True))
+
+
+def is_lowered(model: Any) -> bool:
+    """Return whether a model is what `jax.jit(f).lower(...)` returns; jax need not be installed."""
+    return hasattr(model, "compiler_ir") and hasattr(model, "as_text")
+
+
+def is_exported(model: Any) -> bool:
+    """Return whether a model is what `jax.export.export(f)(...)` returns."""
+    return callable(getattr(model, "mlir_module", None))
 
 
 def required_jax() -> Any:

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 from neuronir.driver import CompileOptions, compile_text
 from neuronir.driver.pass_runner import RunFailure
-from neuronir.frontends.jax_functions import hlo_text
 from neuronir.targets.registry import get_target
 from neuronir.targets.simulator.functional import run
-from tests.oracle import run_xla
+from tests.oracle import hlo_text, run_xla
 
 jax = pytest.importorskip("jax")
 jnp = jax.numpy
