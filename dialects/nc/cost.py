@@ -121,7 +121,7 @@ def _pe(i: Instruction, m: Machine) -> Cost:
 
 
 def _act(i: Instruction, m: Machine) -> Cost:
-    work = _elements(i) * _stride_factor(i, m)
+    work = _elements(i) * stride_factor(i, m)
     cycles = max(m.act_min_cycles, work + m.act_overhead_cycles)
     if len(i.dst) > 1 and i.dst[1] is not None:
         cycles += m.act_accumulate_cycles
@@ -131,7 +131,7 @@ def _act(i: Instruction, m: Machine) -> Cost:
 
 
 def _dve(i: Instruction, m: Machine) -> Cost:
-    work = _elements(i) * _dve_cycles(i, m) * _stride_factor(i, m)
+    work = _elements(i) * _dve_cycles(i, m) * stride_factor(i, m)
     cycles = max(m.dve_min_cycles, work + m.dve_overhead_cycles)
     return _vector(i, m, cycles, work, m.dve_latency_cycles, m.dve_ghz)
 
@@ -146,7 +146,7 @@ def _pool(i: Instruction, m: Machine) -> Cost:
     else:
         two = m.dve_two_input_cycles if i.opcode in _TWO_INPUTS else 1.0
         work = n * m.pool_cycles_per_element * two
-    work *= _stride_factor(i, m)
+    work *= stride_factor(i, m)
     cycles = work + m.pool_overhead_cycles
     return _vector(i, m, cycles, work, m.pool_latency_cycles, m.pool_ghz)
 
@@ -183,7 +183,8 @@ def _elements(i: Instruction) -> int:
     return n
 
 
-def _stride_factor(i: Instruction, m: Machine) -> float:
+def stride_factor(i: Instruction, m: Machine) -> float:
+    """Return how many times longer ACT, DVE and POOL take because elements lie far apart."""
     for ap in _patterns(i):
         inner = next((stride for stride, size in reversed(ap.free) if size > 1), 0)
         if abs(inner) * ap.dtype.size > m.strided_access_bytes:

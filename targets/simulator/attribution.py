@@ -45,8 +45,8 @@ class Traffic:
 
 @dataclass(slots=True)
 class Usage:
-    """The executions of each op (by its number), HBM traffic by variable index, and reads of
-    variables.
+    """The executions of each op (by its number), HBM traffic by variable index, and bytes of
+    transfers by op and variable: `reads` of HBM, and `writes` of transfers that read none.
 
     Variable index -1 means none.
     """
@@ -54,6 +54,7 @@ class Usage:
     counts: list[int]
     variables: dict[int, Traffic] = field(default_factory=dict)
     reads: dict[tuple[int, int], int] = field(default_factory=dict)
+    writes: dict[tuple[int, int], int] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -147,6 +148,8 @@ class _Walk:
             entry.written += times * c.hbm_write_bytes
             if src.space != Space.HBM:
                 accumulated = c.hbm_read_bytes
+                at = (op.number, self._variable(dst, env))
+                self.usage.writes[at] = self.usage.writes.get(at, 0) + times * c.hbm_write_bytes
             elif c.hbm_read_bytes > src.bytes and i.opcode == "dma":
                 accumulated = c.hbm_read_bytes - src.bytes
             entry.read += times * accumulated

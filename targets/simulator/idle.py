@@ -21,6 +21,7 @@ class Cause(IntEnum):
     BARRIER = 5
     SLOW = 6  # not at all: a transfer that moves leaves engines idle
     SMALL = 7  # another small transfer
+    FIRST = 8  # an instruction of another engine, or a transfer, before its own first instruction
 
 
 TRANSFERS = 32

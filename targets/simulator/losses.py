@@ -7,38 +7,21 @@ opcodes.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
+from neuronir.dialects.nc.cost import stride_factor
 from neuronir.dialects.nc.enums import DType
-from neuronir.dialects.nc.instruction import Source
 from neuronir.dialects.nc.machine import Machine
 from neuronir.targets.simulator.attribution import ENGINES, Usage, read_times
 from neuronir.targets.simulator.idle import TRANSFERS, Cause, Wait
+from neuronir.targets.simulator.parts import Entry, Part, summed
 from neuronir.targets.simulator.timing import TimingResult
-from neuronir.targets.simulator.timing_code import TRANSFER, Op
-from neuronir.targets.simulator.timing_state import Stream
+from neuronir.targets.simulator.timing_code import BARRIER, TRANSFER, Op
+from neuronir.targets.simulator.waits import Words, last_words, words_of
 
-_SHORT = 64
-"""Below this size of a descriptor, a transfer is slow mainly for that reason."""
-
-
-@dataclass(slots=True)
-class Loss:
-    """Time lost in ns, by op (source number); `what` and `advice` are sentences."""
-
-    what: str
-    advice: str
-    ns: float = 0.0
-    by_source: dict[int, float] = field(default_factory=dict)
-
-    def add(self, source: int, ns: float) -> None:
-        """Add the loss of one op."""
-        self.ns += ns
-        self.by_source[source] = self.by_source.get(source, 0.0) + ns
-
-    def worst(self) -> int:
-        """Return the op that lost most."""
-        return max(sorted(self.by_source), key=lambda source: self.by_source[source])
+_OTHERS = (Cause.SEMAPHORE, Cause.FIRST)
+"""Waits for another engine or for a transfer."""
+SPILL = "spill"
+"""The kind of variables for values that do not fit in SBUF."""
 
 
 def waiting_streams(result: TimingResult, resource: str, usage: Usage) -> list[int]:
@@ -62,169 +45,102 @@ def waiting_streams(result: TimingResult, resource: str, usage: Usage) -> list[i
     return [max(found, key=lambda s: s.active).index] if found else []
 
 
-def find_losses(result: TimingResult, usage: Usage, resource: str) -> list[Loss]:
+def find_losses(result: TimingResult, usage: Usage, resource: str) -> list[Part]:
     """Return all losses of `resource`, largest first."""
-    losses: dict[tuple[str, str], Loss] = {}
-    for (what, advice), source, ns in (
-        *_idle(result, resource, waiting_streams(result, resource, usage)),
-        *_work(result.code.ops, usage, resource, result.machine),
-        *(_again(result, usage) if resource == "dma" else ()),
-    ):
-        losses.setdefault((what, advice), Loss(what, advice)).add(source, ns)
-    return sorted((loss for loss in losses.values() if loss.ns >= 1), key=lambda loss: -loss.ns)
+    streams = waiting_streams(result, resource, usage)
+    entries = [*_idle(result, resource, streams), *_overheads(result, usage, resource)]
+    if resource == "dma":
+        entries += [*_again(result, usage), *_spilled(result, usage)]
+    return summed(entries)
 
 
-_Entry = tuple[tuple[str, str], int, float]
-
-
-def _idle(result: TimingResult, resource: str, streams: Sequence[int]) -> Iterator[_Entry]:
+def _idle(result: TimingResult, resource: str, streams: Sequence[int]) -> Iterator[Entry]:
     sources, ops = result.program.sources, result.code.ops
     for wait, ns in result.idle.sums().items():
         if wait.stream in streams:
-            yield _why(wait, resource, sources, ops), _to_blame(wait, resource, ops), ns
+            yield words_of(wait, resource, sources, ops), _to_blame(wait, resource, ops), ns
     for index in streams:
         stream = result.streams[index % TRANSFERS]
-        last = _last_source(result, stream.index)
-        end = result.total_ns - stream.finish
-        words = f"{resource} has nothing to do after its last instruction"
-        if index >= TRANSFERS:
-            end = stream.idle
-            words = f"dma has little or nothing to move after the last transfer by {_by(stream)}"
-        if end > 0:
-            yield (words, "only less to do at the end of the program helps"), last, end
+        end = stream.idle if index >= TRANSFERS else result.total_ns - stream.finish
+        if end > 0 and result.last >= 0:
+            last = ops[result.last]
+            cause = _cause_of_end(result, last) if index >= TRANSFERS else None
+            if cause is not None:
+                yield words_of(cause, resource, sources, ops), _to_blame(cause, resource, ops), end
+            else:
+                yield last_words(last, resource, sources), last.instruction.source, end
+
+
+def _cause_of_end(result: TimingResult, last: Op) -> Wait | None:
+    """Return what the last transfer of a run, another engine's, waited for longest."""
+    if last.kind != TRANSFER:
+        return None
+    sums = result.idle.sums()
+    trigger = next(s.index for s in result.streams if s.engine == last.instruction.trigger)
+    found = [
+        wait
+        for wait in sums
+        if wait.stream == TRANSFERS + trigger
+        and wait.source == last.instruction.source
+        and wait.cause in _OTHERS
+    ]
+    return max(found, key=lambda wait: sums[wait], default=None)
 
 
 def _to_blame(wait: Wait, resource: str, ops: Sequence[Op]) -> int:
     """Return the source to which an idle time counts: for a wait for a transfer, the transfer's."""
     maker = ops[wait.maker] if 0 <= wait.maker < len(ops) else None
-    if wait.cause == Cause.SEMAPHORE and resource != "dma" and maker and maker.kind == TRANSFER:
+    if wait.cause in _OTHERS and resource != "dma" and maker and maker.kind == TRANSFER:
         return maker.instruction.source
     return wait.source
 
 
-def _again(result: TimingResult, usage: Usage) -> Iterator[_Entry]:
+def _again(result: TimingResult, usage: Usage) -> Iterator[Entry]:
     """Return the time of repeated reads of inputs and constants by DMA, at its full rate."""
-    program, machine = result.program, result.machine
     times = read_times(result.code, usage)
     for (number, index), moved in usage.reads.items():
-        variable = program.variables[index] if index >= 0 else None
-        if variable is None or variable.kind not in ("input", "constant"):
-            continue
-        excess = 1.0 - variable.size / usage.variables[index].read
+        excess = repeated(result, usage, index)
         if excess > 0:
+            kind = result.program.variables[index].kind
             words = (
-                f"dma reads {variable.kind}s {times[variable.kind]:.1f} x on average",
+                f"dma reads {kind}s {times[kind]:.1f} x on average",
                 "keep what is used again in SBUF: smaller tiles of the other operand, another "
                 "order of loops, or smaller types",
             )
-            yield (
-                words,
-                result.code.ops[number].instruction.source,
-                excess * moved / (machine.dma_engine_gbps * machine.dma_engines),
-            )
+            source = result.code.ops[number].instruction.source
+            yield words, source, excess * moved / result.machine.dma_gbps
 
 
-def _by(stream: Stream) -> str:
-    return ENGINES[stream.engine]
+def repeated(result: TimingResult, usage: Usage, index: int) -> float:
+    """Return the fraction of the bytes read of a variable that had been read before; 0 but for
+    inputs and constants.
+    """
+    variable = result.program.variables[index] if index >= 0 else None
+    if variable is None or variable.kind not in ("input", "constant"):
+        return 0.0
+    return max(0.0, 1.0 - variable.size / usage.variables[index].read)
 
 
-def _last_source(result: TimingResult, index: int) -> int:
-    """Return the source of the last instruction in the text of a stream."""
-    steps = result.streams[index].frames[0].code.steps
-    return next((s.instruction.source for s in reversed(steps) if isinstance(s, Op)), 0)
-
-
-def _why(
-    wait: Wait, resource: str, sources: Sequence[Source], ops: Sequence[Op]
-) -> tuple[str, str]:
-    """Describe an idle time, and what helps."""
-    mine = _kind(sources, wait.source)
-    match wait.cause:
-        case Cause.TABLE:
-            return (
-                f"{resource} loads activation function sets for {mine}",
-                "put activations of one set next to each other, or use functions of one set",
-            )
-        case Cause.RESULT:
-            return (
-                f"{resource} waits for its own result of the instruction before, in {mine}",
-                "work on more elements at once, or mix independent work between the steps",
-            )
-        case Cause.PORT:
-            return (
-                f"{resource} waits in {mine} for a memory port that another engine holds",
-                "move one of the two to another engine, or its operand to another memory",
-            )
-        case Cause.SLOW:
-            return (
-                f"transfers of {mine} leave DMA engines idle while they move",
-                "one queue keeps all engines busy with 16 rows or more of 2.7 KiB: longer rows, or "
-                "several arrays at once",
-            )
-        case Cause.SMALL:
-            return (
-                f"{resource} waits to start small transfers of {mine}, which start one by one",
-                "move more at once: transfers of more than 512 bytes have no part in it",
-            )
-        case Cause.BARRIER:
-            return (f"{resource} waits at barriers in {mine}", "drop the barriers")
-        case Cause.SEMAPHORE:
-            pass
-        case _:
-            return (
-                f"{resource} has nothing to move until the next transfer, of {mine}, starts",
-                "more transfers under way at once, started earlier or by more engines, keep the "
-                "engines busy",
-            )
-    maker = ops[wait.maker] if 0 <= wait.maker < len(ops) else None
-    if maker is None:
-        return (f"{resource} waits for other engines in {mine}", "overlap more independent work")
-    theirs = _kind(sources, maker.instruction.source)
-    if maker.kind == TRANSFER:
-        if resource == "dma":
-            return (
-                f"transfers of {mine} wait for other transfers, of {theirs}",
-                "what goes through HBM could stay in SBUF, or be prefetched",
-            )
-        piece = maker.cost.bytes / maker.cost.descriptors
-        if piece < _SHORT:
-            return (
-                f"{resource} waits in {mine} for transfers of {theirs} in pieces of less than "
-                f"{_SHORT} bytes",
-                "lay out what is moved so that descriptors move 2 KiB or more: pack it, change "
-                "the order of its dimensions, or move it once and spread it on the chip",
-            )
-        return (
-            f"{resource} waits in {mine} for transfers of {theirs}",
-            "load earlier (more room in SBUF, more buffers) or less (bind weights, smaller types)",
-        )
-    engine = ENGINES[maker.instruction.stream]
-    if resource == "dma":
-        return (
-            f"transfers of {mine} wait until {engine} is done with {theirs}",
-            "buffers are full or results late: keep less in SBUF, use smaller tiles, speed up "
-            f"{engine}",
-        )
-    return (
-        f"{resource} waits in {mine} for {engine} to finish {theirs}",
-        "the two take turns: more independent work (batch, strands, smaller tiles) would overlap",
+def _spilled(result: TimingResult, usage: Usage) -> Iterator[Entry]:
+    """Return the time of spilled values in DMA, at its full rate."""
+    words = (
+        "dma saves and reloads values that do not fit in SBUF",
+        "smaller tiles or a smaller batch need less SBUF at once; so do narrower types",
     )
+    for (number, index), moved in (*usage.reads.items(), *usage.writes.items()):
+        if index >= 0 and result.program.variables[index].kind == SPILL:
+            source = result.code.ops[number].instruction.source
+            yield words, source, moved / result.machine.dma_gbps
 
 
-def _kind(sources: Sequence[Source], number: int) -> str:
-    source = sources[number] if number < len(sources) else None
-    if source is None or not (source.opcode or source.name):
-        return "ops without a name"
-    return source.opcode or source.name.rstrip("0123456789").rstrip(".")
-
-
-def _work(ops: Sequence[Op], usage: Usage, resource: str, machine: Machine) -> Iterator[_Entry]:
+def _overheads(result: TimingResult, usage: Usage, resource: str) -> Iterator[Entry]:
     """Return the work of the resource below its peak rate, by the costs of its instructions."""
-    for op, count in zip(ops, usage.counts, strict=True):
-        if not count:
-            continue
-        found: Mapping[tuple[str, str], float] = {}
+    machine = result.machine
+    for op, count in zip(result.code.ops, usage.counts, strict=True):
+        found: Mapping[Words, float] = {}
         name = ENGINES[op.instruction.stream]
+        if op.kind == BARRIER:
+            continue
         if op.kind == TRANSFER:
             if resource == "dma":
                 found = _transfer(op, machine)
@@ -233,13 +149,12 @@ def _work(ops: Sequence[Op], usage: Usage, resource: str, machine: Machine) -> I
         elif resource == "tensor" == name:
             found = _tensor(op, machine)
         elif resource == name:
-            found = _vector(op, resource)
+            found = _vector(op, resource, machine)
         for words, ns in found.items():
-            if ns > 0:
-                yield words, op.instruction.source, count * ns
+            yield words, op.instruction.source, count * ns
 
 
-def _transfer(op: Op, machine: Machine) -> dict[tuple[str, str], float]:
+def _transfer(op: Op, machine: Machine) -> dict[Words, float]:
     c = op.cost
     lost = (c.dma_load_ns - c.bytes / machine.dma_engine_gbps) / machine.dma_engines
     full = machine.dma_descriptor_ns * machine.dma_engine_gbps / 1024
@@ -250,7 +165,7 @@ def _transfer(op: Op, machine: Machine) -> dict[tuple[str, str], float]:
     return {words: lost}
 
 
-def _trigger(op: Op, resource: str) -> dict[tuple[str, str], float]:
+def _trigger(op: Op, resource: str) -> dict[Words, float]:
     c = op.cost
     return {
         (
@@ -264,7 +179,7 @@ def _trigger(op: Op, resource: str) -> dict[tuple[str, str], float]:
     }
 
 
-def _tensor(op: Op, machine: Machine) -> dict[tuple[str, str], float]:
+def _tensor(op: Op, machine: Machine) -> dict[Words, float]:
     c, i = op.cost, op.instruction
     if i.opcode == "transpose":
         words = (
@@ -296,11 +211,26 @@ def _tensor(op: Op, machine: Machine) -> dict[tuple[str, str], float]:
     }
 
 
-def _vector(op: Op, resource: str) -> dict[tuple[str, str], float]:
+def _vector(op: Op, resource: str, machine: Machine) -> dict[Words, float]:
     c = op.cost
+    packed = c.work_ns / stride_factor(op.instruction, machine)
     return {
         (
             f"{resource} starts instructions",
             "instructions of more elements have less of it: larger tiles, fewer steps",
-        ): c.issue_ns - c.work_ns
+        ): c.issue_ns - c.work_ns,
+        (
+            f"{resource} reads or writes elements far apart",
+            "put elements that are used together side by side: another order of dimensions",
+        ): c.work_ns - packed,
+        (
+            f"{resource} uses a part of its {machine.partitions} partitions",
+            "spread the values over partitions: split a dimension that lies within them",
+        ): packed * (1.0 - partitions_of(op) / machine.partitions),
     }
+
+
+def partitions_of(op: Op) -> int:
+    """Return on how many partitions an instruction works."""
+    i = op.instruction
+    return max((ap.partitions for ap in (*i.dst, *i.src) if ap is not None), default=1)

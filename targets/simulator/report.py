@@ -22,6 +22,7 @@ from neuronir.targets.simulator.losses import find_losses, waiting_streams
 from neuronir.targets.simulator.report_rows import Report, Rows, percent
 from neuronir.targets.simulator.timing import TimingResult
 from neuronir.targets.simulator.timing_code import TRANSFER, ProgramCode
+from neuronir.targets.simulator.work import find_work
 
 _TOP_LOSSES = 5
 _KINDS = ("input", "output", "constant", "scratch", "spill", "other")
@@ -46,6 +47,7 @@ def build_report(result: TimingResult, usage: Usage | None = None) -> Report:
     roofline = max(peak_ns, dma_ns, loads[busiest])
     check_roofline(roofline, total)
     losses = find_losses(result, usage, busiest)
+    work = find_work(result, usage, busiest)
     idle = _idle_by_source(result, busiest, usage)
     rows = Rows(result, table, busiest, idle, losses, critical_path(result))
     spill = kinds.get("spill")
@@ -95,7 +97,9 @@ def build_report(result: TimingResult, usage: Usage | None = None) -> Report:
         "act_table_load_us": result.table_loads * machine.act_table_load_ns / 1e3,
         "barriers": result.barriers,
         "semaphore_count": code.semaphores,
-        "losses": rows.losses(_TOP_LOSSES),
+        "cause": next(iter(rows.parts(sorted([*losses, *work], key=lambda p: -p.ns)[:1])), None),
+        "losses": rows.parts(losses[:_TOP_LOSSES]),
+        "work": rows.parts(work),
         "ops": rows.ops(),
         "groups": rows.groups(),
         "modules": rows.modules(),

@@ -95,7 +95,13 @@ FIELDS: tuple[Field, ...] = (
     Field("act_table_load_us", "us", "time of these loads"),
     Field("barriers", "barriers", "executed barriers, at which all engines meet"),
     Field("semaphore_count", "semaphores", "semaphores used by the program"),
+    Field(
+        "cause",
+        "row",
+        "the largest row of `losses` and `work`: where most of the time goes, and what would help",
+    ),
     Field("losses", "table", "the five largest losses of the busiest resource, with advice"),
+    Field("work", "table", "what the busiest resource did at its full rate, with advice"),
     Field("ops", "table", "one row for each HLO op, largest share first"),
     Field("groups", "table", "one row for each group of ops that were lowered together"),
     Field("modules", "table", "one row for each module path of the framework ops, if any"),
@@ -167,11 +173,11 @@ MODULE_FIELDS: tuple[Field, ...] = (
 )
 
 LOSS_FIELDS: tuple[Field, ...] = (
-    Field("us", "us", "time lost by the busiest resource"),
+    Field("us", "us", "time of the busiest resource"),
     Field("percent", "%", "us relative to total_time_us"),
     Field("what", "text", "what happened"),
     Field("advice", "text", "what would help"),
-    Field("worst_op", "name", "HLO op with the largest part of the loss"),
+    Field("worst_op", "name", "HLO op with the largest part of it"),
     Field("ops", "ops", "number of HLO ops that contribute"),
 )
 
@@ -196,7 +202,7 @@ def fields_markdown() -> str:
         ("A row of `ops`", OP_FIELDS),
         ("A row of `groups`", GROUP_FIELDS),
         ("A row of `modules`", MODULE_FIELDS),
-        ("A row of `losses`", LOSS_FIELDS),
+        ("A row of `losses` and `work`", LOSS_FIELDS),
         ("A row of `loops`", LOOP_FIELDS),
     ):
         lines = [f"## {title}", "", "| key | unit | meaning |", "|---|---|---|"]

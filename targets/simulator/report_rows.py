@@ -5,7 +5,7 @@ from typing import Any
 
 from neuronir.dialects.nc.instruction import Source
 from neuronir.targets.simulator.attribution import OpShare, group_names, members_of, merged
-from neuronir.targets.simulator.losses import Loss
+from neuronir.targets.simulator.parts import Part
 from neuronir.targets.simulator.timing import TimingResult
 
 Report = dict[str, Any]
@@ -42,7 +42,7 @@ class Rows:
         table: list[OpShare],
         busiest: str,
         idle: dict[int, float],
-        losses: Sequence[Loss],
+        losses: Sequence[Part],
         path: dict[int, float] | None,
     ) -> None:
         self._sources = result.program.sources
@@ -120,18 +120,18 @@ class Rows:
             rows.append({**lead, **sums, "bound": bound})
         return rows
 
-    def losses(self, most: int) -> list[Report]:
-        """Return the largest losses of the busiest resource."""
+    def parts(self, parts: Sequence[Part]) -> list[Report]:
+        """Return rows of parts of the time of the busiest resource."""
         return [
             {
-                "us": loss.ns / 1e3,
-                "percent": percent(loss.ns, self._total),
-                "what": loss.what,
-                "advice": loss.advice,
-                "worst_op": self._name(loss.worst()),
-                "ops": len(loss.by_source),
+                "us": part.ns / 1e3,
+                "percent": percent(part.ns, self._total),
+                "what": part.what,
+                "advice": part.advice,
+                "worst_op": self._name(part.worst()),
+                "ops": len(part.by_source),
             }
-            for loss in self._losses[:most]
+            for part in parts
         ]
 
     def _worst_loss(self, numbers: Iterable[int]) -> Report:

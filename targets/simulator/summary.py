@@ -29,7 +29,7 @@ def print_summary(report: Report, file: TextIO) -> None:
 
 def summary_text(report: Report) -> str:
     """Return the summary as plain text."""
-    lines = [_headline(report), _bound(report), ""]
+    lines = [_headline(report), _bound(report), *_cause(report), ""]
     for name, key in _ENGINES:
         percent = float(report[key])
         bar = "#" * round(min(percent, 100.0) / 100 * _BAR)
@@ -39,15 +39,8 @@ def summary_text(report: Report) -> str:
     if rows:
         lines += ["", f"  HBM bytes {'read':>20}  {'written':>12}"]
         lines += [f"  {kind:<9} {read:>20}  {written:>12}" for kind, read, written in rows]
-    losses = report["losses"]
-    if losses:
-        lines += ["", f"  largest losses of {report['busiest_resource']}"]
-        for row in losses:
-            lead = f"  {row['percent']:5.1f} %  {time_text(row['us']):>10}  "
-            rest = " " * len(lead)
-            for text in _words(row):
-                lines += wrap(text, _WIDTH, initial_indent=lead, subsequent_indent=rest)
-                lead = rest
+    lines += _parts(f"largest losses of {report['busiest_resource']}", report["losses"])
+    lines += _parts(f"work of {report['busiest_resource']} at its full rate", report["work"][:1])
     ops = report["ops"][:_TOP]
     if ops:
         lines += ["", f"  top ops by share of {report['busiest_resource']}"]
@@ -55,6 +48,26 @@ def summary_text(report: Report) -> str:
             name = _name(row)
             lines.append(f"  {row['share_percent']:5.1f} %  {_times(row):<48} {name}")
     return "\n".join(lines) + "\n"
+
+
+def _cause(report: Report) -> list[str]:
+    """Return where most of the time goes; what would help is in the sections below."""
+    row = report["cause"]
+    return [f"mostly {_words(row)[0]}: {row['percent']:.0f} %"] if row else []
+
+
+def _parts(title: str, rows: list[Report]) -> list[str]:
+    """Return a section of parts of the time of the busiest resource, with what would help."""
+    if not rows:
+        return []
+    lines = ["", f"  {title}"]
+    for row in rows:
+        lead = f"  {row['percent']:5.1f} %  {time_text(row['us']):>10}  "
+        rest = " " * len(lead)
+        for text in _words(row):
+            lines += wrap(text, _WIDTH, initial_indent=lead, subsequent_indent=rest)
+            lead = rest
+    return lines
 
 
 def _headline(report: Report) -> str:
@@ -170,6 +183,8 @@ def _rich(report: Report, file: TextIO) -> None:
     console = Console(file=file)
     console.print(f"[bold]{_headline(report)}[/bold]", highlight=False)
     console.print(_bound(report), highlight=False)
+    for line in _cause(report):
+        console.print(line, highlight=False, markup=False)
     engines = Table(box=None, show_header=False)
     for name, key in _ENGINES:
         percent = float(report[key])
@@ -186,12 +201,14 @@ def _rich(report: Report, file: TextIO) -> None:
         for kind, read, written in _bytes(report):
             sizes.add_row(kind, read, written)
         console.print(sizes)
-    if report["losses"]:
-        losses = Table(f"loss of {report['busiest_resource']}", "time", "what and why", box=None)
-        for row in report["losses"]:
+    for title, rows in (("loss", report["losses"]), ("work", report["work"][:1])):
+        if not rows:
+            continue
+        parts = Table(f"{title} of {report['busiest_resource']}", "time", "what and why", box=None)
+        for row in rows:
             words = "\n".join(_words(row)).replace("[", r"\[")
-            losses.add_row(f"{row['percent']:.1f} %", time_text(row["us"]), words)
-        console.print(losses)
+            parts.add_row(f"{row['percent']:.1f} %", time_text(row["us"]), words)
+        console.print(parts)
     if report["ops"]:
         ops = Table(f"share of {report['busiest_resource']}", "op", "time", box=None)
         for row in report["ops"][:_TOP]:

@@ -45,7 +45,8 @@ _DMA = -1  # the stream index of the DMA engines' own events
 class TimingResult:
     """The result of a timing run; times in ns.
 
-    `walked` instructions were simulated one by one; the others were extrapolated.
+    `walked` instructions were simulated one by one; the others were extrapolated. `last` is the
+    number of the op with the last result, -1 for a program without ops.
     """
 
     program: Program
@@ -59,6 +60,7 @@ class TimingResult:
     walked: int
     recording: Recording | None
     idle: IdleLog
+    last: int = -1
 
 
 def simulate_timing(
@@ -95,6 +97,7 @@ class TimingRun:
         self.port_owner = [-1] * (SMALL + 1)
         self.now = 0.0
         self.total = 0.0
+        self.last = -1
         self.barriers = 0
         self.walked = 0
         self.wait_log: list[int] = []
@@ -147,6 +150,7 @@ class TimingRun:
             self.walked,
             self.recording,
             self.idle,
+            self.last,
         )
 
     def _port(self, stream: Stream, op: Op, time: float) -> float:
@@ -198,10 +202,8 @@ class TimingRun:
             self._schedule_dma()
             return
         result = start + op.latency
-        if result > self.total:
-            self.total = result
-        if end > self.total:
-            self.total = end
+        if max(result, end) > self.total:
+            self.total, self.last = max(result, end), op.number
         if self.recording:
             place = self.recording.add(stream.index, op.number, start, end, result)
             self._record_flow(stream, place)
@@ -215,11 +217,14 @@ class TimingRun:
         source = op.instruction.source
         ready = stream.stalled if stream.stalled >= 0 else start
         if ready > stream.free:
-            wait = (stream.index, source, stream.cause, stream.maker)
+            cause = stream.cause
+            if cause == Cause.SEMAPHORE and stream.executed == 1:
+                cause = Cause.FIRST
+            wait = (stream.index, source, cause, stream.maker)
             self.idle.add(wait, ready - stream.free)
         if start > ready:
-            cause = Cause.SMALL if op.kind == TRANSFER else Cause.PORT
-            self.idle.add((stream.index, source, cause, -1), start - ready)
+            held = Cause.SMALL if op.kind == TRANSFER else Cause.PORT
+            self.idle.add((stream.index, source, held, -1), start - ready)
 
     def _update(self, op: Op, time: float, place: int) -> None:
         for number, amount in op.updates:
@@ -249,7 +254,8 @@ class TimingRun:
                 slow = (TRANSFERS + transfer.stream, source, Cause.SLOW, -1)
                 self.idle.add(slow, transfer.slow)
             done = time + self._tail_ns
-            self.total = max(self.total, done)
+            if done > self.total:
+                self.total, self.last = done, transfer.op.number
             if self.recording:
                 self.recording.moved(transfer.record, transfer.started, time, done)
             self._update(transfer.op, done, transfer.record)

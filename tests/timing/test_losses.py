@@ -10,6 +10,7 @@ from neuronir.targets.simulator.report import build_report
 from neuronir.targets.simulator.report_rows import Report
 from neuronir.targets.simulator.summary import summary_text
 from neuronir.targets.simulator.timing import simulate_timing
+from neuronir.targets.simulator.waits import kind_of
 from tests.timing.programs import act, after, dma, hbm, matmul, program, psum, raising, sbuf
 from tests.timing.test_timing import pipeline
 
@@ -29,7 +30,7 @@ def test_an_engine_that_waits_for_a_load_says_so() -> None:
     load: list[Item] = [raising(dma(sbuf(0, 64), hbm(0, 64)), 0, 16)]
     products: list[Item] = [after(matmul(), (0, 16)), *(matmul() for _ in range(99))]
     report, found = losses({Engine.DMA0: load, Engine.PE: products})
-    loss = found["tensor waits in dot for transfers of dot"]
+    loss = found["tensor waits for its first operands, transfers of dot"]
     assert loss["us"] == pytest.approx(
         (TRN1.dma_fixed_ns + 8 * TRN1.dma_queue_descriptor_ns + TRN1.semaphore_latency_ns) / 1e3,
         abs=0.01,
@@ -145,3 +146,11 @@ def test_a_wait_for_a_transfer_of_short_rows_is_blamed_on_the_transfer() -> None
     assert loss["worst_op"] == "mask"
     assert "transfers of select in pieces of less than 64 bytes" in loss["what"]
     assert next(row for row in report["ops"] if row["name"] == "mask")["loss"] == loss["what"]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("dot.12", "dot"), ("add7", "add"), ("gemm.mlir:21:7", "gemm.mlir:21:7"), ("x", "x")],
+)
+def test_kinds_of_ops_without_an_opcode(name: str, kind: str) -> None:
+    assert kind_of([Source(name)], 0) == kind

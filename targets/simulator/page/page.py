@@ -133,7 +133,14 @@ def _headline(report: Report) -> str:
         f'<div class="card"><div class="big">{escape(value)}</div><div>{escape(label)}</div></div>'
         for label, value in headline_texts(report)
     )
-    return f'<div class="cards">{cards}</div>'
+    row = report["cause"]
+    if row is None:
+        return f'<div class="cards">{cards}</div>'
+    words = f"Mostly, {row['percent']:.0f} %: {row['what']} ({row['worst_op'] or '-'}). "
+    return (
+        f'<div class="cards">{cards}</div><p id="cause">{escape(words)}'
+        f"<em>{escape(row['advice'])}.</em></p>"
+    )
 
 
 def _definitions(pairs: list[tuple[str, str]]) -> str:
@@ -178,14 +185,18 @@ def _times_read(row: Report) -> str:
 def _losses(report: Report) -> str:
     columns = [
         tables.Column("% of the run", "of the total time", lambda r: r["percent"], _percent),
-        tables.Column("us", "lost", lambda r: r["us"], lambda r: tables.us(r["us"])),
-        tables.Column("what happened", "the loss", lambda r: r["what"], None, False),
+        tables.time_column("us", "of the busiest resource", "us"),
+        tables.Column("what happened", "the loss, or the work", lambda r: r["what"], None, False),
         tables.Column("what would help", "advice", lambda r: r["advice"], None, False),
         tables.Column("ops", "ops that have part in it", lambda r: r["ops"]),
         tables.Column("most in", "the op with most of it", lambda r: r["worst_op"], _link, False),
     ]
-    caption = f"The largest losses of {report['busiest_resource']}, the busiest resource"
-    return tables.table("losses", caption, columns, report["losses"])
+    busiest = report["busiest_resource"]
+    losses = f"The largest losses of {busiest}, the busiest resource"
+    work = f"What {busiest} did at its full rate"
+    return tables.table("losses", losses, columns, report["losses"]) + tables.table(
+        "work", work, columns, report["work"]
+    )
 
 
 def _percent(row: Report) -> str:
