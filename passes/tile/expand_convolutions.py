@@ -16,6 +16,7 @@ from neuronir.passes.hlo.support.values import element, integer, ints
 from neuronir.passes.hlo.support.walk import erase_dead
 from neuronir.passes.lowering.convolution.numbers import Numbers, numbers_of_op
 from neuronir.passes.tile.join_taps import join_taps, joined_dimension, padded_image
+from neuronir.passes.tile.space_to_depth import joins, space_to_depth, window_of
 from neuronir.passes.tile.split_phases import has_phases, split_phases
 
 LEAST_FEATURES = 32
@@ -47,14 +48,26 @@ def expand_convolution(op: Operation) -> None:
         new = _products(build, op, n)
     elif not n.spatial or (prod(taps) == 1 and n.groups == 1 and not any((*n.low, *n.high))):
         new = _product(build, op, n)
-    elif (along := joined_dimension(op, n)) is not None:
+    elif (along := joined_dimension(op, n)) is not None and joins(window_of(op, n), along):
         new = join_taps(build, op, n, along)
-    elif small:
+    elif small and (n.groups > 1 or window_of(op, n).best() is None):
         return
     else:
         new = _padded(build, op, n)
     op.result.replace_all_uses_with(new)
     erase_dead(op)
+    for part in _convolutions(new):
+        whole = space_to_depth(part)
+        if whole is not part.result:
+            part.result.replace_all_uses_with(whole)
+            erase_dead(part)
+
+
+def _convolutions(value: SSAValue) -> list[ConvolutionOp]:
+    """Return the convolution that a value is a view of."""
+    while isinstance(op := value.owner, Operation) and op.name == "hlo.transpose":
+        value = op.operands[0]
+    return [op] if isinstance(op, ConvolutionOp) else []
 
 
 def take_reversal(op: ConvolutionOp) -> None:

@@ -31,6 +31,14 @@ PROGRAMS: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = {
     "taps along columns alone": ((1, 36, 34, 20), (3, 1, 20, 8), {}),
 }
 
+BLOCKED = {
+    "padded on one side",
+    "cut by negative padding",
+    "gaps along rows",
+    "features in front",
+}
+"""Those of which blocks of columns fill more of the tensor engine than joined taps."""
+
 
 def program(name: str, dtype: str) -> tuple[str, list[Any]]:
     """The HLO of a convolution and its arguments."""
@@ -73,22 +81,23 @@ def rows(ops: Sequence[Any]) -> list[int]:
     return [op.operands[0].type.get_shape()[-1] for op in found]
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", sorted(set(PROGRAMS) - BLOCKED))
 def test_taps_along_the_innermost_dimension_are_joined(name: str) -> None:
     image, kernel, how = PROGRAMS[name]
     names = how.get("dimension_numbers", ("NHWC", "HWIO", "NHWC"))[1]
     last = max((d for d in names if d not in "IO" and kernel[names.index(d)] > 1), key="DHW".index)
     wanted = kernel[names.index("I")] * kernel[names.index(last)]
-    assert set(rows(tiled(program(name, "float32")[0]))) == {wanted}
+    found = rows(tiled(program(name, "float32")[0]))
+    assert found and all(n % wanted == 0 for n in found)  # times the rows of a block
 
 
 def test_taps_of_many_features_are_left() -> None:
-    """64 features with 3 taps are more than 128 rows."""
+    """72 features with 3 taps, or with 2 rows, are more than 128 rows."""
 
     def convolution(x: jax.Array, w: jax.Array) -> jax.Array:
         return jax.lax.conv_general_dilated(
             x, w, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
         )
 
-    shapes = [jax.ShapeDtypeStruct(s, "float32") for s in ((1, 32, 32, 64), (3, 3, 64, 32))]
-    assert rows(tiled(jax.jit(convolution).lower(*shapes).as_text("hlo"))) == [64]
+    shapes = [jax.ShapeDtypeStruct(s, "float32") for s in ((1, 32, 32, 72), (3, 3, 72, 32))]
+    assert rows(tiled(jax.jit(convolution).lower(*shapes).as_text("hlo"))) == [72]

@@ -93,6 +93,8 @@ class Writer(Choice):
         old = [a for a, _ in own(where.partition, size)]
         large = reader.name == "hlo.dot" and 2 * size <= prod(shape_of(reader.results[0]))
         whole = (self.moves and large) or reader.name == "tile.scan"  # a row in its order
+        if self._to_hbm_by(reader) and any(a.stride == 1 for a in old):  # in whole rows
+            return place(shape, wanted)
         return self._turned(shape, dtype(value), wanted, old, whole=whole)
 
     def _turned(
@@ -245,12 +247,13 @@ class Writer(Choice):
 
     def _leaves(self, op: Operation) -> bool:
         """Return whether a result is only stored to HBM, where its elements have a fixed order."""
-        users = [use.operation for use in op.results[0].uses]
-        return all(
-            user.name in ("func.return", "hlo.tuple")
-            or (isinstance(user, InsertSliceOp) and self.values.in_hbm(user.dest))
-            for user in users
-        )
+        return all(self._to_hbm_by(use.operation) for use in op.results[0].uses)
+
+    def _to_hbm_by(self, reader: Operation) -> bool:
+        """Return whether what an op reads is stored to HBM."""
+        if isinstance(reader, InsertSliceOp):
+            return self.values.in_hbm(reader.dest)
+        return reader.name in ("func.return", "hlo.tuple")
 
     def filled(self, op: Operation, index: int, where: Partition | None = None) -> None:
         value = op.operands[index]

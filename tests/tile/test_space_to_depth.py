@@ -1,0 +1,108 @@
+"""Blocks of rows of convolutions become features where these are few, and the numbers are XLA's."""
+
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+from neuronir.dialects.tile.rules import shape_of
+from neuronir.driver import CompileOptions, compile_text
+from neuronir.passes.tile.space_to_depth import Window, block_taps, joins
+from tests.differential.stages import failures
+from tests.oracle import run_xla
+
+PROGRAMS: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any], tuple[int, int]]] = {
+    "pairs of columns": ((1, 12, 14, 64), (3, 3, 64, 64), {}, (128, 128)),
+    "an odd number of columns": ((2, 9, 13, 64), (3, 3, 64, 64), {}, (128, 128)),
+    "stride 2": ((1, 13, 16, 32), (3, 3, 32, 64), {"window_strides": (2, 2)}, (128, 128)),
+    "even taps": ((1, 8, 10, 48), (2, 4, 48, 40), {}, (96, 80)),
+    "taps of a gradient": ((1, 8, 9, 64), (3, 3, 64, 48), {"reversed": True}, (128, 96)),
+    "cut by negative padding": (
+        (1, 10, 14, 64),
+        (3, 3, 64, 64),
+        {"padding": [(-1, 1), (-2, 3)]},
+        (128, 128),
+    ),
+    "features in front": (
+        (1, 64, 10, 12),
+        (64, 64, 3, 3),
+        {"dimension_numbers": ("NCHW", "OIHW", "NCHW")},
+        (128, 128),
+    ),
+    "three dimensions": (
+        (1, 8, 7, 6, 32),
+        (3, 3, 3, 32, 32),
+        {"dimension_numbers": ("NDHWC", "DHWIO", "NDHWC")},
+        (128, 128),
+    ),
+    "columns dilated": ((1, 12, 16, 64), (3, 3, 64, 64), {"rhs_dilation": (1, 2)}, (128, 128)),
+    "taps joined as well": ((1, 36, 34, 3), (7, 7, 3, 64), {"window_strides": (2, 2)}, (126, 192)),
+}
+
+
+def program(name: str, dtype: str) -> tuple[str, list[Any]]:
+    """The HLO of a convolution between elementwise ops, and its arguments."""
+    image, kernel, how, _ = PROGRAMS[name]
+    options = {
+        "window_strides": (1,) * (len(image) - 2),
+        "padding": "SAME",
+        "dimension_numbers": ("NHWC", "HWIO", "NHWC"),
+        **how,
+    }
+    turned = options.pop("reversed", False)
+    rng = np.random.default_rng(0)
+    args = [np.asarray(jax.numpy.asarray(rng.normal(size=s), dtype)) for s in (image, kernel)]
+
+    def convolution(x: jax.Array, w: jax.Array) -> jax.Array:
+        weights = w[::-1, ::-1] if turned else w
+        found: jax.Array = jax.lax.conv_general_dilated(x, weights, **options)
+        return jax.numpy.maximum(found, 0)
+
+    return jax.jit(convolution).lower(*args).as_text("hlo"), args
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize(("dtype", "cast"), [("float32", "none"), ("bfloat16", "matmult")])
+def test_every_phase_gives_what_xla_gives(name: str, dtype: str, cast: str) -> None:
+    text, args = program(name, dtype)
+    want = {"out0": run_xla(text, args)[0]}
+    assert not failures(text, args, cast, want, ("tiled", "virtual", "binary"))
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_rows_and_columns_of_the_tensor_engine_are_filled(name: str) -> None:
+    options = CompileOptions(compile_to="tiled", tiling="always")
+    module = compile_text(program(name, "float32")[0], "trn1", options).module
+    names = PROGRAMS[name][2].get("dimension_numbers", ("NHWC", "HWIO", "NHWC"))
+    (op,) = (op for op in module.walk() if op.name == "hlo.convolution")
+    inside, outside = PROGRAMS[name][3]
+    d = -1 if names[0].endswith("C") else 1
+    assert shape_of(op.operands[0])[d] == inside
+    assert shape_of(op.results[0])[d] == outside
+
+
+def test_a_block_reads_as_many_blocks_as_its_window_covers() -> None:
+    assert block_taps(3, 1, 2) == 2
+    assert block_taps(7, 2, 2) == 3
+    assert block_taps(4, 2, 4) == 2
+
+
+def test_a_block_is_taken_only_where_it_saves_a_quarter() -> None:
+    def window(inside: int, outside: int, taps: tuple[int, int], dilation: int = 1) -> Window:
+        return Window(taps, (1, 1), (dilation, dilation), (16, 16), inside, outside)
+
+    assert window(64, 64, (3, 3)).best() == (3, 1, 2)  # instead of 9
+    assert window(128, 64, (3, 3)).best() is None
+    assert window(64, 128, (3, 3)).best() == (6, 1, 2)  # in two groups of columns
+    assert window(64, 192, (3, 3)).best() == (9, 1, 2)  # three groups for two columns
+    assert window(64, 64, (3, 3), 2).best() is None
+    assert window(64, 64, (1, 1)).best() is None
+
+
+def test_taps_are_joined_only_where_that_saves_more() -> None:
+    def window(inside: int) -> Window:
+        return Window((3, 3), (1, 1), (1, 1), (16, 16), inside, 64)
+
+    assert joins(window(3), 1)  # 1 stream with blocks of rows, else 3
+    assert not joins(window(32), 1)  # 3 streams either way
