@@ -85,8 +85,8 @@ def _add_compile(p: argparse.ArgumentParser) -> None:
         "model",
         nargs="+",
         metavar="MODEL",
-        help="frozen graph (.pb), SavedModel folder, .onnx file, HLO text or HloModuleProto "
-        "(- reads stdin)",
+        help="frozen graph (.pb), SavedModel folder, .onnx file, HLO or StableHLO text, "
+        "or HloModuleProto (- reads stdin)",
     )
     p.add_argument("--framework", required=True, metavar="NAME", help=", ".join(FRAMEWORKS))
     p.add_argument("--output", "-o", metavar="FILE", help=f"output file (default: {OUTPUT})")

@@ -37,7 +37,9 @@ def build_parser() -> Parser:
     )
     parser.add_argument("--version", action="version", version=f"neuron-explore {__version__}")
     parser.add_argument(
-        "model", metavar="MODEL", help="HLO text, .onnx file, frozen graph, SavedModel, or IR"
+        "model",
+        metavar="MODEL",
+        help="HLO or StableHLO text, .onnx file, frozen graph, SavedModel, or IR",
     )
     parser.add_argument(
         "--framework", metavar="NAME", help="format of MODEL (default: by file name)"

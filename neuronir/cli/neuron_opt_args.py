@@ -35,8 +35,8 @@ def build_parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog="neuron-opt",
         allow_abbrev=False,
-        description="Read IR (MLIR or HLO text), run passes on it, and print the result. "
-        "The IR goes to stdout, everything else goes to stderr.",
+        description="Read IR (MLIR, HLO or StableHLO text), run passes on it, and print the "
+        "result. The IR goes to stdout, everything else goes to stderr.",
         epilog="Each pass is also an option: --canonicalize. "
         "Options of mlir-opt are also accepted with the prefix mlir-. "
         "Exit status: 0 success, 1 error in the input, 2 invalid usage, 70 internal error.",

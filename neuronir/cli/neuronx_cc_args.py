@@ -73,7 +73,7 @@ def _add_compile(p: argparse.ArgumentParser) -> None:
         "model",
         nargs="+",
         metavar="MODEL",
-        help="HLO text or HloModuleProto (- reads stdin), .onnx file, frozen graph, "
+        help="HLO or StableHLO text, or HloModuleProto (- reads stdin), .onnx file, frozen graph, "
         "SavedModel folder or .pt2 file",
     )
     p.add_argument("--framework", required=True, metavar="NAME", help=", ".join(FRAMEWORKS))

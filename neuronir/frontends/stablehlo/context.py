@@ -9,7 +9,7 @@ import numpy as np
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 
-from neuronir.dialects.hlo.attributes import tuple_type
+from neuronir.dialects.hlo.attributes import I64Array, i64_array, tuple_type
 from neuronir.dialects.support.npz import Array
 from neuronir.frontends.graph.block import BlockBuilder
 from neuronir.frontends.stablehlo.reader import Reader
@@ -107,6 +107,13 @@ class Context:
         """Return the fields of a structure; empty if it is not there."""
         return self._attribute(name, _mapping, {})
 
+    def field(self, fields: Mapping[str, Any], name: str) -> I64Array:
+        """Return the integers of a field of a structure; none if it is not there."""
+        try:
+            return i64_array(_integers(fields.get(name, [])))
+        except (TypeError, ValueError):
+            self.fail(f"malformed value of '{name}'")
+
     # --- types
 
     def shape(self, index: int = 0) -> tuple[int, ...]:
@@ -157,6 +164,8 @@ def _integer(value: Any) -> int:
         return int(value.array.reshape(()))
     if not isinstance(value, int):
         raise TypeError
+    if not -(1 << 63) <= value < 1 << 63:
+        raise ValueError
     return int(value)
 
 

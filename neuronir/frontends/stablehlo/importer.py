@@ -207,6 +207,10 @@ class Importer(RegionBuilder):
         )
 
     def _statement(self, op: Statement, b: BlockBuilder, scope: Scope) -> None:
+        build = OPERATORS.get(op.name)
+        if build is None:
+            text = f"{op.name} is not an op of functions"
+            self.reader.fail(text, op.position, code="NIR_HLO006")
         operands = [self.value(name, scope, op, b) for name in op.operands]
         if op.operand_types is not None:
             found = [value.type for value in operands]
@@ -220,7 +224,7 @@ class Importer(RegionBuilder):
         name = self._place(op, b)
         context = Context(self, op, scope, b, operands)
         try:
-            results = OPERATORS[op.name](context)
+            results = build(context)
         except NeuronError as error:
             if error.location is not None:
                 raise

@@ -106,8 +106,12 @@ def _word(reader: Reader) -> Any:
         found = optional_dense(reader)
         if found is not None:
             return found
+    start = reader.position
     if match := reader.match(_ARRAY):
-        return [_element(part.strip()) for part in match[1].split(",") if part.strip()]
+        try:
+            return [_element(part.strip()) for part in match[1].split(",") if part.strip()]
+        except ValueError:
+            reader.fail("malformed array", start)
     type_ = optional_type(reader)
     if type_ is not None:
         return type_

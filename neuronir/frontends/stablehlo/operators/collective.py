@@ -12,7 +12,9 @@ from neuronir.frontends.stablehlo.operators.registry import operator
 
 def _channel(c: Context) -> dict[str, Attribute]:
     handle = c.fields("channel_handle").get("handle", 0)
-    return {"channel_id": i64_attr(handle)} if isinstance(handle, int) and handle > 0 else {}
+    return (
+        {"channel_id": i64_attr(handle)} if isinstance(handle, int) and 0 < handle < 1 << 63 else {}
+    )
 
 
 def _groups(c: Context) -> dict[str, Attribute]:

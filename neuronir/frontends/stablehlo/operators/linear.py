@@ -54,10 +54,7 @@ def _dot_general(c: Context) -> Sequence[SSAValue]:
     properties: dict[str, Attribute] = {}
     for ours, theirs in (("batch", "batching"), ("contracting", "contracting")):
         for side in ("lhs", "rhs"):
-            dims = given.get(f"{side}_{theirs}_dimensions", [])
-            if not isinstance(dims, list) or not all(isinstance(n, int) for n in dims):
-                c.fail(f"malformed {theirs} dimensions")
-            properties[f"{side}_{ours}_dims"] = i64_array(dims)
+            properties[f"{side}_{ours}_dims"] = c.field(given, f"{side}_{theirs}_dimensions")
     return c.emit("dot", properties | _precision(c) | _algorithm(c))
 
 

@@ -87,14 +87,9 @@ def _get_dimension_size(c: Context) -> Sequence[SSAValue]:
 def _numbers(c: Context, attribute: str, lists: str) -> dict[str, Attribute]:
     """Decode the dimension numbers of gather or scatter."""
     given = c.fields(attribute)
-    found: dict[str, Attribute] = {}
-    for name in lists.split():
-        values = given.get(name, [])
-        if not isinstance(values, list) or not all(isinstance(n, int) for n in values):
-            c.fail(f"malformed value of '{name}'")
-        found[name] = i64_array(values)
+    found: dict[str, Attribute] = {name: c.field(given, name) for name in lists.split()}
     index = given.get("index_vector_dim", 0)
-    if not isinstance(index, int):
+    if not isinstance(index, int) or abs(index) >= 1 << 63:
         c.fail("malformed value of 'index_vector_dim'")
     found["index_vector_dim"] = i64_attr(index)
     found["indices_are_sorted"] = BoolAttr.from_bool(c.flag("indices_are_sorted"))
