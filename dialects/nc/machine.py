@@ -96,6 +96,7 @@ class Machine:
     chips: int  # of the largest instance, in a row
     link_gbps: float  # from one chip to the next, one way
     link_latency_ns: float  # of a transfer over a link, whatever its size
+    core_handover_ns: float  # from one core of a chip to another, in the memory that they share
     # synchronisation
     semaphores: int
     semaphore_latency_ns: float
@@ -186,9 +187,9 @@ def with_cores_active(machine: Machine, cores: int) -> Machine:
 
 def link_ns(sent: float, core: int, machine: Machine) -> float:
     """How long `sent` bytes take from core `core` - 1 of a pipeline to core `core`: cores of one
-    chip share its memory, and hand over by a semaphore; chips have a link."""
+    chip hand over in the memory that they share; chips have a link."""
     if core % machine.cores_per_chip:
-        return machine.semaphore_latency_ns
+        return machine.core_handover_ns
     return machine.link_latency_ns + sent / machine.link_gbps
 
 

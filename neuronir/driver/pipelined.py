@@ -14,7 +14,7 @@ from xdsl.ir import SSAValue
 
 from neuronir.dialects.nc.data_types import dtype_of
 from neuronir.dialects.nc.instruction import Program, Variable
-from neuronir.dialects.nc.machine import Machine, link_ns, with_cores_active
+from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.support.diagnostics import warning
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.driver.compiler import compile_file, compile_module, metadata_of
@@ -23,14 +23,13 @@ from neuronir.driver.result import CompiledResult
 from neuronir.driver.timer import Timer
 from neuronir.driver.weights import entry_function, parameter_names
 from neuronir.passes.hlo.stages.build import Stage, build_stages
-from neuronir.passes.hlo.stages.costs import ENGINES, Floats, bytes_of, live_bytes, unit_costs
+from neuronir.passes.hlo.stages.costs import ENGINES, Floats, live_bytes, unit_costs
 from neuronir.passes.hlo.stages.cuts import Cuts, find_cuts
 from neuronir.passes.hlo.stages.graph import Graph
 from neuronir.targets.neff.pipeline import write_pipeline
 from neuronir.targets.pipeline import HOST, Feed, Pipeline
 from neuronir.targets.registry import get_target
-from neuronir.targets.simulator.pipelined import program_time
-from neuronir.targets.simulator.resident import warm_program
+from neuronir.targets.simulator.pipelined import stage_time
 from neuronir.version import __version__
 
 ROUNDS = 2
@@ -110,13 +109,13 @@ class _Cutter:
                 help="use --neuroncore-pipeline-cores 1",
             )
         self.sent = live_bytes(self.graph)
-        self.known: dict[tuple[int, int], tuple[CompiledResult, float]] = {}
+        self.known: dict[tuple[int, int, int], CompiledResult] = {}
+        self.times: dict[tuple[int, int], float] = {}  # of the stages of the latest cuts, in ns
 
     def rule(self) -> int:
-        """The cores that the published rule gives for the weights: constants and arguments."""
-        weights = sum(
-            bytes_of(op.results[0]) // 2 for op in self.graph.copied if op.name == "hlo.constant"
-        )
+        """The cores that the published rule gives for the weights, which are the constants."""
+        types = [op.results[0].type for op in self.graph.copied if op.name == "hlo.constant"]
+        weights = sum(prod(t.get_shape()) for t in types if isinstance(t, TensorType))
         return max(1, 4 * round(weights / _WEIGHTS))
 
     def balanced(self) -> Cuts:
@@ -139,43 +138,49 @@ class _Cutter:
         out = costs.copy()
         for low, high in zip(cuts.bounds, cuts.bounds[1:], strict=False):
             estimate = float(costs[low:high, :ENGINES].sum(axis=0).max())
-            _, time = self.known[low, high]
-            out[low:high, :ENGINES] *= time / estimate
+            out[low:high, :ENGINES] *= self.times[low, high] / estimate
         return out
 
     def slowest(self, cuts: Cuts) -> float:
         """The simulated time of the slowest stage or link, in ns."""
         stages = build_stages(self.whole.module, self.graph, cuts.bounds)
-        times = []
+        slowest = 0.0
+        self.times.clear()
         for number, stage in enumerate(stages):
             low, high = cuts.bounds[number : number + 2]
-            if (low, high) not in self.known:
-                self.known[low, high] = self.compiled(stage, number, cuts.stages)
-            times.append(self.known[low, high][1])
-            times.append(link_ns(float(self.sent[low]), number, self.machine) if number else 0.0)
-        return max(times)
+            if (low, high, number) not in self.known:
+                self.known[low, high, number] = self.compiled(stage, number, None)
+            program = self.known[low, high, number].program
+            assert program is not None
+            sent = float(self.sent[low])
+            time = stage_time(program, number, cuts.stages, sent, self.machine)
+            self.times[low, high] = time.run_ns
+            slowest = max(slowest, time.run_ns, time.link_ns)
+        return slowest
 
-    def compiled(self, stage: Stage, number: int, stages: int) -> tuple[CompiledResult, float]:
-        """A stage compiled, and its time with all cores of its chip at work."""
-        options = replace(self.options, compile_from="hlo", compile_to="binary", weights={})
-        if options.dump_phases_to is not None:
-            folder = os.path.join(options.dump_phases_to, f"stage{number:02d}")
-            options = replace(options, dump_phases_to=folder)
+    def compiled(self, stage: Stage, number: int, dumps: str | None) -> CompiledResult:
+        """A stage compiled; its phases are written below `dumps`."""
+        folder = None if dumps is None else os.path.join(dumps, f"stage{number:02d}")
+        options = replace(
+            self.options,
+            compile_from="hlo",
+            compile_to="binary",
+            weights={},
+            dump_phases_to=folder,
+        )
         name = f"{self.whole.name}: stage {number}"
-        result = compile_module(stage.module, self.machine.name, options, name=name)
-        assert result.program is not None
-        first = number // self.machine.cores_per_chip * self.machine.cores_per_chip
-        active = min(self.machine.cores_per_chip, stages - first)
-        machine = with_cores_active(self.machine, active)
-        return result, program_time(warm_program(result.program).program, machine).run_ns
+        return compile_module(stage.module, self.machine.name, options, name=name)
 
     def result(self, cuts: Cuts) -> PipelinedResult:
         """The pipeline of these cuts, whose stages are compiled."""
         graph = self.graph
         built = build_stages(self.whole.module, graph, cuts.bounds)
+        dumps = self.options.dump_phases_to
         compiled = [
-            self.known[low, high][0]
-            for low, high in zip(cuts.bounds, cuts.bounds[1:], strict=False)
+            self.known[cuts.bounds[number], cuts.bounds[number + 1], number]
+            if dumps is None
+            else self.compiled(stage, number, dumps)  # again: other cuts were tried meanwhile
+            for number, stage in enumerate(built)
         ]
         where: dict[SSAValue, Feed] = {
             argument: Feed(HOST, i) for i, argument in enumerate(graph.block.args)

@@ -6,6 +6,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from xdsl.passes import ModulePass
 
+from neuronir.dialects.support.errors import NeuronError
 from neuronir.passes.hlo.stages.costs import live_bytes, unit_costs
 from neuronir.passes.hlo.stages.cuts import find_cuts
 from neuronir.passes.hlo.stages.graph import Graph
@@ -35,6 +36,10 @@ class HloMarkStagesPass(ModulePass):
     cores: int = field(default=2, metadata={"help": "largest number of stages"})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if self.cores < 1:
+            raise NeuronError(
+                "NIR_PASS_OPTION", f"hlo-mark-stages: cores must be at least 1, not {self.cores}"
+            )
         for block, machine in entry_on(op, self.target):
             graph = Graph.of(block)
             if not graph.units:

@@ -97,6 +97,8 @@ PROVENANCE: dict[str, str] = {
     "link_gbps": "public: aws-neuron-sdk inf1-arch, figure (16 GiB/s a link; the table of the same "
     "page says 32 GiB/s a chip)",
     "link_latency_ns": "assumed: as a DMA transfer, since links are windows that DMA writes into",
+    "core_handover_ns": "assumed: as semaphore_latency_ns; whether a semaphore of one core can be "
+    "raised by another is not public",
     "semaphores": "public: aws-neuron-driver v1/address_map.h",
     "semaphore_latency_ns": _V2,
     "registers": "inferred: v2 adds control flow, so v1 has no sequencer registers",
@@ -185,6 +187,7 @@ INF1 = Machine(
     chips=16,
     link_gbps=16 * KIB**3 / 1e9,
     link_latency_ns=2000.0,
+    core_handover_ns=60.0,
     semaphores=32,
     semaphore_latency_ns=60.0,
     registers=0,

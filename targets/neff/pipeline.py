@@ -10,7 +10,7 @@ from neuronir.dialects.support.output import Buffer, atomic_write, buffers_of
 from neuronir.targets.encoding.encoding import Encoding
 from neuronir.targets.neff.archive import read_archive, write_archive
 from neuronir.targets.neff.header import BUILD_PREFIX, Header, header_name, invalid
-from neuronir.targets.neff.reader import Neff, checked, open_neff, parse_neff
+from neuronir.targets.neff.reader import Neff, checked, neff_of, open_neff, parse_neff
 from neuronir.targets.neff.schema import Record, to_json, variable_from, variable_record
 from neuronir.targets.neff.writer import FORMAT_VERSION, NOTE, PIPELINE_FORMAT, neff_pieces
 from neuronir.targets.pipeline import HOST, Feed, Pipeline
@@ -62,23 +62,21 @@ def _stage_file(number: int) -> str:
 
 def load_any(path: str | os.PathLike[str]) -> Neff | PipelineNeff:
     """Return the contents of a file: a program for one core, or a pipeline."""
-    raw = open_neff(path)
-    name = os.fspath(path)
-    header, data = checked(raw, name)
-    members = read_archive(data, name)
-    if "neff.json" in members:
-        top = Record.parse(bytes(members["neff.json"]), "neff.json", name)
-        if top.value.get("format") == PIPELINE_FORMAT:
-            return _pipeline(header, members, top, name)
-    return parse_neff(raw, name)
+    return read_members(path)[0]
 
 
 def read_members(
     path: str | os.PathLike[str],
 ) -> tuple[Neff | PipelineNeff, dict[str, memoryview]]:
     """What a file holds, and the contents of each member of its archive by name."""
-    _, data = checked(open_neff(path), os.fspath(path))
-    return load_any(path), read_archive(data, os.fspath(path))
+    name = os.fspath(path)
+    header, data = checked(open_neff(path), name)
+    members = read_archive(data, name)
+    if "neff.json" in members:
+        top = Record.parse(bytes(members["neff.json"]), "neff.json", name)
+        if top.value.get("format") == PIPELINE_FORMAT:
+            return _pipeline(header, members, top, name), members
+    return neff_of(header, members, name), members
 
 
 def _pipeline(

@@ -67,7 +67,11 @@ def _contents(stream: BinaryIO) -> Buffer:
 def parse_neff(raw: Buffer, path: str | None = None) -> Neff:
     """What the bytes of a file say."""
     header, data = checked(raw, path)
-    members = read_archive(data, path)
+    return neff_of(header, read_archive(data, path), path)
+
+
+def neff_of(header: Header, members: dict[str, memoryview], path: str | None = None) -> Neff:
+    """What a header and the members of its archive say."""
     top = Record.parse(_member(members, "neff.json", path), "neff.json", path)
     if top.text("format") == PIPELINE_FORMAT:
         raise invalid(9, "it holds a pipeline over several cores, not a program for one", path)

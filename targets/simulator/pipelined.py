@@ -91,17 +91,26 @@ def program_time(program: Program, machine: Machine) -> CoreTime:
     return CoreTime(result.total_ns, 0.0, sum(t.read + t.written for t in moved))
 
 
+def stage_time(
+    program: Program, number: int, stages: int, sent: float, machine: Machine
+) -> CoreTime:
+    """Return the time of stage `number` of `stages`, which gets `sent` bytes from the stage before
+    it, with all cores of its chip at work and its weights in SBUF where they fit."""
+    first = number // machine.cores_per_chip * machine.cores_per_chip
+    active = min(machine.cores_per_chip, stages - first)
+    warm = warm_program(program)
+    time = program_time(warm.program, with_cores_active(machine, active))
+    link = link_ns(sent, number, machine) if number else 0.0
+    return replace(time, link_ns=link, resident_bytes=warm.resident_bytes)
+
+
 def time_pipeline(pipeline: Pipeline, machine: Machine) -> PipelineTiming:
     """Simulate requests through the stages until they arrive at even intervals."""
     count = len(pipeline.stages)
-    cores = []
-    for number, program in enumerate(pipeline.stages):
-        chip = number // machine.cores_per_chip * machine.cores_per_chip
-        active = min(machine.cores_per_chip, count - chip)
-        warm = warm_program(program)
-        time = program_time(warm.program, with_cores_active(machine, active))
-        link = link_ns(pipeline.sent[number], number, machine) if number else 0.0
-        cores.append(replace(time, link_ns=link, resident_bytes=warm.resident_bytes))
+    cores = [
+        stage_time(program, number, count, pipeline.sent[number], machine)
+        for number, program in enumerate(pipeline.stages)
+    ]
     latency, period = requests_of(cores, machine.cores_per_chip)
     loads = {f"core {i}": core.run_ns for i, core in enumerate(cores)}
     loads |= {f"link to core {i}": core.link_ns for i, core in enumerate(cores)}

@@ -114,6 +114,8 @@ PROVENANCE: dict[str, str] = {
     "chips": "public: aws-neuron-sdk neuron-hardware/trn1-arch (trn1.32xlarge: 16 chips)",
     "link_gbps": "inferred: 384 GB/s a chip (public: trn1-arch), over 4 ports",
     "link_latency_ns": "assumed: as a DMA transfer, since links are windows that DMA writes into",
+    "core_handover_ns": "assumed: as semaphore_latency_ns; whether a semaphore of one core can be "
+    "raised by another is not public",
     "semaphores": _DRIVER,
     "semaphore_latency_ns": "assumed: not public; engines meet over on-chip wires",
     "registers": "public: aws-neuron-sdk nki.isa register_alloc (64 an engine)",
@@ -203,6 +205,7 @@ TRN1 = Machine(
     chips=16,
     link_gbps=96.0,
     link_latency_ns=2000.0,
+    core_handover_ns=60.0,
     semaphores=256,
     semaphore_latency_ns=60.0,
     registers=64,

@@ -1,5 +1,6 @@
 """Pipelines over cores: where programs are cut, what the stages compute, how requests move."""
 
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -12,20 +13,23 @@ from xdsl.ir import Operation
 
 from neuronir.cli import neuron_cc, neuron_sim
 from neuronir.dialects.nc.enums import Engine
-from neuronir.dialects.nc.instruction import Instruction, Loop
+from neuronir.dialects.nc.instruction import Instruction, Loop, Variable
 from neuronir.dialects.nc.machine import get_machine, link_ns
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.npz import load_npz, unpack
-from neuronir.driver import CompileOptions, compile_file
+from neuronir.driver import CompiledResult, CompileOptions, compile_file, pipelined
 from neuronir.driver.judge import judge_compile
+from neuronir.driver.module_input import Chunk, parse
 from neuronir.driver.pipelined import PipelinedResult, compile_pipelined
 from neuronir.driver.weights import entry_function
-from neuronir.passes.hlo.stages.costs import bytes_of, live_bytes
-from neuronir.passes.hlo.stages.cuts import find_cuts
+from neuronir.passes.hlo.stages.costs import bytes_of, live_bytes, unit_costs
+from neuronir.passes.hlo.stages.cuts import Cuts, find_cuts
 from neuronir.passes.hlo.stages.graph import Graph
+from neuronir.registry import Registry
 from neuronir.targets.encoding.disassembler import disassemble
-from neuronir.targets.neff.pipeline import PipelineNeff, load_any
-from neuronir.targets.neff.reader import read_neff
+from neuronir.targets.neff.header import Header
+from neuronir.targets.neff.pipeline import PipelineNeff, load_any, read_members
+from neuronir.targets.neff.reader import Neff, read_neff
 from neuronir.targets.pipeline import HOST
 from neuronir.targets.simulator.functional import run
 from neuronir.targets.simulator.memory import Memory
@@ -97,11 +101,14 @@ def given(result: PipelinedResult, arguments: Arrays) -> Arrays:
     return [arguments[i] for i in used]
 
 
-def check(path: Path, options: CompileOptions, arguments: Arrays, cores: int) -> PipelinedResult:
+def check(
+    path: Path, options: CompileOptions, arguments: Arrays, cores: int, target: str = "inf1"
+) -> PipelinedResult:
     """Compile for some cores; the interpreter agrees on the program that was not cut."""
-    result = compile_pipelined(str(path), "inf1", options, cores)
-    outputs = run_pipeline(result.pipeline, given(result, arguments), INF1).outputs
-    whole = compile_file(str(path), "inf1", replace(options, compile_to="hlo"))
+    result = compile_pipelined(str(path), target, options, cores)
+    machine = get_machine(target)
+    outputs = run_pipeline(result.pipeline, given(result, arguments), machine).outputs
+    whole = compile_file(str(path), target, replace(options, compile_to="hlo"))
     assert judge_compile(whole.module, arguments, outputs).ok
     return result
 
@@ -133,6 +140,81 @@ def test_values_are_sent_over_several_links(tmp_path: Path, cores: int) -> None:
     result = check(path, MATMULT, drawn(path), cores)
     for number, feeds in enumerate(result.pipeline.feeds):
         assert all(HOST <= feed.stage < number for feed in feeds)
+
+
+LOOP = """HloModule loop
+body {
+  p = (s32[], f32[16,32], f32[32,32]) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  x = f32[16,32] get-tuple-element(p), index=1
+  w = f32[32,32] get-tuple-element(p), index=2
+  one = s32[] constant(1)
+  n = s32[] add(i, one)
+  d = f32[16,32] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  t = f32[16,32] tanh(d)
+  ROOT r = (s32[], f32[16,32], f32[32,32]) tuple(n, t, w)
+}
+cond {
+  p = (s32[], f32[16,32], f32[32,32]) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  n = s32[] constant(200)
+  ROOT l = pred[] compare(i, n), direction=LT
+}
+ENTRY main {
+  x = f32[16,32] parameter(0)
+  w = f32[32,32] parameter(1)
+  zero = s32[] constant(0)
+  a = f32[16,32] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  t = (s32[], f32[16,32], f32[32,32]) tuple(zero, a, w)
+  l = (s32[], f32[16,32], f32[32,32]) while(t), condition=cond, body=body
+  y = f32[16,32] get-tuple-element(l), index=1
+  v = f32[32,32] get-tuple-element(l), index=2
+  b = f32[16,32] dot(y, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  c = f32[16,32] dot(b, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT r = f32[16,32] dot(c, v), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+}
+"""
+
+
+@pytest.mark.parametrize("cores", [2, 3])
+def test_loop_that_stays_is_in_one_stage(tmp_path: Path, cores: int) -> None:
+    """Its tuples are not sent: the stages before and behind it get arrays."""
+    path = tmp_path / "loop.hlo"
+    path.write_text(LOOP)
+    result = check(path, MATMULT, drawn(path), cores, "trn1")
+    assert len(result.pipeline.stages) == cores
+    module = compile_file(str(path), "trn1", replace(MATMULT, compile_to="hlo")).module
+    graph = Graph.of(entry_function(module).body.block)
+    names = [op.name for op in graph.units]
+    at = names.index("hlo.while")
+    group = ["hlo.tuple", "hlo.while", *["hlo.get_tuple_element"] * 2]
+    assert names[at - 1 : at + 3] == group
+    sent = live_bytes(graph)
+    assert list(np.flatnonzero(np.isinf(sent))) == [at, at + 1, at + 2]
+    costs = unit_costs(graph, get_machine("trn1"))
+    flops = 200 * 2 * 16 * 32 * 32
+    assert costs[at, 0] == pytest.approx(flops / get_machine("trn1").peak_flops_bf16 * 1e9)
+    assert costs[at, 1] > 200 * costs[at + 3 :, 1].min() > costs[at - 1, 1] == 0
+
+
+def test_many_places_to_cut() -> None:
+    """Where all send the same, they are looked at from the first to the last."""
+    units = 6000
+    costs = np.tile([1000.0, 10.0, 0.0, 0.0], (units, 1))
+    found = find_cuts(costs, np.full(units + 1, 4096.0), INF1, 4)
+    sizes = np.diff(found.bounds)
+    assert len(sizes) == 4 and sizes.max() - sizes.min() < 20
+
+
+def test_chain_of_constants_that_are_read_twice() -> None:
+    """Whether an op follows from constants is decided once for each op."""
+    lines = ["%c0 = hlo.constant dense<1.0> : tensor<4xf32>"]
+    lines += [f"%c{n + 1} = hlo.add %c{n}, %c{n} : tensor<4xf32>" for n in range(60)]
+    lines += ["%y = hlo.multiply %x, %c60 : tensor<4xf32>", "func.return %y : tensor<4xf32>"]
+    text = "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {\n" + "\n".join(lines) + "}"
+    module = parse(Chunk(text, "m", "mlir"), Registry.discover().context())
+    graph = Graph.of(entry_function(module).body.block)
+    assert [op.name for op in graph.units] == ["hlo.multiply"] and len(graph.copied) == 61
 
 
 def test_what_crosses_a_cut() -> None:
@@ -260,6 +342,26 @@ def test_a_pipeline_is_one_file(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "pipeline          3 cores" in capsys.readouterr().out
 
 
+def test_file_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its hash is that of all bytes, which takes time."""
+    path = tmp_path / "skips.hlo"
+    path.write_text(SKIPS)
+    out = str(tmp_path / "out.neff")
+    words = ["compile", str(path), "--framework", "XLA", "--no-cache", "-o", out]
+    assert neuron_cc.main(words) == 0
+    signed: list[str] = []
+    sign = Header.sign
+
+    def counting(self: Header, pieces: Iterable[bytes | memoryview]) -> Header:
+        signed.append(self.name)
+        return sign(self, pieces)
+
+    monkeypatch.setattr(Header, "sign", counting)
+    found, members = read_members(out)
+    assert len(signed) == 1 and not isinstance(found, PipelineNeff) and "neff.json" in members
+    assert isinstance(load_any(out), Neff) and len(signed) == 2
+
+
 def test_more_cores_than_an_instance_has(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -289,3 +391,44 @@ def test_programs_at_once_share_the_memory_of_a_chip(
     assert neuron_sim.main(["run", out, out]) == 2
     assert neuron_sim.main([*run, "--cores", "65"]) == 2
     assert "has 64 cores" in capsys.readouterr().err
+
+
+def test_dumps_are_of_the_stages_that_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where other cuts were compiled in between."""
+    path = tmp_path / "skips.hlo"
+    path.write_text(SKIPS)
+    tried = [3, 4, 2]  # numbers of stages; the first is the fastest
+
+    def cuts(costs: object, sent: NDArray[np.float64], machine: object, cores: int) -> Cuts:
+        places = np.linspace(0, len(sent) - 1, tried.pop(0) + 1).astype(int)
+        return Cuts(tuple(map(int, places)), 0.0)
+
+    monkeypatch.setattr(pipelined, "find_cuts", cuts)
+    monkeypatch.setattr(pipelined._Cutter, "slowest", slowest_of(iter([1.0, 2.0, 3.0])))
+    options = replace(MATMULT, dump_phases_to=str(tmp_path / "dumps"))
+    result = compile_pipelined(str(path), "inf1", options, 5)
+    assert len(result.stages) == 3
+    found = sorted(p.name for p in (tmp_path / "dumps").iterdir() if p.name.startswith("stage"))
+    assert found == ["stage00", "stage01", "stage02"]
+    for number, stage in enumerate(result.stages):
+        text = next((tmp_path / "dumps" / f"stage{number:02d}").glob("*hlo*")).read_text()
+        whole = (f"tensor<{'x'.join(map(str, v.shape))}x" for v in variables(stage))
+        assert all(shape in text for shape in whole)
+
+
+def variables(stage: CompiledResult) -> list[Variable]:
+    assert stage.program is not None
+    return [v for v in stage.program.variables if v.kind in ("input", "output")]
+
+
+def slowest_of(times: Iterator[float]) -> Callable[[pipelined._Cutter, Cuts], float]:
+    """The method with other times: the stages are compiled as usual."""
+    method = pipelined._Cutter.slowest
+
+    def slowest(self: pipelined._Cutter, cuts: Cuts) -> float:
+        method(self, cuts)
+        return next(times)
+
+    return slowest

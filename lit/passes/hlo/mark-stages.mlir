@@ -3,6 +3,7 @@
 // RUN: neuron-opt %s -p 'hlo-mark-stages{target=inf1 cores=2}' | filecheck %s
 // RUN: neuron-opt %s -p 'hlo-mark-stages{target=inf1 cores=1}' | filecheck %s --check-prefix=ONE
 // RUN: neuron-opt %s -p 'hlo-mark-stages{target=inf1 cores=9}' --pass-statistics 2>&1 >%t | filecheck %s --check-prefix=STATISTICS
+// RUN: not neuron-opt %s -p 'hlo-mark-stages{target=inf1 cores=0}' 2>&1 | filecheck %s --check-prefix=NONE
 
 // CHECK: hlo.dot %x, %v {{.*}}hlo.stage = 0
 // CHECK: %c = hlo.broadcast %b dimensions = [1] : (tensor<2048xf32>)
@@ -11,6 +12,8 @@
 
 // ONE: hlo.dot %x, %v {{.*}}hlo.stage = 0
 // ONE: hlo.dot %h, %w {{.*}}hlo.stage = 0
+
+// NONE: [NIR_PASS_OPTION] hlo-mark-stages: cores must be at least 1, not 0
 
 // STATISTICS: hlo-mark-stages
 // STATISTICS: stages

@@ -1,5 +1,6 @@
 """Estimate the load of a program's units on a core, by resource, and the bytes across cuts."""
 
+from collections.abc import Iterator
 from math import prod
 
 import numpy as np
@@ -8,9 +9,11 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
 from neuronir.dialects.hlo.flops import useful_flops
+from neuronir.dialects.hlo.interpreter_bounds import ASSUMED_TRIPS
+from neuronir.dialects.hlo.semantics.registry import integer
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.support.dtypes import byte_size
-from neuronir.dialects.support.walking import walk
+from neuronir.dialects.support.walking import ops_of, walk
 from neuronir.passes.hlo.stages.graph import Graph, outer_operands
 from neuronir.passes.hlo.support.values import element
 
@@ -19,9 +22,12 @@ ENGINES = 2
 """The first resources are engines (ns), the others bytes that DMA moves."""
 WEIGHTS = RESOURCES.index("weights")
 _FOR_WEIGHTS = 0.75
-"""The fraction of SBUF for weights that stay there from request to request."""
+"""The fraction of SBUF for weights that stay there from request to request. The rest is for
+activations. The first cuts only: the next ones use simulated times, where each byte has a place."""
 _COMPOSITE_PASSES = 3.0
-"""Passes of ACT and DVE over the elements of a softmax, a norm or an activation."""
+"""Passes of ACT and DVE over the elements of a composite: a softmax or a norm has a reduction, an
+activation or a scale, and a product. The first cuts only, as `_FOR_WEIGHTS`."""
+_FREE = ("hlo.tuple", "hlo.get_tuple_element")
 
 Floats = NDArray[np.float64]
 
@@ -29,8 +35,7 @@ Floats = NDArray[np.float64]
 def bytes_of(value: SSAValue) -> int:
     """Return the bytes of an array."""
     type_ = value.type
-    if not isinstance(type_, TensorType):
-        return 0
+    assert isinstance(type_, TensorType), "only arrays are sent"
     return prod(type_.get_shape()) * max(1, byte_size(element(value)))
 
 
@@ -40,9 +45,7 @@ def unit_costs(graph: Graph, machine: Machine) -> Floats:
     costs = np.zeros((len(graph.units), len(RESOURCES)))
     seen: set[SSAValue] = set()
     for number, op in enumerate(graph.units):
-        flops = sum(useful_flops(inner) for inner in walk(op))
-        costs[number, 0] = flops / machine.peak_flops_bf16 * 1e9
-        costs[number, 1] = _vector_ns(op, machine)
+        costs[number, :ENGINES] = _work(op, machine)
         for value in _fetched(op, graph):
             if value not in seen:
                 seen.add(value)
@@ -60,8 +63,25 @@ def stage_ns(sums: Floats, sent_ns: Floats | float, machine: Machine) -> Floats:
     return np.maximum(np.maximum(sums[..., 0], sums[..., 1]), dma)
 
 
+def _work(op: Operation, machine: Machine) -> Floats:
+    """Return the time of an op on PE and on the vector engines; of a loop, that of all trips."""
+    if op.name == "hlo.while":
+        once = sum((_work(inner, machine) for inner in _body(op)), start=np.zeros(ENGINES))
+        return integer(op, "trip_count", ASSUMED_TRIPS) * once
+    flops = sum(useful_flops(inner) for inner in walk(op))
+    return np.array([flops / machine.peak_flops_bf16 * 1e9, _vector_ns(op, machine)])
+
+
+def _body(op: Operation) -> Iterator[Operation]:
+    for region in op.regions:
+        for block in region.blocks:
+            yield from ops_of(block)
+
+
 def _vector_ns(op: Operation, machine: Machine) -> float:
     """Return the elements of the largest array, over the lanes of two engines."""
+    if op.name in _FREE:
+        return 0.0
     values = [*op.results, *op.operands]
     if op.name in ("hlo.dot", "hlo.convolution"):
         values = list(op.results)
@@ -94,12 +114,17 @@ def _fetched(op: Operation, graph: Graph) -> list[SSAValue]:
 
 
 def live_bytes(graph: Graph) -> Floats:
-    """[units + 1]: the bytes that cross a cut in front of each unit. What a later stage reads
-    passes through all links in between; only the first stage has the arguments."""
-    steps = np.zeros(len(graph.units) + 2)
+    """[units + 1]: the bytes that cross a cut in front of each unit; infinite where a tuple would,
+    because stages send arrays only. What a later stage reads passes through all links in between;
+    only the first stage has the arguments."""
+    steps, tuples = np.zeros((2, len(graph.units) + 2))
     for value, last in graph.last.items():
         first = graph.made[value] + 1
         if last >= first:
-            steps[first] += bytes_of(value)
-            steps[last + 1] -= bytes_of(value)
-    return np.cumsum(steps)[:-1]
+            is_array = isinstance(value.type, TensorType)
+            size = bytes_of(value) if is_array else 1
+            crossing = steps if is_array else tuples
+            crossing[first] += size
+            crossing[last + 1] -= size
+    sent: Floats = np.where(np.cumsum(tuples) > 0, np.inf, np.cumsum(steps))
+    return sent[:-1]

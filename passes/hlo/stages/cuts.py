@@ -8,7 +8,7 @@ from neuronir.dialects.nc.machine import Machine, link_ns
 from neuronir.passes.hlo.stages.costs import Floats, stage_ns
 
 _MOST_CUTS = 1200
-"""Limit of candidate cuts: those that send the least."""
+"""Limit of candidate cuts: the time of the search grows with its square."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,8 @@ def find_cuts(costs: Floats, sent: Floats, machine: Machine, cores: int) -> Cuts
     with fewest stages.
 
     `costs` is [units, resources] and `sent` [units + 1], of `unit_costs` and `live_bytes`.
-    Exact over all cuts that are looked at (dynamic programming over stages and ends).
+    Cuts that send infinitely much are not allowed. Exact over all cuts that are looked at (dynamic
+    programming over stages and ends).
     """
     places = _places(sent)
     count = len(places)
@@ -57,8 +58,12 @@ def find_cuts(costs: Floats, sent: Floats, machine: Machine, cores: int) -> Cuts
 
 
 def _places(sent: Floats) -> np.ndarray:
-    """Return the candidate cuts in order, including both ends."""
-    inner = np.arange(1, len(sent) - 1)
+    """Return the candidate cuts in order, including both ends.
+
+    If there are too many, each of equal windows has the one that sends the least.
+    """
+    inner = 1 + np.flatnonzero(np.isfinite(sent[1:-1]))
     if len(inner) > _MOST_CUTS:
-        inner = np.sort(inner[np.argsort(sent[inner], kind="stable")[:_MOST_CUTS]])
+        windows = np.array_split(inner, _MOST_CUTS)
+        inner = np.array([window[sent[window].argmin()] for window in windows])
     return np.concatenate([[0], inner, [len(sent) - 1]]).astype(int)

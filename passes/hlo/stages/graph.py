@@ -32,6 +32,9 @@ class Graph:
     `reads[u]` are the results and arguments that unit u reads, through copied ops. A value is made
     by unit `made[value]` (-1: an argument) and read last by unit `last[value]`. `leaves` are the
     results of the program, which each stage gives to the host itself.
+
+    Stages send arrays only. The elements of a tuple, such as the result of a loop, are therefore
+    taken directly behind the unit that makes it.
     """
 
     block: Block
@@ -46,8 +49,15 @@ class Graph:
     def of(block: Block) -> "Graph":
         """Build the graph of the body of an entry function."""
         graph = Graph(block)
+        constant: set[Operation] = set()
         for op in ops_of(block):
-            if _is_copied(op, graph.copied):
+            if op.name in _TIES or not op.results:
+                continue
+            operands = list(outer_operands(op))
+            follows = bool(operands) and all(value.owner in constant for value in operands)
+            if follows or op.name in ("hlo.constant", "hlo.iota"):
+                constant.add(op)
+            if op in constant or op.name == "hlo.broadcast":
                 graph.copied.add(op)
         graph.leaves = list(_leaves(block))
         graph.units = graph._ordered()
@@ -95,8 +105,9 @@ class Graph:
             if op in done:
                 continue
             if ready:
-                done.add(op)
-                order.append(op)
+                made = [op, *_elements(op)]
+                done.update(made)
+                order += made
                 continue
             stack.append((op, True))
             for value in reversed(self.roots(outer_operands(op))):
@@ -105,24 +116,13 @@ class Graph:
         return order
 
 
-def _is_copied(op: Operation, copied: set[Operation]) -> bool:
-    if op.name in _TIES or not op.results:
-        return False
-    if op.name in ("hlo.constant", "hlo.iota", "hlo.broadcast"):
-        return True
-    operands = list(outer_operands(op))
-    return bool(operands) and all(
-        isinstance(v.owner, Operation) and v.owner in copied and _constant(v.owner, copied)
-        for v in operands
-    )
-
-
-def _constant(op: Operation, copied: set[Operation]) -> bool:
-    """Return whether a copied op follows from constants alone."""
-    return all(
-        isinstance(v.owner, Operation) and v.owner in copied and _constant(v.owner, copied)
-        for v in outer_operands(op)
-    )
+def _elements(op: Operation) -> Iterator[Operation]:
+    """Return the ops that take elements of the tuples that an op makes, also of nested ones."""
+    for result in op.results:
+        for user in (use.operation for use in result.uses):
+            if user.name == "hlo.get_tuple_element" and user.parent is op.parent:
+                yield user
+                yield from _elements(user)
 
 
 def _leaves(block: Block) -> Iterator[SSAValue]:
