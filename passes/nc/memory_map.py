@@ -2,15 +2,17 @@
 
 from collections.abc import Sequence
 
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from neuronir.dialects.nc.enums import Space
 from neuronir.dialects.nc.records import source_of
 from neuronir.dialects.support.errors import NeuronError
-from neuronir.passes.nc.listing import Buffer, Node
+from neuronir.passes.nc.listing import Buffer, Node, machine_of
 from neuronir.passes.nc.liveness import Life, rounded
 
 _SHOWN = 16
+_LESS = "use a smaller batch, split the operation, or compile for a larger machine"
 
 
 def out_of_memory(
@@ -37,8 +39,7 @@ def out_of_memory(
     lines = []
     for key in live[:_SHOWN]:
         writer = writers.get(key)
-        source = source_of(writer) if writer is not None else None
-        name = source.name or source.framework if source is not None else ""
+        name = _name(writer)
         opcode = writer.name if writer is not None else "nothing"
         origin = f"{opcode} of '{name}'" if name else opcode
         lines.append(f"  {rounded(buffers[key].size):>9} bytes  written by {origin}")
@@ -52,5 +53,25 @@ def out_of_memory(
         f"available ({required - available} too many)",
         location=where or None,
         excerpt="live at the peak, bytes per partition:\n" + "\n".join(lines),
-        help="use a smaller batch, split the operation, or compile for a larger machine",
+        help=_help(buffers[live[0]], writers.get(live[0]), available) if live else _LESS,
+    )
+
+
+def _name(writer: Operation | None) -> str:
+    source = source_of(writer) if writer is not None else None
+    return (source.name or source.framework) if source is not None else ""
+
+
+def _help(largest: Buffer, writer: Operation | None, available: int) -> str:
+    """Return what helps: less at once, unless one buffer alone is too large."""
+    if largest.size <= available or writer is None:
+        return _LESS
+    name = f"'{_name(writer)}'" if _name(writer) else "the largest buffer"
+    held = largest.partitions
+    module = writer.get_toplevel_object()
+    whole = machine_of(module).partitions if isinstance(module, ModuleOp) else held
+    spread = f" over more of the {whole} partitions" if 2 * held <= whole else ""
+    return (
+        f"{name} alone needs {rounded(largest.size)} bytes on each of {held} partitions: split a "
+        f"dimension that lies within a partition{spread}, or use a narrower type"
     )

@@ -3,10 +3,14 @@
 import pytest
 
 from neuronir.driver import CompileOptions, compile_text
+from neuronir.targets.simulator.attribution import usage_of
+from neuronir.targets.simulator.losses import find_losses
 from neuronir.targets.simulator.report import build_report
 from neuronir.targets.simulator.report_rows import Report
 from neuronir.targets.simulator.summary import summary_text
 from neuronir.targets.simulator.timing import simulate_timing
+from neuronir.targets.simulator.work import find_work
+from tests.acceptance.programs import binary
 
 PRODUCT = """HloModule product
 ENTRY e {
@@ -151,3 +155,18 @@ def test_ops_of_the_compiler_are_described() -> None:
     words = " ".join(row["what"] for row in report["losses"])
     assert "loads of operands" in words and "stores of results" in words
     assert "tile." not in words and "tensor." not in words
+
+
+@pytest.mark.parametrize("name", ["hf_bert_tiny", "flash_attn_scan"])
+def test_losses_and_work_make_up_the_run_of_each_engine(name: str) -> None:
+    result = simulate_timing(binary(name))
+    usage = usage_of(result.code)
+
+    def explained(resource: str) -> float:
+        parts = (*find_losses(result, usage, resource), *find_work(result, usage, resource))
+        return sum(part.ns for part in parts) / result.total_ns
+
+    for engine in ("tensor", "vector", "scalar", "gpsimd"):
+        assert explained(engine) == pytest.approx(1.0, abs=0.005), engine
+    # What the engine that starts most transfers does not log is short.
+    assert explained("dma") == pytest.approx(1.0, abs=0.02)

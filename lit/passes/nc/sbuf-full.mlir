@@ -4,6 +4,8 @@
 // CHECK-NOT: internal error
 // CHECK: error: [NCC_EOOM002] SBUF is too small: 200000 bytes per partition are needed, 180224 are available (19776 too many)
 // CHECK: written by nc.dma of 'x'
+// One buffer alone is too large: a smaller batch need not make it smaller.
+// CHECK: help: 'x' alone needs 200000 bytes on each of 128 partitions: split a dimension that lies within a partition, or use a narrower type
 
 builtin.module attributes {nc.machine = "trn1", neuronir.phase = "virtual"} {
   nc.variable "x" : "input" memref<128x50000xf32, #nc.space<"hbm">> index 0
