@@ -23,6 +23,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], int]] = {
     "erf_inv": (lax.erf_inv, 1),
     "erfc": (lax.erfc, 1),
     "lgamma": (lax.lgamma, 1),
+    "mulhi": (lax.mulhi, 2),
     "next_after": (lax.nextafter, 2),
     "polygamma": (lax.polygamma, 2),
     "zeta": (lax.zeta, 2),
@@ -30,15 +31,20 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], int]] = {
 """The functions, with their numbers of arguments."""
 WIDE = ("f32", "f64")
 """Narrower types are widened to f32, as XLA does."""
-BY_BITS = {"next_after": ("f16", "bf16", "f32", "f64")}
+TYPES = {
+    "mulhi": ("s8", "s16", "s32", "s64", "u8", "u16", "u32", "u64"),
+    "next_after": ("f16", "bf16", "f32", "f64"),
+}
+"""The element types of functions of bits, by their names in HLO."""
 _FUNCTION = re.compile(r"^  func\.func (?:public|private) @([\w.]+)\((.*?)^  }\n", re.M | re.S)
-_NAMES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64"}
+_NAMES = {"s": "int", "u": "uint", "f": "float", "b": "bfloat"}
 
 
 def expansion(name: str, dtype: str) -> str:
     """Return the function of an expansion, as text."""
     function, count = FUNCTIONS[name]
-    scalar = jax.ShapeDtypeStruct((), _NAMES[dtype])
+    width = dtype.lstrip("bfsu")
+    scalar = jax.ShapeDtypeStruct((), _NAMES[dtype[0]] + width)
     text = export.export(jax.jit(function))(*[scalar] * count).mlir_module()
     from jax._src.interpreters import mlir
     from jax._src.lib.mlir import ir
@@ -55,7 +61,7 @@ def expansion(name: str, dtype: str) -> str:
 def main(folder: str) -> None:
     """Write a file for each function."""
     for name in FUNCTIONS:
-        parts = [expansion(name, dtype) for dtype in BY_BITS.get(name, WIDE)]
+        parts = [expansion(name, dtype) for dtype in TYPES.get(name, WIDE)]
         head = (
             f"// The expansion of chlo.{name} in XLA (Apache-2.0), for scalars; "
             "written by tools/chlo_functions.py.\n"

@@ -11,11 +11,11 @@ def lowered_text(
 ) -> str:
     """Return the StableHLO text of a function for example arguments (arrays, or nested ones).
 
-    JAX lowers the function. Unused arguments stay parameters. Raises NIR_JAX001 if jax is not
-    installed.
+    JAX lowers the function, as for the CPU: for other devices it calls their libraries. Unused
+    arguments stay parameters. Raises NIR_JAX001 if jax is not installed.
     """
-    lowered = required_jax().jit(function, keep_unused=True).lower(*args, **dict(kwargs or {}))
-    return text_of(lowered)
+    traced = required_jax().jit(function, keep_unused=True).trace(*args, **dict(kwargs or {}))
+    return text_of(traced.lower(lowering_platforms=("cpu",)))
 
 
 def text_of(model: Any) -> str:

@@ -90,6 +90,7 @@ _add("round_even", lambda x: lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN), "
 _add("reduce_precision", lambda x: lax.reduce_precision(x, 5, 3), "f", steps=True)
 for _f in (lax.population_count, lax.clz, lax.bitwise_not):
     _add(_f.__name__, _f, "iu")
+_add("mulhi", lax.mulhi, "iu", 2)
 _add("logical_not", jnp.logical_not, "b")
 for _f in (lax.add, lax.sub, lax.mul, lax.max, lax.min):
     _add(_f.__name__, _f, "iufc" if _f not in (lax.max, lax.min) else "iuf", 2)
@@ -97,6 +98,7 @@ _add("div", lambda x, y: lax.div(x, positive(y)), "f", 2)
 _add("div_int", lambda x, y: lax.div(x, jnp.where(y == 0, np.array(3, y.dtype), y)), "iu", 2)
 _add("rem", lambda x, y: lax.rem(x, jnp.where(y == 0, np.array(3, y.dtype), y)), "iu", 2)
 _add("pow", lambda x, y: lax.pow(positive(x), y), "f", 2)
+_add("polygamma", lambda x: lax.polygamma(jnp.ones_like(x), positive(x)), "f")
 _add("integer_pow", lambda x: lax.integer_pow(x, 3), "fiu")
 _add("atan2", lax.atan2, "f", 2)
 _add("nextafter", lax.nextafter, "f", 2, steps=True)

@@ -33,6 +33,7 @@ def refusal(text: str) -> NeuronError:
         ("stablehlo.add", "foo.add", "NIR_HLO003", "unknown op 'foo.add'", 3, 10),
         (OP, f'%0 = "foo.add"(%arg0) : ({T}) -> {T}', "NIR_HLO003", "unknown op 'foo.add'", 3, 10),
         ("stablehlo.add", "stablehlo.infeed", "NCC_EUOC002", "operator stablehlo.infeed", 3, 10),
+        ("stablehlo.add", "chlo.scan", "NCC_EUOC002", "unsupported operator chlo.scan", 3, 10),
         ("stablehlo.add", "vhlo.add_v1", "NIR_SHL002", "portable artifact", 3, 10),
         ("stablehlo.add", "stablehlo.dynamic_pad", "NCC_EMOD025", "dynamic shape", 3, 10),
         ("%arg0: tensor<2x3", "%arg0: tensor<?x3", "NCC_EMOD025", "tensor<.x3xf32>", 2, 33),

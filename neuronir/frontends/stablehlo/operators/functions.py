@@ -1,6 +1,7 @@
 """Functions of CHLO that hlo has no op for: their expansions in XLA, from `functions/*.mlir`.
 
-A file has a function of scalars for each element type. Narrower floats are widened to f32.
+A file has a function of scalars for each element type, by its name in HLO. Floats that have none are
+widened to f32.
 """
 
 from collections.abc import Sequence
@@ -23,7 +24,7 @@ from neuronir.frontends.stablehlo.records import Dense, Module, Statement
 
 _COUNTS = {
     **dict.fromkeys(("bessel_i1e", "digamma", "erf_inv", "erfc", "lgamma"), 1),
-    **dict.fromkeys(("next_after", "polygamma", "zeta"), 2),
+    **dict.fromkeys(("mulhi", "next_after", "polygamma", "zeta"), 2),
 }
 
 
@@ -51,11 +52,11 @@ def _expand(c: Context, name: str) -> SSAValue:
     """Build the expansion for the type of the result."""
     element = c.result_type().element_type
     functions = _expansions(name).functions
-    if not is_float(element):
-        c.fail(f"operands of type {hlo_name(element)} are not supported", "NCC_ESPP004")
     chosen = functions.get(hlo_name(element))
     operands = c.operands
     if chosen is None:
+        if not is_float(element) or "f32" not in functions:
+            c.fail(f"operands of type {element} are not supported", "NCC_ESPP004")
         wide = f32 if byte_size(element) < 4 else element
         chosen = functions[hlo_name(wide)]
         operands = [c.b.convert(value, wide) for value in operands]

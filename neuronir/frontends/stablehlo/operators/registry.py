@@ -23,7 +23,11 @@ _DYNAMIC = frozenset(
 _UNSUPPORTED = frozenset(
     "infeed outfeed send recv create_token after_all einsum unary_einsum torch_index_select "
     "uniform_quantize uniform_dequantize async_start async_update async_done map "
-    "ragged_dot scan zeta_ragged".split()
+    "ragged_dot scan".split()
+)
+_FOR_CPU = (
+    "lower the function for the CPU: "
+    "jax.jit(f).trace(...).lower(lowering_platforms=('cpu',)).as_text()"
 )
 _DIALECTS = ("stablehlo", "chlo", "mhlo")
 
@@ -68,6 +72,7 @@ def check_name(name: str, position: int, reader: Reader) -> None:
             help="lower the function of one device, without jax.shard_map",
         )
     if mnemonic in _UNSUPPORTED or dialect in ("mhlo", "sdy", "shape", "arith", "tensor"):
-        reader.fail(f"unsupported operator {name}", position, code="NCC_EUOC002")
+        help = _FOR_CPU if dialect == "chlo" else None
+        reader.fail(f"unsupported operator {name}", position, code="NCC_EUOC002", help=help)
     help = "ops are those of the dialects stablehlo and chlo of StableHLO 1.13, and func"
     reader.fail(f"unknown op '{name}'", position, code="NIR_HLO003", help=help)
