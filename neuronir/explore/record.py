@@ -11,8 +11,10 @@ from xdsl.passes import ModulePass
 from neuronir.driver.compiler import compile_file
 from neuronir.driver.options import CompileOptions
 from neuronir.driver.pass_runner import RunFailure
+from neuronir.driver.result import CompiledResult
+from neuronir.driver.timer import Timer
 from neuronir.explore.names import Names
-from neuronir.explore.snapshot import Snapshot, SourceOp, source_ops, take_snapshot
+from neuronir.explore.snapshot import Snapshot, SourceOp, of_program, source_ops, take_snapshot
 from neuronir.pipeline import pipeline_text
 
 
@@ -81,10 +83,7 @@ class _Recorder:
         if index == 0:
             self._before = self._snapshot(module)
         if not self.steps:
-            about = "Read the model, before any pass."
-            self.steps.append(
-                Step("parsed", "(read)", "(read)", about, 0.0, Snapshot(), self._before)
-            )
+            self._read()
         self._start = time.perf_counter()
 
     def after(self, index: int, instance: ModulePass, module: ModuleOp) -> None:
@@ -101,6 +100,24 @@ class _Recorder:
         except Exception:
             after = Snapshot()
         self._record(instance, seconds, after, failed=True)
+
+    def finish(self, result: CompiledResult) -> None:
+        """Record the instruction streams of the result, or what was read if no pass ran."""
+        if not self.steps:
+            self._before = self._snapshot(result.module)
+            self._read()
+        if result.program is None:
+            return
+        about = "Encode the module: one stream of instructions for each engine."
+        seconds = seconds_of(result.timer, "binary")
+        after = of_program(result.program)
+        name = "(encode)"
+        self.steps.append(Step("binary", name, name, about, seconds, self._before, after))
+
+    def _read(self) -> None:
+        """Record the model before any pass."""
+        about = "Read the model, before any pass."
+        self.steps.append(Step("parsed", "(read)", "(read)", about, 0.0, Snapshot(), self._before))
 
     def _record(
         self, instance: ModulePass, seconds: float, after: Snapshot, failed: bool = False
@@ -119,6 +136,11 @@ class _Recorder:
         for source in source_ops(module):
             self.sources.setdefault(source.name, source)
         return take_snapshot(module, self.names)
+
+
+def seconds_of(timer: Timer, name: str) -> float:
+    """Return the time of the last step with a name."""
+    return next((step.seconds for step in reversed(timer.children) if step.name == name), 0.0)
 
 
 def explore(
@@ -143,7 +165,8 @@ def explore(
     options = replace(options or CompileOptions(), watch=watch)
     failure: RunFailure | None = None
     try:
-        compile_file(path, target, options)
+        result = compile_file(path, target, options)
+        recorder.finish(result)
     except RunFailure as found:
         failure = found
     steps, sources = tuple(recorder.steps), tuple(recorder.sources.values())

@@ -17,10 +17,12 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from neuronir._xdsl import NeuronPrinter
+from neuronir.dialects.nc.instruction import Program
 from neuronir.dialects.nc.records import GROUP
 from neuronir.dialects.support.location import METADATA, file_line_col, framework_name
 from neuronir.dialects.support.walking import walk
 from neuronir.explore.names import Names
+from neuronir.targets.encoding.disassembler import located_lines
 
 LONGEST = 2000
 """Limit of the characters of a line; the rest is cut off."""
@@ -103,6 +105,21 @@ def take_snapshot(module: ModuleOp, names: Names) -> Snapshot:
         owners.setdefault(bisect_right(starts, position) - 1, op)
     lines = tuple(_line(text, owners.get(number)) for number, text in enumerate(texts))
     return Snapshot(lines, len(printer.places) - 1)
+
+
+def of_program(program: Program) -> Snapshot:
+    """Return the instruction streams of a program; the group of a line is that of its source."""
+    lines = []
+    count = 0
+    for text, source in located_lines(program):
+        if source is None:
+            lines.append(Line(text))
+            continue
+        count += 1
+        sources = (source.name,) if source.name else ()
+        group = source.group.split(" + ") if source.group else ()
+        lines.append(Line(text, sources, tuple(name for name in group if name not in sources)))
+    return Snapshot(tuple(lines), count)
 
 
 def _line(text: str, op: Operation | None) -> Line:

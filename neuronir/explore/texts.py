@@ -1,11 +1,12 @@
 """Short texts about a recording and its steps, for the page, the list and the terminal."""
 
+from neuronir.driver.phases import PHASES
 from neuronir.explore.record import Recording, Step
 
 
 def note_of(recording: Recording) -> str:
     """Return the line that says how the model was compiled and how it went."""
-    passes = [step for step in recording.steps if step.before.lines]
+    passes = [s for s in recording.steps if s.before.lines and s.phase != PHASES[-1]]
     changed = sum(step.changed for step in passes)
     total = sum(step.seconds for step in passes)
     text = f"{recording.options}: {len(passes)} passes in {total:,.2f} s, {changed} changed the IR"

@@ -43,30 +43,41 @@ def show_source(source: Source) -> str:
     return " ".join(part for part in parts if part)
 
 
-def disassemble_items(
+def _located_items(
     items: Sequence[Item], sources: Sequence[Source], indent: str = "  ", depth: int = 0
-) -> Iterator[str]:
-    """Return the lines of a stream; the source of an instruction follows `;`."""
+) -> Iterator[tuple[str, Source | None]]:
+    """Return the lines of a stream, those of instructions with their sources."""
     for item in items:
         if isinstance(item, Instruction):
-            source = show_source(sources[item.source]) if item.source < len(sources) else ""
-            yield indent + show_instruction(item) + (f"  ; {source}" if source else "")
+            source = sources[item.source] if item.source < len(sources) else None
+            yield indent + show_instruction(item), source
         elif isinstance(item, Loop):
-            yield f"{indent}loop i{depth} in 0..{item.trip_count} {{"
-            yield from disassemble_items(item.body, sources, indent + "  ", depth + 1)
-            yield f"{indent}}}"
+            yield f"{indent}loop i{depth} in 0..{item.trip_count} {{", None
+            yield from _located_items(item.body, sources, indent + "  ", depth + 1)
+            yield f"{indent}}}", None
         else:
             arguments = ", ".join(map(show_affine, item.arguments))
-            yield f"{indent}call @{item.function}({arguments})"
+            yield f"{indent}call @{item.function}({arguments})", None
 
 
-def disassemble(program: Program, engines: Sequence[Engine] | None = None) -> Iterator[str]:
-    """Return the lines of all streams, function by function; `engines` selects some."""
+def located_lines(
+    program: Program, engines: Sequence[Engine] | None = None
+) -> Iterator[tuple[str, Source | None]]:
+    """Return the lines of all streams, function by function, those of instructions with their
+    sources; `engines` selects some.
+    """
     for name, streams in program.streams.items():
         entry = " (entry)" if name == program.entry else ""
-        yield f"function @{name}{entry}"
+        yield f"function @{name}{entry}", None
         for engine in sorted(streams):
             if engines is not None and engine not in engines:
                 continue
-            yield f" engine {engine.name.lower()}"
-            yield from disassemble_items(streams[engine], program.sources)
+            yield f" engine {engine.name.lower()}", None
+            yield from _located_items(streams[engine], program.sources)
+
+
+def disassemble(program: Program, engines: Sequence[Engine] | None = None) -> Iterator[str]:
+    """Return the lines of all streams; the source of an instruction follows `;`."""
+    for text, source in located_lines(program, engines):
+        place = show_source(source) if source is not None else ""
+        yield f"{text}  ; {place}" if place else text

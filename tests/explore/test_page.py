@@ -96,7 +96,7 @@ def test_phases_beyond_the_limit_are_left_out(recording: Recording) -> None:
         text = explore_page(recording, most)
     phases = {step["phase"] for step in _data(text)["steps"]}
     assert phases == {"parsed", "hlo"}
-    assert "left out: virtual, ordered, allocated, synchronised" in heard[0].text
+    assert "left out: virtual, ordered, allocated, synchronised, binary" in heard[0].text
     assert len(_data(text)["texts"]) == most
 
 

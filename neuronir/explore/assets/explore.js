@@ -157,7 +157,8 @@ class Explorer {
     byId("pass-head").textContent = `${number} of ${this.steps.length - 1}: ${step.text}`;
     const [summary, ...rest] = step.about.split("\n\n");
     byId("pass-summary").textContent = summary.replace(/\s+/g, " ") || step.name;
-    byId("pass-doc").textContent = `${rest.join("\n\n")}\n\nSee docs/passes.md, section ${step.name}.`.trim();
+    const see = step.name.startsWith("(") ? "" : `See docs/passes.md, section ${step.name}.`;
+    byId("pass-doc").textContent = `${rest.join("\n\n")}\n\n${see}`.trim();
     const failed = step.failed ? ", which failed" : "";
     byId("before-head").textContent = `Before ${step.name}: ${before.length.toLocaleString("en")} lines`;
     byId("after-head").textContent = `After ${step.name}${failed}: ${after.length.toLocaleString("en")} lines`;
