@@ -67,10 +67,9 @@ def is_ours(name: str) -> bool:
 
 def legality_for(target: TargetLike) -> "Legality":
     """What a target can compile: its own table, else the one that follows from its machine."""
-    from neuronir.passes.hlo.legality import Legality, legality_of
+    from neuronir.passes.hlo import legality
 
-    own = getattr(target, "legality", None)
-    return own if isinstance(own, Legality) else legality_of(target.machine)
+    return legality.legality_for(target, target.machine)
 
 
 def installed_encoding(target: str, format_: str) -> Encoding | None:

@@ -213,12 +213,19 @@ _OTHERS = (
 _ROWS = frozenset({"sort", "topk"})
 """Rows are sorted by engines that compute integers and addresses."""
 _WHOLE_NUMBERS = frozenset({"remainder"})
+_PRODUCTS = frozenset({"dot", "convolution"})
+FUNCTIONS = frozenset("abs erf exponential log logistic rsqrt sign sine sqrt tanh".split())
+"""Opcodes that ACT computes by a table."""
 
 
 def legality_of(machine: Machine) -> Legality:
     """The table that follows from a machine description: the rules of lower-hlo-to-nc, as far as
     the engines, the transfers and the data types of the machine allow them."""
     opcodes = frozenset((_ELEMENTWISE + " " + _OTHERS).split())
+    if "PE" not in machine.engines:
+        opcodes -= _PRODUCTS
+    if "ACT" not in machine.engines:  # which also takes products out of PSUM
+        opcodes -= FUNCTIONS | _PRODUCTS
     if not machine.has_pool:
         opcodes -= _WHOLE_NUMBERS
     elif machine.gather_in_dma:
@@ -246,11 +253,17 @@ def register_legality(table: Legality) -> None:
     _TABLES[table.target] = table
 
 
-def legality(target: str) -> Legality:
-    """Return the table of a target.
+def legality_for(target: object, machine: Machine) -> Legality:
+    """Return the table that a target brings, else the one that follows from its machine."""
+    own = getattr(target, "legality", None)
+    return own if isinstance(own, Legality) else legality_of(machine)
 
-    This is the registered table, else `legality` of the installed target of that name, else a
-    table derived from its machine. Raises NIR_TGT001 if there is no such target.
+
+def legality(target: str) -> Legality:
+    """Return the table of a target by its name: the registered one, else that of the installed
+    target.
+
+    Raises NIR_TGT001 if there is no such target.
     """
-    table = _TABLES.get(target) or getattr(installed_target(target), "legality", None)
-    return table if isinstance(table, Legality) else legality_of(get_machine(target))
+    found = _TABLES.get(target)
+    return found or legality_for(installed_target(target), get_machine(target))

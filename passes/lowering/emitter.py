@@ -268,7 +268,7 @@ class Emitter:
         """Emit dst = src with conversion, on ACT or DVE, or on POOL if neither is in PSUM."""
         if engine in (None, Engine.ACT):  # ACT computes in fp32
             floats = view_dtype(dst).is_float and view_dtype(src).is_float
-            engine = Engine.ACT if floats else Engine.DVE
+            engine = Engine.ACT if floats and "ACT" in self.machine.engines else Engine.DVE
         if engine is Engine.ACT:
             self.activation(dst, src, Activation.COPY)
         else:

@@ -60,7 +60,9 @@ class NanWatch:
             payload(env)
             return
         try:
-            carried = _any_nan(payload.sources, env)
+            # An instruction that adds to its target, or leaves part of it, carries the NaN there.
+            read = (*payload.sources, *payload.targets) if payload.keeps else payload.sources
+            carried = _any_nan(read, env)
         except OutOfRange:
             carried = True  # the instruction itself reports it
         payload(env)

@@ -21,6 +21,14 @@ ENTRY e {
   ROOT y = f32[4,8] add(l, x)
 }
 """
+PRODUCT = """HloModule m
+
+ENTRY e {
+  x = f32[128,512] parameter(0)
+  w = f32[512,512] parameter(1)
+  ROOT y = f32[128,512] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+}
+"""
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +71,20 @@ def test_first_instruction_with_nan_is_named(
     assert "made first by act activation(" in said and "from 'l' (model/log, model.py:3)" in said
     assert neuron_sim.main([*words, *inputs(tmp_path, nan=True)]) == 1
     assert "the inputs or constants have NaN" in capsys.readouterr().err
+
+
+def test_sums_carry_nan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A matmul that adds to sums with NaN has not made them."""
+    (tmp_path / "m.hlo").write_text(PRODUCT)
+    words = ["compile", str(tmp_path / "m.hlo"), "--framework", "XLA", "--target", "trn1"]
+    assert neuronx_cc.main([*words, "-o", str(tmp_path / "m.neff")]) == 0
+    words = ["run", str(tmp_path / "m.neff"), "--no-timing", "--check-nan"]
+    for block in range(4):  # of 128 products, which are summed one after the other
+        x, w = np.ones((128, 512), np.float32), np.ones((512, 512), np.float32)
+        x[3, 128 * block + 5] = np.nan
+        (tmp_path / "in.npz").write_bytes(npz_bytes({"arg0": x, "arg1": w}))
+        assert neuron_sim.main([*words, "--inputs", str(tmp_path / "in.npz")]) == 1
+        assert "the inputs or constants have NaN" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

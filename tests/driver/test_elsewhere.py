@@ -10,9 +10,10 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 from neuronir.dialects.support.errors import NeuronError
-from neuronir.driver import CompileOptions
+from neuronir.driver import CompileOptions, elsewhere, elsewhere_worker
 from neuronir.driver.compiler import compile_model
 from neuronir.driver.elsewhere import Job, compile_jobs
+from neuronir.driver.pass_runner import RunFailure, as_error
 from neuronir.frontends.bindings import Bindings
 from neuronir.frontends.hlo_text import import_hlo_text
 from neuronir.frontends.models import Use
@@ -72,8 +73,33 @@ def test_an_error_and_a_time_limit() -> None:
     with pytest.raises(NeuronError, match="f64") as caught:
         compile_jobs([job(wrong)])
     assert caught.value.code.startswith("NCC_")
+    with pytest.raises(RunFailure) as here:
+        compile_model(Given(wrong), "trn1")
+    assert vars(caught.value) == vars(as_error(here.value))  # its place and excerpt, too
     with pytest.raises(subprocess.TimeoutExpired):
         compile_jobs([job(text_of(0))], timeout=0.01)
+
+
+def test_options_that_a_job_cannot_set() -> None:
+    with pytest.raises(ValueError, match="compile_to, framework"):
+        compile_jobs([job(text_of(0), compile_to="hlo", framework="ONNX")])
+
+
+def test_diagnostic_comes_back_whole(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Also a place that is no line of a file, and an excerpt."""
+    error = NeuronError("NIR_X", "no", location="'a' of 'b'", help="do", excerpt="a\n^")
+
+    def failing(*arguments: object) -> None:
+        raise error
+
+    monkeypatch.setattr(elsewhere_worker, "compile_model", failing)
+    elsewhere._write(job(text_of(0)), tmp_path / "job")
+    assert elsewhere_worker.main([str(tmp_path / "job")]) == 1
+    done = subprocess.CompletedProcess([], 1, "", "")
+    monkeypatch.setattr("subprocess.run", lambda *words, **options: done)
+    with pytest.raises(NeuronError) as caught:
+        elsewhere._run(job(text_of(0)), tmp_path / "job", None)
+    assert vars(caught.value) == vars(error)
 
 
 def test_a_process_that_dies(monkeypatch: pytest.MonkeyPatch) -> None:

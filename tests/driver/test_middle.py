@@ -21,6 +21,7 @@ from neuronir.passes.tile.lower_tile_to_nc import LowerTileToNc
 from neuronir.targets.simulator.functional import run
 from neuronir.targets.simulator.timing import simulate_timing
 from tests.driver.models import DENSE
+from tests.driver.test_pipelined import LOOP
 
 EXACT = CompileOptions(auto_cast="none")
 TURN = """HloModule turn
@@ -243,3 +244,19 @@ def test_a_reproducer_begins_where_tiles_do(monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(RunFailure):
         compiled(TURN, "always")
     assert loaded == ["hlo"]
+
+
+@pytest.mark.parametrize("tiles", ["NIR_LOW001", "NCC_EOOM002"])
+def test_loops_that_tiles_refuse_are_tried_once(tiles: str) -> None:
+    """The direct path unrolls them; what comes out is kept, however far from the bound."""
+    module = compile_text(LOOP, "trn1", replace(EXACT, compile_to="hlo")).module
+    assert any(op.name == "hlo.while" for op in module.walk())
+    rooms = ["80", "50", "25", "10"]
+    ways = Compiles(dict.fromkeys(rooms, failure(tiles)))
+    assert not choose_middle(module, get_machine("trn1"), ways).tiled
+    asked = rooms if tiles == "NCC_EOOM002" else rooms[:1]
+    assert ways.asked == [*asked, "direct"]
+    ways = Compiles({**dict.fromkeys(rooms, failure(tiles)), "direct": failure("NCC_EVRF001")})
+    with pytest.raises(RunFailure, match="NCC_EVRF001"):
+        choose_middle(module, get_machine("trn1"), ways)
+    assert ways.asked == [*asked, "direct"]

@@ -12,6 +12,8 @@ from neuronir.cli import neuron_sim
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.driver import CompileOptions, compile_file, compile_text
 from neuronir.driver.pass_runner import RunFailure
+from neuronir.passes.hlo.legality import FUNCTIONS
+from neuronir.passes.lowering.rules.elementwise import ACTIVATIONS
 from neuronir.passes.pipelines import PIPELINES
 from neuronir.targets import registry
 from neuronir.targets.encoding.encoding import Encoding
@@ -20,6 +22,7 @@ from neuronir.targets.simulator.functional import run
 from neuronir.targets.target import Target
 from neuronir.targets.trn1 import TARGET as TRN1
 from tests.driver.models import DENSE, dense_arguments, dense_result, write_model
+from tests.oracle import run_xla
 
 
 @pytest.fixture
@@ -80,6 +83,54 @@ def test_a_target_of_other_numbers_needs_no_more(numbers: Callable[..., Target])
     assert np.abs(output - dense_result()).max() < 0.1
     with pytest.raises(RunFailure, match="data type f64 is not supported"):
         compile_text(DENSE.replace("f32", "f64"), "half1", CompileOptions(compile_to="hlo"))
+
+
+ONE = """HloModule m
+ENTRY e {
+  x = f32[64,128] parameter(0)
+  w = f32[128,128] parameter(1)
+  zero = f32[] constant(0)
+  p = pred[64,128] compare(x, x), direction=GT
+  ROOT y = f32[%s] %s
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "missing, shape, op, legal",
+    [
+        ("ACT", "64,128", "tanh(x)", False),
+        ("ACT", "64,128", "dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}", False),
+        ("ACT", "64,256", "concatenate(x, x), dimensions={1}", True),
+        ("ACT", "66,130", "pad(x, zero), padding=1_1x1_1", True),
+        ("ACT", "64,128", "select(p, x, x)", True),
+        ("ACT", "64,128", "sign(x)", True),
+        ("PE", "64,128", "dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}", False),
+        ("PE", "64,128", "tanh(x)", True),
+    ],
+)
+def test_machine_without_an_engine(
+    missing: str, shape: str, op: str, legal: bool, numbers: Callable[..., Target]
+) -> None:
+    """What only this engine computes is refused; nothing else uses it."""
+    numbers("less1", engines=TRN1.machine.engines - {missing})
+    text = ONE % (shape, op)
+    if not legal:
+        with pytest.raises(RunFailure, match="NCC_EVRF001"):
+            compile_text(text, "less1")
+        return
+    program = compile_text(text, "less1", CompileOptions(auto_cast="none")).program
+    assert program is not None
+    rng = np.random.default_rng(0)
+    arrays = [rng.standard_normal(s, np.float32) for s in ((64, 128), (128, 128))]
+    used = [arrays[v.index] for v in program.variables if v.kind == "input"]
+    (output,) = run(program, used, registry.get_target("less1").machine).outputs
+    (expected,) = run_xla(text, arrays)
+    np.testing.assert_allclose(output, expected, atol=1e-5)
+
+
+def test_functions_are_those_that_act_computes() -> None:
+    assert {f"hlo.{name}" for name in FUNCTIONS} == set(ACTIVATIONS)
 
 
 def test_what_is_remembered_depends_on_numbers_and_not_on_names(

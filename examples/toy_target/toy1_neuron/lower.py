@@ -136,8 +136,9 @@ class _Lowering:
         if isinstance(rhs, Array):
             rhs = self.column(op, rhs) if rhs.vector else self.loaded(op, rhs, DType.F32)
         out: Tiles = []
+        dtype = _result_dtype(op)
         for number, tile in enumerate(lhs):
-            dst = self.tile(tile.partitions, tile.free[0][1], DType.F32)
+            dst = self.tile(tile.partitions, tile.free[0][1], dtype)
             if isinstance(rhs, list) and rhs[number].free[0][1] > 1:
                 pair = (rhs[number], tile) if reverse else (tile, rhs[number])
                 self.emitter.tensor_tensor(alu, dst, *pair)
@@ -173,7 +174,7 @@ class _Lowering:
                     )
                     self.emitter.matmul(dst, stationary, moving, accumulate=k > 0)
             for width, total in zip(widths, sums, strict=True):
-                dst = self.tile(width, rows, DType.F32)
+                dst = self.tile(width, rows, _result_dtype(op))
                 self.emitter.emit("tensor_copy", [dst], [total])
                 out.append(dst)
         assert depth == sum(tile.partitions for tile in lhs)
@@ -222,9 +223,7 @@ class _Lowering:
 
     def converted(self, op: Operation, source: Tiles) -> Tiles:
         """A value in the type of the result of `op`."""
-        type_ = op.results[0].type
-        assert isinstance(type_, TensorType)
-        dtype, out = dtype_of(type_.element_type), []
+        dtype, out = _result_dtype(op), []
         for tile in source:
             out.append(self.tile(tile.partitions, tile.free[0][1], dtype))
             self.emitter.emit("tensor_copy", [out[-1]], [tile])
@@ -250,6 +249,13 @@ class _Lowering:
         yield from self.emitter.variables
         body = Block([*self.emitter.head, *self.emitter.ops, NcReturnOp.create()])
         yield NcFuncOp.create(properties={"sym_name": StringAttr("main")}, regions=[Region(body)])
+
+
+def _result_dtype(op: Operation) -> DType:
+    """The data type of the result of an op, to which engines round what they compute in fp32."""
+    type_ = op.results[0].type
+    assert isinstance(type_, TensorType)
+    return dtype_of(type_.element_type)
 
 
 def _whole(buffer: SSAValue, partitions: int, elements: int) -> View:
