@@ -42,7 +42,7 @@ def compile_model(args: Namespace, messages: Messages) -> int:
     if args.report:
         return _report(args)
     try:
-        _check_output(args.output)
+        check_output(args.output)
         args.bindings = bindings_of(args)  # read once: they are part of the key in the cache
         status = _cached(args, messages)
     except NeuronError as error:
@@ -207,8 +207,8 @@ def _log_failure(args: Namespace, messages: Messages) -> None:
         messages.write_log(args.logfile)
 
 
-def _check_output(output: str) -> None:
-    """Say at once, not after minutes, that there is no folder to write to."""
+def check_output(output: str) -> None:
+    """NIR_OUTPUT at once, not after minutes, if there is no folder to write to."""
     parent = Path(output).parent
     if not parent.is_dir():
         raise NeuronError(

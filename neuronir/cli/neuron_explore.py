@@ -93,12 +93,15 @@ def build_parser() -> Parser:
 
 
 def _main(words: list[str]) -> int:
+    from neuronir.cli.cc_compile import check_output
     from neuronir.explore.record import explore
 
     args = build_parser().parse_args(words)
     phases = _phases(args)
     if args.max_lines < 1:
         raise UsageError("--max-lines: at least 1")
+    if args.html is not None:
+        check_output(args.html)
     terminal = args.html is None and not args.list
     if terminal:
         _check_terminal()  # before the long run
@@ -107,9 +110,10 @@ def _main(words: list[str]) -> int:
     with handling(_warn):
         recording = explore(args.model, args.target, _options(args))
         if phases is not None:
-            recording = recording.only(phases)
-        _write(args, recording)
-    if terminal:
+            recording = _selected(recording, phases)
+        if recording.steps:
+            _write(args, recording)
+    if terminal and recording.steps:
         from neuronir.explore.app import Explorer
 
         Explorer(recording).run()
@@ -127,6 +131,19 @@ def _phases(args: Namespace) -> list[str] | None:
     for name in names:
         phase_number(name, "--phases")
     return names
+
+
+def _selected(recording: "Recording", phases: list[str]) -> "Recording":
+    """Return the steps of some phases; NIR_EXP003 if the compile had none of them."""
+    found = recording.only(phases)
+    if not found.steps and recording.failure is None:
+        had = dict.fromkeys(step.phase for step in recording.steps)
+        raise NeuronError(
+            "NIR_EXP003",
+            f"no step of this compile is in phase {' or '.join(phases)}",
+            help=f"it has the phases {', '.join(had)}; --tiling chooses the path",
+        )
+    return found
 
 
 def _options(args: Namespace) -> CompileOptions:

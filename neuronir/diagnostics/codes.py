@@ -183,6 +183,10 @@ CODES: dict[str, tuple[str, str]] = {
         "the terminal application of neuron-explore needs a terminal",
         "do not redirect its input and output, or use --html or --list",
     ),
+    "NIR_EXP003": (
+        "the phases that --phases selects are not part of the compile",
+        "select phases that the message lists, or choose the lowering path with --tiling",
+    ),
     "NIR_FMT001": ("an output format cannot express an operation", "print the module as MLIR"),
     "NIR_HLO001": ("syntax error in HLO text", "see the location and the caret"),
     "NIR_HLO002": ("a shape or a layout in HLO text is malformed", "correct the shape"),
