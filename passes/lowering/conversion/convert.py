@@ -316,6 +316,9 @@ class Converter(KnownValues):
         )
         if value.array is not None:
             return self._make_constant(value, partition, 1)
+        repeated = self._repeated_constant(value, partition)
+        if repeated is not None:
+            return repeated
         source = self.in_hbm(value)
         free = remaining(value.support, [a for a, _ in partition])
         if free is None:
@@ -325,6 +328,32 @@ class Converter(KnownValues):
         result = Form(target, partition, dense(free))
         self.transfer(result, source, load=True)
         return result
+
+    def _repeated_constant(self, value: Value, partition: Partition) -> Form | None:
+        """Return a copy of a view of a constant, which repeats along some of the atoms.
+
+        The constant is stored in this layout. Its elements in row-major order, loaded from HBM into
+        another order, would be transferred one by one.
+        """
+        source = value.source
+        if source is None or source.array is None:
+            return None
+        assert value.to_source is not None and value.from_source is not None
+        asked: list[tuple[Atom, int]] = []
+        repeats: list[tuple[Atom, int]] = []
+        beyond = source.size
+        for a, step in partition:
+            parts = value.to_source(a) if covered(value.support, a) else None
+            if parts is not None:
+                asked.extend((b, step * k) for b, k in parts)
+            elif covered(value.support, a):
+                return None
+            else:
+                repeats.append((atom(a.size, beyond), step))
+                beyond *= a.size
+        form = self._make_constant(source, (*asked, *repeats), 1)
+        mapped = value.from_source(replace(form, partition=tuple(asked)))
+        return None if mapped is None else replace(mapped, partition=partition)
 
     def _load(self, value: Value, source: Form, wanted: Partition, copies: int) -> Form:
         free = remaining(value.support, [a for a, _ in wanted])

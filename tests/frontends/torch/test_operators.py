@@ -148,6 +148,50 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         lambda i, w: F.embedding(i, w, padding_idx=0),
         (torch.tensor([[1, 0], [2, 2]]), numbers(3, 4)),
     ),
+    **{
+        f"bags_{mode}": (
+            lambda i, w, m=mode: (
+                F.embedding_bag(i, w, mode=m),
+                F.embedding_bag(i, w, mode=m, padding_idx=2),
+            ),
+            (torch.tensor([[1, 0], [2, 2], [2, 1]]), numbers(3, 4)),
+        )
+        for mode in ("sum", "mean", "max")
+    },
+    **{
+        f"bags_of_known_sizes_{mode}": (
+            lambda i, w, m=mode: F.embedding_bag(
+                i, w, torch.tensor([0, 2, 2, 5]), mode=m, include_last_offset=False
+            ),
+            (torch.tensor([1, 0, 2, 2, 1, 1]), numbers(3, 4)),
+        )
+        for mode in ("sum", "mean", "max")
+    },
+    **{
+        f"bags_by_data_{mode}": (
+            lambda i, w, o, m=mode: (
+                F.embedding_bag(i, w, o, mode=m, padding_idx=-1),
+                F.embedding_bag(i, w, o, mode=m, include_last_offset=True),
+            ),
+            (torch.tensor([1, 0, 2, 2, 1, 1]), numbers(3, 4), torch.tensor([0, 2, 2, 6])),
+        )
+        for mode in ("sum", "mean", "max")
+    },
+    "bags_with_an_end": (
+        lambda i, w, o: (
+            F.embedding_bag(i, w, torch.tensor([0, 2, 2, 4]), mode="sum", include_last_offset=True),
+            F.embedding_bag(i, w, o, mode="sum", include_last_offset=True),
+        ),
+        (torch.tensor([1, 0, 2, 2, 1, 1]), numbers(3, 4), torch.tensor([0, 2, 4])),
+    ),
+    "bags_weighted_in_half": (
+        lambda i, w, s: F.embedding_bag(i, w, mode="sum", per_sample_weights=s),
+        (
+            torch.tensor([[1, 0], [2, 2]]),
+            numbers(3, 4, dtype=torch.bfloat16),
+            numbers(2, 2, dtype=torch.bfloat16),
+        ),
+    ),
     "strided": (lambda x: x.as_strided((2, 3), (1, 2), 1), (numbers(3, 3),)),
 }
 

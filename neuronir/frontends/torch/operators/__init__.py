@@ -2,6 +2,7 @@
 
 from neuronir.frontends.torch.operators import (
     activations,
+    bags,
     creation,
     elementwise,
     gradients,
@@ -18,6 +19,7 @@ from neuronir.frontends.torch.operators import (
 
 ALL = (
     activations,
+    bags,
     creation,
     elementwise,
     gradients,

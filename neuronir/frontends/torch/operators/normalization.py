@@ -44,6 +44,7 @@ def _log_softmax(n: Node) -> SSAValue:
 
 
 @operator("native_layer_norm")
+@operator("layer_norm", kept=True)
 def _layer_norm(n: Node) -> list[SSAValue]:
     b, x = n.b, wide(n.b, n["input"])
     count = len(n.ints("normalized_shape"))
@@ -53,6 +54,8 @@ def _layer_norm(n: Node) -> list[SSAValue]:
     scale = None if scale is None else wide(b, scale)
     offset = None if offset is None else wide(b, offset)
     result = norm.affine(b, result, scale, offset)
+    if n.name == "aten.layer_norm.default":
+        return [n.cast(result)]
     return [n.cast(result), b.convert(average, n.type(1)), b.convert(inverse, n.type(2))]
 
 
