@@ -16,8 +16,8 @@ from neuronir.dialects.nc.enums import DType
 from neuronir.dialects.nc.machine import Machine
 from neuronir.dialects.support.dtypes import byte_size
 from neuronir.dialects.tile.interface import REDUCED, tiling_of
-from neuronir.dialects.tile.rules import ELEMENTWISE, combiner, shape_of
-from neuronir.passes.hlo.support.values import element, ints
+from neuronir.dialects.tile.rules import ELEMENTWISE, shape_of
+from neuronir.passes.hlo.support.values import element, integer, ints
 from neuronir.passes.tile.axes import Key
 from neuronir.passes.tile.group import Group, is_view, item_bytes, root_of
 from neuronir.passes.tile.row_composites import axis_of, of_rows, row_passes
@@ -47,6 +47,17 @@ class Times:
     def total(self) -> float:
         """Return the time of the group with full overlap."""
         return max(self.dma, self.pe, self.vector) + self.fixed
+
+
+def views_of(value: SSAValue) -> list[Operation]:
+    """Return the views through which a value is read, nearest first, and the source that is one."""
+    found: list[Operation] = []
+    while isinstance(value.owner, Operation) and is_view(value.owner):
+        found.append(value.owner)
+        if not value.owner.operands:
+            break
+        value = value.owner.operands[0]
+    return found
 
 
 @lru_cache(maxsize=65536)
@@ -182,8 +193,6 @@ class GroupTimes:
             axes = [a for a in axes if a not in row]
             return spread(tuple(group.extent(a) for a in axes), self.machine.partitions)
         anywhere = leaves
-        if op.name == "hlo.reduce" and combiner(op) != "hlo.add":
-            anywhere = [a for a in leaves if a not in kept]
         fit, most = (
             spread(tuple(group.extent(a) for a in some), self.machine.partitions)
             for some in (axes, anywhere)
@@ -269,12 +278,28 @@ class GroupTimes:
                     if mark not in seen:
                         seen[mark] = root
                         found[root] = self._tile(group, root)
+            found.update(self._counts(group, op))
             for r in op.results:
                 if not passes_on(op, group):
                     size, depth = self._tile(group, r)
                     if group.depth_of(group.axes_of(op)) > depth:  # loops add it up
                         size = size * byte_size(carried_element(r)) // item_bytes(r)
                     found[r] = size, depth
+        return found
+
+    def _counts(self, group: Group, op: Operation) -> dict[Key, tuple[int, int]]:
+        """Return the same for the iotas that an op reads: each partition has their counts."""
+        found: dict[Key, tuple[int, int]] = {}
+        for value in op.operands:
+            views = views_of(value)
+            if not views or views[-1].name != "hlo.iota":
+                continue
+            iota = views[-1]
+            size, depth = self._tile(group, op.results[0])
+            counts = group.related.of(iota.results[0])[integer(iota, "iota_dimension")]
+            most = prod(group.extent(a) for a in counts)
+            elements = size // item_bytes(op.results[0])
+            found[iota.results[0]] = min(elements, most) * item_bytes(iota.results[0]), depth
         return found
 
     def _tile(self, group: Group, key: Key) -> tuple[int, int]:

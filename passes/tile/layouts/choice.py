@@ -33,10 +33,14 @@ FAR = 1e9
 
 
 class NoLayouts(NeuronError):
-    """Raised if no layouts are known for an op: the program is lowered in another way."""
+    """Raised if no layouts are known for an op: the program is lowered in another way.
 
-    def __init__(self, what: str) -> None:
+    `array` is the array in SBUF whose tiles do not fit together, if that is the reason.
+    """
+
+    def __init__(self, what: str, array: SSAValue | None = None) -> None:
         super().__init__("NIR_TIL001", f"no layout at the tiled level: {what}")
+        self.array = array
 
 
 @dataclass
@@ -409,7 +413,7 @@ class Choice:
         self.put_together(op.dest, self.given[root])
         part = part_of(op, self.given[root])
         if part is None:
-            raise NoLayouts(f"tiles of {shape_of(op.dest)} that are put together")
+            raise NoLayouts(f"tiles of {shape_of(op.dest)} that are put together", root)
         self.operand(op, 0, part)
         if final(op.result, reshapes=False) is op.result:
             self.lay_out(op.result, self.settled(op.dest, Place(self.given[root], ())))
@@ -428,7 +432,7 @@ class Choice:
             if cost < best[0]:
                 best = cost, w
         if best[1] is None:
-            raise NoLayouts(f"tiles of {shape_of(op.dest)} that are put together")
+            raise NoLayouts(f"tiles of {shape_of(op.dest)} that are put together", root)
         return best[1]
 
     def _stored(self, op: Operation, index: int, run: int) -> None:

@@ -19,7 +19,7 @@ from neuronir.dialects.tile.rules import ELEMENTWISE, combiner, contracting, sha
 from neuronir.passes.hlo.support.values import integer, ints
 from neuronir.passes.lowering.layouts.layout import Atom, atom, row_major
 from neuronir.passes.tile.layouts.candidates import candidates, digits
-from neuronir.passes.tile.layouts.costs import ELEMENT_NS, START_NS, Costs
+from neuronir.passes.tile.layouts.costs import ELEMENT_NS, START_NS, Costs, contiguous
 from neuronir.passes.tile.layouts.maps import (
     Partition,
     cut,
@@ -136,7 +136,12 @@ def _spread_rows(op: Operation, c: Partition, costs: Costs) -> float:
 @register_plans("hlo.iota")
 def _iota(op: Operation, costs: Costs) -> list[Plan]:
     shape = shape_of(op.results[0])
-    return [Plan((), c, costs.elementwise(shape, c, 2.0)) for c in candidates(shape, costs.limit)]
+    # where costs are equal, that of a loaded array, whose partitions have contiguous elements
+    some = sorted(
+        candidates(shape, costs.limit),
+        key=lambda c: -contiguous(c, prod(shape)) if own(c, prod(shape)) else 0,
+    )
+    return [Plan((), c, costs.elementwise(shape, c, 2.0)) for c in some]
 
 
 @register_plans("hlo.reduce")
@@ -158,7 +163,7 @@ def _reduce(op: Operation, costs: Costs) -> list[Plan]:
             result = through_dims(own(c, size), source, shape, dims)
             if own(c, size) != c:
                 result = everywhere(prod(shape), costs.limit)
-            if result is not None:
+            if result is not None and costs.fits(shape, dtype(op.results[0]), result):
                 out.append(Plan((c, None), result, cost))
             continue
         if not single or combiner(op) not in ("hlo.add", "hlo.maximum", "hlo.minimum"):
@@ -167,7 +172,9 @@ def _reduce(op: Operation, costs: Costs) -> list[Plan]:
         adds = combiner(op) == "hlo.add"
         if False not in across and adds:
             result = everywhere(prod(shape), costs.limit)
-        if result is not None and span(c) == positions(c):
+        fits = result is not None and costs.fits(shape, dtype(op.results[0]), result)
+        if fits and span(c) == positions(c):
+            assert result is not None
             cost += _across(prod(shape) // max(1, positions(own(result, prod(shape)))), costs, adds)
             out.append(Plan((c, None), result, cost))
     return out

@@ -99,7 +99,8 @@ class Tables:
             for p in self.plans(op):
                 if p.result is not None:
                     found[p.result] = None
-        return list(found)
+        shape, kind = shape_of(value), dtype(value)
+        return [c for c in found if self.costs.fits(shape, kind, c)]
 
     def plans(self, op: Operation) -> list[Plan]:
         """Return the plans of an op."""
