@@ -10,7 +10,7 @@ from neuronir.explore.align import Hunk, hunks_of
 from neuronir.explore.record import Recording, Step
 from neuronir.explore.snapshot import Line, Snapshot
 from neuronir.explore.texts import delta_text, note_of, time_text
-from neuronir.targets.simulator.page.page import fill, packed
+from neuronir.targets.simulator.page.frame import fill, packed
 
 
 def explore_page(recording: Recording, most: int) -> str:

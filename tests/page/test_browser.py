@@ -184,7 +184,7 @@ def test_real_models(driver: Any, name: str, tmp_path: Path) -> None:
         show(driver, path, scheme)
         assert faults(driver) == []
         check_layout(driver)
-        for part in ("summary", "timeline-section", "roofline-section", "ops-section"):
+        for part in ("summary-section", "timeline-section", "roofline-section", "ops-section"):
             driver.execute_script(f"document.getElementById('{part}').scrollIntoView()")
             assert driver.save_screenshot(str(tmp_path / f"{name}-{scheme}-{part}.png"))
     # A loaded machine may be slow once.

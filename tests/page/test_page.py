@@ -16,7 +16,7 @@ from neuronir.dialects.nc.enums import Space
 from neuronir.dialects.nc.instruction import Program, Source
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.targets.simulator.occupancy import Occupancy
-from neuronir.targets.simulator.page import page, timeline
+from neuronir.targets.simulator.page import timeline
 from neuronir.targets.simulator.page.memory import memory_data
 from neuronir.targets.simulator.page.page import report_page
 from neuronir.targets.simulator.page.timeline import UNITS, timeline_data
@@ -222,4 +222,3 @@ def test_an_op_is_told_of_its_largest_loss() -> None:
     row = next(row for row in report["ops"] if row["name"] == worst["worst_op"])
     assert (row["loss"], row["advice"]) == (worst["what"], worst["advice"])
     assert 0 < row["loss_us"] <= worst["us"]
-    assert page.COLORS

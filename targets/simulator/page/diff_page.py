@@ -9,7 +9,14 @@ from neuronir.targets.simulator.diff_text import (
     verdict,
 )
 from neuronir.targets.simulator.page import figures, tables
-from neuronir.targets.simulator.page.page import embedded, fill
+from neuronir.targets.simulator.page.frame import (
+    FILTER,
+    PLAIN,
+    Section,
+    cards,
+    figure_place,
+    framed,
+)
 from neuronir.targets.simulator.report_rows import TIMES, Report
 from neuronir.targets.simulator.summary import time_text
 
@@ -29,33 +36,29 @@ def diff_page(found: Report, names: tuple[str, str]) -> str:
     item = figures.changes_figure(
         [row["name"] or "-" for row in shown], [row["change_us"] for row in shown]
     )
-    parts = {
-        "title": escape(f"{names[0]} and {names[1]}"),
-        "headline": _headline(found, names),
-        "note": escape(_note(found)),
-        "resources": _resources(found),
-        "ops": _ops("ops", "Source ops that both have, the largest change first", found["ops"]),
-        "unmatched": _ops("only-a", f"Only in a ({names[0]})", found["only_a"])
-        + _ops("only-b", f"Only in b ({names[1]})", found["only_b"]),
-        "figures": _figures(found),
-        "items": embedded([item]),
-    }
-    scripts = ("tables.js", "paint.js", "diff.js")
-    return fill("diff.html", parts, scripts, figures.script_text())
+    unmatched = _ops("only-a", f"Only in a ({names[0]})", found["only_a"])
+    unmatched += _ops("only-b", f"Only in b ({names[1]})", found["only_b"])
+    ops = _ops("ops", "Source ops that both have, the largest change first", found["ops"])
+    summary = f"{_headline(found, names)}\n<p>{escape(_note(found))}</p>\n{_resources(found)}"
+    sections = [
+        Section("summary", "Summary", summary),
+        Section("changes", "Largest changes", figure_place("changes"), link="Changes"),
+        Section("ops", "Source ops", f"{FILTER}\n{ops}"),
+        Section("unmatched", "In one compile only", unmatched),
+        Section("figures", "Figures", _figures(found)),
+    ]
+    title = f"{names[0]} and {names[1]}"
+    return framed(title, sections, PLAIN, figures.script_text(), [item])
 
 
 def _headline(found: Report, names: tuple[str, str]) -> str:
     total = found["total_time_us"]
-    cards = [
+    pairs = [
         (f"a: {names[0]}, bound by {found['bound_by'][0]}", time_text(total[0])),
         (f"b: {names[1]}, bound by {found['bound_by'][1]}", time_text(total[1])),
         ("b against a", verdict(total)),
     ]
-    inner = "".join(
-        f'<div class="card"><div class="big">{escape(value)}</div><div>{escape(label)}</div></div>'
-        for label, value in cards
-    )
-    return f'<div class="cards">{inner}</div>'
+    return cards(pairs)
 
 
 def _note(found: Report) -> str:

@@ -12,7 +12,21 @@ if TYPE_CHECKING:
     from bokeh.plotting import figure as Figure
 
 _KIB = 1024
-SLOWER, FASTER = "#e0605a", "#3f9e50"
+PALETTE = (
+    "#4477cc",
+    "#e8a020",
+    "#e0605a",
+    "#55b5a6",
+    "#3f9e50",
+    "#e57fae",
+    "#9a6fd8",
+    "#8cb4ec",
+    "#a27a5c",
+)
+"""The colors of series and of the ops with the largest shares, in order."""
+OTHERS = "#9498a0"
+"""The color of all other ops."""
+SLOWER, FASTER = PALETTE[2], PALETTE[4]
 
 
 def require_bokeh() -> None:
@@ -228,7 +242,6 @@ def changes_figure(names: Sequence[str], changes: Sequence[float]) -> dict[str, 
     return _item(fig, "changes-figure")
 
 
-SERIES = ("#4477cc", "#e8a020", "#e0605a", "#55b5a6", "#9a6fd8", "#3f9e50", "#e57fae", "#a27a5c")
 _DASHES = ("solid", "dashed", "dotted", "dotdash")
 
 
@@ -274,7 +287,7 @@ def _bars(fig: "Figure", key: str, label: str, lines: Mapping[str, Sequence[Repo
     values = [points[0][key] for points in lines.values()]
     source = ColumnDataSource(name=f"{key}-bars", data={"y": list(lines), "x": values})
     bars = fig.hbar(
-        y="y", right="x", left=0, height=0.7, fill_color=SERIES[0], line_color=None, source=source
+        y="y", right="x", left=0, height=0.7, fill_color=PALETTE[0], line_color=None, source=source
     )
     fig.x_range.start = 0
     fig.add_tools(HoverTool(renderers=[bars], tooltips=[("", "@y"), (label, "@x{0,0.00}")]))
@@ -294,8 +307,8 @@ def _series(fig: "Figure", key: str, label: str, lines: Mapping[str, Sequence[Re
             "name": [name] * len(points),
         }
         source = ColumnDataSource(name=f"{key}-{number}", data=data)
-        color = SERIES[number % len(SERIES)]
-        dash = _DASHES[number // len(SERIES) % len(_DASHES)]
+        color = PALETTE[number % len(PALETTE)]
+        dash = _DASHES[number // len(PALETTE) % len(_DASHES)]
         line = fig.line("x", "y", source=source, line_color=color, line_width=2, line_dash=dash)
         dots = fig.scatter("x", "y", source=source, size=8, color=color)
         tips = [("", "@name"), ("batch", "@x"), (label, "@y{0,0.00}")]

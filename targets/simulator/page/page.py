@@ -1,35 +1,23 @@
 """One self-contained HTML file of a run: figures, tables, and the data of the timeline."""
 
-import base64
-import json
-import zlib
-from collections.abc import Mapping
 from html import escape
-from importlib.resources import files
-from string import Template
 from typing import Any
 
 from neuronir.targets.simulator.page import figures, tables
+from neuronir.targets.simulator.page.frame import (
+    FILTER,
+    Section,
+    asset,
+    cards,
+    figure_place,
+    framed,
+)
 from neuronir.targets.simulator.page.memory import memory_data
 from neuronir.targets.simulator.page.timeline import timeline_data
 from neuronir.targets.simulator.report_fields import FIELDS
 from neuronir.targets.simulator.report_rows import Report
 from neuronir.targets.simulator.summary import figure_texts, headline_texts, size_text
 from neuronir.targets.simulator.timing import TimingResult
-
-COLORS = (
-    "#4477cc",
-    "#e8a020",
-    "#e0605a",
-    "#55b5a6",
-    "#3f9e50",
-    "#e57fae",
-    "#9a6fd8",
-    "#8cb4ec",
-    "#a27a5c",
-)
-"""Of the ops with the largest shares."""
-OTHERS = "#9498a0"
 
 
 def report_page(result: TimingResult, report: Report) -> str:
@@ -40,7 +28,7 @@ def report_page(result: TimingResult, report: Report) -> str:
     figures.require_bokeh()
     timeline, memory = timeline_data(result), memory_data(result)
     names = [row["name"] for row in report["ops"]]
-    colors = dict.fromkeys(names, OTHERS) | dict(zip(names, COLORS, strict=False))
+    colors = dict.fromkeys(names, figures.OTHERS) | dict(zip(names, figures.PALETTE, strict=False))
     sizes = {space: part["size"] for space, part in memory.items()}
     items = [
         figures.time_figures(timeline["tracks"], sizes, report["total_time_us"]),
@@ -53,7 +41,7 @@ def report_page(result: TimingResult, report: Report) -> str:
     data = {
         "sources": sources,
         "colors": colors,
-        "others": OTHERS,
+        "others": figures.OTHERS,
         "timeline": timeline,
         "memory": {
             space: {"lives": part["lives"], "levels": part["levels"]}
@@ -61,86 +49,41 @@ def report_page(result: TimingResult, report: Report) -> str:
         },
     }
     title = f"{result.program.metadata.get('module', 'program')} on {report['machine']}"
-    parts = {
-        "title": escape(title),
-        "headline": _headline(report),
-        "figures": _definitions(figure_texts(report)),
-        "engines": _engines(report),
-        "bytes": _bytes(report),
-        "losses": _losses(report),
-        "timeline_note": _timeline_note(timeline),
-        "memory": "".join(_held(space, part, result) for space, part in memory.items()),
-        "roofline_note": _roofline_note(report),
-        "ops": tables.op_table(report, colors),
-        "modules": _modules(report),
-        "groups": tables.group_table(report),
-        "loops": tables.loop_table(report) if report["loops"] else "<p>There are no loops.</p>",
-        "all": _all(report),
-        "items": embedded(items),
-        "data": packed(data),
-    }
-    return fill(
-        "report.html",
-        parts,
-        ("unpack.js", "view.js", "tables.js", "paint.js", "report.js"),
-        figures.script_text(),
+    memories = "".join(_held(space, part, result) for space, part in memory.items())
+    loops = tables.loop_table(report) if report["loops"] else "<p>There are no loops.</p>"
+    note = asset("timeline.html").substitute(note=_timeline_note(timeline))
+    roofline = f"<p>{_roofline_note(report)}</p>\n{figure_place('roofline')}"
+    ops = f"{FILTER}\n{tables.op_table(report, colors)}"
+    sections = [
+        Section("summary", "Summary", _summary(report)),
+        Section("losses", "Losses", _losses(report)),
+        Section("timeline", "Timeline and memory", note, link="Timeline"),
+        Section("memory", "Memory at its peak", memories, link="Memory"),
+        Section("roofline", "Roofline", roofline),
+        Section("ops", "Source ops", ops),
+        Section("modules", "Modules", _modules(report)),
+        Section("groups", "Groups", tables.group_table(report)),
+        Section("loops", "Loops", loops),
+        Section("all", "All figures", _all(report)),
+    ]
+    scripts = ("unpack.js", "view.js", "tables.js", "paint.js", "figures.js", "report.js")
+    return framed(title, sections, scripts, figures.script_text(), items, data)
+
+
+def _summary(report: Report) -> str:
+    return (
+        f'{_headline(report)}\n<div class="two"><div>\n{_engines(report)}\n</div><div>\n'
+        f"{_definitions(figure_texts(report))}\n{_bytes(report)}\n</div></div>"
     )
-
-
-def fill(
-    template: str,
-    parts: Mapping[str, str],
-    scripts: tuple[str, ...],
-    library: str,
-    *,
-    styles: tuple[str, ...] = ("page.css",),
-    package: str = __package__,
-) -> str:
-    """A template of `assets/` with the parts, the styles, and the scripts after the library's.
-
-    `package` is where the assets are; those that it lacks are the ones of this package.
-    """
-    text = Template(_asset(template, package)).substitute(
-        parts,
-        style="\n".join(_asset(name, package) for name in styles),
-        script="\n".join(_asset(name, package) for name in scripts),
-        library=library,
-    )
-    return text
-
-
-def _asset(name: str, package: str) -> str:
-    path = files(package) / "assets" / name
-    if not path.is_file():
-        path = files(__package__) / "assets" / name
-    return path.read_text(encoding="utf-8")
-
-
-def embedded(value: Any) -> str:
-    """JSON that may stand in a script element (in the given order: Bokeh's models are defined where
-    they come first)."""
-    return json.dumps(value, separators=(",", ":")).replace("</", "<\\/")
-
-
-def packed(value: Any) -> str:
-    """JSON, deflated, in base 64."""
-    text = json.dumps(value, separators=(",", ":"), sort_keys=True)
-    return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
 
 
 def _headline(report: Report) -> str:
-    cards = "".join(
-        f'<div class="card"><div class="big">{escape(value)}</div><div>{escape(label)}</div></div>'
-        for label, value in headline_texts(report)
-    )
+    head = cards(headline_texts(report))
     row = report["cause"]
     if row is None:
-        return f'<div class="cards">{cards}</div>'
+        return head
     words = f"Mostly, {row['percent']:.0f} %: {row['what']} ({row['worst_op'] or '-'}). "
-    return (
-        f'<div class="cards">{cards}</div><p id="cause">{escape(words)}'
-        f"<em>{escape(row['advice'])}.</em></p>"
-    )
+    return f'{head}<p id="cause">{escape(words)}<em>{escape(row["advice"])}.</em></p>'
 
 
 def _definitions(pairs: list[tuple[str, str]]) -> str:

@@ -1,10 +1,9 @@
 """The figures of a sweep as one self-contained HTML file."""
 
 from collections.abc import Sequence
-from html import escape
 
 from neuronir.targets.simulator.page import figures, tables
-from neuronir.targets.simulator.page.page import embedded, fill
+from neuronir.targets.simulator.page.frame import PLAIN, Section, cards, figure_place, framed
 from neuronir.targets.simulator.report_rows import Report
 
 _FIGURES = (
@@ -27,14 +26,14 @@ def sweep_page(model: str, points: Sequence[Report], varied: Sequence[str]) -> s
         figures.sweep_figure(key, label, lines, f"{target}-figure", "batch" in varied)
         for key, label, target in _FIGURES
     ]
-    parts = {
-        "title": escape(f"Sweep of {model}"),
-        "headline": _headline(good, len(points)),
-        "points": _table(good, varied),
-        "failed": _failed([p for p in points if p["error"]], varied),
-        "items": embedded(items),
-    }
-    return fill("sweep.html", parts, ("tables.js", "paint.js", "diff.js"), figures.script_text())
+    sections = [
+        Section("summary", "Summary", _headline(good, len(points))),
+        Section("latency", "Latency", figure_place("latency")),
+        Section("throughput", "Throughput", figure_place("throughput")),
+        Section("points", "Points", _table(good, varied)),
+        Section("failed", "Failed points", _failed([p for p in points if p["error"]], varied)),
+    ]
+    return framed(f"Sweep of {model}", sections, PLAIN, figures.script_text(), items)
 
 
 def _name(point: Report, axes: Sequence[str]) -> str:
@@ -43,17 +42,13 @@ def _name(point: Report, axes: Sequence[str]) -> str:
 
 
 def _headline(good: Sequence[Report], count: int) -> str:
-    cards = [("points measured", f"{len(good)} of {count}")]
+    pairs = [("points measured", f"{len(good)} of {count}")]
     if good:
         fast = min(good, key=lambda p: p["latency_us"])
         much = max(good, key=lambda p: p["throughput"])
-        cards.append((f"lowest latency: {fast['name']}", f"{fast['latency_us']:,.2f} us"))
-        cards.append((f"highest throughput: {much['name']}", f"{much['throughput']:,.0f} / s"))
-    inner = "".join(
-        f'<div class="card"><div class="big">{escape(value)}</div><div>{escape(label)}</div></div>'
-        for label, value in cards
-    )
-    return f'<div class="cards">{inner}</div>'
+        pairs.append((f"lowest latency: {fast['name']}", f"{fast['latency_us']:,.2f} us"))
+        pairs.append((f"highest throughput: {much['name']}", f"{much['throughput']:,.0f} / s"))
+    return cards(pairs)
 
 
 def _axis(name: str) -> tables.Column:

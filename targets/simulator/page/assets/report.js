@@ -192,11 +192,7 @@ class Page {
 async function main() {
   setUpTables();
   const data = await unpacked("data");
-  const items = JSON.parse(byId("items").textContent);
-  for (const item of items) await Bokeh.embed.embed_item(item);
-  const documents = Bokeh.documents;
-  paint(documents);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => paint(documents));
+  const documents = await drawFigures();
   const page = new Page(data, documents);
   page.start();
   page.ready = performance.now();
