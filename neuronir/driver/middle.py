@@ -51,8 +51,8 @@ DECLARED = ("NIR_TIL", "NIR_LOW", "NCC_")
 LARGEST = 3000
 """Limit of ops of a program for which phase `tiled` is tried: larger ones take too long."""
 FAR, LARGEST_FAR = 20.0, 6000
-"""From this multiple of the lower bound, twice as many ops are allowed. The direct path is so far
-off only where it moves elements one by one, and phase `tiled` is then many times faster."""
+"""From this multiple of the lower bound, twice as many ops are allowed: a bidirectional LSTM of 64
+steps has 5,100 ops when its loops are unrolled, and took 13 times as long without phase `tiled`."""
 
 Compile = Callable[[bool, Mapping[str, str] | None], "CompiledResult"]
 """Compiles with or without phase `tiled`, with other pipelines by phase."""
