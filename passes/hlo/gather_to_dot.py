@@ -156,7 +156,7 @@ def _product(e: Emitter, chosen: SSAValue, matrix: SSAValue) -> SSAValue:
     if type_ != f32:
         return _dot(e, e.convert(chosen, type_), matrix)
     ones = e.convert(chosen, bf16)
-    terms = [e.convert(_dot(e, ones, digit), f32) for digit in _digits(e, matrix)]
+    terms = [e.convert(_dot(e, ones, digit), f32) for digit in digits(e, matrix)]
     return reduce(partial(e.binary, "add"), terms)
 
 
@@ -164,20 +164,20 @@ def _dot(e: Emitter, chosen: SSAValue, matrix: SSAValue) -> SSAValue:
     return e.op("dot", [chosen, matrix], lhs_contracting_dims=(1,), rhs_contracting_dims=(0,))
 
 
-def _digits(e: Emitter, matrix: SSAValue) -> list[SSAValue]:
+def digits(e: Emitter, matrix: SSAValue) -> list[SSAValue]:
     """Split a float32 table into three bfloat16 tables with the same sum, now if it is constant."""
-    digits: list[SSAValue] = []
+    found: list[SSAValue] = []
     known = constant(matrix)
     if known is not None:
         left = np.ascontiguousarray(known, np.float32)
         for _ in range(3):
             leading = (left.view(np.int32) & np.int32(_TOP_BITS)).view(np.float32)
-            digits.append(e.constant(leading.astype(DType.BF16.numpy), owned=True))
+            found.append(e.constant(leading.astype(DType.BF16.numpy), owned=True))
             left = left - leading
-        return digits
+        return found
     rest = matrix
     for _ in range(3):
         top = e.bitcast(e.binary_number("and", e.bitcast(rest, i32), _TOP_BITS), f32)
-        digits.append(e.convert(top, bf16))
+        found.append(e.convert(top, bf16))
         rest = e.binary("subtract", rest, top)
-    return digits
+    return found

@@ -206,14 +206,14 @@ def _masked_next(state: Lower, op: Operation, lazy: Lazy) -> bool:
 
 
 def converted_next(state: Lower, op: Operation) -> bool:
-    """Return whether a comparison becomes fp32 ones and zeros, DVE's native result."""
+    """Return whether a comparison becomes ones and zeros of a float, which DVE can write."""
     user = op.results[0].get_user_of_unique_use()
     return (
         op.name == "hlo.compare"
         and user is not None
         and user.name == "hlo.convert"
         and user.parent is op.parent
-        and state.dtype(user.results[0]) is DType.F32
+        and state.dtype(user.results[0]).is_float
         and state.place(user.results[0]) == state.place(op.results[0])
     )
 
