@@ -46,7 +46,8 @@ class Traffic:
 @dataclass(slots=True)
 class Usage:
     """The executions of each op (by its number), HBM traffic by variable index, and bytes of
-    transfers by op and variable: `reads` of HBM, and `writes` of transfers that read none.
+    transfers by op and variable: `reads` of HBM, and `writes` of transfers that read none. `unread`
+    is the fraction of a load that nothing reads, once it is known.
 
     Variable index -1 means none.
     """
@@ -55,6 +56,7 @@ class Usage:
     variables: dict[int, Traffic] = field(default_factory=dict)
     reads: dict[tuple[int, int], int] = field(default_factory=dict)
     writes: dict[tuple[int, int], int] = field(default_factory=dict)
+    unread: dict[int, float] | None = None
 
 
 @dataclass(slots=True)

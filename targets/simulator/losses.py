@@ -16,6 +16,7 @@ from neuronir.targets.simulator.idle import TRANSFERS, Cause, Wait
 from neuronir.targets.simulator.parts import Entry, Part, summed
 from neuronir.targets.simulator.timing import TimingResult
 from neuronir.targets.simulator.timing_code import BARRIER, TRANSFER, Op
+from neuronir.targets.simulator.unread import unread_of
 from neuronir.targets.simulator.waits import Words, last_words, words_of
 
 _OTHERS = (Cause.SEMAPHORE, Cause.FIRST)
@@ -50,7 +51,7 @@ def find_losses(result: TimingResult, usage: Usage, resource: str) -> list[Part]
     streams = waiting_streams(result, resource, usage)
     entries = [*_idle(result, resource, streams), *_overheads(result, usage, resource)]
     if resource == "dma":
-        entries += [*_again(result, usage), *_spilled(result, usage)]
+        entries += [*_again(result, usage), *_spilled(result, usage), *_unread(result, usage)]
     return summed(entries)
 
 
@@ -119,6 +120,20 @@ def repeated(result: TimingResult, usage: Usage, index: int) -> float:
     if variable is None or variable.kind not in ("input", "constant"):
         return 0.0
     return max(0.0, 1.0 - variable.size / usage.variables[index].read)
+
+
+def _unread(result: TimingResult, usage: Usage) -> Iterator[Entry]:
+    """Return the time of loads of what no instruction reads, at the full rate of DMA."""
+    words = (
+        "dma loads values that nothing reads",
+        "load only what is used: shorter rows, or another order of dimensions in HBM",
+    )
+    fractions = unread_of(result.code, usage)
+    for (number, index), moved in usage.reads.items():
+        fraction = fractions.get(number, 0.0) * (1.0 - repeated(result, usage, index))
+        if index < 0 or result.program.variables[index].kind != SPILL:
+            source = result.code.ops[number].instruction.source
+            yield words, source, fraction * moved / result.machine.dma_gbps
 
 
 def _spilled(result: TimingResult, usage: Usage) -> Iterator[Entry]:

@@ -39,8 +39,8 @@ def summary_text(report: Report) -> str:
     if rows:
         lines += ["", f"  HBM bytes {'read':>20}  {'written':>12}"]
         lines += [f"  {kind:<9} {read:>20}  {written:>12}" for kind, read, written in rows]
-    lines += _parts(f"largest losses of {report['busiest_resource']}", report["losses"])
-    lines += _parts(f"work of {report['busiest_resource']} at its full rate", report["work"][:1])
+    rows = [*report["losses"], *report["work"][:1]]
+    lines += _parts(f"largest losses of {report['busiest_resource']}, and its work", rows)
     ops = report["ops"][:_TOP]
     if ops:
         lines += ["", f"  top ops by share of {report['busiest_resource']}"]
@@ -201,10 +201,10 @@ def _rich(report: Report, file: TextIO) -> None:
         for kind, read, written in _bytes(report):
             sizes.add_row(kind, read, written)
         console.print(sizes)
-    for title, rows in (("loss", report["losses"]), ("work", report["work"][:1])):
-        if not rows:
-            continue
-        parts = Table(f"{title} of {report['busiest_resource']}", "time", "what and why", box=None)
+    rows = [*report["losses"], *report["work"][:1]]
+    if rows:
+        title = f"loss or work of {report['busiest_resource']}"
+        parts = Table(title, "time", "what and why", box=None)
         for row in rows:
             words = "\n".join(_words(row)).replace("[", r"\[")
             parts.add_row(f"{row['percent']:.1f} %", time_text(row["us"]), words)

@@ -12,6 +12,7 @@ from neuronir.targets.simulator.losses import SPILL, partitions_of, repeated
 from neuronir.targets.simulator.parts import Entry, Part, summed
 from neuronir.targets.simulator.timing import TimingResult
 from neuronir.targets.simulator.timing_code import BARRIER, TRANSFER, Op
+from neuronir.targets.simulator.unread import unread_of
 from neuronir.targets.simulator.waits import Words
 
 _READS = {
@@ -65,16 +66,19 @@ def find_work(result: TimingResult, usage: Usage, resource: str) -> list[Part]:
 
 
 def _moved(result: TimingResult, usage: Usage) -> Iterator[Entry]:
-    """Return the bytes of transfers at the rate of all DMA engines, without repeated reads and
-    spills.
+    """Return the bytes of transfers at the rate of all DMA engines, without repeated reads, what
+    nothing reads on the chip, and spills.
     """
     ops, gbps = result.code.ops, result.machine.dma_gbps
+    fractions = unread_of(result.code, usage)
     for table, read in ((usage.reads, True), (usage.writes, False)):
         for (number, index), moved in table.items():
             kind = result.program.variables[index].kind if index >= 0 else ""
             if kind == SPILL:
                 continue
-            fresh = moved * (1.0 - repeated(result, usage, index)) if read else moved
+            fresh: float = moved
+            if read:
+                fresh *= (1.0 - repeated(result, usage, index)) * (1.0 - fractions.get(number, 0.0))
             yield _moves(kind, read), ops[number].instruction.source, fresh / gbps
     for op, count in zip(ops, usage.counts, strict=True):
         if op.kind == TRANSFER and not op.cost.hbm_read_bytes and not op.cost.hbm_write_bytes:

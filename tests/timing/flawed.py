@@ -71,7 +71,11 @@ def streaming(elements: int, kind: str = "input", dtype: DType = DType.F32) -> P
         of("sum", dma(sbuf(0, elements, dtype=dtype), hbm(i * size, elements, dtype=dtype), i % 4))
         for i in range(20)
     ]
-    return built({Engine.DMA0: loads}, variables=(Variable("x", kind, 20 * size, 0),))
+    row = sbuf(0, elements, dtype=dtype)
+    return built(
+        {Engine.DMA0: loads, Engine.ACT: [of("sum", act(row, row))]},
+        variables=(Variable("x", kind, 20 * size, 0),),
+    )
 
 
 def storing(kind: str) -> Program:
@@ -117,6 +121,21 @@ def weights(times: int) -> Program:
     return built(
         {Engine.DMA0: [Loop(times, [load])], Engine.PE: products(8)},
         variables=(Variable("w", "constant", 128 * 2048 * 4, 0),),
+    )
+
+
+def columns(loaded: int) -> Program:
+    """Activations of 32 columns of arrays of which some columns are loaded."""
+    loads: list[Item] = []
+    acts: list[Item] = []
+    for i in range(8):
+        row = sbuf(4 * 2048 * i, loaded)
+        load = raising(of("weights", dma(row, hbm(i << 22, loaded))), 0, 16)
+        loads.append(load)
+        here = sbuf(4 * 2048 * i, 32)
+        acts.append(of("activation", after(act(here, here), (0, 16 * (i + 1)))))
+    return built(
+        {Engine.DMA0: loads, Engine.ACT: acts}, variables=(Variable("x", "input", 8 << 22, 0),)
     )
 
 

@@ -70,6 +70,13 @@ FLAWS = {
         "keep what is used again in SBUF",
         2.0,
     ),
+    "columns that nothing reads": Flaw(
+        lambda: flawed.columns(2048),
+        lambda: flawed.columns(32),
+        "weights",
+        "dma loads values that nothing reads",
+        "load only what is used",
+    ),
     "many activations": Flaw(
         lambda: flawed.activations(20),
         lambda: flawed.activations(10),
