@@ -39,8 +39,8 @@ def summary_text(report: Report) -> str:
     if rows:
         lines += ["", f"  HBM bytes {'read':>20}  {'written':>12}"]
         lines += [f"  {kind:<9} {read:>20}  {written:>12}" for kind, read, written in rows]
-    rows = [*report["losses"], *report["work"][:1]]
-    lines += _parts(f"largest losses of {report['busiest_resource']}, and its work", rows)
+    parts = [*report["losses"], *report["work"][:1]]
+    lines += _parts(f"largest losses of {report['busiest_resource']}, and its work", parts)
     ops = report["ops"][:_TOP]
     if ops:
         lines += ["", f"  top ops by share of {report['busiest_resource']}"]
