@@ -418,6 +418,23 @@ def test_dumps_are_of_the_stages_that_are_kept(
         assert all(shape in text for shape in whole)
 
 
+def test_stage_that_comes_at_another_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is compiled for its place: its name and the cores beside it are others."""
+    path = tmp_path / "skips.hlo"
+    path.write_text(SKIPS)
+    tried = [(0, 4), (0, 2, 4)]  # the last stage is the same, as stage 1 and as stage 2
+
+    def cuts(costs: object, sent: NDArray[np.float64], machine: object, cores: int) -> Cuts:
+        return Cuts((*tried.pop(0), len(sent) - 1), 0.0)
+
+    monkeypatch.setattr(pipelined, "find_cuts", cuts)
+    monkeypatch.setattr(pipelined, "ROUNDS", 1)
+    monkeypatch.setattr(pipelined._Cutter, "slowest", slowest_of(iter([2.0, 1.0])))
+    result = compile_pipelined(str(path), "inf1", MATMULT, 3)
+    names = [program.metadata["module"] for program in result.pipeline.stages]
+    assert [name.rpartition(".")[2] for name in names] == ["stage0", "stage1", "stage2"]
+
+
 def variables(stage: CompiledResult) -> list[Variable]:
     assert stage.program is not None
     return [v for v in stage.program.variables if v.kind in ("input", "output")]
