@@ -17,6 +17,7 @@ from neuronir.explore.align import rows_of
 from neuronir.explore.page import explore_page
 from neuronir.explore.record import Recording, explore
 from neuronir.explore.snapshot import Line, Snapshot, SourceOp
+from tests.acceptance.programs import model
 from tests.explore.models import MLP
 from tests.page.browser import check_layout, faults, open_browser, reached_by_tab, show
 
@@ -304,3 +305,21 @@ def test_an_address_names_a_pass_and_an_op(driver: Any, recording: Recording, ml
         "return [page.at, [...page.chosen].map((s) => page.sources[s][0])]"
     )
     assert found == [number, ["up"]]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["hf_bert_base", "lstm_scan"])
+def test_real_models(driver: Any, name: str, tmp_path: Path) -> None:
+    path = tmp_path / f"{name}.html"
+    path.write_text(explore_page(explore(str(model(name).path), "trn1"), MOST), encoding="utf-8")
+    assert path.stat().st_size < 1_000_000
+    for scheme in ("light", "dark"):
+        show(driver, path, scheme)
+        assert faults(driver) == []
+        check_layout(driver)
+    # A loaded machine may be slow once.
+    times = []
+    for _ in range(3):
+        show(driver, path)
+        times.append(driver.execute_script("return page.ready"))
+    assert min(times) < 2000
