@@ -5,6 +5,7 @@ contiguous rows.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 
 import numpy as np
@@ -21,6 +22,7 @@ from neuronir.dialects.nc.enums import AluOp, DType
 from neuronir.dialects.nc.ops import View
 from neuronir.dialects.support.errors import NeuronError
 from neuronir.dialects.support.location import source_name
+from neuronir.passes.hlo.support.values import ints as integers
 from neuronir.passes.lowering.conversion.convert import hbm_form
 from neuronir.passes.lowering.conversion.memory import contiguous_in_hbm, write_all
 from neuronir.passes.lowering.layouts.layout import dim_atoms, merge
@@ -65,6 +67,8 @@ def lower_gather(state: Lowering, op: Operation) -> None:
         operand = slice_value(operand, [0] * len(shape), limits, [1] * len(shape))
     index_shape = [n for i, n in enumerate(indices.shape) if i != vector_dim]
     windows = Windows(operand.shape, lead, {d: sizes[d] for d in lead}, prod(index_shape))
+    if windows.per_window == 1:
+        windows = replace(windows, group=_summed(op, index_shape))
     columns = components(state, indices, vector_dim, len(start_map)) if lead else []
     starts = {d: columns[j] for j, d in enumerate(start_map) if d in lead and columns}
     base = batch_base(windows, index_shape, batching, index_batching, vector_dim)
@@ -81,12 +85,28 @@ def lower_gather(state: Lowering, op: Operation) -> None:
     state.set(op.results[0], rename_dims(value, result_shape, targets))
 
 
+def _summed(op: GatherOp, index_shape: Sequence[int]) -> int:
+    """Return how many adjacent rows the only reader of a gather reduces to one, as the entries of
+    a bag of embeddings; 1 for other readers.
+    """
+    result = op.results[0]
+    user = result.get_user_of_unique_use()
+    if user is None or user.name != "hlo.reduce":
+        return 1
+    offset = ints(op.offset_dims)
+    rank = len(index_shape) + len(offset)
+    places = [d for d in range(rank) if d not in offset]
+    dims = sorted(integers(user, "dimensions"))
+    inner = places[len(places) - len(dims) :]
+    return prod(index_shape[len(places) - len(dims) :]) if dims == inner else 1
+
+
 def gather_rows(state: Lowering, operand: Value, windows: Windows, number: Value) -> Value:
     """Return the rows with the given numbers, [count, row]."""
     _need_addresses(state)
     table = contiguous_in_hbm(state, _moved(operand, [*windows.lead, *windows.rest]))
     count, row, dtype = windows.count, windows.row, operand.dtype
-    partition = row_partition(count, state.machine.partitions)
+    partition = windows.partition(state.machine.partitions)
     flat = new_value((count, row), dtype)
     out = state.allocate(
         merge(dim_atoms((count, row), range(2))),

@@ -42,10 +42,10 @@ def row_partition(count: int, limit: int) -> Partition:
 class Integers:
     """Exact int32 arithmetic on vectors of indices, all in one layout."""
 
-    def __init__(self, state: Lowering, count: int) -> None:
+    def __init__(self, state: Lowering, count: int, partition: Partition) -> None:
         self.state = state
         self.count = count
-        self.partition = row_partition(count, state.machine.partitions)
+        self.partition = partition
 
     def scalar(
         self, value: Value, op0: AluOp, a: float, op1: AluOp = AluOp.BYPASS, b: float = 0.0
@@ -157,7 +157,25 @@ def row_count(partition: Partition) -> int:
 def row_tiles(partition: Partition, count: int) -> list[tuple[int, int]]:
     """Return (first, number) of the rows of each instruction."""
     width = row_count(partition)
-    return [(low, min(width, count - low)) for low in range(0, count, width)]
+    step = partition[0][0].stride if partition else 1
+    return [
+        (low + inner, min(width, count // step - low // step))
+        for low in range(0, count, width * step)
+        for inner in range(step)
+    ]
+
+
+def group_partition(count: int, group: int, limit: int) -> Partition | None:
+    """Return the layout of a vector of indices with whole groups of `group` indices a partition.
+
+    Adjacent groups share a partition, as if the vector were loaded by rows. Returns None if
+    groups would leave most partitions empty.
+    """
+    groups = count // group
+    width = tile_width(groups, limit)
+    if groups % width or width < limit // 4:
+        return None
+    return ((atom(width, count // width), 1),)
 
 
 @dataclass(frozen=True)
@@ -165,13 +183,20 @@ class Windows:
     """The windows of a tensor of `shape`.
 
     `lead` are the dimensions of which a window takes a part, in the order of the row numbers.
-    `extents` are its sizes along them, and `positions` is the number of windows.
+    `extents` are its sizes along them, and `positions` is the number of windows. The reader of
+    the windows combines `group` adjacent rows.
     """
 
     shape: tuple[int, ...]
     lead: tuple[int, ...]
     extents: Mapping[int, int]
     positions: int
+    group: int = 1
+
+    def partition(self, limit: int) -> Partition:
+        """Return the layout of the row numbers on `limit` partitions."""
+        grouped = group_partition(self.count, self.group, limit) if self.group > 1 else None
+        return row_partition(self.count, limit) if grouped is None else grouped
 
     @property
     def rows(self) -> int:
@@ -230,7 +255,7 @@ def row_numbers(
     clamped so that windows fit. Otherwise the rows of windows that do not fit are -1. `fixed` are
     starts along dimensions of which a window takes all: it fits only at 0.
     """
-    exact = Integers(state, windows.count)
+    exact = Integers(state, windows.count, windows.partition(state.machine.partitions))
     unit = dict(zip(windows.lead, row_major([windows.shape[d] for d in windows.lead]), strict=True))
     total: Value | None = None
     valid: Value | None = None
