@@ -174,7 +174,7 @@ class _Perturbation:
         return np.where(kept | _whole(value), value, rounded)
 
     def but_conversions(self, op: Operation, value: Value) -> Value:
-        """Evaluate a call, where conversions return exactly the rounded operand."""
+        """Perturb a result as `__call__` does, except that of a conversion."""
         return value if op.name == "hlo.convert" else self(op, value)
 
     def _uniform(self, shape: tuple[int, ...]) -> Array:

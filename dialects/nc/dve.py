@@ -98,14 +98,20 @@ class Max8Op(InstructionOp):
 
 @irdl_op_definition
 class FindIndex8Op(InstructionOp):
-    """Find the index of the first occurrence of each of 8 values in each partition."""
+    """Find the index of each of 8 values in each partition; the index is -1 if there is none.
+
+    If a value is given several times, its k-th copy finds its k-th occurrence. NaN is never found.
+    """
 
     name = "nc.find_index8"
 
 
 @irdl_op_definition
 class MatchReplace8Op(InstructionOp):
-    """Replace one occurrence of each of 8 values in each partition."""
+    """Replace one occurrence of each of 8 values in each partition.
+
+    If a value is given several times, its k-th copy replaces its k-th occurrence.
+    """
 
     name = "nc.match_replace8"
 

@@ -28,7 +28,7 @@ class _InOrder(Maker):
         self.source = source
 
     def write(self, out: Array) -> None:
-        """Return a copy of the view."""
+        """Write the elements of the view to `out`."""
         out.reshape(self.source.shape)[...] = np.asarray(self.source)
 
     def sample(self, places: Places) -> Array:

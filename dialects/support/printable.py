@@ -2,7 +2,7 @@
 
 
 def printable(text: str, keep: str = "") -> str:
-    """Escape control characters, line ends, bidirectional marks and invalid bytes, such as \x1b.
+    r"""Escape control characters, line ends, bidirectional marks and invalid bytes: ESC as `\x1b`.
 
     Characters in `keep` stay.
     """

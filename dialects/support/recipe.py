@@ -120,7 +120,7 @@ class Recipe(Maker):
         self.steps = steps
 
     def write(self, out: Array) -> None:
-        """Yield the elements in parts, in the memory order of `base`."""
+        """Compute the elements part by part, in the memory order of `base`."""
         order = sorted(range(self.base.ndim), key=lambda d: -self.base.strides[d])
         out = out.transpose(order)
         with _quick_steps():

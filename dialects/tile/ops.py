@@ -36,7 +36,10 @@ assert semantics  # importing it registers the semantics of the ops
 class ConvertLayoutOp(NeuronOp):
     """Convert a tensor to another layout: a load, a store, or a conversion on the chip.
 
-    A load may also convert the element type.
+        %y = tile.convert_layout %x
+          : tensor<128x64xf32> to tensor<128x64xbf16, #tile.layout<sbuf, [128p1], [64f1]>>
+
+    A tensor without a layout is in HBM. Only a load may also convert the element type.
     """
 
     name = "tile.convert_layout"
@@ -69,7 +72,10 @@ class ConvertLayoutOp(NeuronOp):
 
 @irdl_op_definition
 class EmptyOp(NeuronOp):
-    """Create a tensor without contents, in "sbuf" or "hbm", that loops fill tile by tile."""
+    """Create a tensor without contents, in "sbuf" or "hbm", that loops fill tile by tile.
+
+    %y = tile.empty "hbm" : tensor<4096x512xf32>
+    """
 
     name = "tile.empty"
 
@@ -90,7 +96,10 @@ class EmptyOp(NeuronOp):
 
 @irdl_op_definition
 class IndexOp(NeuronOp):
-    """Convert an index, such as a loop variable, to a tensor of rank 0."""
+    """Convert an index, such as a loop variable, to a tensor of rank 0.
+
+    %n = tile.index %i : tensor<i32>
+    """
 
     name = "tile.index"
 
@@ -116,14 +125,15 @@ SCANS = {"linear": 2, "add": 1, "multiply": 1, "maximum": 1, "minimum": 1}
 
 @irdl_op_definition
 class ScanOp(NeuronOp):
-    """A recurrence along the last dimension of float arrays, each row by itself.
+    """Compute a recurrence along the last dimension of float arrays, each row by itself.
 
-    %h = tile.scan "linear" %a, %b, %begin
-      : (tensor<8x64xf32>, tensor<8x64xf32>, tensor<8xf32>) -> tensor<8x64xf32>
+        %h = tile.scan "linear" %a, %b, %begin
+          : (tensor<8x64xf32>, tensor<8x64xf32>, tensor<8xf32>) -> tensor<8x64xf32>
 
-    "linear" is `h[t] = a[t] * h[t-1] + b[t]`; "add", "multiply", "maximum" and "minimum", of one
-    array, are `h[t] = h[t-1] op x[t]`. A last operand without the last dimension is `h[-1]`;
-    without it `h[0]` is the last array's element itself. With `backwards` it runs from the end.
+    "linear" takes two arrays and computes `h[t] = a[t] * h[t-1] + b[t]`. "add", "multiply",
+    "maximum" and "minimum" take one array and compute `h[t] = h[t-1] op x[t]`. The optional last
+    operand, which lacks the last dimension, is `h[-1]`. Without it, `h[0]` is element 0 of the last
+    array. With `backwards`, the recurrence runs from the end of the dimension to its start.
     """
 
     name = "tile.scan"
@@ -186,10 +196,10 @@ class ScanOp(NeuronOp):
 
 @irdl_op_definition
 class MaskOp(NeuronOp):
-    """Replace the elements from a position on along a dimension: they only pad it.
+    """Overwrite the padding at the end of a dimension with a value.
 
-    %y = tile.mask %x dimension = 1 kept = 197 value = 0.0
-      : tensor<12x198xf32> to tensor<12x198xf32>
+        %y = tile.mask %x dimension = 1 kept = 197 value = 0.0
+          : tensor<12x198xf32> to tensor<12x198xf32>
 
     Elements at positions `kept` and above along `dimension` become `value`.
     """

@@ -149,8 +149,8 @@ def _scheduled(
 ) -> tuple[float, list[Node]]:
     """Return the time (ns) of straight-line nodes and their order, in the window that ends first.
 
-    With `within_banks`, the time is infinite if more PSUM is live in the resulting order than
-    exists.
+    With `within_banks`, the time is infinite if `segment` in its given order needs more PSUM banks
+    than exist.
     """
     buffers = listing.buffers
     nodes = _numbered(segment)

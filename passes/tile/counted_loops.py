@@ -24,10 +24,10 @@ from neuronir.passes.hlo.while_carry import GTE
 from neuronir.passes.tile.retile import slice_properties
 
 ON_CHIP = 3 << 19
-"""Bytes at most of an array that an innermost loop reads or writes on the chip, slice by slice."""
+"""The largest array, in bytes, that an innermost loop reads or writes in SBUF, slice by slice."""
 PARTITIONS = 128
 DEEPEST = 24 << 10
-"""Bytes of it in a partition at most, where the positions of a slice lie on partitions."""
+"""The largest part of such an array in a partition, in bytes."""
 
 
 def _bytes(value: SSAValue) -> int:
@@ -35,7 +35,7 @@ def _bytes(value: SSAValue) -> int:
 
 
 def _stays(value: SSAValue) -> bool:
-    """Whether an array of which a loop takes slices along the longest dimension may lie in SBUF."""
+    """Return whether SBUF may hold an array that a loop slices along its longest dimension."""
     shape, size = shape_of(value), _bytes(value)
     rows = min(PARTITIONS, prod(shape) // max(1, *shape))
     return size <= ON_CHIP and size <= rows * DEEPEST
@@ -158,7 +158,7 @@ class _Writer:
             self.values[old] = new
 
     def _counted(self, value: SSAValue) -> None:
-        """Return the iteration number as a tensor, if an op reads it."""
+        """If `value` is the counter of the old loop, compute it from the index of the new loop."""
         get = value.owner
         if value in self.values or not isinstance(get, Operation) or get.name != GTE:
             return
@@ -186,14 +186,14 @@ class _Writer:
         return self._add(new, op).results[0]
 
     def _keeps(self) -> bool:
-        """Whether the arrays of the loop are better kept on the chip: an iteration takes little."""
+        """Return whether the loop should keep its arrays in SBUF: its iterations are short."""
         body = self.loop.parts.body
         innermost = not any(op.name == "hlo.while" for op in body.ops)
         nested = isinstance(self.op.parent_op(), scf.ForOp)
         return innermost and (nested or bool(self.loop.states))
 
     def _strip(self, source: SSAValue) -> SSAValue:
-        """What iterations slice; a small array in HBM is copied, so that it is loaded at once."""
+        """Return the array to slice: a copy of a small array, which is loaded at once."""
         outer = source.owner
         loaded = isinstance(outer, Block) or isinstance(outer, ExtractSliceOp)
         if not loaded or not self._keeps() or not _stays(source):

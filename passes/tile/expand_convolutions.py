@@ -71,7 +71,10 @@ def _convolutions(value: SSAValue) -> list[ConvolutionOp]:
 
 
 def take_reversal(op: ConvolutionOp) -> None:
-    """Flip a kernel that is reversed along taps."""
+    """Fold a reversal of the kernel along its spatial dimensions into `window_reversal`.
+
+    A conversion between the reversal and the convolution is kept.
+    """
     n, reverse = numbers_of_op(op), op.rhs.owner
     convert = reverse if isinstance(reverse, ConvertOp) else None
     if convert is not None:

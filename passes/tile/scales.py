@@ -15,11 +15,12 @@ from neuronir.passes.tile.numbers import number_of
 
 
 def scale_in_front(op: Operation) -> None:
-    """Rewrite (x @ y) * c as (x * c) @ y if x is smaller than the dot.
+    """Rewrite (x @ y) * c as (x * c) @ y if x has at most half as many elements as the dot.
 
-    The factor c must be a power of two below one, so that the result is equal. Division by a power
-    of two above one is treated alike. In f16, x * c may be subnormal and inexact, so f16 dots are
-    not changed.
+    If y has fewer elements than x, y is multiplied instead. The magnitude of c must be a power of
+    two below one: then the multiplication changes only exponents and cannot overflow. A division by
+    a power of two above one is rewritten likewise. In f16, x * c may be subnormal and inexact, so
+    f16 dots are not changed.
     """
     factor = _factor(op)
     if factor is None:
@@ -45,7 +46,7 @@ def scale_in_front(op: Operation) -> None:
 
 
 def _factor(op: Operation) -> tuple[Operation, float] | None:
-    """Match a dot that is multiplied by a power of two below one; return both."""
+    """Match a dot that is multiplied by a power of two below one; return the dot and the factor."""
     if op.name not in ("hlo.multiply", "hlo.divide"):
         return None
     for i in (0, 1) if op.name == "hlo.multiply" else (1,):

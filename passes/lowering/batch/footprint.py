@@ -47,9 +47,10 @@ class Footprint:
                         self.given.add(v)
 
     def _note(self, op: ConvolutionOp, value: SSAValue) -> None:
-        """Return the dimensions of a convolution's image or result.
+        """Record the dimensions of a convolution's image or result: its rows and its features.
 
-        Its rows are the first spatial dimension with more than one position, or else the images.
+        The rows are the first spatial dimension with more than one position. If there is none, they
+        are the batch dimension.
         """
         n = numbers_of_op(op)
         image = value is not op.results[0]

@@ -122,10 +122,12 @@ def _computed(value: SSAValue) -> bool:
 
 
 def tile_sizes(chain: Sequence[Operation], columns: int) -> list[int]:
-    """Return how much of each batch dimension a tile takes.
+    """Return the tile size along each batch dimension of the scores.
 
-    Inner dimensions are taken whole first, as long as rows of scores have at most `columns`
-    elements. The number of heads is even, because pairs of heads share the partitions of their dot.
+    The sizes are chosen from the innermost dimension outwards, each the largest divisor for which a
+    row of scores, over all heads of the tile, has at most `columns` elements. Dimensions outside of
+    the first one that is split have size 1. If the number of heads is even, so is the tile size
+    along the heads, because pairs of heads share the partitions of their dot.
     """
     shape = shape_of(chain[0].results[0])
     batch = shape[:-2]

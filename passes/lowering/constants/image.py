@@ -34,7 +34,7 @@ class Piece:
         return self.array.size // self.rows * self.dtype.size
 
     def write(self, data: Bytes, writer: LazyWriter) -> None:
-        """Write it into the [partitions, bytes] of its chunk."""
+        """Write the piece into `data`, the [partitions, bytes] of its chunk."""
         end = self.offset + self.width
         target = data[: self.rows, self.offset : end].view(self.dtype.numpy)
         shaped = target.reshape(self.array.shape)
@@ -75,7 +75,7 @@ class Chunk:
         return self.partitions * self.used
 
     def write(self, out: Bytes, writer: LazyWriter) -> None:
-        """Write its bytes to a vector."""
+        """Write the bytes of the chunk to the vector `out`."""
         if sum(piece.rows * piece.width for piece in self.pieces) < self.size:
             out[...] = 0
         data = out.reshape(self.partitions, self.used)
@@ -98,7 +98,7 @@ class Image(Maker):
         super().__init__((int(self._ends[-1]),), np.dtype(np.uint8))
 
     def write(self, out: Array) -> None:
-        """Return all chunks."""
+        """Write all chunks to `out`."""
         writer = LazyWriter()
         for chunk, end in zip(self.chunks, self._ends, strict=True):
             chunk.write(out[end - chunk.size : end], writer)

@@ -438,8 +438,9 @@ class Converter(KnownValues):
         return form
 
     def _packed(self, value: Value) -> Form:
-        """Return a new row-major copy in HBM of a value's support, for views that divide no other
-        copy.
+        """Write the distinct elements of a value to HBM in row-major order, and return that copy.
+
+        It serves views that need a factor of a dimension that every other copy splits differently.
         """
         layout = widest(value.support, self.machine.partitions)
         chip = self.ensure(value, layout, positions(layout))
@@ -451,8 +452,9 @@ class Converter(KnownValues):
         return form
 
     def _written_out(self, value: Value) -> Form:
-        """Return a new row-major copy in HBM with all elements, for views that split a
-        repetition.
+        """Write all elements of a value to HBM in row-major order, repeated ones too.
+
+        The copy serves views that divide a dimension along which elements repeat.
         """
         return self.in_hbm(self.expanded(value))
 

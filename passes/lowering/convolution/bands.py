@@ -1,9 +1,10 @@
 """Put two bands of rows on the halves of the partitions, for convolutions with few features.
 
-A matmul with half the rows and columns of the array costs as much as a full one. If a filter has at
-most half as many features on both sides, the upper and lower half of the image rows are put on the
-two halves of the partitions. One stationary operand, with the filter twice on its diagonal,
-computes both at once: half the matmuls, and half the columns to evict. The bands overlap by the
+A matmul with half the rows and columns of the array costs as much as a full one. If the numbers of
+input and output features are both exactly half the number of partitions, the upper half of the
+image rows is put on the first half of the partitions, and the lower half on the second. The
+stationary operand has the filter twice on its diagonal and computes both bands at once. This halves
+the matmuls and the columns to evict. The bands overlap by the
 extent of the window, so the image is copied into them.
 """
 

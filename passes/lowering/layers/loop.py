@@ -97,8 +97,10 @@ class _Layers:
         self._note_carried()
 
     def _note_carried(self) -> None:
-        """Return what layers pass on: results, and results of ops of the next layer that go with
-        them.
+        """Record the values that one layer hands to the next.
+
+        These are the carried results, and the results of ops of the next layer that are lowered
+        together with this one (`ahead`).
         """
 
         def own(layer: int) -> list[SSAValue]:
@@ -123,7 +125,10 @@ class _Layers:
         return [state.value(ssa) for ssa in self.starts]
 
     def lower(self) -> None:
-        """Find the layout of the carried values, then emit."""
+        """Determine the layouts of the carried values by trial lowerings, then emit the loop.
+
+        Raises LayersDiffer or FirstDiffers if the layers cannot become a loop.
+        """
         state = self.state
         self._own_leaves([_TEMPLATE])  # a trial needs no other layer's data
         values = self._settle()
@@ -190,7 +195,10 @@ class _Layers:
             self._find_groups()
 
     def _find_groups(self) -> None:
-        """Return the groups of ops of the layer that compute values tile by tile."""
+        """Find the groups of ops of the layer that compute values tile by tile.
+
+        Raises LayersDiffer if a group contains ops of another layer.
+        """
         state, mine = self.state, set(self.ops)
         block = self.ops[0].parent
         assert block is not None
@@ -260,7 +268,7 @@ class _Layers:
         return found
 
     def _caches(self) -> list[dict[Any, Any]]:
-        """Forget the forms of the body, which are not usable outside of it."""
+        """Return the caches that receive forms of the body, which are not usable outside of it."""
         state = self.state
         return [state.pieces, state.row_parts, state.statistics, state.deviations]
 

@@ -126,7 +126,7 @@ class Blocked(BlockProduct):
         self.products(held, self.tiles(last), False, True)
 
     def _at_once(self, rows: int, columns: int) -> int:
-        """Emit rows in as many tiles as all banks hold, for all columns of a panel."""
+        """Return how many rows, in whole tiles, PSUM has room for with all columns of a panel."""
         room = self.state.machine.psum_banks // -(-columns // self.b.columns)
         return min(room, rows // self.b.rows) * self.b.rows
 

@@ -164,10 +164,10 @@ def _square_means(rows: Rows) -> Form:
 
 
 def _inverse_root(rows: Rows, variance: Form, which: int, width: int, epsilon: float) -> Form:
-    """Compute 1 / sqrt(variance + epsilon) of each row on POOL.
+    """Compute 1 / sqrt(variance + epsilon) of each row, on POOL if possible, else on ACT.
 
-    Unlike ACT, POOL needs no table, and there are few values. POOL is busy while rows are gathered,
-    because it generates descriptors.
+    There are few values, and POOL needs no activation table for them. ACT is used if the machine
+    has no POOL, or if rows are gathered: POOL then generates the descriptors.
     """
     emitter, form = rows.state.emitter, rows.numbers()
     for chunk in rows.together():

@@ -91,11 +91,11 @@ def find_first(emitter: Emitter, rows: Sequence[Row], special: bool) -> None:
 
 
 class Codes:
-    """Map rows to 8-bit codes that are 0 where an element matches.
+    """Map the elements x of rows to 8-bit codes: 0 if x matches the value y of its row.
 
-    ACT does this in parallel with DVE: the sign of x - y, which is NaN for equal infinities and
-    becomes 0 as an integer. If y is NaN: the sign of x plus 2, which is NaN, and so 0, for NaN
-    only.
+    The code is sign(x - y), converted to an integer. For equal infinities x - y is NaN, which
+    converts to 0. If y is NaN, the code is sign(x) + 2, which is 1, 2 or 3 for all x but NaN. If
+    a row contains NaN, its y must be NaN. ACT computes the codes in parallel with DVE.
     """
 
     def __init__(self, emitter: Emitter, rows: Sequence[Row]) -> None:

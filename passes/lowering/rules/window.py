@@ -249,9 +249,10 @@ def _segment(
     runs: tuple[tuple[int, int, int, int], ...],
     alu: AluOp,
 ) -> None:
-    """Return outputs with equal taps inside the input, for each dimension of `windows`.
+    """Emit the outputs of one range, whose windows all have the same taps inside of the input.
 
-    Each run is (first, end, tap, last tap + 1).
+    `runs` has the range along each dimension of `windows`: (first output, end of the outputs, first
+    tap, end of the taps). Raises NIR_LOW004 if the range splits a factor of the layout.
     """
     rank = len(value.shape)
     starts, limits, steps = [0] * rank, list(value.shape), [1] * rank

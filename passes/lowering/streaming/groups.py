@@ -112,10 +112,12 @@ class _Finder:
         return self.fitting.panels(self.graph, op)
 
     def _product(self, op: Operation, group: Group | None) -> Operation | None:
-        """Return the dot of two matrices if it is all the work of a group and can be blocked.
+        """Return the dot that is lowered block by block instead of `group`, or None.
 
-        Either no operand fits, or a weight is tiled. Tiles of values computed before are used
-        directly, with the other operand whole on the chip.
+        The dot has the attribute for blocks and is the last op of the group, or it is `op` and no
+        group fits. All other ops of the group are views and conversions. Returns None if the group
+        tiles a computed operand of the dot: its tiles are then used directly, and the other operand
+        is kept on the chip.
         """
         ops = [op] if group is None else group.ops
         products = [o for o in ops if blockable(o, self.machine)]

@@ -67,7 +67,12 @@ MOST_NUMBERS = 4096
 
 @register_lowering("tile.index")
 def lower_index(state: Lower, op: Operation) -> None:
-    """Return an index as data: an element of a table, by iterations, or a counter."""
+    """Lower a loop index that ops read as data.
+
+    It is an element of a constant table, whose address depends on the iteration, or a counter if
+    the loops have more than MOST_NUMBERS iterations. Raises NIR_TIL009 if an index of nested loops
+    needs a larger table.
+    """
     assert isinstance(op, IndexOp)
     number, terms = state.indices.of(op.index)
     dtype = state.dtype(op.result)
@@ -92,7 +97,7 @@ def lower_index(state: Lower, op: Operation) -> None:
 
 
 def _counted(state: Lower, counter: Form, factor: int, number: int) -> Form:
-    """Return the iteration number times a factor plus a constant."""
+    """Return a copy with counter * factor + number; the counter itself if they are equal."""
     if factor == 1 and not number:
         return counter
     engine = engine_for(AluOp.ADD, DType.I32, state.machine.has_pool)
