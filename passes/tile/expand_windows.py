@@ -8,6 +8,7 @@ from neuronir.dialects.tile.rules import combiner, shape_of
 from neuronir.passes.hlo.support.build import Emitter
 from neuronir.passes.hlo.support.values import element, ints
 from neuronir.passes.hlo.support.walk import erase_dead
+from neuronir.passes.tile.expand_running import expand_running
 from neuronir.passes.tile.numbers import number_of
 
 LARGEST_WINDOW = 64
@@ -24,13 +25,17 @@ def expand_window(op: Operation) -> None:
              window 3, stride 2       ->    %r = %p[0::2] + %p[1::2] + %p[2::2]
 
     A window over several dimensions is reduced along one after the other. Narrow floats are added
-    up in f32.
+    up in f32. Longer windows stay, except those of running reductions (expand_running.py).
     """
     if not _expands(op):
         return
+    opcode = combiner(op).removeprefix("hlo.")
+    if max(ints(op, "window_dimensions")) > LARGEST_WINDOW:
+        if opcode != "add" or byte_size(element(op.operands[0])) >= byte_size(f32):
+            expand_running(op, opcode)
+        return
     windows, strides = ints(op, "window_dimensions"), ints(op, "window_strides")
     padding = ints(op, "padding")
-    opcode = combiner(op).removeprefix("hlo.")
     build = Emitter(op)
     x, start = op.operands
     kind = element(x)
@@ -59,9 +64,7 @@ def _expands(op: Operation) -> bool:
         return False
     if any(n != 1 for name in ("base_dilations", "window_dilations") for n in ints(op, name)):
         return False
-    if any(n < 0 for n in ints(op, "padding")):
-        return False
-    return max(ints(op, "window_dimensions")) <= LARGEST_WINDOW
+    return all(n >= 0 for n in ints(op, "padding"))
 
 
 def _along(build: Emitter, opcode: str, x: SSAValue, d: int, window: int, stride: int) -> SSAValue:

@@ -1,0 +1,99 @@
+"""Rewrite running reductions over an outer dimension, in pieces that lie on partitions."""
+
+from xdsl.ir import Operation, SSAValue
+
+from neuronir.dialects.hlo.attributes import i64_array
+from neuronir.dialects.support.cloning import clone_region
+from neuronir.dialects.tile.rules import shape_of
+from neuronir.passes.hlo.support.build import Emitter
+from neuronir.passes.hlo.support.values import ints
+from neuronir.passes.hlo.support.walk import erase_dead
+
+PIECES = 128
+"""Limit of pieces: each lies on a partition."""
+FEWEST = 32
+"""Minimum of pieces."""
+LONGEST = 64
+"""Limit of elements of a piece, which are reduced one after the other."""
+
+
+def expand_running(op: Operation, opcode: str) -> bool:
+    """Write a running reduction along a dimension that is not the last one in pieces.
+
+    Positions of other dimensions would have to lie on partitions, which takes two transposes. The
+    elements of each piece are combined one after the other, for all pieces at once, and then with
+    the running reduction of the preceding pieces:
+
+        %r = running max %x [2048, n]   ->   %y = running max along 1 of %x [128, 16, n]
+                                             %t = running max of %y[:, 15] [128, n]
+                                             %r = max(%y, %t of the preceding piece)
+
+    Returns False for other windows, and for dimensions without suitable divisors.
+    """
+    d = _running(op)
+    if d is None:
+        return False
+    x, start = op.operands
+    shape = shape_of(x)
+    n = shape[d]
+    pieces = max((k for k in range(1, PIECES + 1) if n % k == 0), default=1)
+    length = n // pieces
+    if pieces < FEWEST or not 2 <= length <= LONGEST:
+        return False
+    build = Emitter(op)
+    split = build.reshape(x, [*shape[:d], pieces, length, *shape[d + 1 :]])
+    rows = [_at(build, split, d + 1, i, 1) for i in range(length)]
+    for i in range(1, length):
+        rows[i] = build.binary(opcode, rows[i - 1], rows[i])
+    whole = [*shape[:d], pieces, *shape[d + 1 :]]
+    last = build.reshape(rows[-1], whole)
+    total = _again(build, op, last, d)
+    kept = _at(build, total, d, 0, pieces - 1)
+    low, high = [0] * len(whole), [0] * len(whole)
+    low[d] = 1
+    before = build.pad(kept, start, low, high)
+    before = build.reshape(before, [*shape[:d], pieces, 1, *shape[d + 1 :]])
+    joined = build.concatenate([build.binary(opcode, row, before) for row in rows], d + 1)
+    op.results[0].replace_all_uses_with(build.reshape(joined, shape))
+    erase_dead(op)
+    return True
+
+
+def _running(op: Operation) -> int | None:
+    """Return the dimension of a running reduction; None if it is the last one.
+
+    Those that run backwards have other forms (hlo-decompose).
+    """
+    shape = shape_of(op.operands[0])
+    windows, padding = ints(op, "window_dimensions"), ints(op, "padding")
+    wide = [d for d, n in enumerate(windows) if n > 1]
+    if len(wide) != 1 or wide[0] == len(shape) - 1 or set(ints(op, "window_strides")) != {1}:
+        return None
+    d = wide[0]
+    n = shape[d]
+    around = [(padding[2 * k], padding[2 * k + 1]) for k in range(len(shape)) if k != d]
+    if windows[d] != n or any(p != (0, 0) for p in around):
+        return None
+    return d if padding[2 * d : 2 * d + 2] == (n - 1, 0) else None
+
+
+def _again(build: Emitter, op: Operation, x: SSAValue, d: int) -> SSAValue:
+    """Build the same running reduction of a shorter dimension."""
+    n, rank = shape_of(x)[d], len(shape_of(x))
+    windows, padding = [1] * rank, [0] * (2 * rank)
+    windows[d] = n
+    padding[2 * d] = n - 1
+    properties = {
+        **op.properties,
+        "window_dimensions": i64_array(windows),
+        "padding": i64_array(padding),
+    }
+    regions = [clone_region(region) for region in op.regions]
+    return build.emit("reduce_window", [x, op.operands[1]], x.type, properties, regions)
+
+
+def _at(build: Emitter, x: SSAValue, d: int, first: int, count: int) -> SSAValue:
+    """Return `count` positions along a dimension."""
+    starts, limits = [0] * len(shape_of(x)), list(shape_of(x))
+    starts[d], limits[d] = first, first + count
+    return build.slice(x, starts, limits)
