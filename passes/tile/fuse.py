@@ -19,6 +19,7 @@ from neuronir.passes.statistics import record
 from neuronir.passes.tile.fit import check_types, programs
 from neuronir.passes.tile.group import Group, is_cast, is_source, is_view
 from neuronir.passes.tile.grouping import Grouping
+from neuronir.passes.tile.join_arrays import join_arrays
 from neuronir.passes.tile.loops import Nest, Where
 from neuronir.passes.tile.plugins import load_rules
 from neuronir.passes.tile.recompute import recompute
@@ -33,7 +34,8 @@ class TileFuse(ModulePass):
     """Fuse ops into groups, and write each group as a loop over tiles.
 
     Neighbouring ops form a group if that is estimated to be faster than executing them one after
-    the other. A group whose values all fit in SBUF needs no loop.
+    the other. A group whose values all fit in SBUF needs no loop. Arrays that a loop assembles only
+    to be concatenated become parts of one array.
     """
 
     name = "tile-fuse"
@@ -50,6 +52,7 @@ class TileFuse(ModulePass):
         for function in programs(op):
             check_types(function, machine)
             fuse_block(function.body.block, machine, self.room / 100)
+            record(self.name, "arrays joined", join_arrays(function.body.block))
 
 
 def machine_of(module: ModuleOp, target: str, name: str) -> Machine:

@@ -1,0 +1,39 @@
+"""Arrays that one loop assembles and that are then concatenated are parts of one array."""
+
+import pytest
+
+from neuronir.driver import CompileOptions, compile_text
+from tests.differential.stages import failures
+from tests.passes_hlo.test_join_loops import TEXT
+from tests.tile.test_found import arguments
+
+LONG = TEXT.replace("constant(64)", "constant(2048)").replace("[64,", "[2048,")
+
+
+def names(text: str) -> list[str]:
+    module = compile_text(text, "trn1", CompileOptions(compile_to="tiled")).module
+    return [op.name for op in module.walk()]
+
+
+@pytest.mark.parametrize("order", ["forward, backward", "backward, forward"])
+@pytest.mark.parametrize("dim", [0, 1, 2])
+def test_both_directions_are_written_to_their_places(order: str, dim: int) -> None:
+    """Beside each other, in either order; along the dimension of the iterations they are not."""
+    shape = [2048, 4, 8]
+    shape[dim] *= 2
+    old = "concatenate(forward, backward), dimensions={2}"
+    text = LONG.replace(old, f"concatenate({order}), dimensions={{{dim}}}")
+    text = text.replace("f32[2048,4,16]", "f32[" + ",".join(map(str, shape)) + "]")
+    assert ("hlo.concatenate" in names(text)) == (dim == 0)
+    args = [0.3 * a for a in arguments(text)]
+    assert not failures(text, args, "none", None, ("tiled", "virtual", "binary"))
+
+
+def test_an_array_that_is_read_elsewhere_stays() -> None:
+    text = LONG.replace("tuple(both, last)", "tuple(both, last, forward)").replace(
+        "ROOT all = (f32[2048,4,16], f32[4,8])",
+        "ROOT all = (f32[2048,4,16], f32[4,8], f32[2048,4,8])",
+    )
+    assert "hlo.concatenate" in names(text)
+    args = [0.3 * a for a in arguments(text)]
+    assert not failures(text, args, "none", None, ("tiled", "virtual", "binary"))
