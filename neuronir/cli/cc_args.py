@@ -130,7 +130,7 @@ def add_neuron_cc_precision(g: argparse._ArgumentGroup) -> None:
 
 
 def add_cores(g: argparse._ArgumentGroup) -> None:
-    """--neuroncore-pipeline-cores and its old name."""
+    """Add --neuroncore-pipeline-cores and its old name."""
     g.add_argument(
         "--neuroncore-pipeline-cores",
         "--num-neuroncores",
@@ -142,7 +142,9 @@ def add_cores(g: argparse._ArgumentGroup) -> None:
 
 
 def check_cores(args: argparse.Namespace) -> None:
-    """UsageError for fewer cores than one, NIR_ARG002 for a pipeline that is not compiled whole."""
+    """Raise UsageError for a number of cores below 1, NIR_ARG002 for a pipeline with an option that
+    it does not support.
+    """
     cores = args.neuroncore_pipeline_cores
     if cores < 1:
         raise UsageError(f"--neuroncore-pipeline-cores {cores}: a model needs one core at least")

@@ -1,4 +1,4 @@
-"""Answer a compile from the cache, or keep its result there: a binary, or why it failed."""
+"""Answer a compile from the cache, or store its result there: a binary or an error."""
 
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
@@ -46,7 +46,7 @@ _PIECE = 1 << 20
 
 @dataclass
 class Keeper:
-    """The place of one compile in the cache, and the files that it reads."""
+    """Stores one compile in the cache; knows its entry and the files that it reads."""
 
     cache: Store
     key: Key
@@ -58,8 +58,10 @@ class Keeper:
     readings: Readings = field(default_factory=Readings)
 
     def answer(self, output: str) -> int | None:
-        """Write the kept binary, or show the kept error; the exit status. None where there is no
-        entry, or none that can be trusted."""
+        """Write the cached binary, or show the cached error; return the exit status.
+
+        Returns None if there is no entry, or none that can be trusted.
+        """
         found = self.cache.get(self.key.entry)
         if isinstance(found, Failed):
             return None if self.retry else self._fail_again(found)
@@ -98,7 +100,7 @@ class Keeper:
         return USER_ERROR
 
     def collect(self, given: Mapping[str, Any]) -> None:
-        """Keep the model for a later compile with the options `given`."""
+        """Store the model for a later compile with the options `given`."""
         program = self.messages.program
         try:
             folder = collect(self.cache, self.key, program, given, self.files)
@@ -111,7 +113,7 @@ class Keeper:
         )
 
     def failed(self, diagnostic: Diagnostic) -> None:
-        """Keep that the compile failed, with an error that the model alone causes."""
+        """Store the error of a failed compile, which must be caused by the model alone."""
         try:
             with self.cache.part(self.key.entry) as part:
                 self.key.check(self.readings)
@@ -122,10 +124,10 @@ class Keeper:
             self.messages.say("info", f"the failure was not kept in the cache: {error}")
 
     def write(self, result: "CompiledResult | PipelinedResult", output: str) -> None:
-        """Write a result, and keep it; that it cannot be kept is only said.
+        """Write a result and store it; if it cannot be stored, a message says so.
 
-        It is written into the cache and copied from there: the file `output` may be another
-        process's a moment later.
+        It is written to the cache and copied from there, because another process may replace the
+        file `output` at any time.
         """
         written = False
         try:
@@ -145,10 +147,9 @@ class Keeper:
 
 
 def keeper_of(args: Namespace, messages: Messages) -> Keeper | None:
-    """The place of a compile in the cache; None where it has none.
+    """Return the keeper of a compile, or None if the cache cannot hold its result.
 
-    That is a compile that `_not_kept` names; also where a file cannot be read, of which the compile
-    will tell, or only once.
+    The cache cannot hold it for the reasons of `_not_kept`, or if a file cannot be read twice.
     """
     cache = None if _not_kept(args) else find_cache(args.cache_dir)
     if cache is None:
@@ -159,10 +160,10 @@ def keeper_of(args: Namespace, messages: Messages) -> Keeper | None:
 
 
 def collector_of(args: Namespace, messages: Messages) -> Keeper:
-    """The place of a compile whose model is collected.
+    """Return the keeper of a compile whose model is collected.
 
-    Raises NIR_MANY005 where the later compile would not be found in the cache, NIR_INPUT where a
-    file cannot be read, or only once.
+    Raises NIR_MANY005 if the later compile would not use the cache, NIR_INPUT if a file cannot be
+    read twice.
     """
     why = _not_kept(args)
     if why is not None:
@@ -186,9 +187,9 @@ def collector_of(args: Namespace, messages: Messages) -> Keeper:
 
 
 def _not_kept(args: Namespace) -> str | None:
-    """Why a compile has no place in the cache; None where it may have one.
+    """Return why the cache cannot hold the result of a compile, or None if it can.
 
-    It is asked for more than its result, or the source of its target is not part of the key.
+    The user requests more than the result, or the source of the target is not part of the key.
     """
     whole = (args.compile_from, args.compile_to) == (PHASES[0], PHASES[-1])
     reasons = {
@@ -205,7 +206,7 @@ def _not_kept(args: Namespace) -> str | None:
 
 
 def _keeper(args: Namespace, messages: Messages, cache: Store) -> Keeper:
-    """The place of a compile in a cache; OSError where a file cannot be read, or only once."""
+    """Return the keeper of a compile in a cache; raises OSError if a file cannot be read twice."""
     options = {name: str(getattr(args, name)) for name in _OF_RESULT}
     options["bindings"] = repr(args.bindings)
     options["program"] = messages.program
@@ -225,8 +226,9 @@ def _keeper(args: Namespace, messages: Messages, cache: Store) -> Keeper:
 
 
 def _files(args: Namespace) -> dict[str, str]:
-    """The files that decide what comes out, by what each is for; OSError where one cannot be
-    read."""
+    """Return the files that determine the result, by purpose; raises OSError if one cannot be
+    read.
+    """
     files = _model_files(args.model[0], args.framework.upper())
     if args.weights:
         files["--weights"] = args.weights
@@ -234,7 +236,7 @@ def _files(args: Namespace) -> dict[str, str]:
 
 
 def _model_files(path: str, framework: str) -> dict[str, str]:
-    """The files that the model lies in."""
+    """Return the files of the model."""
     if framework == "TENSORFLOW":
         from neuronir.frontends.tensorflow.files import files_of
 

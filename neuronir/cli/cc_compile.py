@@ -1,6 +1,6 @@
 """The command `compile` of both compilers: answer from the cache, or compile and keep the result.
 
-The compiler is imported only where it runs: an answer from the cache needs none of it.
+The compiler is imported only if it runs, because an answer from the cache does not need it.
 """
 
 import sys
@@ -34,7 +34,8 @@ STATUS = "Compiler status PASS"
 
 
 def compile_model(args: Namespace, messages: Messages) -> int:
-    """Compile as the command line says; the exit status. The log tells of a failure too.
+    """Compile as the command line says; return the exit status. Failures are written to the log
+    too.
 
     `args` are the shared options (`cc_args.add_shared`) with model, framework, target, output,
     optlevel, native_int64 and `precision`, a Precision.
@@ -55,7 +56,7 @@ def compile_model(args: Namespace, messages: Messages) -> int:
 
 
 def _report(args: Namespace) -> int:
-    """Print what of the model is not supported; 1 where something is not."""
+    """Print the unsupported operators of a model; return 1 if there are any."""
     from neuronir.dialects.support.output import write_stdout
     from neuronir.driver.check import check_model
     from neuronir.driver.options import CompileOptions
@@ -75,7 +76,7 @@ def _report(args: Namespace) -> int:
 
 
 def _cached(args: Namespace, messages: Messages) -> int:
-    """The result from the cache, or from a compile whose result is then kept there."""
+    """Answer from the cache, or compile and store the result; return the exit status."""
     keeper = collector_of(args, messages) if collecting() else keeper_of(args, messages)
     if keeper is None:
         return _compile(args, messages, None)
@@ -94,7 +95,7 @@ def _cached(args: Namespace, messages: Messages) -> int:
 
 
 def _compile(args: Namespace, messages: Messages, keeper: Keeper | None) -> int:
-    """Compile, write the result and say what was asked for; the exit status."""
+    """Compile, write the result and print the requested output; return the exit status."""
     if not args.weights:
         return _compile_with(dict, args, messages, keeper)
     import neuronir.dialects.support.npz  # noqa: F401  (numpy's modules are cyclic: by one thread)
@@ -111,7 +112,7 @@ def _compile_with(
     messages: Messages,
     keeper: Keeper | None,
 ) -> int:
-    """Compile with the weights that a function gives."""
+    """Compile with the weights that a function returns."""
     from neuronir.driver.pass_runner import RunFailure
     from neuronir.driver.timer import statistics_report, timing_report
     from neuronir.passes import statistics
@@ -159,8 +160,9 @@ def _compile_with(
 
 
 def compile_options(args: Namespace, **more: Any) -> "CompileOptions":
-    """The options of a compile for one model: those of the command line that decide what comes
-    out, and `more` fields of CompileOptions."""
+    """Return the options of a compile: those of the command line that affect the result, and `more`
+    fields of CompileOptions.
+    """
     from neuronir.driver import CompileOptions
 
     return CompileOptions(
@@ -175,9 +177,10 @@ def compile_options(args: Namespace, **more: Any) -> "CompileOptions":
 
 
 def _remember(failure: "RunFailure | NeuronError", messages: Messages, keeper: Keeper) -> None:
-    """Keep a failure whose cause is the model and not this computer.
+    """Store a failure in the cache if the model causes it, and not this computer.
 
-    Frontends fail quickly, and also where a package is missing: those failures are not kept.
+    Failures of frontends are not stored, because they are found quickly and may be caused by a
+    missing package.
     """
     if isinstance(failure, NeuronError):
         diagnostic, internal = Diagnostic.from_error(failure), False
@@ -189,7 +192,7 @@ def _remember(failure: "RunFailure | NeuronError", messages: Messages, keeper: K
 
 
 def _compiled(args: Namespace, options: "CompileOptions") -> "CompiledResult | PipelinedResult":
-    """The compile that is asked for: of a program for one core, or of a pipeline."""
+    """Compile for one core, or as a pipeline if that is requested."""
     if args.neuroncore_pipeline_cores > 1:
         from neuronir.driver.pipelined import compile_pipelined
 
@@ -202,13 +205,13 @@ def _compiled(args: Namespace, options: "CompileOptions") -> "CompiledResult | P
 
 
 def _log_failure(args: Namespace, messages: Messages) -> None:
-    """The log file tells of the failure too; when it cannot be written, the error itself counts."""
+    """Write the failure to the log file; if that fails, only the failure itself is reported."""
     with suppress(NeuronError):
         messages.write_log(args.logfile)
 
 
 def check_output(output: str) -> None:
-    """NIR_OUTPUT at once, not after minutes, if there is no folder to write to."""
+    """Raise NIR_OUTPUT before the compile if the folder of the output does not exist."""
     parent = Path(output).parent
     if not parent.is_dir():
         raise NeuronError(
@@ -219,7 +222,7 @@ def check_output(output: str) -> None:
 
 
 def load_weights(path: str) -> dict[str, "Array"]:
-    """The arrays of an npz file by name."""
+    """Return the arrays of an npz file by name."""
     from neuronir.dialects.support.npz import load_npz, unpack
 
     entries = load_npz(path)

@@ -57,7 +57,7 @@ def compile_many(args: Namespace, messages: Messages) -> int:
 
 
 def _outputs(args: Namespace) -> dict[str, tuple[str, Path]]:
-    """The absolute path and the output file of each model, by its name on the command line.
+    """Return the absolute path and the output file of each model, by its name on the command line.
 
     A model that is named twice is compiled once, by its first name. NIR_MANY003 if the outputs of
     two models are the same file.
@@ -84,7 +84,7 @@ def _outputs(args: Namespace) -> dict[str, tuple[str, Path]]:
 
 
 def _place(name: str) -> tuple[str, str]:
-    """The real folder of a model, and its name there, which may be a link."""
+    """Return the resolved folder of a model, and its name there, which may be a link."""
     path = Path(name).absolute()
     return os.path.realpath(path.parent), path.name
 
@@ -108,7 +108,7 @@ class ManyRun:
         return USER_ERROR if refused else INTERNAL
 
     def summary(self) -> dict[str, Any]:
-        """The summary as JSON, in the form of neuron_parallel_compile."""
+        """Return the summary as JSON, in the form of neuron_parallel_compile."""
         report = {outcome.job.name: _reported(outcome) for outcome in self.outcomes}
         counts = [entry["status"] for entry in report.values()]
         summary = {"true": counts.count(True), "false": counts.count(False)}
@@ -154,7 +154,7 @@ def run_requests(
 
 
 def _weight(model: str) -> float:
-    """The bytes of a model: the largest begin first."""
+    """Return the bytes of a model; the largest models are compiled first."""
     path = Path(model)
     try:
         if path.is_dir():
@@ -165,7 +165,7 @@ def _weight(model: str) -> float:
 
 
 def _described(outcome: Outcome) -> str:
-    """A few words; warnings and errors of the compile go to stderr."""
+    """Describe an outcome in a few words; warnings and errors of the compile go to stderr."""
     answer: Answer = outcome.value
     whole = outcome.job.payload.given["model"][0]
     for line in answer.text.replace(whole, outcome.job.name).splitlines():

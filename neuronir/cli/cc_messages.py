@@ -1,7 +1,7 @@
-"""What neuron-cc and neuronx-cc say while they work.
+"""The messages of neuron-cc and neuronx-cc.
 
-Progress (info, debug) goes to stdout, warnings and errors go to stderr, and all of it into a log
-where one is asked for.
+Progress (info, debug) goes to stdout, warnings and errors go to stderr, and everything to a log
+file if one is requested.
 """
 
 import sys
@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 class Messages:
     """Messages of one run: shown from `level` on, all of them kept for the log.
 
-    `heard` are those of the passes, each with its level; `phases` are those that began. `program`
-    is the command, whose own checks are part of a result. `cached` is set where the cache answers.
+    `heard` are the messages of passes, each with its level; `phases` are the phases that have
+    begun. `program` is the command, whose checks are part of a result. `cached` is set if the cache
+    answers.
     """
 
     level: int = LEVELS["warning"]
@@ -55,7 +56,7 @@ class Messages:
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Receive what passes emit inside this block."""
+        """Receive the messages that passes emit inside this block."""
 
         def receive(message: Message) -> None:
             self.heard.append((LEVEL_OF[message.severity], message.render()))
@@ -65,35 +66,36 @@ class Messages:
             yield
 
     def say(self, level: str, text: str) -> None:
-        """A line of our own: `level` is a --verbose name."""
+        """Emit a message of the program itself. `level` is a --verbose name."""
         self.show(LEVELS[level], text if level in ("info", "debug") else f"{level}: {text}")
 
     def show(self, level: int, text: str) -> None:
-        """Keep a line for the log, and print it unless it is not grave enough."""
+        """Store a line for the log, and print it if its level is high enough."""
         self.lines.append(text)
         if level >= self.level:
             print(text, file=sys.stdout if level < LEVELS["warning"] else sys.stderr, flush=True)
 
     def fail(self, diagnostic: Diagnostic, source: dict[str, str], name: str | None) -> None:
-        """An error, which is always shown."""
+        """Emit an error, which is always shown."""
         self.show(LEVELS["critical"] + self.level, diagnostic.render(source, name))
 
     def fault(self, error: Exception) -> None:
-        """A fault of the compiler, after its message."""
+        """Report an internal error of the compiler, after its message."""
 
     def compiled(self, result: "CompiledResult") -> None:
-        """What there is to say of a result, before it is written."""
+        """Emit the messages about a result, before it is written."""
 
     def write_log(self, path: str | None) -> None:
-        """The log file, if there is to be one."""
+        """Write the log file, if one is requested."""
         if path is not None:
             text = "".join(f"{line}\n" for line in self.lines)
             atomic_write(path, text.encode(errors="backslashreplace"))  # as stderr does
 
 
 def sources_of(path: str, name: str) -> dict[str, str]:
-    """The text of the model, to point into, under a name; none where it cannot be read again
-    (stdin)."""
+    """Return the text of the model by file name, for excerpts; empty if it cannot be read again
+    (stdin).
+    """
     try:
         return {name: Path(path).read_text()}
     except (OSError, UnicodeDecodeError):
@@ -101,7 +103,7 @@ def sources_of(path: str, name: str) -> dict[str, str]:
 
 
 def fault_block(error: Exception, words: Sequence[str], versions: str) -> str:
-    """The block that neuron-cc prints of a fault of its own."""
+    """Return the block that neuron-cc prints for an internal error."""
     stack = traceback.extract_tb(error.__traceback__)
     where = f"{stack[-1].name}, line {stack[-1].lineno}" if stack else "not known"
     details = "".join(traceback.format_list(stack)).rstrip() or "none"

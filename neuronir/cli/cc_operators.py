@@ -35,8 +35,11 @@ _PUBLISHED: dict[str, tuple[str, ...]] = {
 
 
 def operator_names(framework: str) -> list[str]:
-    """The names of a framework's operators that can be compiled, sorted, as the documentation of
-    neuron-cc and neuronx-cc spells them; of MXNet those that neuron-cc compiled."""
+    """Return the names of a framework's operators that can be compiled, sorted.
+
+    The spelling is that of the documentation of neuron-cc and neuronx-cc. For MXNet, the operators
+    are those that neuron-cc compiled.
+    """
     if framework.upper() == "ONNX":
         from neuronir.frontends.onnx.unsupported import importable
 
@@ -57,10 +60,10 @@ def operator_names(framework: str) -> list[str]:
 
 
 def xla_operators() -> list[str]:
-    """The opcodes as words in capitals (`DynamicSlice`), sorted.
+    """Return the opcodes that can be compiled, as words in capitals (`DynamicSlice`), sorted.
 
-    They are those with a rule in the lowering, those with a decomposition into such, and what the
-    passes before resolve.
+    These are the opcodes with a lowering rule, those that are decomposed into such opcodes, and
+    those that earlier passes remove.
     """
     lowered = (name.removeprefix("hlo.") for name in RULES)
     names = {*lowered, *decompositions(), *_STRUCTURE} - {"composite"}

@@ -1,4 +1,4 @@
-"""The workers that a command line asks for, and the progress of their jobs."""
+"""The workers that the options request, and the progress of their jobs."""
 
 import os
 import sys
@@ -20,7 +20,7 @@ _SHORT_S = 5.0
 
 @contextmanager
 def pool_of(args: Namespace, jobs: int) -> Iterator[Pool]:
-    """The workers for `jobs` jobs, as the options of `cc_args.add_pool` say."""
+    """Start the workers for `jobs` jobs, as the options of `cc_args.add_pool` request."""
     memory = None if args.memory_limit is None else size_of(args.memory_limit, "--memory-limit")
     if args.jobs is not None and args.jobs < 1:
         raise UsageError("--jobs: at least 1")
@@ -48,9 +48,9 @@ def pool_of(args: Namespace, jobs: int) -> Iterator[Pool]:
 
 @dataclass
 class Progress:
-    """Tell of jobs: a bar on a terminal, and one line for each job that ended.
+    """Show the progress of jobs: a bar on a terminal, and one line for each completed job.
 
-    `describe` says in a few words what an outcome is.
+    `describe` returns a short description of an outcome.
     """
 
     total: int
@@ -83,17 +83,17 @@ class Progress:
         self._bar = None
 
     def began(self, job: Job) -> None:
-        """A worker has begun a job."""
+        """Note that a worker has begun a job."""
         self.running.append(job.name)
         self._refresh()
 
     def again(self, job: Job, why: str) -> None:
-        """A job is lost, and will be tried again."""
+        """Report that a job is lost and will be tried again."""
         self._stopped(job)
         self._print(f"again: {printable(job.name)}: {printable(why)}")
 
     def ended(self, outcome: Outcome) -> None:
-        """A job is done, or lost for good."""
+        """Report that a job is complete, or lost for good."""
         self._stopped(outcome.job)
         self.done += 1
         if outcome.lost is None:
@@ -105,7 +105,7 @@ class Progress:
         self._refresh()
 
     def _left(self) -> str:
-        """How long the rest will take, at the rate so far; empty where that is known too badly."""
+        """Return the estimated remaining time, or an empty text if too little is known."""
         passed = time.monotonic() - self.start
         rest = self.total - self.done
         if not rest or passed < _SHORT_S:

@@ -1,4 +1,4 @@
-"""One compile among many, in a worker: its options go in, what it said comes out."""
+"""Run one of many compiles in a worker: options in, messages and result out."""
 
 import io
 import os
@@ -26,15 +26,16 @@ class Request:
     compiler: str = field(default_factory=compiler)
 
     def check(self) -> None:
-        """RuntimeError if this process has another compiler than the one that asks."""
+        """Raise RuntimeError if this process and the requesting one have different compilers."""
         if self.compiler != compiler():
             raise RuntimeError("the worker has another version of NeuronIR or of its dependencies")
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What became of a compile: its exit status, what it printed, its wall time and the largest
-    resident size of the process (bytes). `cached`: the answer came from the cache."""
+    """The outcome of a compile: its exit status, its output, its wall time and the peak resident
+    size of the process (bytes). `cached` says whether it came from the cache.
+    """
 
     status: int
     text: str
@@ -44,9 +45,9 @@ class Answer:
 
 
 def absolute(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The options with absolute paths: a worker has another working directory.
+    """Return the options with absolute paths, because a worker has another working directory.
 
-    The models and the outputs stay as they are.
+    The models and the outputs are not changed.
     """
     changed = dict(given)
     io_config = given.get("io_config")
@@ -69,7 +70,7 @@ def _without(*names: str) -> Iterator[None]:
 
 
 def compile_one(request: Request) -> Answer:
-    """Compile a model; whatever is wrong with it is an exit status."""
+    """Compile a model; all errors are reported as an exit status."""
     request.check()
     from neuronir.cli import neuron_cc, neuronx_cc_compile
 

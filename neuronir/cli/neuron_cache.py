@@ -28,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def build_parser() -> Parser:
-    """The parser of the command line."""
+    """Create the parser of the command line."""
     parser = Parser(
         prog="neuron-cache",
         description="List, show, verify and clear the entries of the compile cache.",
@@ -101,7 +101,7 @@ class _Described:
         return "neff" if self.about.failure is None else "failed"
 
     def json(self) -> dict[str, Any]:
-        """The entry as `--json` prints it."""
+        """Return the entry as `--json` prints it."""
         found: dict[str, Any] = {
             "name": self.entry.path.name,
             "version": self.entry.path.parent.name,
@@ -120,7 +120,7 @@ def _described(store: Store, entries: Sequence[Entry]) -> list[_Described]:
 
 
 def _list(args: Namespace, store: Store) -> int:
-    """One line an entry."""
+    """Print one line for each entry."""
     found = _described(store, store.entries()[::-1])
     if args.json:
         write_stdout(json.dumps([one.json() for one in found], indent=1) + "\n")
@@ -140,7 +140,7 @@ def _list(args: Namespace, store: Store) -> int:
 
 
 def _show(args: Namespace, store: Store) -> int:
-    """All that is known of an entry."""
+    """Print everything that is known about an entry."""
     entry = _chosen(store.entries(), args.entry)
     about = store.about(entry.path)
     if about is None:
@@ -171,7 +171,7 @@ _HEAD = ("name", "version", "state", "bytes", "used", "why")
 
 
 def _verify(args: Namespace, store: Store) -> int:
-    """Read every entry whole; NIR_CACHE005 if one is damaged and stays."""
+    """Read every entry completely; raises NIR_CACHE005 if a damaged one is not removed."""
     checked, damaged = 0, []
     for entry in store.entries():
         found = store.look(entry.path)
@@ -217,7 +217,7 @@ def _clear(args: Namespace, store: Store) -> int:
 
 
 def _removed(store: Store, entries: Sequence[Entry]) -> list[Entry]:
-    """Remove entries; those that no other process has removed meanwhile."""
+    """Remove entries; return those that no other process had already removed."""
     removed = []
     for entry in entries:
         with suppress(FileNotFoundError):
@@ -230,20 +230,20 @@ _DIGITS = 8
 
 
 def _short(name: str) -> str:
-    """`MODULE_<model>+<options>` with the first digits of both digests."""
+    """Return `MODULE_<model>+<options>` with the first digits of both digests."""
     model, _, options = name.removeprefix("MODULE_").partition("+")
     return f"MODULE_{model[:_DIGITS]}+{options[:_DIGITS]}" if options else name
 
 
 def _begins(name: str, short: str) -> bool:
-    """Whether `short` is the beginning of a name, or of both of its digests with a `+`."""
+    """Return whether `short` is a prefix of the name, or of both of its digests joined by `+`."""
     model, _, options = name.partition("+")
     first, _, second = short.partition("+")
     return model.startswith(first) and options.startswith(second)
 
 
 def _chosen(entries: Sequence[Entry], name: str) -> Entry:
-    """The one entry whose name begins with `name`; NIR_CACHE004 otherwise."""
+    """Return the only entry whose name begins with `name`; raises NIR_CACHE004 otherwise."""
     found = [entry for entry in entries if _begins(entry.path.name, name)]
     exact = [entry for entry in found if entry.path.name == name]
     found = exact or found
@@ -260,7 +260,7 @@ def _chosen(entries: Sequence[Entry], name: str) -> Entry:
 
 @contextmanager
 def _cache_errors() -> Iterator[None]:
-    """OSError of the cache as NIR_CACHE006."""
+    """Convert an OSError of the cache to NIR_CACHE006."""
     try:
         yield
     except OSError as error:
@@ -270,7 +270,7 @@ def _cache_errors() -> Iterator[None]:
 
 
 def _size(size: int) -> str:
-    """Bytes for people."""
+    """Return a number of bytes with a unit."""
     number, unit = float(size), "B"
     for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
         if number < 1024 or unit == "TiB":

@@ -39,13 +39,13 @@ _UNKNOWN = "NCC_EUOC002"
 
 @dataclass
 class _Messages(Messages):
-    """With the texts that neuron-cc is known for."""
+    """Messages with the texts of neuron-cc."""
 
     program: str = PROGRAM
     words: list[str] = field(default_factory=list)
 
     def fail(self, diagnostic: Diagnostic, source: dict[str, str], name: str | None) -> None:
-        """An error; operators that are not known are named in one line first."""
+        """Emit an error; unknown operators are named in one line first."""
         head, *lines = diagnostic.text.splitlines()
         if head.startswith(f"[{_UNKNOWN}]"):
             names = ", ".join(f"'{line.split()[0]}'" for line in lines)
@@ -54,11 +54,11 @@ class _Messages(Messages):
         super().fail(diagnostic, source, name)
 
     def fault(self, error: Exception) -> None:
-        """The block of an internal error."""
+        """Print the block for an internal error."""
         self.show(LEVELS["critical"], fault_block(error, [PROGRAM, *self.words], version_text()))
 
     def compiled(self, result: "CompiledResult") -> None:
-        """Check the program, and warn of what the user should know of it."""
+        """Check the program and emit warnings about it."""
         if result.program is None:
             return
         from neuronir.cli.neuron_cc_checks import check_program, warnings_of
@@ -81,13 +81,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def compile_request(given: Mapping[str, Any], messages: Messages) -> int:
-    """Compile one model as the options say (`vars` of what the parser gives); the exit status,
-    whatever happens."""
+    """Compile one model with these options (`vars` of the parser's result); always returns an exit
+    status.
+    """
     return _guarded(lambda words: compile_args(Namespace(**given), messages), messages, [])
 
 
 def messages_of() -> Messages:
-    """The messages of a compile with this program."""
+    """Create the messages of a compile with this program."""
     return _Messages()
 
 
@@ -123,7 +124,7 @@ def _main(words: list[str], messages: Messages) -> int:
 
 
 def compile_args(args: Namespace, messages: Messages) -> int:
-    """Compile a model as the options say; the exit status."""
+    """Compile a model with these options; return the exit status."""
     args.given = dict(vars(args))  # for a cache that collects models
     messages.level = level_of(args.verbose)
     check(args)
@@ -152,7 +153,7 @@ def _list_operators(framework: str, messages: Messages) -> int:
 
 
 def version_text() -> str:
-    """What -V prints."""
+    """Return the output of -V."""
     from neuronir.targets.neff.header import VERSION_MAJOR, VERSION_MINOR
 
     return (

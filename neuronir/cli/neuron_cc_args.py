@@ -1,7 +1,6 @@
-"""neuron-cc's command line: what every option of the Inferentia compiler does here.
+"""Define neuron-cc's command line: the options of the Inferentia compiler.
 
-An option has its published meaning, is accepted with one line that it has no effect, or is refused
-by name.
+Each option is implemented, accepted with a warning that it has no effect, or rejected by name.
 """
 
 import argparse
@@ -47,7 +46,7 @@ _PIPELINE = ("compile", "SaveTemps")
 
 
 def build_parser() -> Parser:
-    """The parser of both commands."""
+    """Create the parser of both commands."""
     parser = Parser(
         prog="neuron-cc",
         description="Compile a model for a NeuronCore of Inferentia (Inf1).",
@@ -110,12 +109,12 @@ def _add_compile(p: argparse.ArgumentParser) -> None:
 
 
 def normalise(words: Sequence[str]) -> list[str]:
-    """The keywords of --fast-math joined."""
+    """Join the keywords of --fast-math to one value."""
     return joined(words)
 
 
 def level_of(text: str) -> int:
-    """The number of a --verbose value: a name or a number such as 35."""
+    """Parse a --verbose value: a name or a number such as 35."""
     names = {**LEVELS, "warn": LEVELS["warning"], "fatal": LEVELS["critical"], "trace": 5}
     if text in names:
         return names[text]
@@ -125,7 +124,7 @@ def level_of(text: str) -> int:
 
 
 def precision(args: argparse.Namespace) -> Precision:
-    """The precision that is asked for; UsageError where keywords contradict each other."""
+    """Return the requested precision; raises UsageError if keywords contradict each other."""
     try:
         return precision_of(args.fast_math or (), args.fp32_cast)
     except WrongKeywords as error:
@@ -133,7 +132,7 @@ def precision(args: argparse.Namespace) -> Precision:
 
 
 def remarks(args: argparse.Namespace) -> list[str]:
-    """One line for each option that was given and has no effect."""
+    """Return one line for each given option without effect."""
     lines = no_effect_remarks(args, NO_EFFECT)
     given = [w for w in args.fast_math or () if w.startswith("fp32-cast-")]
     if args.fp32_cast and given and given[0] != f"fp32-cast-{args.fp32_cast}":
@@ -142,7 +141,7 @@ def remarks(args: argparse.Namespace) -> list[str]:
 
 
 def check(args: argparse.Namespace) -> None:
-    """Refuse by name what cannot be done here."""
+    """Reject unsupported options by name."""
     check_framework(args.framework)
     if len(args.model) > 1:
         raise UsageError(f"one model is compiled at a time, {len(args.model)} were given")
@@ -163,7 +162,7 @@ def check(args: argparse.Namespace) -> None:
 
 
 def settle(args: argparse.Namespace) -> None:
-    """Fill in what follows from other options: names of files and folders."""
+    """Set the options that follow from others: names of files and folders."""
     args.output = args.output or OUTPUT
     args.model = [_path(name) for name in args.model]
     if args.workdir is not None:
@@ -173,5 +172,5 @@ def settle(args: argparse.Namespace) -> None:
 
 
 def _path(name: str) -> str:
-    """The path of a file: URI; other names are paths already."""
+    """Return the path of a `file:` URI; other names are paths already."""
     return unquote(urlsplit(name).path) if name.startswith("file:") else name

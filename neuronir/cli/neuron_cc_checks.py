@@ -1,4 +1,4 @@
-"""What neuron-cc says of a program that it has made: data races, slow transfers, unused inputs."""
+"""Check a program for data races, slow transfers and unused inputs, as neuron-cc does."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -29,7 +29,7 @@ def check_program(program: Program) -> None:
 
 
 def warnings_of(program: Program, machine: Machine) -> Iterator[str]:
-    """What the user should know of a program."""
+    """Yield warnings about a program for its user."""
     if not any(variable.kind == "input" for variable in program.variables):
         yield (
             "no result depends on an input. Please check that your model has non-constant "
@@ -39,7 +39,7 @@ def warnings_of(program: Program, machine: Machine) -> Iterator[str]:
 
 
 def _unaligned(program: Program, machine: Machine) -> Iterator[str]:
-    """Operators whose transfers are in pieces that are smaller than what HBM moves at once."""
+    """Yield the operators with many transfers below the access granularity of HBM."""
     pieces: Counter[tuple[str, int]] = Counter()
     for streams in program.streams.values():
         for items in streams.values():
@@ -64,7 +64,7 @@ def _unaligned(program: Program, machine: Machine) -> Iterator[str]:
 
 
 def _instructions(items: Iterable[Item]) -> Iterator[Instruction]:
-    """The instructions of a stream, those of loops once."""
+    """Yield the instructions of a stream, those of a loop once."""
     for item in items:
         if isinstance(item, Loop):
             yield from _instructions(item.body)

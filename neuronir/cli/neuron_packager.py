@@ -24,7 +24,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def build_parser() -> Parser:
-    """The parser of the command line."""
+    """Create the parser of the command line."""
     parser = Parser(
         prog="neuron-packager",
         description="Print the header of a NEFF-style binary, and unpack its files.",

@@ -1,4 +1,4 @@
-"""The check of one model in a worker, for `neuron_parallel_compile --command analyze`."""
+"""Check one model in a worker, for `neuron_parallel_compile --command analyze`."""
 
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,8 @@ from neuronir.dialects.support.errors import NeuronError
 @dataclass(frozen=True)
 class Checked:
     """The operators of a model (name, count, supported, why, nodes), and the error that ended the
-    check or refuses the program they make."""
+    check or refused the program.
+    """
 
     operators: Sequence[Mapping[str, Any]]
     error: str | None

@@ -1,4 +1,6 @@
-"""neuron_parallel_compile: collect the models that a command compiles, and compile them at once."""
+"""neuron_parallel_compile: collect the models that a command compiles, then compile them in
+parallel.
+"""
 
 import argparse
 import json
@@ -36,12 +38,12 @@ IGNORE_VARIABLE = "NEURON_IGNORE_TRAINING_SCRIPT_ERROR_AND_COMPILE"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run neuron_parallel_compile; the exit status is not 0 where a model is not compiled."""
+    """Run neuron_parallel_compile; the exit status is not 0 if a model is not compiled."""
     return guarded(PROGRAM, _main, argv)
 
 
 def build_parser() -> Parser:
-    """The parser of the command line."""
+    """Create the parser of the command line."""
     parser = Parser(
         prog=PROGRAM,
         description="Collect the models that a command compiles, and compile them in parallel.",
@@ -107,7 +109,9 @@ def _main(words: list[str]) -> int:
 
 
 def _cache(args: Namespace) -> Cache:
-    """The cache of --cache-dir, of NEURON_CC_FLAGS or of the environment, in a folder."""
+    """Return the cache of --cache-dir, of NEURON_CC_FLAGS or of the environment; it must be a
+    folder.
+    """
     place = args.cache_dir
     if place is None:
         place = _flag_cache()
@@ -122,7 +126,7 @@ def _cache(args: Namespace) -> Cache:
 
 
 def _flag_cache() -> str | None:
-    """The cache that NEURON_CC_FLAGS names."""
+    """Return the cache that NEURON_CC_FLAGS names, or None."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--cache_dir", "--cache-dir")
     place: str | None = parser.parse_known_args(flag_words())[0].cache_dir
@@ -130,9 +134,9 @@ def _flag_cache() -> str | None:
 
 
 def _collect(command: Sequence[str], cache: Cache) -> None:
-    """Run a command whose compiles keep their models in the cache.
+    """Run a command whose compiles store their models in the cache.
 
-    Raises NIR_MANY006 where not one compile has asked the cache.
+    Raises NIR_MANY006 if no compile has used the cache.
     """
     folder = os.fspath(cache.folder)
     environment = os.environ | {COLLECT: "1", FOLDER_VARIABLE: folder}
@@ -163,7 +167,9 @@ def _collect(command: Sequence[str], cache: Cache) -> None:
 
 
 def _times(cache: Cache) -> dict[Path, float]:
-    """When each entry was used (s) and each graph written (ns): a compile changes one of them."""
+    """Return when each entry was last used (s) and each graph was written (ns); a compile changes
+    one of these.
+    """
     found: dict[Path, float] = {entry.path: entry.used for entry in cache.entries()}
     for graph in graphs(cache):
         with suppress(OSError):  # another process may remove it at the same time
@@ -172,7 +178,9 @@ def _times(cache: Cache) -> dict[Path, float]:
 
 
 def _sorted_out(cache: Cache) -> tuple[list[Graph], int]:
-    """The graphs that wait, and how many are refused, of which each is an error on stderr."""
+    """Return the graphs to compile and the number of refused ones, for each of which an error is
+    printed.
+    """
     found = graphs(cache)
     refused = [graph for graph in found if isinstance(graph, RefusedGraph)]
     for graph in refused:
@@ -186,7 +194,7 @@ def _sorted_out(cache: Cache) -> tuple[list[Graph], int]:
 
 
 def _requests(waiting: Sequence[Graph], cache: Cache) -> list[Request]:
-    """The compiles of graphs: their results go into the cache only."""
+    """Return the compiles of graphs, whose results go into the cache only."""
     own = {"output": os.devnull, "cache_dir": os.fspath(cache.folder), "no_cache": False}
     # A graph that failed before is compiled again only if that is asked for now.
     own["retry_failed_compilation"] = any(
@@ -197,7 +205,7 @@ def _requests(waiting: Sequence[Graph], cache: Cache) -> list[Request]:
 
 
 def _compile(args: Namespace, cache: Cache) -> int:
-    """Compile the models that wait; those that are compiled wait no longer."""
+    """Compile the collected models, and remove from the collection those that are compiled."""
     waiting, refused = _sorted_out(cache)
     if not waiting:
         failed = f"Total failed compilations: {refused}\n" if refused else ""
@@ -221,7 +229,7 @@ def _compile(args: Namespace, cache: Cache) -> int:
 
 
 def _retries(args: Namespace) -> int:
-    """The further attempts that --retries asks for, or the environment."""
+    """Return the number of retries that --retries or the environment requests."""
     if args.retries is not None:
         return int(args.retries)
     text = os.environ.get(RETRIES_VARIABLE, "0")
@@ -231,7 +239,7 @@ def _retries(args: Namespace) -> int:
 
 
 def _clean(cache: Cache) -> int:
-    """Remove everything that a cache holds."""
+    """Remove all entries and graphs of a cache."""
     entries, waiting = cache.entries(), graphs(cache)
     for entry in entries:
         cache.remove(entry.path)
@@ -244,7 +252,7 @@ def _clean(cache: Cache) -> int:
 
 @dataclass(frozen=True)
 class _Describe:
-    """A few words about a check."""
+    """Describe a check in a few words."""
 
     def __call__(self, outcome: Outcome) -> str:
         checked: Checked = outcome.value
@@ -255,7 +263,9 @@ class _Describe:
 
 
 def _analyze(args: Namespace) -> int:
-    """Check the operators of the models that a command compiles; 1 where one is not supported."""
+    """Check the operators of the models that a command compiles; return 1 if one is not
+    supported.
+    """
     with tempfile.TemporaryDirectory(prefix="neuronir-") as folder:
         cache = Cache(Path(folder))
         _collect(args.run, cache)
@@ -280,7 +290,7 @@ def _analyze(args: Namespace) -> int:
 
 
 def _described(outcome: Outcome, verbosity: int) -> dict[str, Any]:
-    """A model in result.json."""
+    """Return a model as a row of result.json."""
     if outcome.lost is not None:
         return {"supported": False, "error": outcome.lost, "operators": []}
     checked: Checked = outcome.value

@@ -1,4 +1,6 @@
-"""neuron-sim: run a binary on a simulated NeuronCore, compare its results, say how fast it is."""
+"""neuron-sim: run a binary on a simulated NeuronCore, compare its results, and report its
+timing.
+"""
 
 import json
 import sys
@@ -145,7 +147,7 @@ def _run(args: Namespace) -> int:
 
 
 def _together(args: Namespace, files: Sequence[Neff | PipelineNeff]) -> int:
-    """Programs at once, each on a core; or copies of one."""
+    """Run several programs or copies of one, each on its own core."""
     from neuronir.cli.neuron_sim_cores import run_together
 
     if not args.timing_only:
@@ -168,7 +170,7 @@ def _together(args: Namespace, files: Sequence[Neff | PipelineNeff]) -> int:
 
 
 def _timed_machine(args: Namespace, machine: Machine) -> Machine:
-    """The machine that the program is timed on: other numbers, other cores of the chip at work."""
+    """Return the machine for the timing: with changed parameters, and with other cores active."""
     changes: dict[str, float] = {}
     for text in args.set:
         name, _, value = text.partition("=")
@@ -183,7 +185,7 @@ def _timed_machine(args: Namespace, machine: Machine) -> Machine:
 
 
 def _numbers(args: Namespace, program: Program, machine: Machine) -> int:
-    """Run with numbers: write the outputs, compare them; 1 where they differ."""
+    """Execute the program, write and compare its outputs; return 1 if they differ."""
     from neuronir.targets.simulator.functional import Options, run
 
     inputs: list[Array] = []

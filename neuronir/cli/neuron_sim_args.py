@@ -10,7 +10,7 @@ NRT_OPTION = "--nrt-status"
 
 
 def build_parser() -> Parser:
-    """The parser of all commands."""
+    """Create the parser of all commands."""
     parser = Parser(
         prog="neuron-sim",
         description="Run a NEFF-style binary on a simulated NeuronCore.",

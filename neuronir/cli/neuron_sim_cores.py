@@ -22,7 +22,7 @@ from neuronir.targets.simulator.together import Together, time_together
 
 
 def run_stages(args: Namespace, pipeline: Pipeline, machine: Machine, timed: Machine) -> int:
-    """Run a pipeline with values, with timing, or both; 1 where results differ."""
+    """Run a pipeline with values, with timing, or both; return 1 if results differ."""
     _refuse(args, "a pipeline", "trace", "html", "cores", "check_races", "check_nan")
     if args.expect and args.rtol is None and args.atol is None:
         raise UsageError("--expect of a pipeline needs --rtol or --atol")
@@ -69,7 +69,9 @@ def _values(args: Namespace, pipeline: Pipeline, machine: Machine) -> int:
 def pipeline_report(
     pipeline: Pipeline, timing: PipelineTiming, machine: Machine
 ) -> dict[str, object]:
-    """The figures of a pipeline: times in us, rates in requests a second, shares in percent."""
+    """Return the figures of a pipeline: times in us, rates in requests per second, shares in
+    percent.
+    """
     return {
         "machine": machine.name,
         "core_count": len(timing.cores),
@@ -98,7 +100,7 @@ def pipeline_report(
 
 
 def pipeline_text(pipeline: Pipeline, timing: PipelineTiming, machine: Machine) -> str:
-    """The figures of a pipeline as a table."""
+    """Format the figures of a pipeline as a table."""
     count = len(timing.cores)
     chips = -(-count // machine.cores_per_chip)
     lines = [
@@ -139,7 +141,7 @@ def run_together(
 
 
 def together_report(found: Together, names: Sequence[str], machine: Machine) -> dict[str, object]:
-    """The figures of programs that run at once."""
+    """Return the figures of programs that run at once."""
     return {
         "machine": machine.name,
         "core_count": len(found.cores),
@@ -161,7 +163,7 @@ def together_report(found: Together, names: Sequence[str], machine: Machine) -> 
 
 
 def together_text(found: Together, names: Sequence[str], machine: Machine) -> str:
-    """The figures of programs that run at once, as a table."""
+    """Format the figures of programs that run at once as a table."""
     count = len(found.cores)
     lines = [
         f"{machine.name}: {count} programs at once on {count} cores",

@@ -16,7 +16,7 @@ from neuronir.targets.simulator.timing import simulate_timing
 
 
 def compare(args: Namespace) -> int:
-    """Time both binaries; print and write how they differ."""
+    """Time both binaries; print the differences, and write the requested files."""
     if args.top < 1:
         raise UsageError("--top: at least 1")
     if args.html is not None:

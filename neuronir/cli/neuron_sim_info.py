@@ -10,7 +10,9 @@ from neuronir.targets.pipeline import HOST
 
 
 def info_lines(neff: Neff) -> Iterator[str]:
-    """Header, what made it, functions, engines, variables, members; a line each."""
+    """Yield the lines about a binary: header, producer, functions, engines, variables and
+    members.
+    """
     header, program = neff.header, neff.program
     yield f"name              {header.name}"
     yield f"made by           {header.build_version}"
@@ -56,7 +58,9 @@ def _variable_line(v: Variable) -> str:
 
 
 def pipeline_lines(found: PipelineNeff) -> Iterator[str]:
-    """Header, what made it, and its stages: what each gets, and how large it is; a line each."""
+    """Yield the lines about a pipeline: header, producer, and the inputs and the size of each
+    stage.
+    """
     header, pipeline = found.header, found.pipeline
     yield f"name              {header.name}"
     yield f"made by           {header.build_version}"

@@ -1,4 +1,4 @@
-"""What neuron-sim says of results: their precision, and whether the compile is right."""
+"""Judge results: their precision, and whether the compile is correct."""
 
 import sys
 from argparse import Namespace
@@ -18,7 +18,7 @@ from neuronir.targets.simulator.noise import judge_precision
 
 @dataclass(frozen=True)
 class Run:
-    """A run with numbers: its program, what it read and what it wrote."""
+    """A run with values: the program, its inputs and its outputs."""
 
     program: Program
     machine: Machine
@@ -28,7 +28,7 @@ class Run:
 
 
 def judge(args: Namespace, run: Run, reference: Mapping[str, Array] | None) -> int:
-    """Print how the outputs compare with --expect and with --model; 1 where one differs."""
+    """Print the comparisons with --expect and --model; return 1 if an output differs."""
     status = OK
     if args.model is not None:
         # The compiler and its frontends are imported only where they are asked for.
@@ -57,7 +57,7 @@ def _say(kind: str, report: Report, other: str, code: str) -> int:
 
 
 def _precision_report(args: Namespace, run: Run, reference: Mapping[str, Array]) -> Report:
-    """By the tolerance that the user gives, else by the rounding noise on these inputs."""
+    """Compare by the user's tolerance, or else by the rounding noise on these inputs."""
     if args.rtol is not None or args.atol is not None:
         rtol, atol = args.rtol or 0.0, args.atol or 0.0
         return compare(run.outputs, reference, rtol=rtol, atol=atol)
@@ -67,7 +67,9 @@ def _precision_report(args: Namespace, run: Run, reference: Mapping[str, Array])
 
 
 def _compile_report(args: Namespace, run: Run) -> Report:
-    """Against the interpreter, on the model lowered to phase hlo as the program was."""
+    """Compare with the interpreter on the model, lowered to phase hlo with the options of the
+    program.
+    """
     from neuronir.cli.cc_compile import load_weights
     from neuronir.driver.judge import arguments_of, judge_compile, lowered_as
 

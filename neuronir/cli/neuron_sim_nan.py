@@ -1,4 +1,4 @@
-"""What neuron-sim says of outputs with NaN."""
+"""Report outputs with NaN."""
 
 from argparse import Namespace
 from collections.abc import Sequence
@@ -14,9 +14,10 @@ from neuronir.targets.simulator.program_data import variables_of
 def tell_nan(
     args: Namespace, program: Program, outputs: Sequence[Array], first: str | None = None
 ) -> None:
-    """Warn of outputs with NaN, and note it for the status of the run (`args.ending`).
+    """Warn of outputs with NaN, and record it for the status of the run (`args.ending`).
 
-    With --check-nan it is NIR_SIM035, which names `first`, the instruction that made the first NaN.
+    With --check-nan, raises NIR_SIM035, which names `first`, the instruction that produced the
+    first NaN.
     """
     names = [variable.name for variable in variables_of(program, "output")]
     found = nan_outputs(names, outputs)

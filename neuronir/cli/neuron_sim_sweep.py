@@ -32,7 +32,7 @@ class Point:
     optlevel: str
 
     def text(self, varied: Sequence[str]) -> str:
-        """The values that are not the same at every point."""
+        """Return the values that differ between points."""
         shown = [f"{name.replace('_', '-')} {getattr(self, name)}" for name in varied]
         return ", ".join(shown) or "model"
 
@@ -40,8 +40,9 @@ class Point:
 @dataclass(frozen=True)
 class Measured:
     """A point: `latency_us` of one run on one core, `throughput` in inferences a second, the
-    percentage of the roofline, the size of the binary (bytes), and the time of its compile (s).
-    `error` says why there is nothing but the point."""
+    percentage of the roofline, the size of the binary (bytes), and the time of its compile (s). If
+    the point failed, `error` has the message, and the figures are missing.
+    """
 
     target: str
     batch: int
@@ -59,7 +60,7 @@ class Measured:
 
 
 def sweep(args: Namespace) -> int:
-    """Compile and time every point; 1 if one of them fails."""
+    """Compile and time every point; return 1 if one of them fails."""
     if args.html is not None:
         from neuronir.targets.simulator.page.figures import require_bokeh
 
@@ -82,7 +83,7 @@ def sweep(args: Namespace) -> int:
 
 
 def _points(args: Namespace) -> Iterator[Point]:
-    """The grid, in the order of the options' values."""
+    """Yield the points of the grid, in the order of the options' values."""
     batches = _values(args.batch, "--batch")
     if not all(batch.isdecimal() and int(batch) > 0 for batch in batches):
         raise UsageError(f"--batch: '{args.batch}' is not a list of sizes")
@@ -108,7 +109,7 @@ def _points(args: Namespace) -> Iterator[Point]:
 
 
 def _varied(points: Sequence[Point]) -> list[str]:
-    """The axes with more than one value; a type that has no meaning is none."""
+    """Return the axes with more than one value; a type without effect does not count."""
     values = {f.name: {getattr(point, f.name) for point in points} - {_NONE} for f in fields(Point)}
     return [name for name, found in values.items() if len(found) > 1]
 
@@ -121,8 +122,9 @@ def _values(text: str, option: str) -> list[str]:
 
 
 def _request(args: Namespace, point: Point) -> Request:
-    """The compile of a point, as a command line of neuronx-cc; UsageError for values that are
-    none."""
+    """Return the compile of a point as a command line of neuronx-cc; raises UsageError for invalid
+    values.
+    """
     from neuronir.cli.neuronx_cc_args import build_parser, check
 
     model = str(Path(args.model.replace(BATCH, str(point.batch))).absolute())
@@ -144,7 +146,7 @@ def _request(args: Namespace, point: Point) -> Request:
 
 
 def _framework(model: str) -> str:
-    """The format of a model by its name."""
+    """Return the format of a model, which follows from its name."""
     from neuronir.frontends.models import FRONTENDS, kind_of_file
 
     kind = kind_of_file(model)
@@ -152,7 +154,7 @@ def _framework(model: str) -> str:
 
 
 def measure(payload: tuple[Point, Request]) -> Measured:
-    """In a worker: compile a point, and simulate its timing."""
+    """Compile a point and simulate its timing, in a worker."""
     from neuronir.targets.neff.reader import load_neff
     from neuronir.targets.registry import get_target
     from neuronir.targets.simulator.report import build_report
@@ -200,7 +202,7 @@ def _row(outcome: Outcome) -> Measured:
 
 
 def _write(args: Namespace, rows: Sequence[Measured], varied: Sequence[str]) -> None:
-    """Write the files that are asked for."""
+    """Write the requested files."""
     records: list[dict[str, Any]] = [asdict(row) for row in rows]
     name = Path(args.model).name
     if args.csv is not None:
@@ -228,7 +230,9 @@ _COLUMNS = (
 
 
 def table_text(rows: Sequence[Measured], varied: Sequence[str]) -> str:
-    """The grid as a table: what varies, then the figures; or the error."""
+    """Format the grid as a table: the varied options, and the figures or the error of each
+    point.
+    """
     heads = [name.replace("_", "-") for name in varied] + [head for _, head, _ in _COLUMNS]
     lines = [heads]
     for row in rows:
@@ -247,7 +251,9 @@ def table_text(rows: Sequence[Measured], varied: Sequence[str]) -> str:
 
 
 def best(rows: Sequence[Measured], varied: Sequence[str]) -> Iterator[str]:
-    """Which point has the lowest latency, and which the highest throughput."""
+    """Yield lines that name the point with the lowest latency and the one with the highest
+    throughput.
+    """
     good = [row for row in rows if row.latency_us is not None and row.throughput is not None]
     if not good or not varied:
         return

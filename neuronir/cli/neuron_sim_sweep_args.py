@@ -10,7 +10,7 @@ BATCH = "{batch}"
 
 
 def add_sweep(p: argparse.ArgumentParser) -> None:
-    """The options of `neuron-sim sweep`."""
+    """Add the options of `neuron-sim sweep`."""
     p.add_argument(
         "model", metavar="MODEL", help=f"model to compile; {BATCH} in its name is the batch size"
     )

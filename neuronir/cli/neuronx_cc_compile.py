@@ -14,13 +14,14 @@ from neuronir.driver.phases import PHASES
 
 
 def compile_request(given: Mapping[str, Any], messages: Messages) -> int:
-    """Compile one model as the options say (`vars` of what the parser gives); the exit status,
-    whatever happens."""
+    """Compile one model with these options (`vars` of the parser's result); always returns an exit
+    status.
+    """
     return guard(lambda words: compile_args(Namespace(**given), messages), messages, [])
 
 
 def guard(body: Callable[[list[str]], int], messages: Messages, argv: Sequence[str] | None) -> int:
-    """Run neuronx-cc's body on its words; the exit status, whatever happens in it."""
+    """Run neuronx-cc's body on its arguments; always returns an exit status."""
 
     def show(error: NeuronError) -> int:
         messages.fail(Diagnostic.from_error(error), {}, None)
@@ -36,7 +37,7 @@ def guard(body: Callable[[list[str]], int], messages: Messages, argv: Sequence[s
 
 
 def compile_args(args: Namespace, messages: Messages) -> int:
-    """Compile one model as the options say; the exit status."""
+    """Compile one model with these options; return the exit status."""
     args.given = dict(vars(args))  # for a cache that collects models
     messages.level = level_of(args.verbose)
     check(args)

@@ -60,14 +60,14 @@ class Ending:
     error: NeuronError | None = None
 
     def status(self, exit_status: int) -> NrtStatus:
-        """The status of the runtime for the run, whose exit status is given."""
+        """Return the status of the runtime for a run with this exit status."""
         if self.error is not None:
             return status_of_error(self.error.code)
         return status_of_exit(exit_status, self.nan)
 
 
 def status_of_error(code: str) -> NrtStatus:
-    """The status of a run that ends with an error of ours."""
+    """Return the status of a run that ends with this error."""
     if code in _EXACT:
         return _EXACT[code]
     found = (status for start, status in _BEGINNINGS.items() if code.startswith(start))
@@ -75,7 +75,7 @@ def status_of_error(code: str) -> NrtStatus:
 
 
 def status_of_exit(status: int, nan: bool) -> NrtStatus:
-    """The status of a run that ended with an exit status of ours; `nan`: outputs have NaN."""
+    """Return the status of a run from its exit status; `nan` says whether outputs have NaN."""
     if status == OK:
         return NrtStatus.NRT_EXEC_COMPLETED_WITH_NUM_ERR if nan else NrtStatus.NRT_SUCCESS
     known = {USAGE: NrtStatus.NRT_INVALID, INTERNAL: NrtStatus.NRT_EXEC_UNIT_UNRECOVERABLE}

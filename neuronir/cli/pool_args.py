@@ -4,7 +4,7 @@ from argparse import _ArgumentGroup
 
 
 def add_pool(g: _ArgumentGroup, retries: str = "1") -> None:
-    """The options for the workers that compile several models; None where one is not given.
+    """Add the options for the workers that compile several models; the default of each is None.
 
     `retries` describes the default of --retries.
     """

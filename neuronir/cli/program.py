@@ -61,10 +61,10 @@ def guarded(
     on_fault: Callable[[Exception, list[str]], None] | None = None,
     interrupted: str = "interrupted",
 ) -> int:
-    """Run the body of a program on its words; return the exit status, whatever happens.
+    """Run the body of a program on its arguments; always returns an exit status.
 
     `on_error` shows an error in the input and returns the status. `debug_options` request
-    tracebacks. `on_fault` reports a compiler bug, given the words, instead of one line.
+    tracebacks. `on_fault` reports a compiler bug, given the arguments, instead of one line.
     """
     words = list(sys.argv[1:] if argv is None else argv)
     debug = any(word.lstrip("-") in debug_options for word in words)

@@ -1,6 +1,6 @@
-"""The console scripts: each program from its first moment to its last, its imports included.
+"""Define the console scripts, which handle interrupts from the first import to the exit.
 
-Little is imported here, so that the first lines run at once.
+Little is imported here, so that the handlers are installed at once.
 """
 
 import os
@@ -65,9 +65,9 @@ def neuronx_cc() -> int:
 def _start(module: str, program: str | None = None) -> int:
     """Run the main function of a program.
 
-    Ctrl-C is an answer, not an error: while the imports run nothing is there to be tidied up, and
-    the process ends at once. A request to end (kill, a terminal that closes) unwinds the program as
-    Ctrl-C does, so that no half-written file stays.
+    Ctrl-C is not reported as an error. During the imports there is nothing to clean up, so it ends
+    the process at once. A request to terminate (kill, a terminal that closes) unwinds the program
+    like Ctrl-C, so that no partially written file remains.
     """
     program = program or module.replace("_", "-")
     heeded = signal.getsignal(signal.SIGINT) == signal.default_int_handler  # not with nohup, or &
@@ -95,7 +95,7 @@ def _start(module: str, program: str | None = None) -> int:
 
 
 def _settings(module: str) -> "AbstractContextManager[None]":
-    """What a program needs to be fast, from before its imports on."""
+    """Apply the settings that make a program fast; they must precede its imports."""
     if module in ("neuron_cc", "neuronx_cc"):
         from neuronir.driver.collector import few_collections
 
@@ -117,7 +117,9 @@ def _main_of(module: str) -> "Callable[[], int]":
 
 
 def _leaving(program: str) -> "Callable[[int, FrameType | None], None]":
-    """A handler that ends the process at once: an exception could be lost in an import."""
+    """Return a signal handler that ends the process at once, because an import could swallow an
+    exception.
+    """
 
     def leave(number: int, frame: "FrameType | None") -> None:
         os.write(2, f"{program}: interrupted\n".encode())
@@ -127,7 +129,7 @@ def _leaving(program: str) -> "Callable[[int, FrameType | None], None]":
 
 
 def _unwinding(program: str) -> "Callable[[int, FrameType | None], None]":
-    """A handler that ends the program through all that tidies up."""
+    """Return a signal handler that raises an exception, so that all cleanup code runs."""
 
     def unwind(number: int, frame: "FrameType | None") -> None:
         signal.signal(number, signal.SIG_IGN)

@@ -49,9 +49,9 @@ _NO_DASHBOARD = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}
 
 @dataclass
 class _Cluster:
-    """A cluster, and who its workers were at its latest answer.
+    """A cluster, and its workers according to its latest answer.
 
-    Questions do not block: the other clusters work on while one does not answer.
+    Requests do not block: while one cluster does not answer, the others continue.
     """
 
     client: "Client"
@@ -62,11 +62,11 @@ class _Cluster:
 
     @property
     def runs(self) -> bool:
-        """Whether the connection to the scheduler stands."""
+        """Whether the connection to the scheduler is open."""
         return bool(self.client.status == "running")
 
     def ask(self) -> "futures.Future[Any] | None":
-        """Ask who the workers are, unless a question is open; the open question."""
+        """Request the list of workers, unless a request is pending; return the pending request."""
         if not self.runs:
             self.asked = None
         elif self.asked is None:
@@ -77,7 +77,7 @@ class _Cluster:
         return self.asked
 
     def hear(self) -> None:
-        """Take the answer if it is there."""
+        """Read the answer if it has arrived."""
         self.silent = True
         if self.asked is None or not self.asked.done():
             return
@@ -90,7 +90,7 @@ class _Cluster:
 
     @property
     def gone(self) -> bool:
-        """Whether nothing is to be hoped for from the cluster."""
+        """Whether the cluster is lost."""
         return not self.runs or time.monotonic() - self.answered > _PATIENCE_S
 
 
@@ -107,7 +107,7 @@ class _Attempt:
 
 @contextmanager
 def local_pool(workers: int, memory: int | None = None) -> Iterator["DaskPool"]:
-    """A pool of `workers` processes of this computer, of which each may have `memory` bytes."""
+    """Start a pool of `workers` processes on this computer, each limited to `memory` bytes."""
     _require_dask()
     import dask
     from distributed import Client, LocalCluster
@@ -130,7 +130,7 @@ def local_pool(workers: int, memory: int | None = None) -> Iterator["DaskPool"]:
 
 @contextmanager
 def remote_pool(addresses: Sequence[str], memory: int | None = None) -> Iterator["DaskPool"]:
-    """A pool of the workers of clusters, by the addresses of their schedulers."""
+    """Open a pool of the workers of clusters, given the addresses of their schedulers."""
     _require_dask()
     from distributed import Client
 
@@ -164,13 +164,13 @@ def _require_dask() -> None:
 
 
 def _quietly(close: Callable[[], object]) -> None:
-    """Close what may be broken already."""
+    """Close an object that may already be broken."""
     with suppress(Exception):
         close()
 
 
 def _limited_do(do: Callable[[Any], Any], payload: Any, memory: int | None) -> Any:
-    """In a worker: a job within a limit of memory."""
+    """Run a job in a worker, with limited memory."""
     with limited(memory):
         return do(payload)
 
@@ -190,7 +190,7 @@ class DaskPool:
         retries: int,
         listener: Listener,
     ) -> list[Outcome]:
-        """Run all jobs, the heaviest first; their outcomes in the order of the jobs."""
+        """Run all jobs, the heaviest first; return their outcomes in the order of the jobs."""
         return _Run(self, do, retries, listener).all(jobs)
 
 
@@ -212,7 +212,7 @@ class _Run:
         self.last_worker = time.monotonic()
 
     def all(self, jobs: Sequence[Job]) -> list[Outcome]:
-        """The outcomes of all jobs, whose names are distinct."""
+        """Run all jobs, whose names are distinct, and return their outcomes."""
         self.waiting.extend((job, 0) for job in sorted(jobs, key=lambda job: -job.weight))
         while self.waiting or self.running:
             self._list_workers()
@@ -224,7 +224,7 @@ class _Run:
         return [self.done[job.name] for job in jobs]
 
     def _list_workers(self) -> None:
-        """Ask every cluster who its workers are, and wait for the answers, but not long."""
+        """Request the workers of every cluster, and wait for the answers for a limited time."""
         asked = [question for one in self.clusters if (question := one.ask()) is not None]
         futures.wait(asked, timeout=_TICK_S)
         for cluster in self.clusters:
@@ -233,7 +233,7 @@ class _Run:
                 self.last_worker = time.monotonic()
 
     def _find_lost(self) -> None:
-        """Take back the jobs of workers that are gone, and of clusters that are."""
+        """Take back the jobs of lost workers and lost clusters."""
         for key, (at, future) in list(self.running.items()):
             if future.status in ("finished", "error"):
                 continue  # `_collect` takes it
@@ -282,7 +282,7 @@ class _Run:
         future.add_done_callback(lambda done: self.events.put(done.key))
 
     def _collect(self) -> None:
-        """Wait for a job to end, but not long; then take all that ended."""
+        """Wait for a job to end for a limited time; then collect all that have ended."""
         with suppress(queue.Empty):
             key = self.events.get(timeout=_TICK_S)
             while True:
@@ -324,7 +324,7 @@ class _Run:
         self.listener.ended(outcome)
 
     def _give_up(self) -> None:
-        """No worker is left: end the jobs that remain."""
+        """End the remaining jobs, because no worker is left."""
         for at, _ in self.running.values():
             self._end(at, None, "no worker is left")
         self.running.clear()
@@ -336,5 +336,5 @@ class _Run:
 
 
 def _text(error: Exception) -> str:
-    """An error in one line."""
+    """Return an error as one line."""
     return f"{type(error).__name__}: {' '.join(str(error).split())}"

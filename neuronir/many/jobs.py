@@ -1,4 +1,4 @@
-"""Jobs, what became of them, and the place that runs them."""
+"""Jobs, their outcomes, and the interface of pools that run them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -7,9 +7,9 @@ from typing import Any, Protocol
 
 @dataclass(frozen=True)
 class Job:
-    """One piece of work: `payload` is what a function in a worker gets.
+    """One piece of work: `payload` is the argument of the function in the worker.
 
-    Heavier jobs begin first, so that no long one is left for the end; `weight` is in any unit.
+    Heavier jobs are started first, so that no long job is left for the end; `weight` has any unit.
     """
 
     name: str
@@ -19,10 +19,9 @@ class Job:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a job.
-
-    `value` is what the function returned; None if there is no result, and `lost` says why.
-    `retries` counts the attempts after the first one; `seconds` is the wall time of the last one.
+    """The outcome of a job. `value` is the result of the function, or None if there is none; `lost`
+    then has the reason. `retries` counts the attempts after the first one; `seconds` is the wall
+    time of the last one.
     """
 
     job: Job
@@ -34,20 +33,20 @@ class Outcome:
 
 
 class Listener(Protocol):
-    """Who is told of the progress."""
+    """A listener for the progress of jobs."""
 
     def began(self, job: Job) -> None:
-        """A worker has begun a job."""
+        """Note that a worker has begun a job."""
 
     def ended(self, outcome: Outcome) -> None:
-        """A job is done, or lost for good."""
+        """Note that a job is complete, or lost for good."""
 
     def again(self, job: Job, why: str) -> None:
-        """A job is lost, and will be tried again."""
+        """Note that a job is lost and will be tried again."""
 
 
 class Pool(Protocol):
-    """A place that runs jobs. `do` and the payloads are pickled."""
+    """A pool that runs jobs. `do` and the payloads are pickled."""
 
     def run(
         self,
@@ -57,7 +56,6 @@ class Pool(Protocol):
         retries: int,
         listener: Listener,
     ) -> list[Outcome]:
-        """Run all jobs; their outcomes in the order of the jobs.
-
-        A job whose worker ends, or in which `do` raises, is tried `retries` times more.
+        """Run all jobs; return their outcomes in the order of the jobs. A job whose worker ends, or
+        in which `do` raises an exception, is retried up to `retries` times.
         """

@@ -1,4 +1,4 @@
-"""A limit of the memory of this process, and the most that it had."""
+"""Limit the memory of this process, and measure its peak."""
 
 import resource
 from collections.abc import Iterator
@@ -11,10 +11,10 @@ _STATUS = Path("/proc/self/status")
 
 @contextmanager
 def limited(memory: int | None) -> Iterator[None]:
-    """Let allocations fail with MemoryError where the process would have more than `memory` bytes.
+    """Make allocations fail with MemoryError if the process would exceed `memory` bytes.
 
-    The limit counts private memory (RLIMIT_DATA), not files that are mapped. A lower limit that the
-    process has already stays.
+    The limit counts private memory (RLIMIT_DATA), not files that are mapped. An existing lower
+    limit is kept.
     """
     if memory is None:
         yield
@@ -29,13 +29,13 @@ def limited(memory: int | None) -> Iterator[None]:
 
 
 def reset_peak() -> None:
-    """Begin to measure the peak anew, where the system can (Linux)."""
+    """Restart the measurement of the peak, if the system supports it (Linux)."""
     with suppress(OSError):
         _CLEAR.write_text("5")
 
 
 def peak_bytes() -> int:
-    """The largest resident size of the process since `reset_peak`, or since its start."""
+    """Return the peak resident size of the process since `reset_peak`, or since its start."""
     with suppress(OSError):
         for line in _STATUS.read_text().splitlines():
             if line.startswith("VmHWM:"):

@@ -11,7 +11,9 @@ from neuronir.many.limits import limited
 
 @dataclass(frozen=True)
 class SerialPool:
-    """A `Pool` of this process: a job that ends it ends them all. `memory` limits it (bytes)."""
+    """A `Pool` in this process: a job that ends the process ends all jobs. `memory` limits it
+    (bytes).
+    """
 
     memory: int | None = None
 
@@ -23,7 +25,9 @@ class SerialPool:
         retries: int,
         listener: Listener,
     ) -> list[Outcome]:
-        """Run all jobs in their order; `retries` more times where `do` raises."""
+        """Run all jobs in order; a job in which `do` raises an exception is retried up to `retries`
+        times.
+        """
         return [self._one(job, do, retries, listener) for job in jobs]
 
     def _one(self, job: Job, do: Callable[[Any], Any], retries: int, listener: Listener) -> Outcome:
