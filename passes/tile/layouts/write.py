@@ -33,6 +33,8 @@ def _location(value: SSAValue, reader: Operation) -> LocationAttr:
     return reader.location
 
 
+MANY = 4
+"""From this number of readers, a transposed value is written in its order, although in pieces."""
 MOVES = ("hlo.reshape", "hlo.bitcast", "hlo.transpose")
 """Views that read each element once."""
 
@@ -93,6 +95,8 @@ class Writer(Choice):
         old = [a for a, _ in own(where.partition, size)]
         large = reader.name == "hlo.dot" and 2 * size <= prod(shape_of(reader.results[0]))
         whole = (self.moves and large) or reader.name == "tile.scan"  # a row in its order
+        if sum(1 for _ in self.values.uses(value)) >= MANY:  # each would pay for distant elements
+            whole = True
         if self._to_hbm_by(reader) and any(a.stride == 1 for a in old):  # in whole rows
             return place(shape, wanted)
         return self._turned(shape, dtype(value), wanted, old, whole=whole)

@@ -18,6 +18,7 @@ from neuronir.passes.lowering.rules.elementwise import (
     LOGICAL,
     engine_for,
 )
+from neuronir.passes.tile.lower.diagonals import select_diagonal
 from neuronir.passes.tile.lower.memory import copy
 from neuronir.passes.tile.lower.state import Lower, register_lowering
 from neuronir.passes.tile.lower.steps import Step, scalar_of, steps, view_scalar
@@ -268,6 +269,9 @@ def lower_select(state: Lower, op: Operation) -> None:
     predicate = Held(state.held(op.operands[0]), DType.BOOL)
     on_true, on_false = (state.get(v) for v in op.operands[1:])
     result, out = target(state, op)
+    if select_diagonal(state, op, out, on_true, on_false):
+        state.set(result, out)
+        return
     invert = not isinstance(on_true, Number) and isinstance(on_false, Number)
     base, over = (on_true, on_false) if invert else (on_false, on_true)
     if isinstance(base, Lazy) and isinstance(over, Number) and in_psum(base):

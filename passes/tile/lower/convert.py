@@ -12,10 +12,11 @@ from neuronir.dialects.nc.ops import View
 from neuronir.dialects.tile.layout import layout_of
 from neuronir.dialects.tile.ops import ConvertLayoutOp
 from neuronir.dialects.tile.rules import shape_of
-from neuronir.passes.lowering.layouts.layout import Form, dense
+from neuronir.passes.lowering.layouts.layout import Atom, Form, dense
 from neuronir.passes.lowering.layouts.views import chunks, numbers_of, walked
 from neuronir.passes.tile.layouts.conversions import Way, way
-from neuronir.passes.tile.layouts.maps import everywhere, own
+from neuronir.passes.tile.layouts.maps import Partition, everywhere, in_order, own, repeats
+from neuronir.passes.tile.layouts.place import Place
 from neuronir.passes.tile.lower.constants import constant_form
 from neuronir.passes.tile.lower.dot import read_from_psum
 from neuronir.passes.tile.lower.margins import defer_store, load_padded
@@ -58,7 +59,8 @@ def lower_convert_layout(state: Lower, op: Operation) -> None:
         return
     if source in state.memory:
         form = state.allocate(result)
-        transfer(state, form, state.memory[source], load=True)
+        if not _loaded_once(state, form, state.memory[source], op):
+            transfer(state, form, state.memory[source], load=True)
         state.set(result, form)
         return
     found = state.get(source)
@@ -71,6 +73,50 @@ def lower_convert_layout(state: Lower, op: Operation) -> None:
         state.values[result] = Lazy(transposed, (), DType.F32)
         return
     state.set(result, converted(state, form, source, result))
+
+
+MOST_TRANSFERS = 8
+"""Limit of transfers of a copy with repeats, each of which an engine triggers."""
+
+
+def _loaded_once(state: Lower, form: Form, memory: Form, op: ConvertLayoutOp) -> bool:
+    """Load a copy without its repeats and repeat it with PE, where it would take many transfers."""
+    where, size = state.place(op.result), prod(shape_of(op.result))
+    if not repeats(where.partition, size):
+        return False
+    if transfers(where.partition, size) <= MOST_TRANSFERS:
+        return False
+    pairs: list[tuple[Atom, int]] = []
+    step = 1
+    for a, _ in reversed(own(where.partition, size)):
+        pairs.insert(0, (a, step))
+        step *= a.size
+    partition, dtype = in_order(pairs), state.dtype(op.result)
+    how = way(state.machine, size, dtype, partition, where.partition, False)
+    if how is not Way.SELECT:
+        return False
+    once = Place(partition, where.free)
+    loaded = state.buffer(once, size, dtype)
+    transfer(state, loaded, memory, load=True)
+    repeat = select_bits if op.source in state.special else select
+    repeat(state, loaded, form, dtype)
+    return True
+
+
+def transfers(partition: Partition, size: int) -> int:
+    """Return how many transfers move a value of `size` elements: each takes partitions of one
+    stride in HBM.
+    """
+    rows, apart, count = 1, 0, 1
+    for a, step in reversed(partition):
+        stride = a.stride if a.stride < size else 0
+        if rows == 1 and count == 1 and step == 1:
+            rows, apart = a.size, stride
+        elif count == 1 and step == rows and stride == apart * rows:
+            rows *= a.size
+        else:
+            count *= a.size
+    return count
 
 
 def _transposed(state: Lower, op: ConvertLayoutOp, form: Form) -> Transposed | None:
