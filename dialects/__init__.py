@@ -1,1 +1,1 @@
-"""What the IR means: the hlo and nc dialects and their numpy semantics."""
+"""Define the IR: the hlo, tile and nc dialects and their semantics in numpy."""

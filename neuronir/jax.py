@@ -60,7 +60,7 @@ class Jitted:
         return required_jax().tree_util.tree_unflatten(structure, list(results.values()))
 
     def report(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        """The timing report of a run with these arguments."""
+        """Return the timing report of a run with these arguments."""
         return self._compiled(args, kwargs)[0].report()
 
 
@@ -75,8 +75,9 @@ def jit(*, target: str = "trn1", **options: Any) -> Callable[[Callable[..., Any]
 def jit(
     function: Callable[..., Any] | None = None, *, target: str = "trn1", **options: Any
 ) -> Jitted | Callable[[Callable[..., Any]], Jitted]:
-    """A function that runs on a simulated core, like jax.jit; also as a decorator with options,
-    which are those of `neuronir.compile` (`auto_cast`, `optlevel` ...)."""
+    """Return a function that runs on a simulated core, like jax.jit; also as a decorator with
+    options, which are those of `neuronir.compile` (`auto_cast`, `optlevel` ...).
+    """
     if function is None:
         return lambda f: Jitted(f, target, options)
     return Jitted(function, target, options)

@@ -23,7 +23,7 @@ def to_target(
     integers: bool = True,
     scans: bool = True,
 ) -> str:
-    """The pass specification from an imported module to what lowering for a target takes.
+    """Return the pass specification from an imported module to what lowering for a target takes.
 
     Loops of few rounds are written out. `gathers`: the machine's transfers take addresses at run
     time; `integers`: an engine of it computes integers; `scans`: one computes recurrences along a

@@ -26,7 +26,7 @@ def reset(gains: bool = False) -> None:
 
 
 def gains() -> bool:
-    """Whether passes are to find out what they gain where that takes time."""
+    """Return whether passes should measure their gains, which takes time."""
     return _gains
 
 
@@ -46,7 +46,7 @@ def unrecorded() -> Iterator[None]:
 
 
 def snapshot() -> dict[str, dict[str, int]]:
-    """The counts so far as `{pass name: {key: count}}`, in alphabetical order."""
+    """Return the counts so far as `{pass name: {key: count}}`, in alphabetical order."""
     with _LOCK:
         items = sorted(_COUNTS.items())
     result: dict[str, dict[str, int]] = {}

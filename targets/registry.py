@@ -26,7 +26,7 @@ _extra: dict[str, "TargetLike"] = {}
 
 @runtime_checkable
 class TargetLike(Protocol):
-    """What every target has; programs may ask for more where they need it.
+    """The attributes of every target; programs may use further ones.
 
     `machine` is the machine description, `pipelines` maps a name to a pass string that
     `neuron-opt -p` takes. A target may also have a `legality` and an `encoding` (`Target`).
@@ -66,14 +66,14 @@ def is_ours(name: str) -> bool:
 
 
 def legality_for(target: TargetLike) -> "Legality":
-    """What a target can compile: its own table, else the one that follows from its machine."""
+    """Return what a target can compile: its own table, or the one that follows from its machine."""
     from neuronir.passes.hlo import legality
 
     return legality.legality_for(target, target.machine)
 
 
 def installed_encoding(target: str, format_: str) -> Encoding | None:
-    """The encoding of files of this format that a target has, None where none is known."""
+    """Return the encoding of a target for files in this format, or None if it is unknown."""
     if target not in list_targets():
         return None
     own = getattr(get_target(target), "encoding", None)

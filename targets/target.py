@@ -1,4 +1,4 @@
-"""What a target is: a machine, what it can compile, its pipelines and its encoding."""
+"""Define targets: a machine, a legality table, pipelines and an encoding."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

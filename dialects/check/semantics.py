@@ -1,4 +1,6 @@
-"""What the check operations compute: nothing when the values agree, else where they differ."""
+"""Evaluate the check operations: no result if the values agree, else an error with the
+differences.
+"""
 
 from typing import Any
 
@@ -33,7 +35,9 @@ def mismatch(op: ExpectOp, actual: Array, expected: Array) -> str | None:
 
 
 def _wide(array: Array) -> Array:
-    """A type in which differences can be taken: bfloat16 and booleans do not subtract well."""
+    """Return a type in which differences can be taken: bfloat16 and booleans do not subtract
+    well.
+    """
     return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
 
 

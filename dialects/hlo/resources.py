@@ -343,7 +343,7 @@ class HloResources(OpAsmDialectInterface):
     """Reads and writes resources in the `dialect_resources` section of MLIR text."""
 
     def declare_resource(self, key: str) -> str:
-        """A key is the hash of its content, so it is never renamed."""
+        """Declare a resource whose key is the hash of its content, so that it is never renamed."""
         return key
 
     def parse_resource(self, key: str, val: str) -> None:

@@ -79,7 +79,7 @@ def _conditional(op: Operation) -> None:
 
 
 def _region_of_operands(op: Operation) -> None:
-    """A fusion or composite has the type of its region, applied to its operands."""
+    """Infer the type of a fusion or composite: that of its region, applied to its operands."""
     types = [value.type for value in op.operands]
     need_region("C1", "the region", op.regions[0].blocks.first, types, op.results[0].type)
 

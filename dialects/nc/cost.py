@@ -89,7 +89,9 @@ def _ports(i: Instruction, m: Machine) -> frozenset[Port]:
 
 
 def _pe(i: Instruction, m: Machine) -> Cost:
-    """A matmul streams its moving columns; loading another stationary operand is not hidden."""
+    """Return the cost of a matmul, which streams its moving columns; loading another stationary
+    operand is not hidden.
+    """
     moving = i.src[-1]
     assert moving is not None  # guaranteed by the opcode table
     k = moving.partitions
@@ -160,7 +162,9 @@ def _vector(
     ghz: float,
     table: str = "",
 ) -> Cost:
-    """A dependent instruction can start once the elements have passed through the engine."""
+    """Return the cost of a vector instruction; a dependent one can start when the elements have
+    passed through the engine.
+    """
     return Cost(
         cycles / ghz,
         max(cycles, latency_cycles) / ghz,

@@ -132,7 +132,7 @@ class Machine:
 
     @property
     def has_pool(self) -> bool:
-        """Whether there is a GpSimd engine."""
+        """Whether the machine has a GpSimd engine."""
         return "POOL" in self.engines
 
     @property
@@ -186,8 +186,10 @@ def with_cores_active(machine: Machine, cores: int) -> Machine:
 
 
 def link_ns(sent: float, core: int, machine: Machine) -> float:
-    """How long `sent` bytes take from core `core` - 1 of a pipeline to core `core`: cores of one
-    chip hand over in the memory that they share; chips have a link."""
+    """Return the time to send `sent` bytes from core `core` - 1 of a pipeline to core `core`.
+
+    Cores of one chip exchange values in their shared memory; chips have a link.
+    """
     if core % machine.cores_per_chip:
         return machine.core_handover_ns
     return machine.link_latency_ns + sent / machine.link_gbps
@@ -242,7 +244,9 @@ def register_machine(machine: Machine) -> None:
 
 
 def installed_target(name: str) -> object | None:
-    """What the entry point `neuronir.targets` of that name loads; None where there is none."""
+    """Load the target of the entry point `neuronir.targets` with this name; None if there is
+    none.
+    """
     entries = (entry for entry in entry_points(group="neuronir.targets") if entry.name == name)
     return next((entry.load() for entry in entries), None)
 

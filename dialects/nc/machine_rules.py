@@ -60,7 +60,7 @@ def violations(i: Instruction, m: Machine) -> Iterator[str]:
 
 
 def _lacks(m: Machine, engine: Engine) -> bool:
-    """Whether an engine is one that computes, and `m` is without it."""
+    """Return whether a compute engine is missing on `m`."""
     return engine < Engine.SP and engine.name not in m.engines
 
 

@@ -16,7 +16,9 @@ from xdsl.ir import Operation
 
 
 class Need(Enum):
-    """What is needed of an operand along a dimension that no result dimension follows."""
+    """The part of an operand that is needed along a dimension without a corresponding result
+    dimension.
+    """
 
     WHOLE = "whole"
     REDUCED = "reduced"

@@ -348,7 +348,7 @@ def _scan(op: Operation) -> Tiling:
 
 @register_tiling("tile.mask")
 def _mask(op: Operation) -> Tiling:
-    """A tile does not know its position along the masked dimension, so this one stays whole."""
+    """Keep the masked dimension whole, because a tile does not know its position along it."""
     along = _integer(op, "dimension")
     rank = len(shape_of(op.results[0]))
     return Tiling((tuple(WHOLE if d == along else d for d in range(rank)),), frozenset({along}))

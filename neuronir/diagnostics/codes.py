@@ -531,7 +531,7 @@ CODES: dict[str, tuple[str, str]] = {
 
 
 def codes_markdown() -> str:
-    """The page docs/error-codes.md."""
+    """Return the page docs/error-codes.md."""
     lines = [
         "# Error codes",
         "",

@@ -23,12 +23,12 @@ class Diagnostic:
 
     @staticmethod
     def from_message(message: Message) -> "Diagnostic":
-        """A pass's warning or remark."""
+        """Return a pass's warning or remark."""
         return Diagnostic(message.severity, message.text, message.location)
 
     @staticmethod
     def from_error(error: NeuronError) -> "Diagnostic":
-        """A coded error."""
+        """Return a coded error."""
         return Diagnostic(
             "error",
             f"[{error.code}] {error.message}",
@@ -38,7 +38,7 @@ class Diagnostic:
         )
 
     def render(self, sources: Mapping[str, str], fallback: str | None = None) -> str:
-        """The lines to print.
+        """Return the lines to print.
 
         `sources` maps file names to their text, for the source line and the caret; `fallback` names
         the input when the message has no place of its own.
@@ -58,7 +58,9 @@ class Diagnostic:
 
 
 def source_excerpt(location: SourceLocation | str | None, sources: Mapping[str, str]) -> str | None:
-    """The source line of `location` with a caret under its column, or None if it is not known."""
+    """Return the source line of `location` with a caret under its column, or None if it is not
+    known.
+    """
     if not isinstance(location, SourceLocation) or location.file not in sources:
         return None
     lines = sources[location.file].split("\n")

@@ -26,14 +26,14 @@ class Expected:
     pattern: re.Pattern[str] | None
 
     def accepts(self, severity: str, line: int | None, text: str) -> bool:
-        """Does this message satisfy the expectation?"""
+        """Return whether a message satisfies the expectation."""
         if severity != self.severity or line != self.line:
             return False
         return bool(self.pattern.search(text)) if self.pattern else self.text in text
 
 
 def parse_expectations(text: str) -> list[Expected]:
-    """All expectations of a file.
+    """Return all expectations of a file.
 
     `@+N`/`@-N` count lines, `@above`/`@below` skip lines that hold expectations themselves,
     `@unknown` is a message without a place. The text is a substring, unless it starts with `re:` or
@@ -77,7 +77,7 @@ def _target_line(where: str | None, number: int, marked: list[bool]) -> int | No
 def check_expectations(
     source: str, file: str, diagnostics: Iterable[Diagnostic]
 ) -> list[Diagnostic]:
-    """What is wrong: messages that nobody expected, and expectations that nothing met.
+    """Return the unexpected messages, and the expectations that no message satisfies.
 
     Warnings and remarks that were not expected count as well as errors; a note counts only when
     notes are expected on its line (as in MLIR, notes explain another message).

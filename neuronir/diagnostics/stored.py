@@ -12,7 +12,7 @@ _INPUT = ""
 
 
 def to_json(diagnostic: Diagnostic, name: str) -> dict[str, Any]:
-    """A diagnostic about the model in the file `name`, whose name is not kept."""
+    """Return a diagnostic about the model in the file `name`, whose name is not kept."""
     where = diagnostic.location
     place: object = where
     if isinstance(where, SourceLocation):
@@ -29,7 +29,9 @@ def to_json(diagnostic: Diagnostic, name: str) -> dict[str, Any]:
 
 
 def from_json(found: Mapping[str, Any], name: str) -> Diagnostic:
-    """The diagnostic of `to_json`, about the model in the file `name`; ValueError if it is none."""
+    """Return the diagnostic of `to_json`, about the model in the file `name`; raises ValueError if
+    it is none.
+    """
     try:
         severity: Severity = found["severity"]
         if severity not in get_args(Severity):

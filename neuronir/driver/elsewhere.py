@@ -101,7 +101,7 @@ def _write(job: Job, place: Path) -> None:
 
 
 def _run(job: Job, place: Path, timeout: float | None) -> bytes:
-    """The NEFF of a job in its folder, compiled by a process."""
+    """Return the NEFF of a job in its folder, compiled by a process."""
     words = [sys.executable, "-m", "neuronir.driver.elsewhere_worker", str(place)]
     done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=timeout)
     result, failure = place / "graph.neff", place / "error.json"

@@ -38,7 +38,7 @@ class Parsed:
     inputs: Sequence[str]
 
     def input_names(self, bindings: Bindings) -> list[str]:
-        """The names of its inputs, in order."""
+        """Return the names of its inputs, in order."""
         return list(self.inputs)
 
     def operators(self, bindings: Bindings) -> list[Use]:
@@ -46,7 +46,7 @@ class Parsed:
         return []
 
     def module(self, bindings: Bindings) -> ModuleOp:
-        """Its hlo module."""
+        """Return its hlo module."""
         return parse(Chunk(self.text, self.name, "mlir"), Registry.discover().context())
 
 

@@ -143,7 +143,7 @@ class _Search:
         self.wrong: list[int] = []
 
     def find(self) -> Finding:
-        """The search."""
+        """Return the search."""
         result = self.compiled(self.module)
         assert result.program is not None
         outputs = judge_compile(self.module, self.arguments, self.simulated(result))
@@ -204,8 +204,9 @@ class _Search:
         )
 
     def bisect(self, numbers: Sequence[int]) -> Value | None:
-        """A wrong value before which, in program order, the next one that can be watched is right;
-        None if no value is wrong."""
+        """Return a wrong value before which, in program order, the next one that can be watched is
+        right; None if no value is wrong.
+        """
         low, high = -1, len(numbers)
         worst: Value | None = None
         while high - low > 1:

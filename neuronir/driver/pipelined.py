@@ -42,7 +42,7 @@ _WEIGHTS = 2e7
 
 @dataclass
 class PipelinedResult:
-    """What a compile for several cores made."""
+    """The result of a compile for several cores."""
 
     pipeline: Pipeline
     stages: list[CompiledResult]
@@ -54,7 +54,7 @@ class PipelinedResult:
         return tuple(self.stages)
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write the container, whole or not at all."""
+        """Write the container atomically."""
         write_pipeline(self.pipeline, path, __version__, self.stages[0].encoding)
 
 
@@ -63,8 +63,8 @@ def compile_pipelined(
 ) -> PipelinedResult:
     """Compile the model in a file for a pipeline of at most `cores` cores.
 
-    NIR_ARG002 where no instance of the target has so many. Warns where fewer stages are as fast:
-    then the others would be idle.
+    Raises NIR_ARG002 if no instance of the target has that many cores. Warns if fewer stages are as
+    fast, because the other cores would be idle.
     """
     machine = get_target(target).machine
     check_cores(cores, machine)
@@ -81,7 +81,7 @@ def compile_pipelined(
 
 
 def check_cores(cores: int, machine: Machine) -> None:
-    """NIR_ARG002 for a number of cores that no instance has."""
+    """Raise NIR_ARG002 for a number of cores that no instance has."""
     if not 1 <= cores <= machine.cores:
         raise NeuronError(
             "NIR_ARG002",
@@ -113,13 +113,15 @@ class _Cutter:
         self.times: dict[tuple[int, int], float] = {}  # of the stages of the latest cuts, in ns
 
     def rule(self) -> int:
-        """The cores that the published rule gives for the weights, which are the constants."""
+        """Return the cores that the published rule gives for the weights, which are the
+        constants.
+        """
         types = [op.results[0].type for op in self.graph.copied if op.name == "hlo.constant"]
         weights = sum(prod(t.get_shape()) for t in types if isinstance(t, TensorType))
         return max(1, 4 * round(weights / _WEIGHTS))
 
     def balanced(self) -> Cuts:
-        """The best cuts of all that were compiled."""
+        """Return the best cuts of all that were compiled."""
         costs = unit_costs(self.graph, self.machine)
         cuts = find_cuts(costs, self.sent, self.machine, self.cores)
         best, least = cuts, self.slowest(cuts)
@@ -133,8 +135,10 @@ class _Cutter:
         return best
 
     def scaled(self, costs: Floats, cuts: Cuts) -> Floats:
-        """The costs with the engines' times of each stage scaled to its simulated time: waits and
-        rows that are not full are spread over its units. Transfers take what their bytes take."""
+        """Return the costs with the engines' times of each stage scaled to its simulated time:
+        waits and rows that are not full are spread over its units. The times of transfers follow
+        from their bytes.
+        """
         out = costs.copy()
         for low, high in zip(cuts.bounds, cuts.bounds[1:], strict=False):
             estimate = float(costs[low:high, :ENGINES].sum(axis=0).max())
@@ -142,7 +146,7 @@ class _Cutter:
         return out
 
     def slowest(self, cuts: Cuts) -> float:
-        """The simulated time of the slowest stage or link, in ns."""
+        """Return the simulated time of the slowest stage or link, in ns."""
         stages = build_stages(self.whole.module, self.graph, cuts.bounds)
         slowest = 0.0
         self.times.clear()
@@ -159,7 +163,7 @@ class _Cutter:
         return slowest
 
     def compiled(self, stage: Stage, number: int, dumps: str | None) -> CompiledResult:
-        """A stage compiled; its phases are written below `dumps`."""
+        """Return a stage compiled; its phases are written below `dumps`."""
         folder = None if dumps is None else os.path.join(dumps, f"stage{number:02d}")
         options = replace(
             self.options,
@@ -172,7 +176,7 @@ class _Cutter:
         return compile_module(stage.module, self.machine.name, options, name=name)
 
     def result(self, cuts: Cuts) -> PipelinedResult:
-        """The pipeline of these cuts, whose stages are compiled."""
+        """Return the pipeline of these cuts, whose stages are compiled."""
         graph = self.graph
         built = build_stages(self.whole.module, graph, cuts.bounds)
         dumps = self.options.dump_phases_to
@@ -198,7 +202,9 @@ class _Cutter:
         )
 
     def interface(self) -> Program:
-        """The inputs that are used and the outputs of the whole program, with its metadata."""
+        """Return the inputs that are used and the outputs of the whole program, with its
+        metadata.
+        """
         names = parameter_names(self.whole.module)
         variables = [
             _variable(names[i] or f"arg{i}", "input", value, i)

@@ -50,6 +50,6 @@ class CompiledResult:
 
 
 def encoding_of(target: TargetLike) -> Encoding:
-    """The instruction encoding of a target: its own, else the one that its machine has."""
+    """Return the instruction encoding of a target: its own, else the one that its machine has."""
     own = getattr(target, "encoding", None)
     return own if isinstance(own, Encoding) else encoding_for(target.machine)

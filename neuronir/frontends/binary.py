@@ -11,12 +11,12 @@ _JAX = re.compile(r"^\s*module\b[^\n]*\b(?:mhlo|jax)\.\w+\s*=", re.MULTILINE)
 
 
 def is_binary(data: bytes) -> bool:
-    """Whether a file cannot be text: control characters are among its first bytes."""
+    """Return whether a file cannot be text: control characters are among its first bytes."""
     return any(byte < 9 or 13 < byte < 32 for byte in data[:4096])
 
 
 def is_stablehlo(text: str) -> bool:
-    """Whether MLIR text is StableHLO: it has its ops, or a module with JAX's attributes."""
+    """Return whether MLIR text is StableHLO: it has its ops, or a module with JAX's attributes."""
     if "stablehlo." in text or "chlo." in text or "vhlo." in text:
         return _OPS.search(text) is not None
     return ("mhlo." in text or "jax." in text) and _JAX.search(text) is not None

@@ -50,10 +50,12 @@ class Model(Protocol):
         """A hash of the content."""
 
     def input_names(self, bindings: Bindings) -> list[str]:
-        """The names of the inputs, in order."""
+        """Return the names of the inputs, in order."""
 
     def operators(self, bindings: Bindings) -> list[Use]:
-        """The operators that the model uses, by name, with reasons why some cannot be imported."""
+        """Return the operators that the model uses, by name, with reasons why some cannot be
+        imported.
+        """
 
     def module(self, bindings: Bindings) -> ModuleOp:
         """Import the model as an hlo module; a NeuronError says what cannot be imported."""

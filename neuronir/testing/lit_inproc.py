@@ -116,7 +116,7 @@ def _run_forked(run: Callable[[list[str]], int], words: list[str], files: Sequen
 
 
 def _run_pipeline(pipeline: list[Command], folder: str, log: list[str]) -> bool:
-    """One pipeline; as in lit, it fails when any of its commands fails."""
+    """Run one pipeline; as in lit, it fails if any of its commands fails."""
     good = True
     with contextlib.ExitStack() as stack:
         source = os.open(os.devnull, os.O_RDONLY)
@@ -179,7 +179,9 @@ class InProcShTest(lit.formats.ShTest):  # type: ignore[misc]
         return lit.Test.Result(lit.Test.PASS, "\n".join(log))
 
     def _script(self, test: Any, lit_config: Any) -> Any:
-        """The RUN lines after substitution, or lit's verdict when there is nothing to run."""
+        """Return the RUN lines after substitution, or lit's verdict when there is nothing to
+        run.
+        """
         if test.config.unsupported:
             return lit.Test.Result(lit.Test.UNSUPPORTED, "Test is unsupported")
         parsed = lit.TestRunner.parseIntegratedTestScript(test)

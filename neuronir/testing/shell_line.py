@@ -27,7 +27,7 @@ _FOREIGN = set("`$(){}*?[]!~")
 
 
 def parse_line(line: str) -> list[list[Command]] | None:
-    """The pipelines that `&&` joins, or None when the line needs a real shell."""
+    """Return the pipelines that `&&` joins, or None when the line needs a real shell."""
     lexer = shlex.shlex(line, posix=True, punctuation_chars="|&;<>")
     lexer.commenters = ""
     lexer.whitespace_split = True
@@ -72,14 +72,14 @@ def parse_line(line: str) -> list[list[Command]] | None:
 
 
 def _take_descriptor(command: Command) -> str:
-    """The `2` of `2>`, which the lexer gives as a word before the operator."""
+    """Return the `2` of `2>`, which the lexer gives as a word before the operator."""
     if command.words and command.words[-1] in ("1", "2"):
         return command.words.pop()
     return "1"
 
 
 def _unquoted(line: str) -> str | None:
-    """The characters outside quotes; None when a quote stays open."""
+    """Return the characters outside quotes; None when a quote stays open."""
     kept: list[str] = []
     quote = ""
     for character in line:

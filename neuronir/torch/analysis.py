@@ -28,7 +28,7 @@ def analyze(
     *,
     compiler_args: Arguments = None,
 ) -> dict[str, Any]:
-    """Which operators of a model the compiler takes: a dictionary that can be written as JSON.
+    """Report which operators of a model the compiler supports, as a dictionary for JSON.
 
     Each operator is compiled alone, those of one configuration once, by `max_workers` processes.
     Kinds in `additional_ignored_ops` (`aten::add`) do not count. `compiler_workdir` keeps the
@@ -58,7 +58,7 @@ def analyze(
 
 
 def _described(node: Any, why: Failure) -> dict[str, str]:
-    """An operator that is not supported."""
+    """Return an operator that is not supported."""
     arguments = ", ".join(str(a) for a in node.args)
     return {
         "kind": kind_of(node),

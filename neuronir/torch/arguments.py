@@ -46,7 +46,9 @@ UNCACHED = ("cache_dir", "retry_failed_compilation")
 
 
 def parse_arguments(given: Arguments, *, need_target: bool = False) -> Namespace:
-    """The options of neuronx-cc compile; the target is trn1 where none is given (NIR_ARG003)."""
+    """Return the options of neuronx-cc compile; the target is trn1 where none is given
+    (NIR_ARG003).
+    """
     words = split_words(given)
     if _target_of(words) is None:
         target = _target_of(os.environ.get(FLAGS, "").split())
@@ -67,7 +69,7 @@ def parse_arguments(given: Arguments, *, need_target: bool = False) -> Namespace
 def parsed_words(
     words: Sequence[str], compiler: ModuleType, required: Sequence[str] = ()
 ) -> Namespace:
-    """The options of a `compile` command, by the module of its arguments (`neuronx_cc_args`,
+    """Return the options of a `compile` command, by the module of its arguments (`neuronx_cc_args`,
     `neuron_cc_args`): with `precision`, `level` and `remarks` (NIR_ARG003, NIR_ARG002).
 
     NEURON_CC_FLAGS comes before the words, as on the command line. `required` are options without
@@ -114,12 +116,12 @@ def refuse(name: str, value: object, help: str, source: str = "compiler_args") -
 
 
 def split_words(given: Arguments) -> list[str]:
-    """The words of `compiler_args`, a string or a sequence of them."""
+    """Return the words of `compiler_args`, a string or a sequence of them."""
     return shlex.split(given) if isinstance(given, str) else [str(w) for w in given or ()]
 
 
 def _target_of(words: Sequence[str]) -> str | None:
-    """The value of --target, if it is given."""
+    """Return the value of --target, if it is given."""
     for word, value in zip_longest(words, words[1:], fillvalue=""):
         option, equal, own = word.partition("=")
         if option == "--target":

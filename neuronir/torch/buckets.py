@@ -76,7 +76,7 @@ class BucketModelConfig:
         self.func_kwargs = func_kwargs
 
     def arguments(self, buckets: int) -> list[Mapping[str, Any]]:
-        """The keyword arguments of `func` for each bucket (ValueError)."""
+        """Return the keyword arguments of `func` for each bucket (ValueError)."""
         if self.func_kwargs is None or isinstance(self.func_kwargs, Mapping):
             return [self.func_kwargs or {}] * buckets
         if len(self.func_kwargs) != buckets:
@@ -141,7 +141,8 @@ def parallel_model_trace(
     tp_degree: int = 1,
     max_parallel_compilations: int | None = None,
 ) -> Any:
-    """`neuronx_distributed.parallel_model_trace` for one core: `func` returns (model, aliases).
+    """Implement `neuronx_distributed.parallel_model_trace` for one core; `func` returns (model,
+    aliases).
 
     A model is compiled for one core, so ValueError for a `tp_degree` other than 1.
     """
@@ -186,7 +187,7 @@ class Bucketed(nn.Module):  # type: ignore[misc]
 def _traces(
     func: Callable[..., Any], example_inputs: Sequence[Any], config: BucketModelConfig, inline: bool
 ) -> list[Trace]:
-    """The exported model of each bucket."""
+    """Return the exported model of each bucket."""
     if not isinstance(example_inputs, (list, tuple)) or not example_inputs:
         raise TypeError("example_inputs must be a list with the inputs of each bucket")
     traces = []

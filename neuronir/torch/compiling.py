@@ -43,15 +43,15 @@ class Prepared:
     digest: str
 
     def input_names(self, bindings: Bindings) -> list[str]:
-        """The names of its inputs, in order."""
+        """Return the names of its inputs, in order."""
         return [*self.imported.inputs, *self.imported.held]
 
     def operators(self, bindings: Bindings) -> list[Use]:
-        """The operators that it uses."""
+        """Return the operators that it uses."""
         return operators_used(self.program)
 
     def module(self, bindings: Bindings) -> ModuleOp:
-        """Its hlo module."""
+        """Return its hlo module."""
         return self.imported.module
 
 
@@ -67,7 +67,7 @@ class Compiled:
 
 
 def exported(func: Callable[..., Any], example_inputs: Sequence[Any]) -> Any:
-    """The exported program, of a module in the mode that it is in."""
+    """Return the exported program, of a module in the mode that it is in."""
     return export(func, example_inputs)
 
 
@@ -136,7 +136,7 @@ def compiled_units(
 
 
 def _prepare(program: Any, arguments: Namespace, workdir: str | None) -> CompileOptions:
-    """The options of a compile; the folder is made, and gets the exported graph."""
+    """Return the options of a compile; the folder is made, and gets the exported graph."""
     folder = None if workdir is None else Path(workdir)
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -157,10 +157,10 @@ def _finished(made: Compiled, workdir: str | None) -> Compiled:
 
 
 def spec_of(name: str, tensor: Any) -> Spec:
-    """What a tensor must be like."""
+    """Return the required properties of a tensor."""
     return Spec(name, tuple(tensor.shape), str(tensor.dtype).removeprefix("torch."))
 
 
 def bytes_tensor(data: bytes) -> Any:
-    """Bytes as a tensor that holds a copy."""
+    """Return bytes as a tensor that holds a copy."""
     return torch.frombuffer(bytearray(data), dtype=torch.uint8)

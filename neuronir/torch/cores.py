@@ -17,8 +17,9 @@ _lock = threading.Lock()
 
 
 def visible_cores() -> list[int]:
-    """The cores of NEURON_RT_VISIBLE_CORES (`0-3`, `0,2`), or as many as NEURON_RT_NUM_CORES says,
-    numbered from 0 in the order given (NIR_TORCH005)."""
+    """Return the cores of NEURON_RT_VISIBLE_CORES (`0-3`, `0,2`), or as many as NEURON_RT_NUM_CORES
+    says, numbered from 0 in the order given (NIR_TORCH005).
+    """
     listed = os.environ.get("NEURON_RT_VISIBLE_CORES")
     number = os.environ.get("NEURON_RT_NUM_CORES")
     try:
@@ -75,8 +76,7 @@ def check_range(start: int, number: int) -> tuple[int, int]:
 
 @contextmanager
 def neuron_cores_context(start_nc: int = -1, nc_count: int = -1) -> Iterator[None]:
-    """Models that torch.jit.load loads inside go to these cores. Not for several threads at a
-    time."""
+    """Put models that torch.jit.load loads inside this context on these cores. Not thread-safe."""
     start, number = check_range(start_nc, nc_count)
     _chosen.append((start, number))
     try:
@@ -87,6 +87,6 @@ def neuron_cores_context(start_nc: int = -1, nc_count: int = -1) -> Iterator[Non
 
 @contextmanager
 def multicore_context() -> Iterator[None]:
-    """Models that torch.jit.load loads inside go to all cores."""
+    """Put models that torch.jit.load loads inside this context on all cores."""
     with neuron_cores_context(0, -1):
         yield

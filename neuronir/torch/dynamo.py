@@ -49,7 +49,9 @@ class Graph:
     runs: int = 0
 
     def report(self) -> dict[str, Any]:
-        """The timing report of a run, with the fields of docs/report.md (ValueError in torch)."""
+        """Return the timing report of a run, with the fields of docs/report.md (ValueError in
+        torch).
+        """
         if self.executable is None:
             raise ValueError(f"{self.name} runs in torch: {self.reason}")
         return self.executable.report()
@@ -99,7 +101,7 @@ def backend(
     options: Mapping[str, Any] | None = None,
     mode: str | None = None,
 ) -> Any:
-    """The backend `neuronir` of torch.compile.
+    """Return the backend `neuronir` of torch.compile.
 
     `options` may hold `compiler_args` (of neuronx-cc), `compiler_workdir` (a folder with a folder
     for each graph) and `fallback` (default True: graphs that do not compile run in torch; False:
@@ -137,7 +139,7 @@ def backend(
 def _compiled(
     module: Any, kind: str, arguments: Namespace, options: Mapping[str, Any]
 ) -> Callable[..., Any]:
-    """A function that runs a graph on the core, or in torch if it does not compile."""
+    """Return a function that runs a graph on the core, or in torch if it does not compile."""
     from torch._functorch.aot_autograd import make_boxed_func
 
     # A copy, because the graph that runs in torch keeps its assertions on data.
@@ -161,7 +163,7 @@ def _compiled(
 
 
 def _in_torch(module: Any, found: Graph) -> Callable[..., Any]:
-    """A function that runs a graph in torch, and owns its description."""
+    """Return a function that runs a graph in torch, and owns its description."""
 
     def run(*tensors: Any, graph: Graph = found) -> Any:
         return module.forward(*tensors)

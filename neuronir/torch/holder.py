@@ -83,14 +83,14 @@ class Traced(nn.Module):  # type: ignore[misc]
 
 
 def scripted(traced: Traced, source: str) -> Any:
-    """The ScriptModule of a traced model with these methods."""
+    """Return the ScriptModule of a traced model with these methods."""
     # Modules of one class and structure share methods, and each trace has its own class.
     traced.__class__ = type("Traced", (Traced,), {})
     return script(traced, source)
 
 
 def script(module: nn.Module, source: str) -> Any:
-    """The ScriptModule of a module, with methods from their source."""
+    """Return the ScriptModule of a module, with methods from their source."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # torch 2.14 deprecates TorchScript
         made = torch.jit.script(module)

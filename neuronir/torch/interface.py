@@ -60,7 +60,7 @@ class Interface:
 
 @lru_cache(64)
 def parse_interface(text: str) -> Interface:
-    """The interface from its text (NIR_TORCH004 where that is of a later version)."""
+    """Return the interface from its text (raises NIR_TORCH004 if that is of a later version)."""
     found = json.loads(text)
     if found["version"] > VERSION:
         raise NeuronError(
@@ -78,7 +78,9 @@ def parse_interface(text: str) -> Interface:
 
 
 def neuron_of(model: Any) -> Any:
-    """The part of a traced model that holds the NEFF; ValueError where there are several."""
+    """Return the part of a traced model that holds the NEFF; raises ValueError if there are
+    several.
+    """
     if hasattr(model, "neuron"):
         return model.neuron
     if hasattr(model, "bucket0"):
@@ -89,11 +91,11 @@ def neuron_of(model: Any) -> Any:
 
 
 def models_of(model: Any) -> list[Any]:
-    """The models of the buckets, or the traced model itself."""
+    """Return the models of the buckets, or the traced model itself."""
     buckets = (getattr(model, f"bucket{i}", None) for i in count())
     return list(takewhile(lambda one: one is not None, buckets)) or [model]
 
 
 def neurons_of(model: Any) -> list[Any]:
-    """The parts of a traced model that hold NEFFs: one, or one for each bucket."""
+    """Return the parts of a traced model that hold NEFFs: one, or one for each bucket."""
     return [neuron_of(one) for one in models_of(model)]

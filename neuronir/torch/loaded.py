@@ -23,7 +23,9 @@ RUNS: Counter[int] = Counter()
 
 
 def executable_of(neff: bytes | memoryview, name: str) -> Executable:
-    """The program of a NEFF; NeuronError where it cannot be read, and messages call it `name`."""
+    """Return the program of a NEFF; raises NeuronError if it cannot be read, and messages call it
+    `name`.
+    """
     found = parse_neff(neff, name)
     check_machine(found.program, get_target(found.program.machine).machine, name)
     return Executable(found.program, Encoding(found.encoding, control_flow=found.control_flow))

@@ -127,8 +127,9 @@ def _decide(
 
 
 def parts_of(program: Any, found: Mapping[Any, Failure | None]) -> list[Part]:
-    """The parts in the order in which they run: core and host take turns, as few as the order of
-    the data allows."""
+    """Return the parts in the order in which they run: core and host take turns, as few as the
+    order of the data allows.
+    """
     levels: dict[Any, int] = {}
     parts: dict[int, Part] = {}
     for node in program.graph.nodes:
@@ -258,7 +259,9 @@ class Assembly:
         return result_text(pytree.tree_unflatten(flat, self.program.call_spec.out_spec))
 
     def _host(self, part: Part) -> Any:
-        """The part in torch, traced on the examples' values; its own are kept for what follows."""
+        """Return the part in torch, traced on the examples' values; its own are kept for what
+        follows.
+        """
         graph, root = torch.fx.Graph(), nn.Module()
         copies: dict[Any, Any] = {n: graph.placeholder(n.name) for n in part.inputs}
         for node in part.nodes:

@@ -9,12 +9,14 @@ _RESOURCES = ("tensor", "vector", "scalar", "gpsimd", "sync", "dma")
 
 
 def report(traced: Any) -> dict[str, Any]:
-    """The timing report of a traced model as a dictionary, with the fields of docs/report.md."""
+    """Return the timing report of a traced model as a dictionary, with the fields of
+    docs/report.md.
+    """
     return loaded(neuron_of(traced).neff).executable.report()
 
 
 def profile(traced: Any, depth: int = 4) -> str:
-    """A table of one run by module (`encoder.layer.0`), down to `depth` names.
+    """Return a table of one run by module (`encoder.layer.0`), down to `depth` names.
 
     `us` is the time of the engine that works longest on the module, `bound by` that engine, and
     `share` the module's part of the busiest engine's time over the whole run.

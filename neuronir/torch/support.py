@@ -75,7 +75,7 @@ def support(
 
 
 def _text(answer: Asked, context: Any) -> str:
-    """The module as text without what tells apart operators of one configuration."""
+    """Return the module as text without what tells apart operators of one configuration."""
     assert answer.module is not None
     for op in walk(answer.module):
         op.attributes.pop(METADATA, None)

@@ -64,7 +64,7 @@ def trace(
 
 
 def examples_of(example_inputs: Any) -> tuple[Any, ...]:
-    """The example arguments as a tuple; each has to be made of tensors (NIR_TORCH009)."""
+    """Return the example arguments as a tuple; each has to be made of tensors (NIR_TORCH009)."""
     if isinstance(example_inputs, torch.Tensor):
         return (example_inputs,)
     if not isinstance(example_inputs, (tuple, list)):
@@ -125,7 +125,9 @@ class Trace:
         self.aliases = self._named(aliases)
 
     def _named(self, aliases: Mapping[Any, int]) -> dict[str, int]:
-        """Aliases by the names of the program's inputs, or in its state dict (NIR_TORCH006)."""
+        """Return aliases by the names of the program's inputs or in its state dict
+        (NIR_TORCH006).
+        """
         names: dict[int, str] = {}
         if isinstance(self.func, nn.Module):
             for name, tensor in self.func.state_dict(keep_vars=True).items():
@@ -224,7 +226,9 @@ class Trace:
         return [n.meta["val"] for n in nodes]
 
     def _results(self, made: Compiled, places: Mapping[str, str]) -> str:
-        """The statements after the call: what is held is replaced, the others are given back."""
+        """Return the statements after the call: what is held is replaced, the others are given
+        back.
+        """
         lines = []
         count = len(made.imported.mutated)
         for i, name in enumerate(made.imported.mutated):
@@ -250,7 +254,7 @@ class Trace:
 
 
 def _without(structure: Any, gone: set[int]) -> Any:
-    """A tuple or list of results without those that the model holds (NIR_TORCH006)."""
+    """Return a tuple or list of results without those that the model holds (NIR_TORCH006)."""
     if isinstance(structure, Leaf):
         return None
     simple = isinstance(structure, (tuple, list)) and all(isinstance(v, Leaf) for v in structure)

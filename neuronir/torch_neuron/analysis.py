@@ -14,8 +14,9 @@ LOGGER = logging.getLogger("Neuron")
 
 
 def get_supported_operations() -> list[str]:
-    """The names of the operators that can be imported (`aten::add`), sorted. Whether one compiles
-    depends on its types and shapes: `analyze_model` says."""
+    """Return the names of the operators that can be imported (`aten::add`), sorted. Whether one
+    compiles depends on its types and shapes: `analyze_model` says.
+    """
     return sorted({name.partition(".")[0] for name in importable()})
 
 

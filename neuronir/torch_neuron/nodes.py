@@ -20,7 +20,7 @@ class Node:
 
 
 def node_of(node: Any) -> Node:
-    """The description of a node of an exported graph."""
+    """Return the description of a node of an exported graph."""
     kind = kind_of(node)
     parts = []
     before = ""

@@ -50,7 +50,7 @@ def check_optimizations(given: Collection[Any]) -> None:
 
 
 def _halved(values: Any) -> Any:
-    """A structure with float16 for each float32 tensor."""
+    """Return a structure with float16 for each float32 tensor."""
 
     def half(value: Any) -> Any:
         single = isinstance(value, torch.Tensor) and value.dtype == torch.float32

@@ -15,9 +15,10 @@ Found = dict[Any, Failure | None]
 
 
 def segments(program: Any, found: Found, minimum: int, threshold: float) -> list[Part]:
-    """The parts of a model. `found` says of each operator why it runs on the host, if it does, and
-    gets those of parts that are too small: of fewer operators than `minimum`, and all but the
-    largest one where that has a larger share of all operators than `threshold`."""
+    """Return the parts of a model. `found` says of each operator why it runs on the host, if it
+    does, and gets those of parts that are too small: of fewer operators than `minimum`, and all but
+    the largest one where that has a larger share of all operators than `threshold`.
+    """
     while True:
         parts = parts_of(program, found)
         own = [part for part in parts if part.on_core]

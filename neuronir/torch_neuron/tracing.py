@@ -141,7 +141,9 @@ class _Choice:
         self.nodes = [n for n in self.program.graph.nodes if is_operator(n)]
 
     def whole(self) -> Any:
-        """The model on the core; AttributeError names the operators that are not supported."""
+        """Return the model on the core; AttributeError names the operators that are not
+        supported.
+        """
         bad = sorted({kind_of(n) for n in self.nodes if why_not(operator_name(n)) is not None})
         if bad:
             raise AttributeError(f"not supported by Neuron: {', '.join(bad)} (fallback is False)")
@@ -151,7 +153,7 @@ class _Choice:
             raise AttributeError(f"the model does not compile for Neuron: {error}") from error
 
     def module(self) -> Any:
-        """The model, in parts where that is needed."""
+        """Return the model, in parts if necessary."""
         chosen = {n: self.builder is None or self.builder(node_of(n)) for n in self.nodes}
         every = all(chosen.values()) and len(self.nodes) >= self.minimum
         if every and all(why_not(operator_name(n)) is None for n in self.nodes):
@@ -177,7 +179,7 @@ class _Choice:
         return self.partitioned(dict(asked), {n: asked[n] for n in asked if chosen[n]})
 
     def partitioned(self, found: Found, asked: Found) -> Any:
-        """The model in parts; those that do not compile run on the host."""
+        """Return the model in parts; those that do not compile run on the host."""
         tell_unsupported(asked)
         tried = segments(self.program, found, self.minimum, self.threshold)
         tell_fused(found)

@@ -24,7 +24,7 @@ from neuronir.passes.statistics import record
 
 @cache
 def canonical_rules() -> Mapping[str, Sequence[Rule]]:
-    """All rules by op name, in the order in which they are tried."""
+    """Return all rules by op name, in the order in which they are tried."""
     merged: dict[str, tuple[Rule, ...]] = {}
     for family in (arithmetic, logic, data_movement, gathers, reduction, windows, tuples, shape):
         for name, rules in family.RULES.items():

@@ -36,7 +36,7 @@ from neuronir.passes.statistics import record
 
 @cache
 def decompositions() -> Mapping[str, Rule]:
-    """All decompositions by opcode."""
+    """Return all decompositions by opcode."""
     merged: dict[str, Rule] = {}
     families = (
         rounding,

@@ -117,7 +117,7 @@ def _computes_addresses(op: Operation) -> bool:
 
 
 def _while(op: Operation) -> Problem:
-    """Loops with few iterations are unrolled before this check; return why one remains."""
+    """Return why a loop cannot be compiled; loops with few iterations were unrolled earlier."""
     if "trip_count" not in op.properties:
         return Problem("NIR_DYNAMIC_WHILE", "its trip count depends on data")
     count = integer(op, "trip_count")
@@ -179,7 +179,7 @@ def _scatter(op: Operation) -> Problem | None:
 
 
 def _sort(op: Operation) -> Problem | None:
-    """The region of a row composite is a sort, or a part of one."""
+    """Return why a sort cannot be compiled; sorts in the region of a row composite can be."""
     parent = op.parent_op()
     if parent is not None and parent.name == "hlo.composite":
         return None
@@ -219,8 +219,9 @@ FUNCTIONS = frozenset("abs erf exponential log logistic rsqrt sign sine sqrt tan
 
 
 def legality_of(machine: Machine) -> Legality:
-    """The table that follows from a machine description: the rules of lower-hlo-to-nc, as far as
-    the engines, the transfers and the data types of the machine allow them."""
+    """Return the table that follows from a machine description: the rules of lower-hlo-to-nc, as
+    far as the engines, the transfers and the data types of the machine allow them.
+    """
     opcodes = frozenset((_ELEMENTWISE + " " + _OTHERS).split())
     if "PE" not in machine.engines:
         opcodes -= _PRODUCTS

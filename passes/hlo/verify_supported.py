@@ -59,7 +59,7 @@ def find_problems(module: ModuleOp, table: Legality) -> list[tuple[Operation, Pr
 
 
 def _help(table: Legality) -> str:
-    """Where the supported operators are listed, or which they are where a target has fewer."""
+    """Return where the supported operators are listed, or their names if a target has fewer."""
     if table.opcodes >= legality_of(get_machine(table.target)).opcodes:
         return "neuronx-cc list-operators --framework XLA prints the supported operators"
     return f"{table.target} supports {', '.join(sorted(table.opcodes))}"

@@ -47,7 +47,7 @@ class Waits:
 def find_waits(
     nodes: Sequence[Node], dependences: Sequence[Sequence[Dependence]], loops: Sequence[int]
 ) -> Waits:
-    """The waits that enforce every dependence.
+    """Return the waits that enforce every dependence.
 
     `nodes` are the instructions by position, `loops` the first position of each loop. An engine
     runs and completes instructions in order, so waiting for one means waiting for all before it.

@@ -16,8 +16,10 @@ _TINY = 1e-6
 
 
 def shortest_interval(count: int, delays: Sequence[Delay]) -> float:
-    """The shortest interval (ns) that the dependences of `count` instructions allow: the most that
-    the delays of a cycle are, divided by its distance."""
+    """Return the shortest interval (ns) that the dependences of `count` instructions allow.
+
+    It is the largest quotient, over all cycles, of the sum of the delays and the distance.
+    """
     low = max((d / n for a, b, d, n in delays if a == b and n), default=0.0)
     if not _grows(count, delays, low):
         return low
@@ -32,7 +34,9 @@ def shortest_interval(count: int, delays: Sequence[Delay]) -> float:
 
 
 def _grows(count: int, delays: Sequence[Delay], interval: float) -> bool:
-    """Whether chains get longer and longer across iterations that begin every `interval` ns."""
+    """Return whether chains get longer and longer across iterations that begin every `interval`
+    ns.
+    """
     longest = [0.0] * count
     weighted = [(a, b, d - n * interval) for a, b, d, n in sorted(delays)]
     for _ in range(count + 1):
@@ -47,7 +51,9 @@ def _grows(count: int, delays: Sequence[Delay], interval: float) -> bool:
 
 
 def critical(count: int, delays: Sequence[Delay], interval: float) -> list[bool]:
-    """Which instructions lie on a cycle that takes nearly all of `interval` an iteration."""
+    """Return which instructions are on a cycle that takes nearly all of `interval` per
+    iteration.
+    """
     longest: NDArray[np.float64] = np.full((count, count), -np.inf)
     for a, b, d, n in delays:
         longest[a, b] = max(longest[a, b], d - n * interval)

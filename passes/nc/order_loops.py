@@ -68,7 +68,7 @@ def prefetch_loops(
 
 
 def _listed(func: FuncOp, kinds: Mapping[str, VariableOp], op: scf.ForOp) -> tuple[Listing, Node]:
-    """A function, and one of its loops."""
+    """Return a function and one of its loops."""
     listing = list_function(func, kinds, placed=False)
     return listing, next(n for n in listing.nodes if n.op is op)
 

@@ -107,8 +107,11 @@ class _Search:
     first: Sequence[bool] = ()  # the instructions on cycles that decide the interval, if they do
 
     def latency_bound(self, busiest: float) -> float:
-        """The shortest interval that carried dependences allow, where `busiest` is that of the
-        resources; the instructions that decide it, where it is longer, are placed first."""
+        """Return the shortest interval that carried dependences allow.
+
+        `busiest` is the interval that the resources allow. If it is shorter, the instructions that
+        determine the result are placed first.
+        """
         delays = [
             (
                 e.before,

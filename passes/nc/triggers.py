@@ -62,12 +62,12 @@ def choose_triggers(block: Block, machine: Machine, queues: QueueAllotter) -> No
 
 
 def _there(queue: Engine, machine: Machine) -> bool:
-    """Whether a machine has a DMA queue."""
+    """Return whether a machine has a DMA queue."""
     return queue - Engine.DMA0 < machine.dma_queues
 
 
 def _array(op: InstructionOp) -> SSAValue | str:
-    """What a load reads: the name of its variable."""
+    """Return the variable that a load reads."""
     source = op.operands[1]
     if isinstance(source.owner, AddressOfOp):
         return source.owner.variable.root_reference.data

@@ -112,7 +112,7 @@ def flow_of(
     pieces: Mapping[int, Sequence[Node]] | None = None,
     known: int | None = None,
 ) -> Flow:
-    """Visits a program.
+    """Return the flow of values through a program.
 
     `cuts` shorten loops, by their number in `numbers`. `pieces` replace transfers (by position).
     Numbers of instructions from `known` on are strange.

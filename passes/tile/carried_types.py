@@ -53,7 +53,9 @@ def _again(op: scf.ForOp, block: Block, begins: list[SSAValue]) -> scf.ForOp:
 
 
 def _read_as(argument: BlockArgument) -> Attribute | None:
-    """The narrower float type to which a state is converted; None where there is no one such."""
+    """Return the narrower float type to which a state is converted; None where there is no one
+    such.
+    """
     kinds: set[Attribute] = set()
     for use in argument.uses:
         reader = use.operation

@@ -20,7 +20,7 @@ LEAST_ROOM = 0.6
 
 
 def may_stay(ops: Sequence[Operation], machine: Machine) -> frozenset[SSAValue]:
-    """Values that are small enough to stay in SBUF between groups."""
+    """Return the values that are small enough to stay in SBUF between groups."""
     room = machine.sbuf_usable_partition_bytes * machine.partitions // SHARE
     return frozenset(
         r

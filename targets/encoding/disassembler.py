@@ -9,7 +9,7 @@ from neuronir.targets.encoding.fields import Field, instruction_fields, show_aff
 
 
 def show_instruction(item: Instruction) -> str:
-    """`tensor_copy dst=sbuf[...] src=psum[...] | wait s1 >= 2 | update s2 += 1`."""
+    """Print `tensor_copy dst=sbuf[...] src=psum[...] | wait s1 >= 2 | update s2 += 1`."""
     words = [item.opcode]
     for field in instruction_fields(OPCODES[item.opcode]):
         text = _show_field(item, field)

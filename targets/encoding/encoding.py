@@ -1,4 +1,4 @@
-"""What a target says about its instruction encoding."""
+"""Define the interface of instruction encodings."""
 
 from dataclasses import dataclass
 
@@ -20,7 +20,7 @@ SHARED = "neuronir"
 class Encoding:
     """An instruction encoding: its name, and whether streams may hold loops, calls, registers.
 
-    A target with files of its own overrides `encode` and `decode`, and gives them a `format`.
+    A target with its own file format overrides `encode` and `decode`, and names the `format`.
     """
 
     name: str
@@ -30,9 +30,10 @@ class Encoding:
     format: str = SHARED
 
     def legalise(self, program: Program) -> Program:
-        """`program` in a form that the machine can run: unrolled where there is no control flow.
+        """Return `program` in a form that the machine can run: unrolled if there is no control
+        flow.
 
-        NCC_EBVF030 where it has too many instructions.
+        Raises NCC_EBVF030 if it has too many instructions.
         """
         if not self.control_flow:
             return flatten(program, self.max_instructions)
@@ -51,7 +52,9 @@ class Encoding:
         return program
 
     def encode(self, program: Program) -> dict[Engine, bytes]:
-        """The instruction file of each engine that has a stream; takes a legalised program."""
+        """Return the instruction file of each engine that has a stream; takes a legalised
+        program.
+        """
         functions = list(program.streams)
         engines = sorted({e for streams in program.streams.values() for e in streams})
         return {
@@ -66,14 +69,16 @@ class Encoding:
     def decode(
         self, files: dict[Engine, bytes], functions: list[str]
     ) -> dict[str, dict[Engine, list[Item]]]:
-        """The streams that `encode` wrote, by function; DecodeError where a file is malformed."""
+        """Return the streams that `encode` wrote, by function; raises DecodeError if a file is
+        malformed.
+        """
         return decode_streams(files, functions)
 
 
 def decode_streams(
     files: dict[Engine, bytes], functions: list[str]
 ) -> dict[str, dict[Engine, list[Item]]]:
-    """The streams of all engines; DecodeError where a file is malformed."""
+    """Return the streams of all engines; raises DecodeError if a file is malformed."""
     streams: dict[str, dict[Engine, list[Item]]] = {name: {} for name in functions}
     for expected, data in files.items():
         engine, decoded = decode_engine(data, functions)
@@ -85,12 +90,12 @@ def decode_streams(
 
 
 def encoding_for(machine: Machine) -> Encoding:
-    """The encoding of a machine that brings none of its own."""
+    """Return the encoding that follows from a machine."""
     return Encoding(machine.name, machine.has_control_flow)
 
 
 def count_instructions(items: list[Item]) -> int:
-    """Instructions as stored: a loop's body counts once."""
+    """Return the number of stored instructions, with the body of a loop counted once."""
     count = 0
     for item in items:
         count += count_instructions(item.body) if isinstance(item, Loop) else 1
@@ -98,7 +103,7 @@ def count_instructions(items: list[Item]) -> int:
 
 
 def check_registers(program: Program, machine: Machine) -> None:
-    """NeuronError NIR_ENC005 where a stream uses more registers than the machine has."""
+    """Raise NIR_ENC005 if a stream uses more registers than the machine has."""
     for name, engines in program.streams.items():
         for engine, items in engines.items():
             used = _registers(items)

@@ -68,7 +68,7 @@ def load_any(path: str | os.PathLike[str]) -> Neff | PipelineNeff:
 def read_members(
     path: str | os.PathLike[str],
 ) -> tuple[Neff | PipelineNeff, dict[str, memoryview]]:
-    """What a file holds, and the contents of each member of its archive by name."""
+    """Return the contents of a file, and the bytes of each member of its archive by name."""
     name = os.fspath(path)
     header, data = checked(open_neff(path), name)
     members = read_archive(data, name)
@@ -127,8 +127,11 @@ def _feed(value: object, top: Record, before: int) -> Feed:
 
 
 def _check(pipeline: Pipeline, path: str | None) -> None:
-    """NIR_NEFF008 where parts do not fit together: every argument of every stage, and every output,
-    comes from a value of the same shape and type."""
+    """Raise NIR_NEFF008 if the parts do not fit together.
+
+    Every argument of every stage, and every output, must come from a value of the same shape and
+    type.
+    """
     count = len(pipeline.stages)
     if len(pipeline.feeds) != count or len(pipeline.sent) != count or min(pipeline.sent) < 0:
         raise invalid(8, f"it does not say what each of its {count} stages gets", path)

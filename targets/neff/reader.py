@@ -1,4 +1,4 @@
-"""Read a NEFF from anywhere: whatever is wrong with it is one `neff is invalid: ...` error."""
+"""Read a NEFF from any source; every defect is reported as a `neff is invalid: ...` error."""
 
 import mmap
 import os
@@ -38,7 +38,9 @@ class Neff:
 
 
 def read_neff(path: str | os.PathLike[str]) -> Program:
-    """The program in the file; NIR_NEFF0xx `neff is invalid: ...` where it cannot be trusted."""
+    """Return the program in a file; raises NIR_NEFF0xx `neff is invalid: ...` if it cannot be
+    trusted.
+    """
     return load_neff(path).program
 
 
@@ -48,7 +50,7 @@ def load_neff(path: str | os.PathLike[str]) -> Neff:
 
 
 def open_neff(path: str | os.PathLike[str]) -> Buffer:
-    """The bytes of a file; NIR_INPUT where it cannot be read."""
+    """Return the bytes of a file; raises NIR_INPUT if it cannot be read."""
     try:
         with open(path, "rb") as stream:
             return _contents(stream)
@@ -57,7 +59,7 @@ def open_neff(path: str | os.PathLike[str]) -> Buffer:
 
 
 def _contents(stream: BinaryIO) -> Buffer:
-    """The file in memory; a plain file is mapped, so that constants are copied only once."""
+    """Return the file in memory; a plain file is mapped, so that constants are copied only once."""
     size = os.fstat(stream.fileno()).st_size
     if size == 0:
         return stream.read()
@@ -65,13 +67,13 @@ def _contents(stream: BinaryIO) -> Buffer:
 
 
 def parse_neff(raw: Buffer, path: str | None = None) -> Neff:
-    """What the bytes of a file say."""
+    """Parse the bytes of a file."""
     header, data = checked(raw, path)
     return neff_of(header, read_archive(data, path), path)
 
 
 def neff_of(header: Header, members: dict[str, memoryview], path: str | None = None) -> Neff:
-    """What a header and the members of its archive say."""
+    """Build the contents of a file from its header and the members of its archive."""
     top = Record.parse(_member(members, "neff.json", path), "neff.json", path)
     if top.text("format") == PIPELINE_FORMAT:
         raise invalid(9, "it holds a pipeline over several cores, not a program for one", path)
@@ -94,7 +96,7 @@ def neff_of(header: Header, members: dict[str, memoryview], path: str | None = N
 
 
 def checked(raw: Buffer, path: str | None) -> tuple[Header, memoryview]:
-    """The header of a file and its archive, whose size and hash are right."""
+    """Return the header and the archive of a file, after checking size and hash."""
     view = memoryview(raw)
     header = unpack_header(bytes(view[:HEADER_SIZE]), path)
     data = view[HEADER_SIZE:]
@@ -115,7 +117,9 @@ def _member(members: dict[str, memoryview], name: str, path: str | None) -> byte
 
 
 def _decoder(top: Record, path: str | None) -> Decoder:
-    """What reads the instruction files: of a format that is not ours, the target's encoding."""
+    """Return the decoder of the instruction files: the shared one, or that of the target for
+    another format.
+    """
     format_ = top.record("encoding").value.get("format", SHARED)
     if format_ == SHARED:
         return decode_streams

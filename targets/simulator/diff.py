@@ -48,7 +48,8 @@ class Unit:
 
 
 def compare_reports(a: Side, b: Side) -> Report:
-    """The differences between two runs: totals, resources, bytes by kind, and a row for each unit.
+    """Return the differences between two runs: totals, resources, bytes by kind, and a row for each
+    unit.
 
     Rows are sorted by difference, largest first. `matched_by` says how ops were matched.
     """

@@ -1,4 +1,4 @@
-"""NaN in the results of a run, and the instruction that made the first one."""
+"""Find NaN in the results of a run, and the instruction that produced the first one."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class NanOutput:
     first: tuple[int, ...]
 
     def text(self) -> str:
-        """One sentence for people."""
+        """Return one sentence for the user."""
         return (
             f"output '{self.name}' has {self.count} NaN of {self.size} values, "
             f"the first one at {list(self.first)}"
@@ -35,7 +35,7 @@ class NanOutput:
 
 
 def nan_outputs(names: Sequence[str], outputs: Sequence[Array]) -> list[NanOutput]:
-    """The outputs that have NaN, in order."""
+    """Return the outputs that have NaN, in order."""
     found = []
     for name, array in zip(names, outputs, strict=True):
         mask = _nans(array)
@@ -47,14 +47,16 @@ def nan_outputs(names: Sequence[str], outputs: Sequence[Array]) -> list[NanOutpu
 
 
 class NanWatch:
-    """Watch instructions for the first one that makes NaN of operands without NaN."""
+    """Watch for the first instruction that produces NaN from operands without NaN."""
 
     def __init__(self, program: Program) -> None:
         self._program = program
         self.first: str | None = None
 
     def run(self, node: Node, env: Env) -> None:
-        """Execute an instruction. Its operands are looked at before: it may overwrite them."""
+        """Execute an instruction. Its operands are examined first, because it may overwrite
+        them.
+        """
         payload = node.payload
         if self.first is not None or not isinstance(payload, Prepared):
             payload(env)
@@ -81,7 +83,7 @@ def _any_nan(operands: Iterable[Operand | None], env: Env) -> bool:
 
 
 def _nans(array: Array) -> NDArray[np.bool_] | None:
-    """Where an array has NaN; None if its type has none."""
+    """Return where an array has NaN, or None if its type has none."""
     if np.issubdtype(array.dtype, np.integer) or array.dtype == np.bool_:
         return None
     mask: NDArray[np.bool_] = np.isnan(array)

@@ -1,9 +1,10 @@
-"""Run a pipeline: what it computes, and how requests move through its cores.
+"""Run a pipeline: compute its results, and simulate how requests move through its cores.
 
-Timing: each core runs its program for one request after the other. Cores of a chip hand over in
-the memory that they share, chips by a link; each value lies in two buffers, so a core may be one
-request ahead of the next one. Weights that stay in SBUF are not loaded again (resident.py). The
-times of the programs are those of the timing half, with all cores of a chip at work.
+Timing: each core runs its program for one request after the other. Cores of a chip exchange values
+in their shared memory, and chips exchange them over a link. Each value has two buffers, so a core
+may be one request ahead of the next core. Weights that stay in SBUF are not loaded again
+(resident.py). The times of the programs are those of the timing half, with all cores of a chip at
+work.
 """
 
 from collections.abc import Sequence
@@ -26,7 +27,7 @@ BUFFERS = 2
 def run_pipeline(
     pipeline: Pipeline, inputs: Sequence[Array], machine: Machine, options: Options | None = None
 ) -> Result:
-    """Run a request through all stages; `inputs` by argument number, as `run` takes them."""
+    """Run a request through all stages; `inputs` are by argument number, as for `run`."""
     interface = pipeline.interface
     values: dict[tuple[int, int], Array] = {}
     for variable, given in zip(variables_of(interface, "input"), inputs, strict=True):
@@ -58,8 +59,11 @@ def _add(total: Statistics, part: Statistics) -> None:
 
 @dataclass(frozen=True)
 class CoreTime:
-    """A core for one request: its own time, the link before it, and what it moves to and from
-    memory; `resident_bytes` of weights are in SBUF from the request before."""
+    """The time of a core for one request: its own time, the time of the link before it, and the
+    bytes that it moves to and from memory.
+
+    `resident_bytes` are the weights that remain in SBUF from the previous request.
+    """
 
     run_ns: float
     link_ns: float
@@ -69,8 +73,12 @@ class CoreTime:
 
 @dataclass(frozen=True)
 class PipelineTiming:
-    """`latency_ns` of a request that is alone, `period_ns` between two of many, and by core the
-    part of a period in which it works; the rest are bubbles. `bound_by` sets the period."""
+    """The timing of a pipeline.
+
+    `latency_ns` is the latency of a single request, `period_ns` the interval between requests in
+    steady state, and `busy` the fraction of a period in which each core works; the rest are
+    bubbles. `bound_by` names what determines the period.
+    """
 
     cores: tuple[CoreTime, ...]
     latency_ns: float
@@ -94,8 +102,11 @@ def program_time(program: Program, machine: Machine) -> CoreTime:
 def stage_time(
     program: Program, number: int, stages: int, sent: float, machine: Machine
 ) -> CoreTime:
-    """Return the time of stage `number` of `stages`, which gets `sent` bytes from the stage before
-    it, with all cores of its chip at work and its weights in SBUF where they fit."""
+    """Return the time of stage `number` of `stages`, which receives `sent` bytes from the previous
+    stage.
+
+    All cores of its chip are active, and its weights are in SBUF if they fit.
+    """
     first = number // machine.cores_per_chip * machine.cores_per_chip
     active = min(machine.cores_per_chip, stages - first)
     warm = warm_program(program)
@@ -124,8 +135,9 @@ def time_pipeline(pipeline: Pipeline, machine: Machine) -> PipelineTiming:
 def _memory_ns(
     cores: Sequence[CoreTime], sent: Sequence[int], machine: Machine
 ) -> dict[str, float]:
-    """What the memory of each chip takes for one request: the bytes of all of its cores, and those
-    that come and go over its links."""
+    """Return the time that the memory of each chip takes for one request, for the bytes of all its
+    cores and of its links.
+    """
     per, times = machine.cores_per_chip, {}
     for chip, first in enumerate(range(0, len(cores), per)):
         moved = sum(core.moved_bytes for core in cores[first : first + per])
@@ -135,7 +147,8 @@ def _memory_ns(
 
 
 def requests_of(cores: Sequence[CoreTime], per_chip: int) -> tuple[float, float]:
-    """The latency of the first request, and the interval between the last ones of many.
+    """Return the latency of the first request, and the interval between the last of many
+    requests.
 
     A core writes into one of two buffers. On its own chip the next core reads that buffer, so it is
     free when that core is done; else a link copies it into one of two buffers of the next chip.

@@ -195,7 +195,7 @@ LOOP_FIELDS: tuple[Field, ...] = (
 
 
 def fields_markdown() -> str:
-    """The tables of docs/report.md."""
+    """Return the tables of docs/report.md."""
     parts = []
     for title, fields in (
         ("report.json", FIELDS),

@@ -1,8 +1,8 @@
-"""Weights that stay on a core between runs: what a program need not load again.
+"""Find the weights that stay in SBUF between runs and need not be loaded again.
 
-A transfer of a constant into SBUF that nothing else in the program writes to brings the same bytes
-in each run. From the second run on it can be left away: the pinned queues of NeuronCore-v1, whose
-weights are loaded when the model starts, do the same.
+A transfer of a constant to bytes in SBUF that no other instruction writes has the same result in
+each run. It can be omitted from the second run on. The pinned queues of NeuronCore-v1, whose
+weights are loaded when the model starts, have the same effect.
 """
 
 from collections.abc import Iterator
@@ -28,8 +28,9 @@ Box = tuple[int, int, int, int]
 
 @dataclass(frozen=True)
 class Warm:
-    """A program for all runs but the first, the bytes of constants that it finds in SBUF, and the
-    bytes that it still loads in each run."""
+    """A program for all runs but the first, the bytes of constants that are already in SBUF, and
+    the bytes that each run still loads.
+    """
 
     program: Program
     resident_bytes: int
@@ -37,10 +38,10 @@ class Warm:
 
 
 def warm_program(program: Program) -> Warm:
-    """The program without transfers whose result is there from the run before.
+    """Return the program without the transfers whose results remain from the previous run.
 
-    Programs with loops or calls, and constants whose place something else writes to, are left as
-    they are.
+    Programs with loops or calls are not changed, and neither are the loads of constants to bytes
+    that another instruction writes.
     """
     constants = [v for v in program.variables if v.kind == "constant"]
     streams = program.streams.get(program.entry, {})
@@ -80,7 +81,9 @@ def _instructions(streams: dict[Engine, list[Item]]) -> Iterator[Instruction]:
 
 
 def _fixed(load: Instruction) -> bool:
-    """Whether a transfer goes from one address to one in SBUF."""
+    """Return whether a transfer has a constant source address and a constant destination in
+    SBUF.
+    """
     patterns = [*load.dst, *load.src]
     dst = load.dst[0]
     return (
@@ -99,7 +102,7 @@ def _box(pattern: AccessPattern) -> Box:
 
 
 def _undisturbed(loads: list[Instruction], streams: dict[Engine, list[Item]]) -> list[Instruction]:
-    """The loads into bytes that no other instruction writes to."""
+    """Return the loads to bytes that no other instruction writes."""
     owners: list[int] = []
     boxes: list[Box] = []
     for instruction in _instructions(streams):
@@ -124,8 +127,9 @@ def _meets(load: Instruction, owner: NDArray[np.int64], written: NDArray[np.int6
 
 
 def _removable(loads: list[Instruction], streams: dict[Engine, list[Item]]) -> list[Instruction]:
-    """The loads whose semaphores only count transfers of one queue, so that it is known what a wait
-    for them waits for."""
+    """Return the loads whose semaphores count only transfers of one queue, so that each wait for
+    them is known.
+    """
     counted: dict[int, set[tuple[Engine, Engine]]] = {}
     for instruction in _instructions(streams):
         for update in instruction.updates:
@@ -143,7 +147,7 @@ def _removable(loads: list[Instruction], streams: dict[Engine, list[Item]]) -> l
 
 
 def _without(gone: set[int], streams: dict[Engine, list[Item]]) -> dict[Engine, list[Item]]:
-    """The streams without some loads; waits count what is left."""
+    """Return the streams without some loads, with the waits adapted to the remaining transfers."""
     steps: dict[int, list[tuple[int, int]]] = {}  # semaphore: (count before, count of what is left)
     for instruction in _instructions(streams):
         for update in instruction.updates:

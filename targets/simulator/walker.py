@@ -63,7 +63,7 @@ Execute = Callable[[Node, Env], None]
 
 
 def new_env() -> Env:
-    """All symbols zero."""
+    """Return all symbols zero."""
     return [0] * ENV_SIZE
 
 

@@ -55,7 +55,9 @@ class ProtoImporter(Importer):
     def _computation(
         self, c: Any, is_entry: bool, names: Mapping[int, str], order: list[int] | None
     ) -> Computation:
-        """The record of a computation, with its instructions in the order of the schedule."""
+        """Return the record of a computation, with its instructions in the order of the
+        schedule.
+        """
         record = Computation(c.name, is_entry, self._token("COMPUTATION", c.name))
         by_id = {p.id: p for p in c.instructions}
         values = {p.id: p.name for p in c.instructions}
@@ -79,7 +81,7 @@ class ProtoImporter(Importer):
         return record
 
     def _located(self, error: NeuronError, p: Any) -> NeuronError:
-        """The error, with the instruction that it is about."""
+        """Return the error, with the instruction that it is about."""
         message = f"instruction '{p.name}': {error.message}"
         return NeuronError(error.code, message, location=self._filename, help=error.help)
 

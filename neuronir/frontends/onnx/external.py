@@ -19,7 +19,7 @@ Array = NDArray[Any]
 
 
 def entries_of(tensor: "onnx.TensorProto") -> dict[str, str]:
-    """The file and position of a tensor: `location`, `offset` and `length`."""
+    """Return the file and position of a tensor: `location`, `offset` and `length`."""
     return {entry.key: entry.value for entry in tensor.external_data}
 
 

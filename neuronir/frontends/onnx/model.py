@@ -29,11 +29,11 @@ class OnnxModel:
         return self.file.digest
 
     def input_names(self, bindings: Bindings) -> list[str]:
-        """The names of the inputs, in order."""
+        """Return the names of the inputs, in order."""
         return [value.name for value in graph_inputs(self.file.model.graph)]
 
     def operators(self, bindings: Bindings) -> list[Use]:
-        """The operators that the model uses."""
+        """Return the operators that the model uses."""
         return operators_used(self.file.model)
 
     def module(self, bindings: Bindings) -> ModuleOp:

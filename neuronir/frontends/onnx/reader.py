@@ -105,7 +105,7 @@ def _number(text: str | None, key: str, what: str) -> int | None:
 
 
 def _bits(data_type: int) -> int:
-    """Bits of one stored element."""
+    """Return the bits of one stored element."""
     name = str(onnx.TensorProto.DataType.Name(data_type))
     if name.endswith("INT4") or name.startswith("FLOAT4"):
         return 4

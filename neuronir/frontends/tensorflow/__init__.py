@@ -21,7 +21,7 @@ assert ALL  # Importing these modules registers every operator.
 
 
 def load_tensorflow(file: File, bindings: Bindings | None = None) -> Model:
-    """The nodes of a file, with inputs and outputs selected."""
+    """Return the nodes of a file, with inputs and outputs selected."""
     outputs = {name: operator.outputs for name, operator in OPERATORS.items() if operator.outputs}
     try:
         return Model(file, graph_table(file.graph), library(file.graph, outputs), bindings)

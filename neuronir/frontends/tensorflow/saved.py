@@ -27,11 +27,11 @@ class TensorFlowModel:
         return self.file.digest
 
     def input_names(self, bindings: Bindings) -> list[str]:
-        """The names of the inputs, in order."""
+        """Return the names of the inputs, in order."""
         return load_tensorflow(self.file, bindings).input_names
 
     def operators(self, bindings: Bindings) -> list[Use]:
-        """The operators that the model uses."""
+        """Return the operators that the model uses."""
         return operators_used(load_tensorflow(self.file, bindings))
 
     def module(self, bindings: Bindings) -> ModuleOp:

@@ -53,7 +53,9 @@ def _block(data: bytes, offset: int, size: int) -> bytes:
 
 
 def _entries(block: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Keys share a prefix with the previous key; the restart points at the end are only for
+    """Yield the keys and values of a block.
+
+    A key shares a prefix with the previous key; the restart points at the end are needed only for
     searches.
     """
     restarts = int.from_bytes(block[-4:], "little")

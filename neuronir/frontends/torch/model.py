@@ -24,11 +24,11 @@ class TorchModel:
     kept: frozenset[str] = field(default_factory=frozenset)
 
     def input_names(self, bindings: Bindings) -> list[str]:
-        """The names of the inputs, in order."""
+        """Return the names of the inputs, in order."""
         return [str(name) for name in self.program.graph_signature.user_inputs]
 
     def operators(self, bindings: Bindings) -> list[Use]:
-        """The operators that the program uses."""
+        """Return the operators that the program uses."""
         from neuronir.frontends.torch.unsupported import operators_used
 
         return operators_used(self.program)

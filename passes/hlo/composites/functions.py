@@ -68,7 +68,7 @@ FUNCTIONS: tuple[Function, ...] = (
 
 
 def sample_points() -> Float64:
-    """Points of comparison: a grid over the bend of each function, then out to both tails."""
+    """Return points of comparison: a grid over the bend of each function, and both tails."""
     grid = np.linspace(-6.0, 6.0, 193)
     near = np.geomspace(1e-6, 0.05, 12)
     far = np.array([6.5, 7.25, 8.0, 9.5, 11.0, 13.0, 20.0, 50.0])

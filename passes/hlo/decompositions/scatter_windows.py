@@ -9,7 +9,7 @@ from neuronir.passes.hlo.support.values import integer, ints, shape
 
 
 def window_sizes(op: Operation) -> list[int]:
-    """The window of a scatter along each dimension of the operand."""
+    """Return the window of a scatter along each dimension of the operand."""
     operand, _, updates = op.operands
     gone = {*ints(op, "inserted_window_dims"), *ints(op, "input_batching_dims")}
     sizes = [1] * len(shape(operand))

@@ -244,7 +244,7 @@ class Analysis:
         return found
 
     def _while(self, op: Operation) -> Ranges:
-        """A loop that is not unrolled: carried values may be anything."""
+        """Return the full ranges of the carried values of a loop, because it is not unrolled."""
         carried = _top(op.operands[0].type)
         for region in op.regions:
             self.run(region.block, [carried])

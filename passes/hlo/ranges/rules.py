@@ -93,7 +93,7 @@ def _divide(op: Operation, x: Operands) -> Interval:
 
 
 def _shift_right_logical(op: Operation, x: Operands) -> Interval | None:
-    """The bits of a negative value as an unsigned integer add 2^width."""
+    """Return the bits of a negative value as an unsigned integer add 2^width."""
     if x[0].low >= 0:
         return iv.shift_right(x[0], x[1])
     width = 8 * byte_size(element(op.results[0]))

@@ -53,7 +53,9 @@ def hoist_products(op: Operation) -> bool:
 
 
 def slices(loop: CountedLoop) -> Iterator[SSAValue]:
-    """What each iteration reads from arrays, and what it writes into them."""
+    """Yield the slices that each iteration reads from arrays, and those that it writes to
+    arrays.
+    """
     independent = Independent(loop)
     for op in loop.parts.body.ops:
         if op.name == "hlo.dynamic_slice" and independent.of(op.results[0]) == "each":

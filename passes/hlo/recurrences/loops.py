@@ -73,7 +73,7 @@ def _known(rounds: Rounds, found: Step) -> bool:
 
 
 def _row(loop: CountedLoop, index: int) -> SSAValue:
-    """What an iteration writes to an array."""
+    """Return the value that an iteration writes to an array."""
     update = loop.parts.next[index].owner
     assert isinstance(update, Operation)
     return update.operands[1]
@@ -115,7 +115,7 @@ def recurrence(loop: CountedLoop, index: int) -> Step | None:
 
 
 def _solve(rounds: Rounds, index: int, found: Step) -> None:
-    """A state in all iterations: after each one, and before each one."""
+    """Build the values of a state in all iterations: after each iteration, and before it."""
     build, loop = rounds.build, rounds.loop
     begin, last = loop.parts.init[index], loop.parts.next[index]
     dims = (rounds.count, *shape(begin))

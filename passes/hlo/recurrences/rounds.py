@@ -39,7 +39,7 @@ class Rounds:
         self.backwards = self._backwards() if backwards is None else backwards
 
     def _backwards(self) -> bool:
-        """Whether the iterations traverse their arrays from the end."""
+        """Return whether the iterations traverse their arrays from the end."""
         parts = [
             part
             for op in self.loop.parts.body.ops

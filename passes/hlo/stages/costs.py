@@ -55,8 +55,9 @@ def unit_costs(graph: Graph, machine: Machine) -> Floats:
 
 
 def stage_ns(sums: Floats, sent_ns: Floats | float, machine: Machine) -> Floats:
-    """The estimated time of stages from the sums of their units' costs [..., resources] and what
-    DMA takes for the values that come and go. Weights that fit in SBUF are loaded only once."""
+    """Return the estimated time of stages from the sums of their units' costs [..., resources] and
+    what DMA takes for the values that come and go. Weights that fit in SBUF are loaded only once.
+    """
     room = _FOR_WEIGHTS * machine.sbuf_usable_partition_bytes * machine.partitions
     loaded = np.where(sums[..., WEIGHTS] * machine.dma_gbps > room, sums[..., WEIGHTS], 0.0)
     dma: Floats = sums[..., 2] + loaded + sent_ns

@@ -25,8 +25,8 @@ class Cuts:
 
 
 def find_cuts(costs: Floats, sent: Floats, machine: Machine, cores: int) -> Cuts:
-    """The cuts for at most `cores` stages whose slowest stage or link is fastest; of equals those
-    with fewest stages.
+    """Return the cuts for at most `cores` stages whose slowest stage or link is fastest; of equals
+    those with fewest stages.
 
     `costs` is [units, resources] and `sent` [units + 1], of `unit_costs` and `live_bytes`.
     Cuts that send infinitely much are not allowed. Exact over all cuts that are looked at (dynamic

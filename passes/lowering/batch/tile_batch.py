@@ -131,7 +131,7 @@ def _batch_of_result(op: Operation, dims: Tiling) -> int | None:
 
 
 def _with_casts(found: dict[Operation, Tiling], dims: Tiling) -> None:
-    """Results that leave the region in a smaller type are rounded inside it."""
+    """Add to the region the conversions of its results to a smaller type."""
     for op in tuple(found):
         result = op.results[0]
         for use in result.uses:

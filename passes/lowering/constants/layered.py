@@ -28,7 +28,7 @@ class Layered(NDArrayOperatorsMixin):
 
     @staticmethod
     def of(arrays: Sequence[Array]) -> Array:
-        """The arrays as one, for code that only handles plain arrays."""
+        """Return the arrays as one, for code that only handles plain arrays."""
         return cast(Array, Layered(arrays))
 
     def __array__(self, *_: object, **__: object) -> Array:

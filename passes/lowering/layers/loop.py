@@ -40,8 +40,8 @@ _SHARE = 0.9
 
 
 def unread_leaves(found: Repetition) -> set[Operation]:
-    """Leaves of the layers that are not lowered: their contents go next to those of the
-    template.
+    """Return the leaves of the layers that are not lowered; their contents are stored next to those
+    of the template.
     """
     return leaves_from(found, _TEMPLATE + 2)  # the next layer says what goes with it
 

@@ -41,7 +41,7 @@ class Span:
 
 
 def spans(extent: int, size: int) -> list[Span]:
-    """A dimension in pieces of `size`, with a last one for the remainder."""
+    """Return a dimension in pieces of `size`, with a last one for the remainder."""
     count, rest = divmod(extent, size)
     out = [Span(0, size, count)] if count else []
     return [*out, Span(count * size, rest, 1)] if rest else out

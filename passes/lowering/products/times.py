@@ -9,7 +9,7 @@ from neuronir.dialects.nc.machine import Machine
 
 
 def pattern(space: Space, dtype: DType, partitions: int, elements: int) -> AccessPattern:
-    """A tile of contiguous elements on each partition."""
+    """Return a tile of contiguous elements on each partition."""
     return AccessPattern(space, dtype, Affine(), 0, partitions, ((1, elements),))
 
 

@@ -33,7 +33,7 @@ does not apply.
 
 
 def lower_composite(state: Lowering, op: Operation) -> None:
-    """Some are ACT functions; others are lowered by their region."""
+    """Lower a composite to an ACT function if there is one, else by its region."""
     from neuronir.passes.lowering.function import lower_block
 
     assert isinstance(op, CompositeOp)

@@ -157,7 +157,7 @@ def back(op: Operation, partition: Partition) -> Partition | None:
 def _back_slice(
     op: Operation, partition: Partition, source: tuple[int, ...], result: tuple[int, ...]
 ) -> Partition | None:
-    """The digits of a sliced dimension must divide the slice, and its start."""
+    """Return the digits of a sliced dimension must divide the slice, and its start."""
     pieces = cut(partition, result)
     if pieces is None or not _whole_digits(op, pieces, result):
         return None

@@ -182,7 +182,7 @@ def _reduce(op: Operation, costs: Costs) -> list[Plan]:
 
 @register_plans("hlo.composite.first_match")
 def _first_match(op: Operation, costs: Costs) -> list[Plan]:
-    """Rows on the free axis: one pass of DVE, and two of ACT."""
+    """Plan rows on the free axis: one pass of DVE, and two of ACT."""
     assert isinstance(op, CompositeOp)
     source, target = shape_of(op.operands[0]), shape_of(op.results[0])
     axis = axis_of(op)
@@ -200,7 +200,7 @@ def _first_match(op: Operation, costs: Costs) -> list[Plan]:
 
 @register_plans("hlo.composite.sort_rows", "hlo.composite.sort_pairs")
 def _sort_rows(op: Operation, costs: Costs) -> list[Plan]:
-    """Rows on the free axis, and a network of comparisons."""
+    """Plan rows on the free axis, and a network of comparisons."""
     assert isinstance(op, CompositeOp)
     source, target = shape_of(op.operands[0]), shape_of(op.results[0])
     axis, size = axis_of(op), prod(source)
@@ -219,7 +219,7 @@ def _sort_rows(op: Operation, costs: Costs) -> list[Plan]:
 
 @register_plans("hlo.composite.top_rows", "hlo.composite.top_values")
 def _top(op: Operation, costs: Costs) -> list[Plan]:
-    """Rows on the free axis: up to three instructions for each eight elements."""
+    """Plan rows on the free axis: up to three instructions for every eight elements."""
     assert isinstance(op, CompositeOp)
     source, target = shape_of(op.operands[0]), shape_of(op.results[0])
     last, size = len(source) - 1, prod(source)

@@ -63,8 +63,9 @@ class Tables:
                 self._body(op)
 
     def _body(self, op: scf.ForOp) -> None:
-        """The tables of a loop's body; those of states a second time, with what the next iteration
-        makes of them."""
+        """Compute the tables of a loop's body; those of states a second time, with the costs of the
+        next iteration.
+        """
         arguments = op.body.block.args[1:]
         states = [a for a in arguments if self._is_state(a)]
         for again in (False, True)[: 2 if states else 1]:
@@ -143,8 +144,9 @@ class Tables:
         return best
 
     def _handed_on(self, value: SSAValue, c: Partition, use: Use, times: float) -> float:
-        """The least cost of handing on a state, of the next iteration, and of what follows the last
-        one."""
+        """Return the least cost of passing a state on to the next iteration and to the users of the
+        last one.
+        """
         loop = use.op.parent_op()
         assert isinstance(loop, scf.ForOp)
         table = self.next.get(loop.body.block.args[use.index + 1])
@@ -158,7 +160,9 @@ class Tables:
         )
 
     def _begun(self, value: SSAValue, c: Partition, use: Use, times: float) -> float:
-        """The least cost of beginning a loop with a state, and of its iterations."""
+        """Return the least cost of a loop that begins with a state in this layout, including its
+        iterations.
+        """
         assert isinstance(use.op, scf.ForOp)
         argument = use.op.body.block.args[use.index - 2] if use.index >= 3 else None
         if argument is None or not self._is_state(argument):

@@ -58,7 +58,7 @@ class Values:
                 yield from self._walk(op.body.block)
 
     def _home(self, op: EmptyOp) -> None:
-        """An array assembled from tiles that no partition digits divide is assembled in HBM."""
+        """Assemble an array in HBM if no partition digits divide its tiles."""
         inserts = [
             o
             for o in self.ops

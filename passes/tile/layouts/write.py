@@ -27,7 +27,7 @@ from neuronir.passes.tile.layouts.views import in_pieces, see
 
 
 def _location(value: SSAValue, reader: Operation) -> LocationAttr:
-    """The origin of a conversion's location: the reader, or the value if it is a result."""
+    """Return the origin of a conversion's location: the reader, or the value if it is a result."""
     if reader.name == "func.return" and isinstance(value.owner, Operation):
         return value.owner.location
     return reader.location

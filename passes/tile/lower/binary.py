@@ -222,7 +222,7 @@ def _scaled_by_act(
 
 
 def one_a_partition(state: Lower, partitions: int, number: float, dtype: DType) -> View:
-    """A scalar on each partition."""
+    """Return a scalar on each partition."""
     filled = View(state.emitter.sbuf(partitions, 1, dtype), 0, partitions, ((1, 1),))
     state.emitter.memset(filled, number)
     return filled

@@ -170,7 +170,7 @@ class Product:
         self.depth = 1  # contracted partitions
 
     def _maps(self) -> list[dict[int, int]]:
-        """For each operand: its dimension for each result dimension that it has."""
+        """Return for each operand a map from dimensions of the result to its own."""
         tiling = tiling_of(self.op)
         assert tiling is not None
         return [

@@ -37,7 +37,9 @@ def find_homes(state: Lower, op: scf.ForOp, sums: dict[int, Form]) -> None:
 
 
 def _writer(maker: Operation) -> Operation:
-    """The op whose instruction writes a value: of a conversion, the op that it is a part of."""
+    """Return the op whose instruction writes a value; a conversion may be part of another op's
+    instruction.
+    """
     if maker.name != "hlo.convert":
         return maker
     source = maker.operands[0]
@@ -71,7 +73,9 @@ def _read_before(argument: BlockArgument, maker: Operation, order: dict[Operatio
 
 
 def _may_wait(op: Operation) -> bool:
-    """Whether an op may be computed only as its reader is, or lie where its operand does."""
+    """Return whether an op may be computed together with its reader, or stored in place of its
+    operand.
+    """
     if op.name in ("hlo.convert", "hlo.copy"):
         return True
     if not op.results[0].has_one_use():

@@ -24,7 +24,7 @@ _BARS = 25
 
 
 def diff_page(found: Report, names: tuple[str, str]) -> str:
-    """The page of `compare_reports`' result; `names` are those of the two files.
+    """Return the page for the result of `compare_reports`; `names` are those of the two files.
 
     NIR_SIM040 where Bokeh is not installed.
     """

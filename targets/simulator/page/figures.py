@@ -1,5 +1,8 @@
-"""The figures of a page by Bokeh: empty timeline and memory maps (the script fills what is in view)
-and the roofline plot. Sizes of time are us."""
+"""Draw the figures of a page with Bokeh.
+
+The timeline and the memory maps are empty, because the script fills the part in view; the roofline
+plot is complete. Times are in us.
+"""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -30,7 +33,7 @@ SLOWER, FASTER = PALETTE[2], PALETTE[4]
 
 
 def require_bokeh() -> None:
-    """NIR_SIM040 where Bokeh is not installed."""
+    """Raise NIR_SIM040 if Bokeh is not installed."""
     try:
         import bokeh  # noqa: F401
     except ImportError:
@@ -49,7 +52,9 @@ def script_text() -> str:
 
 
 def time_figures(tracks: Sequence[str], sizes: dict[str, int], total_us: float) -> dict[str, Any]:
-    """The timeline above a map for each memory, over one range of time, as a JSON item."""
+    """Return the timeline above a map for each memory, with a shared range of time, as a JSON
+    item.
+    """
     from bokeh.layouts import column
     from bokeh.models import FactorRange, Range1d
 
@@ -104,7 +109,7 @@ def _ticks() -> Any:
 
 
 def _boxes(fig: "Figure", name: str, tips: list[tuple[str, str]], tracks: bool = False) -> None:
-    """Boxes whose columns the script fills."""
+    """Add boxes whose columns the script fills."""
     from bokeh.models import ColumnDataSource, HoverTool, TapTool
 
     keys = ["left", "right", "color", "alpha", "name", "what", "when", "index"]
@@ -129,7 +134,8 @@ def _line(fig: "Figure", name: str) -> None:
 
 
 def roofline_figure(report: Report, colors: dict[str, str]) -> dict[str, Any]:
-    """Every op that executes matmuls as a point, below the peak and the bandwidths.
+    """Return the roofline plot: each op with matmuls is a point below the peak and the
+    bandwidths.
 
     An op that moves no bytes of HBM is a triangle at the right edge.
     """
@@ -174,7 +180,7 @@ def roofline_figure(report: Report, colors: dict[str, str]) -> dict[str, Any]:
 
 
 def _points(fig: "Figure", rows: list[Report], colors: dict[str, str], edge: float) -> None:
-    """The points of a roofline plot; those without bytes of HBM at `edge`."""
+    """Add the points of a roofline plot; those without HBM bytes are at `edge`."""
     from bokeh.models import ColumnDataSource, HoverTool, TapTool
 
     ratios = [row["flops_per_hbm_byte"] for row in rows]
@@ -210,7 +216,7 @@ def _points(fig: "Figure", rows: list[Report], colors: dict[str, str], edge: flo
 
 
 def changes_figure(names: Sequence[str], changes: Sequence[float]) -> dict[str, Any]:
-    """A bar for each op: how many us slower (right) or faster (left) it became."""
+    """Return a bar for each op: by how many us it became slower (right) or faster (left)."""
     from bokeh.models import ColumnDataSource, FactorRange, HoverTool
     from bokeh.plotting import figure
 
@@ -248,7 +254,7 @@ _DASHES = ("solid", "dashed", "dotted", "dotdash")
 def sweep_figure(
     key: str, label: str, lines: Mapping[str, Sequence[Report]], target: str, by_batch: bool
 ) -> dict[str, Any]:
-    """A figure of a sweep: a line over the batch sizes for each series, or a bar for each series.
+    """Return a figure of a sweep: for each series a line over the batch sizes, or a bar.
 
     `lines` are the points of each series, `key` the figure of a point that is drawn.
     """
@@ -323,12 +329,12 @@ def _series(fig: "Figure", key: str, label: str, lines: Mapping[str, Sequence[Re
 
 
 def roofline_rows(report: Report) -> list[Report]:
-    """The ops that have a place in the plot: those that execute matmuls."""
+    """Return the ops in the roofline plot: those that execute matmuls."""
     return [row for row in report["ops"] if row["flops"]]
 
 
 def _item(model: Any, target: str) -> dict[str, Any]:
-    """A figure as BokehJS takes it, for the element `target`.
+    """Return a figure as BokehJS takes it, for the element `target`.
 
     Models are numbered in the order in which they come: Bokeh counts all that a process ever made.
     """

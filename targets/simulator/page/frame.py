@@ -32,9 +32,9 @@ def framed(
     items: Sequence[Any],
     data: Any = None,
 ) -> str:
-    """A page with a title, sections and figures (`items`, as BokehJS takes them).
+    """Return a page with a title, sections and figures (`items`, as BokehJS takes them).
 
-    The scripts of `assets/` come after the library's; `data` is what they unpack.
+    The scripts of `assets/` follow those of the library; `data` is the data that they unpack.
     """
     links = [f'<a href="#{s.name}-section">{escape(s.link or s.head)}</a>' for s in sections]
     held = [f'<script type="application/json" id="items">{embedded(items)}</script>']
@@ -58,7 +58,7 @@ def _section(section: Section) -> str:
 
 
 def figure_place(name: str) -> str:
-    """The element of the figure of the section `name`."""
+    """Return the HTML element of the figure of section `name`."""
     return f'<div class="figure" id="{name}-figure" role="img" aria-labelledby="{name}-head"></div>'
 
 
@@ -69,7 +69,7 @@ FILTER = '<p><label>Show ops with <input id="filter" type="search"></label></p>'
 
 
 def cards(pairs: Iterable[tuple[str, str]]) -> str:
-    """Cards of (label, value), the value in large letters."""
+    """Return cards of (label, value), with the value in large letters."""
     inner = "".join(
         f'<div class="card"><div class="big">{escape(value)}</div><div>{escape(label)}</div></div>'
         for label, value in pairs
@@ -86,9 +86,10 @@ def fill(
     styles: tuple[str, ...] = ("page.css",),
     package: str = __package__,
 ) -> str:
-    """A template of `assets/` with the parts, the styles, and the scripts after the library's.
+    """Fill a template of `assets/` with the parts, the styles, and the scripts after those of the
+    library.
 
-    `package` is where the assets are; those that it lacks are the ones of this package.
+    `package` contains the assets; missing ones are taken from this package.
     """
     return asset(template, package).substitute(
         parts,
@@ -99,7 +100,7 @@ def fill(
 
 
 def asset(name: str, package: str = __package__) -> Template:
-    """A template of `assets/`."""
+    """Return a template of `assets/`."""
     return Template(_text(name, package))
 
 
@@ -111,12 +112,14 @@ def _text(name: str, package: str) -> str:
 
 
 def embedded(value: Any) -> str:
-    """JSON that may stand in a script element (in the given order: Bokeh's models are defined where
-    they come first)."""
+    """Return JSON that may stand in a script element.
+
+    Keys keep their order, because Bokeh's models are defined at their first occurrence.
+    """
     return json.dumps(value, separators=(",", ":")).replace("</", "<\\/")
 
 
 def packed(value: Any) -> str:
-    """JSON, deflated, in base 64."""
+    """Return JSON, deflated and in base 64."""
     text = json.dumps(value, separators=(",", ":"), sort_keys=True)
     return base64.b64encode(zlib.compress(text.encode(), 9)).decode()

@@ -1,4 +1,4 @@
-"""What lives where in SBUF and PSUM over a recorded run, for the memory map of a page."""
+"""Describe the contents of SBUF and PSUM over a recorded run, for the memory map of a page."""
 
 from typing import Any
 
@@ -14,7 +14,8 @@ MOST = 60_000
 
 
 def memory_data(result: TimingResult) -> dict[str, dict[str, Any]]:
-    """By memory: its size in bytes of a partition, the lives of its values, and how full it is.
+    """Return for each memory its size (bytes per partition), the lifetimes of its values, and its
+    occupancy.
 
     `peak` holds the time (ns) and bytes of the first moment at which most is in use, `held` the
     values at that time.
@@ -40,7 +41,7 @@ def memory_data(result: TimingResult) -> dict[str, dict[str, Any]]:
 
 
 def _columns(residents: list[Resident]) -> dict[str, list[int]]:
-    """The lives as columns; of too many the longest."""
+    """Return the lifetimes as columns; if there are too many, only the longest."""
     if len(residents) > MOST:
         longest = sorted(residents, key=lambda r: (r.begin - r.end, r.begin, r.low))[:MOST]
         residents = sorted(longest, key=lambda r: (r.begin, r.low))
@@ -58,7 +59,9 @@ def _columns(residents: list[Resident]) -> dict[str, list[int]]:
 
 
 def _levels(points: list[tuple[float, int]]) -> dict[str, list[int]]:
-    """How full the memory is; of too many points the highest of each bin of time."""
+    """Return the occupancy over time; if there are too many points, only the highest of each
+    bin.
+    """
     if len(points) > MOST:
         width = points[-1][0] / MOST or 1.0
         highest: dict[int, tuple[float, int]] = {}

@@ -21,7 +21,7 @@ from neuronir.targets.simulator.timing import TimingResult
 
 
 def report_page(result: TimingResult, report: Report) -> str:
-    """The page of a run made with `record=True`, and of its report.
+    """Return the page of a run made with `record=True`, and of its report.
 
     NIR_SIM040 where Bokeh is not installed.
     """
@@ -163,7 +163,7 @@ def _timeline_note(timeline: dict[str, Any]) -> str:
 
 
 def _held(space: str, part: dict[str, Any], result: TimingResult) -> str:
-    """What lives in a memory at its peak."""
+    """Return the table of the values in a memory at its peak."""
     time, most = part["peak"]
     sources = result.program.sources
     rows = [
@@ -215,7 +215,7 @@ def _modules(report: Report) -> str:
 
 
 def _all(report: Report) -> str:
-    """Every figure of the report that is a number, with its unit and meaning."""
+    """Return a table of all numeric figures of the report, with units and meanings."""
     rows = [
         {"name": f.name, "value": report[f.name], "unit": f.unit, "meaning": f.meaning}
         for f in FIELDS

@@ -13,8 +13,10 @@ _FIGURES = (
 
 
 def sweep_page(model: str, points: Sequence[Report], varied: Sequence[str]) -> str:
-    """The page of the points of a sweep, by the names of their figures; `varied` are the axes of
-    the grid. NIR_SIM040 where Bokeh is not installed.
+    """Return the page of the points of a sweep.
+
+    Points are given by the names of their figures; `varied` are the axes of the grid. Raises
+    NIR_SIM040 if Bokeh is not installed.
     """
     figures.require_bokeh()
     good = [dict(point, name=_name(point, varied)) for point in points if not point["error"]]
@@ -37,7 +39,7 @@ def sweep_page(model: str, points: Sequence[Report], varied: Sequence[str]) -> s
 
 
 def _name(point: Report, axes: Sequence[str]) -> str:
-    """The values of a point on some axes."""
+    """Return the values of a point on some axes, as text."""
     return ", ".join(f"{axis.replace('_', '-')} {point[axis]}" for axis in axes) or "model"
 
 

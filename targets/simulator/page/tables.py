@@ -22,7 +22,7 @@ class Column:
     number: bool = True
 
     def head_cell(self) -> str:
-        """Its head: a button that sorts."""
+        """Return the head cell: a button that sorts."""
         kind = ' class="n"' if self.number else ""
         return (
             f'<th scope="col"{kind} aria-sort="none"><button type="button" '
@@ -30,7 +30,7 @@ class Column:
         )
 
     def cell(self, row: Report) -> str:
-        """The cell of a row."""
+        """Return the cell of a row."""
         value = self.value(row)
         text = self.shown(row) if self.shown else escape(str(value))
         if not self.number:
@@ -42,7 +42,7 @@ class Column:
 def table(
     name: str, caption: str, columns: Sequence[Column], rows: Iterable[Report], tall: bool = False
 ) -> str:
-    """A table whose rows a click on a head, or a key, sorts; in a box that scrolls."""
+    """Return a table in a scrolling box, whose rows can be sorted by mouse or keyboard."""
     heads = "".join(column.head_cell() for column in columns)
     body = "".join(
         f'<tr data-op="{escape(str(row.get("name", "")))}">'
@@ -59,7 +59,7 @@ def table(
 
 
 def op_table(report: Report, colors: dict[str, str]) -> str:
-    """The table of source ops."""
+    """Return the table of source ops."""
     where = "Shows the op in the timeline"
 
     def named(row: Report) -> str:
@@ -86,7 +86,7 @@ def op_table(report: Report, colors: dict[str, str]) -> str:
 
 
 def module_table(report: Report) -> str:
-    """The table of module paths."""
+    """Return the table of module paths."""
 
     def named(row: Report) -> str:
         *around, last = row["name"].split("/")
@@ -103,7 +103,7 @@ def module_table(report: Report) -> str:
 
 
 def group_table(report: Report) -> str:
-    """The table of ops that were lowered together."""
+    """Return the table of ops that were lowered together."""
 
     def named(row: Report) -> str:
         rest = ", ".join(escape(name) for name in row["ops"][1:])
@@ -117,7 +117,7 @@ def group_table(report: Report) -> str:
 
 
 def loop_table(report: Report) -> str:
-    """The table of innermost loops."""
+    """Return the table of innermost loops."""
 
     def rounds(row: Report) -> str:
         parts = [f"{escape(name)} {us(time)}" for name, time in row["round_us"].items() if time]
@@ -138,7 +138,7 @@ def loop_table(report: Report) -> str:
 
 
 def _figures(report: Report) -> list[Column]:
-    """The columns of numbers that ops, groups and modules have."""
+    """Return the numeric columns of ops, groups and modules."""
     busiest = report["busiest_resource"]
 
     def share(row: Report) -> str:
@@ -178,15 +178,15 @@ def _gflop(row: Report) -> str:
 
 
 def time_column(head: str, title: str, key: str) -> Column:
-    """A column of times in us."""
+    """Return a column of times in us."""
     return Column(head, title, lambda r: r[key], lambda r: us(r[key]))
 
 
 def size_column(head: str, title: str, key: str) -> Column:
-    """A column of bytes."""
+    """Return a column of bytes."""
     return Column(head, title, lambda r: r[key], lambda r: size_text(r[key]) if r[key] else "–")
 
 
 def us(value: float) -> str:
-    """A time in us, `–` for none."""
+    """Return a time in us, `–` for none."""
     return f"{value:,.2f}" if value else "–"

@@ -40,7 +40,7 @@ class _Slices:
 
 
 def timeline_data(result: TimingResult) -> dict[str, Any]:
-    """Tracks, instructions and slices of a run made with `record=True`.
+    """Return tracks, instructions and slices of a run made with `record=True`.
 
     A track is an engine or a DMA queue. A transfer has two slices, as in a trace: its trigger on
     the track of its engine and its bytes on that of its queue. Columns are sorted by track, then
@@ -78,7 +78,9 @@ def timeline_data(result: TimingResult) -> dict[str, Any]:
 
 
 def _slices(result: TimingResult, recording: Recording) -> tuple[list[str], _Slices]:
-    """The names of the tracks, and all slices: first those of the work, then the triggers."""
+    """Return the names of the tracks, and all slices: first those of work, then those of
+    triggers.
+    """
     ops = result.code.ops
     numbers = np.array(recording.ops, np.int64)
     engines = [s.engine for s in result.streams]
@@ -108,8 +110,10 @@ def _units(times: Any) -> Ints:
 
 
 def _joined(slices: _Slices) -> tuple[_Slices, int]:
-    """At most MOST slices, and the width of a bin: those of one track and source that begin in one
-    bin are one slice. 0 where nothing was joined."""
+    """Return at most MOST slices, and the width of a bin (0 if nothing was joined).
+
+    Slices of one track and source that begin in the same bin are joined to one slice.
+    """
     quantum = 0
     found = slices
     while len(found.op) > MOST and quantum < int(slices.end.max()):
@@ -127,7 +131,7 @@ def _joined(slices: _Slices) -> tuple[_Slices, int]:
 
 
 def _causes(recording: Recording, slices: _Slices) -> Ints:
-    """The slice that let each slice start: of a transfer, its trigger was held back."""
+    """Return the slice that each slice waited for last; for a transfer, the wait of its trigger."""
     maker = np.full(len(recording.ops), -1)
     for producer, consumer in recording.flows:
         maker[consumer] = producer

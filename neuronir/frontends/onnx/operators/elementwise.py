@@ -148,7 +148,7 @@ def _mod(n: Node) -> SSAValue:
 
 @operator("Pow")
 def _pow(n: Node) -> SSAValue:
-    """The result has the type of the base; the power is computed in the wider type."""
+    """Compute a power in the wider type; the result has the type of the base."""
     base, exponent = operands(n)
     own = element(base)
     power = _power_type(own, element(exponent))

@@ -108,7 +108,7 @@ def _call(c: Context) -> Sequence[SSAValue]:
 
 @operator("composite")
 def _composite(c: Context) -> Sequence[SSAValue]:
-    """A composite of CHLO is the op of this name; any other is its decomposition."""
+    """Import a composite: one of CHLO as the op of this name, any other as its decomposition."""
     name = c.word("name")
     function = OPERATORS.get(name) if name.startswith("chlo.") else None
     if function is not None and c.integer("version", 0) <= 1:

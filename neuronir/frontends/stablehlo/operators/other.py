@@ -55,5 +55,5 @@ def _config(c: Context) -> str:
 
 @operator("sdy.sharding_constraint")
 def _sharding_constraint(c: Context) -> Sequence[SSAValue]:
-    """An annotation: the value is the operand."""
+    """Return the operand of an annotation, which has no effect."""
     return c.operands
