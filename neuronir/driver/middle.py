@@ -29,6 +29,7 @@ from neuronir.driver.phases import TO_TILED
 from neuronir.driver.result import CompiledResult
 from neuronir.passes import statistics
 from neuronir.passes.lowering.bounds import least_dma_ns, least_pe_ns
+from neuronir.passes.tile.room import same_groups
 from neuronir.targets.simulator.timing import simulate_timing
 
 NEAR = 1.5
@@ -172,14 +173,17 @@ def through_tiles(
     near = near_ns(module, machine, TIGHT)
     best: tuple[float, Middle] | None = None
     failed: RunFailure | None = None
+    last: CompiledResult | None = None
     for room in ROOMS:
         usual = room == ROOMS[0]
         text = tiling if usual else _FUSE.sub(f"tile-fuse{{room={room}}}", tiling)
         if not usual and text == tiling:
             break
+        if last is not None and same_groups(last.module, machine, room):
+            continue
         pipelines = {"tiled": text}
         try:
-            result = compiled(True, None if usual else pipelines)
+            result = last = compiled(True, None if usual else pipelines)
         except Exception as error:
             failed = as_failure(error)
             if best is None and not _declared(failed):

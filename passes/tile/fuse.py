@@ -24,6 +24,7 @@ from neuronir.passes.tile.loops import Nest, Where
 from neuronir.passes.tile.plugins import load_rules
 from neuronir.passes.tile.recompute import recompute
 from neuronir.passes.tile.residency import may_stay, settle
+from neuronir.passes.tile.room import Room, room_bytes
 
 MOST_CHANGES = 4
 """Limit of repeated searches for groups after values are recomputed."""
@@ -49,10 +50,12 @@ class TileFuse(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         load_rules()
         machine = machine_of(op, self.target, self.name)
+        room = Room(room_bytes(machine, self.room))
         for function in programs(op):
             check_types(function, machine)
-            fuse_block(function.body.block, machine, self.room / 100)
+            fuse_block(function.body.block, machine, room)
             record(self.name, "arrays joined", join_arrays(function.body.block))
+        room.mark(op)
 
 
 def machine_of(module: ModuleOp, target: str, name: str) -> Machine:
@@ -64,7 +67,7 @@ def machine_of(module: ModuleOp, target: str, name: str) -> Machine:
     return get_machine(chosen)
 
 
-def fuse_block(block: Block, machine: Machine, room: float = 0.8) -> None:
+def fuse_block(block: Block, machine: Machine, room: Room) -> None:
     """Rewrite the ops of a block as groups with their loops.
 
     The body of a loop of the program is rewritten separately, as are the ops before and after it.
@@ -92,7 +95,7 @@ def fuse_block(block: Block, machine: Machine, room: float = 0.8) -> None:
 
 
 def _found(
-    block: Block, ops: Sequence[Operation], machine: Machine, room: float
+    block: Block, ops: Sequence[Operation], machine: Machine, room: Room
 ) -> tuple[Grouping, list[Group]]:
     """Return the groups of some ops of a block, after values are recomputed for other groups."""
     last = block.last_op

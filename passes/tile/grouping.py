@@ -21,6 +21,7 @@ from neuronir.passes.tile.group import (
     nbytes,
     root_of,
 )
+from neuronir.passes.tile.room import Room
 from neuronir.passes.tile.tiles import uneven
 from neuronir.passes.tile.times import GroupTimes, Times
 from neuronir.passes.tile.whole import whole
@@ -53,7 +54,7 @@ class Grouping:
         block: Block,
         machine: Machine,
         resident: frozenset[SSAValue],
-        room: float,
+        room: Room,
         part: Sequence[Operation] | None = None,
         again: frozenset[Operation] = frozenset(),
     ) -> None:
@@ -64,7 +65,8 @@ class Grouping:
         self.machine = machine
         self.times = GroupTimes(machine, resident)
         self.resident = resident
-        self.room = int(machine.sbuf_usable_partition_bytes * room)
+        self.room = room
+        self.beside = 0
         ops = [op for op in block.ops if op is not block.last_op]
         self.order = {op: i for i, op in enumerate(ops)}
         self.nodes = [
@@ -182,17 +184,17 @@ class Grouping:
         self.resident = resident
         self.times = GroupTimes(self.machine, resident)
 
-    def within(self, group: Group, room: int) -> list[Group]:
-        """Return a group with loops whose tiles fit in a room, or several groups if that is
-        faster.
+    def within(self, group: Group, beside: int) -> list[Group]:
+        """Return a group with loops whose tiles fit in the room beside other values (bytes per
+        partition), or several groups if that is faster.
         """
-        found = self._tiled(replace(group, loops=()), room)
+        found = self._tiled(replace(group, loops=()), beside)
         before = self.times.of(group)
         if found is not None and found[1].total <= SPLIT * before.total:
             return [found[0]]
         part = Grouping.__new__(Grouping)
         part.__dict__.update(self.__dict__)
-        part.room = room
+        part.beside = beside
         part.nodes = [op for op in group.ops if op in self.order and op in self.members]
         part.members, part.known = {}, {}
         groups = part.find()
@@ -201,10 +203,10 @@ class Grouping:
             return [found[0]]
         return groups
 
-    def _tiled(self, group: Group, room: int | None = None) -> tuple[Group, Times] | None:
-        room = self.room if room is None else room
+    def _tiled(self, group: Group, beside: int | None = None) -> tuple[Group, Times] | None:
+        beside = self.beside if beside is None else beside
         whole = self.times.of(group)
-        if whole.bytes <= room:
+        if self.room.fits(whole.bytes, beside):
             return group, whole
         related = group.related
         best: tuple[Group, Times] | None = None
@@ -212,7 +214,7 @@ class Grouping:
             tried = replace(group, loops=loops)
             if related.derived and uneven(tried, loops) > MOST_UNEVEN:
                 continue
-            if self.times.peak(tried) > room:
+            if not self.room.fits(self.times.peak(tried), beside):
                 continue
             times = self.times.of(tried)
             if best is None or times.total < best[1].total:

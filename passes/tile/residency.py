@@ -51,7 +51,7 @@ def settle(grouping: Grouping, groups: Sequence[Group]) -> tuple[list[Group], fr
     resident = set(grouping.resident)
     spans = _spans(groups, resident, grouping.machine)
     for k in range(len(groups)):
-        while _beside(spans, k) > (1 - LEAST_ROOM) * grouping.room:
+        while not grouping.room.fits(_beside(spans, k), share=1 - LEAST_ROOM):
             over = max(
                 (s for s in spans if s.covers(k)),
                 key=lambda s: (s.bytes * (s.last - s.first + 1), s.first),
@@ -61,8 +61,7 @@ def settle(grouping: Grouping, groups: Sequence[Group]) -> tuple[list[Group], fr
     grouping.stay(frozenset(resident))
     out: list[Group] = []
     for k, group in enumerate(groups):
-        beside = _beside(spans, k)
-        out += grouping.within(group, grouping.room - beside)
+        out += grouping.within(group, _beside(spans, k))
     return out, frozenset(resident)
 
 

@@ -7,6 +7,7 @@ from xdsl.ir import Block
 
 from neuronir.dialects.nc.machine import Machine
 from neuronir.passes.tile import fuse
+from neuronir.passes.tile.room import Room
 
 
 @contextmanager
@@ -14,8 +15,8 @@ def small_room(share: float) -> Iterator[None]:
     """Let tile-fuse use `share` of SBUF in this block (0: the usual one)."""
     usual = fuse.fuse_block
 
-    def small(block: Block, machine: Machine, room: float = 0.0) -> None:
-        usual(block, machine, share)
+    def small(block: Block, machine: Machine, room: Room) -> None:
+        usual(block, machine, Room(int(machine.sbuf_usable_partition_bytes * share)))
 
     if share:
         fuse.fuse_block = small

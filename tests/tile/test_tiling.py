@@ -18,6 +18,7 @@ from neuronir.passes.tile.expand_composites import TileExpandComposites
 from neuronir.passes.tile.fuse import write_groups
 from neuronir.passes.tile.group import make_group
 from neuronir.passes.tile.grouping import Grouping
+from neuronir.passes.tile.room import Room, room_bytes
 
 REDUCERS = """add { a = f32[] parameter(0)
   b = f32[] parameter(1)
@@ -141,7 +142,7 @@ def test_tiles_equal_the_whole(name: str) -> None:
         want = interpret(module, args)
         (function,) = functions(module)
         block = function.body.block
-        grouping = Grouping(block, machine, frozenset(), 0.8)
+        grouping = Grouping(block, machine, frozenset(), Room(room_bytes(machine, 80)))
         group = make_group(grouping.nodes, grouping.order)
         assert group is not None
         nests = grouping.candidates(group)
