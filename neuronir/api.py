@@ -132,10 +132,10 @@ def compile(
     StableHLO text, what `jax.jit(f).lower(...)` or `jax.export.export(...)(...)` returns, an
     `onnx.ModelProto`, a `tensorflow.GraphDef`, or a JAX function with `example_arguments`, whose
     shapes and types it is compiled for (`neuronir.jax.jit` keeps the structure of its results;
-    PyTorch has `neuronir.torch.trace`). `input_shapes` binds symbolic dimensions,
-    `io_config` too (JSON text, a path, or the object itself), `weights` makes inputs constants,
-    `signature` is that of a SavedModel; the other options are those of `neuronx-cc compile`.
-    NeuronError says what cannot be compiled.
+    PyTorch has `neuronir.torch.trace`). `input_shapes` binds symbolic dimensions, `io_config` too
+    (JSON text, a path, or the object itself), `weights` makes inputs constants, `signature` is that
+    of a SavedModel; the other options are those of `neuronx-cc compile`. Raises a NeuronError that
+    says what cannot be compiled.
     """
     from neuronir.driver import CompileOptions
     from neuronir.driver.compiler import compile_file, compile_model, compile_text

@@ -111,7 +111,9 @@ def read_about(entry: Path) -> About | Damaged | None:
 
 
 def read_owned(folder: Path, name: str) -> bytes:
-    """Return the bytes of a file and folder that only this user can write; OSError otherwise."""
+    """Return the bytes of a file and folder that only this user can write; raises OSError
+    otherwise.
+    """
     with _folder(folder) as descriptor:
         return _read(descriptor, name, LARGEST_ABOUT)
 

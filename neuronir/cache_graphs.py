@@ -66,10 +66,10 @@ def collecting() -> bool:
 def collect(
     store: Store, key: Key, program: str, given: Mapping[str, Any], files: Sequence[str]
 ) -> Path:
-    """Keep a model that consists of `files`; the folder of the graph.
+    """Store a model that consists of `files`; return the folder of the graph.
 
-    `given` are the options by their names in the parser of `program`. Raises OSError where a file
-    cannot be copied, NIR_MANY005 where the cache is not in a folder.
+    `given` are the options by their names in the parser of `program`. Raises OSError if a file
+    cannot be copied, NIR_MANY005 if the cache is not in a folder.
     """
     if not isinstance(store, Cache):
         raise NeuronError(
@@ -132,7 +132,7 @@ def graphs(store: Cache) -> list[Graph | RefusedGraph]:
 
 
 def _graph(folder: Path) -> Graph:
-    """Read a stored model; raises OSError, or what json and another form of object raise."""
+    """Read a stored model; raises OSError, ValueError or other errors if it is malformed."""
     about = json.loads(read_owned(folder, _ABOUT))
     given = dict(about["given"])
     given["model"] = [os.fspath(folder / given["model"][0])]

@@ -26,8 +26,8 @@ Array = NDArray[Any]
 class Jitted:
     """A function that is compiled when it is called with arguments of new shapes or types.
 
-    The results have the function's structure, as numpy arrays. NeuronError says what cannot be
-    compiled.
+    The results have the function's structure, as numpy arrays. Raises a NeuronError that says what
+    cannot be compiled.
     """
 
     __name__: str  # the function's, by update_wrapper

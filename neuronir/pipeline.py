@@ -167,7 +167,9 @@ def parse_pipeline(
 
 
 def instantiate(pass_type: type[ModulePass], spec: ArgSpec) -> ModulePass:
-    """Create a pass with the options of `spec`; ValueError names an unknown or invalid option."""
+    """Create a pass with the options of `spec`; raises ValueError, which names an unknown or
+    invalid option.
+    """
     fields = {f.name: f for f in dataclasses.fields(pass_type) if f.init and f.name != "name"}
     hints = get_type_hints(pass_type)
     given = {}

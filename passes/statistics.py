@@ -17,8 +17,9 @@ def record(pass_name: str, key: str, n: int = 1) -> None:
 
 
 def reset(gains: bool = False) -> None:
-    """Forget every count of this process. With `gains`, passes from now on also find out what they
-    gain where that takes time: what the program would be without them."""
+    """Forget all counts of this process. With `gains`, passes also measure their gains from now on,
+    by comparing with the program without them, which takes time.
+    """
     global _gains
     with _LOCK:
         _COUNTS.clear()
@@ -32,7 +33,7 @@ def gains() -> bool:
 
 @contextmanager
 def unrecorded() -> Iterator[None]:
-    """Forget at the end what is recorded inside, which is tried and not kept; no gains inside."""
+    """Discard the counts of a trial inside this block, in which no gains are measured."""
     global _gains
     with _LOCK:
         before, wanted, _gains = Counter(_COUNTS), _gains, False

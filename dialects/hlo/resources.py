@@ -128,8 +128,9 @@ def _hold(key: str, array: Array | LazyArray) -> None:
 
 
 def hold(key: str, array: Array) -> None:
-    """Hold a read-only array under the key that another process has given it; ValueError where its
-    content does not have the hash that the key says."""
+    """Hold a read-only array under the key that another process has given it; raises ValueError if
+    its content does not have the hash that the key says.
+    """
     base = key_of(array)
     if key.partition("_")[0] != base:
         raise ValueError(f"the content of resource {key} has the hash {base}")

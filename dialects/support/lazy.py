@@ -208,7 +208,7 @@ class LazyArray(NDArrayOperatorsMixin):
 
 
 class LazyWriter:
-    """Evaluates lazy arrays one after the other in the same memory."""
+    """Evaluates lazy arrays one after another in the same memory."""
 
     def __init__(self) -> None:
         self._room = np.empty(0, np.uint8)

@@ -206,7 +206,7 @@ def _is_keyword(word: str) -> bool:
 
 
 def flag_words() -> list[str]:
-    """Return the words of NEURON_CC_FLAGS; UsageError if a quotation does not end."""
+    """Return the words of NEURON_CC_FLAGS; raises UsageError if a quotation does not end."""
     try:
         return shlex.split(os.environ.get(FLAGS, ""))
     except ValueError as error:

@@ -59,8 +59,8 @@ def compile_many(args: Namespace, messages: Messages) -> int:
 def _outputs(args: Namespace) -> dict[str, tuple[str, Path]]:
     """Return the absolute path and the output file of each model, by its name on the command line.
 
-    A model that is named twice is compiled once, by its first name. NIR_MANY003 if the outputs of
-    two models are the same file.
+    A model that is named twice is compiled once, by its first name. Raises NIR_MANY003 if the
+    outputs of two models are the same file.
     """
     folder = Path(args.output or ".").absolute()
     try:

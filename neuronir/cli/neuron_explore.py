@@ -124,7 +124,7 @@ def _main(words: list[str]) -> int:
 
 
 def _phases(args: Namespace) -> list[str] | None:
-    """Return the phases to show; NIR_DRV001 for an unknown one."""
+    """Return the phases to show; raises NIR_DRV001 for an unknown one."""
     if args.phases is None:
         return None
     names = [name.strip() for name in args.phases.split(",")]
@@ -134,7 +134,7 @@ def _phases(args: Namespace) -> list[str] | None:
 
 
 def _selected(recording: "Recording", phases: list[str]) -> "Recording":
-    """Return the steps of some phases; NIR_EXP003 if the compile had none of them."""
+    """Return the steps of some phases; raises NIR_EXP003 if the compile had none of them."""
     found = recording.only(phases)
     if not found.steps and recording.failure is None:
         had = dict.fromkeys(step.phase for step in recording.steps)

@@ -27,7 +27,9 @@ class Parser(argparse.ArgumentParser):
     def parse_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> argparse.Namespace:
-        """Return the arguments; UsageError names unknown words and similar options."""
+        """Return the arguments; raises UsageError, which names unknown words and similar
+        options.
+        """
         found, unknown = self.parse_known_args(args, namespace)
         if unknown:
             hints = self._alike(unknown, getattr(found, "command", None))

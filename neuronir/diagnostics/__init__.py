@@ -1,1 +1,1 @@
-"""How the programs talk to people: located messages, expected-message checks, safe output files."""
+"""Report messages to users: located messages, expected-message checks, safe output files."""

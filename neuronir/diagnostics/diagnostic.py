@@ -1,4 +1,4 @@
-"""A message with its place, printed the way MLIR and C compilers print them."""
+"""Represent messages with locations, printed as by MLIR and C compilers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -41,7 +41,7 @@ class Diagnostic:
         """Return the lines to print.
 
         `sources` maps file names to their text, for the source line and the caret; `fallback` names
-        the input when the message has no place of its own.
+        the input if the message has no location.
         """
         where = self.location or fallback
         head = f"{self.severity}: {self.text}"

@@ -11,7 +11,7 @@ from neuronir.dialects.support.diagnostics import Message, handling
 
 @dataclass
 class DiagnosticEngine:
-    """Every message of one program run passes here.
+    """Receives every message of one program run.
 
     `sources` maps file names to their text (for carets); with `quiet` messages are only kept.
     """
@@ -22,7 +22,7 @@ class DiagnosticEngine:
     emitted: list[Diagnostic] = field(default_factory=list)
 
     def emit(self, diagnostic: Diagnostic) -> None:
-        """Keep the message, and print it to stderr unless the engine is quiet."""
+        """Store the message, and print it to stderr unless the engine is quiet."""
         self.emitted.append(diagnostic)
         if not self.quiet:
             self.show(diagnostic)
@@ -33,7 +33,7 @@ class DiagnosticEngine:
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Receive what passes emit inside this block."""
+        """Receive the messages that passes emit inside this block."""
 
         def receive(message: Message) -> None:
             self.emit(Diagnostic.from_message(message))

@@ -16,7 +16,9 @@ _EXPECTED = re.compile(
 
 @dataclass
 class Expected:
-    """A severity on a line (None: a message without a place) with this text in it."""
+    """An expected message: its severity, its line (None for a message without a location) and a
+    part of its text.
+    """
 
     severity: str
     line: int | None
@@ -36,9 +38,9 @@ def parse_expectations(text: str) -> list[Expected]:
     """Return all expectations of a file.
 
     `@+N`/`@-N` count lines, `@above`/`@below` skip lines that hold expectations themselves,
-    `@unknown` is a message without a place. The text is a substring, unless it starts with `re:` or
-    the marker is `expected-error-re`: then it is a regular expression.
-    Raises ValueError for a malformed regular expression.
+    `@unknown` is a message without a location. The text is a substring, unless it starts with `re:`
+    or the marker is `expected-error-re`: then it is a regular expression. Raises ValueError for a
+    malformed regular expression.
     """
     lines = text.split("\n")
     marked = [bool(_EXPECTED.search(line)) for line in lines]

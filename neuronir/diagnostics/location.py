@@ -1,4 +1,4 @@
-"""From an operation's location attribute to a place that a person can open."""
+"""Resolve an operation's location attribute to a position in a file."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ from neuronir.dialects.support.errors import SourceLocation
 class Place:
     """Where an operation comes from.
 
-    `name` is the nearest name on the way to the file (an HLO instruction), `origins` are the
-    further places: what a fused operation was made of, who called the inlined function.
+    `name` is the name nearest to the file position (an HLO instruction). `origins` are further
+    locations: the parts of a fused operation, and the callers of an inlined function.
     """
 
     location: SourceLocation | None = None

@@ -1,4 +1,4 @@
-"""Write result files whole or not at all (the code is on the ground floor, for the targets too)."""
+"""Write result files atomically (the code is in `dialects/support`, because targets use it too)."""
 
 from neuronir.dialects.support.output import (
     atomic_write,

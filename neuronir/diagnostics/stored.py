@@ -30,7 +30,7 @@ def to_json(diagnostic: Diagnostic, name: str) -> dict[str, Any]:
 
 def from_json(found: Mapping[str, Any], name: str) -> Diagnostic:
     """Return the diagnostic of `to_json`, about the model in the file `name`; raises ValueError if
-    it is none.
+    it is not one.
     """
     try:
         severity: Severity = found["severity"]

@@ -16,7 +16,7 @@ from neuronir.diagnostics.output import atomic_write
 
 @dataclass(frozen=True)
 class DumpOptions:
-    """What to dump: pass names, or `*` for every pass."""
+    """The passes to dump: pass names, or `*` for every pass."""
 
     before: frozenset[str] = frozenset()
     after: frozenset[str] = frozenset()

@@ -64,8 +64,8 @@ def lowered_as(program: Program, path: str, weights: Mapping[str, Array]) -> Mod
 
 
 def arguments_of(module: ModuleOp, entries: Mapping[str, Array]) -> list[Array]:
-    """Return all entry arguments of `module`, by `argN` or by HLO name; KeyError for a missing
-    one.
+    """Return all entry arguments of `module`, by `argN` or by HLO name; raises KeyError for a
+    missing one.
     """
     arrays = []
     for index, name in enumerate(parameter_names(module)):

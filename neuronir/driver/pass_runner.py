@@ -1,4 +1,4 @@
-"""Run passes one after the other, with verification, dumps and timing."""
+"""Run passes one after another, with verification, dumps and timing."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

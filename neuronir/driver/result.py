@@ -18,7 +18,7 @@ from neuronir.version import __version__
 
 @dataclass
 class CompiledResult:
-    """What a compile made: the module in phase `phase`, and the program where that is `binary`."""
+    """The result of a compile: the module in phase `phase`, and the program if that is `binary`."""
 
     phase: str
     module: ModuleOp
@@ -41,7 +41,9 @@ class CompiledResult:
         return encoding_of(self.target)
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write the container, or the IR where the compile stopped before; whole or not at all."""
+        """Write the container, or the IR if the compile stopped earlier; the file is written
+        atomically.
+        """
         with self.timer.step("write"):
             if self.program is not None:
                 write_neff(self.program, path, __version__, self.encoding)

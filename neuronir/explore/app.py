@@ -62,7 +62,7 @@ class Pane(ScrollView):
         self.can_focus = True
 
     def update(self) -> None:
-        """Draw what the view shows now."""
+        """Draw the current state of the view."""
         lines = (self.view.line(entry, self.side) for entry in self.view.entries)
         longest = max((len(line.text) for line in lines if line is not None), default=0)
         self.virtual_size = Size(longest + 2, len(self.view.entries))
@@ -103,7 +103,7 @@ class Pane(ScrollView):
         return self.get_component_rich_style(f"pane--{name}")
 
     def _hits(self, text: str, style: Style) -> list[Segment]:
-        """Cut a text so that what the search found has a style of its own."""
+        """Cut a text so that matches of the search have their own style."""
         query = self.view.query
         if not query:
             return [Segment(text, style)]
@@ -253,7 +253,7 @@ class Explorer(App[None]):
         box.focus()
 
     def action_clear(self) -> None:
-        """Close the search, or else choose nothing."""
+        """Close the search, or clear the selection."""
         box = self.query_one("#search", Input)
         if box.has_class("open"):
             box.value = ""

@@ -16,8 +16,8 @@ from neuronir.targets.simulator.page.frame import fill, packed
 def explore_page(recording: Recording, most: int) -> str:
     """Return the page of a recording.
 
-    Phases are left out from the first one on with which the page has more than `most` different
-    lines of IR; a warning names them. A line takes about 23 bytes of the page.
+    The first phase with which the page would have more than `most` different lines of IR and all
+    later phases are left out; a warning names them. A line takes about 23 bytes of the page.
     """
     steps, lines = _within(recording.steps, most)
     data = {
@@ -67,7 +67,7 @@ def _within(steps: Sequence[Step], most: int) -> tuple[list[Step], dict[Line, in
 
 
 def _snapshots(steps: Sequence[Step]) -> list[Snapshot]:
-    """Return the snapshots of steps, those that follow each other once."""
+    """Return the snapshots of steps, without repetitions of equal neighbours."""
     found: list[Snapshot] = []
     for step in steps:
         for snapshot in (step.before, step.after):
@@ -91,7 +91,7 @@ def _lines_data(recording: Recording, lines: dict[Line, int]) -> dict[str, Any]:
 
 
 def _steps_data(steps: Sequence[Step], lines: dict[Line, int]) -> list[dict[str, Any]]:
-    """Return the steps: each is what it changes, from the result of the step before on.
+    """Return the steps, each as its changes to the result of the previous step.
 
     `lead` are changes before the step that belong to no pass.
     """

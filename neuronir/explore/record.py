@@ -48,7 +48,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Recording:
-    """The passes of a compile in order, the source ops by name, and why it stopped, if it did."""
+    """The passes of a compile in order, the source ops by name, and the failure, if any."""
 
     model: str
     target: str
@@ -102,7 +102,7 @@ class _Recorder:
         self._record(instance, seconds, after, failed=True)
 
     def finish(self, result: CompiledResult) -> None:
-        """Record the instruction streams of the result, or what was read if no pass ran."""
+        """Record the instruction streams of the result, or the input if no pass ran."""
         if not self.steps:
             self._before = self._snapshot(result.module)
             self._read()

@@ -32,7 +32,9 @@ ELIDED = 16
 
 @dataclass(frozen=True)
 class SourceOp:
-    """An op of the model: its name, its opcode, the framework's name, and its place in a file."""
+    """An op of the model: its name, its opcode, the framework's name, and its location in a
+    file.
+    """
 
     name: str
     opcode: str = ""
@@ -134,7 +136,9 @@ def _line(text: str, op: Operation | None) -> Line:
 
 
 def source_names(op: Operation) -> Iterator[str]:
-    """Yield the names of the source ops of an op: those in its location, else its place."""
+    """Yield the names of the source ops of an op: those in its location, else its position in a
+    file.
+    """
     named = list(_names_in(op.location))
     if named:
         yield from named

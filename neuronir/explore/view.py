@@ -204,7 +204,7 @@ class View:
                 return
 
     def describe(self) -> str:
-        """Return what is chosen, or which source op the cursor is on."""
+        """Return the chosen source ops, or the source op at the cursor."""
         if self.chosen:
             passes = [s.name for n, s in enumerate(self.steps) if self.touches(n)]
             names = "; ".join(map(self._source_text, self.chosen[:4]))

@@ -58,7 +58,9 @@ class Model(Protocol):
         """
 
     def module(self, bindings: Bindings) -> ModuleOp:
-        """Import the model as an hlo module; a NeuronError says what cannot be imported."""
+        """Import the model as an hlo module; raises a NeuronError that says what cannot be
+        imported.
+        """
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,7 @@ def kind_of_framework(framework: str) -> str | None:
 
 
 def read_model(path: str, kind: str) -> Model:
-    """Read a model of a kind; a NeuronError says what is wrong with the file."""
+    """Read a model of a kind; raises a NeuronError that says what is wrong with the file."""
     reader = import_module(FRONTENDS[kind].reader)
     return cast(Model, reader.read_model(path))
 

@@ -1,4 +1,4 @@
-"""Run jobs one after the other in this process, without Dask."""
+"""Run jobs one after another in this process, without Dask."""
 
 import time
 from collections.abc import Callable, Sequence

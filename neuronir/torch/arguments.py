@@ -107,7 +107,7 @@ def parsed_words(
 
 
 def refuse(name: str, value: object, help: str, source: str = "compiler_args") -> NoReturn:
-    """NIR_ARG002 for an option that was given."""
+    """Raises NIR_ARG002 for an option that was given."""
     option = "--" + name.replace("_", "-")
     shown = "" if value is True else f" {' '.join(value) if isinstance(value, list) else value}"
     raise NeuronError(

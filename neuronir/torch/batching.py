@@ -13,7 +13,8 @@ Run = Callable[[Sequence[Any]], list[Any]]
 
 def dynamic_batch(neuron_script: Any) -> Any:
     """Let a traced model take any size of dimension 0, in place: ceil(n / size) calls, the last one
-    padded. ValueError where the inputs or results have no common dimension 0."""
+    padded. Raises ValueError if the inputs or results have no common dimension 0.
+    """
     interface = parse_interface(neuron_of(neuron_script).interface)
     if any(place.startswith("states.") for _, place in interface.held):
         raise ValueError("a model with state cannot be split into batches: each part changes it")

@@ -101,8 +101,9 @@ def bucket_model_trace(
     `func` is called once for each bucket and returns (module or function, input_output_aliases).
     The buckets are compiled by `max_workers` processes at a time; `compiler_workdir` gets a folder
     `bucketN` for each. A call chooses the bucket by `bucket_config`. Without
-    `inline_weights_to_neff` the weights lie beside the NEFFs (`replace_weights`). NeuronError says
-    what cannot be compiled; TypeError and ValueError what does not fit.
+    `inline_weights_to_neff` the weights lie beside the NEFFs (`replace_weights`). Raises a
+    NeuronError that says what cannot be compiled, and TypeError or ValueError for unsuitable
+    arguments.
     """
     arguments = parse_arguments(compiler_args)
     traces = _traces(func, example_inputs, bucket_config, bool(inline_weights_to_neff))

@@ -57,7 +57,7 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Compiled:
-    """A compiled model: what was exported, how it was imported, the program and its file."""
+    """A compiled model: the exported program, its import, the compiled program and its file."""
 
     program: Any
     imported: Imported
@@ -148,7 +148,7 @@ def _prepare(program: Any, arguments: Namespace, workdir: str | None) -> Compile
 
 
 def _finished(made: Compiled, workdir: str | None) -> Compiled:
-    """Write what the folder keeps."""
+    """Write the files that the folder keeps."""
     if workdir is not None:
         (Path(workdir) / "graph.neff").write_bytes(made.neff)
         report = json.dumps(made.executable.report(), indent=1) + "\n"

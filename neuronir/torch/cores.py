@@ -51,8 +51,9 @@ def core_count() -> int:
 
 
 def next_core() -> tuple[int, int]:
-    """(first core, number of cores) of a model that is loaded now: what a context says, else one
-    core after the other."""
+    """Return (first core, number of cores) of a model that is loaded now: those of the context,
+    else one core, each in turn.
+    """
     if _chosen:
         return _chosen[-1]
     with _lock:
@@ -60,8 +61,9 @@ def next_core() -> tuple[int, int]:
 
 
 def check_range(start: int, number: int) -> tuple[int, int]:
-    """(first core, number of cores): -1 is core 0 for the start and all that follow for the
-    number. RuntimeError where there is no such core, ValueError for a bad number."""
+    """(first core, number of cores): -1 is core 0 for the start and all that follow for the number.
+    Raises RuntimeError if there is no such core, ValueError for a bad number.
+    """
     total = core_count()
     start = 0 if start == -1 else start
     if not 0 <= start < total:

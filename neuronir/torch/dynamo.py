@@ -105,7 +105,7 @@ def backend(
 
     `options` may hold `compiler_args` (of neuronx-cc), `compiler_workdir` (a folder with a folder
     for each graph) and `fallback` (default True: graphs that do not compile run in torch; False:
-    NeuronError). ValueError for others, and for any `mode` but "default".
+    NeuronError). Raises ValueError for others, and for any `mode` but "default".
     """
     from torch._dynamo.backends.common import aot_autograd
     from torch.nn.attention import SDPBackend, sdpa_kernel

@@ -48,7 +48,7 @@ class Part:
 def partitioned(
     func: Any, examples: Sequence[Any], config: PartitionerConfig, given: Mapping[str, Any]
 ) -> Any:
-    """Trace a model in parts; ValueError where it does not fit the configuration."""
+    """Trace a model in parts; raises ValueError if it does not fit the configuration."""
     options = {"compiler_args": given["compiler_args"], **dict(config.trace_kwargs or {})}
     workdir = options.get("compiler_workdir", given["compiler_workdir"])
     arguments = parse_arguments(options["compiler_args"])
@@ -94,7 +94,7 @@ def neuron_part(
 
 
 def _check_program(program: Any, given: Mapping[str, Any]) -> None:
-    """NIR_TORCH011 for what does not go with partitioning."""
+    """Raise NIR_TORCH011 if the model or an option does not support partitioning."""
     if has_state(program) or given["input_output_aliases"]:
         raise NeuronError("NIR_TORCH011", "a model with state cannot be partitioned")
     if not given["inline_weights_to_neff"]:
@@ -111,7 +111,7 @@ def has_state(program: Any) -> bool:
 def _decide(
     found: Mapping[Any, Failure | None], config: PartitionerConfig, ignored: frozenset[str]
 ) -> None:
-    """Tell of each operator that runs on the host; ValueError where too few are supported."""
+    """Log each operator that runs on the host; raises ValueError if too few are supported."""
     counted = [n for n in found if kind_of(n) not in ignored]
     good = sum(found[n] is None for n in counted)
     for node, why in found.items():
@@ -259,8 +259,8 @@ class Assembly:
         return result_text(pytree.tree_unflatten(flat, self.program.call_spec.out_spec))
 
     def _host(self, part: Part) -> Any:
-        """Return the part in torch, traced on the examples' values; its own are kept for what
-        follows.
+        """Return the part in torch, traced on example values; its results are kept for the
+        following parts.
         """
         graph, root = torch.fx.Graph(), nn.Module()
         copies: dict[Any, Any] = {n: graph.placeholder(n.name) for n in part.inputs}

@@ -12,8 +12,9 @@ def move_trace_to_device(trace: Any, device_id: int) -> None:
 
 
 def set_neuron_cores(trace: Any, start_nc: int = -1, nc_count: int = -1) -> None:
-    """Put a traced model on cores, in place; of several, calls take turns. RuntimeError where there
-    is no such core, ValueError for a bad count."""
+    """Put a traced model on cores, in place; of several, calls take turns. Raises RuntimeError if
+    there is no such core, ValueError for a bad count.
+    """
     place = check_range(start_nc, nc_count)
     for neuron in neurons_of(trace):
         neuron.core, neuron.cores = place

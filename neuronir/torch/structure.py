@@ -9,7 +9,9 @@ from neuronir.dialects.support.errors import NeuronError
 
 
 def type_text(value: Any, what: str) -> str:
-    """Return the TorchScript type of an argument (raises NIR_TORCH009 if it is none of tensors)."""
+    """Return the TorchScript type of an argument (raises NIR_TORCH009 if it contains anything but
+    tensors).
+    """
     if isinstance(value, torch.Tensor):
         return "Tensor"
     if isinstance(value, tuple) and value:

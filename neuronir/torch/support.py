@@ -49,10 +49,11 @@ def support(
     unsupported: Collection[str] = (),
     wanted: Callable[[Any], bool] = lambda node: True,
 ) -> Mapping[Any, Failure | None]:
-    """Each operator node of an exported program: None, or why the compiler does not take it.
+    """Return for each operator node of an exported program why the compiler does not support it, or
+    None.
 
-    Operators of the same types and arguments are asked once, in `workers` processes. The kinds in
-    `unsupported` are not asked, nor those that are not `wanted`.
+    Operators with the same types and arguments are checked once, in `workers` processes. The kinds
+    in `unsupported` are not checked, and neither are nodes that are not `wanted`.
     """
     asked = AskingImporter(program, "operators").asked()
     found: dict[Any, Failure | None] = {}
@@ -75,7 +76,7 @@ def support(
 
 
 def _text(answer: Asked, context: Any) -> str:
-    """Return the module as text without what tells apart operators of one configuration."""
+    """Return the module as text, without differences between operators of one configuration."""
     assert answer.module is not None
     for op in walk(answer.module):
         op.attributes.pop(METADATA, None)

@@ -40,10 +40,10 @@ def trace(
     Returns a ScriptModule that holds the NEFF: calling it runs the simulated core, torch.jit.save
     writes it, `report()` says how long a run takes. `input_output_aliases` maps tensors (parameters
     or buffers of the module, or example inputs) to the number of the result that is their new
-    value: the model holds them, the result is not given back. `compiler_args` are options of
+    value: the model holds them, and these results are not returned. `compiler_args` are options of
     `neuronx-cc compile`, `compiler_workdir` a folder that keeps everything. Without
-    `inline_weights_to_neff` the weights lie beside the NEFF (`replace_weights`). NeuronError says
-    what cannot be compiled, and where in the model it is.
+    `inline_weights_to_neff` the weights lie beside the NEFF (`replace_weights`). Raises a
+    NeuronError that says what cannot be compiled, and where in the model it is.
     """
     given = dict(
         input_output_aliases=input_output_aliases,
@@ -226,8 +226,8 @@ class Trace:
         return [n.meta["val"] for n in nodes]
 
     def _results(self, made: Compiled, places: Mapping[str, str]) -> str:
-        """Return the statements after the call: what is held is replaced, the others are given
-        back.
+        """Return the statements after the call: held values are replaced, and the other results are
+        returned.
         """
         lines = []
         count = len(made.imported.mutated)

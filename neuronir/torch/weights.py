@@ -12,8 +12,9 @@ from neuronir.torch.interface import models_of, neuron_of, parse_interface
 
 def replace_weights(neuron_model: Any, weights: Any) -> None:
     """Put the weights of a module or state dict into a model that was traced with
-    inline_weights_to_neff=False, in place, and into all of its buckets. It warns where the model
-    holds none; NeuronError where one is missing or has another shape or dtype (NIR_TORCH010)."""
+    inline_weights_to_neff=False, in place, and into all of its buckets. Warns if the model holds
+    none; raises NeuronError if one is missing or has another shape or dtype (NIR_TORCH010).
+    """
     state = weights.state_dict() if isinstance(weights, nn.Module) else weights
     held = [
         (name, getattr(model.weights, place.removeprefix("weights.")))

@@ -12,7 +12,7 @@ from neuronir.frontends.torch.export import Wrapped
 
 
 class Optimization(Enum):
-    """What `optimizations` of `trace` may list.
+    """The possible elements of `optimizations` of `trace`.
 
     FLOAT32_TO_FLOAT16: inputs and results of type float32 become float16, which halves the
     transferred bytes. The traced model accepts both types and returns float16.

@@ -141,8 +141,8 @@ class _Choice:
         self.nodes = [n for n in self.program.graph.nodes if is_operator(n)]
 
     def whole(self) -> Any:
-        """Return the model on the core; AttributeError names the operators that are not
-        supported.
+        """Return the model on the core; raises AttributeError, which names the operators that are
+        not supported.
         """
         bad = sorted({kind_of(n) for n in self.nodes if why_not(operator_name(n)) is not None})
         if bad:

@@ -21,9 +21,9 @@ class HloMarkStagesPass(ModulePass):
     """Mark each op of the entry function with its stage in a pipeline over cores.
 
     The program is cut where the estimated time of the slowest stage or link is least. Ops that are
-    not marked are copied into each stage that reads them: constants, what follows from constants,
-    and broadcasts. `neuronx-cc --neuroncore-pipeline-cores` makes a program of each stage, and cuts
-    again by simulated times.
+    not marked are copied into each stage that reads them: constants, values computed from
+    constants, and broadcasts. `neuronx-cc --neuroncore-pipeline-cores` makes a program of each
+    stage, and cuts again by simulated times.
 
         %y = hlo.dot %x, %w            %y = hlo.dot %x, %w {hlo.stage = 0}
         %z = hlo.tanh %y        ->     %z = hlo.tanh %y {hlo.stage = 1}

@@ -80,7 +80,7 @@ def _leaves(type_: Attribute) -> list[Attribute]:
 
 
 class TooWide(NeuronError):
-    """NCC_ESPP004 for an op whose 64-bit integers do not fit in 32 bits."""
+    """The error NCC_ESPP004, about an op whose 64-bit integers do not fit in 32 bits."""
 
     def __init__(self, op: Operation, why: str) -> None:
         self.op = op

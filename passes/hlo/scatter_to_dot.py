@@ -1,4 +1,4 @@
-"""hlo-scatter-to-dot: add the updates of a scatter with dots instead of one after the other."""
+"""hlo-scatter-to-dot: add the updates of a scatter with dots instead of one after another."""
 
 import math
 from collections.abc import Sequence
@@ -34,11 +34,10 @@ GAIN = 0.7
 class HloScatterToDotPass(ModulePass):
     """Rewrite scatters that add rows as dots, if that is estimated to be faster.
 
-    Rows with the same number must be added one after the other, and a transfer takes that for
-    granted for all rows. A dot with ones and zeros adds them at once: either `ones[v, n]`, where
-    update `n` belongs to row `v`, or `ones[m, n]`, where updates `m` and `n` belong to the same
-    row. With the second, all updates of a row become equal to their sum, and are written in any
-    order:
+    Rows with the same number must be added one after another, and a transfer takes that for granted
+    for all rows. A dot with ones and zeros adds them at once: either `ones[v, n]`, where update `n`
+    belongs to row `v`, or `ones[m, n]`, where updates `m` and `n` belong to the same row. With the
+    second, all updates of a row become equal to their sum, and are written in any order:
 
         %r = scatter(%x, %i, %u) add   ->   %s = dot(compare(%i, %i) EQ, %u)
                                             %y = add(gather(%x, %i), %s)
@@ -133,7 +132,7 @@ def rows_of(op: Operation) -> Rows | None:
 
 
 def serial_ns(rows: Rows, machine: Machine) -> float:
-    """Return the time of a transfer that adds rows one after the other."""
+    """Return the time of a transfer that adds rows one after another."""
     moved = 2 * rows.width * byte_size(rows.kind) / machine.dma_engine_gbps
     each = max(machine.dma_queue_descriptor_ns, moved)
     tiles = math.ceil(rows.count / machine.partitions)

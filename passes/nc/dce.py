@@ -90,7 +90,9 @@ class _Liveness:
         return [op for op in reversed(self.instructions) if op not in self.live]
 
     def _is_effect(self, op: InstructionOp) -> bool:
-        """Return whether an instruction is a root: it writes what callers see, or no buffer."""
+        """Return whether an instruction is a root: it writes memory that callers see, or no
+        buffer.
+        """
         views = [view for view in op.dst_views() if view is not None]
         if not views:
             return not op.results
@@ -112,7 +114,9 @@ class _Liveness:
             self.queue.append(op)
 
     def _need(self, value: SSAValue) -> None:
-        """Mark what makes a value: writers of a buffer, the instruction of a register."""
+        """Mark the producers of a value: the writers of a buffer, or the instruction of a
+        register.
+        """
         if isinstance(value.owner, InstructionOp):
             self._mark(value.owner)
             return
@@ -128,7 +132,7 @@ class _Liveness:
 
 
 def _sweep(module: ModuleOp) -> None:
-    """Erase what only dead instructions used: buffers, loops, constants, variables."""
+    """Erase buffers, loops, constants and variables that only dead instructions used."""
     for op in reversed([op for op in walk(module) if op is not module]):
         empty = isinstance(op, scf.ForOp) and not op.results and _is_empty(op)
         unused = op.results and not any(r.uses for r in op.results)

@@ -63,7 +63,7 @@ def _name(writer: Operation | None) -> str:
 
 
 def _help(largest: Buffer, writer: Operation | None, available: int) -> str:
-    """Return what helps: less at once, unless one buffer alone is too large."""
+    """Return the advice: fewer live bytes, unless one buffer alone is too large."""
     if largest.size <= available or writer is None:
         return _LESS
     name = f"'{_name(writer)}'" if _name(writer) else "the largest buffer"

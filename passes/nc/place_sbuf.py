@@ -152,7 +152,7 @@ def _with_ring(
     beside = 0
 
     def otherwise(in_the_way: int) -> Placed | int:
-        """Retry without buffers next to those of loops if they leave no room for the others."""
+        """If buffers next to those of loops leave no room for the others, retry without them."""
         if not beside:
             return in_the_way
         closer = replace(room, loops=False)

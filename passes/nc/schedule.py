@@ -115,7 +115,7 @@ def list_schedule(
 
     The most urgent ready instruction goes first: the one with the longest chain of work after it,
     less its position in program order. On PE, program order decides, so that products with a common
-    stationary operand stay together and end one after the other. An instruction starts at most
+    stationary operand stay together and end one after another. An instruction starts at most
     `window` positions before the first unstarted one in program order, which keeps live ranges
     close to those of the program.
 

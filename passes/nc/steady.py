@@ -1,7 +1,7 @@
 """Report the steady state of loops in `--pass-statistics`: iteration time and its bound.
 
 For a pipelined loop this is the modulo schedule. A loop over layers keeps its order, so its
-iterations are timed one after the other with the same model.
+iterations are timed one after another with the same model.
 """
 
 from collections.abc import Sequence

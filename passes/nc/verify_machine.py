@@ -157,7 +157,7 @@ class MachineCheck:
 def _what(record: Instruction, machine: Machine) -> tuple[object, ...]:
     """Return a key with everything on which limits depend.
 
-    An address matters only through the position of a sum in its bank.
+    The only limit that depends on an address is the position of a sum in its bank.
     """
     bank: object = None
     if record.opcode == "matmul" and record.dst and record.dst[0] is not None:

@@ -15,7 +15,9 @@ from neuronir.passes.hlo.support.values import element
 
 
 def carry_converted(op: scf.ForOp) -> scf.ForOp:
-    """Let a loop carry what its iterations convert, beside what that is made of."""
+    """Let a loop also carry the converted form of a state, which its iterations would otherwise
+    compute.
+    """
     block, last = op.body.block, op.body.block.last_op
     assert last is not None
     found = [(k, type_) for k, a in enumerate(block.args[1:]) if (type_ := _read_as(a)) is not None]

@@ -21,8 +21,8 @@ def expand_running(op: Operation, opcode: str) -> bool:
     """Write a running reduction along a dimension that is not the last one in pieces.
 
     Positions of other dimensions would have to lie on partitions, which takes two transposes. The
-    elements of each piece are combined one after the other, for all pieces at once, and then with
-    the running reduction of the preceding pieces:
+    elements of each piece are combined one after another, for all pieces at once, and then with the
+    running reduction of the preceding pieces:
 
         %r = running max %x [2048, n]   ->   %y = running max along 1 of %x [128, 16, n]
                                              %t = running max of %y[:, 15] [128, n]

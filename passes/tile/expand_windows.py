@@ -24,8 +24,8 @@ def expand_window(op: Operation) -> None:
         %r = reduce_window %x, add          %p = hlo.pad %x
              window 3, stride 2       ->    %r = %p[0::2] + %p[1::2] + %p[2::2]
 
-    A window over several dimensions is reduced along one after the other. Narrow floats are added
-    up in f32. Longer windows stay, except those of running reductions (expand_running.py).
+    A window over several dimensions is reduced along one after another. Narrow floats are added up
+    in f32. Longer windows stay, except those of running reductions (expand_running.py).
     """
     if not _expands(op):
         return

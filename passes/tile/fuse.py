@@ -35,7 +35,7 @@ class TileFuse(ModulePass):
     """Fuse ops into groups, and write each group as a loop over tiles.
 
     Neighbouring ops form a group if that is estimated to be faster than executing them one after
-    the other. A group whose values all fit in SBUF needs no loop. Arrays that a loop assembles only
+    another. A group whose values all fit in SBUF needs no loop. Arrays that a loop assembles only
     to be concatenated become parts of one array.
     """
 

@@ -34,12 +34,12 @@ from neuronir.passes.tile.whole import MARK
 
 @dataclass(frozen=True)
 class TilePadAxes(ModulePass):
-    """Pad dimensions that dots need on partitions, and whose sizes do not divide over them.
+    """Pad dimensions whose sizes do not divide over the partitions, if dots need them there.
 
-    A dimension of 197 tokens becomes one of 198, two digits of 99 partitions. Arguments are padded
-    with zeros as they are loaded, and results are stored without padding. Reductions read only the
-    elements of the program. What pads a contracted operand of a dot becomes 0, and so does what an
-    op could make infinite or NaN.
+    A dimension of 197 tokens becomes one of 198, in two digits of 99 partitions. Arguments are
+    padded with zeros during their loads, and results are stored without padding. Reductions read
+    only the original elements. The padding of a contracted operand of a dot is set to 0. So is
+    padding that an op could make infinite or NaN.
     """
 
     name = "tile-pad-axes"
@@ -72,8 +72,9 @@ def pad_block(block: Block, machine: Machine) -> None:
 class _Padder:
     """Rewrites ops on padded values.
 
-    `numbers` has what pads a dimension of a new value, where no other dimension is padded too. A
-    dimension without one is padded with unknown finite elements, as are such corners.
+    `numbers` has the value of the padding along a dimension of a new value, where no other
+    dimension is padded. Other padding, including the corners between padded dimensions, has unknown
+    finite values.
     """
 
     def __init__(self, sizes: Mapping[Dim, int]) -> None:
@@ -92,7 +93,7 @@ class _Padder:
         return [d for d in range(len(shape_of(value))) if (value, d) in self.sizes]
 
     def argument(self, value: SSAValue, first: Operation) -> None:
-        """Pad an argument with zeros: its loads do it."""
+        """Pad an argument with zeros, as part of its loads."""
         if not self.along(value):
             return
         build = Emitter(first)
@@ -220,7 +221,9 @@ class _Padder:
         return found
 
     def _number(self, op: Operation, new: Operation, tiling: Tiling, d: int) -> float | None:
-        """Return what pads a dimension of a result; None if it is not one known number."""
+        """Return the value of the padding along a dimension of a result; None if it is not one
+        known number.
+        """
         if tiling.regroups:
             return self._of_view(op, new, d)
         sides = [
@@ -243,7 +246,9 @@ class _Padder:
             return float(as_array(lazy_value(op, arrays)).reshape(-1)[0])
 
     def _no_products(self, op: Operation, new: Operation, sides: Sequence[float | None]) -> bool:
-        """Return whether a dot multiplies what pads a free dimension, or the batch, with zeros."""
+        """Return whether a dot multiplies the padding of a free or batch dimension with zeros
+        only.
+        """
         for which, number in enumerate(sides):
             if number != 0.0:
                 continue
@@ -261,7 +266,7 @@ class _Padder:
         return self.numbers.get((value, d))
 
     def _of_view(self, op: Operation, new: Operation, d: int) -> float | None:
-        """Return what pads a dimension that a reshape leaves alone."""
+        """Return the value of the padding along a dimension that a reshape preserves."""
         source, shape = op.operands[0], shape_of(op.results[0])
         inner = prod(shape[d + 1 :])
         before = shape_of(source)

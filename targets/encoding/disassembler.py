@@ -36,7 +36,7 @@ def _show_field(item: Instruction, field: Field) -> str:
 
 
 def show_source(source: Source) -> str:
-    """Print `dot.12 bert/encoder/dense`, as far as known."""
+    """Print `dot.12 bert/encoder/dense`, if known."""
     parts = [source.name, source.framework]
     if source.file:
         parts.append(f"{source.file}:{source.line}")

@@ -117,7 +117,9 @@ def _value(item: Instruction, field: Field) -> Any:
 
 
 def decode_engine(data: bytes, functions: Sequence[str]) -> tuple[Engine, dict[str, list[Item]]]:
-    """Decode the result of `encode_engine`; DecodeError names the problem and its position."""
+    """Decode the result of `encode_engine`; raises DecodeError, which names the problem and its
+    position.
+    """
     reader = Reader(data)
     if reader.take(len(MAGIC)) != MAGIC:
         raise DecodeError("no instruction stream (wrong magic)")

@@ -91,7 +91,9 @@ def _padded(text: str, size: int) -> bytes:
 
 
 def unpack_header(raw: bytes, path: str | None = None) -> Header:
-    """Parse the header in `raw`; NIR_NEFF001 if there is none, NIR_NEFF003 for a later version."""
+    """Parse the header in `raw`; raises NIR_NEFF001 if there is none, NIR_NEFF003 for a later
+    version.
+    """
     if len(raw) < HEADER_SIZE:
         raise invalid(1, f"the file has {len(raw)} bytes, a NEFF header has {HEADER_SIZE}", path)
     fields = _LAYOUT.unpack(raw[:HEADER_SIZE])

@@ -73,7 +73,7 @@ def _idle(result: TimingResult, resource: str, streams: Sequence[int]) -> Iterat
 
 
 def _cause_of_end(result: TimingResult, last: Op) -> Wait | None:
-    """Return what the last transfer of a run, another engine's, waited for longest."""
+    """Return the longest wait of the last transfer of a run, if another engine triggered it."""
     if last.kind != TRANSFER:
         return None
     sums = result.idle.sums()
@@ -89,7 +89,9 @@ def _cause_of_end(result: TimingResult, last: Op) -> Wait | None:
 
 
 def _to_blame(wait: Wait, resource: str, ops: Sequence[Op]) -> int:
-    """Return the source to which an idle time counts: for a wait for a transfer, the transfer's."""
+    """Return the source that an idle time is attributed to: for a wait for a transfer, that of the
+    transfer.
+    """
     maker = ops[wait.maker] if 0 <= wait.maker < len(ops) else None
     if wait.cause in _OTHERS and resource != "dma" and maker and maker.kind == TRANSFER:
         return maker.instruction.source
@@ -123,7 +125,7 @@ def repeated(result: TimingResult, usage: Usage, index: int) -> float:
 
 
 def _unread(result: TimingResult, usage: Usage) -> Iterator[Entry]:
-    """Return the time of loads of what no instruction reads, at the full rate of DMA."""
+    """Return the time of loads of bytes that no instruction reads, at the full rate of DMA."""
     words = (
         "dma loads values that nothing reads",
         "load only what is used: shorter rows, or another order of dimensions in HBM",

@@ -51,7 +51,9 @@ class Stream:
 
 
 class Semaphore:
-    """When a counter reached which value; increments are visible in issue order."""
+    """The history of a counter: its values and their times. Increments are visible in issue
+    order.
+    """
 
     __slots__ = ("causes", "makers", "times", "values", "waiters")
 

@@ -1,7 +1,7 @@
 """Find bytes that transfers load into SBUF and no instruction reads.
 
 The answer is a lower bound, because a byte counts as read if any instruction of the program reads
-its place, on any partition and at any time, also what another transfer has put there.
+its address, on any partition and at any time, even if another transfer has overwritten it.
 """
 
 from collections.abc import Iterator

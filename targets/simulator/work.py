@@ -1,4 +1,4 @@
-"""Find what the busiest resource did at its full rate: all of its time that is no loss.
+"""Find the work of the busiest resource at its full rate: all of its time that is not a loss.
 
 A run that is close to its roofline has hardly any losses. Its time is that of this work.
 """
@@ -66,8 +66,8 @@ def find_work(result: TimingResult, usage: Usage, resource: str) -> list[Part]:
 
 
 def _moved(result: TimingResult, usage: Usage) -> Iterator[Entry]:
-    """Return the bytes of transfers at the rate of all DMA engines, without repeated reads, what
-    nothing reads on the chip, and spills.
+    """Return the time of transfers at the rate of all DMA engines, without repeated reads, unread
+    bytes and spills.
     """
     ops, gbps = result.code.ops, result.machine.dma_gbps
     fractions = unread_of(result.code, usage)
@@ -96,7 +96,7 @@ def _moves(kind: str, read: bool) -> Words:
 
 
 def _computed(result: TimingResult, usage: Usage, resource: str) -> Iterator[Entry]:
-    """Return the work of the instructions of an engine, without what is a loss."""
+    """Return the work of the instructions of an engine, without losses."""
     for op, count in zip(result.code.ops, usage.counts, strict=True):
         if op.kind in (BARRIER, TRANSFER) or ENGINES[op.instruction.stream] != resource:
             continue

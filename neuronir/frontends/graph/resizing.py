@@ -191,7 +191,7 @@ def resize_all(
     samples: Sequence[Samples],
     resize: Callable[[SSAValue, int, Samples], SSAValue],
 ) -> SSAValue:
-    """Resize several axes one after the other, skipping those that do not change."""
+    """Resize several axes one after another, skipping those that do not change."""
     for axis, sample in zip(axes, samples, strict=True):
         same = sample.size == shape(value)[axis] and sample.scale == 1
         if not same or sample.transform == "tf_crop_and_resize":

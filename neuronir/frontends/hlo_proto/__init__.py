@@ -12,5 +12,7 @@ from neuronir.frontends.hlo_proto.schema import parse_module
 
 
 def import_hlo_proto(data: bytes, filename: str = "<input>") -> ModuleOp:
-    """Import a serialised HloModuleProto or HloProto. NeuronError says what is wrong with it."""
+    """Import a serialised HloModuleProto or HloProto. Raises a NeuronError that says what is wrong
+    with it.
+    """
     return ProtoImporter(parse_module(data, filename), filename).module()

@@ -48,7 +48,7 @@ _CALLED = {
 
 
 def named(names: Sequence[str], number: int, field: str) -> str:
-    """Return the name of an enumerator; NIR_HLO021 if it has none."""
+    """Return the name of an enumerator; raises NIR_HLO021 if it has none."""
     if not 0 <= number < len(names):
         raise NeuronError("NIR_HLO021", f"{field} {number} is not known")
     return names[number]

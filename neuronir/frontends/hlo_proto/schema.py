@@ -124,7 +124,7 @@ def _classes() -> dict[str, Any]:
 
 
 def parse_module(data: bytes, what: str) -> Any:
-    """Parse an HloModuleProto, or the one in an HloProto; NIR_HLO021 if there is none."""
+    """Parse an HloModuleProto, or the one in an HloProto; raises NIR_HLO021 if there is none."""
     classes = _classes()
     from google.protobuf.message import DecodeError
 

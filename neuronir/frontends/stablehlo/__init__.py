@@ -1,9 +1,9 @@
 """Convert StableHLO text, as JAX prints it, to an hlo module.
 
-The pretty and the generic form are read. The ops become those that the importer of HLO text builds
-for the same program: results of an op with several are elements of a tuple, and what a loop or a
-branch uses from around it is an operand. Shardings, layouts and donated arguments are not kept, as
-no pass reads them.
+The pretty and the generic form are read. The importer builds the same ops as the importer of HLO
+text does for the same program. An op with several results returns a tuple, and a value that a loop
+or a branch uses from outside becomes an operand. Shardings, layouts and donated arguments are
+dropped, because no pass reads them.
 """
 
 from xdsl.dialects.builtin import ModuleOp
@@ -14,6 +14,8 @@ from neuronir.frontends.stablehlo.syntax import Syntax
 
 
 def import_stablehlo(text: str, filename: str = "<input>") -> ModuleOp:
-    """Import StableHLO text. NeuronError says what is wrong with it, with line and column."""
+    """Import StableHLO text. Raises a NeuronError that says what is wrong with it, with line and
+    column.
+    """
     syntax = Syntax(text, filename, check_name)
     return Importer(syntax.module(), syntax).module()

@@ -1,4 +1,4 @@
-"""What the function that imports an op sees: operands, attributes, and the builder."""
+"""The context of a function that imports an op: operands, attributes, and the builder."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -147,7 +147,7 @@ class Context:
         regions: Sequence[Region] = (),
         attributes: Mapping[str, Attribute] | None = None,
     ) -> list[SSAValue]:
-        """Build an hlo op with the types of the results, which are a tuple unless there is one."""
+        """Build an hlo op with these result types; an op with several results returns a tuple."""
         given = self.operands if operands is None else operands
         types = self.op.types
         type_ = types[0] if len(types) == 1 else tuple_type(types)

@@ -1,4 +1,4 @@
-"""The records of a StableHLO module: what its text says, before names and types are checked.
+"""The records of a StableHLO module, as in its text: names and types are not checked yet.
 
 The pretty and the generic form of an op become the same record, with the attribute names of the
 generic form.
@@ -63,7 +63,7 @@ class Dense:
 
 @dataclass(frozen=True)
 class Resource:
-    """A constant whose elements stand at the end of the file."""
+    """A constant whose elements are stored at the end of the file."""
 
     key: str
     type: Attribute

@@ -88,7 +88,7 @@ def optional_type(reader: Reader) -> Attribute | None:
 
 
 def read_type(reader: Reader) -> Attribute:
-    """Read a type of a value; NCC_ESPP004 if it is none that StableHLO has."""
+    """Read a type of a value; raises NCC_ESPP004 if StableHLO has no such type."""
     found = optional_type(reader)
     if found is not None:
         return found

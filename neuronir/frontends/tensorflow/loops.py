@@ -16,7 +16,7 @@ Body = Callable[[BlockBuilder, Sequence[Value], Sequence[Value]], Sequence[Value
 
 
 class _Shapes(Exception):
-    """What a trial build of a body found about the elements of the carried lists."""
+    """The properties of the elements of carried lists, found by a trial build of a body."""
 
     def __init__(self, found: Sequence[Value]) -> None:
         self.found = found

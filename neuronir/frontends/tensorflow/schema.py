@@ -100,7 +100,9 @@ def parse_binary(message: str, data: bytes | memoryview, what: str) -> Any:
 
 
 def parse_text(message: str, text: str, what: str) -> Any:
-    """Parse a message from its text form (.pbtxt); NIR_TF001 names the invalid line."""
+    """Parse a message from its text form (.pbtxt); raises NIR_TF001, which names the invalid
+    line.
+    """
     text_format, _ = _protobuf()
     found = _classes()[message]()
     try:

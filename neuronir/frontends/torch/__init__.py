@@ -26,8 +26,8 @@ def import_torch(program: Any, *, name: str = "main", kept: Collection[str] = ()
     """Import an exported, decomposed program (`export.export` creates one).
 
     Parameters and buffers become constants, except those in `kept` and those that the model
-    changes: these become parameters of the module, after the arguments. A NeuronError says what
-    cannot be imported, with the line of the model.
+    changes: these become parameters of the module, after the arguments. Raises a NeuronError that
+    says what cannot be imported, with the line of the model.
     """
     # A module is many small live objects, so garbage collection during the import only costs time.
     collecting = gc.isenabled()

@@ -1,5 +1,6 @@
-"""Loops in strips: what does not depend on earlier iterations is computed, loaded and stored for
-many iterations at once."""
+"""Split loops into strips, and compute, load and store values that do not depend on earlier
+iterations for a whole strip at once.
+"""
 
 from collections.abc import Iterator
 from math import prod

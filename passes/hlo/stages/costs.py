@@ -56,7 +56,7 @@ def unit_costs(graph: Graph, machine: Machine) -> Floats:
 
 def stage_ns(sums: Floats, sent_ns: Floats | float, machine: Machine) -> Floats:
     """Return the estimated time of stages from the sums of their units' costs [..., resources] and
-    what DMA takes for the values that come and go. Weights that fit in SBUF are loaded only once.
+    the DMA time for values received and sent. Weights that fit in SBUF are loaded only once.
     """
     room = _FOR_WEIGHTS * machine.sbuf_usable_partition_bytes * machine.partitions
     loaded = np.where(sums[..., WEIGHTS] * machine.dma_gbps > room, sums[..., WEIGHTS], 0.0)
@@ -115,9 +115,11 @@ def _fetched(op: Operation, graph: Graph) -> list[SSAValue]:
 
 
 def live_bytes(graph: Graph) -> Floats:
-    """[units + 1]: the bytes that cross a cut in front of each unit; infinite where a tuple would,
-    because stages send arrays only. What a later stage reads passes through all links in between;
-    only the first stage has the arguments."""
+    """Return the bytes that cross a cut before each unit, as an array of [units + 1].
+
+    They are infinite if a tuple would cross the cut, because stages send arrays only. Values that a
+    later stage reads pass through all links in between, and only the first stage has the arguments.
+    """
     steps, tuples = np.zeros((2, len(graph.units) + 2))
     for value, last in graph.last.items():
         first = graph.made[value] + 1

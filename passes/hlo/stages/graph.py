@@ -25,16 +25,16 @@ def outer_operands(op: Operation) -> Iterator[SSAValue]:
 
 @dataclass
 class Graph:
-    """The units of a function in demand order, and who reads what.
+    """The units of a function in demand order, and the values that each unit reads.
 
-    Constants, what follows from constants alone, and broadcasts are no units: each stage that reads
-    them computes them itself (`copied`), so that no stage sends what is larger than its source.
-    `reads[u]` are the results and arguments that unit u reads, through copied ops. A value is made
-    by unit `made[value]` (-1: an argument) and read last by unit `last[value]`. `leaves` are the
-    results of the program, which each stage gives to the host itself.
+    Constants, values that depend only on constants, and broadcasts are not units. Each stage that
+    reads them computes them itself (`copied`), so that no stage sends a value that is larger than
+    its source. `reads[u]` are the results and arguments that unit u reads, through copied ops. A
+    value is made by unit `made[value]` (-1: an argument) and read last by unit `last[value]`.
+    `leaves` are the results of the program, which each stage gives to the host itself.
 
     Stages send arrays only. The elements of a tuple, such as the result of a loop, are therefore
-    taken directly behind the unit that makes it.
+    extracted directly after the unit that produces it.
     """
 
     block: Block

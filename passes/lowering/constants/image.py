@@ -104,7 +104,7 @@ class Image(Maker):
             chunk.write(out[end - chunk.size : end], writer)
 
     def pieces(self) -> Iterator[Array]:
-        """Yield the chunks one after the other, in as many buffers as pieces are kept."""
+        """Yield the chunks one after another, in as many buffers as pieces are kept."""
         writer = LazyWriter()
         size = max(chunk.size for chunk in self.chunks)
         rooms = np.empty((PIECES_KEPT, size), np.uint8)

@@ -95,7 +95,7 @@ class LayerParameters:
         return None
 
     def view(self, op: Operation) -> bool:
-        """Adopt a view of a representative; return False if it is none."""
+        """Adopt a view of a representative; return False if it is not one."""
         mine: set[SSAValue] = {*self.stands.values(), *(v.results[0] for v in self.views)}
         if not any(operand in mine for operand in op.operands):
             return False

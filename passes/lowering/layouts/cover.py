@@ -7,7 +7,9 @@ from neuronir.passes.lowering.layouts.values import Partition
 
 
 def covered(support: Sequence[Atom], a: Atom) -> bool | None:
-    """Return whether a value with `support` varies along `a`; None if along a part of it."""
+    """Return whether a value with `support` varies along `a`; None if it varies along a part of
+    `a`.
+    """
     for s in support:
         if a.stride < s.end and s.stride < a.end:
             if s.stride <= a.stride and a.end <= s.end:

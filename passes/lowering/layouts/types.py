@@ -13,7 +13,9 @@ from neuronir.dialects.support.location import source_name
 
 
 def known_dtype(ssa: SSAValue, machine: Machine) -> DType:
-    """Return the data type of a tensor value; NCC_ESPP004 if the machine does not support it."""
+    """Return the data type of a tensor value; raises NCC_ESPP004 if the machine does not support
+    it.
+    """
     type_ = cast(TensorType, ssa.type)
     try:
         dtype = dtype_of(type_.element_type)

@@ -49,7 +49,9 @@ def assign_across(op: CompositeOp) -> None:
 
 
 def norms_across(block: Block, machine: Machine) -> frozenset[Operation]:
-    """Return the norms of a block whose rows must be along partitions; NIR_LOW008 if impossible."""
+    """Return the norms of a block whose rows must be along partitions; raises NIR_LOW008 if
+    impossible.
+    """
     found = frozenset(op for op in block.ops if PARTITION_DIM in op.attributes)
     for op in found:
         dim = op.attributes[PARTITION_DIM]

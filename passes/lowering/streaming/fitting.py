@@ -123,8 +123,8 @@ class Fitting:
         return whole + rounds * tile
 
     def panels(self, graph: Graph, op: Operation) -> Group | None:
-        """Split a dot neither of whose operands fits: panels of its right operand, streamed left
-        rows.
+        """Split a dot whose operands both do not fit into panels of its right operand; the rows of
+        the left operand are streamed.
         """
         if not isinstance(op, DotOp):
             return None

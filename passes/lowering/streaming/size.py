@@ -160,7 +160,7 @@ def _renamed(step: _Step, names: dict[SSAValue, SSAValue]) -> _Step:
 def _follow(
     product: SSAValue, users: dict[SSAValue, list[_Step]], evicted: dict[SSAValue, SSAValue]
 ) -> None:
-    """Record what a dot and the values after it become, as far as one eviction computes them.
+    """Map a dot and the values after it that its eviction computes to the evicted value.
 
     The eviction (epilogue.py) computes arithmetic, then a function, then a convert.
     """

@@ -53,7 +53,7 @@ class Copy:
 
 @dataclass
 class Known:
-    """What is known of a value: its on-chip copies, and whether it is in HBM.
+    """The known copies of a value: those on the chip, and whether it is in HBM.
 
     `run` elements of it are contiguous in HBM.
     """
@@ -147,7 +147,9 @@ class Choice:
         """Let an op read views of a copy from HBM."""
 
     def carried_on(self, loop: scf.ForOp, index: int) -> None:
-        """Let what a round hands on have the layout in which the next one takes it."""
+        """Give a carried value, at the end of an iteration, the layout that the next iteration
+        expects.
+        """
         last = loop.body.block.last_op
         assert last is not None
         if not self.values.is_number(last.operands[index]):

@@ -47,8 +47,9 @@ class Tables:
         self._routes: dict[object, tuple[float, Partition | None]] = {}
 
     def fill(self, known: Copies) -> None:
-        """Compute all tables; `known` is what partitions the other operands of readers had in the
-        choice before."""
+        """Compute all tables; `known` has the partitions of the readers' other operands in the
+        previous choice.
+        """
         self.of, self.next = {}, {}
         self.known = known
         self._backward(self.values.block)

@@ -30,7 +30,7 @@ class Indices:
         self.counts: dict[SSAValue, int] = {}  # iterations of emitted loops
 
     def of(self, value: SSAValue) -> Terms:
-        """Return an index as a sum; raises NIR_LOW008 if it is none."""
+        """Return an index as a sum; raises NIR_LOW008 if it is not one."""
         if value in self.rounds:
             found = self.rounds[value]
             return 0, ((found.index, found.step),)

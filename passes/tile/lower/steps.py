@@ -136,7 +136,7 @@ def _parts(dims: Sequence[Dim], piece: Piece, cut: int) -> Iterator[Chunk]:
 
 
 def _part_view(piece: Piece, chunk: Chunk, strides: Sequence[tuple[Atom, int]]) -> View:
-    """Return the part of a PSUM piece in a chunk: digits are dense there."""
+    """Return the part of a PSUM piece that belongs to a chunk; PSUM holds the digits densely."""
     offset, number = 0, chunk.number
     for a, stride in strides:
         offset += a.digit(number) * stride

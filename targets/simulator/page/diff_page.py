@@ -26,7 +26,7 @@ _BARS = 25
 def diff_page(found: Report, names: tuple[str, str]) -> str:
     """Return the page for the result of `compare_reports`; `names` are those of the two files.
 
-    NIR_SIM040 where Bokeh is not installed.
+    Raises NIR_SIM040 if Bokeh is not installed.
     """
     figures.require_bokeh()
     every = sorted(

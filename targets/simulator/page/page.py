@@ -23,7 +23,7 @@ from neuronir.targets.simulator.timing import TimingResult
 def report_page(result: TimingResult, report: Report) -> str:
     """Return the page of a run made with `record=True`, and of its report.
 
-    NIR_SIM040 where Bokeh is not installed.
+    Raises NIR_SIM040 if Bokeh is not installed.
     """
     figures.require_bokeh()
     timeline, memory = timeline_data(result), memory_data(result)

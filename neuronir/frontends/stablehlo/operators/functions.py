@@ -1,7 +1,7 @@
-"""Functions of CHLO that hlo has no op for: their expansions in XLA, from `functions/*.mlir`.
+"""Import functions of CHLO without an hlo op by their XLA expansions, from `functions/*.mlir`.
 
-A file has a function of scalars for each element type, by its name in HLO. Floats that have none
-are widened to f32.
+A file has a scalar function for each element type, named after the type in HLO. Float types without
+a function are widened to f32.
 """
 
 from collections.abc import Sequence

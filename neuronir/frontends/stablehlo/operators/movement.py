@@ -12,7 +12,9 @@ from neuronir.frontends.stablehlo.operators.registry import operator
 
 @operator("broadcast_in_dim")
 def _broadcast_in_dim(c: Context) -> Sequence[SSAValue]:
-    """hlo broadcasts no dimension of size 1 to another size: a reshape drops it before."""
+    """Drop dimensions of size 1 with a reshape, because hlo does not broadcast them to another
+    size.
+    """
     c.need_operands(1)
     operand, shape, result = c.operands[0], c.shape(), c.result_type().get_shape()
     dims = c.integers("broadcast_dimensions")

@@ -108,7 +108,9 @@ def _scores(n: Node, *, rounded: bool = True) -> tuple[SSAValue, SSAValue]:
 
 
 def _masked(n: Node, scores: SSAValue) -> SSAValue:
-    """Add the mask to the scores, or hide what it does not allow; then what causality hides."""
+    """Add the mask to the scores, or replace the scores that it excludes; then exclude later
+    positions if the attention is causal.
+    """
     b, dims, given = n.b, shape(scores), n.get("attn_mask")
     low = b.fill_like(float("-inf"), scores)
     if given is not None:
